@@ -1,0 +1,38 @@
+# Two commands: `make demo` shows a training run end to end, `make test` proves everything.
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || echo python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := .setup
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMPS)/venv: pyproject.toml constraints.txt
+	@sh scripts/preflight.sh $(PYTHON)
+	@mkdir -p $(STAMPS)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+$(STAMPS)/dev: $(STAMPS)/venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+.PHONY: setup
+setup: $(STAMPS)/venv ## Make the environment (.venv)
+
+.PHONY: lint
+lint: $(STAMPS)/dev ## Check style, types and import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+.PHONY: test
+test: $(STAMPS)/dev ## Run every test
+	$(BIN)/pytest
+
+.PHONY: clean
+clean: ## Remove what the other targets made
+	rm -rf $(VENV) $(STAMPS)

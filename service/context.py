@@ -1,0 +1,28 @@
+"""What the routes and the loops share: one object, made once by `service.app.create_app`."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from service.db.engine import Database
+from service.dispatch import Dispatcher
+from service.hub import Hub
+from service.settings import Settings
+from service.store import BlobStore
+from torchyard.ids import now_us
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """The service's parts. `wake_scheduler` returns at once."""
+
+    settings: Settings
+    db: Database
+    hub: Hub
+    store: BlobStore
+    dispatcher: Dispatcher
+    installation: str
+    wake_scheduler: Callable[[], None]
+    now_us: Callable[[], int] = now_us
+    monotonic: Callable[[], float] = time.monotonic
+    started: float = field(default_factory=time.monotonic)

@@ -1,0 +1,66 @@
+"""The database: one engine, read and write transactions, on SQLite or PostgreSQL."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+
+
+class Database:
+    """Transactions over one engine.
+
+    SQLite has one writer: write transactions begin immediately, behind a process-wide lock (many threads that
+    meet inside SQLite's own lock wait hundreds of times longer). PostgreSQL needs neither.
+    """
+
+    def __init__(self, url: str, pool_size: int = 20) -> None:
+        self.url = url
+        self.is_sqlite = url.startswith("sqlite")
+        self.engine = _sqlite_engine(url, pool_size) if self.is_sqlite else _engine(url, pool_size)
+        self._write_lock = threading.Lock()
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that only reads."""
+        with self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that is committed at the end of the block, rolled back on an exception."""
+        if not self.is_sqlite:
+            with self.engine.begin() as connection:
+                yield connection
+            return
+        with self._write_lock, self.engine.connect() as connection:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.rollback()
+                raise
+            connection.commit()
+
+    def dispose(self) -> None:
+        """Closes all connections."""
+        self.engine.dispose()
+
+
+def _engine(url: str, pool_size: int) -> Engine:
+    return create_engine(url, pool_size=pool_size, max_overflow=10, pool_pre_ping=True)
+
+
+def _sqlite_engine(url: str, pool_size: int) -> Engine:
+    engine = create_engine(
+        url, pool_size=pool_size, max_overflow=10, connect_args={"check_same_thread": False, "timeout": 5}
+    )
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # pysqlite must not begin transactions by itself
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    return engine

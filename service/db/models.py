@@ -1,0 +1,389 @@
+"""The tables. Times are integer microseconds UTC, sizes bytes; ids are opaque and time-ordered.
+
+States are changed by `service.lifecycle` alone; every other module reads them.
+"""
+
+from typing import Any, ClassVar
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    CheckConstraint,
+    Double,
+    ForeignKey,
+    Index,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+
+class Base(DeclarativeBase):
+    """Base of all tables; constraint names are fixed so that migrations can name them."""
+
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
+        int: BigInteger,
+        float: Double,
+        dict[str, Any]: JSON,
+        list[Any]: JSON,
+    }
+
+
+Base.metadata.naming_convention = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+class Installation(Base):
+    """Facts of this installation, one row each (``id``, ``secret_key``)."""
+
+    __tablename__ = "installation"
+    key: Mapped[str] = mapped_column(primary_key=True)
+    value: Mapped[str]
+
+
+class User(Base):
+    __tablename__ = "users"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    admin: Mapped[bool] = mapped_column(default=False)
+    unix_user: Mapped[str | None]
+    created_us: Mapped[int]
+
+
+class Token(Base):
+    """A token's SHA-256; the secret itself is never stored."""
+
+    __tablename__ = "tokens"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), index=True)
+    name: Mapped[str]
+    sha256: Mapped[str] = mapped_column(unique=True)
+    scopes: Mapped[list[Any]]
+    node: Mapped[str | None]
+    created_us: Mapped[int]
+    expires_us: Mapped[int | None]
+    last_used_us: Mapped[int | None]
+    revoked_us: Mapped[int | None]
+
+
+class Project(Base):
+    __tablename__ = "projects"
+    name: Mapped[str] = mapped_column(primary_key=True)
+    created_us: Mapped[int]
+
+
+class Node(Base):
+    __tablename__ = "nodes"
+    name: Mapped[str] = mapped_column(primary_key=True)
+    node_id: Mapped[str]
+    home_id: Mapped[str]
+    boot_id: Mapped[str]
+    pid_namespace: Mapped[str]
+    hostname: Mapped[str]
+    version: Mapped[str]
+    runs_as_root: Mapped[bool]
+    draining: Mapped[bool] = mapped_column(default=False)
+    cpus: Mapped[int]
+    memory: Mapped[int]
+    disk_free: Mapped[int] = mapped_column(default=0)
+    last_seen_us: Mapped[int | None]
+    registered_us: Mapped[int]
+
+
+class Device(Base):
+    """A GPU or CPU slot; rows of devices that vanished stay, with `present` false."""
+
+    __tablename__ = "devices"
+    node: Mapped[str] = mapped_column(ForeignKey("nodes.name"), primary_key=True)
+    uuid: Mapped[str] = mapped_column(primary_key=True)
+    index: Mapped[int]
+    kind: Mapped[str]
+    name: Mapped[str]
+    memory: Mapped[int]
+    unusable: Mapped[str | None]
+    present: Mapped[bool] = mapped_column(default=True)
+
+
+class Job(Base):
+    __tablename__ = "jobs"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    number: Mapped[int] = mapped_column(unique=True)
+    name: Mapped[str]
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    project: Mapped[str] = mapped_column(ForeignKey("projects.name"))
+    state: Mapped[str]
+    version: Mapped[int] = mapped_column(default=1)
+    held: Mapped[bool] = mapped_column(default=False)
+    priority: Mapped[int]
+    spec: Mapped[dict[str, Any]]
+    tags: Mapped[list[Any]]
+    #: Number of the newest attempt; 0 before the first.
+    attempt: Mapped[int] = mapped_column(default=0)
+    retries_used: Mapped[int] = mapped_column(default=0)
+    #: The stop that was asked for, by precedence; None while none is.
+    stop: Mapped[str | None]
+    stop_actor: Mapped[str | None]
+    error: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    step: Mapped[int | None]
+    total_steps: Mapped[int | None]
+    rerun_of: Mapped[str | None]
+    #: Checkpoint that the next attempt starts from; set by a rerun, later by the job's own checkpoints.
+    restore_checkpoint: Mapped[str | None]
+    last_event: Mapped[int] = mapped_column(default=0)
+    created_us: Mapped[int]
+    queued_us: Mapped[int]
+    started_us: Mapped[int | None]
+    ended_us: Mapped[int | None]
+
+    __table_args__ = (
+        Index("ix_jobs_queue", "state", "priority", "number"),
+        Index("ix_jobs_user_id_state", "user_id", "state"),
+    )
+
+
+class Tag(Base):
+    """A job's tag, for filtering."""
+
+    __tablename__ = "tags"
+    tag: Mapped[str] = mapped_column(primary_key=True)
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+
+
+class Attempt(Base):
+    __tablename__ = "attempts"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"))
+    number: Mapped[int]
+    state: Mapped[str]
+    version: Mapped[int] = mapped_column(default=1)
+    restore_checkpoint: Mapped[str | None]
+    resumed_from_step: Mapped[int | None]
+    #: Serial of the newest "checkpoint now" order; the node acts once on each.
+    checkpoint_serial: Mapped[int] = mapped_column(default=0)
+    result: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    created_us: Mapped[int]
+    nudged_us: Mapped[int | None]
+    claimed_us: Mapped[int | None]
+    started_us: Mapped[int | None]
+    ended_us: Mapped[int | None]
+
+    __table_args__ = (UniqueConstraint("job_id", "number"), Index("ix_attempts_state", "state"))
+
+
+class Member(Base):
+    """An attempt's part on one node."""
+
+    __tablename__ = "members"
+    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
+    node_rank: Mapped[int] = mapped_column(primary_key=True)
+    node: Mapped[str] = mapped_column(ForeignKey("nodes.name"), index=True)
+    #: The nonce that claimed it: the same one may claim again, no other.
+    nonce: Mapped[str | None]
+    #: The node has stored everything of it and may forget its folder.
+    settled: Mapped[bool] = mapped_column(default=False)
+
+
+class Allocation(Base):
+    """A device held by an attempt; the partial unique index makes double booking impossible."""
+
+    __tablename__ = "allocations"
+    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
+    node: Mapped[str] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(primary_key=True)
+    index: Mapped[int]
+    live: Mapped[bool] = mapped_column(default=True)
+    created_us: Mapped[int]
+    released_us: Mapped[int | None]
+
+    __table_args__ = (
+        Index(
+            "uq_allocations_live",
+            "node",
+            "uuid",
+            unique=True,
+            sqlite_where=text("live"),
+            postgresql_where=text("live"),
+        ),
+        CheckConstraint("live = (released_us IS NULL)", name="live_until_released"),
+    )
+
+
+class Event(Base):
+    __tablename__ = "events"
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True)
+    at_us: Mapped[int]
+    kind: Mapped[str]
+    state: Mapped[str]
+    attempt: Mapped[int | None]
+    actor: Mapped[str | None]
+    message: Mapped[str]
+    data: Mapped[dict[str, Any]]
+
+
+class LogStream(Base):
+    """A rank's log of one attempt; the bytes lie in a file of the artifact folder. Rank -1 is the launcher's."""
+
+    __tablename__ = "log_streams"
+    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
+    rank: Mapped[int] = mapped_column(primary_key=True)
+    #: Bytes stored and fsynced: the mark.
+    size: Mapped[int] = mapped_column(default=0)
+    dropped_bytes: Mapped[int] = mapped_column(default=0)
+
+
+class MetricStream(Base):
+    """The mark of one process's metrics file."""
+
+    __tablename__ = "metric_streams"
+    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
+    node_rank: Mapped[int] = mapped_column(primary_key=True)
+    stream: Mapped[str] = mapped_column(primary_key=True)
+    offset: Mapped[int] = mapped_column(default=0)
+    skipped: Mapped[int] = mapped_column(default=0)
+
+
+class MetricSeries(Base):
+    __tablename__ = "metric_series"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), index=True)
+    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"))
+    attempt: Mapped[int]
+    stream: Mapped[str]
+    rank: Mapped[int]
+    name: Mapped[str]
+    last_step: Mapped[int | None]
+    last_time_us: Mapped[int | None]
+    last_value: Mapped[float | None]
+    last_special: Mapped[int] = mapped_column(default=0)
+
+    __table_args__ = (UniqueConstraint("attempt_id", "stream", "name"),)
+
+
+class MetricPoint(Base):
+    """One value. `seq` is the line's number in its file, so a point sent twice is stored once.
+
+    `special` tells values that databases lose: 0 finite, 1 nan, 2 inf, 3 -inf (then `value` is NULL).
+    """
+
+    __tablename__ = "metric_points"
+    series_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    seq: Mapped[int] = mapped_column(primary_key=True)
+    step: Mapped[int]
+    time_us: Mapped[int]
+    value: Mapped[float | None]
+    special: Mapped[int] = mapped_column(default=0)
+
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+
+class Sample(Base):
+    """Telemetry of a node (`attempt_id` empty) or of an attempt on it; one row per moment."""
+
+    __tablename__ = "samples"
+    node: Mapped[str] = mapped_column(primary_key=True)
+    attempt_id: Mapped[str] = mapped_column(primary_key=True, default="")
+    time_us: Mapped[int] = mapped_column(primary_key=True)
+    values: Mapped[dict[str, Any]]
+
+
+class Blob(Base):
+    """A file of the content-addressed store, named by its SHA-256."""
+
+    __tablename__ = "blobs"
+    sha256: Mapped[str] = mapped_column(primary_key=True)
+    size: Mapped[int]
+    created_us: Mapped[int]
+
+
+class BlobGrant(Base):
+    """Who has uploaded a blob: nobody else may build a snapshot from its hash."""
+
+    __tablename__ = "blob_grants"
+    sha256: Mapped[str] = mapped_column(ForeignKey("blobs.sha256"), primary_key=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), primary_key=True)
+
+
+class Snapshot(Base):
+    """A code snapshot: a manifest of files, committed once all of them are here."""
+
+    __tablename__ = "snapshots"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    sha256: Mapped[str]
+    size: Mapped[int]
+    committed: Mapped[bool] = mapped_column(default=False)
+    created_us: Mapped[int]
+    __table_args__ = (UniqueConstraint("user_id", "sha256"),)
+
+
+class SnapshotFile(Base):
+    __tablename__ = "snapshot_files"
+    snapshot_id: Mapped[str] = mapped_column(ForeignKey("snapshots.id"), primary_key=True)
+    path: Mapped[str] = mapped_column(primary_key=True)
+    sha256: Mapped[str] = mapped_column(index=True)
+    size: Mapped[int]
+    mode: Mapped[int]
+
+
+class Checkpoint(Base):
+    __tablename__ = "checkpoints"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), index=True)
+    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"))
+    name: Mapped[str]
+    step: Mapped[int]
+    #: committed, stored, deleted
+    state: Mapped[str]
+    metrics: Mapped[dict[str, Any]]
+    size: Mapped[int]
+    created_us: Mapped[int]
+    deleted_us: Mapped[int | None]
+    __table_args__ = (UniqueConstraint("attempt_id", "name"),)
+
+
+class CheckpointFile(Base):
+    __tablename__ = "checkpoint_files"
+    checkpoint_id: Mapped[str] = mapped_column(ForeignKey("checkpoints.id"), primary_key=True)
+    path: Mapped[str] = mapped_column(primary_key=True)
+    size: Mapped[int]
+    sha256: Mapped[str | None] = mapped_column(index=True)
+
+
+class Output(Base):
+    """A file that a job left in its output folder."""
+
+    __tablename__ = "outputs"
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    path: Mapped[str] = mapped_column(primary_key=True)
+    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"))
+    size: Mapped[int]
+    sha256: Mapped[str] = mapped_column(index=True)
+
+
+class IdempotencyKey(Base):
+    """A submission's key and what it made; kept seven days."""
+
+    __tablename__ = "idempotency_keys"
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), primary_key=True)
+    key: Mapped[str] = mapped_column(primary_key=True)
+    body_sha256: Mapped[str]
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"))
+    created_us: Mapped[int]
+
+
+class Audit(Base):
+    """What people changed, beside the jobs' own events."""
+
+    __tablename__ = "audit"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    at_us: Mapped[int]
+    user_id: Mapped[str]
+    action: Mapped[str]
+    subject: Mapped[str]
+    data: Mapped[dict[str, Any]]

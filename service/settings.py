@@ -1,0 +1,57 @@
+"""Settings of the service, from ``TORCHYARD_*`` variables."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchyard import home
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Where the service keeps and finds things, and its time-outs in seconds."""
+
+    data: Path
+    """Folder of the database (SQLite) and the artifacts."""
+    database_url: str
+    broker_url: str
+    host: str = "127.0.0.1"
+    port: int = 8765
+    allowed_hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
+    """Host headers that are answered."""
+    behind_proxy: bool = False
+    """A proxy in front ends TLS; needed to bind beyond loopback."""
+    heartbeat_s: float = 5.0
+    unreachable_after_s: float = 60.0
+    """Silence after which a node counts as unreachable."""
+    republish_after_s: float = 2.0
+    """An attempt that stays ASSIGNED is nudged again after this long."""
+    unclaimed_after_s: float = 120.0
+    """An attempt that nobody claims is voided after this long."""
+    disk_floor: int = 2 * 2**30
+    """Free bytes below which nothing is launched on a node."""
+    max_body: int = 2**20
+    """Bytes of a request body outside uploads and ingest."""
+
+    @property
+    def artifacts(self) -> Path:
+        """Blobs, the inbox, and logs."""
+        return self.data / "artifacts"
+
+    @classmethod
+    def from_environment(cls) -> "Settings":
+        """Settings of this process's environment; defaults are those of the embedded stack."""
+        data = home.root() / "service"
+        env = os.environ
+        return cls(
+            data=data,
+            database_url=env.get("TORCHYARD_DATABASE_URL") or f"sqlite:///{data / 'torchyard.db'}",
+            broker_url=env.get("TORCHYARD_REDIS_URL") or "redis://127.0.0.1:6379/0",
+            host=env.get("TORCHYARD_HOST", cls.host),
+            port=int(env.get("TORCHYARD_PORT", cls.port)),
+            allowed_hosts=cls.allowed_hosts + tuple(filter(None, env.get("TORCHYARD_ALLOWED_HOSTS", "").split(","))),
+            behind_proxy=env.get("TORCHYARD_BEHIND_PROXY", "") == "1",
+            heartbeat_s=float(env.get("TORCHYARD_HEARTBEAT_S", cls.heartbeat_s)),
+            unreachable_after_s=float(env.get("TORCHYARD_UNREACHABLE_AFTER_S", cls.unreachable_after_s)),
+            disk_floor=int(env.get("TORCHYARD_DISK_FLOOR", cls.disk_floor)),
+        )

@@ -1,0 +1,63 @@
+"""Fixtures that all tests share: databases of both kinds, and a watch for leaked processes."""
+
+import os
+import secrets
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from service.db.engine import Database
+from service.db.models import Base
+from tests.support import postgres, processes
+
+
+@pytest.fixture(autouse=True)
+def no_leaked_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fails a test that leaves a process behind: every child inherits a mark of this one test."""
+    mark = secrets.token_hex(8)
+    monkeypatch.setenv(processes.MARK, mark)
+    yield
+    deadline = time.monotonic() + 5
+    while (left := processes.marked(mark)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for pid, _ in left:
+        os.kill(pid, signal.SIGKILL)
+    assert not left, f"processes left behind: {left}"
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[postgres.Server]:
+    """One PostgreSQL server for the whole run."""
+    with postgres.serve() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """URL of an empty database; every test that takes it runs on both kinds."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'test.db'}"
+        return
+    server: postgres.Server = request.getfixturevalue("postgres_server")
+    with server.database() as url:
+        yield url
+
+
+@pytest.fixture
+def db(database_url: str) -> Iterator[Database]:
+    """An open database with all tables."""
+    database = Database(database_url)
+    Base.metadata.create_all(database.engine)
+    yield database
+    database.dispose()
+
+
+@pytest.fixture
+def short_tmp() -> Iterator[Path]:
+    """A folder with a short path, for sockets (their paths end at 108 bytes)."""
+    with tempfile.TemporaryDirectory(prefix="ty-", dir="/tmp") as folder:
+        yield Path(folder)

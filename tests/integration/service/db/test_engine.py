@@ -1,0 +1,34 @@
+import threading
+
+import pytest
+from sqlalchemy import func, insert, select
+
+from service.db.engine import Database
+from service.db.models import Project
+
+
+def test_a_failed_transaction_leaves_nothing(db: Database) -> None:
+    def insert_and_fail() -> None:
+        with db.write() as tx:
+            tx.execute(insert(Project).values(name="vision", created_us=1))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        insert_and_fail()
+    with db.read() as tx:
+        assert tx.scalar(select(func.count()).select_from(Project)) == 0
+
+
+def test_many_writers_lose_nothing(db: Database) -> None:
+    def write(worker: int) -> None:
+        for n in range(20):
+            with db.write() as tx:
+                tx.execute(insert(Project).values(name=f"{worker}-{n}", created_us=1))
+
+    threads = [threading.Thread(target=write, args=(worker,)) for worker in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with db.read() as tx:
+        assert tx.scalar(select(func.count()).select_from(Project)) == 160

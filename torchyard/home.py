@@ -1,0 +1,59 @@
+"""``TORCHYARD_HOME``: where the embedded stack keeps everything, and where the CLI finds URL and token."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+
+def root() -> Path:
+    """The home folder: ``TORCHYARD_HOME`` or ``~/.torchyard``."""
+    return Path(os.environ.get("TORCHYARD_HOME") or Path.home() / ".torchyard").absolute()
+
+
+def admin_token_file() -> Path:
+    """The administrator's token, written 0600 by the service at its first start."""
+    return root() / "admin.token"
+
+
+def node_token_file() -> Path:
+    """The token of the embedded worker, written 0600 by the service at its first start."""
+    return root() / "node.token"
+
+
+def address_file() -> Path:
+    """``service.json``: where the running service listens."""
+    return root() / "service.json"
+
+
+def worker_folder() -> Path:
+    """The embedded worker's attempts, caches and spool."""
+    return root() / "worker"
+
+
+def log_folder() -> Path:
+    """Output of service, worker and Redis."""
+    return root() / "logs"
+
+
+def write_private(path: Path, text: str) -> None:
+    """Writes a file that only its owner reads, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    temporary.replace(path)
+
+
+def write_address(url: str) -> None:
+    """Tells the CLI where the service listens."""
+    write_private(address_file(), json.dumps({"url": url, "pid": os.getpid()}))
+
+
+def read_address() -> dict[str, Any] | None:
+    """What `write_address` wrote, or None."""
+    try:
+        return dict(json.loads(address_file().read_text()))
+    except (OSError, ValueError):
+        return None

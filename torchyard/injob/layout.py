@@ -1,0 +1,66 @@
+"""Names inside an attempt folder, and the environment variables that lead there.
+
+The one owner of the format: the worker, the shim and the code inside the job read it from here. Standard library
+only, Python 3.9.
+
+    attempts/<attempt id>/            0755, the worker's
+        lock                          held by whoever starts or runs the attempt
+        started                       fsynced before the shim is forked: never start again
+        control.json                  what the job is asked to do; written by the shim, polled by the ranks
+        yard/                         0700, the worker's: launch.json, command.json, shim.json, result.json
+        logs/                         rank-0.log, rank-1.log, …, launcher.log: raw bytes, appended
+        restore/                      the checkpoint to resume from, if any
+        job/                          the job user's
+            code/                     the snapshot, unpacked
+            metrics/                  one file of JSON lines for each process
+            marks/                    polled-<rank>, exit-<rank>.json
+            checkpoints/step-<n>/     committed checkpoints; step-<n>.tmp while being written
+            output/                   TORCHYARD_OUTPUT_DIR
+            outcome.json              written by rank 0 after a clean stop
+"""
+
+import os
+
+ATTEMPT_ID = "TORCHYARD_ATTEMPT_ID"
+JOB_ID = "TORCHYARD_JOB_ID"
+ATTEMPT_DIR = "TORCHYARD_ATTEMPT_DIR"
+OUTPUT_DIR = "TORCHYARD_OUTPUT_DIR"
+RESTORE_DIR = "TORCHYARD_RESTORE_DIR"
+#: Seconds after which a checkpoint is due; absent: only when asked for.
+CHECKPOINT_EVERY = "TORCHYARD_CHECKPOINT_EVERY"
+
+LOCK = "lock"
+STARTED = "started"
+CONTROL = "control.json"
+YARD = "yard"
+LAUNCH = os.path.join(YARD, "launch.json")
+COMMAND = os.path.join(YARD, "command.json")
+SHIM = os.path.join(YARD, "shim.json")
+RESULT = os.path.join(YARD, "result.json")
+LOGS = "logs"
+RESTORE = "restore"
+JOB = "job"
+CODE = os.path.join(JOB, "code")
+METRICS = os.path.join(JOB, "metrics")
+MARKS = os.path.join(JOB, "marks")
+CHECKPOINTS = os.path.join(JOB, "checkpoints")
+OUTPUT = os.path.join(JOB, "output")
+OUTCOME = os.path.join(JOB, "outcome.json")
+
+#: The file in a committed checkpoint folder that lists its files and their sizes.
+MANIFEST = "manifest.json"
+#: Suffix of a checkpoint folder that is still being written.
+TEMPORARY = ".tmp"
+LAUNCHER_LOG = "launcher.log"
+
+
+def rank_log(rank):
+    # type: (int) -> str
+    """File name of a rank's log below ``logs/``."""
+    return "rank-%d.log" % rank
+
+
+def checkpoint_name(step):
+    # type: (int) -> str
+    """Folder name of the checkpoint taken at a step; names sort by step."""
+    return "step-%09d" % step

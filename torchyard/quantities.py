@@ -1,0 +1,86 @@
+"""Durations and sizes as people write them: ``4h``, ``10m``, ``16GiB``."""
+
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+BYTES = {
+    "": 1,
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+    "tib": 2**40,
+}
+
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhdw])+")
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
+
+
+def parse_duration(value: object) -> int:
+    """Seconds in ``90``, ``"90s"``, ``"4h"`` or ``"1h30m"``.
+
+    Raises ValueError with the accepted forms when the value is none of them.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    text = str(value).strip().lower()
+    if text.isdigit():
+        return int(text)
+    if not _DURATION.fullmatch(text):
+        raise ValueError(f"{value!r} is not a duration: write seconds, or 90s, 10m, 4h, 2d, 1h30m")
+    return round(sum(float(n) * SECONDS[unit] for n, unit in _DURATION_PART.findall(text)))
+
+
+def parse_size(value: object) -> int:
+    """Bytes in ``1024``, ``"512MiB"`` or ``"16GB"``; raises ValueError with the accepted forms."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    match = _SIZE.fullmatch(str(value).strip().lower())
+    if not match or match.group(2) not in BYTES:
+        raise ValueError(f"{value!r} is not a size: write bytes, or 512MiB, 16GiB, 16GB")
+    return round(float(match.group(1)) * BYTES[match.group(2)])
+
+
+def format_size(size: int) -> str:
+    """``1536`` as ``1.5 KiB``."""
+    amount = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} TiB"
+
+
+def format_duration(seconds: float) -> str:
+    """``5400`` as ``1h30m``; under ten seconds one decimal is kept."""
+    if seconds < 10:
+        return f"{seconds:.1f}s"
+    total = round(seconds)
+    parts = []
+    for unit, length in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        amount, total = divmod(total, length)
+        if amount:
+            parts.append(f"{amount}{unit}")
+    return "".join(parts[:2])
+
+
+def _json_schema(examples: list[str], meaning: str) -> WithJsonSchema:
+    return WithJsonSchema(
+        {
+            "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}],
+            "examples": examples,
+            "description": meaning,
+        }
+    )
+
+
+Duration = Annotated[int, BeforeValidator(parse_duration), _json_schema(["10m", "4h"], "seconds, or 10m, 4h, 2d")]
+Size = Annotated[int, BeforeValidator(parse_size), _json_schema(["16GiB"], "bytes, or 512MiB, 16GiB, 16GB")]

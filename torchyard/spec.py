@@ -1,0 +1,180 @@
+"""The job spec: what a person or a program submits, as YAML or JSON.
+
+A spec is plain data. Every field has a default except the work itself: either a `recipe` (the built-in
+trainer) or a `command` (one's own program).
+"""
+
+import re
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from torchyard.quantities import Duration, Size
+from torchyard.recipe import Recipe
+
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: Names that belong to the launcher; a spec that sets them would escape its allocation.
+RESERVED_ENV = frozenset(
+    {
+        "CUDA_VISIBLE_DEVICES",
+        "CUDA_DEVICE_ORDER",
+        "RANK",
+        "LOCAL_RANK",
+        "WORLD_SIZE",
+        "LOCAL_WORLD_SIZE",
+        "MASTER_ADDR",
+        "MASTER_PORT",
+    }
+)
+SNAPSHOT_ID = re.compile(r"snap-[0-9a-z]{26}")
+
+
+class Priority(StrEnum):
+    """Priority classes, highest first in the queue."""
+
+    LOW = "low"
+    NORMAL = "normal"
+    HIGH = "high"
+    URGENT = "urgent"
+
+
+PRIORITY_RANK: dict[Priority, int] = {p: rank for rank, p in enumerate(Priority)}
+
+
+class Launcher(StrEnum):
+    """How the command is started."""
+
+    #: One process per GPU under ``torchrun``.
+    TORCHRUN = "torchrun"
+    #: One Python process.
+    PYTHON = "python"
+    #: Any program, as it is.
+    NONE = "none"
+
+
+class Model(BaseModel):
+    """Base of every model in the spec: immutable, and strangers are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Resources(Model):
+    """What the job needs of a node."""
+
+    gpus: Annotated[int, Field(ge=0, le=1024)] = 1
+    """GPUs (or CPU slots on a node without GPUs), exclusively the job's. 0 runs beside the GPUs."""
+    nodes: Literal[1] = 1
+    """Nodes; one for now."""
+    gpu_memory_min: Size | None = None
+    """Memory that every GPU must have."""
+    cpus: Annotated[int, Field(ge=1)] | None = None
+    """CPU cores."""
+    memory: Size | None = None
+    """Main memory."""
+
+
+class KeepBest(Model):
+    """Which checkpoint counts as the best."""
+
+    metric: str
+    """Name of the metric, as passed to ``torchyard.checkpoint(metrics=…)``."""
+    mode: Literal["min", "max"] = "max"
+    """Whether small or large values are good."""
+
+
+class CheckpointPolicy(Model):
+    """When checkpoints are due and which are kept."""
+
+    every: Duration | None = None
+    """A checkpoint is due this long after the last one; without it, only when asked for."""
+    keep_last: Annotated[int, Field(ge=1, le=1000)] = 2
+    """The newest ones to keep."""
+    keep_best: KeepBest | None = None
+    """The best one is kept beside the newest."""
+
+
+class JobSpec(Model):
+    """A training job."""
+
+    name: Annotated[str, Field(pattern=f"^{NAME}$")] = "job"
+    """Shown in lists; need not be unique."""
+    project: Annotated[str, Field(pattern=f"^{NAME}$")] = "default"
+    """The project whose share the job uses."""
+    tags: Annotated[tuple[str, ...], Field(max_length=32)] = ()
+    """Free words to filter by."""
+    resources: Resources = Resources()
+    recipe: Recipe | None = None
+    """A run of the built-in trainer; exclusive with `command`."""
+    command: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    """One's own program and its arguments; exclusive with `recipe`."""
+    launcher: Launcher = Launcher.TORCHRUN
+    """How the command is started."""
+    code: str | None = None
+    """A snapshot id; `yard submit` also takes a folder and uploads it."""
+    live: str | None = None
+    """An absolute folder on the node, used as it is; exclusive with `code`."""
+    link: Annotated[tuple[str, ...], Field(max_length=64)] = ()
+    """Folders below `link_root` that are joined back into the snapshot by symbolic links."""
+    link_root: str | None = None
+    """The folder that the snapshot was taken from; `yard submit` fills it in."""
+    python: str | None = None
+    """Interpreter, venv or conda prefix of the command; `yard submit` takes the active one."""
+    env: Annotated[dict[str, str], Field(max_length=256)] = {}
+    """Environment variables."""
+    priority: Priority = Priority.NORMAL
+    time_limit: Duration | None = None
+    """Running time after which the job is stopped."""
+    grace: Duration = 60
+    """How long a stopping job may take to save its work before it is killed."""
+    max_retries: Annotated[int, Field(ge=0, le=100)] = 0
+    """How often a failed job starts again, from its newest checkpoint."""
+    log_limit: Size = 2**30
+    """Bytes of log kept per rank and attempt; the rest is dropped and counted."""
+    checkpoint: CheckpointPolicy = CheckpointPolicy()
+
+    @field_validator("env")
+    @classmethod
+    def _environment(cls, env: dict[str, str]) -> dict[str, str]:
+        for name in env:
+            if not ENV_NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is not a name for an environment variable")
+            if name in RESERVED_ENV or name.startswith("TORCHYARD_"):
+                raise ValueError(f"{name} is set by the launcher: leave it out")
+        return env
+
+    @field_validator("link")
+    @classmethod
+    def _links(cls, link: tuple[str, ...]) -> tuple[str, ...]:
+        for path in link:
+            if path.startswith("/") or ".." in path.split("/") or not path.strip("/."):
+                raise ValueError(f"{path!r} must be a path inside the code folder, without '..'")
+        return link
+
+    @model_validator(mode="after")
+    def _work(self) -> Self:
+        if (self.recipe is None) == (self.command is None):
+            raise ValueError("give either a recipe (the built-in trainer) or a command")
+        if self.recipe is not None and self.launcher is not Launcher.TORCHRUN:
+            raise ValueError("a recipe is always launched with torchrun: leave launcher out")
+        if self.code is not None and self.live is not None:
+            raise ValueError("code and live exclude each other: keep one of them")
+        if self.code is not None and not SNAPSHOT_ID.fullmatch(self.code):
+            raise ValueError(
+                "code must be the id of an uploaded snapshot (snap-…): submit with `yard submit`, "
+                "which uploads the folder, or use live: /absolute/folder"
+            )
+        if self.live is not None and not self.live.startswith("/"):
+            raise ValueError("live must be an absolute folder")
+        return self
+
+    @property
+    def world_size(self) -> int:
+        """Processes of the job: one per GPU under torchrun, else one."""
+        return max(1, self.resources.gpus) if self.launcher is Launcher.TORCHRUN else 1
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a spec, for editors and programs."""
+    return JobSpec.model_json_schema()

@@ -1,0 +1,325 @@
+"""Messages between the node agent and the service (``/api/v1/agent``).
+
+The protocol carries a version; the service reads this one and the one before. Times are integer microseconds UTC,
+sizes are bytes. Every message may be sent twice.
+"""
+
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from torchyard.spec import JobSpec
+from torchyard.states import StopReason
+
+PROTOCOL = 1
+PROTOCOL_HEADER = "TorchYard-Protocol"
+#: Celery task that tells a node of an assigned attempt; its only argument is the attempt's id.
+LAUNCH_TASK = "torchyard.launch"
+#: Celery task that makes a node ask for its orders at once; it has no argument.
+NUDGE_TASK = "torchyard.nudge"
+
+
+def node_queue(node: str) -> str:
+    """The Celery queue of a node."""
+    return f"node.{node}"
+
+
+class Message(BaseModel):
+    """Base of all wire messages; unknown fields of a newer peer are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class DeviceKind(StrEnum):
+    GPU = "gpu"
+    CPU_SLOT = "cpu"
+
+
+class Device(Message):
+    """One GPU or CPU slot of a node."""
+
+    uuid: str
+    index: int
+    kind: DeviceKind
+    name: str
+    memory: int
+    #: Why the device must not be used: another stack owns it, or a rank on it could not be killed.
+    unusable: str | None = None
+
+
+class Identity(Message):
+    """Who a node is: what proves that silence was death."""
+
+    node_id: str
+    home_id: str
+    boot_id: str
+    pid_namespace: str
+
+
+class Register(Message):
+    """``POST /agent/register``: first message of a worker; answered by `Registered`."""
+
+    node: str
+    identity: Identity
+    version: str
+    hostname: str
+    devices: list[Device]
+    cpus: int
+    memory: int
+    runs_as_root: bool
+
+
+class Registered(Message):
+    """What a worker needs from the service."""
+
+    installation: str
+    broker_url: str
+    broker_key_prefix: str
+    heartbeat_s: float
+    #: Folder of the artifact store's inbox as the service sees it, and the content of its probe file: a worker that
+    #: reads the same there may place files in it instead of uploading them.
+    inbox: str
+    inbox_probe: str
+
+
+class Phase(StrEnum):
+    """What the node knows of an attempt."""
+
+    PREPARING = "preparing"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    #: Has a result, which is on its way.
+    ENDED = "ended"
+
+
+class AttemptReport(Message):
+    """One attempt that the node holds."""
+
+    attempt: str
+    phase: Phase
+    started_us: int | None = None
+
+
+class Heartbeat(Message):
+    """``POST /agent/heartbeat``; answered by `Orders`.
+
+    `attempts` is the whole inventory after a sweep of the process table: an attempt that is not in it has no process
+    on this node.
+    """
+
+    identity: Identity
+    devices: list[Device]
+    attempts: list[AttemptReport]
+    #: Free bytes of the file system that holds the attempts.
+    disk_free: int
+
+
+class Action(StrEnum):
+    RUN = "run"
+    CHECKPOINT = "checkpoint"
+    STOP = "stop"
+    KILL = "kill"
+
+
+class Order(Message):
+    """The desired state of one attempt."""
+
+    attempt: str
+    action: Action
+    #: Changes when the order is given anew: a second checkpoint asked for is another order.
+    serial: int = 0
+    reason: StopReason | None = None
+    grace_s: int = 60
+
+
+class Orders(Message):
+    """Answer to a heartbeat."""
+
+    assigned: list[str]
+    orders: list[Order]
+    #: Attempts whose results and streams are stored: their folders may go.
+    forget: list[str] = []
+
+
+class FileRef(Message):
+    """One file of a snapshot, checkpoint or output: where it goes and what it holds."""
+
+    path: str
+    size: int
+    sha256: str
+    mode: int = 0o644
+
+
+class Restore(Message):
+    """The checkpoint to resume from."""
+
+    checkpoint: str
+    step: int
+    files: list[FileRef]
+
+
+class Launch(Message):
+    """``GET /agent/attempts/{id}``: all a node needs to start an attempt."""
+
+    attempt: str
+    job: str
+    number: int
+    spec: JobSpec
+    user: str
+    unix_user: str | None
+    node_rank: int
+    devices: list[Device]
+    code: list[FileRef] | None
+    restore: Restore | None
+
+
+class Claim(Message):
+    """``POST /agent/attempts/{id}/claim``: 204, or 409 if another nonce has it or it is void."""
+
+    nonce: str
+
+
+class Started(Message):
+    """``POST /agent/attempts/{id}/running``: the job's first instruction ran; 204."""
+
+    started_us: int
+
+
+class RankExit(Message):
+    """How one rank ended."""
+
+    rank: int
+    exit_code: int | None = None
+    signal: int | None = None
+    ended_us: int
+
+
+class ResultKind(StrEnum):
+    #: The job's process ended by itself (or after a stop that it obeyed).
+    EXITED = "exited"
+    #: Killed at the end of the grace.
+    KILLED = "killed"
+    #: Could not be prepared or started; `message` says why. No process ran.
+    UNUSABLE = "unusable"
+    #: The shim died; what was left was swept.
+    LOST = "lost"
+
+
+class Result(Message):
+    """``POST /agent/attempts/{id}/result``: how an attempt ended; 204."""
+
+    kind: ResultKind
+    exit_code: int | None = None
+    signal: int | None = None
+    #: The stop that was under way, if any.
+    stop: StopReason | None = None
+    #: Step of the checkpoint after which the ranks stopped cleanly, from ``outcome.json``.
+    stopped_at_step: int | None = None
+    ranks: list[RankExit] = []
+    #: The rank that failed first, and its traceback as its log has it.
+    failed_rank: int | None = None
+    traceback: str | None = None
+    message: str | None = None
+    started_us: int | None = None
+    ended_us: int
+    #: Bytes of log and metric records that a full disk or `log_limit` made the node drop.
+    dropped_log_bytes: int = 0
+    dropped_records: int = 0
+
+
+class Mark(Message):
+    """Answer to every ingest request: all before `offset` is stored, fsynced, and need not be kept."""
+
+    offset: int
+
+
+class MetricRecord(Message):
+    """One line of a process's metrics file. Non-finite values travel as ``"nan"``, ``"inf"``, ``"-inf"``."""
+
+    step: int
+    time_us: int
+    values: dict[str, float | Literal["nan", "inf", "-inf"]]
+    total_steps: int | None = None
+
+
+class MetricBatch(Message):
+    """``POST /agent/attempts/{id}/metrics``; answered by `Mark`.
+
+    `stream` names the process's file, `offset` and `end` are byte offsets in it; `records` are the lines between
+    them. A batch that starts before the stored mark is cut there, one that starts after it is refused with 409 and
+    the mark. `skipped` counts lines that could not be read.
+    """
+
+    node_rank: int
+    stream: str
+    rank: int
+    offset: int
+    end: int
+    records: list[tuple[int, MetricRecord]]
+    skipped: int = 0
+
+
+class SampleBatch(Message):
+    """``POST /agent/samples``: telemetry of the node and its jobs, sampled every 2 s; 204.
+
+    `values` maps a series (``gpu.0.utilization``, ``cpu.percent``, ``memory.used``) to a number; `attempt` is None for
+    the node's own series.
+    """
+
+    samples: list["Sample"]
+
+
+class Sample(Message):
+    time_us: int
+    attempt: str | None = None
+    values: dict[str, float]
+
+
+class CheckpointFile(Message):
+    path: str
+    size: int
+    sha256: str | None = None
+
+
+class CheckpointReport(Message):
+    """``POST /agent/attempts/{id}/checkpoints``: first without hashes (committed), again with them (verified).
+
+    Answered by `CheckpointAnswer`.
+    """
+
+    name: str
+    step: int
+    created_us: int
+    metrics: dict[str, float | Literal["nan", "inf", "-inf"]] = {}
+    files: list[CheckpointFile]
+
+
+class CheckpointAnswer(Message):
+    """Which files the store still lacks, by hash; empty with all hashes given: the checkpoint is stored."""
+
+    checkpoint: str
+    missing: list[str]
+    #: Names of this attempt's checkpoints whose local folders the node may remove.
+    remove: list[str] = []
+
+
+class OutputReport(Message):
+    """``POST /agent/attempts/{id}/outputs``: what lies in the output folder, with hashes; answered by `Missing`."""
+
+    files: list[FileRef]
+
+
+class Missing(Message):
+    """Hashes that the store lacks: place them in the inbox, or PUT them to ``/agent/blobs/{sha256}``."""
+
+    missing: list[str]
+
+
+class Placed(Message):
+    """``POST /agent/blobs/{sha256}``: the file lies in the inbox under its hash; the service takes it over; 204."""
+
+    size: int
+
+
+JsonObject = dict[str, Any]
