@@ -29,8 +29,12 @@ lint: $(STAMPS)/dev ## Check style, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+$(STAMPS)/browser: $(STAMPS)/dev scripts/browser.sh
+	@sh scripts/browser.sh $(BIN)
+	@touch $@
+
 .PHONY: test
-test: $(STAMPS)/dev ## Run every test
+test: $(STAMPS)/dev $(STAMPS)/browser ## Run every test
 	$(BIN)/pytest
 
 .PHONY: clean

@@ -1,0 +1,54 @@
+"""The compose file and the Dockerfile: checked, since no engine runs in the tests."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[3]
+COMPOSE = ROOT / "docker-compose.yml"
+
+
+def _run(*command: str | Path) -> None:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    return dict(yaml.safe_load(COMPOSE.read_text()))
+
+
+def test_the_compose_file_keeps_its_schema() -> None:
+    _run(Path(sys.executable).with_name("check-jsonschema"), "--builtin-schema", "vendor.compose-spec", COMPOSE)
+
+
+def test_the_dockerfile_passes_its_linter() -> None:
+    _run(Path(sys.executable).with_name("hadolint"), "--failure-threshold", "info", ROOT / "Dockerfile")
+
+
+def test_every_service_has_a_health_check(compose: dict[str, Any]) -> None:
+    assert all("healthcheck" in service for service in compose["services"].values())
+
+
+def test_every_build_target_is_a_stage_of_the_dockerfile(compose: dict[str, Any]) -> None:
+    stages = {line.split()[3] for line in (ROOT / "Dockerfile").read_text().splitlines() if line.startswith("FROM")}
+    targets = {service["build"]["target"] for service in compose["services"].values() if "build" in service}
+    assert targets <= stages
+
+
+def test_nothing_is_published_beyond_loopback(compose: dict[str, Any]) -> None:
+    ports = [port for service in compose["services"].values() for port in service.get("ports", [])]
+    assert ports
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+
+
+def test_every_password_comes_from_the_environment_and_is_asked_for(compose: dict[str, Any]) -> None:
+    asked = (ROOT / "deploy" / "compose.env.example").read_text()
+    for name in ("POSTGRES_PASSWORD", "REDIS_PASSWORD"):
+        assert f"${{{name}:?" in COMPOSE.read_text()
+        assert f"{name}=\n" in asked
+    assert compose["services"]["worker"]["profiles"] == ["trial"]
