@@ -80,7 +80,7 @@ JOB_TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     _J.STARTING: frozenset({_J.RUNNING, _J.SUCCEEDED, _J.STOPPING, _J.FAILED, _J.QUEUED, _J.UNREACHABLE}),
     _J.RUNNING: frozenset({_J.SUCCEEDED, _J.FAILED, _J.QUEUED, _J.STOPPING, _J.UNREACHABLE}),
     _J.STOPPING: frozenset({_J.CANCELLED, _J.FAILED, _J.QUEUED, _J.SUCCEEDED, _J.UNREACHABLE}),
-    _J.UNREACHABLE: frozenset({_J.RUNNING, _J.STOPPING, _J.SUCCEEDED, _J.FAILED, _J.CANCELLED, _J.QUEUED}),
+    _J.UNREACHABLE: frozenset({_J.STARTING, _J.RUNNING, _J.STOPPING, _J.SUCCEEDED, _J.FAILED, _J.CANCELLED, _J.QUEUED}),
     _J.SUCCEEDED: frozenset(),
     _J.FAILED: frozenset(),
     _J.CANCELLED: frozenset(),
@@ -93,7 +93,7 @@ ATTEMPT_TRANSITIONS: dict[AttemptState, frozenset[AttemptState]] = {
     _A.STARTING: frozenset({_A.RUNNING, _A.STOPPING, _A.UNREACHABLE, *_ENDED}),
     _A.RUNNING: frozenset({_A.STOPPING, _A.UNREACHABLE, *_ENDED}),
     _A.STOPPING: frozenset({_A.UNREACHABLE, *_ENDED}),
-    _A.UNREACHABLE: frozenset({_A.RUNNING, _A.STOPPING, *_ENDED}),
+    _A.UNREACHABLE: frozenset({_A.STARTING, _A.RUNNING, _A.STOPPING, *_ENDED}),
     **{state: frozenset() for state in (*sorted(_ENDED), _A.VOIDED)},
 }
 

@@ -113,6 +113,9 @@ class Heartbeat(Message):
     attempts: list[AttemptReport]
     #: Free bytes of the file system that holds the attempts.
     disk_free: int
+    #: `Orders.beat` of the newest answer that had arrived before this inventory was begun; None before the first. It
+    #: tells which claims the inventory must already show.
+    beat: int | None = None
 
 
 class Action(StrEnum):
@@ -140,6 +143,8 @@ class Orders(Message):
     orders: list[Order]
     #: Attempts whose results and streams are stored: their folders may go.
     forget: list[str] = []
+    #: Number of this answer, to be sent back in the next heartbeat.
+    beat: int = 0
 
 
 class FileRef(Message):
@@ -216,6 +221,8 @@ class Result(Message):
     stop: StopReason | None = None
     #: Step of the checkpoint after which the ranks stopped cleanly, from ``outcome.json``.
     stopped_at_step: int | None = None
+    #: The ranks never polled, so the stop was told to them by SIGTERM; an exit with 0 after it is no success.
+    terminated: bool = False
     ranks: list[RankExit] = []
     #: The rank that failed first, and its traceback as its log has it.
     failed_rank: int | None = None

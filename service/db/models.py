@@ -91,6 +91,8 @@ class Node(Base):
     cpus: Mapped[int]
     memory: Mapped[int]
     disk_free: Mapped[int] = mapped_column(default=0)
+    #: Heartbeats answered; see `service.proof`.
+    beat: Mapped[int] = mapped_column(default=0)
     last_seen_us: Mapped[int | None]
     registered_us: Mapped[int]
 
@@ -184,6 +186,8 @@ class Member(Base):
     node: Mapped[str] = mapped_column(ForeignKey("nodes.name"), index=True)
     #: The nonce that claimed it: the same one may claim again, no other.
     nonce: Mapped[str | None]
+    #: Identity and beat of the node when it claimed: what a proof of death is measured against.
+    claimed_on: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: The node has stored everything of it and may forget its folder.
     settled: Mapped[bool] = mapped_column(default=False)
 
