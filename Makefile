@@ -37,6 +37,10 @@ $(STAMPS)/browser: $(STAMPS)/dev scripts/browser.sh
 test: $(STAMPS)/dev $(STAMPS)/browser ## Run every test
 	$(BIN)/pytest
 
+.PHONY: bench
+bench: $(STAMPS)/dev ## Measure the control plane and print a table
+	$(BIN)/python -m benchmarks
+
 .PHONY: clean
 clean: ## Remove what the other targets made
 	rm -rf $(VENV) $(STAMPS)

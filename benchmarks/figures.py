@@ -1,0 +1,183 @@
+"""What is measured. Each function answers rows: name, value, unit, target, baseline of the same run."""
+
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from benchmarks import load
+from benchmarks.stack import Stack, dumps, node_token
+
+CLOCK = ["date", "+%s%N"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One row of the table; `baseline` is the same quantity of the bare thing, measured in the same run."""
+
+    name: str
+    value: float
+    unit: str
+    target: str
+    met: bool
+    baseline: float | None = None
+    against: str = ""
+
+
+def start_latency(stack: Stack, runs: int = 40) -> Iterator[Figure]:
+    """REST submit to the job's own first instruction, queue idle, against a bare spawn of the same program."""
+    connection = stack.connect()
+    delays = []
+    for _ in range(runs):
+        before = time.time_ns()
+        job = stack.submit(connection, command=CLOCK)
+        stack.finished(connection, job)
+        _, _, log = connection.request("GET", f"/api/v1/jobs/{job}/logs")
+        delays.append((int(log.split()[0]) - before) / 1e6)
+    bare = []
+    for _ in range(runs):
+        before = time.time_ns()
+        bare.append((int(subprocess.run(CLOCK, capture_output=True, check=True).stdout) - before) / 1e6)
+    p50, p95 = statistics.median(delays), statistics.quantiles(delays, n=20)[-1]
+    spawn = statistics.median(bare)
+    yield Figure(
+        name="submit to first instruction, p50", value=p50, unit="ms", target="< 150", met=p50 < 150,
+        baseline=spawn, against="bare spawn",
+    )  # fmt: skip
+    yield Figure(name="submit to first instruction, p95", value=p95, unit="ms", target="", met=True)
+
+
+def _repeat(stack: Stack, method: str, path: str, body: bytes, headers: dict[str, str], _n: int, until: float) -> int:
+    connection, count = stack.connect(), 0
+    while time.time() < until:
+        status, _, answer = connection.request(method, path, body, **headers)
+        if status >= 400:
+            raise RuntimeError(answer.decode())
+        count += 1
+    connection.close()
+    return count
+
+
+def submissions(stack: Stack) -> Iterator[Figure]:
+    """Submissions a second from four connections, against the same service's empty route."""
+    body = dumps({"name": "bench", "launcher": "none", "command": ["true"], "resources": {"gpus": 1}})
+    connection = stack.connect()
+    connection.json("POST", "/api/v1/nodes/local/drain")  # what is submitted here must not start
+    empty = load.rate(partial(_repeat, stack, "GET", "/healthz", b"", {}))
+    rate = load.rate(partial(_repeat, stack, "POST", "/api/v1/jobs", body, {}))
+    yield Figure(
+        name="submissions",
+        value=rate,
+        unit="/s",
+        target=">= 400",
+        met=rate >= 400,
+        baseline=empty,
+        against="empty route",
+    )
+
+
+def polls(stack: Stack) -> Iterator[Figure]:
+    """Status polls answered 304 a second, against the same service's empty route."""
+    connection = stack.connect()
+    job = stack.submit(connection, command=["true"])
+    _, headers, _ = connection.request("GET", f"/api/v1/jobs/{job}")
+    tag = {"If_None_Match": headers["etag"]}
+    empty = load.rate(partial(_repeat, stack, "GET", "/healthz", b"", {}))
+    rate = load.rate(partial(_repeat, stack, "GET", f"/api/v1/jobs/{job}", b"", tag))
+    yield Figure(
+        name="status polls (304)", value=rate, unit="/s", target=">= 2000", met=rate >= 2000,
+        baseline=empty, against="empty route",
+    )  # fmt: skip
+
+
+def drain(stack: Stack, jobs: int = 60) -> Iterator[Figure]:
+    """No-op jobs from submission to the end of the last one, a second, on the slots of the box."""
+    connection = stack.connect()
+    begin = time.time()
+    names = [stack.submit(connection, command=["true"]) for _ in range(jobs)]
+    for job in names:
+        stack.finished(connection, job)
+    rate = jobs / (time.time() - begin)
+    begin = time.time()
+    for _ in range(jobs):
+        subprocess.run(["true"], check=True)
+    bare = jobs / (time.time() - begin)
+    yield Figure(
+        name="no-op jobs drained on 2 slots", value=rate, unit="/s", target=">= 15", met=rate >= 15,
+        baseline=bare, against="bare spawn",
+    )  # fmt: skip
+
+
+def ingest(stack: Stack, batch: int = 1000, seconds: float = 4.0) -> Iterator[Figure]:
+    """Metric points stored a second through the agent's route, against parsing the same JSON only."""
+    connection, agent = stack.connect(), stack.connect(node_token(stack))
+    job = stack.submit(connection, command=["sleep", "600"])
+    while not (attempts := connection.json("GET", f"/api/v1/jobs/{job}/attempts")["items"]):
+        time.sleep(0.05)
+    path, count, bodies = f"/api/v1/agent/attempts/{attempts[0]['id']}/metrics", 0, []
+    begin = time.time()
+    while time.time() - begin < seconds:
+        records = [
+            [n, {"step": n, "time_us": 1_700_000_000_000_000 + n, "values": {"loss": 1.0 / (n + 1)}}]
+            for n in range(count, count + batch)
+        ]
+        body = {"node_rank": 0, "stream": "bench", "rank": 0, "offset": count, "end": count + batch, "records": records}
+        bodies.append(dumps(body))
+        status, _, answer = agent.request("POST", path, bodies[-1])
+        if status >= 300:
+            raise RuntimeError(answer.decode())
+        count += batch
+    rate = count / (time.time() - begin)
+    connection.json("POST", f"/api/v1/jobs/{job}/cancel")
+    stack.finished(connection, job)
+    yield Figure(
+        name="metric points ingested", value=rate, unit="/s", target=">= 50000", met=rate >= 50_000,
+        baseline=_parse_rate(bodies, batch), against="pydantic alone",
+    )  # fmt: skip
+
+
+def _parse_rate(bodies: list[bytes], batch: int) -> float:
+    from torchyard.wire import MetricBatch
+
+    begin = time.perf_counter()
+    for body in bodies:
+        MetricBatch.model_validate_json(body)
+    return len(bodies) * batch / (time.perf_counter() - begin)
+
+
+REPORT = """
+import time, torchyard
+values = [1.0 / (n + 1) for n in range(50_000)]
+begin = time.perf_counter()
+for n, value in enumerate(values):
+    torchyard.report(step=n, loss=value)
+print((time.perf_counter() - begin) / len(values) * 1e6)
+"""
+
+
+def report_cost(stack: Stack) -> Iterator[Figure]:
+    """One `torchyard.report` call in a training process, against writing the same line to a file."""
+    connection = stack.connect()
+    job = stack.submit(connection, command=["python", "-c", REPORT], launcher="python")
+    stack.finished(connection, job)
+    _, _, log = connection.request("GET", f"/api/v1/jobs/{job}/logs")
+    cost = float(log.split()[0])
+    yield Figure(
+        name="one torchyard.report call", value=cost, unit="us", target="< 10", met=cost < 10,
+        baseline=_line_cost(), against="write a line",
+    )  # fmt: skip
+
+
+def _line_cost(lines: int = 50_000) -> float:
+    with tempfile.TemporaryDirectory() as folder, (Path(folder) / "lines").open("wb", buffering=0) as file:
+        begin = time.perf_counter()
+        for n in range(lines):
+            file.write(dumps({"step": n, "loss": 1.0 / (n + 1)}) + b"\n")
+        return (time.perf_counter() - begin) / lines * 1e6
+
+
+ALL = (start_latency, drain, report_cost, ingest, polls, submissions)
