@@ -1,0 +1,1 @@
+"""The embedded stack: Redis, service and worker of one box, held up by ``yard up``."""
