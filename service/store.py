@@ -1,5 +1,209 @@
-"""The artifact store: files named by their SHA-256."""
+"""The artifact store: files named by their SHA-256.
+
+    artifacts/
+        blobs/ab/abcd…        read-only files
+        inbox/                where a worker on the same file system places files, and uploads grow
+            probe             random words: who reads them here shares the file system
+        logs/<attempt>/       one file for each rank
+
+Nothing a client sends becomes a path: hashes and names are matched against the only form they may have.
+"""
+
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import stat
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from service import exceptions
+from torchyard.wire import INBOX_PROBE
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_PLACED = re.compile(r"([0-9a-f]{64})\.[0-9A-Za-z_-]{1,64}")
+_UPLOAD = ".upload-"
+_CHUNK = 2**20
+_LOCKS = 64
+
+
+def is_hash(text: str) -> bool:
+    """Whether the text is a SHA-256 in lower-case hex."""
+    return _SHA256.fullmatch(text) is not None
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes a rename or creation in the folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class Upload:
+    """A blob that grows in the inbox; it enters the store only whole, fsynced and with the right hash."""
+
+    def __init__(self, store: "BlobStore", sha256: str, limit: int | None) -> None:
+        self._store = store
+        self._sha256 = sha256
+        self._limit = limit
+        self._digest = hashlib.sha256()
+        self._path = store.inbox / f"{_UPLOAD}{secrets.token_hex(8)}"
+        self._file: IO[bytes] = self._path.open("xb", buffering=0)
+        self.size = 0
+
+    def write(self, data: bytes) -> None:
+        """Appends; raises `exceptions.TooLargeError` beyond the limit."""
+        self.size += len(data)
+        if self._limit is not None and self.size > self._limit:
+            raise exceptions.TooLargeError(self._limit)
+        self._digest.update(data)
+        view = memoryview(data)
+        while view:
+            view = view[self._file.write(view) :]
+
+    def commit(self) -> int:
+        """Moves the file into the store and returns its size; raises `exceptions.WrongHashError`."""
+        if self._digest.hexdigest() != self._sha256:
+            raise exceptions.WrongHashError(self._sha256, self._digest.hexdigest())
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._store.move_in(self._path, self._sha256)
+        return self.size
+
+    def discard(self) -> None:
+        """Removes what was written; harmless after `commit`."""
+        self._file.close()
+        self._path.unlink(missing_ok=True)
 
 
 class BlobStore:
     """Content-addressed files below one folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.blobs = root / "blobs"
+        self.inbox = root / "inbox"
+        self.logs = root / "logs"
+        for folder in (self.blobs, self.inbox, self.logs):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o755)
+        self._locks = [threading.RLock() for _ in range(_LOCKS)]
+        self.probe = self._read_or_make_probe()
+
+    def _read_or_make_probe(self) -> str:
+        path = self.inbox / INBOX_PROBE
+        with suppress(FileNotFoundError):
+            return path.read_text()
+        path.write_text(secrets.token_hex(16))
+        return path.read_text()
+
+    def path(self, sha256: str) -> Path:
+        """Where a blob lies or would lie; raises `exceptions.NotAHashError`."""
+        if not is_hash(sha256):
+            raise exceptions.NotAHashError(sha256)
+        return self.blobs / sha256[:2] / sha256
+
+    @contextmanager
+    def lock(self, sha256: str) -> Iterator[None]:
+        """Held while a blob and its row come or go, so that a blob just stored is not the one being removed."""
+        with self._locks[int(sha256[:8], 16) % _LOCKS]:
+            yield
+
+    def has(self, sha256: str) -> bool:
+        """Whether the blob's file is here."""
+        return self.path(sha256).is_file()
+
+    @contextmanager
+    def upload(self, sha256: str, limit: int | None = None) -> Iterator[Upload]:
+        """A streamed write of at most `limit` bytes; what is not committed is discarded."""
+        self.path(sha256)
+        upload = Upload(self, sha256, limit)
+        try:
+            yield upload
+        finally:
+            upload.discard()
+
+    def take_over(self, name: str, sha256: str, size: int) -> None:
+        """Moves a file that a worker has placed in the inbox into the store, once its size and hash are checked.
+
+        Raises `exceptions.NotPlacedError` for a name of another form, a link, a special or missing file, and
+        `exceptions.WrongHashError`; the file is then removed.
+        """
+        match = _PLACED.fullmatch(name)
+        if match is None or match.group(1) != sha256:
+            raise exceptions.NotPlacedError(name)
+        path = self.inbox / name
+        try:
+            with _open_placed(path, size) as file:
+                if os.fstat(file.fileno()).st_uid == os.geteuid():
+                    _check(file, sha256)
+                    self.move_in(path, sha256)
+                else:
+                    self._copy_in(file, sha256)
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _copy_in(self, file: IO[bytes], sha256: str) -> None:
+        """Another user's file stays writable to that user, so only its content is taken."""
+        with self.upload(sha256) as upload:
+            while chunk := file.read(_CHUNK):
+                upload.write(chunk)
+            upload.commit()
+
+    def move_in(self, path: Path, sha256: str) -> None:
+        """Renames a checked file into its place, read-only."""
+        target = self.path(sha256)
+        if not target.parent.is_dir():
+            target.parent.mkdir(exist_ok=True)
+            sync_folder(self.blobs)
+        path.chmod(0o444)
+        path.replace(target)
+        sync_folder(target.parent)
+
+    def delete(self, sha256: str) -> None:
+        """Removes a blob; one that is gone already is fine."""
+        self.path(sha256).unlink(missing_ok=True)
+
+    def free(self) -> int:
+        """Free bytes of the file system."""
+        return shutil.disk_usage(self.root).free
+
+    def sweep_inbox(self, older_than_s: float) -> int:
+        """Removes uploads and placed files that nobody finished; returns how many."""
+        limit = time.time() - older_than_s
+        swept = 0
+        for entry in list(self.inbox.iterdir()):
+            with suppress(FileNotFoundError):
+                if entry.name != INBOX_PROBE and entry.lstat().st_mtime < limit and not entry.is_dir():
+                    entry.unlink()
+                    swept += 1
+        return swept
+
+
+def _open_placed(path: Path, size: int) -> IO[bytes]:
+    """Opens a regular file with one name, following no link."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise exceptions.NotPlacedError(path.name) from error
+    facts = os.fstat(descriptor)
+    # Through a second name somebody could write into the store's file later.
+    if not stat.S_ISREG(facts.st_mode) or facts.st_nlink != 1 or facts.st_size != size:
+        os.close(descriptor)
+        raise exceptions.NotPlacedError(path.name)
+    return os.fdopen(descriptor, "rb", buffering=0)
+
+
+def _check(file: IO[bytes], sha256: str) -> None:
+    digest = hashlib.sha256()
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
+    if digest.hexdigest() != sha256:
+        raise exceptions.WrongHashError(sha256, digest.hexdigest())
+    os.fsync(file.fileno())

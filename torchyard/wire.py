@@ -14,6 +14,8 @@ from torchyard.states import StopReason
 
 PROTOCOL = 1
 PROTOCOL_HEADER = "TorchYard-Protocol"
+#: File in the artifact store's inbox that shows a worker that it sees the same file system.
+INBOX_PROBE = "probe"
 #: Celery task that tells a node of an assigned attempt; its only argument is the attempt's id.
 LAUNCH_TASK = "torchyard.launch"
 #: Celery task that makes a node ask for its orders at once; it has no argument.
@@ -324,8 +326,12 @@ class Missing(Message):
 
 
 class Placed(Message):
-    """``POST /agent/blobs/{sha256}``: the file lies in the inbox under its hash; the service takes it over; 204."""
+    """``POST /agent/blobs/{sha256}``: the file lies in the inbox; the service checks it and takes it over; 204.
 
+    `placed` is its name there, ``<sha256>.<random>``.
+    """
+
+    placed: str
     size: int
 
 

@@ -1,0 +1,42 @@
+"""Errors of the service's own making; each is a problem that the API presents as it is."""
+
+from service.problems import ProblemError
+from torchyard.quantities import format_size
+
+
+class TooLargeError(ProblemError):
+    """More bytes than are taken here."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__("payload-too-large", f"At most {format_size(limit)} are taken here: send less at once.")
+
+
+class NotAHashError(ProblemError):
+    """A blob's name that is not a SHA-256."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("invalid-request", f"{text[:80]!r} is not a SHA-256: give 64 lower-case hexadecimal digits.")
+
+
+class WrongHashError(ProblemError):
+    """What arrived is not what was announced."""
+
+    def __init__(self, announced: str, found: str) -> None:
+        super().__init__("invalid-request", f"The content hashes to {found}, not {announced}: send it again.")
+
+
+class NotPlacedError(ProblemError):
+    """A file that should lie in the inbox but does not, or not as announced."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            "invalid-request",
+            f"The inbox has no regular file {name[:160]!r} of that size: name it <sha256>.<random>, or upload it.",
+        )
+
+
+class BadPathError(ProblemError):
+    """A file name that could leave its folder."""
+
+    def __init__(self, field: str, path: str, why: str) -> None:
+        super().__init__("invalid-request", f"{field}: {path[:200]!r} {why}")
