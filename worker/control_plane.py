@@ -1,0 +1,194 @@
+"""The node's end of ``/api/v1/agent``: one method a request, over connections that are kept open.
+
+Nothing is tried again here: a caller knows what it can put off. `Unavailable` says "later", `Refused` says "no".
+"""
+
+import json
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import httpx
+
+from torchyard import wire
+from worker.exceptions import OutOfStep, Refused, Unavailable
+
+CHUNK: Final = 2**20
+#: Statuses that pass: the service (or a proxy before it) is overloaded, starting or being upgraded.
+PASSING: Final = frozenset({408, 425, 429})
+
+
+class Backoff:
+    """Waits that double from `first` to `last` seconds, each shortened by up to half at random."""
+
+    def __init__(self, first: float = 0.2, last: float = 5.0) -> None:
+        self.first = first
+        self.last = last
+        self._next = first
+
+    def next(self) -> float:
+        """Seconds to wait now."""
+        wait, self._next = self._next, min(self.last, self._next * 2)
+        return wait * random.uniform(0.5, 1.0)  # noqa: S311
+
+    def reset(self) -> None:
+        """The other side answered."""
+        self._next = self.first
+
+
+class ControlPlane:
+    """Client of the service for one node; used from many threads.
+
+    `address` and `token` are asked again after a failure, so that a service which comes back on another port, or
+    with another token, is found. Both may raise `Unavailable`.
+    """
+
+    def __init__(self, address: Callable[[], str], token: Callable[[], str], *, timeout_s: float = 10.0) -> None:
+        self._address = address
+        self._token = token
+        self._base: str | None = None
+        self._secret: str | None = None
+        self._client = httpx.Client(
+            timeout=httpx.Timeout(timeout_s, connect=min(5.0, timeout_s)),
+            limits=httpx.Limits(max_connections=64, max_keepalive_connections=32, keepalive_expiry=60),
+            headers={wire.PROTOCOL_HEADER: str(wire.PROTOCOL), "User-Agent": "torchyard-worker"},
+            trust_env=False,
+        )
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._client.close()
+
+    def register(self, message: wire.Register) -> wire.Registered:
+        return wire.Registered.model_validate_json(self._post("/register", message).content)
+
+    def heartbeat(self, message: wire.Heartbeat) -> wire.Orders:
+        return wire.Orders.model_validate_json(self._post("/heartbeat", message).content)
+
+    def samples(self, samples: list[wire.Sample]) -> None:
+        self._post("/samples", wire.SampleBatch(samples=samples))
+
+    def launch(self, attempt: str) -> wire.Launch:
+        """What to launch; `Refused` (404, 409, 410) when the attempt is not this node's to start any more."""
+        return wire.Launch.model_validate_json(self._request("GET", _attempt(attempt)).content)
+
+    def claim(self, attempt: str, nonce: str) -> None:
+        """Makes the attempt this node's; `Refused` 409 when another nonce has it or it is void."""
+        self._post(_attempt(attempt, "claim"), wire.Claim(nonce=nonce))
+
+    def running(self, attempt: str, started_us: int) -> None:
+        self._post(_attempt(attempt, "running"), wire.Started(started_us=started_us))
+
+    def result(self, attempt: str, result: wire.Result) -> None:
+        self._post(_attempt(attempt, "result"), result)
+
+    def settled(self, attempt: str) -> None:
+        """Everything of the attempt is stored: the node forgets it."""
+        self._request("POST", _attempt(attempt, "settled"))
+
+    def log(self, attempt: str, rank: int, offset: int, data: bytes, dropped: int) -> int:
+        """Sends bytes of a rank's log; returns the mark. `dropped` counts all bytes that were not kept so far."""
+        query = f"?rank={rank}&offset={offset}&dropped={dropped}"
+        headers = {"Content-Type": "application/octet-stream"}
+        answer = self._request("POST", _attempt(attempt, "logs") + query, content=data, headers=headers)
+        return wire.Mark.model_validate_json(answer.content).offset
+
+    def metrics(self, attempt: str, batch: wire.MetricBatch) -> int:
+        """Sends metric records; returns the mark."""
+        return wire.Mark.model_validate_json(self._post(_attempt(attempt, "metrics"), batch).content).offset
+
+    def checkpoint(self, attempt: str, report: wire.CheckpointReport) -> wire.CheckpointAnswer:
+        answer = self._post(_attempt(attempt, "checkpoints"), report)
+        return wire.CheckpointAnswer.model_validate_json(answer.content)
+
+    def outputs(self, attempt: str, report: wire.OutputReport) -> list[str]:
+        """Reports the output files; returns the hashes that the store lacks."""
+        answer = self._post(_attempt(attempt, "outputs"), report)
+        return wire.Missing.model_validate_json(answer.content).missing
+
+    def blob_placed(self, sha256: str, name: str, size: int) -> None:
+        """A file lies in the inbox under `name`; the service takes it over."""
+        self._request("POST", f"/blobs/{sha256}", json={"placed": name, "size": size})
+
+    def upload_blob(self, sha256: str, size: int, content: Iterator[bytes]) -> None:
+        """Uploads a file, read as the connection takes it; the service checks the hash."""
+        headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream"}
+        self._request("PUT", f"/blobs/{sha256}", content=content, headers=headers)
+
+    def download_blob(self, sha256: str, target: Path) -> None:
+        """Writes a blob of the store to a file, without checking its hash."""
+        request = self._build("GET", f"/blobs/{sha256}", {})
+        try:
+            answer = self._client.send(request, stream=True)
+            try:
+                if answer.is_error:
+                    answer.read()
+                self._check(answer)
+                with target.open("wb") as file:
+                    for chunk in answer.iter_bytes(CHUNK):
+                        file.write(chunk)
+            finally:
+                answer.close()
+        except httpx.HTTPError as error:
+            raise self._unavailable(error) from error
+
+    def _post(self, path: str, message: wire.Message) -> httpx.Response:
+        headers = {"Content-Type": "application/json"}
+        return self._request("POST", path, content=message.model_dump_json().encode(), headers=headers)
+
+    def _request(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+        request = self._build(method, path, arguments)
+        try:
+            answer = self._client.send(request)
+        except httpx.HTTPError as error:
+            raise self._unavailable(error) from error
+        self._check(answer)
+        return answer
+
+    def _build(self, method: str, path: str, arguments: dict[str, Any]) -> httpx.Request:
+        base = self._base = self._base or self._address().rstrip("/")
+        secret = self._secret = self._secret or self._token()
+        request = self._client.build_request(method, f"{base}/api/v1/agent{path}", **arguments)
+        request.headers["Authorization"] = f"Bearer {secret}"
+        return request
+
+    def _unavailable(self, error: httpx.HTTPError) -> Unavailable:
+        base, self._base = self._base, None
+        return Unavailable(f"the service at {base} does not answer ({type(error).__name__}: {error}); trying again")
+
+    def _check(self, answer: httpx.Response) -> None:
+        if answer.is_success:
+            return
+        request = f"{answer.request.method} {answer.request.url.path}"
+        if answer.status_code >= 500 or answer.status_code in PASSING:
+            raise Unavailable(f"{request} was answered {answer.status_code}; trying again")
+        problem = _problem(answer)
+        if answer.status_code == 401:
+            self._secret = None
+        if answer.status_code == 409 and isinstance(problem.get("offset"), int):
+            raise OutOfStep(problem["offset"], problem, request)
+        raise Refused(answer.status_code, problem, request)
+
+
+def read_chunks(descriptor: int, size: int) -> Iterator[bytes]:
+    """The first `size` bytes of an open file, piece by piece; its end is filled with zeros if it shrank."""
+    position = 0
+    while position < size:
+        chunk = os.pread(descriptor, min(CHUNK, size - position), position) or bytes(min(CHUNK, size - position))
+        position += len(chunk)
+        yield chunk
+
+
+def _attempt(attempt: str, *rest: str) -> str:
+    return "/".join(["/attempts", quote(attempt, safe=""), *rest])
+
+
+def _problem(answer: httpx.Response) -> dict[str, Any]:
+    try:
+        body = json.loads(answer.content)
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
