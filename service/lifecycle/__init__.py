@@ -1,0 +1,44 @@
+"""The only writer of states.
+
+Every function takes the caller's write transaction, checks the table in `torchyard.states`, changes rows by
+compare-and-set on state and version, and writes its event in the same transaction. A `Conflict` means that nothing
+may be committed: leave the ``with db.write()`` block by letting it pass. Waking followers (`Hub`) and publishing to
+nodes is the caller's part, after the commit.
+"""
+
+from service.lifecycle.exceptions import Conflict, Unknown
+from service.lifecycle.finish import declare_dead, finish, settle
+from service.lifecycle.orders import orders_for
+from service.lifecycle.reach import set_reachable, set_unreachable
+from service.lifecycle.rows import CLAIMED, LIVE, lock_attempt, lock_job
+from service.lifecycle.start import assign, claim, mark_running, void
+from service.lifecycle.stop import hold, release_hold, request_checkpoint, request_stop
+from service.lifecycle.transitions import Note, change_job, insert_event, move_attempt, move_job
+
+__all__ = [
+    "CLAIMED",
+    "LIVE",
+    "Conflict",
+    "Note",
+    "Unknown",
+    "assign",
+    "change_job",
+    "claim",
+    "declare_dead",
+    "finish",
+    "hold",
+    "insert_event",
+    "lock_attempt",
+    "lock_job",
+    "mark_running",
+    "move_attempt",
+    "move_job",
+    "orders_for",
+    "release_hold",
+    "request_checkpoint",
+    "request_stop",
+    "set_reachable",
+    "set_unreachable",
+    "settle",
+    "void",
+]

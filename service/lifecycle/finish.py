@@ -1,0 +1,122 @@
+"""The end of an attempt: by its result, or by proof that it is dead."""
+
+from typing import Any
+
+from sqlalchemy import Connection, func, select, update
+
+from service import outcome
+from service.db.models import Attempt, Member
+from service.lifecycle import restore
+from service.lifecycle.exceptions import Conflict
+from service.lifecycle.release import release
+from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, member
+from service.lifecycle.transitions import Note, move_attempt, move_job
+from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState, StopReason
+from torchyard.wire import Result, ResultKind
+
+
+def finish(tx: Connection, attempt_id: str, result: Result, now: int) -> JobState:
+    """Takes an attempt's result, frees its devices and moves the job on; returns the job's state.
+
+    A result that comes again, or after the attempt was proven dead, changes nothing.
+    """
+    job, attempt = lock_attempt(tx, attempt_id)
+    if attempt.state in ATTEMPT_FINAL:
+        return JobState(job.state)
+    if attempt.state not in CLAIMED:
+        raise Conflict(f"attempt {attempt_id} is {attempt.state}: it has no result yet")
+    return _end(tx, job, attempt, result, result, now)
+
+
+def declare_dead(tx: Connection, attempt_id: str, proof: str, now: int) -> JobState:
+    """Ends an attempt that left no result, on proof of death (see `service.proof`) or an administrator's word.
+
+    Whether its first instruction ran is not known, so it counts as a run and may cost a retry.
+    """
+    job, attempt = lock_attempt(tx, attempt_id)
+    if attempt.state not in CLAIMED:
+        raise Conflict(f"attempt {attempt_id} is {attempt.state}: it holds nothing that could be dead")
+    stored = Result(kind=ResultKind.LOST, message=proof, started_us=attempt.started_us, ended_us=now)
+    judged = stored.model_copy(update={"started_us": attempt.started_us or attempt.claimed_us})
+    return _end(tx, job, attempt, stored, judged, now)
+
+
+def settle(tx: Connection, attempt_id: str, node: str) -> None:
+    """The service has all of the attempt's part on the node: the node may forget its folder."""
+    member(tx, attempt_id, node)
+    tx.execute(update(Member).where(Member.attempt_id == attempt_id, Member.node == node).values(settled=True))
+
+
+def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judged: Result, now: int) -> JobState:
+    decision = outcome.decide(_facts(tx, job), judged)
+    move_attempt(
+        tx,
+        attempt,
+        decision.attempt_state,
+        result=stored.model_dump(mode="json"),
+        started_us=attempt.started_us or stored.started_us,
+        ended_us=stored.ended_us,
+    )
+    release(tx, attempt.id, now)
+    if decision.job_state is JobState.QUEUED:
+        return _requeue(tx, job, attempt, decision, now)
+    note = Note(kind=decision.kind, message=decision.message, actor=_actor(job, decision))
+    error = decision.error.model_dump(mode="json") if decision.error else None
+    move_job(
+        tx,
+        job,
+        decision.job_state,
+        note,
+        now,
+        error=error,
+        started_us=job.started_us or stored.started_us,
+        ended_us=stored.ended_us,
+        **_stop_seen(job, stored),
+    )
+    return decision.job_state
+
+
+def _requeue(tx: Connection, job: JobRow, attempt: AttemptRow, decision: outcome.Outcome, now: int) -> JobState:
+    checkpoint = restore.choose(tx, job, member(tx, attempt.id).node)
+    resume = f"; resumes from step {checkpoint.step}" if checkpoint else ""
+    note = Note(
+        kind=decision.kind,
+        message=f"{decision.message}{resume}",
+        data={"error": decision.error.model_dump(mode="json")} if decision.error else {},
+    )
+    move_job(
+        tx,
+        job,
+        JobState.QUEUED,
+        note,
+        now,
+        queued_us=now,
+        retries_used=job.retries_used + decision.spend_retry,
+        restore_checkpoint=checkpoint.id if checkpoint else job.restore_checkpoint,
+        stop=None,
+        stop_actor=None,
+    )
+    return JobState.QUEUED
+
+
+def _facts(tx: Connection, job: JobRow) -> outcome.Facts:
+    return outcome.Facts(
+        stop=StopReason(job.stop) if job.stop else None,
+        retries_used=job.retries_used,
+        max_retries=int(job.spec.get("max_retries", 0)),
+        lost_starts=tx.scalar(
+            select(func.count())
+            .select_from(Attempt)
+            .where(Attempt.job_id == job.id, Attempt.state == AttemptState.LOST, Attempt.started_us.is_(None))
+        )
+        or 0,
+    )
+
+
+def _actor(job: JobRow, decision: outcome.Outcome) -> str | None:
+    return job.stop_actor if decision.job_state is JobState.CANCELLED else None
+
+
+def _stop_seen(job: JobRow, result: Result) -> dict[str, Any]:
+    """The time limit is the node's own stop: the job learns of it with the result."""
+    return {"stop": result.stop} if job.stop is None and result.stop is StopReason.TIMEOUT else {}

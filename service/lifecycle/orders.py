@@ -1,0 +1,62 @@
+"""What a node is to do with its attempts: the answer to its heartbeat."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from service.db.models import Attempt, Job, Member, Node
+from service.lifecycle.rows import LIVE
+from torchyard.states import STOP_PRECEDENCE, AttemptState, StopReason
+from torchyard.wire import Action, AttemptReport, Order, Orders, Phase
+
+
+def orders_for(tx: Connection, node: str, reported: Sequence[AttemptReport] = ()) -> Orders:
+    """The desired state of every live attempt of the node, and what it may forget of those it reported.
+
+    An attempt that was proven dead and is alive after all is killed: its job may run elsewhere. One that is unknown
+    here (the database was restored from a backup) gets no order.
+    """
+    rows = _rows(tx, node, [report.attempt for report in reported])
+    by_id = {row.id: row for row in rows}
+    kill = [
+        Order(attempt=report.attempt, action=Action.KILL)
+        for report in reported
+        if report.phase is not Phase.ENDED
+        and report.attempt in by_id
+        and by_id[report.attempt].state == AttemptState.LOST
+    ]
+    return Orders(
+        assigned=[row.id for row in rows if row.state == AttemptState.ASSIGNED],
+        orders=[_order(row) for row in rows if row.state in LIVE and row.state != AttemptState.ASSIGNED] + kill,
+        forget=[row.id for row in rows if row.settled and row.state not in LIVE],
+        beat=tx.scalar(select(Node.beat).where(Node.name == node)) or 0,
+    )
+
+
+def _rows(tx: Connection, node: str, reported: list[str]) -> Sequence[Row[Any]]:
+    query = (
+        select(Attempt.id, Attempt.state, Attempt.checkpoint_serial, Member.settled, Job.stop, Job.spec)
+        .join(Member, Member.attempt_id == Attempt.id)
+        .join(Job, Job.id == Attempt.job_id)
+        .where(Member.node == node, Attempt.state.in_(LIVE) | Attempt.id.in_(reported))
+        .order_by(Attempt.id)
+    )
+    return tx.execute(query).all()
+
+
+def _order(row: Row[Any]) -> Order:
+    if row.stop:
+        reason = StopReason(row.stop)
+        # grows with every checkpoint asked for and with every stronger reason, so each order is new to the node
+        serial = row.checkpoint_serial + 1 + STOP_PRECEDENCE[reason]
+        return Order(
+            attempt=row.id,
+            action=Action.STOP,
+            serial=serial,
+            reason=reason,
+            grace_s=int(row.spec.get("grace", 60)),
+        )
+    if row.checkpoint_serial:
+        return Order(attempt=row.id, action=Action.CHECKPOINT, serial=row.checkpoint_serial)
+    return Order(attempt=row.id, action=Action.RUN)

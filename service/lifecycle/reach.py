@@ -1,0 +1,57 @@
+"""Nodes that fall silent and come back: their attempts may still be running, so they are never started twice."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, attempts_on, lock_attempt
+from service.lifecycle.transitions import Note, move_attempt, move_job
+from torchyard.states import AttemptState, JobState
+from torchyard.wire import AttemptReport, Phase
+
+_AUDIBLE = tuple(state for state in CLAIMED if state is not AttemptState.UNREACHABLE)
+
+
+def set_unreachable(tx: Connection, node: str, now: int) -> list[str]:
+    """Marks what may be running on a silent node; returns the jobs' ids. Nothing is released."""
+    note = Note(
+        kind="unreachable",
+        message=f"node {node} is silent; the job may still be running there, so it is not started again",
+        data={"node": node},
+    )
+    changed = []
+    for attempt_id in attempts_on(tx, node, _AUDIBLE):
+        job, attempt = lock_attempt(tx, attempt_id)
+        if attempt.state in _AUDIBLE:
+            move_attempt(tx, attempt, AttemptState.UNREACHABLE)
+            move_job(tx, job, JobState.UNREACHABLE, note, now)
+            changed.append(str(job.id))
+    return changed
+
+
+def set_reachable(tx: Connection, node: str, attempts: Sequence[AttemptReport], now: int) -> list[str]:
+    """Takes back what a returned node still holds; returns the jobs' ids.
+
+    An attempt that is not in the inventory stays UNREACHABLE until a result or a proof of death.
+    """
+    phases = {report.attempt: report.phase for report in attempts}
+    note = Note(kind="reachable", message=f"node {node} is back", data={"node": node})
+    changed = []
+    for attempt_id in attempts_on(tx, node, (AttemptState.UNREACHABLE,)):
+        if attempt_id not in phases:
+            continue
+        job, attempt = lock_attempt(tx, attempt_id)
+        if attempt.state == AttemptState.UNREACHABLE:
+            state = _state_on_return(job, attempt, phases[attempt_id])
+            move_attempt(tx, attempt, state)
+            move_job(tx, job, JobState(state.value), note, now)
+            changed.append(str(job.id))
+    return changed
+
+
+def _state_on_return(job: JobRow, attempt: AttemptRow, phase: Phase) -> AttemptState:
+    if job.stop:
+        return AttemptState.STOPPING
+    if phase is Phase.PREPARING and attempt.started_us is None:
+        return AttemptState.STARTING
+    return AttemptState.RUNNING

@@ -1,0 +1,67 @@
+"""Reading the rows that a change of state starts from.
+
+Every change locks the job's row first: on PostgreSQL writers of one job queue up behind it, in the same order
+everywhere, so they cannot deadlock. SQLite has one writer and ignores the lock.
+"""
+
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from service.db.models import Attempt, Job, Member
+from service.lifecycle.exceptions import Unknown
+from torchyard.states import AttemptState
+
+JobRow = Row[Any]
+AttemptRow = Row[Any]
+
+#: States in which a node may have processes of an attempt.
+CLAIMED = (AttemptState.STARTING, AttemptState.RUNNING, AttemptState.STOPPING, AttemptState.UNREACHABLE)
+LIVE = (AttemptState.ASSIGNED, *CLAIMED)
+
+
+def lock_job(tx: Connection, job_id: str) -> JobRow:
+    """The job's row, locked until the transaction ends; `Unknown` if there is none."""
+    # key_share: rows that refer to the job (log streams, metric series) can still be inserted meanwhile
+    query = select(Job.__table__).where(Job.id == job_id).with_for_update(key_share=True)
+    row = tx.execute(query).one_or_none()
+    if row is None:
+        raise Unknown(f"there is no job {job_id}")
+    return row
+
+
+def lock_attempt(tx: Connection, attempt_id: str) -> tuple[JobRow, AttemptRow]:
+    """The attempt and its job, both safe from other writers until the transaction ends."""
+    job_id = tx.scalar(select(Attempt.job_id).where(Attempt.id == attempt_id))
+    if job_id is None:
+        raise Unknown(f"there is no attempt {attempt_id}")
+    job = lock_job(tx, job_id)
+    return job, tx.execute(select(Attempt.__table__).where(Attempt.id == attempt_id)).one()
+
+
+def live_attempt(tx: Connection, job: JobRow) -> AttemptRow:
+    """The newest attempt of a job that is assigned or beyond."""
+    query = select(Attempt.__table__).where(Attempt.job_id == job.id, Attempt.number == job.attempt)
+    return tx.execute(query).one()
+
+
+def member(tx: Connection, attempt_id: str, node: str | None = None) -> Row[Any]:
+    """The attempt's part on a node (on its first node if none is named); `Unknown` if it has none there."""
+    query = select(Member.__table__).where(Member.attempt_id == attempt_id).order_by(Member.node_rank).limit(1)
+    if node is not None:
+        query = query.where(Member.node == node)
+    row = tx.execute(query).one_or_none()
+    if row is None:
+        raise Unknown(f"attempt {attempt_id} has no part on node {node}")
+    return row
+
+
+def attempts_on(tx: Connection, node: str, states: tuple[AttemptState, ...]) -> list[str]:
+    """Ids of the node's attempts in these states, in the order of their jobs (the order of locking)."""
+    query = (
+        select(Attempt.id)
+        .join(Member, Member.attempt_id == Attempt.id)
+        .where(Member.node == node, Attempt.state.in_(states))
+        .order_by(Attempt.job_id)
+    )
+    return list(tx.scalars(query))

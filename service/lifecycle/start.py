@@ -1,0 +1,160 @@
+"""From the queue to the first instruction: assign, claim, running; and void when nobody claims."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from service.db.models import Allocation, Attempt, Device, Member, Node
+from service.lifecycle import restore
+from service.lifecycle.exceptions import Conflict
+from service.lifecycle.release import release
+from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, lock_job, member
+from service.lifecycle.transitions import Note, change_attempt, move_attempt, move_job
+from torchyard.ids import new_id
+from torchyard.states import AttemptState, JobState
+
+
+def assign(tx: Connection, job_id: str, node: str, uuids: Sequence[str], now: int) -> str:
+    """Gives a queued job devices of a node; returns the new attempt's id.
+
+    `Conflict` if the job no longer waits or a device is held, gone or unusable. A device can't be given twice: the
+    database itself refuses the second live allocation. After a `Conflict` the transaction must be rolled back.
+    """
+    job = lock_job(tx, job_id)
+    if job.state != JobState.QUEUED or job.held:
+        raise Conflict(f"job {job.number} is {'held' if job.held else job.state}: it does not wait for devices")
+    devices = _usable(tx, node, uuids)
+    attempt_id, number = new_id("att"), job.attempt + 1
+    checkpoint = restore.choose(tx, job, node)
+    tx.execute(
+        insert(Attempt).values(
+            id=attempt_id,
+            job_id=job_id,
+            number=number,
+            state=AttemptState.ASSIGNED,
+            restore_checkpoint=checkpoint.id if checkpoint else None,
+            resumed_from_step=checkpoint.step if checkpoint else None,
+            created_us=now,
+            nudged_us=now,
+        )
+    )
+    tx.execute(insert(Member).values(attempt_id=attempt_id, node_rank=0, node=node))
+    _allocate(tx, attempt_id, node, devices, now)
+    note = Note(
+        kind="assigned",
+        message=f"assigned to {_named(devices)} of node {node}",
+        data={"node": node, "devices": [device.uuid for device in devices]},
+    )
+    move_job(
+        tx,
+        job,
+        JobState.ASSIGNED,
+        note,
+        now,
+        attempt=number,
+        restore_checkpoint=checkpoint.id if checkpoint else job.restore_checkpoint,
+    )
+    return attempt_id
+
+
+def claim(tx: Connection, attempt_id: str, node: str, nonce: str, now: int) -> None:
+    """A node takes an assigned attempt; the same nonce may do so again, since its answer may have been lost.
+
+    `Conflict` if another nonce has it, or it is void or over.
+    """
+    job, attempt = lock_attempt(tx, attempt_id)
+    part = member(tx, attempt_id, node)
+    if part.nonce == nonce and attempt.state in CLAIMED:
+        return
+    if attempt.state != AttemptState.ASSIGNED:
+        raise Conflict(f"attempt {attempt_id} is {attempt.state}: it cannot be claimed")
+    tx.execute(
+        update(Member)
+        .where(Member.attempt_id == attempt_id, Member.node == node)
+        .values(nonce=nonce, claimed_on=_identity(tx, node))
+    )
+    move_attempt(tx, attempt, AttemptState.STARTING, claimed_us=now)
+    note = Note(kind="claimed", message=f"node {node} prepares code and environment")
+    move_job(tx, job, JobState.STARTING, note, now)
+
+
+def mark_running(tx: Connection, attempt_id: str, started_us: int, now: int | None = None) -> None:
+    """The job's first instruction ran; told again or told late, it only fills in the time."""
+    job, attempt = lock_attempt(tx, attempt_id)
+    if attempt.state not in CLAIMED:
+        raise Conflict(f"attempt {attempt_id} is {attempt.state}: it cannot run")
+    if attempt.started_us is not None:
+        return
+    if attempt.state != AttemptState.STARTING:
+        change_attempt(tx, attempt, started_us=started_us)
+        return
+    move_attempt(tx, attempt, AttemptState.RUNNING, started_us=started_us)
+    note = Note(kind="running", message=_resuming(attempt))
+    move_job(tx, job, JobState.RUNNING, note, now or started_us, started_us=job.started_us or started_us)
+
+
+def void(tx: Connection, attempt_id: str, why: str, now: int) -> None:
+    """Takes an attempt back that nobody claimed; the job waits again and no retry is spent."""
+    job, attempt = lock_attempt(tx, attempt_id)
+    if attempt.state != AttemptState.ASSIGNED:
+        raise Conflict(f"attempt {attempt_id} is {attempt.state}: only an assigned one can be voided")
+    withdraw(tx, job, attempt, Note(kind="voided", message=why), now)
+
+
+def withdraw(tx: Connection, job: JobRow, attempt: AttemptRow, note: Note, now: int) -> None:
+    """Puts the job of an unclaimed attempt back into the queue."""
+    move_attempt(tx, attempt, AttemptState.VOIDED, ended_us=now)
+    release(tx, attempt.id, now)
+    move_job(tx, job, JobState.QUEUED, note, now, queued_us=now, stop=None, stop_actor=None)
+
+
+def _usable(tx: Connection, node: str, uuids: Sequence[str]) -> list[Row[Any]]:
+    query = select(Device.__table__).where(
+        Device.node == node, Device.uuid.in_(uuids), Device.present, Device.unusable.is_(None)
+    )
+    found = {row.uuid: row for row in tx.execute(query)}
+    missing = [uuid for uuid in uuids if uuid not in found]
+    if missing:
+        raise Conflict(f"node {node} cannot give {', '.join(missing)}")
+    return [found[uuid] for uuid in uuids]
+
+
+def _allocate(tx: Connection, attempt_id: str, node: str, devices: Sequence[Row[Any]], now: int) -> None:
+    if not devices:
+        return
+    values = [
+        {"attempt_id": attempt_id, "node": node, "uuid": d.uuid, "index": d.index, "created_us": now}
+        for d in sorted(devices, key=lambda d: str(d.uuid))  # one order for all writers: no deadlock in the index
+    ]
+    try:
+        tx.execute(insert(Allocation), values)
+    except IntegrityError as error:
+        raise Conflict(f"a device of node {node} is held by another attempt") from error
+
+
+def _identity(tx: Connection, node: str) -> dict[str, Any]:
+    row = tx.execute(select(Node.__table__).where(Node.name == node)).one()
+    return {
+        "identity": {
+            "node_id": row.node_id,
+            "home_id": row.home_id,
+            "boot_id": row.boot_id,
+            "pid_namespace": row.pid_namespace,
+        },
+        "beat": row.beat,
+    }
+
+
+def _named(devices: Sequence[Row[Any]]) -> str:
+    if not devices:
+        return "CPU cores"
+    word = "GPU" if devices[0].kind == "gpu" else "slot"
+    return f"{word}{'s' if len(devices) > 1 else ''} {', '.join(str(d.index) for d in devices)}"
+
+
+def _resuming(attempt: AttemptRow) -> str:
+    if attempt.resumed_from_step is None:
+        return "the first instruction ran"
+    return f"the first instruction ran; resumes from step {attempt.resumed_from_step}"

@@ -1,0 +1,96 @@
+"""What people and the scheduler ask of a job: stop, checkpoint, hold, release."""
+
+from sqlalchemy import Connection
+
+from service.lifecycle.exceptions import Conflict
+from service.lifecycle.release import release
+from service.lifecycle.rows import AttemptRow, JobRow, live_attempt, lock_job
+from service.lifecycle.start import withdraw
+from service.lifecycle.transitions import Note, change_attempt, change_job, move_attempt, move_job
+from torchyard.states import JOB_FINAL, STOP_PRECEDENCE, AttemptState, JobState, StopReason
+
+_WORDS = {
+    StopReason.CANCEL: "cancelled",
+    StopReason.TIMEOUT: "stopped at its time limit",
+    StopReason.PREEMPT: "preempted",
+    StopReason.DRAIN: "stopped because its node is draining",
+}
+
+
+def request_stop(tx: Connection, job_id: str, reason: StopReason, actor: str | None, now: int) -> JobState:
+    """Asks a job to stop; returns the state it is in now.
+
+    What has not been claimed ends (or goes back to the queue) at once; what may be running is told so with the node's
+    next orders. A stronger reason replaces a weaker one; asking again changes nothing. `Conflict` if the job is over
+    for another reason.
+    """
+    job = lock_job(tx, job_id)
+    state = JobState(job.state)
+    if state in JOB_FINAL:
+        return _already_over(job, reason)
+    note = Note(kind="stop-requested", message=_WORDS[reason], actor=actor, data={"reason": reason})
+    match state:
+        case JobState.QUEUED:
+            return _cancel_waiting(tx, job, note, now) if reason is StopReason.CANCEL else state
+        case JobState.ASSIGNED:
+            return _stop_assigned(tx, job, live_attempt(tx, job), reason, note, now)
+    if job.stop and STOP_PRECEDENCE[StopReason(job.stop)] >= STOP_PRECEDENCE[reason]:
+        return state
+    if state in (JobState.STOPPING, JobState.UNREACHABLE):
+        change_job(tx, job_id, note, now, stop=reason, stop_actor=actor)
+        return state
+    move_attempt(tx, live_attempt(tx, job), AttemptState.STOPPING)
+    move_job(tx, job, JobState.STOPPING, note, now, stop=reason, stop_actor=actor)
+    return JobState.STOPPING
+
+
+def request_checkpoint(tx: Connection, job_id: str, actor: str | None, now: int) -> int:
+    """Asks a running job to write a checkpoint; returns the order's serial. `Conflict` if it is not running."""
+    job = lock_job(tx, job_id)
+    if job.state != JobState.RUNNING:
+        raise Conflict(f"job {job.number} is {job.state}: only a running job can write a checkpoint")
+    attempt = live_attempt(tx, job)
+    change_attempt(tx, attempt, checkpoint_serial=attempt.checkpoint_serial + 1)
+    change_job(tx, job_id, Note(kind="checkpoint-requested", message="asked to write a checkpoint", actor=actor), now)
+    return int(attempt.checkpoint_serial) + 1
+
+
+def hold(tx: Connection, job_id: str, actor: str | None, now: int) -> None:
+    """Keeps a queued job from starting; `Conflict` if it does not wait."""
+    _set_held(tx, job_id, True, Note(kind="held", message="held", actor=actor), now)
+
+
+def release_hold(tx: Connection, job_id: str, actor: str | None, now: int) -> None:
+    """Lets a held job start again; `Conflict` if it does not wait."""
+    _set_held(tx, job_id, False, Note(kind="released", message="released", actor=actor), now)
+
+
+def _set_held(tx: Connection, job_id: str, held: bool, note: Note, now: int) -> None:
+    job = lock_job(tx, job_id)
+    if job.state != JobState.QUEUED:
+        raise Conflict(f"job {job.number} is {job.state}: only a queued job can be held or released")
+    if job.held != held:
+        change_job(tx, job_id, note, now, held=held)
+
+
+def _already_over(job: JobRow, reason: StopReason) -> JobState:
+    if reason is StopReason.CANCEL and job.state != JobState.CANCELLED:
+        raise Conflict(f"job {job.number} is over: it {job.state} before it could be cancelled")
+    return JobState(job.state)
+
+
+def _cancel_waiting(tx: Connection, job: JobRow, note: Note, now: int) -> JobState:
+    note = Note(kind="cancelled", message="cancelled before it started", actor=note.actor)
+    move_job(tx, job, JobState.CANCELLED, note, now, stop=StopReason.CANCEL, stop_actor=note.actor, ended_us=now)
+    return JobState.CANCELLED
+
+
+def _stop_assigned(
+    tx: Connection, job: JobRow, attempt: AttemptRow, reason: StopReason, note: Note, now: int
+) -> JobState:
+    if reason is not StopReason.CANCEL:
+        withdraw(tx, job, attempt, note, now)
+        return JobState.QUEUED
+    move_attempt(tx, attempt, AttemptState.CANCELLED, ended_us=now)
+    release(tx, attempt.id, now)
+    return _cancel_waiting(tx, job, note, now)

@@ -1,0 +1,114 @@
+"""The compare-and-set moves of jobs and attempts, and the events that tell of them."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, insert, update
+
+from service.db.models import Attempt, Event, Job
+from service.lifecycle.exceptions import Conflict, Unknown
+from service.lifecycle.rows import AttemptRow, JobRow, lock_job
+from torchyard.ids import now_us
+from torchyard.states import ATTEMPT_TRANSITIONS, JOB_TRANSITIONS, AttemptState, JobState
+
+
+@dataclass(frozen=True, kw_only=True)
+class Note:
+    """The event that goes with a change; `kind` is a short slug, `message` a sentence for a person."""
+
+    kind: str
+    message: str
+    actor: str | None = None
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+def move_job(tx: Connection, job: JobRow, to: JobState, note: Note, now: int, **values: Any) -> JobRow:
+    """Moves a job to another state, with its event; `Conflict` if the row is no longer as it was read."""
+    if to not in JOB_TRANSITIONS[JobState(job.state)]:
+        raise Conflict(f"job {job.number} is {job.state}: it cannot become {to}")
+    return _set_job(tx, job, note, now, state=to, **values)
+
+
+def change_job(
+    tx: Connection, job_id: str, note: Note, now: int, *, version: int | None = None, **values: Any
+) -> JobRow:
+    """Changes columns of a job other than its state, with an event; `Conflict` if `version` is not its version."""
+    job = lock_job(tx, job_id)
+    if version is not None and version != job.version:
+        raise Conflict(f"job {job.number} is at version {job.version}, not {version}: read it again")
+    return _set_job(tx, job, note, now, **values)
+
+
+def move_attempt(tx: Connection, attempt: AttemptRow, to: AttemptState, **values: Any) -> AttemptRow:
+    """Moves an attempt to another state; `Conflict` if the row is no longer as it was read."""
+    if to not in ATTEMPT_TRANSITIONS[AttemptState(attempt.state)]:
+        raise Conflict(f"attempt {attempt.id} is {attempt.state}: it cannot become {to}")
+    return _set_attempt(tx, attempt, state=to, **values)
+
+
+def change_attempt(tx: Connection, attempt: AttemptRow, **values: Any) -> AttemptRow:
+    """Changes columns of an attempt other than its state."""
+    return _set_attempt(tx, attempt, **values)
+
+
+def insert_event(
+    tx: Connection,
+    job_id: str,
+    kind: str,
+    message: str,
+    *,
+    actor: str | None = None,
+    attempt: int | None = None,
+    data: dict[str, Any] | None = None,
+    now: int | None = None,
+) -> int:
+    """Tells of something that changed no column of the job; returns the event's number within the job."""
+    query = update(Job).where(Job.id == job_id).values(last_event=Job.last_event + 1)
+    row = tx.execute(query.returning(Job.__table__)).one_or_none()
+    if row is None:
+        raise Unknown(f"there is no job {job_id}")
+    _tell(tx, row, Note(kind=kind, message=message, actor=actor, data=data or {}), now or now_us(), attempt)
+    return int(row.last_event)
+
+
+def _set_job(tx: Connection, job: JobRow, note: Note, now: int, **values: Any) -> JobRow:
+    query = (
+        update(Job)
+        .where(Job.id == job.id, Job.state == job.state, Job.version == job.version)
+        .values(version=Job.version + 1, last_event=Job.last_event + 1, **values)
+        .returning(Job.__table__)
+    )
+    row = tx.execute(query).one_or_none()
+    if row is None:
+        raise Conflict(f"job {job.number} was changed meanwhile")
+    _tell(tx, row, note, now, None)
+    return row
+
+
+def _set_attempt(tx: Connection, attempt: AttemptRow, **values: Any) -> AttemptRow:
+    query = (
+        update(Attempt)
+        .where(Attempt.id == attempt.id, Attempt.state == attempt.state, Attempt.version == attempt.version)
+        .values(version=Attempt.version + 1, **values)
+        .returning(Attempt.__table__)
+    )
+    row = tx.execute(query).one_or_none()
+    if row is None:
+        raise Conflict(f"attempt {attempt.id} was changed meanwhile")
+    return row
+
+
+def _tell(tx: Connection, job: JobRow, note: Note, now: int, attempt: int | None) -> None:
+    tx.execute(
+        insert(Event).values(
+            job_id=job.id,
+            seq=job.last_event,
+            at_us=now,
+            kind=note.kind,
+            state=job.state,
+            attempt=attempt if attempt is not None else job.attempt or None,
+            actor=note.actor,
+            message=note.message,
+            data=note.data,
+        )
+    )

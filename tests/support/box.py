@@ -1,0 +1,123 @@
+"""A box in the database: a user, nodes with devices, and jobs in the queue."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select
+
+from service import lifecycle
+from service.db.engine import Database
+from service.db.models import Attempt, Device, Job, Node, Project, User
+from torchyard.ids import new_id
+from torchyard.spec import PRIORITY_RANK, JobSpec
+from torchyard.states import JobState
+from torchyard.wire import Result, ResultKind
+
+NOW = 1_700_000_000_000_000
+GIB = 2**30
+
+
+def add_people(db: Database) -> None:
+    """The user `ada` and the project `default`."""
+    with db.write() as tx:
+        tx.execute(insert(User).values(id="user-ada", name="ada", created_us=NOW))
+        tx.execute(insert(Project).values(name="default", created_us=NOW))
+
+
+def add_node(db: Database, name: str = "box", devices: int = 2, **values: Any) -> list[str]:
+    """A node that was just seen, with GPUs; returns their UUIDs."""
+    defaults = {
+        "node_id": f"machine-{name}",
+        "home_id": f"home-{name}",
+        "boot_id": "boot-1",
+        "pid_namespace": "pid-1",
+        "hostname": name,
+        "version": "0.1.0",
+        "runs_as_root": False,
+        "cpus": 64,
+        "memory": 256 * GIB,
+        "disk_free": 100 * GIB,
+        "last_seen_us": NOW,
+        "registered_us": NOW,
+    }
+    uuids = [f"{name}-gpu-{index}" for index in range(devices)]
+    with db.write() as tx:
+        tx.execute(insert(Node).values(name=name, **(defaults | values)))
+        for index, uuid in enumerate(uuids):
+            tx.execute(
+                insert(Device).values(node=name, uuid=uuid, index=index, kind="gpu", name="A100", memory=80 * GIB)
+            )
+    return uuids
+
+
+def add_job(db: Database, gpus: int = 1, **spec: Any) -> str:
+    """A queued job of `ada`; returns its id."""
+    with db.write() as tx:
+        return insert_job(tx, gpus, **spec)
+
+
+def insert_job(tx: Connection, gpus: int = 1, resources: dict[str, Any] | None = None, **fields: Any) -> str:
+    """As `add_job`, inside a transaction."""
+    whole = JobSpec.model_validate(
+        {
+            "command": ["true"],
+            "launcher": "none",
+            "resources": {"gpus": gpus, **(resources or {})},
+            **fields,
+        }
+    )
+    job_id = new_id("job")
+    number = (tx.scalar(select(func.max(Job.number))) or 0) + 1
+    tx.execute(
+        insert(Job).values(
+            id=job_id,
+            number=number,
+            name=whole.name,
+            user_id="user-ada",
+            project="default",
+            state=JobState.QUEUED,
+            priority=PRIORITY_RANK[whole.priority],
+            spec=whole.model_dump(mode="json"),
+            tags=list(whole.tags),
+            created_us=NOW,
+            queued_us=NOW,
+        )
+    )
+    lifecycle.insert_event(tx, job_id, "submitted", "submitted", actor="ada", now=NOW)
+    return job_id
+
+
+def assign(db: Database, job_id: str, uuids: Iterable[str], node: str = "box") -> str:
+    """Gives the job devices; returns the attempt's id."""
+    with db.write() as tx:
+        return lifecycle.assign(tx, job_id, node, list(uuids), NOW)
+
+
+def start(db: Database, job_id: str, uuids: Iterable[str], node: str = "box", nonce: str = "nonce") -> str:
+    """Brings a queued job to RUNNING; returns the attempt's id."""
+    attempt_id = assign(db, job_id, uuids, node)
+    with db.write() as tx:
+        lifecycle.claim(tx, attempt_id, node, nonce, NOW + 1)
+        lifecycle.mark_running(tx, attempt_id, NOW + 2)
+    return attempt_id
+
+
+def finish(db: Database, attempt_id: str, **values: Any) -> JobState:
+    """Ends an attempt; by default its process exited with 0."""
+    fields: dict[str, Any] = {"kind": ResultKind.EXITED, "started_us": NOW + 2, "ended_us": NOW + 3}
+    if not values.keys() & {"kind", "exit_code", "signal"}:
+        fields["exit_code"] = 0
+    with db.write() as tx:
+        return lifecycle.finish(tx, attempt_id, Result(**(fields | values)), NOW + 4)
+
+
+def job_row(db: Database, job_id: str) -> Any:
+    """The job as it is stored."""
+    with db.read() as tx:
+        return tx.execute(select(Job.__table__).where(Job.id == job_id)).one()
+
+
+def attempt_row(db: Database, attempt_id: str) -> Any:
+    """The attempt as it is stored."""
+    with db.read() as tx:
+        return tx.execute(select(Attempt.__table__).where(Attempt.id == attempt_id)).one()
