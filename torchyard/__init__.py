@@ -1,0 +1,45 @@
+"""TorchYard: a training job queue for teams that share a GPU box.
+
+In a training script: `report`, `should_checkpoint`, `checkpoint` and `restore`. They need only the standard library,
+run on Python 3.9, and do nothing harmful off the queue. `Client` and `JobSpec` submit and follow jobs; they need the
+whole distribution.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchyard.client import Client
+    from torchyard.injob.checkpoints import checkpoint, restore
+    from torchyard.injob.control import should_checkpoint
+    from torchyard.injob.metrics import report
+    from torchyard.spec import JobSpec
+
+__all__ = ["Client", "JobSpec", "checkpoint", "report", "restore", "should_checkpoint"]
+
+_HOMES = {
+    "Client": "torchyard.client",
+    "JobSpec": "torchyard.spec",
+    "checkpoint": "torchyard.injob.checkpoints",
+    "report": "torchyard.injob.metrics",
+    "restore": "torchyard.injob.checkpoints",
+    "should_checkpoint": "torchyard.injob.control",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'torchyard' has no attribute {name!r}")
+    try:
+        value = getattr(importlib.import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        # Inside a job only the in-job part is on the path, and `hasattr` must say so rather than raise.
+        raise AttributeError(f"torchyard.{name} needs the torchyard distribution ({error})") from error
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -64,3 +64,9 @@ def checkpoint_name(step):
     # type: (int) -> str
     """Folder name of the checkpoint taken at a step; names sort by step."""
     return "step-%09d" % step
+
+
+def polled_mark(rank):
+    # type: (int) -> str
+    """File name below ``job/marks/`` that says: this rank polls ``control.json``."""
+    return "polled-%d" % rank

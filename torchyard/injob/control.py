@@ -1,0 +1,159 @@
+"""`should_checkpoint`: what the queue asks of the job, agreed between its ranks."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from torchyard.injob import collective, files, layout, place
+
+#: Aim for the time between two looks at the control file.
+POLL_SECONDS = 0.3
+#: The interval grows at most so much at once: the first steps of a training are no measure of the others.
+MAX_GROWTH = 4
+MAX_CALLS = 4096
+
+NOTHING, CHECKPOINT, STOP = 0, 1, 2
+
+
+class Request(NamedTuple):
+    """What ``control.json`` asks for."""
+
+    action: str
+    serial: int
+
+
+class ControlFile:
+    """Reads ``control.json``, parsing it only when it has changed."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._seen: tuple[int, int] | None = None
+        self._request: Request | None = None
+
+    def read(self) -> Request | None:
+        try:
+            status = os.stat(self._path)
+        except OSError:
+            return self._request
+        if (status.st_ino, status.st_mtime_ns) != self._seen:
+            content = files.read_json(self._path)
+            if isinstance(content, dict):
+                self._request = Request(str(content.get("action")), int(content.get("serial", 0)))
+                self._seen = (status.st_ino, status.st_mtime_ns)
+        return self._request
+
+
+def decide(request: Request | None, served: int | None, due: bool) -> int:
+    """STOP, CHECKPOINT or NOTHING; `served` is the serial of the last request that a checkpoint answered."""
+    if request is not None and request.action == "stop":
+        return STOP
+    asked = request is not None and request.action == "checkpoint" and request.serial != served
+    return CHECKPOINT if asked or due else NOTHING
+
+
+def calls_until_poll(calls: int, seconds: float) -> int:
+    """How many calls to let pass, when the last `calls` of them took `seconds`."""
+    wanted = int(calls * POLL_SECONDS / max(seconds, 1e-6))
+    return max(1, min(wanted, calls * MAX_GROWTH, MAX_CALLS))
+
+
+class Agreement:
+    """One rank's part in agreeing on checkpoints and stops. Every rank makes the same calls.
+
+    Rank 0 looks and decides. With several ranks its decision is broadcast at every k-th call only; it chooses k from
+    the pace of the calls and sends it along.
+    """
+
+    def __init__(self, attempt: place.Attempt, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._control = ControlFile(attempt.path(layout.CONTROL))
+        self._every = attempt.checkpoint_every
+        self._served: int | None = None
+        self._decision = NOTHING
+        self._saved_at = self._polled_at = clock()
+        self._interval = self._left = 1
+        self._ranks = 1
+        self._look_at = 0.0
+        _mark(attempt)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the ranks have agreed to stop."""
+        return self._decision == STOP
+
+    def should_checkpoint(self) -> bool:
+        if self._decision:
+            return True
+        ranks = collective.world_size()
+        if ranks == 1:
+            return self._look_alone()
+        if ranks != self._ranks:
+            # Before the process group stood, ranks may have called at different paces.
+            self._ranks, self._interval, self._left = ranks, 1, 1
+        self._left -= 1
+        return self._left <= 0 and self._look_together()
+
+    def _look_alone(self) -> bool:
+        now = self._clock()
+        if now >= self._look_at:
+            self._look_at = now + POLL_SECONDS
+            self._decision = self._look(now)
+        return bool(self._decision)
+
+    def _look_together(self) -> bool:
+        now = self._clock()
+        decision = self._look(now) if place.rank() == 0 else NOTHING
+        interval = calls_until_poll(self._interval, now - self._polled_at)
+        self._decision, self._interval = collective.broadcast([decision, interval])
+        self._left = self._interval
+        self._polled_at = self._clock()
+        return bool(self._decision)
+
+    def _look(self, now: float) -> int:
+        due = self._every is not None and now - self._saved_at >= self._every
+        return decide(self._control.read(), self._served, due)
+
+    def settle(self, *, committed: bool) -> None:
+        """A checkpoint was taken, or failed: the next one is due later, but a stop still wants its checkpoint."""
+        if self._decision != STOP or committed:
+            self._decision = NOTHING
+        request = self._control.read()
+        self._served = request.serial if request is not None else None
+        self._saved_at = self._clock()
+
+
+def _mark(attempt: place.Attempt) -> None:
+    """Tells the shim that this job polls, so that a stop needs no signal."""
+    path = os.path.join(attempt.path(layout.MARKS), layout.polled_mark(place.rank()))
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o644))
+    except OSError as error:
+        place.say("cannot write %s: %s" % (path, error))
+
+
+_agreement: Agreement | None = None
+
+
+def agreement() -> Agreement | None:
+    """The process's agreement, if it has polled."""
+    return _agreement
+
+
+def should_checkpoint() -> bool:
+    """Whether to take a checkpoint now: one is due, was asked for, or the job is about to be stopped.
+
+    Every rank calls it at the same places (each step, also in evaluation), after `torch.distributed` is initialised
+    if there are several; all get the same answer. A call costs about a microsecond; the request is seen within about
+    half a second or the length of a step. Answer True with `torchyard.checkpoint`; after a stop that leaves with exit
+    code 0 once the checkpoint is safe. Off the queue it is always False.
+    """
+    global _agreement  # noqa: PLW0603 (one per process)
+    if _agreement is None:
+        attempt = place.current()
+        if attempt is None:
+            return False
+        _agreement = Agreement(attempt)
+    return _agreement.should_checkpoint()

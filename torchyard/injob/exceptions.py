@@ -1,0 +1,25 @@
+"""What the in-job part raises."""
+
+from __future__ import annotations
+
+
+class TorchYardError(RuntimeError):
+    """Base of everything that the in-job part raises."""
+
+
+class CheckpointError(TorchYardError):
+    """A checkpoint could not be written, committed or found."""
+
+
+class EmptyCheckpointError(CheckpointError):
+    """Nothing was written into the checkpoint folder: save your state inside the `with` block."""
+
+    def __init__(self) -> None:
+        super().__init__(type(self).__doc__)
+
+
+class OtherRankError(CheckpointError):
+    """Another rank failed in this checkpoint, so it was not committed: see that rank's log."""
+
+    def __init__(self) -> None:
+        super().__init__(type(self).__doc__)

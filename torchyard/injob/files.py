@@ -1,0 +1,36 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+
+def fsync(path: str) -> None:
+    """Brings a file or folder to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_json(path: str, value: Any) -> None:
+    """Writes JSON by temporary name, fsync and rename."""
+    temporary = "%s.%d.tmp" % (path, os.getpid())
+    with open(temporary, "w", encoding="utf-8") as file:
+        json.dump(value, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    fsync(os.path.dirname(path) or ".")
+
+
+def read_json(path: str) -> Any:
+    """What a JSON file holds, or None if it is absent or not JSON."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,225 @@
+"""`report`: metrics from the training loop to a file of this process, cheap enough for every step."""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import itertools
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from torchyard.injob import layout, numbers, place
+
+FLUSH_SECONDS = 0.2
+#: Records that wait while a disk hangs; above it they are dropped and counted.
+MAX_WAITING = 1_000_000
+
+
+class Record(NamedTuple):
+    """One call of `report`, as taken in the training loop."""
+
+    step: int
+    time_us: int
+    values: dict[str, Any]
+    total_steps: int | None
+
+
+class Pending(NamedTuple):
+    """A copy of a GPU scalar, read later and elsewhere; `stream` is where it was made."""
+
+    tensor: Any
+    stream: Any
+
+
+class Recorder:
+    """Takes records in the training thread and appends them to a file from a thread of its own.
+
+    Each line carries its number `n` from 0. Numbers of records that a full disk dropped are left out, so a gap
+    counts them.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._step = -1
+        self._warned: set[str] = set()
+        self._reset()
+        atexit.register(self.close)
+
+    def _reset(self) -> None:
+        self._waiting: collections.deque[Record] = collections.deque()
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._descriptor: int | None = None
+        self._torn = False
+        self._next = 0
+
+    def after_fork(self) -> None:
+        """In a forked child: the parent's records are the parent's, and the child writes to a file of its own."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+        self._reset()
+
+    def add(self, step: int | None, total_steps: int | None, values: dict[str, Any]) -> None:
+        """Takes one record; touches no disk."""
+        now = time.time_ns() // 1000
+        for name, value in values.items():
+            if type(value) is not float:
+                values[name] = self._take(name, value)
+        self._step = self._step + 1 if step is None else int(step)
+        if len(self._waiting) < MAX_WAITING:
+            self._waiting.append(Record(self._step, now, values, total_steps))
+        else:
+            self._next += 1
+        if self._thread is None:
+            self._start()
+
+    def _take(self, name: str, value: Any) -> Any:
+        if numbers.on_accelerator(value) and value.numel() == 1:
+            return Pending(value.detach().clone(), _stream(value))
+        number = numbers.as_float(value)
+        if number is None:
+            self._warn("%s is not a number (%s): not recorded" % (name, type(value).__name__))
+        return number
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._run, args=(self._stop,), name="torchyard-metrics", daemon=True)
+        _flush_at_worker_exit(self)
+        try:
+            self._thread.start()
+        except RuntimeError:  # the interpreter is shutting down
+            self._thread = None
+            self.flush()
+
+    def _run(self, stop: threading.Event) -> None:
+        while not stop.wait(FLUSH_SECONDS):
+            self.flush()
+
+    def flush(self) -> None:
+        """Appends everything taken so far to the file; a failing disk drops it."""
+        with self._lock:
+            batch = [self._waiting.popleft() for _ in range(len(self._waiting))]
+            if not batch:
+                return
+            first, self._next = self._next, self._next + len(batch)
+            _resolve(batch)
+            self._write("".join(map(_line, itertools.count(first), batch)).encode())
+
+    def close(self) -> None:
+        """Ends the thread and flushes; a later `add` starts it anew."""
+        self._stop.set()
+        self.flush()
+        self._thread = None
+        self._stop = threading.Event()
+
+    def _write(self, data: bytes) -> None:
+        if self._torn:
+            data = b"\n" + data
+        size = len(data)
+        try:
+            if self._descriptor is None:
+                self._descriptor = os.open(self._path(), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+            self._torn = False
+        except OSError as error:
+            self._torn = self._torn or len(data) < size
+            self._warn("metrics are dropped while they cannot be written: %s" % error)
+
+    def _path(self) -> str:
+        name = "rank-%d-%d-%d.jsonl" % (place.rank(), os.getpid(), time.time_ns() // 1000)
+        return os.path.join(self._folder, name)
+
+    def _warn(self, message: str) -> None:
+        if message not in self._warned:
+            self._warned.add(message)
+            place.say(message)
+
+
+def _stream(tensor: Any) -> Any:
+    # Streams of torch do not wait for each other: the value must be read on the one that computes it.
+    return sys.modules["torch"].cuda.current_stream(tensor.device) if tensor.is_cuda else None
+
+
+def _pending(batch: list[Record]) -> Iterator[tuple[dict[str, Any], str, Pending]]:
+    for record in batch:
+        for name, value in record.values.items():
+            if type(value) is Pending:
+                yield record.values, name, value
+
+
+def _resolve(batch: list[Record]) -> None:
+    """Reads all GPU scalars of a batch with one transfer for each stream and type."""
+    groups: dict[Any, list[tuple[dict[str, Any], str, Pending]]] = {}
+    for found in _pending(batch):
+        tensor = found[2].tensor
+        groups.setdefault((tensor.device, tensor.dtype, found[2].stream), []).append(found)
+    for (_, _, stream), members in groups.items():
+        values = _read([pending.tensor.reshape(()) for _, _, pending in members], stream)
+        for (record, name, _), value in zip(members, values):  # noqa: B905 (strict= came with 3.10)
+            record[name] = value
+
+
+def _read(tensors: list[Any], stream: Any) -> list[float | None]:
+    torch = sys.modules["torch"]
+    try:
+        with torch.cuda.stream(stream):
+            return [float(value) for value in torch.stack(tensors).tolist()]
+    except RuntimeError as error:
+        place.say("%d metrics could not be read from the GPU: %s" % (len(tensors), error))
+        return [None] * len(tensors)
+
+
+def _line(number: int, record: Record) -> str:
+    values = {name: numbers.as_json(value) for name, value in record.values.items() if value is not None}
+    line = {"n": number, "step": record.step, "t": record.time_us, "v": values}
+    if record.total_steps is not None:
+        line["total"] = int(record.total_steps)
+    return json.dumps(line, separators=(",", ":")) + "\n"
+
+
+def _flush_at_worker_exit(recorder: Recorder) -> None:
+    """Children of multiprocessing leave by `os._exit`, which runs its finalizers but not atexit."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        util.Finalize(None, recorder.flush, exitpriority=100)
+
+
+_recorder: Recorder | None = None
+_looked = False
+
+
+def _find() -> Recorder | None:
+    global _looked, _recorder  # noqa: PLW0603 (one file per process)
+    attempt = place.current()
+    if attempt is not None:
+        _recorder = Recorder(attempt.path(layout.METRICS))
+        os.register_at_fork(after_in_child=_recorder.after_fork)
+    _looked = True
+    return _recorder
+
+
+def report(
+    step: int | None = None,
+    total_steps: int | None = None,
+    metrics: Mapping[str, Any] | None = None,
+    **values: Any,
+) -> None:
+    """Records metrics of this step: ``report(step=step, total_steps=n, loss=loss, metrics={"val/accuracy": acc})``.
+
+    Values are floats, ints, or tensors with one element. They are taken now: a tensor on a GPU is copied there and
+    read later, many at once, so that the training does not wait (while a CUDA graph is captured in the default,
+    global mode, report no GPU tensors). `step` left out is one more than the last. `total_steps` lets the dashboard
+    show progress. Off the queue it does nothing; a full disk drops records and never raises.
+    """
+    recorder = _recorder if _looked else _find()
+    if recorder is None:
+        return
+    if metrics:
+        values.update(metrics)
+    recorder.add(step, total_steps, values)

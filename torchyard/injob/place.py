@@ -1,0 +1,59 @@
+"""Where this process is: inside an attempt, or off the queue."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from torchyard.injob import layout
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """The attempt that this process belongs to."""
+
+    folder: str
+    #: Seconds after which a checkpoint is due; None: only when asked for.
+    checkpoint_every: float | None
+
+    def path(self, name: str) -> str:
+        """Absolute path of a name from `layout`."""
+        return os.path.join(self.folder, name)
+
+
+@functools.lru_cache(maxsize=None)
+def current() -> Attempt | None:
+    """The attempt, or None off the queue. The environment is read once."""
+    folder = os.environ.get(layout.ATTEMPT_DIR, "")
+    if not folder or not os.path.isdir(os.path.join(folder, layout.JOB)):
+        return None
+    every = os.environ.get(layout.CHECKPOINT_EVERY)
+    return Attempt(folder=folder, checkpoint_every=float(every) if every else None)
+
+
+def process_group() -> Any:
+    """`torch.distributed` if the script has imported and initialised it, else None."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return None
+    return distributed
+
+
+def rank() -> int:
+    """Rank of this process: the process group's, else the launcher's, else 0."""
+    distributed = process_group()
+    if distributed is not None:
+        return int(distributed.get_rank())
+    value = os.environ.get("RANK", "")
+    return int(value) if value.isdigit() else 0
+
+
+def say(message: str) -> None:
+    """A line on stderr; a full disk under it must not end a training."""
+    try:
+        print("torchyard: " + message, file=sys.stderr, flush=True)  # noqa: T201 (it goes to the rank's log)
+    except (OSError, ValueError):
+        return
