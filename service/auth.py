@@ -1,0 +1,198 @@
+"""Who calls: bearer tokens and the dashboard's session cookie, looked up by SHA-256 and cached for a moment."""
+
+import hashlib
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Depends, Request
+from sqlalchemy import Row, select, update
+from starlette.concurrency import run_in_threadpool
+
+from service.context import Context
+from service.db.engine import Database
+from service.db.models import Token, User
+from service.problems import ProblemError
+
+PREFIX = "ty_"
+#: Seconds that a token found in the database is believed without asking again.
+CACHE_S = 10.0
+CACHE_SIZE = 4096
+#: `last_used_us` is written at most this often.
+LAST_USED_EVERY_US = 300 * 1_000_000
+
+IMPLIED: dict[str, frozenset[str]] = {
+    "read": frozenset({"read"}),
+    "submit": frozenset({"submit", "read"}),
+    "admin": frozenset({"admin", "submit", "read"}),
+    "node": frozenset({"node"}),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """Who makes a request, and what the token allows."""
+
+    user_id: str
+    name: str
+    admin: bool
+    """Whether the token has the admin scope."""
+    scopes: frozenset[str]
+    node: str | None
+    """The node that a node token belongs to."""
+    token_id: str
+
+
+def new_secret() -> str:
+    """A fresh token: 256 bits."""
+    return PREFIX + secrets.token_urlsafe(32)
+
+
+def hash_secret(secret: str) -> str:
+    """What is stored of a token. A plain hash is enough: the secret has 256 bits and cannot be guessed."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def expand(scopes: Sequence[str]) -> frozenset[str]:
+    """Scopes and those that they imply."""
+    return frozenset().union(*(IMPLIED.get(scope, frozenset()) for scope in scopes))
+
+
+@dataclass(frozen=True)
+class _Entry:
+    caller: Caller
+    expires_us: int | None
+    believed_until: float
+    last_used_us: int
+
+
+class Tokens:
+    """Finds the caller of a secret; revoked tokens stop counting at once in this process."""
+
+    def __init__(self, db: Database, now_us: Callable[[], int], monotonic: Callable[[], float]) -> None:
+        self._db = db
+        self._now_us = now_us
+        self._monotonic = monotonic
+        self._cache: dict[str, _Entry] = {}
+        self._lock = threading.Lock()
+        self._generation = 0
+
+    def forget(self) -> None:
+        """Drops what is cached: called after every change of tokens or users."""
+        with self._lock:
+            self._generation += 1
+            self._cache.clear()
+
+    def cached(self, sha256: str) -> Caller | None:
+        """The caller, if known without asking the database."""
+        entry = self._cache.get(sha256)
+        if entry is None or entry.believed_until < self._monotonic() or self._is_over(entry.expires_us):
+            return None
+        return entry.caller
+
+    def find(self, sha256: str) -> Caller | None:
+        """The caller by the database; None for unknown, expired and revoked tokens."""
+        generation = self._generation
+        with self._db.read() as tx:
+            row = tx.execute(_FIND, {"sha256": sha256}).first()
+        if row is None or self._is_over(row.expires_us):
+            return None
+        entry = self._entry(row)
+        with self._lock:
+            if generation == self._generation:  # a revocation in between must not be undone by what was read before
+                if len(self._cache) >= CACHE_SIZE:
+                    self._cache.clear()
+                self._cache[sha256] = entry
+        return entry.caller
+
+    def _is_over(self, expires_us: int | None) -> bool:
+        return expires_us is not None and expires_us <= self._now_us()
+
+    def _entry(self, row: Row[Any]) -> _Entry:
+        now_us = self._now_us()
+        if (row.last_used_us or 0) + LAST_USED_EVERY_US < now_us:
+            with self._db.write() as tx:
+                tx.execute(update(Token).where(Token.id == row.id).values(last_used_us=now_us))
+        scopes = expand(row.scopes)
+        caller = Caller(
+            user_id=row.user_id,
+            name=row.user_name,
+            admin="admin" in scopes,
+            scopes=scopes,
+            node=row.node,
+            token_id=row.id,
+        )
+        return _Entry(caller, row.expires_us, self._monotonic() + CACHE_S, now_us)
+
+
+_FIND = (
+    select(
+        Token.id,
+        Token.user_id,
+        Token.scopes,
+        Token.node,
+        Token.expires_us,
+        Token.last_used_us,
+        User.name.label("user_name"),
+    )
+    .join(User, User.id == Token.user_id)
+    .where(Token.revoked_us.is_(None))
+)
+
+
+def context(request: Request) -> Context:
+    """The service's parts, for routes."""
+    found: Context = request.app.state.context
+    return found
+
+
+def cookie_name(installation: str) -> str:
+    """Cookies do not know ports: two installations on one host must not share a name."""
+    return f"torchyard-{hashlib.sha256(installation.encode()).hexdigest()[:8]}"
+
+
+def _secret(request: Request) -> str | None:
+    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return secret.strip()
+    return request.cookies.get(cookie_name(context(request).installation))
+
+
+async def current(request: Request) -> Caller:
+    """The caller of a request; raises the `unauthorized` problem."""
+    secret = _secret(request)
+    if not secret:
+        raise ProblemError("unauthorized", "Send 'Authorization: Bearer <token>'; `yard token show` prints yours.")
+    tokens: Tokens = request.app.state.tokens
+    sha256 = hash_secret(secret)
+    caller = tokens.cached(sha256) or await run_in_threadpool(tokens.find, sha256)
+    if caller is None:
+        raise ProblemError("unauthorized", "This token is unknown, expired or revoked: ask for a new one.")
+    return caller
+
+
+def _allowing(scope: str) -> Callable[..., Any]:
+    async def check(request: Request) -> Caller:
+        caller = await current(request)
+        if scope not in caller.scopes:
+            has = ", ".join(sorted(caller.scopes)) or "none"
+            raise ProblemError("forbidden", f"This needs a token with the scope {scope}; this one has: {has}.")
+        return caller
+
+    return check
+
+
+_CHECKS = {scope: _allowing(scope) for scope in IMPLIED}
+
+
+def requires(scope: str) -> Any:
+    """Who calls, as a route's default: ``caller: Caller = requires("submit")``. Else a problem (401, 403)."""
+    return Depends(_CHECKS[scope])
+
+
+def may_change(caller: Caller, owner_id: str) -> None:
+    """Only the owner and administrators change a job; raises the `forbidden` problem."""
+    if not caller.admin and caller.user_id != owner_id:
+        raise ProblemError("forbidden", "This job is another user's: only its owner or an administrator may change it.")

@@ -1,0 +1,158 @@
+"""Errors as ``application/problem+json``: one exception for all routes, and the handlers that present it."""
+
+import difflib
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+from starlette.exceptions import HTTPException
+
+from torchyard import problems
+from torchyard.api import FieldProblem
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER = {429: "1", 503: "2"}
+
+logger = logging.getLogger(__name__)
+
+
+class ProblemError(Exception):
+    """A request that cannot be answered: `kind` is one of `torchyard.problems.KINDS`, `detail` names the mend."""
+
+    def __init__(
+        self,
+        kind: str,
+        detail: str,
+        *,
+        errors: Sequence[FieldProblem] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
+        self.errors = list(errors)
+        self.headers = dict(headers or {})
+
+
+def field_problem(field: str, message: str) -> ProblemError:
+    """A request with one wrong field."""
+    return ProblemError("invalid-request", f"{field}: {message}", errors=[FieldProblem(field=field, message=message)])
+
+
+def not_found(what: str, name: object) -> ProblemError:
+    """Something that does not exist, or not any more."""
+    return ProblemError("not-found", f"There is no {what} {str(name)[:100]!r}.")
+
+
+def body(error: ProblemError) -> dict[str, Any]:
+    """The problem as it travels (RFC 9457)."""
+    kind = problems.KINDS[error.kind]
+    return {
+        "type": problems.type_uri(error.kind),
+        "title": kind.title,
+        "status": kind.status,
+        "detail": error.detail,
+        "errors": [field.model_dump() for field in error.errors],
+    }
+
+
+def response(error: ProblemError) -> Response:
+    """The answer to a request that ended in a problem."""
+    status = problems.KINDS[error.kind].status
+    headers = dict(error.headers)
+    if status in RETRY_AFTER:
+        headers.setdefault("Retry-After", RETRY_AFTER[status])
+    if status == 401:
+        headers.setdefault("WWW-Authenticate", "Bearer")
+    return Response(json.dumps(body(error)), status, headers, MEDIA_TYPE)
+
+
+def _suggest(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"unknown field; did you mean {close[0]}?" if close else "unknown field: leave it out"
+
+
+def _fields_at(model: type[BaseModel] | None, path: Sequence[int | str]) -> Iterable[str]:
+    """Names of the fields that a model has at a path of an error."""
+    for part in path:
+        field = model.model_fields.get(str(part)) if model else None
+        model = _model_in(field.annotation) if field else None
+    return model.model_fields if model else ()
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    arguments = getattr(annotation, "__args__", ())
+    return next((model for argument in arguments if (model := _model_in(argument))), None)
+
+
+def _message(error: ErrorDetails, model: type[BaseModel] | None) -> str:
+    if error["type"] == "extra_forbidden":
+        return _suggest(str(error["loc"][-1]), _fields_at(model, error["loc"][:-1]))
+    if error["type"] == "missing":
+        return "required, but absent: add it"
+    return error["msg"].removeprefix("Value error, ")
+
+
+def field_problems(
+    errors: Iterable[ErrorDetails], model: type[BaseModel] | None = None, prefix: str = ""
+) -> list[FieldProblem]:
+    """Pydantic's errors with dotted field names; unknown fields get the nearest name that `model` has."""
+    return [
+        FieldProblem(
+            field=".".join(filter(None, (prefix, *map(str, error["loc"])))) or "(body)",
+            message=_message(error, model),
+        )
+        for error in errors
+    ]
+
+
+def invalid(errors: Sequence[FieldProblem]) -> ProblemError:
+    """A request with wrong fields; the detail is readable without the list."""
+    shown = "; ".join(f"{error.field}: {error.message}" for error in errors[:3])
+    more = f"; and {len(errors) - 3} more" if len(errors) > 3 else ""
+    return ProblemError("invalid-request", shown + more, errors=errors)
+
+
+def _from_validation(error: RequestValidationError) -> ProblemError:
+    return invalid([_request_field(details) for details in error.errors()])
+
+
+def _request_field(details: ErrorDetails) -> FieldProblem:
+    if details["type"] == "json_invalid":
+        return FieldProblem(field="(body)", message=f"not valid JSON: {details.get('ctx', {}).get('error', '')}")
+    place, *rest = details["loc"]
+    field = ".".join(map(str, rest)) or ("(body)" if place == "body" else str(place))
+    return FieldProblem(field=field, message=_message(details, None))
+
+
+def _from_http(error: HTTPException) -> ProblemError:
+    kind = problems.kind_for_status(error.status_code)
+    return ProblemError(kind, str(error.detail), headers=error.headers)
+
+
+def install(app: FastAPI) -> None:
+    """Makes every error of the application a problem."""
+
+    @app.exception_handler(ProblemError)
+    async def _problem(_request: Request, error: ProblemError) -> Response:
+        return response(error)
+
+    @app.exception_handler(RequestValidationError)
+    async def _validation(_request: Request, error: RequestValidationError) -> Response:
+        return response(_from_validation(error))
+
+    @app.exception_handler(HTTPException)
+    async def _http(_request: Request, error: HTTPException) -> Response:
+        return response(_from_http(error))
+
+    @app.exception_handler(Exception)
+    async def _internal(request: Request, error: Exception) -> Response:
+        logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        return response(ProblemError("internal", "The service failed; its log says why."))

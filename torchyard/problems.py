@@ -1,0 +1,56 @@
+"""Problem types of the REST API (RFC 9457): their URIs, titles and statuses. Frozen: programs rely on them."""
+
+from dataclasses import dataclass
+
+BASE = "https://torchyard.dev/problems/"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A problem type: its short title and HTTP status."""
+
+    title: str
+    status: int
+
+
+KINDS: dict[str, Kind] = {
+    "invalid-request": Kind("The request is not valid", 422),
+    "never-fits": Kind("The job could never start on this installation", 422),
+    "idempotency-mismatch": Kind("The idempotency key was used for another body", 422),
+    "unauthorized": Kind("No valid token or session", 401),
+    "forbidden": Kind("Not allowed", 403),
+    "not-found": Kind("Not found", 404),
+    "method-not-allowed": Kind("The resource does not have this method", 405),
+    "conflict": Kind("The request contradicts what is stored", 409),
+    "not-acceptable-state": Kind("The job is in a state that does not allow this", 409),
+    "precondition-failed": Kind("The resource has changed", 412),
+    "payload-too-large": Kind("The body is too large", 413),
+    "unsupported-media-type": Kind("The content type is not read here", 415),
+    "range-not-satisfiable": Kind("The range lies outside the file", 416),
+    "unknown-host": Kind("The Host header is not one of this installation's", 421),
+    "precondition-required": Kind("If-Match is required", 428),
+    "too-many-requests": Kind("Too many requests", 429),
+    "internal": Kind("The service failed", 500),
+    "unavailable": Kind("Not available now", 503),
+}
+
+
+def type_uri(kind: str) -> str:
+    """The `type` of a problem; KeyError for a kind that does not exist."""
+    if kind not in KINDS:
+        raise KeyError(kind)
+    return BASE + kind
+
+
+def kind_of(type_uri: str) -> str | None:
+    """The kind that a `type` URI names, or None for a stranger's."""
+    kind = type_uri.removeprefix(BASE)
+    return kind if kind in KINDS else None
+
+
+def kind_for_status(status: int) -> str:
+    """The most general kind of a status that a framework gave without naming a kind."""
+    general = {400: "invalid-request", 404: "not-found", 409: "conflict", 422: "invalid-request"}
+    if status in general:
+        return general[status]
+    return next((kind for kind, value in KINDS.items() if value.status == status), "internal")
