@@ -12,6 +12,7 @@ from sqlalchemy import (
     Double,
     ForeignKey,
     Index,
+    Sequence,
     UniqueConstraint,
     text,
 )
@@ -36,6 +37,9 @@ Base.metadata.naming_convention = {
     "fk": "fk_%(table_name)s_%(column_0_name)s",
     "pk": "pk_%(table_name)s",
 }
+
+#: Numbers of jobs on PostgreSQL, where submissions overlap; SQLite has one writer and counts on.
+JOB_NUMBERS = Sequence("job_numbers", metadata=Base.metadata)
 
 
 class Installation(Base):
@@ -65,6 +69,8 @@ class Token(Base):
     sha256: Mapped[str] = mapped_column(unique=True)
     scopes: Mapped[list[Any]]
     node: Mapped[str | None]
+    #: The token that opened this dashboard session; it is revoked with it.
+    parent_id: Mapped[str | None] = mapped_column(ForeignKey("tokens.id"), index=True)
     created_us: Mapped[int]
     expires_us: Mapped[int | None]
     last_used_us: Mapped[int | None]
@@ -88,6 +94,8 @@ class Node(Base):
     version: Mapped[str]
     runs_as_root: Mapped[bool]
     draining: Mapped[bool] = mapped_column(default=False)
+    #: Silent for too long; set by the monitor, which measures silence, and taken back by the next heartbeat.
+    unreachable: Mapped[bool] = mapped_column(default=False)
     cpus: Mapped[int]
     memory: Mapped[int]
     disk_free: Mapped[int] = mapped_column(default=0)

@@ -1,0 +1,201 @@
+"""Nodes: how they register and beat, and what an administrator asks of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from service import lifecycle, proof
+from service.db.models import Attempt, Device, Job, Member, Node
+from torchyard import wire
+from torchyard.states import AttemptState, StopReason
+
+#: A name is another machine's while that one was heard within so many heartbeats.
+TAKEN_BEATS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """A heartbeat's answer, and the jobs whose state it changed."""
+
+    orders: wire.Orders
+    changed: list[str]
+    #: Devices came, went or were freed: the scheduler should look.
+    wake: bool
+
+
+def register(tx: Connection, message: wire.Register, now: int, heartbeat_s: float) -> None:
+    """Stores who a node is and what it has.
+
+    `lifecycle.Conflict` if another machine that was heard just now has the name.
+    """
+    known = _lock(tx, message.node)
+    values = {
+        **message.identity.model_dump(),
+        "hostname": message.hostname,
+        "version": message.version,
+        "runs_as_root": message.runs_as_root,
+        "cpus": message.cpus,
+        "memory": message.memory,
+        "registered_us": now,
+    }
+    if known is None:
+        tx.execute(insert(Node).values(name=message.node, last_seen_us=None, **values))
+    else:
+        _refuse_second_machine(known, message.identity, now, heartbeat_s)
+        tx.execute(update(Node).where(Node.name == message.node).values(**values))
+    _store_devices(tx, message.node, message.devices)
+
+
+def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen:
+    """Takes a heartbeat: what is proven dead ends, what is back goes on, and the orders are the answer.
+
+    `lifecycle.Unknown` if the node has not registered.
+    """
+    row = _lock(tx, node)
+    if row is None:
+        raise lifecycle.Unknown(f"node {node} is not registered: register it first")
+    devices_changed = _store_devices(tx, node, heartbeat.devices)
+    dead = proof.dead(_claimed(tx, node), _inventory(heartbeat, row.beat))
+    changed = []
+    for attempt_id, why in dead.items():
+        lifecycle.declare_dead(tx, attempt_id, why, now)
+        changed.append(_job_of(tx, attempt_id))
+    changed += lifecycle.set_reachable(tx, node, heartbeat.attempts, now)
+    tx.execute(
+        update(Node)
+        .where(Node.name == node)
+        .values(
+            **heartbeat.identity.model_dump(),
+            disk_free=heartbeat.disk_free,
+            last_seen_us=now,
+            unreachable=False,
+            beat=row.beat + 1,
+        )
+    )
+    wake = bool(dead) or devices_changed or row.unreachable or row.last_seen_us is None
+    return Seen(orders=lifecycle.orders_for(tx, node, heartbeat.attempts), changed=changed, wake=wake)
+
+
+def set_draining(tx: Connection, node: str, draining: bool) -> None:
+    """Starts or ends a drain: a draining node gets no new jobs. `lifecycle.Unknown` for a strange name."""
+    _known(tx, node)
+    tx.execute(update(Node).where(Node.name == node).values(draining=draining))
+
+
+def stop_jobs(tx: Connection, node: str, actor: str | None, now: int) -> list[str]:
+    """Asks every job of a draining node to save its work and wait elsewhere; returns the jobs' ids."""
+    jobs = _live_jobs(tx, node, lifecycle.LIVE)
+    for job_id in jobs:
+        lifecycle.request_stop(tx, job_id, StopReason.DRAIN, actor, now)
+    return jobs
+
+
+def declare_dead(tx: Connection, node: str, actor: str, now: int) -> list[str]:
+    """An administrator's word that a silent node will not come back with its jobs; returns the jobs' ids.
+
+    `lifecycle.Conflict` while the node is heard.
+    """
+    row = _known(tx, node)
+    if not row.unreachable:
+        raise lifecycle.Conflict(f"node {node} is heard: drain it, or cancel its jobs")
+    jobs = _live_jobs(tx, node, (AttemptState.UNREACHABLE,))
+    query = select(Attempt.id).where(Attempt.job_id.in_(jobs), Attempt.state == AttemptState.UNREACHABLE)
+    for attempt_id in tx.scalars(query.order_by(Attempt.job_id)).all():
+        lifecycle.declare_dead(tx, attempt_id, f"{actor} says that node {node} is gone", now)
+    return jobs
+
+
+def mark_unreachable(tx: Connection, node: str, last_seen_us: int | None, now: int) -> list[str]:
+    """Takes note that a node has been silent for too long, unless it was heard since `last_seen_us`; returns the ids of
+    the jobs that may still run there.
+    """
+    row = _lock(tx, node)
+    if row is None or row.last_seen_us != last_seen_us or row.unreachable:
+        return []
+    tx.execute(update(Node).where(Node.name == node).values(unreachable=True))
+    return lifecycle.set_unreachable(tx, node, now)
+
+
+def _lock(tx: Connection, node: str) -> Row[Any] | None:
+    # key_share: attempts that refer to the node can be inserted meanwhile
+    query = select(Node.__table__).where(Node.name == node).with_for_update(key_share=True)
+    return tx.execute(query).one_or_none()
+
+
+def _known(tx: Connection, node: str) -> Row[Any]:
+    row = _lock(tx, node)
+    if row is None:
+        raise lifecycle.Unknown(f"there is no node {node}")
+    return row
+
+
+def _refuse_second_machine(known: Row[Any], identity: wire.Identity, now: int, heartbeat_s: float) -> None:
+    heard = known.last_seen_us is not None and now - known.last_seen_us < TAKEN_BEATS * heartbeat_s * 1e6
+    if heard and known.node_id != identity.node_id:
+        raise lifecycle.Conflict(
+            f"node {known.name} is the machine {known.hostname}, heard just now: give this one another name"
+        )
+
+
+def _store_devices(tx: Connection, node: str, devices: Sequence[wire.Device]) -> bool:
+    """Brings the node's devices up to date; returns whether anything changed. Rows are never deleted."""
+    stored = {row.uuid: row for row in tx.execute(select(Device.__table__).where(Device.node == node))}
+    changed = False
+    for device in devices:
+        values = {**device.model_dump(mode="json", exclude={"uuid"}), "present": True}
+        old = stored.pop(device.uuid, None)
+        if old is None:
+            tx.execute(insert(Device).values(node=node, uuid=device.uuid, **values))
+        elif any(old._mapping[key] != value for key, value in values.items()):
+            tx.execute(update(Device).where(Device.node == node, Device.uuid == device.uuid).values(**values))
+        else:
+            continue
+        changed = True
+    gone = [uuid for uuid, row in stored.items() if row.present]
+    if gone:
+        tx.execute(update(Device).where(Device.node == node, Device.uuid.in_(gone)).values(present=False))
+    return changed or bool(gone)
+
+
+def _claimed(tx: Connection, node: str) -> list[proof.Claimed]:
+    query = (
+        select(Attempt.id, Member.claimed_on)
+        .join(Member, Member.attempt_id == Attempt.id)
+        .where(Member.node == node, Attempt.state.in_(lifecycle.CLAIMED))
+        .order_by(Attempt.job_id)
+    )
+    return [
+        proof.Claimed(
+            attempt=row.id,
+            identity=wire.Identity.model_validate(row.claimed_on["identity"]),
+            beat=row.claimed_on["beat"],
+        )
+        for row in tx.execute(query)
+        if row.claimed_on
+    ]
+
+
+def _inventory(heartbeat: wire.Heartbeat, given: int) -> proof.Inventory:
+    return proof.Inventory(
+        identity=heartbeat.identity,
+        attempts=frozenset(report.attempt for report in heartbeat.attempts),
+        beat=heartbeat.beat,
+        given=given,
+    )
+
+
+def _job_of(tx: Connection, attempt_id: str) -> str:
+    return tx.execute(select(Attempt.job_id).where(Attempt.id == attempt_id)).scalar_one()
+
+
+def _live_jobs(tx: Connection, node: str, states: tuple[AttemptState, ...]) -> list[str]:
+    query = (
+        select(Job.id)
+        .join(Attempt, Attempt.job_id == Job.id)
+        .join(Member, Member.attempt_id == Attempt.id)
+        .where(Member.node == node, Attempt.state.in_(states))
+        .order_by(Job.id)
+    )
+    return list(tx.scalars(query))
