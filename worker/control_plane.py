@@ -1,6 +1,6 @@
 """The node's end of ``/api/v1/agent``: one method a request, over connections that are kept open.
 
-Nothing is tried again here: a caller knows what it can put off. `Unavailable` says "later", `Refused` says "no".
+Nothing is tried again here: a caller knows what it can put off. `UnavailableError` says "later", `RefusedError` says "no".
 """
 
 import json
@@ -14,7 +14,7 @@ from urllib.parse import quote
 import httpx
 
 from torchyard import wire
-from worker.exceptions import OutOfStep, Refused, Unavailable
+from worker.exceptions import OutOfStepError, RefusedError, UnavailableError
 
 CHUNK: Final = 2**20
 #: Statuses that pass: the service (or a proxy before it) is overloaded, starting or being upgraded.
@@ -43,7 +43,7 @@ class ControlPlane:
     """Client of the service for one node; used from many threads.
 
     `address` and `token` are asked again after a failure, so that a service which comes back on another port, or
-    with another token, is found. Both may raise `Unavailable`.
+    with another token, is found. Both may raise `UnavailableError`.
     """
 
     def __init__(self, address: Callable[[], str], token: Callable[[], str], *, timeout_s: float = 10.0) -> None:
@@ -72,11 +72,11 @@ class ControlPlane:
         self._post("/samples", wire.SampleBatch(samples=samples))
 
     def launch(self, attempt: str) -> wire.Launch:
-        """What to launch; `Refused` (404, 409, 410) when the attempt is not this node's to start any more."""
+        """What to launch; `RefusedError` (404, 409, 410) when the attempt is not this node's to start any more."""
         return wire.Launch.model_validate_json(self._request("GET", _attempt(attempt)).content)
 
     def claim(self, attempt: str, nonce: str) -> None:
-        """Makes the attempt this node's; `Refused` 409 when another nonce has it or it is void."""
+        """Makes the attempt this node's; `RefusedError` 409 when another nonce has it or it is void."""
         self._post(_attempt(attempt, "claim"), wire.Claim(nonce=nonce))
 
     def running(self, attempt: str, started_us: int) -> None:
@@ -155,22 +155,24 @@ class ControlPlane:
         request.headers["Authorization"] = f"Bearer {secret}"
         return request
 
-    def _unavailable(self, error: httpx.HTTPError) -> Unavailable:
+    def _unavailable(self, error: httpx.HTTPError) -> UnavailableError:
         base, self._base = self._base, None
-        return Unavailable(f"the service at {base} does not answer ({type(error).__name__}: {error}); trying again")
+        return UnavailableError(
+            f"the service at {base} does not answer ({type(error).__name__}: {error}); trying again"
+        )
 
     def _check(self, answer: httpx.Response) -> None:
         if answer.is_success:
             return
         request = f"{answer.request.method} {answer.request.url.path}"
         if answer.status_code >= 500 or answer.status_code in PASSING:
-            raise Unavailable(f"{request} was answered {answer.status_code}; trying again")
+            raise UnavailableError(f"{request} was answered {answer.status_code}; trying again")
         problem = _problem(answer)
         if answer.status_code == 401:
             self._secret = None
         if answer.status_code == 409 and isinstance(problem.get("offset"), int):
-            raise OutOfStep(problem["offset"], problem, request)
-        raise Refused(answer.status_code, problem, request)
+            raise OutOfStepError(problem["offset"], problem, request)
+        raise RefusedError(answer.status_code, problem, request)
 
 
 def read_chunks(descriptor: int, size: int) -> Iterator[bytes]:

@@ -1,26 +1,61 @@
-"""What can go wrong on a node. Messages say what to do about it.
+"""What the worker raises; every message names the mend.
 
 WorkerError
-├── Unavailable
-└── Refused
-    └── OutOfStep
+├── UnusableError (the attempt cannot be prepared; the message goes to the job's owner)
+│   ├── CodeError
+│   ├── RestoreError
+│   ├── PythonError
+│   ├── IdentityError
+│   └── DeviceGoneError
+├── MissingBlobError
+├── UnavailableError
+└── RefusedError
+    └── OutOfStepError
 """
 
 from typing import Any
 
 
 class WorkerError(Exception):
-    """Something went wrong on this node; its worker log says more."""
+    """The worker could not do what was asked: its log says why."""
 
     def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or (type(self).__doc__ or "").split("\n", 1)[0])
+        super().__init__(message or self.__doc__)
 
 
-class Unavailable(WorkerError):
-    """The service does not answer now; the worker keeps everything on disk and tries again."""
+class MissingBlobError(WorkerError):
+    """The artifact store no longer holds a file of this job: submit the job again, with its code."""
 
 
-class Refused(WorkerError):
+class UnusableError(WorkerError):
+    """The attempt cannot be started on this node."""
+
+
+class CodeError(UnusableError):
+    """The code of the job cannot be laid out: submit it again with `yard submit`."""
+
+
+class RestoreError(UnusableError):
+    """The checkpoint to resume from is damaged: rerun the job from an older one, or from the start."""
+
+
+class PythonError(UnusableError):
+    """There is no such Python here: give `python:` an interpreter, a venv or a conda prefix that exists on the node."""
+
+
+class IdentityError(UnusableError):
+    """The worker may not run this user's jobs: run it as root, or as one trust domain."""
+
+
+class DeviceGoneError(UnusableError):
+    """A GPU of this attempt is no longer on the node: see `yard nodes`, and rerun the job."""
+
+
+class UnavailableError(WorkerError):
+    """The service does not answer now: the worker keeps everything on disk and tries again."""
+
+
+class RefusedError(WorkerError):
     """The service answered and said no; `status` is the HTTP status, `problem` its problem+json body."""
 
     def __init__(self, status: int, problem: dict[str, Any], request: str) -> None:
@@ -30,7 +65,7 @@ class Refused(WorkerError):
         self.problem = problem
 
 
-class OutOfStep(Refused):
+class OutOfStepError(RefusedError):
     """A batch started beyond what the service has; `offset` is where to go on."""
 
     def __init__(self, offset: int, problem: dict[str, Any], request: str) -> None:
