@@ -1,11 +1,153 @@
-"""Publishes nudges to the nodes through Celery, from a thread of its own: never in a request."""
+"""Publishes nudges to the nodes through Celery, from a thread of its own: never in a request.
+
+The state is the outbox: what is lost here is published again by the monitor, and the heartbeat's answer lists it too.
+So a failure is counted and everything that waited behind it is dropped, instead of being kept and sent late.
+"""
+
+import logging
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Self
+
+from celery import Celery
+
+from torchyard.wire import LAUNCH_TASK, NUDGE_TASK, node_queue
+
+#: Messages that may wait; beyond it (Redis hangs) new ones are dropped and counted.
+MAX_WAITING = 10_000
+#: Seconds to wait for the last message at the end.
+STOP_S = 5
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Message:
+    """A nudge to a node; equal ones that wait are sent once."""
+
+    node: str
+    task: str
+    args: tuple[str, ...] = ()
+
+
+def key_prefix(installation: str) -> str:
+    """What all Redis keys of an installation begin with, so that several may share a server."""
+    return f"torchyard:{installation}:"
+
+
+def publisher(broker_url: str, prefix: str) -> Celery:
+    """A Celery app that only sends: JSON, no results, short time-outs, no retries."""
+    app = Celery("torchyard", broker=broker_url, set_as_current=False)
+    app.conf.update(
+        task_serializer="json",
+        accept_content=["json"],
+        task_ignore_result=True,
+        task_publish_retry=False,
+        broker_pool_limit=1,
+        broker_connection_retry=False,
+        broker_transport_options={
+            "global_keyprefix": prefix,
+            "socket_timeout": 2,
+            "socket_connect_timeout": 2,
+            "max_retries": 0,  # kombu's own reconnecting, which has no end by default
+        },
+    )
+    return app
 
 
 class Dispatcher:
-    """Sends `launch` and `nudge` messages; a message may be lost, the state is the outbox."""
+    """Sends `launch` and `nudge` messages to nodes; every call returns at once."""
+
+    def __init__(self, broker_url: str, prefix: str) -> None:
+        self.sent = 0
+        self.failed = 0
+        self._app = publisher(broker_url, prefix)
+        self._connection: Any = None
+        self._waiting: dict[Message, None] = {}  # a dict keeps the order and drops doubles
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="dispatcher", daemon=True)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Starts the thread; calls before that wait for it."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Sends what waits and ends the thread; gives up on a broker that hangs."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        if self._thread.is_alive():
+            self._thread.join(STOP_S)
 
     def launch(self, node: str, attempt_id: str) -> None:
-        """Queues a launch message for the node and returns at once."""
+        """Tells a node of an assigned attempt."""
+        self._put(Message(node, LAUNCH_TASK, (attempt_id,)))
 
     def nudge(self, node: str) -> None:
-        """Makes the node ask for its orders at once."""
+        """Makes a node ask for its orders at once."""
+        self._put(Message(node, NUDGE_TASK))
+
+    def _put(self, message: Message) -> None:
+        with self._changed:
+            if len(self._waiting) >= MAX_WAITING:
+                self.failed += 1
+                return
+            self._waiting[message] = None
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while batch := self._take():
+            self._send(batch)
+        self._disconnect()
+
+    def _take(self) -> list[Message]:
+        """What waits, as soon as there is something; empty at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._stopping)
+            batch = list(self._waiting)
+            self._waiting.clear()
+            return batch
+
+    def _send(self, batch: list[Message]) -> None:
+        for done, message in enumerate(batch):
+            try:
+                self._publish(message)
+            except Exception as error:  # noqa: BLE001  whatever the broker's client raises, the thread goes on
+                self._drop(len(batch) - done, error)
+                return
+            self.sent += 1
+
+    def _publish(self, message: Message) -> Any:
+        if self._connection is None:
+            self._connection = self._app.connection_for_write()
+        return self._app.send_task(
+            message.task,
+            message.args,
+            queue=node_queue(message.node),
+            connection=self._connection,
+            retry=False,
+            ignore_result=True,
+        )
+
+    def _drop(self, count: int, error: Exception) -> None:
+        with self._changed:
+            count += len(self._waiting)
+            self._waiting.clear()
+        self.failed += count
+        _log.warning("Redis did not take %d nudges, which are sent again later: %s", count, error)
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):  # it is broken already
+                connection.release()
