@@ -188,7 +188,7 @@ _CHECKS = {scope: _allowing(scope) for scope in IMPLIED}
 
 
 def requires(scope: str) -> Any:
-    """Who calls, as a route's default: ``caller: Caller = requires("submit")``. Else a problem (401, 403)."""
+    """The caller as a default of a route's parameter, if the token has the scope; else a problem (401, 403)."""
     return Depends(_CHECKS[scope])
 
 

@@ -13,6 +13,9 @@ import pytest
 from service.db.engine import Database
 from service.db.models import Base
 from tests.support import postgres, processes
+from tests.support.live import live_service, serve, yard_home
+
+__all__ = ["live_service", "serve", "yard_home"]
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,12 @@ def node_token_file() -> Path:
 def address_file() -> Path:
     """``service.json``: where the running service listens."""
     return root() / "service.json"
+
+
+def node_name() -> str:
+    """The name of this machine's embedded worker: ``TORCHYARD_NODE``, or the first word of the host's name."""
+    name = os.environ.get("TORCHYARD_NODE") or socket.gethostname().partition(".")[0]
+    return re.sub(r"[^A-Za-z0-9._-]", "-", name)[:63].strip("-.") or "node"
 
 
 def worker_folder() -> Path:

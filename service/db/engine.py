@@ -19,13 +19,19 @@ class Database:
         self.url = url
         self.is_sqlite = url.startswith("sqlite")
         self.engine = _sqlite_engine(url, pool_size) if self.is_sqlite else _engine(url, pool_size)
+        self._readers = self.engine if self.is_sqlite else _snapshots(self.engine)
         self._write_lock = threading.Lock()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that only reads."""
-        with self.engine.connect() as connection:
-            yield connection
+        """A transaction that only reads: everything in it sees the same moment."""
+        with self._readers.connect() as connection:
+            if self.is_sqlite:
+                connection.exec_driver_sql("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.rollback()
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -50,6 +56,10 @@ class Database:
 
 def _engine(url: str, pool_size: int) -> Engine:
     return create_engine(url, pool_size=pool_size, max_overflow=10, pool_pre_ping=True)
+
+
+def _snapshots(engine: Engine) -> Engine:
+    return engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
 
 def _sqlite_engine(url: str, pool_size: int) -> Engine:

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Double,
     ForeignKey,
     Index,
+    Integer,
     Sequence,
     UniqueConstraint,
     text,
@@ -262,7 +263,8 @@ class MetricStream(Base):
 
 class MetricSeries(Base):
     __tablename__ = "metric_series"
-    id: Mapped[int] = mapped_column(primary_key=True)
+    #: SQLite numbers rows by itself only in a column of exactly the type INTEGER.
+    id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
     job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), index=True)
     attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"))
     attempt: Mapped[int]

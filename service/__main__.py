@@ -1,0 +1,83 @@
+"""``python -m service``: serves until it is told to end. ``python -m service openapi`` prints the API's description."""
+
+import argparse
+import asyncio
+import ipaddress
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+from service import openapi
+from service.app import bare, create_app
+from service.bootstrap import NewerSchemaError
+from service.server import Server, address, bind
+from service.settings import Settings
+from torchyard import home
+
+
+def _arguments(argv: Sequence[str]) -> argparse.Namespace:
+    defaults = Settings.from_environment()
+    parser = argparse.ArgumentParser(prog="python -m service", description=__doc__)
+    parser.add_argument("command", nargs="?", choices=["serve", "openapi"], default="serve")
+    parser.add_argument("--host", default=defaults.host)
+    parser.add_argument("--port", type=int, default=defaults.port, help="0 takes a free port")
+    parser.add_argument(
+        "--behind-proxy", action="store_true", default=defaults.behind_proxy, help="a proxy in front ends TLS"
+    )
+    return parser.parse_args(argv)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+async def _serve(settings: Settings) -> None:
+    listening = bind(settings.host, settings.port)
+    server = Server(create_app(settings))
+    serving = asyncio.create_task(server.serve([listening]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.01)
+    if server.started:
+        url = address(listening)
+        home.write_address(url)
+        print(f"ready {url}", flush=True)  # noqa: T201  what `yard up` and the tests wait for
+    await serving
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code of the process."""
+    arguments = _arguments(argv)
+    if arguments.command == "openapi":
+        sys.stdout.write(openapi.text(bare()))
+        return 0
+    if not is_loopback(arguments.host) and not arguments.behind_proxy:
+        print(  # noqa: T201
+            f"Binding {arguments.host} would send tokens unencrypted: bind 127.0.0.1, or put a proxy that ends TLS in "
+            "front and give --behind-proxy (TORCHYARD_BEHIND_PROXY=1).",
+            file=sys.stderr,
+        )
+        return 2
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    settings = replace(
+        Settings.from_environment(),
+        host=arguments.host,
+        port=arguments.port,
+        behind_proxy=arguments.behind_proxy,
+    )
+    try:
+        asyncio.run(_serve(settings))
+    except (NewerSchemaError, OSError) as error:
+        print(f"The service cannot start: {error}", file=sys.stderr)  # noqa: T201
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

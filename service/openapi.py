@@ -1,0 +1,63 @@
+"""The description of the API: OpenAPI 3.1, in a stable order, with the models that routes read by themselves."""
+
+import json
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+
+from torchyard.api import Problem
+from torchyard.spec import JobSpec
+
+REF = "#/components/schemas/{model}"
+
+
+def operation_id(route: APIRoute) -> str:
+    """``jobs_submit`` for `submit` in the module of jobs: stable, and short enough to read in generated code."""
+    return f"{route.endpoint.__module__.rpartition('.')[2]}_{route.name}"
+
+
+def reference(model: str) -> dict[str, str]:
+    """A reference to a schema among the components."""
+    return {"$ref": REF.format(model=model)}
+
+
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Descriptions of a route's problems."""
+    content = {"application/problem+json": {"schema": reference(Problem.__name__)}}
+    return {status: {"description": "Problem", "content": content} for status in statuses}
+
+
+def _schemas(model: Any) -> dict[str, Any]:
+    schema = model.model_json_schema(ref_template=REF)
+    return {**schema.pop("$defs", {}), model.__name__: schema}
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """The whole description, as ``/openapi.json`` answers it."""
+    made = get_openapi(title=app.title, version=app.version, routes=app.routes, description=app.description)
+    components = made.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    for model in (JobSpec, Problem):
+        schemas.update(_schemas(model))
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    components["schemas"] = dict(sorted(schemas.items()))
+    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    made["security"] = [{"token": []}]
+    made["paths"] = {path: _described(item) for path, item in sorted(made["paths"].items())}
+    return made
+
+
+def _described(item: dict[str, Any]) -> dict[str, Any]:
+    """A path whose operations answer 422 with a problem, as all our errors are."""
+    for operation in item.values():
+        operation["responses"].pop("422", None)
+        operation["responses"]["default"] = problem_responses(500)[500]
+    return item
+
+
+def text(app: FastAPI) -> str:
+    """The description as the file in the repository has it."""
+    return json.dumps(describe(app), indent=1, ensure_ascii=False) + "\n"

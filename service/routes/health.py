@@ -1,0 +1,29 @@
+"""Whether the service lives, and whether it can work."""
+
+from fastapi import APIRouter, Depends, Response
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+
+from service.answers import object_answer
+from service.auth import context
+from service.context import Context
+from service.problems import ProblemError
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/healthz")
+async def healthz() -> Response:
+    """The process answers."""
+    return object_answer({"status": "ok"})
+
+
+@router.get("/readyz")
+def readyz(ctx: Context = Depends(context)) -> Response:
+    """The database answers too."""
+    try:
+        with ctx.db.read() as tx:
+            tx.execute(text("SELECT 1"))
+    except SQLAlchemyError as error:
+        raise ProblemError("unavailable", "The database does not answer: see the service's log.") from error
+    return object_answer({"status": "ready"})

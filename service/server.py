@@ -1,0 +1,63 @@
+"""uvicorn with a quick end: streams are told to finish before the server waits for them."""
+
+import socket
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from service.context import Context
+
+#: Seconds that requests under way may take at the end.
+GRACE_S = 5
+
+
+class Server(uvicorn.Server):
+    """A server that closes the hub first, so that followers of logs and long polls return."""
+
+    def __init__(self, app: FastAPI) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                loop="uvloop",
+                http="httptools",
+                ws="none",
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                proxy_headers=app.state.context.settings.behind_proxy,
+                timeout_graceful_shutdown=GRACE_S,
+                timeout_keep_alive=75,
+            )
+        )
+        self._context: Context = app.state.context
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Called by a signal."""
+        self._context.hub.close()
+        super().handle_exit(sig, frame)
+
+    def stop(self) -> None:
+        """Ends the server from another thread."""
+        self._context.hub.close()
+        self.should_exit = True
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening address; port 0 takes a free one. OSError if it is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host.strip("[]"), port))
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def address(listening: socket.socket) -> str:
+    """The URL of a bound socket; one that listens everywhere is reached at loopback."""
+    host, port = listening.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
