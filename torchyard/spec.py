@@ -158,6 +158,8 @@ class JobSpec(Model):
             raise ValueError("give either a recipe (the built-in trainer) or a command")
         if self.recipe is not None and self.launcher is not Launcher.TORCHRUN:
             raise ValueError("a recipe is always launched with torchrun: leave launcher out")
+        if self.recipe is not None and self.recipe.strategy.name == "single" and self.resources.gpus > 1:
+            raise ValueError("recipe.strategy single is one process: take resources.gpus 1 or strategy: ddp")
         if self.code is not None and self.live is not None:
             raise ValueError("code and live exclude each other: keep one of them")
         if self.code is not None and not SNAPSHOT_ID.fullmatch(self.code):

@@ -1,0 +1,1 @@
+"""The built-in trainer: runs a recipe under torchrun, and off the queue as well."""

@@ -59,10 +59,8 @@ class Checkpoint(AbstractContextManager[Path]):
         written = collective.all_true(error is None)
         failure = self._finish(written) if place.rank() == 0 else None
         (committed,) = collective.broadcast([written and failure is None])
-        agreement = control.agreement()
-        stopping = agreement is not None and agreement.stopping
-        if agreement is not None:
-            agreement.settle(committed=bool(committed))
+        stopping = control.stopping()
+        control.settle(committed=bool(committed))
         if error is not None:
             return
         if failure is not None:
@@ -79,8 +77,7 @@ class Checkpoint(AbstractContextManager[Path]):
             return None
         try:
             commit(self._temporary, self._final, self._step, self._metrics, replace=self._attempt is None)
-            agreement = control.agreement()
-            if self._attempt is not None and agreement is not None and agreement.stopping:
+            if self._attempt is not None and control.stopping():
                 files.write_json(self._attempt.path(layout.OUTCOME), {"stopped_at_step": self._step})
         except (OSError, CheckpointError) as error:
             self._discard()

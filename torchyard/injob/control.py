@@ -85,7 +85,7 @@ class Agreement:
         return self._decision == STOP
 
     def should_checkpoint(self) -> bool:
-        if self._decision:
+        if self._decision == STOP:
             return True
         ranks = collective.world_size()
         if ranks == 1:
@@ -94,7 +94,9 @@ class Agreement:
             # Before the process group stood, ranks may have called at different paces.
             self._ranks, self._interval, self._left = ranks, 1, 1
         self._left -= 1
-        return self._left <= 0 and self._look_together()
+        if self._left <= 0:
+            self._look_together()
+        return bool(self._decision)
 
     def _look_alone(self) -> bool:
         now = self._clock()
@@ -103,18 +105,17 @@ class Agreement:
             self._decision = self._look(now)
         return bool(self._decision)
 
-    def _look_together(self) -> bool:
+    def _look_together(self) -> None:
         now = self._clock()
         decision = self._look(now) if place.rank() == 0 else NOTHING
         interval = calls_until_poll(self._interval, now - self._polled_at)
         self._decision, self._interval = collective.broadcast([decision, interval])
         self._left = self._interval
         self._polled_at = self._clock()
-        return bool(self._decision)
 
     def _look(self, now: float) -> int:
         due = self._every is not None and now - self._saved_at >= self._every
-        return decide(self._control.read(), self._served, due)
+        return max(self._decision, decide(self._control.read(), self._served, due))
 
     def settle(self, *, committed: bool) -> None:
         """A checkpoint was taken, or failed: the next one is due later, but a stop still wants its checkpoint."""
@@ -137,9 +138,15 @@ def _mark(attempt: place.Attempt) -> None:
 _agreement: Agreement | None = None
 
 
-def agreement() -> Agreement | None:
-    """The process's agreement, if it has polled."""
-    return _agreement
+def settle(*, committed: bool) -> None:
+    """Tells this rank's agreement, if it has polled, how a checkpoint ended."""
+    if _agreement is not None:
+        _agreement.settle(committed=committed)
+
+
+def stopping() -> bool:
+    """Whether the last `should_checkpoint` was True because the job is being stopped."""
+    return _agreement is not None and _agreement.stopping
 
 
 def should_checkpoint() -> bool:

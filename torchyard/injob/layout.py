@@ -37,6 +37,7 @@ LAUNCH = os.path.join(YARD, "launch.json")
 COMMAND = os.path.join(YARD, "command.json")
 SHIM = os.path.join(YARD, "shim.json")
 RESULT = os.path.join(YARD, "result.json")
+NONCE = os.path.join(YARD, "nonce")
 LOGS = "logs"
 RESTORE = "restore"
 JOB = "job"

@@ -1,0 +1,50 @@
+import pytest
+import torch
+
+from torchyard.recipe import Digits, Synthetic
+from trainer.data import DATA, TensorData
+from trainer.data.digits import digits
+from trainer.data.synthetic import synthetic
+from trainer.exceptions import RecipeError
+
+
+def held(dataset: object) -> TensorData:
+    assert isinstance(dataset, TensorData)
+    return dataset
+
+
+def test_digits_are_all_there_and_split() -> None:
+    data = digits(Digits())
+    train, validation = held(data.train), held(data.validation)
+    assert (len(train), len(validation)) == (1438, 359)
+    assert train.samples.shape[1:] == data.shape.sample == (1, 8, 8)
+    assert (float(train.samples.min()), float(train.samples.max())) == (0, 1)
+    assert set(train.targets.tolist()) == set(validation.targets.tolist()) == set(range(10))
+
+
+def test_the_split_depends_on_its_own_seed_only() -> None:
+    torch.manual_seed(1)
+    first = held(digits(Digits()).validation).targets
+    torch.manual_seed(2)
+    assert torch.equal(first, held(digits(Digits()).validation).targets)
+    assert not torch.equal(first, held(digits(Digits(split_seed=1)).validation).targets)
+
+
+def test_an_empty_side_is_refused() -> None:
+    with pytest.raises(RecipeError, match="leaves one side"):
+        digits(Digits(validation=0.0001))
+
+
+def test_synthetic_data_is_the_same_for_all() -> None:
+    options = Synthetic(samples=50, validation_samples=7, shape=(5,), classes=10)
+    first, second = synthetic(options), synthetic(options)
+    assert torch.equal(held(first.train).samples, held(second.train).samples)
+    assert held(first.validation).samples.shape == (7, 5)
+    assert set(held(synthetic(Synthetic()).train).targets.tolist()) == set(range(10))
+
+
+def test_a_batch_is_one_indexing() -> None:
+    data = held(DATA["synthetic"](Synthetic(samples=9)).train)
+    samples, targets = data.__getitems__([3, 1])
+    assert torch.equal(samples[0], data[3][0])
+    assert int(targets[1]) == int(data[1][1])

@@ -1,0 +1,47 @@
+"""What a data set is to the trainer."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+#: Samples (N, …) and their targets (N).
+Batch = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What the model must fit."""
+
+    #: Shape of one sample, without the batch.
+    sample: tuple[int, ...]
+    classes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSets:
+    """Training and validation samples."""
+
+    train: Dataset[Any]
+    validation: Dataset[Any]
+    shape: Shape
+
+
+class TensorData(Dataset[Batch]):
+    """Samples held in memory; a whole batch is one indexing."""
+
+    def __init__(self, samples: Tensor, targets: Tensor) -> None:
+        self.samples = samples
+        self.targets = targets
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __getitem__(self, index: int) -> Batch:
+        return self.samples[index], self.targets[index]
+
+    def __getitems__(self, indices: list[int]) -> Batch:
+        chosen = torch.tensor(indices)
+        return self.samples[chosen], self.targets[chosen]

@@ -1,0 +1,16 @@
+"""Strategies by name. To add one: a file here, its options in `torchyard.recipe`, a line below."""
+
+from collections.abc import Callable
+from typing import Any
+
+from trainer.distributed import World
+from trainer.strategies.base import Strategy
+from trainer.strategies.ddp import DdpStrategy
+from trainer.strategies.single import SingleStrategy
+
+__all__ = ["STRATEGIES", "Strategy"]
+
+STRATEGIES: dict[str, Callable[[Any, World], Strategy]] = {
+    "ddp": DdpStrategy,
+    "single": SingleStrategy,
+}
