@@ -60,8 +60,10 @@ def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen
     dead = proof.dead(_claimed(tx, node), _inventory(heartbeat, row.beat))
     changed = []
     for attempt_id, why in dead.items():
-        lifecycle.declare_dead(tx, attempt_id, why, now)
-        changed.append(_job_of(tx, attempt_id))
+        job, attempt = lifecycle.lock_attempt(tx, attempt_id)
+        if attempt.state in lifecycle.CLAIMED:  # its result may have come in meanwhile
+            lifecycle.declare_dead(tx, attempt_id, why, now)
+            changed.append(str(job.id))
     changed += lifecycle.set_reachable(tx, node, heartbeat.attempts, now)
     tx.execute(
         update(Node)
@@ -184,10 +186,6 @@ def _inventory(heartbeat: wire.Heartbeat, given: int) -> proof.Inventory:
         beat=heartbeat.beat,
         given=given,
     )
-
-
-def _job_of(tx: Connection, attempt_id: str) -> str:
-    return tx.execute(select(Attempt.job_id).where(Attempt.id == attempt_id)).scalar_one()
 
 
 def _live_jobs(tx: Connection, node: str, states: tuple[AttemptState, ...]) -> list[str]:

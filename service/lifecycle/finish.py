@@ -37,6 +37,7 @@ def declare_dead(tx: Connection, attempt_id: str, proof: str, now: int) -> JobSt
     if attempt.state not in CLAIMED:
         raise Conflict(f"attempt {attempt_id} is {attempt.state}: it holds nothing that could be dead")
     stored = Result(kind=ResultKind.LOST, message=proof, started_us=attempt.started_us, ended_us=now)
+    tx.execute(update(Member).where(Member.attempt_id == attempt_id).values(settled=True))  # nobody will bring more
     judged = stored.model_copy(update={"started_us": attempt.started_us or attempt.claimed_us})
     return _end(tx, job, attempt, stored, judged, now)
 

@@ -18,18 +18,13 @@ def orders_for(tx: Connection, node: str, reported: Sequence[AttemptReport] = ()
     here (the database was restored from a backup) gets no order.
     """
     rows = _rows(tx, node, [report.attempt for report in reported])
-    by_id = {row.id: row for row in rows}
-    kill = [
-        Order(attempt=report.attempt, action=Action.KILL)
-        for report in reported
-        if report.phase is not Phase.ENDED
-        and report.attempt in by_id
-        and by_id[report.attempt].state == AttemptState.LOST
-    ]
+    lost = {row.id for row in rows if row.state == AttemptState.LOST}
+    alive = {report.attempt for report in reported if report.phase is not Phase.ENDED}
+    kill = [Order(attempt=attempt, action=Action.KILL) for attempt in sorted(lost & alive)]
     return Orders(
         assigned=[row.id for row in rows if row.state == AttemptState.ASSIGNED],
         orders=[_order(row) for row in rows if row.state in LIVE and row.state != AttemptState.ASSIGNED] + kill,
-        forget=[row.id for row in rows if row.settled and row.state not in LIVE],
+        forget=[row.id for row in rows if row.settled and row.id not in alive],
         beat=tx.scalar(select(Node.beat).where(Node.name == node)) or 0,
     )
 

@@ -19,12 +19,14 @@ from torchyard.states import AttemptState, JobState
 def assign(tx: Connection, job_id: str, node: str, uuids: Sequence[str], now: int) -> str:
     """Gives a queued job devices of a node; returns the new attempt's id.
 
-    `Conflict` if the job no longer waits or a device is held, gone or unusable. A device can't be given twice: the
-    database itself refuses the second live allocation. After a `Conflict` the transaction must be rolled back.
+    `Conflict` if the job no longer waits, the node drains or is silent, or a device is held, gone or unusable. A
+    device can't be given twice: the database itself refuses the second live allocation. After a `Conflict` the
+    transaction must be rolled back.
     """
     job = lock_job(tx, job_id)
     if job.state != JobState.QUEUED or job.held:
         raise Conflict(f"job {job.number} is {'held' if job.held else job.state}: it does not wait for devices")
+    _require_open(tx, node)
     devices = _usable(tx, node, uuids)
     attempt_id, number = new_id("att"), job.attempt + 1
     checkpoint = restore.choose(tx, job, node)
@@ -108,6 +110,12 @@ def withdraw(tx: Connection, job: JobRow, attempt: AttemptRow, note: Note, now: 
     move_attempt(tx, attempt, AttemptState.VOIDED, ended_us=now)
     release(tx, attempt.id, now)
     move_job(tx, job, JobState.QUEUED, note, now, queued_us=now, stop=None, stop_actor=None)
+
+
+def _require_open(tx: Connection, node: str) -> None:
+    row = tx.execute(select(Node.draining, Node.unreachable).where(Node.name == node)).one_or_none()
+    if row is None or row.draining or row.unreachable:
+        raise Conflict(f"node {node} takes no new jobs")
 
 
 def _usable(tx: Connection, node: str, uuids: Sequence[str]) -> list[Row[Any]]:

@@ -1,0 +1,64 @@
+"""Which of several services on one database schedules and watches."""
+
+import logging
+import threading
+from contextlib import suppress
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from service.db.engine import Database
+
+#: The advisory lock's number: "TorchYrd" read as an integer.
+LOCK = int.from_bytes(b"TorchYrd", "big") >> 1
+
+_log = logging.getLogger(__name__)
+
+
+class Leader:
+    """An advisory lock of PostgreSQL, which ends with the connection that holds it. On SQLite there is one service
+    only, so it always leads. Any thread may ask.
+    """
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+
+    def leads(self) -> bool:
+        """Whether this service leads now; takes the lead if nobody has it."""
+        if self._db.is_sqlite:
+            return True
+        with self._lock:
+            try:
+                return self._still_leads() or self._try()
+            except SQLAlchemyError as error:
+                _log.warning("cannot tell whether this service leads: %s", error)
+                self._drop()
+                return False
+
+    def resign(self) -> None:
+        """Lets another service lead."""
+        with self._lock:
+            self._drop()
+
+    def _still_leads(self) -> bool:
+        if self._connection is None:
+            return False
+        self._connection.execute(text("SELECT 1"))
+        return True
+
+    def _try(self) -> bool:
+        connection = self._db.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        if connection.scalar(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": LOCK}):
+            self._connection = connection
+            return True
+        connection.close()
+        return False
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(SQLAlchemyError):
+                connection.invalidate()  # back in the pool it would go on holding the lock
+            connection.close()

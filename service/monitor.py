@@ -1,0 +1,100 @@
+"""Watches what nobody reports: launches that were not heard, nodes that fall silent."""
+
+import logging
+
+from sqlalchemy import select, update
+
+from service import lifecycle, nodes
+from service.context import Context
+from service.db.models import Attempt, Member, Node
+from service.leader import Leader
+from torchyard.states import AttemptState
+
+_log = logging.getLogger(__name__)
+
+
+class Monitor:
+    """One round every second. Silence is measured on the monotonic clock, from the moment this service began to listen
+    or last saw a new heartbeat; so nothing looks dead after an outage of the service, or when the wall clock is set.
+    """
+
+    def __init__(self, ctx: Context, leader: Leader) -> None:
+        self._ctx = ctx
+        self._leader = leader
+        #: For each node the newest heartbeat that was seen, and when it was seen first.
+        self._heard: dict[str, tuple[int | None, float]] = {}
+
+    def run(self) -> None:
+        """A round, if this service leads."""
+        if not self._leader.leads():
+            self._heard.clear()
+            return
+        self.republish()
+        self.void_unclaimed()
+        self.mark_silent_nodes()
+
+    def republish(self) -> None:
+        """Sends the launch message again of what stays ASSIGNED: the first may be lost."""
+        ctx = self._ctx
+        now = ctx.now_us()
+        late = now - round(ctx.settings.republish_after_s * 1e6)
+        waiting = (Attempt.state == AttemptState.ASSIGNED) & (Attempt.nudged_us < late)
+        with ctx.db.read() as tx:
+            query = select(Attempt.id, Member.node).join(Member, Member.attempt_id == Attempt.id).where(waiting)
+            rows = tx.execute(query).all()
+        if not rows:
+            return
+        with ctx.db.write() as tx:
+            ids = [row.id for row in rows]
+            tx.execute(update(Attempt).where(Attempt.id.in_(ids), waiting).values(nudged_us=now))
+        for row in rows:
+            ctx.dispatcher.launch(row.node, row.id)
+
+    def void_unclaimed(self) -> None:
+        """Takes back what nobody claims; a service that was away gives the nodes their time first."""
+        ctx = self._ctx
+        limit = ctx.settings.unclaimed_after_s
+        if ctx.monotonic() - ctx.started < limit:
+            return
+        old = ctx.now_us() - round(limit * 1e6)
+        with ctx.db.read() as tx:
+            query = select(Attempt.id, Attempt.job_id).where(
+                Attempt.state == AttemptState.ASSIGNED, Attempt.created_us < old
+            )
+            rows = tx.execute(query).all()
+        for row in rows:
+            self._void(row.id, row.job_id, f"no node claimed it within {limit:g} s")
+
+    def mark_silent_nodes(self) -> None:
+        """Marks nodes unreachable that were not heard for too long; what runs there may still run."""
+        with self._ctx.db.read() as tx:
+            query = select(Node.name, Node.last_seen_us).where(~Node.unreachable, Node.last_seen_us.is_not(None))
+            rows = tx.execute(query).all()
+        for name, last_seen_us in rows:
+            if self._silent_s(name, last_seen_us) > self._ctx.settings.unreachable_after_s:
+                self._mark(name, last_seen_us)
+
+    def _silent_s(self, name: str, last_seen_us: int | None) -> float:
+        now = self._ctx.monotonic()
+        known, since = self._heard.get(name, (None, now))
+        if known != last_seen_us:
+            since = now
+            self._heard[name] = (last_seen_us, now)
+        return now - since
+
+    def _mark(self, name: str, last_seen_us: int | None) -> None:
+        ctx = self._ctx
+        with ctx.db.write() as tx:
+            jobs = nodes.mark_unreachable(tx, name, last_seen_us, ctx.now_us())
+        _log.warning("node %s is silent; %d jobs may still be running there", name, len(jobs))
+        ctx.hub.notify(*(f"job:{job}" for job in jobs), "jobs", "queue", f"node:{name}")
+
+    def _void(self, attempt_id: str, job_id: str, why: str) -> None:
+        ctx = self._ctx
+        try:
+            with ctx.db.write() as tx:
+                lifecycle.void(tx, attempt_id, why, ctx.now_us())
+        except lifecycle.Conflict:
+            return  # it was claimed after all
+        ctx.hub.notify(f"job:{job_id}", "jobs", "queue")
+        ctx.wake_scheduler()

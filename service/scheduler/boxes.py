@@ -1,0 +1,144 @@
+"""The plain data that policy and explanation work on: what waits, and what the nodes have and hold.
+
+No database and no clock: the loop, tests and a simulator make these values each in their way. Sizes are bytes, times
+integer microseconds.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from torchyard.quantities import format_size
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shape:
+    """What a job needs of one node; 0 asks for nothing."""
+
+    gpus: int
+    gpu_memory_min: int = 0
+    cpus: int = 0
+    memory: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Waiting:
+    """A queued job. Higher `priority` goes first, then the lower `number`."""
+
+    job: str
+    number: int
+    priority: int
+    shape: Shape
+    held: bool = False
+    #: Its last attempt's checkpoint is still on the way to the store: starting now would lose that work.
+    saving: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Running:
+    """A job that holds part of a node."""
+
+    job: str
+    shape: Shape
+    uuids: tuple[str, ...]
+    #: When its time limit ends it at the latest; None without one.
+    ends_us: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Slot:
+    """One GPU or CPU slot."""
+
+    uuid: str
+    index: int
+    memory: int
+    kind: str = "gpu"
+    #: Why it must not be used.
+    unusable: str | None = None
+
+
+class Closed(StrEnum):
+    """Why a node takes no new jobs."""
+
+    DRAINING = "draining"
+    UNREACHABLE = "unreachable"
+    DISK_FLOOR = "disk-floor"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    """A node, what it has and who holds it."""
+
+    node: str
+    slots: tuple[Slot, ...]
+    cpus: int
+    memory: int
+    running: tuple[Running, ...] = ()
+    closed: Closed | None = None
+
+    @property
+    def usable(self) -> "Box":
+        """The node without the slots that must not be used."""
+        return replace(self, slots=tuple(slot for slot in self.slots if slot.unusable is None))
+
+    @property
+    def word(self) -> str:
+        """What a person calls the slots."""
+        return "GPUs" if any(slot.kind == "gpu" for slot in self.slots) else "slots"
+
+    def lack(self, shape: Shape) -> str | None:
+        """What the node does not have of what the job needs, even when empty; None if the job would fit."""
+        matching = sum(slot.memory >= shape.gpu_memory_min for slot in self.slots)
+        if shape.gpus > len(self.slots):
+            return f"has {len(self.slots)} {self.word}, the job needs {shape.gpus}"
+        if shape.gpus > matching:
+            least = format_size(shape.gpu_memory_min)
+            return f"has {matching} {self.word} with at least {least}, the job needs {shape.gpus}"
+        if shape.cpus > self.cpus:
+            return f"has {self.cpus} CPU cores, the job needs {shape.cpus}"
+        if shape.memory > self.memory:
+            return f"has {format_size(self.memory)} of memory, the job needs {format_size(shape.memory)}"
+        return None
+
+
+@dataclass(kw_only=True)
+class Free:
+    """What is left of a box while a pass hands it out."""
+
+    node: str
+    slots: list[Slot]
+    cpus: int
+    memory: int
+    total: Box
+    #: The blocked job that this node is being kept for.
+    kept_for: str | None = None
+
+    @classmethod
+    def of(cls, box: Box) -> "Free":
+        """What nobody holds."""
+        held = {uuid for running in box.running for uuid in running.uuids}
+        return cls(
+            node=box.node,
+            slots=[slot for slot in box.slots if slot.uuid not in held and slot.unusable is None],
+            cpus=box.cpus - sum(running.shape.cpus for running in box.running),
+            memory=box.memory - sum(running.shape.memory for running in box.running),
+            total=box,
+        )
+
+    def matching(self, shape: Shape) -> list[Slot]:
+        """The free slots that the job could use."""
+        return [slot for slot in self.slots if slot.memory >= shape.gpu_memory_min]
+
+    def fits(self, shape: Shape) -> bool:
+        """Whether the job can start here now."""
+        return self.roomy(shape) and len(self.matching(shape)) >= shape.gpus
+
+    def roomy(self, shape: Shape) -> bool:
+        """Whether cores and memory suffice; a job that names none asks for none."""
+        return (not shape.cpus or shape.cpus <= self.cpus) and (not shape.memory or shape.memory <= self.memory)
+
+    def take(self, shape: Shape, slots: list[Slot]) -> None:
+        """Hands out slots, cores and memory; the last two may fall below zero when a node is kept for a job."""
+        taken = {slot.uuid for slot in slots}
+        self.slots = [slot for slot in self.slots if slot.uuid not in taken]
+        self.cpus -= shape.cpus
+        self.memory -= shape.memory

@@ -1,0 +1,49 @@
+"""A thread that does the same thing again and again, and outlives whatever goes wrong in it."""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Self
+
+_log = logging.getLogger(__name__)
+
+
+class Repeated:
+    """Calls `work` at once, then every `every_s` seconds and whenever `woken` is set, until the block is left."""
+
+    def __init__(
+        self,
+        name: str,
+        work: Callable[[], object],
+        *,
+        every_s: float,
+        failed: Callable[[], object],
+        woken: threading.Event | None = None,
+    ) -> None:
+        self._name = name
+        self._work = work
+        self._every_s = every_s
+        self._failed = failed
+        self._woken = woken or threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._woken.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._woken.clear()  # before the work: what is set while it runs is seen in the next round
+            try:
+                self._work()
+            except Exception:  # noqa: BLE001  a thread that ends would be missed by nobody
+                self._failed()
+                _log.exception("a round of the %s failed; the next one tries again", self._name)
+            if not self._stopping.is_set():
+                self._woken.wait(self._every_s)
