@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from service.attempts import Memory
 from service.db.engine import Database
 from service.dispatch import Dispatcher
 from service.hub import Hub
@@ -23,6 +24,7 @@ class Context:
     dispatcher: Dispatcher
     installation: str
     wake_scheduler: Callable[[], None]
+    memory: Memory = field(default_factory=Memory)
     now_us: Callable[[], int] = now_us
     monotonic: Callable[[], float] = time.monotonic
     started: float = field(default_factory=time.monotonic)

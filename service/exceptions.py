@@ -40,3 +40,23 @@ class BadPathError(ProblemError):
 
     def __init__(self, field: str, path: str, why: str) -> None:
         super().__init__("invalid-request", f"{field}: {path[:200]!r} {why}")
+
+
+class OffsetAheadError(ProblemError):
+    """A batch that starts beyond what is stored: something before it is missing. `mark` is where to go on from."""
+
+    def __init__(self, offset: int, mark: int) -> None:
+        super().__init__(
+            "conflict", f"offset: {offset} lies beyond the {mark} bytes that are stored: go on from {mark}"
+        )
+        self.mark = mark
+
+
+class NoRoomError(ProblemError):
+    """The disk of the artifact store is nearly full."""
+
+    def __init__(self, free: int) -> None:
+        super().__init__(
+            "unavailable",
+            f"The artifact store has only {format_size(free)} left: delete checkpoints, or give it a larger disk.",
+        )

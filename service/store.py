@@ -51,7 +51,7 @@ class Upload:
 
     def __init__(self, store: "BlobStore", sha256: str, limit: int | None) -> None:
         self._store = store
-        self._sha256 = sha256
+        self.sha256 = sha256
         self._limit = limit
         self._digest = hashlib.sha256()
         self._path = store.inbox / f"{_UPLOAD}{secrets.token_hex(8)}"
@@ -70,11 +70,11 @@ class Upload:
 
     def commit(self) -> int:
         """Moves the file into the store and returns its size; raises `exceptions.WrongHashError`."""
-        if self._digest.hexdigest() != self._sha256:
-            raise exceptions.WrongHashError(self._sha256, self._digest.hexdigest())
+        if self._digest.hexdigest() != self.sha256:
+            raise exceptions.WrongHashError(self.sha256, self._digest.hexdigest())
         os.fsync(self._file.fileno())
         self._file.close()
-        self._store.move_in(self._path, self._sha256)
+        self._store.move_in(self._path, self.sha256)
         return self.size
 
     def discard(self) -> None:
@@ -108,6 +108,10 @@ class BlobStore:
         if not is_hash(sha256):
             raise exceptions.NotAHashError(sha256)
         return self.blobs / sha256[:2] / sha256
+
+    def log_path(self, attempt_id: str, rank: int) -> Path:
+        """The file of a rank's log; `attempt_id` comes from the database, never from a client."""
+        return self.logs / attempt_id / f"{rank}.log"
 
     @contextmanager
     def lock(self, sha256: str) -> Iterator[None]:

@@ -28,6 +28,7 @@ KINDS: dict[str, Kind] = {
     "unsupported-media-type": Kind("The content type is not read here", 415),
     "range-not-satisfiable": Kind("The range lies outside the file", 416),
     "unknown-host": Kind("The Host header is not one of this installation's", 421),
+    "protocol-mismatch": Kind("The agent's protocol is not spoken here", 426),
     "precondition-required": Kind("If-Match is required", 428),
     "too-many-requests": Kind("Too many requests", 429),
     "internal": Kind("The service failed", 500),

@@ -159,11 +159,17 @@ class FileRef(Message):
 
 
 class Restore(Message):
-    """The checkpoint to resume from."""
+    """The checkpoint to resume from.
+
+    A file's hash is empty while the checkpoint is only committed: it then lies on this node, in folder `name` of
+    `attempt`'s checkpoints.
+    """
 
     checkpoint: str
     step: int
     files: list[FileRef]
+    attempt: str = ""
+    name: str = ""
 
 
 class Launch(Message):

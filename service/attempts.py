@@ -1,0 +1,97 @@
+"""What never changes about an attempt, and what ingest remembers of it between requests."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from sqlalchemy import select
+
+from service.db.engine import Database
+from service.db.models import Attempt, Member
+from service.problems import ProblemError, not_found
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """An attempt, as ingest needs to know it."""
+
+    id: str
+    job_id: str
+    number: int
+    nodes: tuple[str, ...]
+    """Node of each member, by node rank."""
+
+
+class Recent(Generic[Key, Value]):
+    """The most recently used entries; safe from many threads."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._entries: OrderedDict[Key, Value] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Key) -> Value | None:
+        """The entry, or None."""
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+            return self._entries.get(key)
+
+    def put(self, key: Key, value: Value) -> None:
+        """Adds the entry; the oldest goes when there is no room."""
+        with self._lock:
+            self._entries[key] = value
+            self._entries.move_to_end(key)
+            if len(self._entries) > self._size:
+                self._entries.popitem(last=False)
+
+
+class Memory:
+    """What would be read again with every batch. Nothing in it ever changes in the database."""
+
+    def __init__(self) -> None:
+        self.facts: Recent[str, Facts] = Recent(4096)
+        #: Ids of series by (attempt, stream): a dictionary of names, replaced and never changed.
+        self.series: Recent[tuple[str, str], dict[str, int]] = Recent(4096)
+        self._locks = [threading.Lock() for _ in range(64)]
+
+    def lock(self, *key: Hashable) -> threading.Lock:
+        """A lock for one stream (shared with a few others)."""
+        return self._locks[hash(key) % len(self._locks)]
+
+
+def facts(db: Database, memory: Memory, attempt_id: str) -> Facts:
+    """The attempt; a ``not-found`` problem if there is none."""
+    known = memory.facts.get(attempt_id)
+    if known is None:
+        known = _read(db, attempt_id)
+        memory.facts.put(attempt_id, known)
+    return known
+
+
+def of_node(db: Database, memory: Memory, attempt_id: str, node: str | None) -> Facts:
+    """The attempt, for a node that is part of it; ``forbidden`` for any other."""
+    known = facts(db, memory, attempt_id)
+    if node not in known.nodes:
+        raise ProblemError("forbidden", f"Attempt {attempt_id} has no part on node {node}: use that node's own token.")
+    return known
+
+
+def _read(db: Database, attempt_id: str) -> Facts:
+    with db.read() as tx:
+        query = (
+            select(Attempt.id, Attempt.job_id, Attempt.number, Member.node)
+            .join(Member, Member.attempt_id == Attempt.id)
+            .where(Attempt.id == attempt_id)
+            .order_by(Member.node_rank)
+        )
+        rows = tx.execute(query).all()
+    if not rows:
+        raise not_found("attempt", attempt_id)
+    first = rows[0]
+    return Facts(id=first.id, job_id=first.job_id, number=first.number, nodes=tuple(row.node for row in rows))

@@ -1,0 +1,233 @@
+"""Metric points: one transaction a batch, in which the stream's mark moves too."""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+from sqlalchemy import Connection, bindparam, exists, func, select, update
+
+from service.attempts import Facts
+from service.context import Context
+from service.db.models import Job, MetricSeries, MetricStream
+from service.db.upsert import insert
+from service.exceptions import OffsetAheadError
+from service.problems import field_problem, field_problems, invalid
+from torchyard.wire import Mark, MetricBatch, MetricRecord
+
+#: How `metric_points.special` tells values that JSON and databases lose.
+SPECIAL = {"nan": 1, "inf": 2, "-inf": 3}
+MAX_NAME = 255
+#: Series of one process; a script that invents names without end must not fill the database.
+MAX_SERIES = 5000
+_STREAM = re.compile(r"[A-Za-z0-9._-]{1,200}")
+INT64 = range(-(2**63), 2**63)
+
+
+class Point(NamedTuple):
+    """A row of `metric_points`, in the order of its columns."""
+
+    series_id: int
+    seq: int
+    step: int
+    time_us: int
+    value: float | None
+    special: int
+
+
+def parse(body: bytes) -> MetricBatch:
+    """The batch; records that are not valid are left out and counted as skipped, so that none blocks the rest.
+
+    Raises an ``invalid-request`` problem if the batch itself cannot be read.
+    """
+    try:
+        batch = MetricBatch.model_validate_json(body)
+    except ValidationError:
+        batch = _parse_one_by_one(body)
+    if not 0 <= batch.offset <= batch.end < 2**63:
+        raise field_problem("offset", "must not be negative nor beyond end")
+    if not _STREAM.fullmatch(batch.stream):
+        raise field_problem("stream", "must be a file name of letters, digits, '.', '_' and '-'")
+    if not (0 <= batch.rank < 2**31 and 0 <= batch.node_rank < 2**31):
+        raise field_problem("rank", "must not be negative")
+    return batch
+
+
+def _parse_one_by_one(body: bytes) -> MetricBatch:
+    try:
+        raw = json.loads(body)
+        records = raw.pop("records")
+        batch = MetricBatch.model_validate({**raw, "records": []})
+    except ValidationError as error:
+        raise invalid(field_problems(error.errors(), MetricBatch)) from error
+    except (ValueError, KeyError, AttributeError) as error:
+        raise field_problem("(body)", "must be a JSON object with the fields of a batch") from error
+    read = [entry for item in records if (entry := _read(item)) is not None] if isinstance(records, list) else []
+    skipped = batch.skipped + len(records) - len(read)
+    return batch.model_copy(update={"records": read, "skipped": skipped})
+
+
+def _read(item: Any) -> tuple[int, MetricRecord] | None:
+    try:
+        number, record = item
+        return int(number), MetricRecord.model_validate(record)
+    except (TypeError, ValueError):
+        return None
+
+
+def record(ctx: Context, attempt: Facts, batch: MetricBatch) -> Mark:
+    """Stores the batch's points; returns the stream's mark. Raises `OffsetAheadError`."""
+    with ctx.db.write() as tx:
+        mark = _mark(tx, attempt.id, batch)
+        if batch.offset > mark:
+            raise OffsetAheadError(batch.offset, mark)
+        if batch.end <= mark:
+            return Mark(offset=mark)
+        if batch.offset < mark and batch.skipped:
+            return Mark(offset=mark)  # how many were skipped behind the mark is unknown: let the node cut there
+        series = _store(tx, ctx, attempt, batch)
+        _advance(tx, attempt.id, batch, mark)
+    if series is not None:
+        ctx.memory.series.put((attempt.id, batch.stream), series)
+        ctx.hub.notify(f"job:{attempt.job_id}")
+    return Mark(offset=batch.end)
+
+
+def _of_stream(attempt_id: str, batch: MetricBatch) -> tuple[Any, ...]:
+    return (
+        MetricStream.attempt_id == attempt_id,
+        MetricStream.node_rank == batch.node_rank,
+        MetricStream.stream == batch.stream,
+    )
+
+
+def _mark(tx: Connection, attempt_id: str, batch: MetricBatch) -> int:
+    query = select(MetricStream.offset).where(*_of_stream(attempt_id, batch)).with_for_update()
+    mark = tx.scalar(query)
+    if mark is not None:
+        return mark
+    key = {"attempt_id": attempt_id, "node_rank": batch.node_rank, "stream": batch.stream}
+    tx.execute(insert(tx, MetricStream).values(**key).on_conflict_do_nothing())
+    return tx.scalar(query) or 0
+
+
+def _advance(tx: Connection, attempt_id: str, batch: MetricBatch, mark: int) -> None:
+    values = {"offset": batch.end, "skipped": MetricStream.skipped + batch.skipped}
+    where = (*_of_stream(attempt_id, batch), MetricStream.offset == mark)
+    tx.execute(update(MetricStream).where(*where).values(**values))
+
+
+def _store(tx: Connection, ctx: Context, attempt: Facts, batch: MetricBatch) -> dict[str, int] | None:
+    """Inserts the points; returns the ids of the stream's series, or None when there was no point."""
+    records = [(seq, record) for seq, record in batch.records if _fits(seq, record)]
+    names = {name for _, record in records for name in record.values}
+    if not names:
+        return None
+    known = ctx.memory.series.get((attempt.id, batch.stream)) or {}
+    series = known if names <= known.keys() else _series(tx, attempt, batch, names)
+    points = list(_points(records, series))
+    if not points:
+        return None
+    _insert_points(tx, points)
+    _set_last(tx, points)
+    _set_progress(tx, attempt, batch.rank, records)
+    return series
+
+
+def _fits(seq: int, record: MetricRecord) -> bool:
+    return seq in INT64 and record.step in INT64 and record.time_us in INT64
+
+
+def _points(records: Iterable[tuple[int, MetricRecord]], series: dict[str, int]) -> Iterable[Point]:
+    find: Callable[[str], int | None] = series.get
+    inf = float("inf")
+    for seq, entry in records:
+        step, time_us = entry.step, entry.time_us
+        for name, value in entry.values.items():
+            if (series_id := find(name)) is None:
+                continue
+            if type(value) is float and -inf < value < inf:
+                yield Point(series_id, seq, step, time_us, value, 0)
+            else:
+                yield Point(series_id, seq, step, time_us, None, SPECIAL[str(value)])
+
+
+def _series(tx: Connection, attempt: Facts, batch: MetricBatch, names: set[str]) -> dict[str, int]:
+    """Ids of all series of the stream, with new ones for new names."""
+    while True:
+        query = select(MetricSeries.name, MetricSeries.id)
+        found = tx.execute(query.where(MetricSeries.attempt_id == attempt.id, MetricSeries.stream == batch.stream))
+        known = {row.name: row.id for row in found}
+        room = MAX_SERIES - len(known)
+        new = sorted(name for name in names - known.keys() if len(name) <= MAX_NAME and "\0" not in name)[
+            : max(0, room)
+        ]
+        if not new:
+            return known
+        first = (tx.scalar(select(func.max(MetricSeries.id))) or 0) + 1
+        # Another transaction of PostgreSQL may take the same ids or names: what is then missing is tried again.
+        tx.execute(
+            insert(tx, MetricSeries).on_conflict_do_nothing(),
+            [
+                {
+                    "id": first + n,
+                    "job_id": attempt.job_id,
+                    "attempt_id": attempt.id,
+                    "attempt": attempt.number,
+                    "stream": batch.stream,
+                    "rank": batch.rank,
+                    "name": name,
+                }
+                for n, name in enumerate(new)
+            ],
+        )
+
+
+_COLUMNS = ", ".join(Point._fields)
+_INSERT_SQLITE = f"INSERT OR IGNORE INTO metric_points ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608
+# One statement with six arrays: PostgreSQL takes it several times faster than a statement a row.
+_INSERT_POSTGRESQL = (
+    f"INSERT INTO metric_points ({_COLUMNS}) SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], "  # noqa: S608
+    "%s::bigint[], %s::float8[], %s::bigint[]) ON CONFLICT DO NOTHING"
+)
+
+
+def _insert_points(tx: Connection, points: list[Point]) -> None:
+    if tx.dialect.name == "sqlite":
+        tx.exec_driver_sql(_INSERT_SQLITE, points)
+    else:
+        tx.exec_driver_sql(_INSERT_POSTGRESQL, tuple(map(list, zip(*points, strict=True))))
+
+
+_UPDATE_LAST = (
+    update(MetricSeries)
+    .where(MetricSeries.id == bindparam("series"))
+    .values(
+        last_step=bindparam("step"),
+        last_time_us=bindparam("time_us"),
+        last_value=bindparam("value"),
+        last_special=bindparam("special"),
+    )
+)
+
+
+def _set_last(tx: Connection, points: list[Point]) -> None:
+    last = {point.series_id: point for point in points}
+    tx.execute(
+        _UPDATE_LAST,
+        [
+            {"series": p.series_id, "step": p.step, "time_us": p.time_us, "value": p.value, "special": p.special}
+            for p in last.values()
+        ],
+    )
+
+
+def _set_progress(tx: Connection, attempt: Facts, rank: int, records: list[tuple[int, MetricRecord]]) -> None:
+    """The job is where the lowest reporting rank of its newest attempt is."""
+    total = next((entry.total_steps for _, entry in reversed(records) if entry.total_steps is not None), None)
+    lower = exists().where(MetricSeries.attempt_id == attempt.id, MetricSeries.rank < rank)
+    values: dict[str, Any] = {"step": records[-1][1].step}
+    if total is not None and total in INT64:
+        values["total_steps"] = total
+    tx.execute(update(Job).where(Job.id == attempt.job_id, Job.attempt == attempt.number, ~lower).values(**values))

@@ -1,0 +1,38 @@
+"""Telemetry of a node and of the attempts on it."""
+
+import math
+from typing import Any
+
+from service import attempts
+from service.context import Context
+from service.db.models import Sample
+from service.db.upsert import insert
+from service.problems import ProblemError
+from torchyard import wire
+
+
+def sample(ctx: Context, node: str, batch: wire.SampleBatch) -> None:
+    """Stores samples; a moment sent twice is stored once, and what names an attempt of another node is passed over."""
+    rows = [row for entry in batch.samples if (row := _row(ctx, node, entry)) is not None]
+    if not rows:
+        return
+    with ctx.db.write() as tx:
+        tx.execute(insert(tx, Sample).on_conflict_do_nothing(), rows)
+    ctx.hub.notify(f"node:{node}")
+
+
+def _row(ctx: Context, node: str, entry: wire.Sample) -> dict[str, Any] | None:
+    values = {name: value for name, value in entry.values.items() if math.isfinite(value)}
+    if not values or not 0 <= entry.time_us < 2**63 or not _is_here(ctx, node, entry.attempt):
+        return None
+    return {"node": node, "attempt_id": entry.attempt or "", "time_us": entry.time_us, "values": values}
+
+
+def _is_here(ctx: Context, node: str, attempt_id: str | None) -> bool:
+    if attempt_id is None:
+        return True
+    try:
+        attempts.of_node(ctx.db, ctx.memory, attempt_id, node)
+    except ProblemError:
+        return False
+    return True

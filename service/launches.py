@@ -1,0 +1,68 @@
+"""What a node is told of an attempt that it is to start."""
+
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, select
+
+from service import checkpoints, lifecycle, snapshots
+from service.db.models import Allocation, Attempt, Device, Job, Member, User
+from service.problems import ProblemError, not_found
+from torchyard import wire
+from torchyard.spec import JobSpec
+
+
+def launch(tx: Connection, attempt_id: str, node: str) -> wire.Launch:
+    """The attempt's part on the node; a problem if it is unknown (404), another node's (403) or over (409)."""
+    row = _row(tx, attempt_id, node)
+    if row.state not in lifecycle.LIVE:
+        raise ProblemError("not-acceptable-state", f"Attempt {attempt_id} is {row.state}: forget it.")
+    spec = JobSpec.model_validate(row.spec)
+    return wire.Launch(
+        attempt=attempt_id,
+        job=row.job_id,
+        number=row.number,
+        spec=spec,
+        user=row.user,
+        unix_user=row.unix_user,
+        node_rank=row.node_rank,
+        devices=_devices(tx, attempt_id, node),
+        code=snapshots.files(tx, spec.code) if spec.code else None,
+        restore=checkpoints.restore(tx, row.restore_checkpoint) if row.restore_checkpoint else None,
+    )
+
+
+def _row(tx: Connection, attempt_id: str, node: str) -> Row[Any]:
+    query = (
+        select(
+            Attempt.job_id,
+            Attempt.number,
+            Attempt.state,
+            Attempt.restore_checkpoint,
+            Job.spec,
+            User.name.label("user"),
+            User.unix_user,
+            Member.node,
+            Member.node_rank,
+        )
+        .join(Job, Job.id == Attempt.job_id)
+        .join(User, User.id == Job.user_id)
+        .join(Member, Member.attempt_id == Attempt.id)
+        .where(Attempt.id == attempt_id)
+    )
+    rows = tx.execute(query).all()
+    if not rows:
+        raise not_found("attempt", attempt_id)
+    for row in rows:
+        if row.node == node:
+            return row
+    raise ProblemError("forbidden", f"Attempt {attempt_id} has no part on node {node}: use that node's own token.")
+
+
+def _devices(tx: Connection, attempt_id: str, node: str) -> list[wire.Device]:
+    query = (
+        select(Device.uuid, Device.index, Device.kind, Device.name, Device.memory, Device.unusable)
+        .join(Allocation, and_(Allocation.node == Device.node, Allocation.uuid == Device.uuid))
+        .where(Allocation.attempt_id == attempt_id, Allocation.node == node)
+        .order_by(Device.index)
+    )
+    return [wire.Device(**row._mapping) for row in tx.execute(query)]

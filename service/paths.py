@@ -1,0 +1,57 @@
+"""Names of files inside snapshots, checkpoints and outputs.
+
+They are never used as paths here, but a node will create them: none may leave its folder.
+"""
+
+import posixpath
+from collections.abc import Iterable
+
+from service.exceptions import BadPathError
+
+MAX_PATH = 1024
+MAX_PART = 255
+
+
+def check(field: str, path: str) -> None:
+    """Raises `BadPathError` unless the path is relative, normalised, of UTF-8 and without ``..`` or NUL."""
+    if why := _fault(path):
+        raise BadPathError(field, path, why)
+
+
+def _fault(path: str) -> str | None:
+    if "\0" in path or not _is_utf8(path):
+        return "holds NUL or is not UTF-8: rename the file"
+    if not path or path.startswith("/"):
+        return "must be relative to its folder"
+    if ".." in path.split("/"):
+        return "must not hold '..'"
+    if path == "." or posixpath.normpath(path) != path:
+        return f"is not normalised: write {posixpath.normpath(path)!r}"
+    if len(path.encode()) > MAX_PATH or any(len(part.encode()) > MAX_PART for part in path.split("/")):
+        return f"is too long: at most {MAX_PATH} bytes, and {MAX_PART} for each part"
+    return None
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def check_tree(field: str, paths: Iterable[str]) -> None:
+    """Raises `BadPathError` for a bad path, one given twice, and one that is both a file and a folder."""
+    seen: set[str] = set()
+    folders: set[str] = set()
+    for path in paths:
+        check(field, path)
+        if path in seen:
+            raise BadPathError(field, path, "is given twice")
+        seen.add(path)
+        folder = posixpath.dirname(path)
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = posixpath.dirname(folder)
+    for path in seen & folders:
+        raise BadPathError(field, path, "is both a file and a folder")
