@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-MARK = "TORCHYARD_TEST_ID"
+import psutil
+
+MARK = "LEAK_WATCH_ID"
 
 
 def marked(mark: str) -> list[tuple[int, str]]:
@@ -31,3 +33,16 @@ def unmarked() -> Iterator[None]:
     finally:
         if mark is not None:
             os.environ[MARK] = mark
+
+
+def of_attempt(attempt: str, **environment: str) -> list[psutil.Process]:
+    """Live processes of an attempt whose environment also has these values."""
+    wanted = {"TORCHYARD_ATTEMPT_ID": attempt, **environment}
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if wanted.items() <= process.environ().items():
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found

@@ -1,0 +1,146 @@
+"""A node's attempts without a service: a control plane in a folder, which several processes can share."""
+
+import hashlib
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.support.wait import until
+from torchyard.spec import JobSpec
+from torchyard.wire import Device, DeviceKind, FileRef, Launch, Restore, Result
+from worker import environment
+from worker.exceptions import MissingBlobError
+from worker.folder import AttemptFolder
+from worker.launch import Launcher
+
+
+class FolderControl:
+    """Keeps launches, claims and blobs as files; a claim is decided by whoever creates its file."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name in ("launches", "claims", "blobs"):
+            (root / name).mkdir(parents=True, exist_ok=True)
+
+    def assign(self, attempt: str, launch: Launch) -> None:
+        (self.root / "launches" / attempt).write_text(launch.model_dump_json())
+
+    def launch(self, attempt: str) -> Launch | None:
+        path = self.root / "launches" / attempt
+        return Launch.model_validate_json(path.read_bytes()) if path.exists() else None
+
+    def claim(self, attempt: str, nonce: str) -> bool:
+        path = self.root / "claims" / attempt
+        try:
+            with path.open("x") as file:
+                file.write(nonce)
+        except FileExistsError:
+            return path.read_text() == nonce
+        return True
+
+    def fetch_blob(self, sha256: str, target: Path) -> None:
+        blob = self.root / "blobs" / sha256
+        if not blob.exists():
+            raise MissingBlobError
+        shutil.copyfile(blob, target)
+
+    def put(self, path: str, data: bytes, mode: int = 0o644) -> FileRef:
+        """Stores a file; returns the reference that a snapshot or checkpoint would hold."""
+        digest = hashlib.sha256(data).hexdigest()
+        (self.root / "blobs" / digest).write_bytes(data)
+        return FileRef(path=path, size=len(data), sha256=digest, mode=mode)
+
+
+class Box:
+    """One worker home below a folder, and the attempts that were assigned to it."""
+
+    def __init__(self, root: Path, **launcher: Any) -> None:
+        self.attempts = root / "attempts"
+        self.control = FolderControl(root / "control")
+        self.launcher = Launcher(
+            attempts=self.attempts,
+            control=self.control,
+            injob=environment.install_injob(root),
+            one_trust_domain=True,
+            **launcher,
+        )
+
+    def assign(
+        self,
+        attempt: str = "att-1",
+        *,
+        files: dict[str, str | bytes] | None = None,
+        restore: dict[str, bytes] | None = None,
+        slots: int = 0,
+        unix_user: str | None = None,
+        **spec: Any,
+    ) -> AttemptFolder:
+        """Assigns a job with this code and spec; by default a plain program."""
+        code = [self.control.put(path, _bytes(text), 0o755) for path, text in (files or {}).items()]
+        saved = [self.control.put(path, data) for path, data in (restore or {}).items()]
+        defaults: dict[str, Any] = {"launcher": "none", "resources": {"gpus": slots}}
+        launch = Launch(
+            attempt=attempt,
+            job="job-1",
+            number=1,
+            spec=JobSpec.model_validate(defaults | spec),
+            user="ada",
+            unix_user=unix_user,
+            node_rank=0,
+            devices=[
+                Device(uuid=f"cpu-{index}", index=index, kind=DeviceKind.CPU_SLOT, name="CPU", memory=0)
+                for index in range(slots)
+            ],
+            code=code if files is not None else None,
+            restore=Restore(checkpoint="ckpt-1", step=7, files=saved) if restore is not None else None,
+        )
+        self.control.assign(attempt, launch)
+        return AttemptFolder(self.attempts, attempt)
+
+    def run(self, seconds: float = 30.0, **assigned: Any) -> tuple[AttemptFolder, Result]:
+        """Assigns, starts, and waits for the end."""
+        folder = self.assign(**assigned)
+        self.launcher.start(folder.attempt_id)
+        return folder, ended(folder, seconds)
+
+
+def ended(folder: AttemptFolder, seconds: float = 30.0) -> Result:
+    """The result of an attempt, once it has one and its shim is gone."""
+    until(lambda: folder.has_result() and not folder.locked(), seconds=seconds, what=f"the end of {folder.attempt_id}")
+    result = folder.read_result()
+    assert result is not None
+    return result
+
+
+def log(folder: AttemptFolder, name: str = "rank-0.log") -> str:
+    """A log of an attempt as text."""
+    return (folder.at("logs") / name).read_text(errors="replace")
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of a file that the job appends to; none before it exists."""
+    return path.read_text().splitlines() if path.exists() else []
+
+
+#: For command lines: the interpreter of the tests, which has torch.
+PYTHON = sys.executable
+
+
+def python(code: str) -> list[str]:
+    """A command that runs a piece of Python without the site packages, so that it starts fast."""
+    return [PYTHON, "-I", "-S", "-u", "-c", code]
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+def alive(pid: int) -> bool:
+    """Whether there is such a process, zombies included."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

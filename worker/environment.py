@@ -1,0 +1,146 @@
+"""The job's environment, and the folder that lets it import the in-job part and nothing else of ours."""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torchyard
+from torchyard.injob import layout
+from torchyard.spec import JobSpec
+from torchyard.wire import Device, DeviceKind
+from worker.folder import AttemptFolder
+from worker.identity import Identity
+from worker.interpreter import Interpreter
+
+#: What belongs to the worker's own process and would mislead a job's.
+_OWN = frozenset(
+    {
+        "CONDA_DEFAULT_ENV",
+        "CONDA_PREFIX",
+        "CUDA_VISIBLE_DEVICES",
+        "INVOCATION_ID",
+        "JOURNAL_STREAM",
+        "LISTEN_FDS",
+        "LISTEN_PID",
+        "NOTIFY_SOCKET",
+        "OMP_NUM_THREADS",
+        "PYTHONHOME",
+        "PYTHONPATH",
+        "PYTHONSAFEPATH",
+        "VIRTUAL_ENV",
+        "WATCHDOG_PID",
+        "WATCHDOG_USEC",
+    }
+)
+
+
+def inherited(own: Mapping[str, str]) -> dict[str, str]:
+    """The worker's environment without its credentials and what is about the worker itself."""
+    return {
+        name: value for name, value in own.items() if not name.startswith(("TORCHYARD_", "CELERY")) and name not in _OWN
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inside:
+    """What a job's environment is made from."""
+
+    own: Mapping[str, str]
+    """The worker's environment."""
+    folder: AttemptFolder
+    spec: JobSpec
+    job: str
+    interpreter: Interpreter
+    injob: Path
+    """The folder that `install_injob` made."""
+    worker_bin: Path
+    """Folder of the worker's own programs, which stay off the job's PATH unless the job uses them."""
+    devices: Sequence[Device]
+    threads: int
+    """CPU cores per rank."""
+    restores: bool
+    identity: Identity | None
+
+
+def build(inside: Inside) -> dict[str, str]:
+    """The environment of every process of the job."""
+    return (
+        inherited(inside.own)
+        | _person(inside.identity)
+        | {"OMP_NUM_THREADS": str(inside.threads), "PYTHONUNBUFFERED": "1"}
+        | inside.spec.env
+        | _interpreter(inside)
+        | _attempt(inside)
+        | _devices(inside.devices)
+    )
+
+
+def _person(identity: Identity | None) -> dict[str, str]:
+    if identity is None:
+        return {}
+    return {"HOME": identity.home, "USER": identity.name, "LOGNAME": identity.name}
+
+
+def _interpreter(inside: Inside) -> dict[str, str]:
+    given = inside.spec.env
+    bin_folder = inside.interpreter.path.parent
+    path = given.get("PATH") or inside.own.get("PATH") or os.defpath
+    words = [word for word in path.split(":") if word not in {str(inside.worker_bin), str(bin_folder)}]
+    made = {"PATH": ":".join([str(bin_folder), *words])}
+    if inside.interpreter.prefix is not None:
+        made[inside.interpreter.prefix_name] = str(inside.interpreter.prefix)
+    search = [] if inside.spec.recipe is not None else [str(inside.injob)]
+    search += [given["PYTHONPATH"]] if given.get("PYTHONPATH") else []
+    return made | ({"PYTHONPATH": ":".join(search)} if search else {})
+
+
+def _attempt(inside: Inside) -> dict[str, str]:
+    folder, every = inside.folder, inside.spec.checkpoint.every
+    made = {
+        layout.ATTEMPT_ID: folder.attempt_id,
+        layout.JOB_ID: inside.job,
+        layout.ATTEMPT_DIR: str(folder.path),
+        layout.OUTPUT_DIR: str(folder.at(layout.OUTPUT)),
+    }
+    if inside.restores:
+        made[layout.RESTORE_DIR] = str(folder.at(layout.RESTORE))
+    if every is not None:
+        made[layout.CHECKPOINT_EVERY] = str(every)
+    return made
+
+
+def _devices(devices: Sequence[Device]) -> dict[str, str]:
+    gpus = [device for device in devices if device.kind is DeviceKind.GPU]
+    # A MIG instance has no index of its own.
+    names = [gpu.uuid if gpu.uuid.startswith("MIG-") else str(gpu.index) for gpu in gpus]
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(names)}
+
+
+def install_injob(home: Path) -> Path:
+    """Copies the in-job part to ``<home>/injob-<hash>/torchyard``; returns the folder for PYTHONPATH.
+
+    A new version gets a folder of its own, so jobs that run keep theirs.
+    """
+    package = Path(torchyard.__file__).parent
+    sources = [package / "__init__.py", *sorted((package / "injob").glob("*.py"))]
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    target = home / f"injob-{digest[:16]}"
+    if not target.exists():
+        temporary = home / f".injob-{os.getpid()}-{os.urandom(4).hex()}"
+        (temporary / "torchyard" / "injob").mkdir(parents=True)
+        for source in sources:
+            shutil.copyfile(source, temporary / "torchyard" / source.relative_to(package))
+        _rename_unless_there(temporary, target)
+    return target
+
+
+def _rename_unless_there(temporary: Path, target: Path) -> None:
+    try:
+        temporary.rename(target)
+    except OSError:
+        shutil.rmtree(temporary)
+        if not target.exists():
+            raise

@@ -1,0 +1,63 @@
+"""Files that are whole or not there, and reading what a job's user may have tampered with."""
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+#: A job may write anything into its marks; more than this is none of ours.
+MAX_FOREIGN = 64 * 1024
+
+
+def fsync_folder(folder: Path) -> None:
+    """Makes names in a folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_whole(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o600) -> None:
+    """Writes beside the path and renames; `durable` survives a power cut too. Raises OSError."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if durable:
+        fsync_folder(path.parent)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """A JSON object of the worker's own, or None when it is not there. Raises ValueError when it is torn."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    return dict(json.loads(data))
+
+
+def read_foreign_json(path: Path, owners: frozenset[int]) -> dict[str, Any] | None:
+    """A JSON object that a job wrote, or None when it is absent or anything but a small regular file of an owner."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid not in owners:
+            return None
+        try:
+            value = json.loads(file.read(MAX_FOREIGN))
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,159 @@
+"""The attempt folder as the worker sees it: its paths, its lock, and the files it shares with the shim."""
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torchyard.injob import layout
+from torchyard.wire import Order, Result
+from worker import files
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+#: An inventory holds the lock for an instant to see whether it is free, so one refusal proves nothing.
+_LOCK_TRIES = 5
+_LOCK_PAUSE_S = 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShimRecord:
+    """What the shim wrote before it let the job's first instruction run."""
+
+    pid: int
+    #: Start time of the shim in clock ticks since boot: with the boot id it proves that the pid is still the shim's.
+    start_ticks: int
+    boot_id: str
+    #: The job's own process, leader of its session.
+    child_pid: int
+    started_us: int
+
+
+@dataclass(frozen=True)
+class AttemptFolder:
+    """``<attempts>/<attempt id>/``; raises ValueError for an id that is not a plain name."""
+
+    attempts: Path
+    attempt_id: str
+
+    def __post_init__(self) -> None:
+        if not _ID.fullmatch(self.attempt_id):
+            raise ValueError(f"{self.attempt_id!r} is not an attempt id")
+
+    @property
+    def path(self) -> Path:
+        return self.attempts / self.attempt_id
+
+    def at(self, name: str) -> Path:
+        """A name of `torchyard.injob.layout` in this folder."""
+        return self.path / name
+
+    def create(self) -> None:
+        """Makes the folder and the worker's private part; harmless when they are there."""
+        self.path.mkdir(parents=True, exist_ok=True, mode=0o755)
+        self.at(layout.YARD).mkdir(exist_ok=True, mode=0o700)
+
+    def try_lock(self) -> int | None:
+        """An open descriptor that holds the attempt's lock, or None: somebody starts or runs the attempt.
+
+        Raises FileNotFoundError when there is no folder.
+        """
+        for _ in range(_LOCK_TRIES):
+            descriptor = os.open(self.at(layout.LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            if _lock(descriptor):
+                if self._is_lock(descriptor):
+                    return descriptor
+            else:
+                time.sleep(_LOCK_PAUSE_S)
+            os.close(descriptor)
+        return None
+
+    def _is_lock(self, descriptor: int) -> bool:
+        """Whether the name still leads to the locked file: the folder may have been removed in between."""
+        try:
+            return os.path.samestat(os.fstat(descriptor), self.at(layout.LOCK).stat())
+        except FileNotFoundError:
+            return False
+
+    def locked(self) -> bool:
+        """Whether somebody holds the lock right now."""
+        try:
+            descriptor = os.open(self.at(layout.LOCK), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            return not _lock(descriptor, fcntl.LOCK_SH)
+        finally:
+            os.close(descriptor)
+
+    def nonce(self) -> str:
+        """The nonce of this node's claim: made once, fsynced, and the same ever after."""
+        path = self.at(layout.NONCE)
+        if path.exists():
+            return path.read_text()
+        value = secrets.token_hex(16)
+        files.write_whole(path, value.encode())
+        return value
+
+    def started(self) -> bool:
+        """Whether a shim has been forked, or was about to be: the attempt must never be started again."""
+        return self.at(layout.STARTED).exists()
+
+    def mark_started(self) -> None:
+        """Survives a power cut from here on."""
+        os.close(os.open(self.at(layout.STARTED), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        files.fsync_folder(self.path)
+
+    def write_launch(self, launch: dict[str, Any]) -> None:
+        """What the shim is to do; needs no fsync, since it is read at once or never."""
+        files.write_whole(self.at(layout.LAUNCH), json.dumps(launch).encode(), durable=False)
+
+    def read_launch(self) -> dict[str, Any] | None:
+        """What `write_launch` wrote."""
+        return files.read_json(self.at(layout.LAUNCH))
+
+    def read_shim(self) -> ShimRecord | None:
+        """What the shim wrote; None means that no instruction of the job has run."""
+        record = files.read_json(self.at(layout.SHIM))
+        return ShimRecord(**record) if record else None
+
+    def has_result(self) -> bool:
+        return self.at(layout.RESULT).exists()
+
+    def read_result(self) -> Result | None:
+        """How the attempt ended, once it has."""
+        content = files.read_json(self.at(layout.RESULT))
+        return Result.model_validate(content) if content is not None else None
+
+    def write_result(self, result: Result) -> None:
+        """Ends the attempt for good; only for whoever holds the lock."""
+        files.write_whole(self.at(layout.RESULT), result.model_dump_json().encode())
+
+    def remove(self) -> None:
+        """Removes the whole folder; only for whoever holds the lock. Half a removal is finished by the next one."""
+        trash = self.attempts / f".removed-{self.attempt_id}"
+        shutil.rmtree(trash, ignore_errors=True)
+        self.path.rename(trash)
+        shutil.rmtree(trash, ignore_errors=True)
+
+
+def _lock(descriptor: int, how: int = fcntl.LOCK_EX) -> bool:
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def order(folder: AttemptFolder, given: Order) -> bool:
+    """Tells the shim what is wanted; it looks every 0.2 s. False when there is no such attempt here."""
+    try:
+        files.write_whole(folder.at(layout.COMMAND), given.model_dump_json().encode(), durable=False)
+    except FileNotFoundError:
+        return False
+    return True

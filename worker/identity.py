@@ -1,0 +1,60 @@
+"""Which UNIX user a job runs as."""
+
+import os
+import pwd
+from dataclasses import dataclass
+
+from worker.exceptions import IdentityError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """A UNIX user that the job's processes turn into."""
+
+    name: str
+    uid: int
+    gid: int
+    groups: tuple[int, ...]
+    home: str
+
+
+def identity(user: str, unix_user: str | None, *, one_trust_domain: bool) -> Identity | None:
+    """Whom a job of `user` runs as; None: as the worker itself.
+
+    `one_trust_domain` is the administrator's word that all users may act as the worker's own UNIX user. Raises
+    IdentityError with the remedy when the worker must not run the job.
+    """
+    own = os.geteuid()
+    if unix_user is None:
+        if own == 0 and not one_trust_domain:
+            raise IdentityError(f"{user} has no UNIX account set, and the worker is root: `yard users` sets one")
+        return None
+    account = _account(unix_user)
+    if account is not None and account.uid == own:
+        return None
+    if own == 0 and account is not None:
+        return account
+    if own == 0:
+        raise IdentityError(f"the UNIX user {unix_user} of {user} does not exist on this node: create it here")
+    if one_trust_domain:
+        return None
+    raise IdentityError(
+        f"this worker runs as {_name(own)} and may not run jobs of {unix_user}: run it as root, "
+        "or let the administrator declare the box one trust domain"
+    )
+
+
+def _account(name: str) -> Identity | None:
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        return None
+    groups = tuple(os.getgrouplist(name, entry.pw_gid))
+    return Identity(name=name, uid=entry.pw_uid, gid=entry.pw_gid, groups=groups, home=entry.pw_dir)
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"

@@ -1,0 +1,78 @@
+"""What a node holds: every attempt folder and the phase it is in."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from torchyard.injob import layout
+from torchyard.wire import Phase
+from worker import files
+from worker.folder import AttemptFolder, ShimRecord
+
+
+class Died(StrEnum):
+    """Beyond `wire.Phase`: a phase that ends as soon as the worker has buried the attempt."""
+
+    #: Started, nobody holds the lock, no result: the shim is dead.
+    DIED = "died"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """One attempt of this node."""
+
+    attempt: str
+    phase: Phase | Died
+    shim: ShimRecord | None = None
+    #: UUIDs of its devices, once it has been prepared.
+    devices: tuple[str, ...] = ()
+
+    @property
+    def started_us(self) -> int | None:
+        """When the job's first instruction ran, in microseconds UTC."""
+        return self.shim.started_us if self.shim else None
+
+
+def scan(attempts: Path) -> list[Status]:
+    """All attempts of a node, oldest first."""
+    return sorted(_statuses(attempts), key=lambda status: status.attempt)
+
+
+def _statuses(attempts: Path) -> Iterator[Status]:
+    for path in attempts.iterdir() if attempts.exists() else ():
+        if path.name.startswith(".") or not path.is_dir():
+            continue
+        yield status_of(AttemptFolder(attempts, path.name))
+
+
+def status_of(folder: AttemptFolder) -> Status:
+    """The phase of one attempt, with what its shim wrote."""
+    phase = _phase(folder)
+    if phase is Phase.PREPARING:
+        return Status(attempt=folder.attempt_id, phase=phase)
+    launch = folder.read_launch() or {}
+    return Status(
+        attempt=folder.attempt_id,
+        phase=phase,
+        shim=folder.read_shim(),
+        devices=tuple(launch.get("devices", ())),
+    )
+
+
+def _phase(folder: AttemptFolder) -> Phase | Died:
+    if folder.has_result():
+        return Phase.ENDED
+    if folder.locked():
+        return _living(folder) if folder.started() else Phase.PREPARING
+    # The shim may have written its result and left since the first look.
+    if folder.has_result():
+        return Phase.ENDED
+    return Died.DIED if folder.started() else Phase.PREPARING
+
+
+def _living(folder: AttemptFolder) -> Phase:
+    if not folder.at(layout.SHIM).exists():
+        return Phase.PREPARING
+    control = files.read_json(folder.at(layout.CONTROL)) or {}
+    return Phase.STOPPING if control.get("action") == "stop" else Phase.RUNNING

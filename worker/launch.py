@@ -1,0 +1,218 @@
+"""Starting an attempt on this node: exactly once, whatever is killed or repeated on the way."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from torchyard.ids import now_us
+from torchyard.injob import layout
+from torchyard.spec import Launcher as How
+from torchyard.wire import Device, Launch, Result, ResultKind
+from worker import argv, environment, interpreter, prepare, processes
+from worker.exceptions import DeviceGoneError, UnusableError
+from worker.folder import AttemptFolder
+from worker.identity import Identity, identity
+
+SHIM = Path(__file__).parent / "shim" / "__main__.py"
+RANK = Path(__file__).parent / "rank.py"
+
+
+class ControlPlane(Protocol):
+    """What the launcher asks of the service. All may raise when it does not answer: the attempt is started later."""
+
+    def launch(self, attempt: str) -> Launch | None:
+        """All that is needed to start; None when the service no longer wants it started here."""
+
+    def claim(self, attempt: str, nonce: str) -> bool:
+        """False when another nonce has it or it is void."""
+
+    def fetch_blob(self, sha256: str, target: Path) -> None:
+        """Writes the blob to the target; raises MissingBlobError when the store no longer has it."""
+
+
+def no_locks(_uuids: Sequence[str]) -> list[int]:
+    """For nodes without GPUs."""
+    return []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launcher:
+    """Starts attempts of one worker home. Every method may be called from any thread, any number of times."""
+
+    attempts: Path
+    control: ControlPlane
+    injob: Path
+    """From `environment.install_injob`."""
+    python: Path = Path(sys.executable)
+    """The worker's interpreter."""
+    cpus_per_device: int = 1
+    """Threads of a rank whose spec names no `cpus`."""
+    one_trust_domain: bool = False
+    """All users may act as the worker's own UNIX user."""
+    present: Callable[[], Sequence[Device]] | None = None
+    """The node's devices now: a GPU's index may have changed since the attempt was assigned."""
+    lock_descriptors: Callable[[Sequence[str]], list[int]] = no_locks
+    """Open locks of GPUs, by UUID (`devices.locks.DeviceLocks.descriptors`): the shim keeps them too."""
+    own_environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    def start(self, attempt_id: str) -> None:
+        """Brings an attempt to life unless somebody has, or the service no longer wants it.
+
+        Returns when the job's first instruction has run (``shim.json`` is there), or never will (``result.json`` is).
+        Raises what the control plane raises, and OSError; a later call takes up where this one ended.
+        """
+        folder = AttemptFolder(self.attempts, attempt_id)
+        folder.create()
+        descriptor = folder.try_lock()
+        if descriptor is None:
+            return
+        try:
+            self._start_locked(folder, descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _start_locked(self, folder: AttemptFolder, descriptor: int) -> None:
+        if folder.started() or folder.has_result():
+            return
+        launch = self.control.launch(folder.attempt_id)
+        if launch is None or not self.control.claim(folder.attempt_id, folder.nonce()):
+            folder.remove()
+            return
+        try:
+            launch = self._with_present_devices(launch)
+            record = self._prepare(folder, launch)
+        except UnusableError as error:
+            folder.write_result(Result(kind=ResultKind.UNUSABLE, message=str(error), ended_us=now_us()))
+            return
+        folder.write_launch(record)
+        folder.mark_started()
+        self._spawn(folder, [descriptor, *self.lock_descriptors([device.uuid for device in launch.devices])])
+
+    def _with_present_devices(self, launch: Launch) -> Launch:
+        if self.present is None:
+            return launch
+        present = {device.uuid: device for device in self.present()}
+        gone = [device for device in launch.devices if device.uuid not in present]
+        if gone:
+            raise DeviceGoneError(f"{gone[0].name} ({gone[0].uuid}) is no longer on this node: rerun the job")
+        return launch.model_copy(update={"devices": [present[device.uuid] for device in launch.devices]})
+
+    def _prepare(self, folder: AttemptFolder, launch: Launch) -> dict[str, Any]:
+        spec = launch.spec
+        who = identity(launch.user, launch.unix_user, one_trust_domain=self.one_trust_domain)
+        python = interpreter.resolve(None if spec.recipe is not None else spec.python, self.python)
+        cwd = prepare.lay_out(folder, launch, self.control.fetch_blob)
+        recipe = folder.at(layout.JOB) / "recipe.json"
+        if spec.recipe is not None:
+            recipe.write_text(spec.recipe.model_dump_json())
+        prepare.hand_over(folder, launch, who)
+        places = argv.Places(logs=folder.at(layout.LOGS), marks=folder.at(layout.MARKS), cwd=cwd, recipe=recipe)
+        programs = argv.Programs(worker=self.python, job=python.path, rank=RANK)
+        inside = environment.Inside(
+            own=self.own_environment,
+            folder=folder,
+            spec=spec,
+            job=launch.job,
+            interpreter=python,
+            injob=self.injob,
+            worker_bin=self.python.parent,
+            devices=launch.devices,
+            threads=self._threads(launch),
+            restores=launch.restore is not None,
+            identity=who,
+        )
+        command = argv.main_process(spec, programs, places)
+        return launch_record(folder, launch, command, environment.build(inside), cwd, who)
+
+    def _threads(self, launch: Launch) -> int:
+        resources = launch.spec.resources
+        cpus = resources.cpus or self.cpus_per_device * max(1, resources.gpus)
+        return max(1, cpus // launch.spec.world_size)
+
+    def _spawn(self, folder: AttemptFolder, descriptors: list[int]) -> None:
+        """Forks the shim and waits until it has daemonised and let the job go."""
+        command = [str(self.python), "-I", "-S", str(SHIM), str(folder.at(layout.LAUNCH)), *map(str, descriptors)]
+        with (folder.at(layout.LOGS) / layout.LAUNCHER_LOG).open("ab") as log:
+            subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env=environment.inherited(self.own_environment),
+                pass_fds=descriptors,
+                start_new_session=True,
+            ).wait()
+
+    def bury(self, attempt_id: str, *, seconds: float = 60.0) -> bool:
+        """Ends an attempt whose shim is dead: kills what is left of it and writes a LOST result.
+
+        False when there is nothing to bury, or when processes outlive SIGKILL for `seconds`: try again later.
+        """
+        folder = AttemptFolder(self.attempts, attempt_id)
+        try:
+            descriptor = folder.try_lock()
+        except FileNotFoundError:
+            return False
+        if descriptor is None:
+            return False
+        try:
+            return folder.started() and not folder.has_result() and _bury_locked(folder, seconds)
+        finally:
+            os.close(descriptor)
+
+
+def _bury_locked(folder: AttemptFolder, seconds: float) -> bool:
+    if processes.sweep(folder.attempt_id, seconds):
+        return False
+    shim = folder.read_shim()
+    message = "the process that guarded this attempt was killed (out of memory, or by hand)"
+    if shim is None:
+        message = "the node was interrupted while it started this attempt; no instruction of the job has run"
+    started_us = shim.started_us if shim else None
+    folder.write_result(Result(kind=ResultKind.LOST, message=message, started_us=started_us, ended_us=now_us()))
+    return True
+
+
+def launch_record(
+    folder: AttemptFolder,
+    launch: Launch,
+    command: list[str],
+    env: dict[str, str],
+    cwd: Path,
+    who: Identity | None,
+) -> dict[str, Any]:
+    """``launch.json``: what the shim is to do, with absolute paths, since it knows nothing of ours."""
+    torchrun = launch.spec.launcher is How.TORCHRUN
+    logs = folder.at(layout.LOGS)
+    return {
+        "argv": command,
+        "env": env,
+        # torchrun looks for modules in its own working folder; the wrapper takes the ranks to theirs.
+        "cwd": str(logs if torchrun else cwd),
+        "output": str(logs / (layout.LAUNCHER_LOG if torchrun else layout.rank_log(0))),
+        "torchrun": torchrun,
+        "rank_program": str(RANK),
+        "world_size": launch.spec.world_size,
+        "uid": who.uid if who else None,
+        "gid": who.gid if who else None,
+        "groups": list(who.groups) if who else None,
+        "time_limit_s": launch.spec.time_limit,
+        "grace_s": launch.spec.grace,
+        "devices": [device.uuid for device in launch.devices],
+        "paths": {
+            name: str(folder.at(path))
+            for name, path in {
+                "shim": layout.SHIM,
+                "command": layout.COMMAND,
+                "control": layout.CONTROL,
+                "result": layout.RESULT,
+                "marks": layout.MARKS,
+                "outcome": layout.OUTCOME,
+            }.items()
+        },
+    }

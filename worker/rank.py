@@ -1,0 +1,107 @@
+"""The wrapper of one rank under torchrun: its output goes to a file of its own, its end into a mark.
+
+Run as ``python -I -S rank.py <logs> <marks> <cwd> -- program argument…``; standard library only. torchrun tells
+neither which rank failed first nor with what, and closes pipes when it dies: here the rank writes for itself.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+import time
+
+PR_SET_PDEATHSIG = 1
+FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class ExitMark:
+    """``exit-<rank>.json``, whose space is taken before the job can fill the disk."""
+
+    def __init__(self, folder: str, rank: int) -> None:
+        self._rank = rank
+        self._path = os.path.join(folder, f"exit-{rank}.json")
+        self._temporary = f"{self._path}.{os.getpid()}"
+        self._descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.posix_fallocate(self._descriptor, 0, 512)
+
+    def write(self, code: int) -> None:
+        """`code` as `os.waitstatus_to_exitcode` gives it."""
+        mark = {
+            "rank": self._rank,
+            "exit_code": code if code >= 0 else None,
+            "signal": -code if code < 0 else None,
+            "ended_us": time.time_ns() // 1000,
+        }
+        data = json.dumps(mark).encode()
+        os.pwrite(self._descriptor, data, 0)
+        os.ftruncate(self._descriptor, len(data))
+        os.rename(self._temporary, self._path)
+
+
+def redirect(folder: str, rank: int) -> None:
+    path = os.path.join(folder, f"rank-{rank}.log")
+    output = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.close(output)
+
+
+def become(program: list[str], parent: int) -> None:
+    """In the child: dies with the wrapper, and turns into the rank's program. Never returns."""
+    try:
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        for number in (*FORWARDED, signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        if os.getppid() == parent:
+            os.execvp(program[0], program)
+    except BaseException as error:  # noqa: BLE001 (nothing may climb out of the child)
+        os.write(2, f"torchyard: cannot start {program[0]}: {error}\n".encode())
+    os._exit(127)
+
+
+def run(program: list[str]) -> int:
+    """Runs the program to its end, handing signals on; its exit code, or the negative signal."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
+    wrapper = os.getpid()
+    child = os.fork()
+    if child == 0:
+        become(program, wrapper)
+    for number in FORWARDED:
+        signal.signal(number, lambda received, _: os.kill(child, received))
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    _, status = os.waitpid(child, 0)
+    for number in FORWARDED:
+        signal.signal(number, signal.SIG_IGN)
+    return os.waitstatus_to_exitcode(status)
+
+
+def leave(code: int) -> None:
+    """Ends this process as the program ended. Never returns."""
+    if code < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if -code != signal.SIGKILL:
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code if code >= 0 else 128 - code)
+
+
+def main(arguments: list[str]) -> None:
+    logs, marks, folder, _, *program = arguments
+    rank = int(os.environ.get("RANK", "0"))
+    redirect(logs, rank)
+    os.chdir(folder)
+    mark = ExitMark(marks, rank)
+    code = run(program)
+    try:
+        mark.write(code)
+    except OSError as error:
+        os.write(2, f"torchyard: cannot note the exit of rank {rank}: {error}\n".encode())
+    leave(code)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

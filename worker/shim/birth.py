@@ -1,0 +1,91 @@
+"""From a fork of the shim to the job's first instruction."""
+
+import ctypes
+import errno
+import os
+import signal
+from typing import NoReturn
+
+from worker.shim import table
+from worker.shim.files import Json, now_us, write_whole
+
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None, use_errno=True)
+#: The shim stays until it has a result; `kill` on it is no way to stop a job.
+IGNORED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+
+
+class StartError(Exception):
+    """The program cannot be executed."""
+
+
+class Birth:
+    """A forked child that waits for the word before it turns into the job's program."""
+
+    def __init__(self, launch: Json) -> None:
+        go, self._go = os.pipe()
+        self._problem, problem = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(self._go)
+            _become(launch, go, problem)
+        os.close(go)
+        os.close(problem)
+
+    def record(self, path: str) -> int:
+        """Writes ``shim.json``: without it no instruction of the job has run. Returns the time of the start."""
+        own, started_us = table.Process(os.getpid()), now_us()
+        content = {"pid": own.pid, "start_ticks": own.start_ticks, "boot_id": table.boot_id()}
+        write_whole(path, content | {"child_pid": self.pid, "started_us": started_us})
+        return started_us
+
+    def go(self) -> None:
+        """Lets the program run; raises StartError when it cannot be executed."""
+        os.write(self._go, b"g")
+        os.close(self._go)
+        with open(self._problem, "rb") as pipe:
+            problem = pipe.read().decode(errors="replace")
+        if problem:
+            raise StartError(problem)
+
+    def abandon(self) -> None:
+        """The child leaves without having run anything."""
+        os.close(self._go)
+        os.close(self._problem)
+
+
+def _become(launch: Json, go: int, problem: int) -> NoReturn:
+    try:
+        os.setsid()
+        for number in (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        output = os.open(launch["output"], os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        _drop_privileges(launch["uid"], launch["gid"], launch["groups"])
+        # After the change of user, which clears it.
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        os.chdir(launch["cwd"])
+        if os.read(go, 1):
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
+            os.execvpe(launch["argv"][0], launch["argv"], launch["env"])
+    except BaseException as error:  # noqa: BLE001 (nothing may climb out of the child)
+        os.write(problem, _explain(error, launch["cwd"]).encode())
+    os._exit(127)
+
+
+def _explain(error: BaseException, cwd: str) -> str:
+    number = error.errno if isinstance(error, OSError) else None
+    if number == errno.ENOEXEC:
+        return "it is neither a program nor a script with a #! line"
+    if number == errno.ENOENT:
+        return f"there is no such program in {cwd} or on the job's PATH"
+    return str(error)
+
+
+def _drop_privileges(uid: int | None, gid: int | None, groups: list[int] | None) -> None:
+    if uid is None or gid is None:
+        return
+    os.setgroups(groups or [gid])
+    os.setgid(gid)
+    os.setuid(uid)

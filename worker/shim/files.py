@@ -1,0 +1,98 @@
+"""What the shim reads and writes, made so that a full disk does not hurt."""
+
+import json
+import os
+import stat
+import time
+from typing import Any
+
+Json = dict[str, Any]
+#: More than this is no mark of ours.
+MAX_MARK = 4096
+
+
+def now_us() -> int:
+    """The wall clock in microseconds UTC."""
+    return time.time_ns() // 1000
+
+
+def say(text: str) -> None:
+    """A line in the launcher's log; a full disk must not hurt."""
+    try:
+        os.write(2, f"torchyard: {text}\n".encode())
+    except OSError:
+        return
+
+
+def write_whole(path: str, content: Json, mode: int = 0o600) -> None:
+    """A reader sees the old file or the new one. Not fsynced: it matters to the living only. Raises OSError."""
+    temporary = f"{path}.{os.getpid()}"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    try:
+        os.write(descriptor, json.dumps(content).encode())
+    finally:
+        os.close(descriptor)
+    os.rename(temporary, path)
+
+
+def read_mark(path: str, owners: set[int | None]) -> Json | None:
+    """What the job wrote: only a small regular file of its own user is believed."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid not in owners:
+            return None
+        try:
+            value = json.loads(file.read(MAX_MARK))
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, dict) else None
+
+
+class ResultFile:
+    """``result.json``, whose space is taken before the job can fill the disk."""
+
+    def __init__(self, path: str, ranks: int) -> None:
+        self._path = path
+        self._temporary = f"{path}.reserved"
+        self._descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.posix_fallocate(self._descriptor, 0, 16384 + 256 * ranks)
+
+    def write(self, result: Json) -> None:
+        """Ends the attempt for good, over a power cut too."""
+        data = json.dumps(result).encode()
+        os.pwrite(self._descriptor, data, 0)
+        os.ftruncate(self._descriptor, len(data))
+        os.fsync(self._descriptor)
+        os.rename(self._temporary, self._path)
+        folder = os.open(os.path.dirname(self._path), os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+
+
+class CommandFile:
+    """``command.json``, parsed only when it has been replaced."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._seen: tuple[int, int] | None = None
+        self._last: Json | None = None
+
+    def new(self) -> Json | None:
+        """A command that differs from the last one, else None."""
+        try:
+            status = os.stat(self._path)
+            if (status.st_ino, status.st_mtime_ns) == self._seen:
+                return None
+            with open(self._path, "rb") as file:
+                command = dict(json.loads(file.read()))
+        except (OSError, ValueError):
+            return None
+        self._seen = (status.st_ino, status.st_mtime_ns)
+        if command == self._last:
+            return None
+        self._last = command
+        return command

@@ -1,0 +1,247 @@
+"""The shim's life: start the job, stay with it, end what it leaves, write the result."""
+
+import json
+import os
+import signal
+import time
+
+from worker.shim import table, verdict
+from worker.shim.birth import IGNORED, LIBC, Birth, StartError
+from worker.shim.files import CommandFile, Json, ResultFile, now_us, say, write_whole
+from worker.shim.stop import Stop
+
+PR_SET_CHILD_SUBREAPER = 36
+#: Seconds between two looks at the command file.
+POLL_S = 0.2
+SWEEP_S = 0.02
+#: A process that outlives SIGKILL this long hangs in the kernel.
+UNKILLABLE_S = 60.0
+
+
+class Shim:
+    """One attempt. `launch` is what the worker wrote (`worker.plan`)."""
+
+    def __init__(self, launch: Json) -> None:
+        self.launch = launch
+        self.paths: dict[str, str] = launch["paths"]
+        self.torchrun: bool = launch["torchrun"]
+        self.world_size: int = launch["world_size"]
+        self.owners: set[int | None] = {os.getuid(), launch["uid"]}
+        self.result_file = ResultFile(self.paths["result"], self.world_size)
+        self.commands = CommandFile(self.paths["command"])
+        self.stop = Stop()
+        #: Of the control file; grows with everything the ranks are asked.
+        self.serial = 0
+        #: Serial of the order for a checkpoint that was passed on last.
+        self.answered: int | None = None
+        self.main = 0
+        self.status: int | None = None
+        self.started_us: int | None = None
+        self.ended_us: int | None = None
+        #: Monotonic end of the time limit.
+        self.limit = float("inf")
+        self.terminated: set[tuple[int, int]] = set()
+        self.killed = False
+        self.message: str | None = None
+
+    def run(self, ready: int) -> None:
+        """The whole life; `ready` is closed once the first instruction has run or never will."""
+        self.obey(time.monotonic())
+        if self.stop:
+            self.write({"kind": "killed", "message": "stopped before it started"})
+            return
+        problem = self.begin()
+        os.close(ready)
+        if problem is not None:
+            self.reap()
+            self.write({"kind": "unusable", "message": f"cannot start {self.launch['argv'][0]}: {problem}"})
+            return
+        self.stay()
+        self.share_the_grace()
+        self.kill_the_rest()
+        self.write(self.judge())
+
+    def begin(self) -> str | None:
+        """Starts the job; what went wrong, if anything did."""
+        birth = Birth(self.launch)
+        self.main = birth.pid
+        try:
+            started_us = birth.record(self.paths["shim"])
+        except OSError as error:
+            birth.abandon()
+            return str(error)
+        self.limit = time.monotonic() + (self.launch["time_limit_s"] or float("inf"))
+        try:
+            birth.go()
+        except StartError as error:
+            return str(error)
+        self.started_us = started_us
+        return None
+
+    def stay(self) -> None:
+        """Until the main process has ended or the grace has."""
+        while self.status is None and not self.killed:
+            signal.sigtimedwait([signal.SIGCHLD], POLL_S)
+            self.reap()
+            if self.status is None:
+                self.look(time.monotonic())
+
+    def look(self, now: float) -> None:
+        """Commands, the time limit, and the end of the grace."""
+        self.obey(now)
+        if now >= self.limit:
+            self.limit = float("inf")
+            self.message = f"the time limit of {self.launch['time_limit_s']} s has passed"
+            self.ask("timeout", self.launch["grace_s"], now)
+        if not self.stop:
+            return
+        if now >= self.stop.deadline:
+            self.killed = True
+        elif not self.stop.announced or not self.polled():
+            self.terminate()
+
+    def obey(self, now: float) -> None:
+        """Does what the agent wrote last."""
+        command: Json = self.commands.new() or {}
+        action = command.get("action")
+        if action == "checkpoint" and not self.stop and command.get("serial") != self.answered:
+            self.answered = command.get("serial")
+            self.serial += 1
+            self.announce("checkpoint")
+        elif action in {"stop", "kill"}:
+            grace_s = 0.0 if action == "kill" else float(command["grace_s"])
+            self.ask(command.get("reason") or "cancel", grace_s, now)
+
+    def ask(self, reason: str, grace_s: float, now: float) -> None:
+        if self.stop.ask(reason, grace_s, now):
+            say(f"stopping ({reason}) within {grace_s} s")
+            self.serial += 1
+            self.stop.announced = self.announce("stop")
+
+    def announce(self, action: str) -> bool:
+        """Writes the file that the ranks poll; False when the disk is full."""
+        content = {"action": action, "serial": self.serial, "reason": self.stop.reason}
+        try:
+            write_whole(self.paths["control"], content, mode=0o644)
+        except OSError as error:
+            say(f"cannot write the control file: {error}")
+            return False
+        return True
+
+    def polled(self) -> bool:
+        """Whether the job looks at the control file."""
+        try:
+            return any(name.startswith("polled-") for name in os.listdir(self.paths["marks"]))
+        except OSError:
+            return False
+
+    def terminate(self) -> None:
+        """SIGTERM once to each rank, also to one that starts late; not to torchrun, whose own 30 s beat our grace."""
+        targets = self.wrappers() if self.torchrun else []
+        if not targets and not self.terminated:
+            targets = [table.Process(self.main)]
+        self.tell(targets)
+
+    def tell(self, targets: list[table.Process]) -> None:
+        for process in targets:
+            if process.key not in self.terminated:
+                self.terminated.add(process.key)
+                process.send(signal.SIGTERM)
+
+    def wrappers(self) -> list[table.Process]:
+        """The rank wrappers, without a child that one has forked and not yet turned into the job's program."""
+        program = self.launch["rank_program"]
+        found = [each for each in table.descendants(self.main) if program in each.command_line()[:5]]
+        pids = {each.pid for each in found}
+        return [each for each in found if each.parent not in pids]
+
+    def reap(self) -> bool:
+        """Collects the dead; True when nothing is left to wait for."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return True
+            if pid == 0:
+                return False
+            if pid == self.main:
+                self.status, self.ended_us = status, now_us()
+
+    def share_the_grace(self) -> None:
+        """What the SIGTERM to a single program left behind is told as well, and has the rest of the grace."""
+        if not self.terminated or self.torchrun:
+            return
+        while time.monotonic() < self.stop.deadline and not self.reap():
+            self.tell(table.descendants(os.getpid()))
+            signal.sigtimedwait([signal.SIGCHLD], POLL_S)
+            self.obey(time.monotonic())
+
+    def kill_the_rest(self) -> None:
+        """Nothing that the job forked outlives it."""
+        deadline = time.monotonic() + UNKILLABLE_S
+        while not self.reap():
+            left = table.descendants(os.getpid())
+            for process in left:
+                process.send(signal.SIGKILL)
+            if left and time.monotonic() > deadline:
+                names = ", ".join(f"{each.pid} ({each.name}, state {each.state})" for each in left)
+                self.message = f"processes that outlive SIGKILL still hold their GPUs: {names}"
+                return
+            signal.sigtimedwait([signal.SIGCHLD], SWEEP_S)
+
+    def judge(self) -> Json:
+        """The result of a job that ran."""
+        code, number = verdict.exit_of(self.status)
+        exits = self.exits(code, number)
+        mute = self.terminated or self.killed
+        failure = verdict.first_failure(exits, self.stop.asked_us if mute else None)
+        failed_rank = failure.rank if failure else None
+        if failure is not None:
+            code, number = failure.exit_code, failure.signal
+        if self.torchrun and code and not self.stop:
+            vanished = verdict.vanished(exits, self.world_size)
+            failed_rank = failed_rank if vanished is None else vanished
+        return {
+            "kind": "killed" if self.killed else "exited",
+            "exit_code": code,
+            "signal": number,
+            "terminated": bool(self.terminated),
+            "stopped_at_step": verdict.stopped_at_step(self.paths["outcome"], self.owners),
+            "ranks": [each._asdict() for each in exits],
+            "failed_rank": failed_rank,
+            "message": self.message,
+        }
+
+    def exits(self, code: int | None, number: int | None) -> list[verdict.Exit]:
+        if self.torchrun:
+            return verdict.marked_exits(self.paths["marks"], self.world_size, self.owners)
+        return [verdict.Exit(0, code, number, self.ended_us or now_us())]
+
+    def write(self, result: Json) -> None:
+        common = {"stop": self.stop.reason, "started_us": self.started_us, "ended_us": self.ended_us or now_us()}
+        self.result_file.write(common | result)
+
+
+def _daemonize() -> int:
+    """Forks; returns in the child, with the descriptor whose closing lets the parent go."""
+    wait, ready = os.pipe()
+    if os.fork():
+        os.close(ready)
+        os.read(wait, 1)
+        os._exit(0)
+    os.close(wait)
+    return ready
+
+
+def main(arguments: list[str]) -> None:
+    """``<launch.json> <descriptor>…``."""
+    for descriptor in arguments[1:]:
+        os.set_inheritable(int(descriptor), False)
+    for number in IGNORED:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    ready = _daemonize()
+    LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    with open(arguments[0], "rb") as file:
+        launch = json.loads(file.read())
+    Shim(launch).run(ready)

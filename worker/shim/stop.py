@@ -1,0 +1,31 @@
+"""The stop that is under way."""
+
+from worker.shim.files import now_us
+
+#: The same order as `torchyard.states.STOP_PRECEDENCE`, which cannot be imported here.
+PRECEDENCE = {"drain": 0, "preempt": 1, "timeout": 2, "cancel": 3}
+
+
+class Stop:
+    """Why and until when: the stronger reason wins, and the earlier deadline."""
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+        #: Monotonic seconds at which what is left is killed.
+        self.deadline = float("inf")
+        self.asked_us: int | None = None
+        #: The control file could be written; without it only a signal tells the ranks.
+        self.announced = False
+
+    def __bool__(self) -> bool:
+        return self.reason is not None
+
+    def ask(self, reason: str, grace_s: float, now: float) -> bool:
+        """Whether there is a new reason to announce; an unknown one counts as a cancel."""
+        reason = reason if reason in PRECEDENCE else "cancel"
+        self.asked_us = self.asked_us or now_us()
+        self.deadline = min(self.deadline, now + grace_s)
+        if self.reason is not None and PRECEDENCE[reason] <= PRECEDENCE[self.reason]:
+            return False
+        self.reason = reason
+        return True

@@ -1,0 +1,66 @@
+"""How it ended: exit codes of the ranks, and which of them failed first."""
+
+import os
+import signal
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from worker.shim.files import Json, read_mark
+
+
+class Exit(NamedTuple):
+    """How one rank ended: with a code or by a signal."""
+
+    rank: int
+    exit_code: int | None
+    signal: int | None
+    ended_us: int
+
+
+def exit_of(status: int | None) -> tuple[int | None, int | None]:
+    """Exit code or signal in a wait status; neither for a process that could not be killed."""
+    if status is None:
+        return None, None
+    code = os.waitstatus_to_exitcode(status)
+    return (code, None) if code >= 0 else (None, -code)
+
+
+def marked_exits(marks: str, world_size: int, owners: set[int | None]) -> list[Exit]:
+    """What the rank wrappers noted; a rank whose wrapper was killed is missing."""
+    found = (_marked_exit(marks, rank, owners) for rank in range(world_size))
+    return [each for each in found if each is not None]
+
+
+def _marked_exit(marks: str, rank: int, owners: set[int | None]) -> Exit | None:
+    mark = read_mark(os.path.join(marks, f"exit-{rank}.json"), owners) or {}
+    ended_us = _integer(mark, "ended_us")
+    if ended_us is None:
+        return None
+    return Exit(rank, _integer(mark, "exit_code"), _integer(mark, "signal"), ended_us)
+
+
+def _integer(mark: Json, name: str) -> int | None:
+    value = mark.get(name)
+    return value if type(value) is int and 0 <= value < 2**62 else None
+
+
+def first_failure(exits: Iterable[Exit], before_us: int | None) -> Exit | None:
+    """The rank that failed first, among those that ended before a moment if one is given.
+
+    torchrun terminates the other ranks when one fails, so an exit by SIGTERM counts last.
+    """
+    failed = [each for each in exits if each.exit_code != 0 and (before_us is None or each.ended_us < before_us)]
+    return min(failed, key=lambda each: (each.signal == signal.SIGTERM, each.ended_us), default=None)
+
+
+def vanished(exits: list[Exit], world_size: int) -> int | None:
+    """The one rank without a mark, when all others were only terminated because of it."""
+    missing = set(range(world_size)) - {each.rank for each in exits}
+    if not exits or len(missing) != 1 or not all(each.signal == signal.SIGTERM for each in exits):
+        return None
+    return missing.pop()
+
+
+def stopped_at_step(outcome: str, owners: set[int | None]) -> int | None:
+    """The step that rank 0 wrote down after a clean stop."""
+    return _integer(read_mark(outcome, owners) or {}, "stopped_at_step")
