@@ -1,12 +1,13 @@
 """The node's end of ``/api/v1/agent``: one method a request, over connections that are kept open.
 
-Nothing is tried again here: a caller knows what it can put off. `UnavailableError` says "later", `RefusedError` says "no".
+Nothing is tried again here: a caller knows what it can put off. `UnavailableError` says "later", `RefusedError`
+says "no".
 """
 
 import json
-import os
-import random
+import logging
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -14,29 +15,13 @@ from urllib.parse import quote
 import httpx
 
 from torchyard import wire
-from worker.exceptions import OutOfStepError, RefusedError, UnavailableError
+from worker.exceptions import MissingBlobError, OutOfStepError, RefusedError, UnavailableError
 
 CHUNK: Final = 2**20
 #: Statuses that pass: the service (or a proxy before it) is overloaded, starting or being upgraded.
 PASSING: Final = frozenset({408, 425, 429})
 
-
-class Backoff:
-    """Waits that double from `first` to `last` seconds, each shortened by up to half at random."""
-
-    def __init__(self, first: float = 0.2, last: float = 5.0) -> None:
-        self.first = first
-        self.last = last
-        self._next = first
-
-    def next(self) -> float:
-        """Seconds to wait now."""
-        wait, self._next = self._next, min(self.last, self._next * 2)
-        return wait * random.uniform(0.5, 1.0)  # noqa: S311
-
-    def reset(self) -> None:
-        """The other side answered."""
-        self._next = self.first
+logger = logging.getLogger(__name__)
 
 
 class ControlPlane:
@@ -71,13 +56,22 @@ class ControlPlane:
     def samples(self, samples: list[wire.Sample]) -> None:
         self._post("/samples", wire.SampleBatch(samples=samples))
 
-    def launch(self, attempt: str) -> wire.Launch:
-        """What to launch; `RefusedError` (404, 409, 410) when the attempt is not this node's to start any more."""
-        return wire.Launch.model_validate_json(self._request("GET", _attempt(attempt)).content)
+    def launch(self, attempt: str) -> wire.Launch | None:
+        """What to launch; None when the attempt is not this node's to start any more."""
+        try:
+            return wire.Launch.model_validate_json(self._request("GET", _attempt(attempt)).content)
+        except RefusedError as error:
+            _pass_unwanted(error)
+            return None
 
-    def claim(self, attempt: str, nonce: str) -> None:
-        """Makes the attempt this node's; `RefusedError` 409 when another nonce has it or it is void."""
-        self._post(_attempt(attempt, "claim"), wire.Claim(nonce=nonce))
+    def claim(self, attempt: str, nonce: str) -> bool:
+        """Makes the attempt this node's; False when another nonce has it or it is void."""
+        try:
+            self._post(_attempt(attempt, "claim"), wire.Claim(nonce=nonce))
+        except RefusedError as error:
+            _pass_unwanted(error)
+            return False
+        return True
 
     def running(self, attempt: str, started_us: int) -> None:
         self._post(_attempt(attempt, "running"), wire.Started(started_us=started_us))
@@ -111,29 +105,36 @@ class ControlPlane:
 
     def blob_placed(self, sha256: str, name: str, size: int) -> None:
         """A file lies in the inbox under `name`; the service takes it over."""
-        self._request("POST", f"/blobs/{sha256}", json={"placed": name, "size": size})
+        self._post(f"/blobs/{sha256}", wire.Placed(placed=name, size=size))
 
     def upload_blob(self, sha256: str, size: int, content: Iterator[bytes]) -> None:
         """Uploads a file, read as the connection takes it; the service checks the hash."""
         headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream"}
         self._request("PUT", f"/blobs/{sha256}", content=content, headers=headers)
 
-    def download_blob(self, sha256: str, target: Path) -> None:
-        """Writes a blob of the store to a file, without checking its hash."""
-        request = self._build("GET", f"/blobs/{sha256}", {})
+    def fetch_blob(self, sha256: str, target: Path) -> None:
+        """Writes a blob of the store to a file, without checking its hash; raises `MissingBlobError`, OSError."""
         try:
-            answer = self._client.send(request, stream=True)
-            try:
-                if answer.is_error:
-                    answer.read()
-                self._check(answer)
-                with target.open("wb") as file:
-                    for chunk in answer.iter_bytes(CHUNK):
-                        file.write(chunk)
-            finally:
-                answer.close()
+            with self._streamed("GET", f"/blobs/{sha256}") as answer, target.open("wb") as file:
+                for chunk in answer.iter_bytes(CHUNK):
+                    file.write(chunk)
         except httpx.HTTPError as error:
             raise self._unavailable(error) from error
+        except RefusedError as error:
+            if error.status == 404:
+                raise MissingBlobError from error
+            raise
+
+    @contextmanager
+    def _streamed(self, method: str, path: str) -> Iterator[httpx.Response]:
+        answer = self._client.send(self._build(method, path, {}), stream=True)
+        try:
+            if answer.is_error:
+                answer.read()
+            self._check(answer)
+            yield answer
+        finally:
+            answer.close()
 
     def _post(self, path: str, message: wire.Message) -> httpx.Response:
         headers = {"Content-Type": "application/json"}
@@ -175,17 +176,15 @@ class ControlPlane:
         raise RefusedError(answer.status_code, problem, request)
 
 
-def read_chunks(descriptor: int, size: int) -> Iterator[bytes]:
-    """The first `size` bytes of an open file, piece by piece; its end is filled with zeros if it shrank."""
-    position = 0
-    while position < size:
-        chunk = os.pread(descriptor, min(CHUNK, size - position), position) or bytes(min(CHUNK, size - position))
-        position += len(chunk)
-        yield chunk
-
-
 def _attempt(attempt: str, *rest: str) -> str:
     return "/".join(["/attempts", quote(attempt, safe=""), *rest])
+
+
+def _pass_unwanted(error: RefusedError) -> None:
+    """Passes over those refusals that mean: start something else."""
+    if error.status not in {404, 409, 410}:
+        raise error
+    logger.info("not started: %s", error)
 
 
 def _problem(answer: httpx.Response) -> dict[str, Any]:

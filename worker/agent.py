@@ -1,0 +1,221 @@
+"""The node agent: tells the service what this node holds, and makes what it holds what the service wants.
+
+Everything is level-triggered: each heartbeat carries the whole inventory and its answer the whole desired state, so a
+lost message or a restarted worker costs time, never truth. An attempt is started by whoever hears of it first, the
+Celery task or a heartbeat; starting is idempotent. Every attempt on disk has one thread, which starts it, follows it
+(`worker.forward.attempt`) and removes its folder when the service has everything.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from torchyard import wire
+from torchyard.injob import layout
+from worker import files, folder
+from worker.backoff import Backoff
+from worker.exceptions import RefusedError, UnavailableError, WorkerError
+from worker.folder import AttemptFolder
+from worker.forward.attempt import Follower, Tools
+from worker.inventory import Died, Status
+
+#: Attempts that are prepared at the same time.
+STARTS: Final = 8
+
+logger = logging.getLogger(__name__)
+
+
+class Service(Protocol):
+    """What the agent itself asks of the control plane."""
+
+    def heartbeat(self, message: wire.Heartbeat) -> wire.Orders: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """The machine, as the agent sees it."""
+
+    identity: wire.Identity
+    attempts: Path
+    devices: Callable[[], list[wire.Device]]
+    scan: Callable[[], list[Status]]
+    disk_free: Callable[[], int]
+    #: Starts an attempt unless somebody has; raises `UnavailableError` when the service cannot be asked.
+    start: Callable[[str], None]
+
+
+class Agent:
+    """One node's agent. `register` makes the node known; `spawn` gives a function a thread."""
+
+    def __init__(
+        self,
+        node: Node,
+        service: Service,
+        register: Callable[[], wire.Registered],
+        tools: Tools,
+    ) -> None:
+        self._node = node
+        self._service = service
+        self._register = register
+        self._tools = tools
+        self._lock = threading.Lock()
+        self._held: dict[str, Follower | None] = {}
+        self._starts = threading.BoundedSemaphore(STARTS)
+        self._beat: int | None = None
+        self._registered: wire.Registered | None = None
+        self._backoff = Backoff()
+        self._stopped = False
+
+    def launch(self, attempt: str) -> None:
+        """Starts an attempt in the background, unless it is held already."""
+        try:
+            self._hold(AttemptFolder(self._node.attempts, attempt), new=True)
+        except ValueError as error:
+            logger.warning("a launch message is passed over: %s", error)
+
+    def stop(self) -> None:
+        """Lets go of everything; trainings go on."""
+        with self._lock:
+            self._stopped = True
+            held = list(self._held.values())
+        for follower in held:
+            if follower is not None:
+                follower.stop()
+
+    def step(self) -> float:
+        """Registers if needed, sends one heartbeat and obeys; returns the seconds until the next."""
+        try:
+            if self._registered is None:
+                self._registered = self._register()
+                logger.info("registered with the service")
+            self.beat()
+        except UnavailableError as error:
+            logger.warning("%s", error)
+            return self._backoff.next()
+        except RefusedError as error:
+            logger.error("%s; registering again", error)
+            self._registered = None
+            return self._backoff.next()
+        self._backoff.reset()
+        return self._registered.heartbeat_s
+
+    def beat(self) -> None:
+        """One heartbeat. Raises `UnavailableError`, `RefusedError`."""
+        # Read before the inventory is begun: the service judges by it which claims the inventory must show.
+        beat = self._beat
+        statuses = self._node.scan()
+        self._adopt(statuses)
+        orders = self._service.heartbeat(
+            wire.Heartbeat(
+                identity=self._node.identity,
+                devices=self._node.devices(),
+                attempts=[_report(status) for status in statuses],
+                disk_free=self._node.disk_free(),
+                beat=beat,
+            )
+        )
+        self._beat = orders.beat
+        self._obey(orders)
+
+    def _adopt(self, statuses: list[Status]) -> None:
+        for status in statuses:
+            self._hold(AttemptFolder(self._node.attempts, status.attempt), new=False)
+
+    def _obey(self, orders: wire.Orders) -> None:
+        for attempt in orders.assigned:
+            self.launch(attempt)
+        for order in orders.orders:
+            self._give(order)
+        for attempt in orders.forget:
+            self._forget(attempt)
+
+    def _give(self, order: wire.Order) -> None:
+        """Passes an order to the shim, once."""
+        if order.action is wire.Action.RUN:
+            return
+        try:
+            where = AttemptFolder(self._node.attempts, order.attempt)
+            if files.read_json(where.at(layout.COMMAND)) == order.model_dump(mode="json"):
+                return
+            if folder.order(where, order):
+                logger.info("%s: asked to %s (%s)", order.attempt, order.action, order.reason or "no reason given")
+        except (OSError, ValueError) as error:
+            logger.warning("%s: the order to %s waits: %s", order.attempt, order.action, error)
+
+    def _forget(self, attempt: str) -> None:
+        with self._lock:
+            follower = self._held.get(attempt)
+        if follower is not None:
+            follower.stop()
+        try:
+            remove(AttemptFolder(self._node.attempts, attempt))
+        except ValueError as error:
+            logger.warning("%s", error)
+
+    def _hold(self, where: AttemptFolder, *, new: bool) -> None:
+        attempt = where.attempt_id
+        with self._lock:
+            if self._stopped or attempt in self._held:
+                return
+            self._held[attempt] = None
+        self._tools.spawn(lambda: self._take_through(where, new=new))
+
+    def _take_through(self, where: AttemptFolder, *, new: bool) -> None:
+        """The life of one attempt on this node, in a thread of its own."""
+        try:
+            fresh = not where.started()
+            # One that the inventory saw may have been settled and removed since.
+            if fresh and not where.has_result() and (new or where.path.exists()):
+                self._start(where)
+            if where.started() or where.has_result():
+                self._follow(where, fresh=fresh)
+        except (OSError, WorkerError) as error:
+            logger.warning("%s: not started now: %s", where.attempt_id, error)
+        except Exception:
+            logger.exception("%s: not started now", where.attempt_id)
+        finally:
+            with self._lock:
+                self._held.pop(where.attempt_id, None)
+
+    def _start(self, where: AttemptFolder) -> None:
+        with self._starts:
+            self._node.start(where.attempt_id)
+        if where.started():
+            logger.info("%s: started", where.attempt_id)
+
+    def _follow(self, where: AttemptFolder, *, fresh: bool) -> None:
+        follower = Follower(where, self._tools, fresh=fresh)
+        with self._lock:
+            if self._stopped:
+                return
+            self._held[where.attempt_id] = follower
+        if follower.run():
+            remove(where)
+            logger.info("%s: everything is with the service", where.attempt_id)
+
+
+def _report(status: Status) -> wire.AttemptReport:
+    """A dead shim's attempt is about to be buried: its result is on the way."""
+    phase = wire.Phase.ENDED if isinstance(status.phase, Died) else status.phase
+    return wire.AttemptReport(attempt=status.attempt, phase=phase, started_us=status.started_us)
+
+
+def remove(where: AttemptFolder) -> None:
+    """Removes an attempt's folder, unless something of it lives."""
+    try:
+        descriptor = where.try_lock()
+    except FileNotFoundError:
+        return
+    if descriptor is None:
+        logger.warning("%s: kept, since it is still running", where.attempt_id)
+        return
+    try:
+        where.remove()
+    except OSError as error:
+        logger.warning("%s: its folder cannot be removed: %s", where.attempt_id, error)
+    finally:
+        os.close(descriptor)

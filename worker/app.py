@@ -1,0 +1,83 @@
+"""The Celery side of a worker: two short, idempotent tasks on the node's own queue.
+
+The agent runs as a bootstep of the Celery *worker* (not of its consumer), so it starts, heartbeats and looks after
+running attempts with Redis down too; Celery reconnects by itself for as long as it takes.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from celery import Celery, bootsteps, signals
+from kombu import Queue
+
+from torchyard import wire
+
+THREADS: Final = 4
+TRANSPORT: Final = {"socket_timeout": 15, "socket_connect_timeout": 5, "health_check_interval": 10}
+
+
+class Node(Protocol):
+    """What the tasks and the bootstep need of the node."""
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def launch(self, attempt: str) -> None: ...
+    def nudge(self) -> None: ...
+
+
+def make_app(broker_url: str, key_prefix: str, name: str, node: Node) -> Celery:
+    """The Celery app of one node: consumes its queue and runs its agent."""
+    app = Celery("torchyard", broker=broker_url, set_as_current=False)
+    queue = wire.node_queue(name)
+    app.conf.update(
+        accept_content=["json"],
+        broker_connection_max_retries=None,
+        broker_connection_retry_on_startup=True,
+        broker_transport_options={**TRANSPORT, "global_keyprefix": key_prefix},
+        enable_utc=True,
+        result_backend=None,
+        task_acks_late=False,
+        task_create_missing_queues=False,
+        task_default_queue=queue,
+        task_ignore_result=True,
+        task_queues=[Queue(queue, routing_key=queue)],
+        task_serializer="json",
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        worker_enable_remote_control=False,
+        worker_hijack_root_logger=False,
+        worker_prefetch_multiplier=1,
+        worker_redirect_stdouts=False,
+    )
+    app.task(node.launch, name=wire.LAUNCH_TASK)
+    app.task(node.nudge, name=wire.NUDGE_TASK)
+    app.steps["worker"].add(_agent_step(node))
+    return app
+
+
+def _agent_step(node: Node) -> type[Any]:
+    class AgentStep(bootsteps.StartStopStep):  # type: ignore[misc]
+        def start(self, _worker: Any) -> None:
+            node.start()
+
+        def stop(self, _worker: Any) -> None:
+            node.stop()
+
+        def terminate(self, _worker: Any) -> None:
+            node.stop()
+
+    return AgentStep
+
+
+def make_worker(app: Celery, name: str, on_ready: Callable[[], None]) -> Any:
+    """A Celery worker, ready to `start`; `on_ready` is called whenever it has begun to consume."""
+    signals.worker_ready.connect(lambda **_: on_ready(), weak=False)
+    return app.Worker(
+        hostname=f"torchyard@{name}",
+        pool="threads",
+        concurrency=THREADS,
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+        quiet=True,
+        loglevel=None,
+    )

@@ -1,0 +1,277 @@
+"""One attempt from the moment its shim has been forked until nothing of it is left to bring away.
+
+    wait for the shim ──> forward ──> drain ──> report ──> bring the rest ──> settle
+
+The end goes in this order, for people and for the next job in the queue alike:
+
+1. What is left of metrics, logs and new checkpoints, but for at most `DRAIN_S`: a job that shows as failed should
+   already have its log, yet a flood of output must not keep its GPUs from the next job.
+2. The result. The service releases the GPUs.
+3. All the rest: the remaining streams, checkpoints not yet stored, outputs.
+4. ``settled``: the service has everything, so the folder may go.
+
+`Follower.step` is a plain state machine; `Follower.run` gives it a thread.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from torchyard import wire
+from torchyard.injob import layout
+from worker.exceptions import RefusedError
+from worker.folder import AttemptFolder, ShimRecord
+from worker.forward import lane, results
+from worker.forward.blobs import BlobSender
+from worker.forward.checkpoints import CheckpointForwarder, CheckpointSink
+from worker.forward.lane import Lane
+from worker.forward.logs import LogForwarder, LogSink
+from worker.forward.metrics import MetricForwarder, MetricSink
+from worker.forward.outputs import OutputForwarder, OutputSink
+
+#: How long the result may wait for the streams.
+DRAIN_S: Final = 2.0
+#: How often streams are looked at.
+TICK_S: Final = 0.2
+#: How often the shim's first word is looked for; its start takes about 30 ms.
+START_S: Final = 0.005
+#: A shim that has not said a word for so long is looked at: it may have died.
+SILENT_S: Final = 1.0
+#: How often background work is looked at, once the attempt has ended.
+BACKGROUND_S: Final = 0.02
+DEFAULT_LOG_LIMIT: Final = 2**30
+
+logger = logging.getLogger(__name__)
+
+
+class Service(LogSink, MetricSink, CheckpointSink, OutputSink, Protocol):
+    """What the follower asks of the control plane."""
+
+    def running(self, attempt: str, started_us: int) -> None: ...
+    def result(self, attempt: str, result: wire.Result) -> None: ...
+    def settled(self, attempt: str) -> None: ...
+
+
+class Watch(Protocol):
+    """Sees one process end."""
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it has ended, after waiting for that at most so long."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tools:
+    """What all followers of a node share."""
+
+    service: Service
+    blobs: BlobSender
+    #: Watches a shim; one that is gone has ended.
+    watch: Callable[[ShimRecord], Watch]
+    #: Sweeps what a dead shim left and writes its result; for an attempt without one.
+    bury: Callable[[str], object]
+    #: Called when an attempt enters another phase.
+    changed: Callable[[], None]
+    #: Runs a function in the background.
+    spawn: Callable[[Callable[[], None]], None]
+    now: Callable[[], float] = time.monotonic
+
+
+class Follower:
+    """Follows one attempt. `fresh`: nothing of it has been sent yet, so its marks are 0."""
+
+    def __init__(self, folder: AttemptFolder, tools: Tools, *, fresh: bool) -> None:
+        self._folder = folder
+        self._tools = tools
+        self._fresh = fresh
+        self._stop = threading.Event()
+        self._watch: Watch | None = None
+        self._phase: Callable[[], float | None] = self._await_shim
+        self._since = tools.now()
+        self._looked = self._since
+        self._ended = False
+
+    def _make_lanes(self) -> None:
+        """Once the attempt is prepared: its launch file says what the forwarders need."""
+        tools, folder, attempt = self._tools, self._folder.path, self._folder.attempt_id
+        launch = self._launch()
+        owner = self._owner()
+        self._logs = LogForwarder(
+            tools.service, attempt, folder, limit=launch.get("log_limit", DEFAULT_LOG_LIMIT), fresh=self._fresh
+        )
+        self._metrics = MetricForwarder(
+            tools.service, attempt, folder, node_rank=launch.get("node_rank", 0), owner=owner, fresh=self._fresh
+        )
+        self._outputs = OutputForwarder(tools.service, tools.blobs, attempt, folder, owner=owner)
+        checkpoints = CheckpointForwarder(tools.service, tools.blobs, attempt, folder, owner=owner, spawn=tools.spawn)
+        self._running_lane = Lane(f"{attempt} running", self._announce)
+        self._streams = [
+            Lane(f"{attempt} metrics", lambda: self._metrics.pump(ended=self._ended)),
+            Lane(f"{attempt} logs", self._logs.pump),
+            Lane(f"{attempt} checkpoints", checkpoints.pump),
+        ]
+        self._result_lane = Lane(f"{attempt} result", self._send_result)
+        self._rest = [*self._streams, Lane(f"{attempt} outputs", self._outputs.pump)]
+        self._settled_lane = Lane(f"{attempt} settled", self._send_settled)
+
+    def _launch(self) -> dict[str, Any]:
+        try:
+            return self._folder.read_launch() or {}
+        except (OSError, ValueError):
+            return {}
+
+    def _owner(self) -> int:
+        try:
+            return self._folder.at(layout.JOB).lstat().st_uid
+        except OSError:
+            return self._folder.path.stat().st_uid
+
+    def run(self) -> bool:
+        """Follows the attempt to its end; False when `stop` was called before."""
+        while not self._stop.is_set():
+            try:
+                pause = self.step()
+            except Exception:
+                logger.exception("%s: a step failed and is tried again", self._folder.attempt_id)
+                pause = 1.0
+            if pause is None:
+                return True
+            self._wait(pause)
+        self._close_watch()
+        return False
+
+    def stop(self) -> None:
+        """Makes `run` return soon; the attempt goes on."""
+        self._stop.set()
+
+    def step(self) -> float | None:
+        """Does what is due; returns the seconds until the next step, or None once everything is settled."""
+        return self._phase()
+
+    def _wait(self, seconds: float) -> None:
+        if self._watch is not None:
+            self._watch.wait(seconds)
+        elif seconds > 0:
+            self._stop.wait(seconds)
+
+    def _enter(self, phase: Callable[[], float | None]) -> float:
+        self._phase = phase
+        self._since = self._tools.now()
+        self._tools.changed()
+        return 0.0
+
+    def _await_shim(self) -> float | None:
+        shim = self._folder.read_shim()
+        if shim is not None or self._folder.has_result():
+            self._make_lanes()
+        if self._folder.has_result():
+            return self._end()
+        if shim is not None:
+            self._shim = shim
+            self._watch = self._tools.watch(shim)
+            return self._enter(self._forward)
+        now = self._tools.now()
+        if now - self._looked >= SILENT_S:
+            self._looked = now
+            if not self._folder.locked() and not self._folder.has_result() and self._folder.read_shim() is None:
+                self._tools.bury(self._folder.attempt_id)
+        return START_S if now - self._since < SILENT_S else TICK_S
+
+    def _forward(self) -> float | None:
+        gone = self._watch is None or self._watch.wait(0)
+        if self._folder.has_result():
+            return self._end()
+        if gone:
+            self._close_watch()
+            self._tools.bury(self._folder.attempt_id)
+            return self._end() if self._folder.has_result() else SILENT_S
+        now = self._tools.now()
+        lane.run_all((self._running_lane, *self._streams), now)
+        return TICK_S
+
+    def _announce(self) -> bool:
+        if not self._running_lane.drained:
+            self._tools.service.running(self._folder.attempt_id, self._shim.started_us)
+        return False
+
+    def _end(self) -> float:
+        """Nobody writes any more."""
+        self._close_watch()
+        self._ended = True
+        for stream in self._streams:
+            stream.drained = False
+        return self._enter(self._drain)
+
+    def _close_watch(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+    def _drain(self) -> float | None:
+        now = self._tools.now()
+        lane.run_all([stream for stream in self._streams if not stream.drained], now)
+        if lane.drained(self._streams) or now - self._since >= DRAIN_S:
+            return self._enter(self._report)
+        return self._pause(self._streams, now)
+
+    def _report(self) -> float | None:
+        now = self._tools.now()
+        self._result_lane.run(now)
+        return self._enter(self._bring_rest) if self._result_lane.drained else lane.pause([self._result_lane], now)
+
+    def _send_result(self) -> bool:
+        result = self._folder.read_result()
+        if result is None:
+            raise OSError("the result has vanished")
+        complete = results.complete(
+            result, self._folder.path, dropped_bytes=self._logs.dropped, dropped_records=self._metrics.skipped
+        )
+        try:
+            self._tools.service.result(self._folder.attempt_id, complete)
+        except RefusedError as error:
+            if error.status not in {409, 410}:
+                raise
+            logger.warning("%s: %s; the rest is brought away", self._folder.attempt_id, error)
+        return False
+
+    def _bring_rest(self) -> float | None:
+        now = self._tools.now()
+        lane.run_all([one for one in self._rest if not one.drained], now)
+        if not lane.drained(self._rest):
+            return self._pause(self._rest, now)
+        if self._write_notes():
+            self._streams[1].drained = False
+            return 0.0
+        return self._enter(self._settle)
+
+    def _write_notes(self) -> bool:
+        """Tells the job's owner in the launcher's log what was left out."""
+        notes, self._outputs.notes = self._outputs.notes, []
+        if not notes:
+            return False
+        try:
+            with self._folder.at(layout.LOGS).joinpath(layout.LAUNCHER_LOG).open("a") as log:
+                log.writelines(f"torchyard: {note}\n" for note in notes)
+        except OSError as error:
+            logger.warning("%s: %s (%s)", self._folder.attempt_id, "; ".join(notes), error)
+        return True
+
+    def _settle(self) -> float | None:
+        now = self._tools.now()
+        self._settled_lane.run(now)
+        return None if self._settled_lane.drained else lane.pause([self._settled_lane], now)
+
+    def _send_settled(self) -> bool:
+        self._tools.service.settled(self._folder.attempt_id)
+        return False
+
+    def _pause(self, lanes: list[Lane], now: float) -> float:
+        """Metrics and logs go on at once; checkpoints are waited for, since they are stored in the background."""
+        busy = [one for one in lanes if not one.drained]
+        if busy == [self._streams[2]]:
+            return max(BACKGROUND_S, lane.pause(busy, now))
+        return lane.pause(busy, now)

@@ -1,0 +1,220 @@
+"""Checkpoints: registered as soon as they are committed, hashed and stored in the background.
+
+Hashing before the commit would stall the training, so a checkpoint is reported twice: at once with sizes only, and
+later with hashes, until the store lacks none of its files.
+"""
+
+import json
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Final, Protocol
+
+from torchyard import wire
+from torchyard.injob import layout
+from worker import files
+from worker.exceptions import RefusedError, WorkerError
+from worker.forward import opening
+from worker.forward.blobs import BlobSender, sha256_of
+
+#: Kept by the worker in ``yard/``: names of checkpoints that are stored, so that they are not hashed again.
+STORED_FILE: Final = f"{layout.YARD}/stored.json"
+MAX_FILES: Final = 10_000
+MAX_MANIFEST: Final = 16 * 2**20
+#: Rounds of report and upload before the next pump tries again.
+ROUNDS: Final = 4
+
+logger = logging.getLogger(__name__)
+
+
+class CheckpointSink(Protocol):
+    """Where checkpoints are registered."""
+
+    def checkpoint(self, attempt: str, report: wire.CheckpointReport) -> wire.CheckpointAnswer: ...
+
+
+@dataclass(kw_only=True)
+class _Checkpoint:
+    report: wire.CheckpointReport
+    registered: bool = False
+    stored: bool = False
+    removed: bool = False
+    hashes: dict[str, str] = field(default_factory=dict)
+
+
+class CheckpointForwarder:
+    """The checkpoints of one attempt. `spawn` runs a function in the background."""
+
+    def __init__(
+        self,
+        sink: CheckpointSink,
+        blobs: BlobSender,
+        attempt: str,
+        folder: Path,
+        *,
+        owner: int,
+        spawn: Callable[[Callable[[], None]], None],
+    ) -> None:
+        self._sink = sink
+        self._blobs = blobs
+        self._attempt = attempt
+        self._folder = folder
+        self._owner = owner
+        self._spawn = spawn
+        self._found: dict[str, _Checkpoint] = {}
+        self._broken: set[str] = set()
+        self._stored = self._read_stored()
+        self._busy = False
+        self._failure: WorkerError | None = None
+
+    def pump(self) -> bool:
+        """Registers what is new and stores what is registered; True until everything is stored.
+
+        Raises what a background run ran into, so that the caller waits before the next.
+        """
+        self._discover()
+        for checkpoint in self._found.values():
+            if not checkpoint.registered:
+                self._register(checkpoint)
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        waiting = [entry for entry in self._found.values() if not entry.stored and not entry.removed]
+        if waiting and not self._busy:
+            self._busy = True
+            newest = max(waiting, key=lambda entry: entry.report.step)
+            self._spawn(lambda: self._store_in_background(newest))
+        return bool(waiting)
+
+    def _discover(self) -> None:
+        try:
+            with opening.folder(self._folder, layout.CHECKPOINTS) as at:
+                found = opening.names(at)
+        except FileNotFoundError:
+            return
+        for name in found:
+            if not name.endswith(layout.TEMPORARY) and name not in self._found and name not in self._broken:
+                self._read(name)
+
+    def _read(self, name: str) -> None:
+        path = f"{layout.CHECKPOINTS}/{name}/{layout.MANIFEST}"
+        try:
+            with opening.file_inside(self._folder, path, self._owner) as descriptor:
+                report = parse_manifest(name, os.pread(descriptor, MAX_MANIFEST, 0))
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError) as error:
+            logger.warning("%s: checkpoint %s is left out: %s", self._attempt, name, error)
+            self._broken.add(name)
+            return
+        stored = name in self._stored
+        self._found[name] = _Checkpoint(report=report, registered=stored, stored=stored)
+
+    def _register(self, checkpoint: _Checkpoint) -> None:
+        try:
+            answer = self._sink.checkpoint(self._attempt, checkpoint.report)
+        except RefusedError as error:
+            if error.status not in {400, 413, 422}:
+                raise
+            self._give_up(checkpoint, error)
+            return
+        checkpoint.registered = True
+        self._remove(answer.remove)
+
+    def _store_in_background(self, checkpoint: _Checkpoint) -> None:
+        try:
+            self._store(checkpoint)
+        except WorkerError as error:
+            self._failure = error
+        except (OSError, ValueError) as error:
+            self._give_up(checkpoint, error)
+        finally:
+            self._busy = False
+
+    def _store(self, checkpoint: _Checkpoint) -> None:
+        report = self._hashed(checkpoint)
+        for _ in range(ROUNDS):
+            answer = self._sink.checkpoint(self._attempt, report)
+            missing = set(answer.missing)
+            if not missing:
+                checkpoint.stored = True
+                self._stored.add(report.name)
+                self._write_stored()
+                self._remove(answer.remove)
+                return
+            for file in report.files:
+                if file.sha256 in missing:
+                    self._send(report.name, file)
+                    missing.discard(file.sha256)
+
+    def _hashed(self, checkpoint: _Checkpoint) -> wire.CheckpointReport:
+        report = checkpoint.report
+        for file in report.files:
+            if file.path not in checkpoint.hashes:
+                with self._open(report.name, file.path) as descriptor:
+                    sha256, size = sha256_of(descriptor)
+                if size != file.size:
+                    raise ValueError(f"{file.path} has {size} bytes, its manifest says {file.size}")
+                checkpoint.hashes[file.path] = sha256
+        hashed = [file.model_copy(update={"sha256": checkpoint.hashes[file.path]}) for file in report.files]
+        return report.model_copy(update={"files": hashed})
+
+    def _send(self, name: str, file: wire.CheckpointFile) -> None:
+        with self._open(name, file.path) as descriptor:
+            self._blobs.send(descriptor, str(file.sha256), file.size)
+
+    def _open(self, name: str, path: str) -> opening.Opened:
+        return opening.file_inside(self._folder, f"{layout.CHECKPOINTS}/{name}/{path}", self._owner)
+
+    def _give_up(self, checkpoint: _Checkpoint, error: Exception) -> None:
+        logger.warning("%s: checkpoint %s cannot be stored: %s", self._attempt, checkpoint.report.name, error)
+        self._broken.add(checkpoint.report.name)
+        self._found.pop(checkpoint.report.name, None)
+
+    def _remove(self, names: list[str]) -> None:
+        """Removes local folders that the service needs no more; never the newest, nor one that is not stored yet."""
+        newest = max((entry.report.step for entry in self._found.values()), default=None)
+        for name in names:
+            entry = self._found.get(name)
+            if entry is None or entry.removed or not entry.registered or entry.report.step == newest:
+                continue
+            entry.removed = True
+            logger.info("%s: checkpoint %s is no longer kept", self._attempt, name)
+            try:
+                with opening.folder(self._folder, layout.CHECKPOINTS) as at:
+                    shutil.rmtree(name, dir_fd=at)
+            except OSError as error:
+                logger.warning("%s: checkpoint %s cannot be removed: %s", self._attempt, name, error)
+
+    def _read_stored(self) -> set[str]:
+        try:
+            return set((files.read_json(self._folder / STORED_FILE) or {}).get("stored", ()))
+        except (OSError, ValueError):
+            return set()
+
+    def _write_stored(self) -> None:
+        try:
+            content = json.dumps({"stored": sorted(self._stored)}).encode()
+            files.write_whole(self._folder / STORED_FILE, content, durable=False)
+        except OSError as error:
+            logger.warning("%s: the list of stored checkpoints cannot be written: %s", self._attempt, error)
+
+
+def parse_manifest(name: str, data: bytes) -> wire.CheckpointReport:
+    """Reads a manifest that a job wrote; raises ValueError when it is not one."""
+    content = json.loads(data, parse_constant={"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}.__getitem__)
+    if not isinstance(content, dict):
+        raise ValueError("its manifest is not an object")
+    report = wire.CheckpointReport.model_validate({**content, "name": name})
+    if len(report.files) > MAX_FILES:
+        raise ValueError(f"it has more than {MAX_FILES} files: pack them into fewer")
+    for file in report.files:
+        path = PurePosixPath(file.path)
+        if path.is_absolute() or ".." in path.parts or str(path) != file.path or file.size < 0:
+            raise ValueError(f"its manifest names {file.path!r}, which is not a plain path inside it")
+    if len({file.path for file in report.files}) != len(report.files):
+        raise ValueError("its manifest names a file twice")
+    return report

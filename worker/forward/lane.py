@@ -1,0 +1,66 @@
+"""One kind of work with a patience of its own, so that what fails in one does not hold up the others."""
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from worker.backoff import Backoff
+from worker.exceptions import RefusedError, WorkerError
+
+#: A service that says no is asked again, since it may be restored or mended; but rarely.
+_REFUSED_FIRST_S: Final = 5.0
+_REFUSED_LAST_S: Final = 60.0
+
+logger = logging.getLogger(__name__)
+
+
+class Lane:
+    """Runs `pump` when it is due; `pump` says whether more is waiting, or raises."""
+
+    def __init__(self, name: str, pump: Callable[[], bool]) -> None:
+        self.name = name
+        #: The last run succeeded and nothing more was waiting.
+        self.drained = False
+        #: Monotonic time before which it does not run, after a failure.
+        self.due = 0.0
+        self._pump = pump
+        self._away = Backoff()
+        self._refused = Backoff(_REFUSED_FIRST_S, _REFUSED_LAST_S)
+        self._said = ""
+
+    def run(self, now: float) -> None:
+        """Does one piece of work, unless it has to wait."""
+        if now < self.due:
+            return
+        try:
+            self.drained = not self._pump()
+        except RefusedError as error:
+            self._postpone(now + self._refused.next(), error)
+        except (WorkerError, OSError) as error:
+            self._postpone(now + self._away.next(), error)
+        else:
+            self._away.reset()
+            self._refused.reset()
+            self._said = ""
+
+    def _postpone(self, due: float, error: Exception) -> None:
+        self.due = due
+        self.drained = False
+        if str(error) != self._said:
+            self._said = str(error)
+            logger.warning("%s: %s", self.name, error)
+
+
+def drained(lanes: Iterable[Lane]) -> bool:
+    """Whether nothing is left in any of them."""
+    return all(lane.drained for lane in lanes)
+
+
+def run_all(lanes: Iterable[Lane], now: float) -> None:
+    for lane in lanes:
+        lane.run(now)
+
+
+def pause(lanes: Iterable[Lane], now: float) -> float:
+    """Seconds until one of those that are not drained may run."""
+    return min((max(0.0, lane.due - now) for lane in lanes if not lane.drained), default=0.0)

@@ -1,0 +1,125 @@
+"""Logs: raw bytes of each rank, from the mark on, in turns so that a flood in one does not hold up the others."""
+
+import ctypes
+import logging
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from torchyard.injob import layout
+from worker.exceptions import OutOfStepError
+from worker.forward import opening
+
+BATCH: Final = 2**20
+#: Only logs beyond this size are punched: small ones stay whole for people who look at the node itself.
+PUNCH_ABOVE: Final = 64 * 2**20
+PUNCH_STEP: Final = 16 * 2**20
+#: The end of a log stays: the traceback is taken from it.
+KEEP_TAIL: Final = 2**20
+_KEEP_SIZE_PUNCH_HOLE: Final = 0x01 | 0x02
+_BLOCK: Final = 4096
+_RANK_LOG: Final = re.compile(r"rank-(\d{1,6})\.log")
+
+logger = logging.getLogger(__name__)
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_longlong, ctypes.c_longlong]
+
+
+class LogSink(Protocol):
+    """Where logs go."""
+
+    def log(self, attempt: str, rank: int, offset: int, data: bytes, dropped: int) -> int: ...
+
+
+@dataclass(kw_only=True)
+class _Stream:
+    rank: int
+    mark: int = 0
+    punched: int = 0
+    #: Bytes beyond the limit that the service was told of.
+    told_dropped: int = 0
+    #: Whether `mark` is the service's own word.
+    known: bool = False
+
+
+class LogForwarder:
+    """The logs of one attempt. `limit`: bytes kept of each; what lies beyond is dropped and counted."""
+
+    def __init__(self, sink: LogSink, attempt: str, folder: Path, *, limit: int, fresh: bool) -> None:
+        self._sink = sink
+        self._attempt = attempt
+        self._folder = folder
+        self._limit = limit
+        self._fresh = fresh
+        self._streams: dict[str, _Stream] = {}
+
+    @property
+    def dropped(self) -> int:
+        """Bytes beyond the limit, over all logs."""
+        return sum(stream.told_dropped for stream in self._streams.values())
+
+    def pump(self) -> bool:
+        """Sends at most one batch of every log; True while one has more."""
+        more = False
+        for name, stream in self._present():
+            more |= self._pump(name, stream)
+        return more
+
+    def _present(self) -> Iterator[tuple[str, _Stream]]:
+        try:
+            found = opening.names_of(self._folder / layout.LOGS)
+        except FileNotFoundError:
+            return
+        for name in found:
+            if name not in self._streams and (rank := rank_of(name)) is not None:
+                self._streams[name] = _Stream(rank=rank, known=self._fresh)
+            if name in self._streams:
+                yield name, self._streams[name]
+
+    def _pump(self, name: str, stream: _Stream) -> bool:
+        path = self._folder / layout.LOGS / name
+        with opening.plain(path) as descriptor:
+            size = os.fstat(descriptor).st_size
+            end = min(size, self._limit)
+            dropped = size - end
+            if stream.mark >= end and dropped == stream.told_dropped:
+                return False
+            # A worker that has just started asks for the mark before it reads what may have been sent already.
+            length = min(BATCH, max(0, end - stream.mark)) if stream.known else 0
+            self._send(stream, os.pread(descriptor, length, stream.mark), dropped)
+        if size > PUNCH_ABOVE:
+            _punch(path, stream, max(0, min(size, stream.mark if not dropped else size) - KEEP_TAIL))
+        return stream.mark < end
+
+    def _send(self, stream: _Stream, data: bytes, dropped: int) -> None:
+        try:
+            stream.mark = self._sink.log(self._attempt, stream.rank, stream.mark, data, dropped)
+            stream.told_dropped = dropped
+        except OutOfStepError as error:
+            logger.warning("%s: log of rank %d goes on at byte %d", self._attempt, stream.rank, error.offset)
+            stream.mark = error.offset
+        stream.known = True
+
+
+def rank_of(name: str) -> int | None:
+    """The rank whose log has this name; -1 is the launcher's. None: not a log."""
+    if name == layout.LAUNCHER_LOG:
+        return -1
+    match = _RANK_LOG.fullmatch(name)
+    return int(match.group(1)) if match else None
+
+
+def _punch(path: Path, stream: _Stream, until: int) -> None:
+    """Gives the blocks before `until` back to the file system; offsets stay as they are."""
+    until -= until % _BLOCK
+    if until - stream.punched < PUNCH_STEP:
+        return
+    try:
+        with opening.plain(path, write=True) as descriptor:
+            _libc.fallocate(descriptor, _KEEP_SIZE_PUNCH_HOLE, stream.punched, until - stream.punched)
+    except OSError as error:
+        logger.debug("%s cannot be punched: %s", path, error)
+    stream.punched = until

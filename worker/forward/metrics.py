@@ -1,0 +1,198 @@
+"""Metrics: whole lines of every process's file, checked here so that no bad line can hold up the good ones."""
+
+import json
+import logging
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from torchyard import wire
+from torchyard.injob import layout
+from worker.exceptions import OutOfStepError, RefusedError
+from worker.forward import opening
+
+MAX_RECORDS: Final = 2000
+#: Bytes read at once; a line longer than this is no metric.
+READ: Final = 2**19
+#: A job that makes more files than this has lost its mind; the first ones are read.
+MAX_STREAMS: Final = 4096
+MAX_VALUES: Final = 1000
+MAX_NAME: Final = 200
+_INT64: Final = 2**63
+_STREAM: Final = re.compile(r"rank-(\d{1,6})-[A-Za-z0-9._-]{1,80}\.jsonl")
+#: Statuses that say that this batch is bad, and not that the service does not want this attempt.
+_BAD_BATCH: Final = frozenset({400, 413, 422})
+_NOT_FINITE: Final = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
+
+logger = logging.getLogger(__name__)
+
+
+class MetricSink(Protocol):
+    """Where metrics go."""
+
+    def metrics(self, attempt: str, batch: wire.MetricBatch) -> int: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lines:
+    """What a piece of a metrics file holds."""
+
+    records: list[tuple[int, wire.MetricRecord]]
+    skipped: int
+    #: Bytes that they take.
+    length: int
+
+
+@dataclass(kw_only=True)
+class _Stream:
+    rank: int
+    mark: int = 0
+    known: bool = False
+    #: Lines a batch may have; halved when the service refuses one, until the bad line stands alone.
+    batch: int = MAX_RECORDS
+
+
+class MetricForwarder:
+    """The metric files of one attempt; `owner` is the user id of the job."""
+
+    def __init__(
+        self, sink: MetricSink, attempt: str, folder: Path, *, node_rank: int, owner: int, fresh: bool
+    ) -> None:
+        self._sink = sink
+        self._attempt = attempt
+        self._folder = folder
+        self._node_rank = node_rank
+        self._owner = owner
+        self._fresh = fresh
+        self._streams: dict[str, _Stream] = {}
+        self._strange: set[str] = set()
+        #: Lines that could not be read.
+        self.skipped = 0
+
+    def pump(self, *, ended: bool) -> bool:
+        """Sends at most one batch of every file; True while one has more.
+
+        `ended`: nobody writes any more, so a torn last line will never be whole.
+        """
+        try:
+            with opening.folder(self._folder, layout.METRICS) as at:
+                return sum(self._pump(at, name, ended) for name in self._names(at)) > 0
+        except FileNotFoundError:
+            return False
+
+    def _names(self, at: int) -> list[str]:
+        found = [name for name in opening.names(at) if name not in self._strange]
+        for name in found[:MAX_STREAMS]:
+            match = _STREAM.fullmatch(name)
+            if match and name not in self._streams:
+                self._streams[name] = _Stream(rank=int(match.group(1)), known=self._fresh)
+        return [name for name in found if name in self._streams]
+
+    def _pump(self, at: int, name: str, ended: bool) -> bool:
+        stream = self._streams[name]
+        try:
+            with opening.file(at, name, self._owner) as descriptor:
+                size = os.fstat(descriptor).st_size
+                if size <= stream.mark:
+                    return False
+                data = os.pread(descriptor, READ, stream.mark) if stream.known else b""
+        except OSError as error:
+            logger.warning("%s: metrics file %s is left out: %s", self._attempt, name, error)
+            self._strange.add(name)
+            return False
+        before = stream.mark
+        self._send(name, stream, split(data, stream.batch, ended=ended and before + len(data) >= size))
+        return stream.mark < size and (stream.mark != before or not data or stream.batch < MAX_RECORDS)
+
+    def _send(self, name: str, stream: _Stream, lines: Lines) -> None:
+        if not lines.length and stream.known:
+            return
+        batch = wire.MetricBatch(
+            node_rank=self._node_rank,
+            stream=name,
+            rank=stream.rank,
+            offset=stream.mark,
+            end=stream.mark + lines.length,
+            records=lines.records,
+            skipped=lines.skipped,
+        )
+        try:
+            stream.mark = self._sink.metrics(self._attempt, batch)
+            stream.batch = MAX_RECORDS
+            self.skipped += lines.skipped
+        except OutOfStepError as error:
+            stream.mark = error.offset
+        except RefusedError as error:
+            if error.status not in _BAD_BATCH:
+                raise
+            self._narrow(name, stream, lines, error)
+        stream.known = True
+
+    def _narrow(self, name: str, stream: _Stream, lines: Lines, error: RefusedError) -> None:
+        """Finds the line that the service does not take, and steps over it."""
+        if len(lines.records) > 1:
+            stream.batch = len(lines.records) // 2
+            return
+        logger.warning("%s: a line of %s is skipped: %s", self._attempt, name, error)
+        self._send(name, stream, Lines(records=[], skipped=lines.skipped + len(lines.records), length=lines.length))
+
+
+def split(data: bytes, limit: int = MAX_RECORDS, *, ended: bool = False) -> Lines:
+    """Reads the whole lines at the start of `data`, at most `limit` of them; bad ones are counted.
+
+    The rest waits for its end, unless nothing follows (`ended`) or it is longer than any metric.
+    """
+    records: list[tuple[int, wire.MetricRecord]] = []
+    skipped = position = taken = 0
+    while taken < limit and (newline := data.find(b"\n", position)) >= 0:
+        record = parse(data[position:newline])
+        if record is None:
+            skipped += 1
+        else:
+            records.append(record)
+        position = newline + 1
+        taken += 1
+    if taken < limit and position < len(data) and (ended or (position == 0 and len(data) >= READ)):
+        position = len(data)
+        skipped += 1
+    return Lines(records=records, skipped=skipped, length=position)
+
+
+def parse(line: bytes) -> tuple[int, wire.MetricRecord] | None:
+    """Number and content of one line, or None when it is not a metric that every database can hold."""
+    try:
+        content = json.loads(line, parse_constant=_NOT_FINITE.__getitem__)
+        number, step, time_us = _whole(content["n"]), _whole(content["step"]), _whole(content["t"])
+        total = content.get("total")
+        values = {_name(name): _value(value) for name, value in content["v"].items()}
+        if not 0 < len(values) <= MAX_VALUES or number < 0:
+            return None
+        record = wire.MetricRecord(
+            step=step, time_us=time_us, values=values, total_steps=None if total is None else _whole(total)
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        return None
+    return number, record
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or not -_INT64 <= value < _INT64:
+        raise ValueError
+    return value
+
+
+def _name(name: str) -> str:
+    if not 0 < len(name) <= MAX_NAME or not name.isprintable():
+        raise ValueError
+    return name
+
+
+def _value(value: Any) -> Any:
+    if type(value) in {int, float}:
+        number = float(value)
+        return number if number - number == 0 else {"inf": "inf", "-inf": "-inf"}.get(str(number), "nan")
+    if value in {"nan", "inf", "-inf"}:
+        return value
+    raise ValueError

@@ -1,0 +1,77 @@
+"""Opening what a job's user may have tampered with: no link is followed, no pipe is waited for, strangers' files are
+refused.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Final
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+#: An open descriptor for the length of a `with`.
+Opened = AbstractContextManager[int]
+
+
+class StrangeFileError(OSError):
+    """Not a regular file of the job's user: it is left alone."""
+
+
+@contextmanager
+def folder(base: Path, inside: str) -> Iterator[int]:
+    """Descriptor of ``base/inside``; no part of `inside` may be a link. Raises OSError."""
+    descriptor = os.open(base, _FOLDER)
+    try:
+        for part in Path(inside).parts:
+            inner = os.open(part, _FOLDER, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def file(at: int, name: str, owner: int, *, write: bool = False) -> Iterator[int]:
+    """Descriptor of a regular file of `owner` in the folder `at`. Raises OSError, `StrangeFileError` among them."""
+    descriptor = os.open(name, _FILE | (os.O_RDWR if write else os.O_RDONLY), dir_fd=at)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != owner:
+            raise StrangeFileError(f"{name} is not a regular file of user {owner}: left alone")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def file_inside(base: Path, path: str, owner: int) -> Iterator[int]:
+    """Descriptor of the file ``base/path``, opened part by part."""
+    parent, name = os.path.split(path)
+    with folder(base, parent) as at, file(at, name, owner) as descriptor:
+        yield descriptor
+
+
+def names(at: int) -> list[str]:
+    """The sorted names in an open folder."""
+    return sorted(os.listdir(at))
+
+
+def names_of(path: Path) -> list[str]:
+    """The sorted names in a folder of the worker's own."""
+    return sorted(entry.name for entry in path.iterdir())
+
+
+@contextmanager
+def plain(path: Path, *, write: bool = False) -> Iterator[int]:
+    """Descriptor of a regular file in a folder of the worker's own, whoever owns the file itself."""
+    descriptor = os.open(path, _FILE | (os.O_RDWR if write else os.O_RDONLY))
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise StrangeFileError(f"{path} is not a regular file: left alone")
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,110 @@
+"""Results: how the attempt ended, with the failing rank's own words."""
+
+import logging
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+from torchyard import wire
+from torchyard.injob import layout
+from worker.forward import opening
+
+#: Bytes of the log's end that are searched, and bytes of it that go into the result.
+TAIL: Final = 256 * 1024
+MAX_TRACEBACK: Final = 16 * 1024
+LAST_LINES: Final = 20
+
+_ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_HEADER: Final = "Traceback (most recent call last):"
+#: torch.distributed puts the rank before each line of an uncaught exception.
+_PREFIX: Final = re.compile(r"\[rank\d+\]:\s?")
+_CHAINED: Final = (
+    "During handling of the above exception, another exception occurred:",
+    "The above exception was the direct cause of the following exception:",
+)
+
+logger = logging.getLogger(__name__)
+
+
+def complete(result: wire.Result, folder: Path, *, dropped_bytes: int, dropped_records: int) -> wire.Result:
+    """The shim's result with what only the agent knows: the traceback and what it had to drop."""
+    return result.model_copy(
+        update={
+            "traceback": words_of_failure(result, folder),
+            "dropped_log_bytes": result.dropped_log_bytes + dropped_bytes,
+            "dropped_records": result.dropped_records + dropped_records,
+        }
+    )
+
+
+def words_of_failure(result: wire.Result, folder: Path) -> str | None:
+    """What the failing rank last said; None for a success, a stop that was asked for, or when no process ran."""
+    failed = result.exit_code != 0 or result.failed_rank is not None
+    if not failed or result.stop is not None or result.kind in {wire.ResultKind.UNUSABLE, wire.ResultKind.LOST}:
+        return None
+    for name in (layout.rank_log(result.failed_rank or 0), layout.LAUNCHER_LOG):
+        text = _tail(folder / layout.LOGS / name)
+        if text.strip():
+            return extract(text)
+    return None
+
+
+def extract(text: str) -> str:
+    """The last traceback of a log with those it is chained to, else the last lines; at most `MAX_TRACEBACK` bytes."""
+    lines = [line.rsplit("\r", 1)[-1].rstrip() for line in clean(text).replace("\r\n", "\n").split("\n")]
+    block = _last_traceback(lines) or _last_lines(lines)
+    return "\n".join(block).encode()[-MAX_TRACEBACK:].decode(errors="ignore")
+
+
+def clean(text: str) -> str:
+    """Without terminal sequences and other control characters (NUL is refused by PostgreSQL)."""
+    text = _ANSI.sub("", text)
+    return "".join(character for character in text if character in "\n\t\r" or character >= " ")
+
+
+def _last_traceback(lines: list[str]) -> list[str]:
+    headers = [number for number, line in enumerate(lines) if _plain(line) == _HEADER]
+    if not headers:
+        return []
+    first = last = headers.pop()
+    while headers and _is_chained(lines[headers[-1] : first]):
+        first = headers.pop()
+    end = _end_of_block(lines, last)
+    return [_plain(line) for line in lines[first:end]]
+
+
+def _is_chained(between: list[str]) -> bool:
+    said = [plain for line in between if (plain := _plain(line))]
+    return bool(said) and said[-1] in _CHAINED
+
+
+def _end_of_block(lines: list[str], header: int) -> int:
+    """Number of the line after the exception: its message ends at an empty line or where the rank's prefix ends."""
+    prefixed = _PREFIX.match(lines[header]) is not None
+    in_message = False
+    for number in range(header + 1, len(lines)):
+        line = lines[number]
+        plain = _plain(line)
+        if (prefixed and not _PREFIX.match(line)) or (in_message and not plain):
+            return number
+        in_message = in_message or bool(plain and not plain[0].isspace())
+    return len(lines)
+
+
+def _plain(line: str) -> str:
+    return _PREFIX.sub("", line, count=1) if _PREFIX.match(line) else line
+
+
+def _last_lines(lines: list[str]) -> list[str]:
+    return [line for line in lines if line][-LAST_LINES:]
+
+
+def _tail(path: Path) -> str:
+    try:
+        with opening.plain(path) as descriptor:
+            size = os.fstat(descriptor).st_size
+            return os.pread(descriptor, TAIL, max(0, size - TAIL)).decode(errors="replace")
+    except OSError as error:
+        logger.debug("%s has no tail: %s", path, error)
+        return ""

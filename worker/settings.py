@@ -1,0 +1,74 @@
+"""Settings of a worker, from its arguments and ``TORCHYARD_*`` variables."""
+
+import os
+import re
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchyard import home
+from worker.exceptions import UnavailableError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Where a worker keeps and finds things."""
+
+    name: str
+    """The node's name."""
+    home: Path
+    """Folder of the attempts and caches; on a local disk."""
+    url: str | None = None
+    """The service; without it the one that runs in ``TORCHYARD_HOME``."""
+    token_file: Path
+    """File of the node token."""
+    cpu_slots: int | None = None
+    """CPU slots to offer where there is no GPU; None: as many as fit."""
+    redis_url: str | None = None
+    """Redis, where it is reached otherwise than the service says."""
+    one_trust_domain: bool = False
+    """A worker that is not root may run every user's jobs."""
+
+    @property
+    def attempts(self) -> Path:
+        """Holds one folder for each attempt."""
+        return self.home / "attempts"
+
+    def address(self) -> str:
+        """The service's URL; raises `UnavailableError` while it is not known."""
+        found = self.url or (home.read_address() or {}).get("url")
+        if not found:
+            raise UnavailableError(f"no service has run in {home.root()} yet: start `yard up`, or give --join URL")
+        return str(found)
+
+    def token(self) -> str:
+        """The node token; raises `UnavailableError` while there is none."""
+        try:
+            token = self.token_file.read_text().strip()
+        except OSError as error:
+            raise UnavailableError(f"the node token cannot be read: {error}; give --token-file FILE") from error
+        if not token:
+            raise UnavailableError(f"{self.token_file} is empty: put the node's token into it")
+        return token
+
+
+def default_name() -> str:
+    """The host's name, as far as it may be a node's name."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname()).strip("-._")[:63] or "node"
+
+
+def from_environment(
+    *, name: str | None, join: str | None, token_file: Path | None, folder: Path | None, cpu_slots: int | None
+) -> Settings:
+    """Settings of this process: arguments first, then its environment, then the embedded stack's defaults."""
+    env = os.environ
+    slots = env.get("TORCHYARD_CPU_SLOTS")
+    return Settings(
+        name=name or env.get("TORCHYARD_NODE") or default_name(),
+        home=(folder or home.worker_folder()).absolute(),
+        url=join or env.get("TORCHYARD_URL"),
+        token_file=token_file or Path(env.get("TORCHYARD_NODE_TOKEN_FILE") or home.node_token_file()),
+        cpu_slots=cpu_slots if cpu_slots is not None else int(slots) if slots else None,
+        redis_url=env.get("TORCHYARD_REDIS_URL"),
+        one_trust_domain=env.get("TORCHYARD_ONE_TRUST_DOMAIN") == "1",
+    )
