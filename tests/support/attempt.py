@@ -17,7 +17,7 @@ class AttemptFolder:
     def __init__(self, root: Path) -> None:
         self.root = root
         for name in (layout.METRICS, layout.MARKS, layout.CHECKPOINTS, layout.OUTPUT, layout.LOGS):
-            (root / name).mkdir(parents=True)
+            (root / name).mkdir(parents=True, exist_ok=True)
 
     def environment(self, *, restore: Path | None = None, checkpoint_every: float | None = None) -> dict[str, str]:
         given = {layout.ATTEMPT_DIR: str(self.root), layout.OUTPUT_DIR: str(self.root / layout.OUTPUT)}

@@ -126,6 +126,8 @@ def test_records_beyond_the_bound_are_dropped(folder: AttemptFolder, monkeypatch
     assert [record["step"] for record in folder.records()] == [0, 1]
 
 
+# The fork beside the flush thread is what is tested; Python 3.12 warns of it.
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_writes_a_file_of_its_own(folder: AttemptFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "FLUSH_SECONDS", 3600)
     torchyard.report(step=0, who=1.0)

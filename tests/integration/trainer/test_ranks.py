@@ -1,0 +1,151 @@
+"""Two real ranks under torchrun."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.support import torchrun, wait
+from tests.support.attempt import AttemptFolder
+from torchyard.recipe import Recipe
+from trainer.data import DATA, TensorData
+from trainer.data.sampler import TrainSampler
+from trainer.models import MODELS
+from trainer.objective import CLASSIFICATION
+from trainer.optim import OPTIMIZERS
+
+HERE = Path(__file__).parent
+#: Neither the training nor the validation samples divide by two ranks or by the batch.
+UNEVEN: dict[str, Any] = {
+    "model": {"name": "mlp", "hidden": [16], "dropout": 0.0},
+    "data": {"name": "synthetic", "samples": 91, "validation_samples": 37, "shape": [5]},
+    "optim": {"name": "sgd", "lr": 0.1},
+    "epochs": 2,
+    "batch_size": 10,
+    "log_every": 1,
+}
+#: Long enough to be stopped on the way.
+LONG: dict[str, Any] = {
+    "model": {"name": "mlp", "hidden": [16], "dropout": 0.5},
+    "data": {"name": "synthetic", "samples": 8001, "validation_samples": 37, "shape": [5]},
+    "optim": {"name": "adam", "lr": 0.001},
+    "epochs": 4,
+    "batch_size": 10,
+    "log_every": 7,
+}
+
+
+def load(path: Path) -> dict[str, torch.Tensor]:
+    loaded: dict[str, torch.Tensor] = torch.load(path, weights_only=True)
+    return loaded
+
+
+def attempt_of(tmp_path: Path, name: str, recipe: dict[str, Any]) -> AttemptFolder:
+    folder = AttemptFolder(tmp_path / name)
+    (folder.root / "recipe.json").write_text(json.dumps(recipe))
+    return folder
+
+
+def train(folder: AttemptFolder, *, restore: Path | None = None) -> str:
+    return torchrun.run(["-m", "trainer", "recipe.json"], folder.root, folder.environment(restore=restore))
+
+
+def scores(model: torch.nn.Module, data: TensorData) -> dict[str, float]:
+    """The exact figures over the whole set, without ranks or batches."""
+    model.eval()
+    with torch.no_grad():
+        outputs = model(data.samples)
+        return {name: float(score(outputs, data.targets)) / len(data) for name, score in CLASSIFICATION.scores.items()}
+
+
+def trained_alone(given: dict[str, Any]) -> tuple[torch.nn.Module, list[float]]:
+    """The same training written plainly: one process, the whole batch at once; answers the loss of each step."""
+    recipe = Recipe.model_validate(given)
+    data = DATA[recipe.data.name](recipe.data)
+    assert isinstance(data.train, TensorData)
+    torch.manual_seed(recipe.seed)
+    model = MODELS[recipe.model.name](recipe.model, data.shape)
+    optimizer = OPTIMIZERS[recipe.optim.name](recipe.optim, model.parameters())
+    losses = []
+    for epoch in range(recipe.epochs):
+        for indices in whole_batches(recipe, len(data.train), epoch):
+            samples, targets = data.train.__getitems__(indices)
+            loss = torch.nn.functional.cross_entropy(model(samples), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    return model, losses
+
+
+def whole_batches(recipe: Recipe, samples: int, epoch: int) -> list[list[int]]:
+    sampler = TrainSampler(samples=samples, batch_size=2 * recipe.batch_size, rank=0, world=1, seed=recipe.seed)
+    sampler.set_epoch(epoch)
+    return list(sampler)
+
+
+def test_two_ranks_train_as_one_would(tmp_path: Path) -> None:
+    """Equal parameters on all ranks; losses, weights and scores those of the whole batch in one process."""
+    folder = attempt_of(tmp_path, "attempt", UNEVEN)
+    torchrun.run([str(HERE / "equal_parameters.py"), "recipe.json"], folder.root, folder.environment())
+    first, second = load(folder.root / "weights-0.pt"), load(folder.root / "weights-1.pt")
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+    model, losses = trained_alone(UNEVEN)
+    reported = folder.series("train/loss")
+    assert [reported[step] for step in sorted(reported)] == pytest.approx(losses, rel=1e-4)
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(first[name], value, rtol=1e-3, atol=1e-5)
+
+    recipe = Recipe.model_validate(UNEVEN)
+    data = DATA["synthetic"](recipe.data)
+    alone = MODELS["mlp"](recipe.model, data.shape)
+    alone.load_state_dict(load(folder.checkpoints()[-1] / "model.pt"))  # plain names, without DDP
+    assert isinstance(data.validation, TensorData)
+    exact = scores(alone, data.validation)
+    last = max(folder.series("val/loss"))
+    assert folder.series("val/loss")[last] == pytest.approx(exact["loss"], rel=1e-6)
+    assert folder.series("val/accuracy")[last] == pytest.approx(exact["accuracy"], rel=1e-12)
+
+    draws = {(folder.root / f"drawn-{rank}.json").read_text() for rank in range(2)}
+    assert len(draws) == 2  # a random stream for each rank
+    assert {record["total"] for record in folder.records()} == {10}
+
+
+def test_a_stopped_run_resumes_exactly(tmp_path: Path) -> None:
+    undisturbed = attempt_of(tmp_path, "undisturbed", LONG)
+    train(undisturbed)
+    losses = undisturbed.series("train/loss")
+
+    stopped = attempt_of(tmp_path, "stopped", LONG)
+    program = ["-m", "trainer", "recipe.json"]
+    with torchrun.started(program, stopped.root, stopped.environment()):
+        wait.until(stopped.records, seconds=60, what="the first report")
+        stopped.ask("stop")
+    outcome = stopped.outcome()
+    step = outcome["stopped_at_step"]
+    assert 0 < step < max(losses)
+    assert stopped.marks() == {"polled-0", "polled-1"}
+    assert (stopped.root / "output.txt").read_text().count(f"torchyard: stopped at step {step}") == 2
+    assert stopped.checkpoints()[-1].name == f"step-{step:09d}"
+
+    resumed = attempt_of(tmp_path, "resumed", LONG)
+    train(resumed, restore=stopped.checkpoints()[-1])
+    for name in ("train/loss", "val/loss", "val/accuracy"):
+        assert {**stopped.series(name), **resumed.series(name)} == undisturbed.series(name)
+        assert not stopped.series(name).keys() & resumed.series(name).keys()
+    ends = [load(folder.checkpoints()[-1] / "model.pt") for folder in (undisturbed, resumed)]
+    assert all(torch.equal(ends[0][name], ends[1][name]) for name in ends[0])
+
+
+def test_off_the_queue_with_loader_processes(tmp_path: Path) -> None:
+    (tmp_path / "recipe.yaml").write_text(json.dumps({**UNEVEN, "num_workers": 1, "epochs": 1}))
+    output = torchrun.run(["-m", "trainer", "recipe.yaml"], tmp_path, {})
+    assert "epoch 1/1  step 5  val/loss" in output
+    assert {file.name for file in (tmp_path / "checkpoints/step-000000005").iterdir()} == {
+        "manifest.json",
+        "model.pt",
+        "training.pt",
+    }

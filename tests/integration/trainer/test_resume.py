@@ -1,0 +1,136 @@
+"""Resuming is exact: after any step, losses and weights are bitwise those of an undisturbed run."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.support import attempt
+from tests.support.attempt import AttemptFolder
+from torchyard.injob import control, metrics
+from trainer.__main__ import main
+from trainer.exceptions import ResumeError
+
+RECIPE: dict[str, Any] = {
+    "model": {"name": "mlp", "hidden": [8], "dropout": 0.5},
+    "data": {"name": "synthetic", "samples": 23, "validation_samples": 7, "shape": [5]},
+    "optim": {"name": "adam", "lr": 0.01},
+    "schedule": {"name": "cosine"},
+    "epochs": 2,
+    "batch_size": 5,
+    "log_every": 3,
+}
+EVERY_STEP = 1e-9
+
+Train = Callable[..., AttemptFolder]
+
+
+@pytest.fixture
+def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Train]:
+    """Runs a recipe in this process, as the only rank of an attempt."""
+    monkeypatch.setattr(control, "POLL_SECONDS", 0)
+    count = iter(range(1000))
+    threads = torch.get_num_threads()
+
+    def run(recipe: dict[str, Any], ask: str | None = None, **options: Any) -> AttemptFolder:
+        folder = AttemptFolder(tmp_path / f"attempt-{next(count)}")
+        (folder.root / "recipe.json").write_text(json.dumps(recipe))
+        if ask:
+            folder.ask(ask)
+        for _ in attempt.entered(folder, monkeypatch, **options):
+            main([str(folder.root / "recipe.json")])
+            assert metrics._recorder is not None
+            metrics._recorder.flush()
+        return folder
+
+    yield run
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+    torch.set_num_threads(threads)
+
+
+def weights(checkpoint: Path) -> dict[str, torch.Tensor]:
+    loaded: dict[str, torch.Tensor] = torch.load(checkpoint / "model.pt", weights_only=True)
+    return loaded
+
+
+def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+def from_step(series: dict[int, Any], step: int) -> dict[int, Any]:
+    return {at: value for at, value in series.items() if at > step}
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"strategy": "single"}, {"optim": {"name": "sgd", "lr": 0.1}}], ids=["ddp", "single", "sgd"]
+)
+def test_from_every_step(train: Train, change: dict[str, Any]) -> None:
+    recipe = {**RECIPE, **change}
+    undisturbed = train(recipe)
+    saved = train(recipe, checkpoint_every=EVERY_STEP)
+    assert [path.name for path in undisturbed.checkpoints()] == ["step-000000005", "step-000000010"]
+    assert len(saved.checkpoints()) == 10
+    final = weights(undisturbed.checkpoints()[-1])
+    for step, checkpoint in enumerate(saved.checkpoints()[:-1], start=1):
+        resumed = train(recipe, restore=checkpoint)
+        assert same(weights(resumed.checkpoints()[-1]), final)
+        for name in ("train/loss", "val/loss", "val/accuracy", "lr"):
+            assert resumed.series(name) == from_step(undisturbed.series(name), step), (name, step)
+
+
+# The child of the fork only loads data; Python 3.12 warns of the flush thread beside it.
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_with_loader_processes(train: Train) -> None:
+    recipe = {**RECIPE, "num_workers": 1, "epochs": 1}
+    final = weights(train({**recipe, "num_workers": 0}).checkpoints()[-1])
+    saved = train(recipe, checkpoint_every=EVERY_STEP)
+    assert same(weights(saved.checkpoints()[-1]), final)
+    resumed = train(recipe, restore=saved.checkpoints()[2])
+    assert same(weights(resumed.checkpoints()[-1]), final)
+
+
+def test_a_stop_in_evaluation_evaluates_again(train: Train) -> None:
+    recipe = {**RECIPE, "batch_size": 23}  # one step an epoch: the first question comes in evaluation
+    undisturbed = train(recipe)
+    with pytest.raises(SystemExit) as left:
+        train(recipe, ask="stop")
+    assert left.value.code == 0
+    folder = AttemptFolder(undisturbed.root.with_name("attempt-1"))
+    assert folder.outcome() == {"stopped_at_step": 1}
+    assert folder.series("val/loss") == {}
+    resumed = train(recipe, restore=folder.checkpoints()[-1])
+    assert resumed.series("val/loss") == undisturbed.series("val/loss")
+    assert same(weights(resumed.checkpoints()[-1]), weights(undisturbed.checkpoints()[-1]))
+
+
+def test_a_checkpoint_asked_for_in_evaluation_waits_for_the_scores(train: Train) -> None:
+    folder = train({**RECIPE, "batch_size": 23, "epochs": 1}, ask="checkpoint")
+    (checkpoint,) = folder.checkpoints()
+    manifest = json.loads((checkpoint / "manifest.json").read_text())
+    assert manifest["metrics"] == {name: folder.series(name)[1] for name in ("val/loss", "val/accuracy")}
+
+
+def test_more_epochs_later(train: Train) -> None:
+    constant = {**RECIPE, "schedule": "constant"}
+    short = train(constant)
+    resumed = train({**constant, "epochs": 3}, restore=short.checkpoints()[-1])
+    longer = train({**constant, "epochs": 3})
+    assert same(weights(resumed.checkpoints()[-1]), weights(longer.checkpoints()[-1]))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model": "mlp"}, r"it holds model .*the recipe says"),
+        ({"optim": "adamw"}, "it holds the state of adam, the recipe says adamw"),
+        ({"data": {"name": "synthetic", "shape": [6]}}, "size mismatch"),
+    ],
+)
+def test_another_recipe_is_refused(train: Train, change: dict[str, Any], message: str) -> None:
+    checkpoint = train(RECIPE).checkpoints()[-1]
+    with pytest.raises(ResumeError, match=message):
+        train({**RECIPE, **change}, restore=checkpoint)
