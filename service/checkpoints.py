@@ -136,7 +136,7 @@ def _removable(tx: Connection, attempt_id: str) -> list[str]:
 
 
 def of_job(tx: Connection, job_id: str) -> list[api.Checkpoint]:
-    """The job's checkpoints, the newest first; ``not-found`` for an unknown job."""
+    """The job's checkpoints, the newest last; ``not-found`` for an unknown job."""
     spec = tx.scalar(select(Job.spec).where(Job.id == job_id))
     if spec is None:
         raise not_found("job", job_id)
@@ -146,7 +146,7 @@ def of_job(tx: Connection, job_id: str) -> list[api.Checkpoint]:
         select(Checkpoint.__table__, Attempt.number.label("attempt"))
         .join(Attempt, Attempt.id == Checkpoint.attempt_id)
         .where(Checkpoint.job_id == job_id, Checkpoint.state != "deleted")
-        .order_by(Attempt.number.desc(), Checkpoint.step.desc())
+        .order_by(Attempt.number, Checkpoint.step)
     )
     rows = tx.execute(query).all()
     files = _files(tx, [row.id for row in rows])

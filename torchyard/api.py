@@ -1,15 +1,18 @@
 """What the REST API answers (``/api/v1``): one model per resource. Times are RFC 3339 UTC, sizes bytes."""
 
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
-from torchyard.spec import Priority
+from torchyard.quantities import Duration
+from torchyard.spec import NAME, Priority
 from torchyard.states import AttemptState, JobState, StopReason
-from torchyard.wire import DeviceKind
+from torchyard.wire import DeviceKind, FileRef
 
 Item = TypeVar("Item")
+Tag = Annotated[str, Field(min_length=1, max_length=100)]
+Scope = Literal["read", "submit", "admin", "node"]
 Number = float | Literal["nan", "inf", "-inf"]
 
 
@@ -100,6 +103,37 @@ class Job(Resource):
     spec: dict[str, Any]
 
 
+class DryRun(Resource):
+    """What a submission would store; `note` says what could not be checked."""
+
+    spec: dict[str, Any]
+    world_size: int
+    note: str
+
+
+class JobChanges(Resource):
+    """``PATCH /jobs/{id}``: fields that are absent stay as they are."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(pattern=f"^{NAME}$")] | None = None
+    priority: Priority | None = None
+    tags: Annotated[list[Tag], Field(max_length=32)] | None = None
+    #: Only of a job that waits; null takes the limit away.
+    time_limit: Duration | None = None
+
+
+class Rerun(Resource):
+    """``POST /jobs/{id}/rerun``: a new job of the same spec."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: A checkpoint's id, or `latest` or `best`; absent: from the beginning.
+    from_checkpoint: str | None = None
+    #: Merged into the spec (RFC 7396): null takes a field's default.
+    changes: dict[str, Any] = {}
+
+
 class Attempt(Resource):
     id: str
     number: int
@@ -143,6 +177,8 @@ class Metrics(Resource):
     series: list[Series]
     #: Pass as `since` to get only newer points.
     cursor: str
+    #: Whether the points replace what was read before (no `since`, or a later attempt has resumed) or follow it.
+    reset: bool
 
 
 class LogStream(Resource):
@@ -268,9 +304,76 @@ class NewToken(Token):
     secret: str
 
 
+class NewUser(Resource):
+    """``POST /users``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(pattern=f"^{NAME}$")]
+    admin: bool = False
+    #: The account as which this user's jobs run where the worker runs as root.
+    unix_user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")] | None = None
+
+
+class TokenRequest(Resource):
+    """``POST /tokens``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    scopes: Annotated[list[Scope], Field(min_length=1, max_length=4)]
+    #: Another user's name; only administrators.
+    user: str | None = None
+    #: The node that a token of the scope node belongs to.
+    node: Annotated[str, Field(pattern=f"^{NAME}$")] | None = None
+    #: After this long it no longer counts; absent: until it is revoked.
+    expires_in: Duration | None = None
+
+
+class NewProject(Resource):
+    """``POST /projects``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(pattern=f"^{NAME}$")]
+
+
+class SignIn(Resource):
+    """``POST /session``: a token or a one-time code, one of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    token: str | None = None
+    code: str | None = None
+
+
+class SignInCode(Resource):
+    """Opens one session as its maker: ``<url>/#login=<code>``."""
+
+    code: str
+    expires_at: datetime
+
+
+class AuditEntry(Resource):
+    """What somebody changed, beside the jobs' own events."""
+
+    id: str
+    at: datetime
+    user: str
+    action: str
+    subject: str
+    data: dict[str, Any]
+
+
 class Project(Resource):
     name: str
     created_at: datetime
+
+
+class NewSnapshot(Resource):
+    """Manifest of a code snapshot; paths are relative to its folder."""
+
+    files: list[FileRef]
 
 
 class MissingBlobs(Resource):

@@ -1,0 +1,106 @@
+"""Reading logs: which there are, and their bytes up to the mark."""
+
+import codecs
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, and_, exists, func, select
+
+from service.db.models import Attempt, Job, LogStream, Member
+from service.problems import not_found
+from service.store import BlobStore
+from torchyard import api
+from torchyard.states import ATTEMPT_FINAL, JOB_FINAL
+
+#: Bytes of one answer at most.
+MAX_READ = 4 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """A rank's log as it is now."""
+
+    attempt_id: str | None
+    attempt: int
+    """Number of the attempt; 0 while there is none."""
+    size: int
+    final: bool
+    """No process of the attempt writes any more."""
+    settled: bool
+    """All of it is here."""
+
+    @property
+    def tag(self) -> tuple[object, ...]:
+        """What an ETag is made of."""
+        return self.attempt_id, self.size
+
+
+def view(tx: Connection, job_id: str, rank: int, number: int | None = None) -> View:
+    """The log of a rank in an attempt (the newest if none is named); ``not-found`` for strange jobs and attempts."""
+    state = tx.scalar(select(Job.state).where(Job.id == job_id))
+    if state is None:
+        raise not_found("job", job_id)
+    row = tx.execute(_query(job_id, rank, number)).first()
+    if row is not None:
+        final = row.state in ATTEMPT_FINAL
+        settled = final and (not row.unsettled or row.claimed_us is None)
+        return View(attempt_id=row.id, attempt=row.number, size=row.size, final=final, settled=settled)
+    if number:
+        raise not_found(f"attempt of job {job_id}", number)
+    over = state in JOB_FINAL
+    return View(attempt_id=None, attempt=0, size=0, final=over, settled=over)
+
+
+def _query(job_id: str, rank: int, number: int | None) -> Any:
+    unsettled = exists().where(Member.attempt_id == Attempt.id, ~Member.settled)
+    query = (
+        select(
+            Attempt.id,
+            Attempt.number,
+            Attempt.state,
+            Attempt.claimed_us,
+            func.coalesce(LogStream.size, 0).label("size"),
+            unsettled.label("unsettled"),
+        )
+        .outerjoin(LogStream, and_(LogStream.attempt_id == Attempt.id, LogStream.rank == rank))
+        .where(Attempt.job_id == job_id)
+        .order_by(Attempt.number.desc())
+        .limit(1)
+    )
+    return query.where(Attempt.number == number) if number else query
+
+
+def read(store: BlobStore, seen: View, rank: int, offset: int, limit: int) -> bytes:
+    """Bytes from `offset`, `limit` at most and none beyond the mark."""
+    length = min(limit, seen.size - offset, MAX_READ)
+    if seen.attempt_id is None or length <= 0:
+        return b""
+    descriptor = os.open(store.log_path(seen.attempt_id, rank), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.pread(descriptor, length, offset)
+    finally:
+        os.close(descriptor)
+
+
+def streams(tx: Connection, job_id: str) -> list[api.LogStream]:
+    """All logs of a job, by attempt and rank."""
+    if tx.scalar(select(Job.id).where(Job.id == job_id)) is None:
+        raise not_found("job", job_id)
+    query = (
+        select(Attempt.number.label("attempt"), LogStream.rank, LogStream.size, LogStream.dropped_bytes)
+        .join(Attempt, Attempt.id == LogStream.attempt_id)
+        .where(Attempt.job_id == job_id)
+        .order_by(Attempt.number, LogStream.rank)
+    )
+    return [api.LogStream(**row._mapping) for row in tx.execute(query)]
+
+
+def decode(data: bytes, *, last: bool) -> tuple[str, int]:
+    """Text of whole characters, and how many bytes it took: a character cut at the end waits for its rest.
+
+    What is not UTF-8 becomes U+FFFD; with `last` a cut character does too.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    text = decoder.decode(data, last)
+    return text, len(data) - len(decoder.getstate()[0])

@@ -1,0 +1,210 @@
+"""Reading metrics and telemetry."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row, func, select
+
+from service.answers import etag
+from service.db.models import Attempt, Job, MetricPoint, MetricSeries, MetricStream, Sample
+from service.problems import field_problem, not_found
+from service.series import SPECIAL, Cursor, Points, join, last_steps, thin
+from torchyard import api
+
+#: Telemetry samples that are read for each point that is shown.
+SAMPLES_PER_POINT = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """What a reader wants: no names means all, no rank means every one."""
+
+    names: frozenset[str] = frozenset()
+    rank: int | None = None
+    max_points: int | None = None
+    """Points of a series at most."""
+    since: str | None = None
+    """`cursor` of an earlier answer with the same names and rank."""
+
+    def wants(self, series: Row[Any]) -> bool:
+        return (not self.names or series.name in self.names) and self.rank in (None, series.rank)
+
+
+def tag(tx: Connection, job_id: str) -> str:
+    """ETag of a job's metrics; ``not-found`` for an unknown job."""
+    if tx.scalar(select(Job.id).where(Job.id == job_id)) is None:
+        raise not_found("job", job_id)
+    query = (
+        select(func.count(), func.sum(MetricStream.offset), func.max(Attempt.number))
+        .select_from(MetricStream)
+        .join(Attempt, Attempt.id == MetricStream.attempt_id)
+        .where(Attempt.job_id == job_id)
+    )
+    count, size, newest = tx.execute(query).one()
+    return etag(job_id, count, int(size or 0), newest)
+
+
+def read(tx: Connection, job_id: str, query: Query) -> api.Metrics:
+    """The job's series, without what a later attempt has done again; ``invalid-request`` for a bad cursor."""
+    series = tx.execute(_series(job_id)).all()
+    newest = max((row.attempt for row in series), default=0)
+    known = _cursor(query.since)
+    reset = known is None or known.attempt != newest
+    marks = {} if known is None or reset else dict(known.marks)
+    limits = last_steps({row.attempt: row.resumed_from_step for row in series})
+    parts: defaultdict[tuple[str, int], list[Points]] = defaultdict(list)
+    for stream in _streams(series):
+        name = min(row.id for row in stream)
+        wanted = {row.id: row for row in stream if query.wants(row)}
+        rows = _points(tx, wanted, marks.get(name, -1))
+        marks[name] = max((row.seq for row in rows), default=marks.get(name, -1))
+        for series_id, points in _columns(rows, limits[stream[0].attempt]):
+            parts[wanted[series_id].name, wanted[series_id].rank].append(points)
+    return api.Metrics(
+        series=[_resource(*key, join(parts[key]), query.max_points) for key in sorted(parts)],
+        cursor=str(Cursor(newest, marks)),
+        reset=reset,
+    )
+
+
+def _cursor(text: str | None) -> Cursor | None:
+    try:
+        return Cursor.parse(text) if text else None
+    except ValueError as error:
+        raise field_problem(
+            "since", "must be the cursor of an earlier answer: leave it out to get everything"
+        ) from error
+
+
+def _series(job_id: str) -> Any:
+    return (
+        select(
+            MetricSeries.id,
+            MetricSeries.attempt_id,
+            MetricSeries.attempt,
+            MetricSeries.stream,
+            MetricSeries.rank,
+            MetricSeries.name,
+            Attempt.resumed_from_step,
+        )
+        .join(Attempt, Attempt.id == MetricSeries.attempt_id)
+        .where(MetricSeries.job_id == job_id)
+        .order_by(MetricSeries.attempt, MetricSeries.id)
+    )
+
+
+def _streams(series: Iterable[Row[Any]]) -> list[list[Row[Any]]]:
+    """The series of each process, in the order of attempts."""
+    streams: defaultdict[tuple[str, str], list[Row[Any]]] = defaultdict(list)
+    for row in series:
+        streams[row.attempt_id, row.stream].append(row)
+    return list(streams.values())
+
+
+def _points(tx: Connection, series_ids: Collection[int], after: int) -> Sequence[Row[int, int, int, int, float, int]]:
+    if not series_ids:
+        return ()
+    query = (
+        select(
+            MetricPoint.series_id,
+            MetricPoint.seq,
+            MetricPoint.step,
+            MetricPoint.time_us,
+            func.coalesce(MetricPoint.value, 0.0),
+            MetricPoint.special,
+        )
+        .where(MetricPoint.series_id.in_(series_ids), MetricPoint.seq > after)
+        .order_by(MetricPoint.series_id, MetricPoint.seq)
+    )
+    return tx.execute(query).all()
+
+
+def _columns(
+    rows: Sequence[Row[int, int, int, int, float, int]], last_step: int | None
+) -> Iterable[tuple[int, Points]]:
+    """The points of each series that still count."""
+    if not rows:
+        return
+    ids, _, steps, times, values, special = zip(*rows, strict=True)
+    points = Points(
+        np.array(steps, np.int64), np.array(times, np.int64), np.array(values, np.float64), np.array(special, np.int64)
+    )
+    of_series = np.array(ids, np.int64)
+    counts = np.ones(len(rows), bool) if last_step is None else np.array([step <= last_step for step in steps])
+    for series_id in np.unique(of_series):
+        yield int(series_id), points.take(np.flatnonzero((of_series == series_id) & counts))
+
+
+def _resource(name: str, rank: int, points: Points, max_points: int | None) -> api.Series:
+    thinned = points if max_points is None else thin(points, max_points)
+    return api.Series.model_construct(name=name, rank=rank, points=thinned.rows())
+
+
+def latest(tx: Connection, job_ids: Sequence[str]) -> dict[str, dict[str, api.Number]]:
+    """For each job the last value of each metric of the lowest rank that reports, in its newest attempt that does."""
+    query = (
+        select(
+            MetricSeries.job_id,
+            MetricSeries.name,
+            MetricSeries.last_value,
+            MetricSeries.last_special,
+        )
+        .where(MetricSeries.job_id.in_(job_ids), MetricSeries.last_step.is_not(None))
+        # the row that is read last wins: the newest attempt, in it the lowest rank, of it the newest value
+        .order_by(MetricSeries.attempt, MetricSeries.rank.desc(), MetricSeries.last_time_us)
+    )
+    found: dict[str, dict[str, api.Number]] = {job_id: {} for job_id in job_ids}
+    for row in tx.execute(query):
+        found[row.job_id][row.name] = SPECIAL[row.last_special] or float(row.last_value)
+    return found
+
+
+def telemetry_of_job(tx: Connection, job_id: str, max_points: int, since: str | None) -> api.Metrics:
+    """Series of what was sampled of the job's processes; a point's step is its time in whole seconds."""
+    if tx.scalar(select(Job.id).where(Job.id == job_id)) is None:
+        raise not_found("job", job_id)
+    attempts = select(Attempt.id).where(Attempt.job_id == job_id)
+    return _telemetry(tx, Sample.attempt_id.in_(attempts), max_points, since)
+
+
+def telemetry_of_node(tx: Connection, node: str, max_points: int, since: str | None) -> api.Metrics:
+    """Series of what was sampled of the node itself; a point's step is its time in whole seconds."""
+    return _telemetry(tx, (Sample.node == node) & (Sample.attempt_id == ""), max_points, since)
+
+
+def _telemetry(tx: Connection, where: Any, max_points: int, since: str | None) -> api.Metrics:
+    after = _moment(since)
+    matching = where & (Sample.time_us > after)
+    count, newest = tx.execute(select(func.count(), func.max(Sample.time_us)).where(matching)).one()
+    every = max(1, count // (max_points * SAMPLES_PER_POINT))
+    place = func.row_number().over(order_by=Sample.time_us)
+    numbered = select(Sample.time_us, Sample.values.label("sampled"), place.label("place")).where(matching).subquery()
+    rows = tx.execute(
+        select(numbered.c.time_us, numbered.c.sampled).where(numbered.c.place % every == 0).order_by(numbered.c.time_us)
+    )
+    series: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+    for time_us, values in rows:
+        for name, value in values.items():
+            series[name].append((time_us, float(value)))
+    return api.Metrics(
+        series=[_resource(name, 0, _sampled(series[name]), max_points) for name in sorted(series)],
+        cursor=str(newest or after),
+        reset=since is None,
+    )
+
+
+def _moment(text: str | None) -> int:
+    if text is None:
+        return -1
+    if not text.isdecimal() or len(text) > 18:
+        raise field_problem("since", "must be the cursor of an earlier answer: leave it out to get everything")
+    return int(text)
+
+
+def _sampled(points: Sequence[tuple[int, float]]) -> Points:
+    times = np.array([time_us for time_us, _ in points], np.int64)
+    values = np.array([value for _, value in points], np.float64)
+    return Points(times // 1_000_000, times, values, np.zeros(len(points), np.int64))

@@ -1,0 +1,45 @@
+"""Metrics that jobs report, and telemetry sampled beside them."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from service import metrics
+from service.answers import answer, not_modified
+from service.auth import context, requires
+from service.context import Context
+from torchyard import api
+
+router = APIRouter(tags=["metrics"], dependencies=[requires("read")])
+Ctx = Annotated[Context, Depends(context)]
+MaxPoints = Annotated[int, Query(ge=10, le=100_000, description="Points of a series; peaks are kept")]
+Since = Annotated[str | None, Query(max_length=50_000, description="`cursor` of an earlier answer: only newer points")]
+
+
+@router.get("/jobs/{job_id}/metrics", response_model=api.Metrics)
+def of_job(
+    job_id: str,
+    request: Request,
+    ctx: Ctx,
+    names: Annotated[list[str] | None, Query(description="Repeated or with commas; all if absent")] = None,
+    rank: Annotated[int | None, Query(ge=0, lt=2**31)] = None,
+    max_points: MaxPoints = 2000,
+    since: Since = None,
+) -> Response:
+    """Series of points `[step, unix time, value]`. Where a later attempt has resumed, what came after that step in an
+    earlier one is left out.
+    """
+    wanted = frozenset(name for part in names or () for name in part.split(",") if name)
+    with ctx.db.read() as tx:
+        tag = metrics.tag(tx, job_id)
+        if (same := not_modified(request, tag)) is not None:
+            return same
+        query = metrics.Query(names=wanted, rank=rank, max_points=max_points, since=since)
+        return answer(metrics.read(tx, job_id, query), tag=tag)
+
+
+@router.get("/jobs/{job_id}/telemetry", response_model=api.Metrics)
+def telemetry(job_id: str, ctx: Ctx, max_points: MaxPoints = 1000, since: Since = None) -> Response:
+    """Processor, memory and GPU of the job's processes, sampled every 2 s and kept for a week."""
+    with ctx.db.read() as tx:
+        return answer(metrics.telemetry_of_job(tx, job_id, max_points, since))
