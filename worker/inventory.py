@@ -33,6 +33,11 @@ class Status:
         """When the job's first instruction ran, in microseconds UTC."""
         return self.shim.started_us if self.shim else None
 
+    @property
+    def result_pending(self) -> bool:
+        """Whether the attempt has not ended: it may have processes."""
+        return self.phase is not Phase.ENDED
+
 
 def scan(attempts: Path) -> list[Status]:
     """All attempts of a node, oldest first."""

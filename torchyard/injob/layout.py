@@ -7,7 +7,7 @@ only, Python 3.9.
         lock                          held by whoever starts or runs the attempt
         started                       fsynced before the shim is forked: never start again
         control.json                  what the job is asked to do; written by the shim, polled by the ranks
-        yard/                         0700, the worker's: launch.json, command.json, shim.json, result.json
+        yard/                         0700, the worker's: nonce, launch.json, command.json, shim.json, result.json
         logs/                         rank-0.log, rank-1.log, …, launcher.log: raw bytes, appended
         restore/                      the checkpoint to resume from, if any
         job/                          the job user's

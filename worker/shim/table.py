@@ -16,8 +16,11 @@ class Process:
         self.name = before.partition(b"(")[2].decode(errors="replace")
         self.state = fields[0].decode()
         self.parent = int(fields[1])
+        #: Clock ticks of CPU time, its own without its children's.
+        self.cpu_ticks = int(fields[11]) + int(fields[12])
         #: Clock ticks from boot to the start of the process.
         self.start_ticks = int(fields[19])
+        self.resident_pages = int(fields[21])
 
     @property
     def key(self) -> tuple[int, int]:
@@ -92,17 +95,22 @@ def everyone() -> list[Process]:
     return [process for process in map(find, pids) if process is not None]
 
 
-def descendants(root: int) -> list[Process]:
-    """All living processes below one."""
+def below(processes: list[Process], root: int) -> list[Process]:
+    """The living processes below one."""
     children: dict[int, list[Process]] = {}
-    for process in everyone():
+    for process in processes:
         children.setdefault(process.parent, []).append(process)
     found, parents = [], [root]
     while parents:
-        below = children.get(parents.pop(), [])
-        found += below
-        parents += [process.pid for process in below]
+        heirs = children.get(parents.pop(), [])
+        found += heirs
+        parents += [process.pid for process in heirs]
     return [process for process in found if not process.dead]
+
+
+def descendants(root: int) -> list[Process]:
+    """The living processes below one, as of now."""
+    return below(everyone(), root)
 
 
 def boot_id() -> str:

@@ -1,0 +1,1 @@
+"""GPUs and CPU slots of the node: which there are, whose they are, and how busy."""

@@ -1,0 +1,111 @@
+"""A machine-wide lock per GPU, so that two stacks on one box never share a card by accident."""
+
+import fcntl
+import getpass
+import json
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from torchyard.wire import Device, DeviceKind
+
+_MAX = 4096
+
+
+def default_folder() -> Path:
+    """The same folder for every user of the machine, whoever asks first."""
+    shared = Path("/run/lock")
+    try:
+        mode = shared.stat().st_mode
+    except OSError:
+        mode = 0
+    base = shared if mode & stat.S_IWOTH and mode & stat.S_ISVTX else Path("/tmp")  # noqa: S108 (sticky, and shared on purpose)
+    return base / "torchyard-gpus"
+
+
+class DeviceLocks:
+    """The GPU locks of one worker home.
+
+    A shim keeps the locks of its GPUs while no worker runs; they still name this home, and count as held.
+    """
+
+    def __init__(self, home: Path, folder: Path | None = None) -> None:
+        self._home = str(home.resolve())
+        self._folder = folder or default_folder()
+        self._held: dict[str, int] = {}
+
+    def apply(self, devices: Sequence[Device]) -> list[Device]:
+        """Takes the locks that are free; devices of another stack come back as `unusable`, naming the owner."""
+        return [self._apply(device) for device in devices]
+
+    def descriptors(self, uuids: Sequence[str]) -> list[int]:
+        """Open locks to pass to a shim."""
+        return [self._held[uuid] for uuid in uuids if uuid in self._held]
+
+    def close(self) -> None:
+        """Lets go of all, except for what shims hold."""
+        for descriptor in self._held.values():
+            os.close(descriptor)
+        self._held.clear()
+
+    def _apply(self, device: Device) -> Device:
+        if device.kind is not DeviceKind.GPU or device.uuid in self._held:
+            return device
+        try:
+            owner = self._take(device.uuid)
+        except OSError as error:
+            return _unusable(device, f"its lock cannot be opened ({error}): mend {self._folder}")
+        if owner is None or owner.get("home") == self._home:
+            return device
+        who = f"{owner.get('user', 'somebody')} (home {owner.get('home', 'unknown')}, process {owner.get('pid', '?')})"
+        return _unusable(device, f"the TorchYard of {who} owns it: stop that one, or share one stack")
+
+    def _take(self, uuid: str) -> dict[str, object] | None:
+        """Locks and signs the file, or tells who has."""
+        descriptor = self._open(self._folder / f"{uuid.replace('/', '_')}.lock")
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = _read(descriptor)
+            os.close(descriptor)
+            return owner
+        content = {"home": self._home, "user": getpass.getuser(), "pid": os.getpid()}
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(content).encode(), 0)
+        self._held[uuid] = descriptor
+        return None
+
+    def _open(self, path: Path) -> int:
+        """Opens or makes the file; without O_CREAT when it is there, which sticky folders forbid for others' files."""
+        self._make_folder()
+        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            return os.open(path, flags)
+        except FileNotFoundError:
+            pass
+        try:
+            descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
+        except FileExistsError:
+            return os.open(path, flags)
+        os.fchmod(descriptor, 0o666)
+        return descriptor
+
+    def _make_folder(self) -> None:
+        try:
+            self._folder.mkdir(parents=True)
+        except FileExistsError:
+            return
+        self._folder.chmod(0o1777)
+
+
+def _unusable(device: Device, why: str) -> Device:
+    return device.model_copy(update={"unusable": why})
+
+
+def _read(descriptor: int) -> dict[str, object]:
+    try:
+        content = json.loads(os.pread(descriptor, _MAX, 0))
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}

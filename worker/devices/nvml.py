@@ -1,0 +1,117 @@
+"""The part of NVML that the worker uses, read into plain values."""
+# ruff: noqa: N802 (the library's own names)
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+Handle = Any
+Answer = TypeVar("Answer")
+
+
+class Nvml(Protocol):
+    """Functions of the module `pynvml`, after `nvmlInit`."""
+
+    NVMLError: type[Exception]
+    NVML_TEMPERATURE_GPU: int
+
+    def nvmlDeviceGetCount(self) -> int: ...
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> Handle: ...
+    def nvmlDeviceGetUUID(self, handle: Handle) -> str: ...
+    def nvmlDeviceGetName(self, handle: Handle) -> str: ...
+    def nvmlDeviceGetMemoryInfo(self, handle: Handle) -> Any: ...
+    def nvmlDeviceGetUtilizationRates(self, handle: Handle) -> Any: ...
+    def nvmlDeviceGetTemperature(self, handle: Handle, sensor: int) -> int: ...
+    def nvmlDeviceGetPowerUsage(self, handle: Handle) -> int: ...
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: Handle) -> Sequence[Any]: ...
+    def nvmlDeviceGetMigMode(self, device: Handle) -> Sequence[int]: ...
+    def nvmlDeviceGetMaxMigDeviceCount(self, device: Handle) -> int: ...
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, device: Handle, index: int) -> Handle: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """A GPU, or one MIG instance of a GPU."""
+
+    uuid: str
+    #: NVML's index, which is CUDA's under ``CUDA_DEVICE_ORDER=PCI_BUS_ID``; a MIG instance has its GPU's.
+    index: int
+    #: Number of the MIG instance on its GPU; None for a whole GPU.
+    instance: int | None
+    name: str
+    #: Bytes.
+    memory: int
+    handle: Handle
+
+
+def load() -> Nvml | None:
+    """NVML of this machine, initialised; None where there is no NVIDIA driver."""
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return None
+    library: Nvml = pynvml
+    return library
+
+
+def cards(nvml: Nvml) -> list[Card]:
+    """All GPUs that answer, those with MIG as their instances."""
+    found: list[Card] = []
+    for index in range(nvml.nvmlDeviceGetCount()):
+        handle = ask(nvml, partial(nvml.nvmlDeviceGetHandleByIndex, index))
+        if handle is None:
+            continue
+        parts = list(_instances(nvml, handle))
+        found += [_card(nvml, part, index, instance) for instance, part in parts] or [_card(nvml, handle, index, None)]
+    return found
+
+
+def _instances(nvml: Nvml, handle: Handle) -> Iterator[tuple[int, Handle]]:
+    mode = ask(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle))
+    if mode is None or not mode[0]:
+        return
+    for instance in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
+        part = ask(nvml, partial(nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, instance))
+        if part is not None:
+            yield instance, part
+
+
+def _card(nvml: Nvml, handle: Handle, index: int, instance: int | None) -> Card:
+    return Card(
+        uuid=nvml.nvmlDeviceGetUUID(handle),
+        index=index,
+        instance=instance,
+        name=nvml.nvmlDeviceGetName(handle),
+        memory=int(nvml.nvmlDeviceGetMemoryInfo(handle).total),
+        handle=handle,
+    )
+
+
+def readings(nvml: Nvml, card: Card) -> dict[str, float]:
+    """Percent, bytes, degrees Celsius and watts, as far as the card tells (a MIG instance has only memory)."""
+    handle = card.handle
+    asked: dict[str, Callable[[], float]] = {
+        "utilization": lambda: float(nvml.nvmlDeviceGetUtilizationRates(handle).gpu),
+        "memory_used": lambda: float(nvml.nvmlDeviceGetMemoryInfo(handle).used),
+        "temperature": lambda: float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
+        "power": lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
+    }
+    answers = {name: ask(nvml, question) for name, question in asked.items()}
+    return {name: value for name, value in answers.items() if value is not None}
+
+
+def processes(nvml: Nvml, card: Card) -> list[int]:
+    """Ids of the processes that compute on a card, as the driver's PID namespace counts them."""
+    found = ask(nvml, lambda: nvml.nvmlDeviceGetComputeRunningProcesses(card.handle)) or ()
+    return [int(each.pid) for each in found]
+
+
+def ask(nvml: Nvml, question: Callable[[], Answer]) -> Answer | None:
+    """The answer, or None where this card does not support the question or has fallen off the bus."""
+    try:
+        return question()
+    except nvml.NVMLError:
+        return None

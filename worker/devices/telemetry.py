@@ -1,0 +1,97 @@
+"""How busy the node and its attempts are."""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+import psutil
+
+from torchyard.ids import now_us
+from torchyard.wire import Sample
+from worker.devices import nvml as library
+from worker.inventory import Status
+from worker.shim import table
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Sampler:
+    """Measures the time between its calls; to be called from one thread, every 2 s.
+
+    Node series: ``cpu.percent`` (of all cores), ``memory.used`` (bytes), and for each GPU ``gpu.<index>.utilization``
+    (percent), ``.memory_used`` (bytes), ``.temperature`` (°C), ``.power`` (W). An attempt has ``cpu.percent`` (100 is
+    one core), ``memory.used`` (resident bytes) and the series of its GPUs.
+    """
+
+    def __init__(self, nvml: library.Nvml | None, attempts: Callable[[], Sequence[Status]]) -> None:
+        self._nvml = nvml
+        self._attempts = attempts
+        self._usage = Usage()
+        psutil.cpu_percent()
+
+    def sample(self) -> list[Sample]:
+        """One sample of the node, and one of every attempt that runs."""
+        time_us, everyone = now_us(), table.everyone()
+        gpus = self._gpus()
+        samples = [Sample(time_us=time_us, values=_machine() | _merge(gpus.values()))]
+        self._usage.turn(everyone)
+        for status in self._attempts():
+            if status.shim is not None and status.result_pending:
+                tree = table.below(everyone, status.shim.pid)
+                own = _merge(gpus.get(uuid, {}) for uuid in status.devices)
+                values = {"cpu.percent": self._usage.percent(tree), "memory.used": resident(tree)} | own
+                samples.append(Sample(time_us=time_us, attempt=status.attempt, values=values))
+        return samples
+
+    def _gpus(self) -> dict[str, dict[str, float]]:
+        if self._nvml is None:
+            return {}
+        return {card.uuid: _series(card, library.readings(self._nvml, card)) for card in library.cards(self._nvml)}
+
+
+class Usage:
+    """CPU time that processes have used between two looks at the process table."""
+
+    def __init__(self) -> None:
+        self._before: dict[tuple[int, int], int] = {}
+        self._now: dict[tuple[int, int], int] = {}
+        self._since = self._until = _boot_ticks()
+
+    def turn(self, everyone: Iterable[table.Process]) -> None:
+        """Begins a new interval, with the process table as of now."""
+        self._before, self._now = self._now, {process.key: process.cpu_ticks for process in everyone}
+        self._since, self._until = self._until, _boot_ticks()
+
+    def percent(self, tree: Iterable[table.Process]) -> float:
+        """CPU time of some processes in the interval, in percent of one core."""
+        return 100 * sum(map(self._used, tree)) / max(1.0, self._until - self._since)
+
+    def _used(self, process: table.Process) -> int:
+        now = self._now.get(process.key, 0)
+        # Of an old process that was not seen before, nobody knows how much it used in this interval.
+        unseen = 0 if process.start_ticks >= self._since else now
+        return now - self._before.get(process.key, unseen)
+
+
+def resident(tree: Iterable[table.Process]) -> float:
+    """Bytes of main memory that processes occupy; what they share counts for each."""
+    return float(sum(process.resident_pages for process in tree) * _PAGE)
+
+
+def _boot_ticks() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS
+
+
+def _series(card: library.Card, readings: dict[str, float]) -> dict[str, float]:
+    index = card.index if card.instance is None else f"{card.index}.{card.instance}"
+    return {f"gpu.{index}.{name}": value for name, value in readings.items()}
+
+
+def _machine() -> dict[str, float]:
+    memory = psutil.virtual_memory()
+    return {"cpu.percent": psutil.cpu_percent(), "memory.used": float(memory.total - memory.available)}
+
+
+def _merge(parts: Iterable[dict[str, float]]) -> dict[str, float]:
+    return {name: value for part in parts for name, value in part.items()}
