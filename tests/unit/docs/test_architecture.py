@@ -1,0 +1,20 @@
+"""docs/architecture.md cannot rot: its tables and paths are checked against the code."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
+
+
+def test_the_state_tables_are_those_of_the_code() -> None:
+    subprocess.run([sys.executable, ROOT / "scripts" / "state_tables.py", "--check"], check=True, cwd=ROOT)
+
+
+def test_every_path_it_names_exists() -> None:
+    rooms = ("torchyard/", "service/", "worker/", "trainer/", "migrations/", "deploy/", "docs/")
+    named = {path for path in re.findall(r"`([\w./-]+)`", PAGE) if path.startswith(rooms)}
+    assert named
+    assert not [path for path in named if not (ROOT / path).exists()]
