@@ -39,5 +39,5 @@ def test_a_network_home_is_refused_with_the_mend(monkeypatch: pytest.MonkeyPatch
     mounts.write_text(MOUNTS)
     monkeypatch.setattr(filesystem, "_MOUNTS", mounts)
     filesystem.refuse_network(Path("/var/tmp/torchyard"))
-    with pytest.raises(NetworkHomeError, match="nfs4.*set TORCHYARD_HOME to a folder on a local disk"):
+    with pytest.raises(NetworkHomeError, match=r"nfs4.*set TORCHYARD_HOME to a folder on a local disk"):
         filesystem.refuse_network(Path("/home/ada/.torchyard"))

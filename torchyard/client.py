@@ -1,0 +1,300 @@
+"""The Python client: submit jobs, follow them, fetch what they made.
+
+from torchyard import Client, JobSpec
+
+client = Client()
+job = client.submit(JobSpec(command=("train.py",), live="/home/ada/project"))
+print(client.wait(job.id).state)
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeVar
+from urllib.parse import quote
+
+import httpx
+import pydantic
+
+from torchyard import api, download, ids, snapshot, sse
+from torchyard.connection import Connection, pauses
+from torchyard.spec import JobSpec
+from torchyard.states import JOB_FINAL
+
+Item = TypeVar("Item", bound=pydantic.BaseModel)
+
+#: Seconds that one request of a long poll may last.
+LONG_POLL_S = 30
+#: Seconds for which following goes on trying to reach a service that is away.
+FOLLOW_PATIENCE_S = 300.0
+LOG_PIECE = 2**20
+
+
+class LogChunk(api.Resource):
+    """A piece of a rank's log; `next` is the byte offset behind it."""
+
+    offset: int
+    next: int
+    text: str
+
+
+class Client:
+    """The service, as the owner of a token sees it.
+
+    Finds URL and token in the arguments, in ``TORCHYARD_URL`` and ``TORCHYARD_TOKEN``, or in ``TORCHYARD_HOME``.
+    Jobs are named by id or by number. Problems are raised as `torchyard.exceptions.RefusedError`, whose message names
+    the field and the mend. May be shared by threads.
+    """
+
+    def __init__(self, url: str | None = None, token: str | None = None, *, timeout_s: float = 30.0) -> None:
+        self.connection = Connection(url, token, timeout_s=timeout_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self.connection.close()
+
+    # Jobs
+
+    def submit(
+        self, spec: JobSpec | Mapping[str, Any], *, idempotency_key: str | None = None, dry_run: bool = False
+    ) -> api.Job:
+        """Submits a job; repeated on a broken connection, and still one job.
+
+        With `dry_run` the spec is only checked, and the job that it would become is returned.
+        """
+        body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else dict(spec)
+        headers = {"Idempotency-Key": idempotency_key or ids.new_id("key")}
+        params = {"dry_run": "true"} if dry_run else None
+        return api.Job.model_validate_json(
+            self.connection.request("POST", "/jobs", json=body, headers=headers, params=params).content
+        )
+
+    def job(self, job: str) -> api.Job:
+        """One job as it is now."""
+        return self._get(api.Job, f"/jobs/{_part(job)}")
+
+    def jobs(self, *, limit: int | None = None, **filters: str | Sequence[str] | None) -> Iterator[api.Job]:
+        """Jobs, newest first; `filters` are ``state``, ``user``, ``project``, ``tag`` and ``q``."""
+        return self._pages(api.Job, "/jobs", filters, limit)
+
+    def wait(self, job: str, *, timeout_s: float | None = None) -> api.Job:
+        """Waits for the job's end, also across a restart of the service.
+
+        Returns the job as it is then; raises TimeoutError when it has not ended after `timeout_s`.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            left = LONG_POLL_S if deadline is None else min(LONG_POLL_S, deadline - time.monotonic())
+            params = {"wait": max(0, round(left))}
+            answer = self.connection.request("GET", f"/jobs/{_part(job)}", params=params, timeout_s=LONG_POLL_S + 15)
+            found = api.Job.model_validate_json(answer.content)
+            if found.state in JOB_FINAL:
+                return found
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(f"job {found.number} is still {found.state.value} after {timeout_s} s")
+
+    def cancel(self, job: str) -> api.Job:
+        """Asks a job to save its work and stop; one that waits is cancelled at once."""
+        return self._post(api.Job, f"/jobs/{_part(job)}/cancel")
+
+    def hold(self, job: str) -> api.Job:
+        """Keeps a waiting job from starting."""
+        return self._post(api.Job, f"/jobs/{_part(job)}/hold")
+
+    def release(self, job: str) -> api.Job:
+        """Lets a held job start."""
+        return self._post(api.Job, f"/jobs/{_part(job)}/release")
+
+    def checkpoint(self, job: str) -> api.Job:
+        """Asks a running job for a checkpoint now."""
+        return self._post(api.Job, f"/jobs/{_part(job)}/checkpoint")
+
+    def rerun(self, job: str, *, checkpoint: str | None = None) -> api.Job:
+        """Submits the job again as a new one, from a checkpoint if one is given."""
+        body = {} if checkpoint is None else {"checkpoint": checkpoint}
+        headers = {"Idempotency-Key": ids.new_id("key")}
+        answer = self.connection.request("POST", f"/jobs/{_part(job)}/rerun", json=body, headers=headers, retry=False)
+        return api.Job.model_validate_json(answer.content)
+
+    def why(self, job: str) -> api.Why:
+        """Why the job is where it is, and what would start it sooner."""
+        return self._get(api.Why, f"/jobs/{_part(job)}/why")
+
+    def events(self, job: str) -> list[api.Event]:
+        """All that happened to the job, oldest first."""
+        return list(self._pages(api.Event, f"/jobs/{_part(job)}/events", {}))
+
+    def attempts(self, job: str) -> list[api.Attempt]:
+        """The job's attempts, oldest first."""
+        return list(self._pages(api.Attempt, f"/jobs/{_part(job)}/attempts", {}))
+
+    # What a job writes
+
+    def log_streams(self, job: str) -> list[api.LogStream]:
+        """The logs that there are: one per attempt and rank."""
+        return list(self._pages(api.LogStream, f"/jobs/{_part(job)}/logs/streams", {}))
+
+    def logs(self, job: str, *, rank: int = 0, attempt: int | None = None, offset: int = 0) -> Iterator[bytes]:
+        """A rank's log so far, in pieces; rank -1 is the launcher's own."""
+        while True:
+            params = {"rank": rank, "attempt": attempt, "offset": offset, "limit": LOG_PIECE}
+            answer = self.connection.request("GET", f"/jobs/{_part(job)}/logs", params=params)
+            if answer.content:
+                yield answer.content
+            following = int(answer.headers["TorchYard-Next-Offset"])
+            if following <= offset or following >= int(answer.headers["TorchYard-Size"]):
+                return
+            offset = following
+
+    def follow_logs(
+        self, job: str, *, rank: int = 0, attempt: int | None = None, offset: int = 0
+    ) -> Iterator[LogChunk]:
+        """A rank's log as it grows, until the attempt has ended and all is here.
+
+        Reconnects where it broke off, also across a restart of the service; raises UnreachableError when that stays
+        away for minutes.
+        """
+        path = f"/jobs/{_part(job)}/logs/stream"
+        waits = pauses(FOLLOW_PATIENCE_S)
+        while True:
+            params = {"rank": rank, "attempt": attempt, "offset": offset}
+            headers = {"Accept": "text/event-stream", "Last-Event-ID": str(offset)}
+            try:
+                with self.connection.stream(path, params=params, headers=headers) as response:
+                    for event in sse.parse(response.iter_lines()):
+                        if event.event == "end":
+                            return
+                        chunk = LogChunk.model_validate_json(event.data)
+                        waits = pauses(FOLLOW_PATIENCE_S)
+                        offset = chunk.next
+                        yield chunk
+            except httpx.TransportError as error:
+                if (pause := next(waits, None)) is None:
+                    raise self.connection.unreachable(error) from error
+                time.sleep(pause)
+
+    def metrics(
+        self, job: str, *, names: Iterable[str] = (), max_points: int | None = None, since: str | None = None
+    ) -> api.Metrics:
+        """Metric series; `since` is the `cursor` of an earlier answer, to get only what is newer."""
+        params = {"names": ",".join(names) or None, "max_points": max_points, "since": since}
+        return self._get(api.Metrics, f"/jobs/{_part(job)}/metrics", params)
+
+    def checkpoints(self, job: str) -> list[api.Checkpoint]:
+        """The job's checkpoints, by step."""
+        return list(self._pages(api.Checkpoint, f"/jobs/{_part(job)}/checkpoints", {}))
+
+    def outputs(self, job: str) -> list[api.Output]:
+        """The files that the job left in its output folder."""
+        return list(self._pages(api.Output, f"/jobs/{_part(job)}/outputs", {}))
+
+    def download_checkpoint(
+        self, checkpoint: api.Checkpoint, folder: Path, *, progress: Callable[[int], None] = lambda _bytes: None
+    ) -> Path:
+        """Brings a checkpoint's files into a folder; continues what an earlier call left unfinished."""
+        for file in checkpoint.files:
+            path = f"/checkpoints/{_part(checkpoint.id)}/files/{quote(file.name)}"
+            target = download.inside(folder, file.name)
+            download.fetch(self.connection, path, target, size=file.size, sha256=file.sha256, progress=progress)
+        return folder
+
+    def download_output(
+        self, job: str, output: api.Output, folder: Path, *, progress: Callable[[int], None] = lambda _bytes: None
+    ) -> Path:
+        """Brings one output file into a folder, under its own name."""
+        path = f"/jobs/{_part(job)}/outputs/{quote(output.name)}"
+        target = download.inside(folder, output.name)
+        return download.fetch(self.connection, path, target, size=output.size, sha256=output.sha256, progress=progress)
+
+    # Code
+
+    def upload_snapshot(self, code: snapshot.Snapshot, *, progress: Callable[[int], None] = lambda _bytes: None) -> str:
+        """Uploads what the service lacks of a code folder; returns the snapshot's id for `JobSpec.code`."""
+        files = [file.ref().model_dump(mode="json") for file in code.files]
+        answer = self.connection.request("POST", "/snapshots", json={"files": files})
+        made = api.MissingBlobs.model_validate_json(answer.content)
+        by_hash = {file.sha256: file for file in code.files}
+        for sha256 in made.missing:
+            self._upload(made.id, by_hash[sha256])
+            progress(by_hash[sha256].size)
+        if not made.committed:
+            self.connection.request("POST", f"/snapshots/{made.id}/commit")
+        return made.id
+
+    def _upload(self, snapshot_id: str, file: snapshot.CodeFile) -> None:
+        path = f"/snapshots/{snapshot_id}/blobs/{file.sha256}"
+        headers = {"Content-Length": str(file.size), "Content-Type": "application/octet-stream"}
+        self.connection.request("PUT", path, content=lambda: snapshot.pieces(file.source), headers=headers)
+
+    # The box and its people
+
+    def nodes(self) -> list[api.Node]:
+        """The nodes, their devices and who holds them."""
+        return list(self._pages(api.Node, "/nodes", {}))
+
+    def queue(self) -> list[api.QueueEntry]:
+        """The jobs that wait, in the order in which they will start."""
+        return list(self._pages(api.QueueEntry, "/queue", {}))
+
+    def users(self) -> list[api.User]:
+        """Everybody who may use the installation."""
+        return list(self._pages(api.User, "/users", {}))
+
+    def create_user(self, name: str, *, admin: bool = False, unix_user: str | None = None) -> api.User:
+        """Adds a user."""
+        return self._post(api.User, "/users", {"name": name, "admin": admin, "unix_user": unix_user}, retry=False)
+
+    def tokens(self) -> list[api.Token]:
+        """The tokens that the caller may see."""
+        return list(self._pages(api.Token, "/tokens", {}))
+
+    def create_token(
+        self,
+        name: str,
+        *,
+        scopes: Sequence[str],
+        user: str | None = None,
+        node: str | None = None,
+        expires_in_s: int | None = None,
+    ) -> api.NewToken:
+        """Makes a token; its secret is in this answer and never shown again."""
+        body = {"name": name, "scopes": list(scopes), "user": user, "node": node, "expires_in_s": expires_in_s}
+        return self._post(api.NewToken, "/tokens", {k: v for k, v in body.items() if v is not None}, retry=False)
+
+    def revoke_token(self, token: str) -> None:
+        """Makes a token invalid at once."""
+        self.connection.request("DELETE", f"/tokens/{_part(token)}")
+
+    # Requests
+
+    def _get(self, model: type[Item], path: str, params: Mapping[str, Any] | None = None) -> Item:
+        return model.model_validate_json(self.connection.request("GET", path, params=params).content)
+
+    def _post(self, model: type[Item], path: str, body: Any = None, *, retry: bool = True) -> Item:
+        return model.model_validate_json(self.connection.request("POST", path, json=body, retry=retry).content)
+
+    def _pages(
+        self, model: type[Item], path: str, filters: Mapping[str, Any], limit: int | None = None
+    ) -> Iterator[Item]:
+        cursor: str | None = None
+        left = limit
+        while left is None or left > 0:
+            params = {**filters, "cursor": cursor, "limit": None if left is None else min(left, 200)}
+            body = json.loads(self.connection.request("GET", path, params=params).content)
+            items, cursor = (body["items"], body.get("next")) if isinstance(body, dict) else (body, None)
+            for item in items[:left]:
+                yield model.model_validate(item)
+            left = None if left is None else left - len(items)
+            if cursor is None:
+                return
+
+
+def _part(name: str) -> str:
+    return quote(str(name), safe="")

@@ -1,0 +1,164 @@
+"""One HTTP connection to the service: finds it, retries what is safe to retry, raises problems as exceptions."""
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pydantic
+
+from torchyard import exceptions, home
+from torchyard.api import Problem
+
+PREFIX = "/api/v1"
+#: Statuses that a proxy or a restarting service answers.
+RETRIED = frozenset({429, 502, 503, 504})
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 2.0
+#: Seconds for which a request that is safe to repeat is repeated: a service restart takes less.
+PATIENCE_S = 20.0
+
+
+def find_url(url: str | None = None) -> str:
+    """The service's address: the argument, ``TORCHYARD_URL``, or where the stack of ``TORCHYARD_HOME`` listens."""
+    found = url or os.environ.get("TORCHYARD_URL") or (home.read_address() or {}).get("url")
+    if not found:
+        raise exceptions.NotRunningError
+    return str(found).rstrip("/")
+
+
+def find_token(token: str | None = None) -> str:
+    """The token: the argument, ``TORCHYARD_TOKEN``, or the administrator's in ``TORCHYARD_HOME``."""
+    found = token or os.environ.get("TORCHYARD_TOKEN")
+    if found:
+        return found
+    try:
+        return home.admin_token_file().read_text().strip()
+    except OSError:
+        raise exceptions.NoTokenError from None
+
+
+def problem_of(response: httpx.Response) -> Problem:
+    """The problem in an answer; whatever else a proxy may have answered becomes one too."""
+    try:
+        return Problem.model_validate_json(response.content)
+    except pydantic.ValidationError:
+        text = response.text.strip()[:200] or response.reason_phrase
+        return Problem(type="about:blank", title=response.reason_phrase, status=response.status_code, detail=text)
+
+
+class Connection:
+    """Requests below ``/api/v1`` with the token; safe to share between threads."""
+
+    def __init__(self, url: str | None = None, token: str | None = None, *, timeout_s: float = 30.0) -> None:
+        self.url = find_url(url)
+        self.token = find_token(token)
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers={"Authorization": f"Bearer {self.token}"},
+            timeout=httpx.Timeout(timeout_s, connect=5.0),
+            limits=httpx.Limits(max_connections=None),
+            # A proxy of the environment is for other machines, never for this one.
+            trust_env=httpx.URL(self.url).host not in LOOPBACK,
+        )
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._http.close()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        json: Any = None,
+        content: Callable[[], Any] | bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        retry: bool = True,
+        timeout_s: float | None = None,
+    ) -> httpx.Response:
+        """The answer to a request; raises RefusedError for a problem, UnreachableError where nobody answers.
+
+        With `retry` the request is repeated for a while when the connection breaks or the service says so: give it
+        only for what may happen twice. `content` may be a function that opens the body anew for each try.
+        """
+
+        def send() -> httpx.Response:
+            body = content() if callable(content) else content
+            extra: dict[str, Any] = {} if timeout_s is None else {"timeout": timeout_s}
+            return self._http.request(
+                method, PREFIX + path, params=_given(params), json=json, content=body, headers=headers, **extra
+            )
+
+        return _checked(self._repeat(send) if retry else self._once(send))
+
+    @contextmanager
+    def stream(
+        self,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float = 45.0,
+    ) -> Iterator[httpx.Response]:
+        """An open GET whose body is read piece by piece; the caller repeats it (httpx.TransportError)."""
+        with self._http.stream(
+            "GET", PREFIX + path, params=_given(params), headers=headers, timeout=httpx.Timeout(timeout_s, connect=5.0)
+        ) as response:
+            if response.is_error:
+                response.read()
+            yield _checked(response)
+
+    def _once(self, send: Callable[[], httpx.Response]) -> httpx.Response:
+        try:
+            return send()
+        except httpx.TransportError as error:
+            raise self.unreachable(error) from error
+
+    def _repeat(self, send: Callable[[], httpx.Response]) -> httpx.Response:
+        for pause in pauses(PATIENCE_S):
+            try:
+                response = send()
+            except httpx.TransportError:
+                time.sleep(pause)
+                continue
+            if response.status_code not in RETRIED:
+                return response
+            time.sleep(max(pause, _retry_after(response)))
+        return self._once(send)
+
+    def unreachable(self, error: Exception) -> exceptions.UnreachableError:
+        """What to raise when nobody answers."""
+        return exceptions.UnreachableError(
+            f"{self.url} does not answer ({error or type(error).__name__}): "
+            "start the stack with `yard up`, or mend TORCHYARD_URL"
+        )
+
+
+def pauses(patience_s: float) -> Iterator[float]:
+    """Seconds to wait between tries, growing, until the patience ends."""
+    end = time.monotonic() + patience_s
+    pause = FIRST_PAUSE_S
+    while time.monotonic() < end:
+        yield pause * random.uniform(0.7, 1.3)  # noqa: S311 (spreads retries, no secret)
+        pause = min(pause * 2, LONGEST_PAUSE_S)
+
+
+def _given(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in (params or {}).items() if value is not None}
+
+
+def _retry_after(response: httpx.Response) -> float:
+    header = response.headers.get("Retry-After", "")
+    return min(float(header), LONGEST_PAUSE_S) if header.isdigit() else 0.0
+
+
+def _checked(response: httpx.Response) -> httpx.Response:
+    if response.is_error:
+        raise exceptions.from_problem(problem_of(response))
+    return response

@@ -1,0 +1,82 @@
+"""What a submission looks at on the submitting machine: the active Python, and the script's text."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PYTHON_WORD = re.compile(r"python(3(\.\d+)?)?")
+_PROBE = "import importlib.util as u, sys; print(sys.executable); print(u.find_spec('torch') is not None)"
+
+_FINDINGS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(r"CUDA_VISIBLE_DEVICES['\"]?\]?\s*=[^=]"),
+        "sets CUDA_VISIBLE_DEVICES, which leaves the job's allocation: leave that to the queue",
+    ),
+    (
+        re.compile(r"['\"]cuda:\d+['\"]"),
+        "names a fixed GPU: use the one of LOCAL_RANK (`torch.device('cuda', int(os.environ['LOCAL_RANK']))`)",
+    ),
+    (
+        re.compile(r"device_ids\s*=\s*\[\s*\d"),
+        "names fixed device_ids: use [int(os.environ['LOCAL_RANK'])]",
+    ),
+    (
+        re.compile(r"MASTER_PORT['\"]?\]?\s*=[^=]|(?:tcp|http)://[\w.*-]+:\d{2,5}|\bmaster_port\s*=\s*['\"]?\d"),
+        "fixes a port, which collides with other jobs of the box: take MASTER_ADDR and MASTER_PORT as they are set "
+        "(`init_method='env://'`)",
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Python:
+    """The interpreter that is active in a shell."""
+
+    path: str
+    """A venv or conda prefix, or an interpreter."""
+    has_torch: bool
+
+
+def active_python(environment: Mapping[str, str] = os.environ) -> Python | None:
+    """The Python that ``python`` means in this shell, as a prefix where it is a venv or conda environment."""
+    search = environment.get("PATH")
+    program = shutil.which("python", path=search) or shutil.which("python3", path=search)
+    prefixes = [environment[name] for name in ("VIRTUAL_ENV", "CONDA_PREFIX") if environment.get(name)]
+    prefixes = [prefix for prefix in prefixes if Path(prefix, "bin", "python").exists()]
+    prefix = next((p for p in prefixes if program and Path(program).parent == Path(p, "bin")), None)
+    prefix = prefix or next(iter(prefixes), None)
+    if prefix is not None:
+        program = str(Path(prefix, "bin", "python"))
+    if program is None or (probed := _probe(program)) is None:
+        return None
+    executable, has_torch = probed
+    return Python(path=prefix or _prefix_of(executable), has_torch=has_torch)
+
+
+def _probe(program: str) -> tuple[str, bool] | None:
+    """What an interpreter calls itself (a pyenv shim is not it), and whether torch is installed there."""
+    try:
+        done = subprocess.run([program, "-I", "-c", _PROBE], capture_output=True, text=True, timeout=20, check=True)
+        executable, has_torch = done.stdout.split("\n")[:2]
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+    return executable, has_torch == "True"
+
+
+def _prefix_of(executable: str) -> str:
+    prefix = Path(executable).parent.parent
+    is_environment = (prefix / "pyvenv.cfg").exists() or (prefix / "conda-meta").is_dir()
+    return str(prefix) if is_environment else executable
+
+
+def script_findings(name: str, text: str) -> list[str]:
+    """Warnings about a script that would leave its allocation or collide with its neighbours."""
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        code = line.partition("#")[0]
+        found += [f"{name}:{number}: {advice}" for pattern, advice in _FINDINGS if pattern.search(code)]
+    return found
