@@ -1,0 +1,56 @@
+"""The examples as a reader runs them."""
+
+import ast
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from tests.support import torchrun, wait
+from tests.support.attempt import AttemptFolder
+from torchyard.spec import JobSpec
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
+def test_syntax_is_that_of_3_9(script: Path) -> None:
+    ast.parse(script.read_text(), feature_version=(3, 9))
+
+
+@pytest.mark.parametrize("spec", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.name)
+def test_specs_are_valid(spec: Path) -> None:
+    JobSpec.model_validate(yaml.safe_load(spec.read_text()))
+
+
+def test_plain_ddp(tmp_path: Path) -> None:
+    assert "import torchyard" not in (EXAMPLES / "plain_ddp.py").read_text()
+    output = torchrun.run([str(EXAMPLES / "plain_ddp.py"), "--epochs", "2", "--samples", "512"], tmp_path, {})
+    assert "epoch 2/2  loss " in output
+
+
+def test_train_ddp_stops_and_resumes(tmp_path: Path) -> None:
+    program = [str(EXAMPLES / "train_ddp.py"), "--epochs", "200", "--samples", "1024"]
+    stopped = AttemptFolder(tmp_path / "stopped")
+    with torchrun.started(program, stopped.root, stopped.environment()):
+        wait.until(stopped.records, seconds=60, what="the first report")
+        stopped.ask("stop")
+    step = stopped.outcome()["stopped_at_step"]
+    steps = 200 * 16
+    assert 0 < step < steps
+    assert list(stopped.series("loss")) == list(range(1, step + 1))
+
+    shorter = [str(EXAMPLES / "train_ddp.py"), "--epochs", str(step // 16 + 2), "--samples", "1024"]
+    resumed = AttemptFolder(tmp_path / "resumed")
+    torchrun.run(shorter, resumed.root, resumed.environment(restore=stopped.checkpoints()[-1]))
+    end = (step // 16 + 2) * 16
+    assert list(resumed.series("loss")) == list(range(step + 1, end + 1))
+    state = torch.load(resumed.checkpoints()[-1] / "state.pt", weights_only=True)
+    assert state["step"] == end
+    assert set(state["model"]) == {"0.weight", "0.bias", "2.weight", "2.bias"}
+
+
+def test_train_ddp_off_the_queue(tmp_path: Path) -> None:
+    torchrun.run([str(EXAMPLES / "train_ddp.py"), "--epochs", "1", "--samples", "256"], tmp_path, {})
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["step-000000004"]
