@@ -107,8 +107,7 @@ class Agent:
         """One heartbeat. Raises `UnavailableError`, `RefusedError`."""
         # Read before the inventory is begun: the service judges by it which claims the inventory must show.
         beat = self._beat
-        statuses = self._node.scan()
-        self._adopt(statuses)
+        statuses = self.adopt()
         orders = self._service.heartbeat(
             wire.Heartbeat(
                 identity=self._node.identity,
@@ -121,9 +120,12 @@ class Agent:
         self._beat = orders.beat
         self._obey(orders)
 
-    def _adopt(self, statuses: list[Status]) -> None:
+    def adopt(self) -> list[Status]:
+        """Looks after every attempt on disk; returns the inventory."""
+        statuses = self._node.scan()
         for status in statuses:
             self._hold(AttemptFolder(self._node.attempts, status.attempt), new=False)
+        return statuses
 
     def _obey(self, orders: wire.Orders) -> None:
         for attempt in orders.assigned:

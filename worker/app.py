@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from celery import Celery, bootsteps, signals
-from kombu import Queue
 
 from torchyard import wire
 
@@ -37,10 +36,8 @@ def make_app(broker_url: str, key_prefix: str, name: str, node: Node) -> Celery:
         enable_utc=True,
         result_backend=None,
         task_acks_late=False,
-        task_create_missing_queues=False,
         task_default_queue=queue,
         task_ignore_result=True,
-        task_queues=[Queue(queue, routing_key=queue)],
         task_serializer="json",
         worker_cancel_long_running_tasks_on_connection_loss=False,
         worker_enable_remote_control=False,
@@ -73,6 +70,7 @@ def make_worker(app: Celery, name: str, on_ready: Callable[[], None]) -> Any:
     signals.worker_ready.connect(lambda **_: on_ready(), weak=False)
     return app.Worker(
         hostname=f"torchyard@{name}",
+        queues=[wire.node_queue(name)],
         pool="threads",
         concurrency=THREADS,
         without_gossip=True,

@@ -1,0 +1,127 @@
+"""``python -m worker``: one node's worker.
+
+Prints ``ready NAME`` once it is registered and consumes its queue. SIGTERM ends it; trainings go on, and the next
+worker of the same home takes them up again.
+"""
+
+import argparse
+import fcntl
+import logging
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from torchyard import exceptions, wire
+from torchyard.stack import filesystem
+from worker import app, settings
+from worker.backoff import Backoff
+from worker.exceptions import RefusedError, UnavailableError
+from worker.node import Registration
+from worker.runtime import Runtime
+
+#: How long a worker that was registered before waits for the service before it starts without.
+PATIENCE_S: Final = 3.0
+
+logger = logging.getLogger("worker")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs until SIGTERM; the exit status is 0, or 2 for a home that cannot be used."""
+    chosen = parse(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    for noisy in ("httpx", "celery.worker.strategy", "celery.app.trace"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    chosen.home.mkdir(parents=True, exist_ok=True, mode=0o755)
+    try:
+        filesystem.refuse_network(chosen.home)
+        lock = lock_home(chosen.home)
+    except (exceptions.NetworkHomeError, BlockingIOError) as error:
+        logger.error("%s", error)
+        return 2
+    try:
+        restart = Program(chosen).run()
+    finally:
+        os.close(lock)
+    if restart:
+        os.execv(sys.executable, [sys.executable, "-m", "worker", *(arguments or sys.argv[1:])])  # noqa: S606
+    return 0
+
+
+def parse(arguments: list[str] | None) -> settings.Settings:
+    """Settings from the command line."""
+    parser = argparse.ArgumentParser(prog="worker", description="The worker of one TorchYard node.")
+    parser.add_argument("--name", help="the node's name (default: the host's)")
+    parser.add_argument("--join", metavar="URL", help="the service (default: the one in TORCHYARD_HOME)")
+    parser.add_argument("--token-file", type=Path, metavar="FILE", help="file of the node token")
+    parser.add_argument("--home", type=Path, metavar="DIR", help="folder of attempts and caches, on a local disk")
+    parser.add_argument("--cpu-slots", type=int, metavar="N", help="CPU slots to offer instead of GPUs")
+    given = parser.parse_args(arguments)
+    return settings.from_environment(
+        name=given.name, join=given.join, token_file=given.token_file, folder=given.home, cpu_slots=given.cpu_slots
+    )
+
+
+def lock_home(home: Path) -> int:
+    """A descriptor that keeps other workers out of this home; raises BlockingIOError when one is there."""
+    descriptor = os.open(home / "worker.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise BlockingIOError(f"another worker runs in {home}: stop it, or give --home another folder") from None
+    return descriptor
+
+
+class Program:
+    """One run of the worker."""
+
+    def __init__(self, chosen: settings.Settings) -> None:
+        self._settings = chosen
+        self._restart = False
+        self._said_ready = False
+        self._worker: Any = None
+        self._runtime = Runtime(chosen, moved=self._start_again)
+
+    def run(self) -> bool:
+        """Works until told to end; True when it should be started again."""
+        registered = first_registration(self._runtime.registration)
+        self._runtime.use(registered)
+        broker = self._settings.redis_url or registered.broker_url
+        name = self._settings.name
+        celery = app.make_app(broker, registered.broker_key_prefix, name, self._runtime)
+        self._worker = app.make_worker(celery, name, self._ready)
+        self._worker.start()
+        return self._restart
+
+    def _ready(self) -> None:
+        if not self._said_ready:
+            self._said_ready = True
+            print(f"ready {self._settings.name}", flush=True)  # noqa: T201
+
+    def _start_again(self) -> None:
+        self._restart = True
+        threading.Thread(target=self._worker.stop, daemon=True).start()
+
+
+def first_registration(registration: Registration) -> wire.Registered:
+    """The service's answer; that of last time when there is one and the service stays silent."""
+    backoff, began, said = Backoff(), time.monotonic(), ""
+    while True:
+        try:
+            return registration.renew()
+        except (UnavailableError, RefusedError) as error:
+            cached = registration.cached()
+            if cached is not None and time.monotonic() - began > PATIENCE_S:
+                logger.warning("starting without the service: %s", error)
+                return cached
+            if str(error) != said:
+                said = str(error)
+                logger.warning("waiting for the service: %s", error)
+        time.sleep(backoff.next())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,146 @@
+"""One worker's parts, put together, and the threads that drive them."""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from torchyard import wire
+from worker import environment, inventory, node, watch
+from worker.agent import Agent, Node
+from worker.control_plane import ControlPlane
+from worker.devices import nvml
+from worker.devices.discovery import discover
+from worker.devices.locks import DeviceLocks
+from worker.devices.telemetry import Sampler
+from worker.forward.attempt import Tools
+from worker.forward.blobs import BlobSender
+from worker.forward.samples import EVERY_S, SampleForwarder
+from worker.launch import Launcher
+from worker.node import Registration
+from worker.pacer import Pacer
+from worker.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+
+class Runtime:
+    """The node's half of a worker; Celery's half (`worker.app`) calls `start`, `stop`, `launch` and `nudge`.
+
+    `moved` is called when the service names another Redis than the one in use.
+    """
+
+    def __init__(self, settings: Settings, *, moved: Callable[[], None]) -> None:
+        settings.attempts.mkdir(parents=True, exist_ok=True)
+        self._settings = settings
+        self._moved = moved
+        self._used: wire.Registered | None = None
+        self._nvml = nvml.load()
+        self._locks = DeviceLocks(settings.home)
+        self._identity = node.identity(settings.home)
+        self._pacer = Pacer()
+        self._stopped = threading.Event()
+        self._control = ControlPlane(settings.address, settings.token)
+        self._blobs = BlobSender(self._control)
+        self.registration = Registration(settings.home / "registration.json", self._register)
+        self._agent = self._make_agent()
+        sampler = Sampler(self._nvml, self._scan)
+        self._samples = SampleForwarder(sampler.sample, self._control)
+
+    def _make_agent(self) -> Agent:
+        launcher = Launcher(
+            attempts=self._settings.attempts,
+            control=self._control,
+            injob=environment.install_injob(self._settings.home),
+            one_trust_domain=self._settings.one_trust_domain,
+            present=self._discover,
+            lock_descriptors=self._locks.descriptors,
+        )
+        tools = Tools(
+            service=self._control,
+            blobs=self._blobs,
+            watch=watch.of_shim,
+            bury=launcher.bury,
+            changed=self._pacer.change,
+            spawn=spawn,
+        )
+        this = Node(
+            identity=self._identity,
+            attempts=self._settings.attempts,
+            devices=self._devices,
+            scan=self._scan,
+            disk_free=lambda: node.disk_free(self._settings.attempts),
+            start=launcher.start,
+        )
+        return Agent(this, self._control, self._renew, tools)
+
+    def use(self, registered: wire.Registered) -> None:
+        """Works with this answer of the service from now on."""
+        self._used = registered
+        self._blobs.use_inbox(registered.inbox, registered.inbox_probe)
+
+    def start(self) -> None:
+        """Starts the agent's threads."""
+        self._agent.adopt()
+        spawn(self._heartbeats)
+        spawn(self._sampling)
+
+    def stop(self) -> None:
+        """Ends the threads soon; trainings go on."""
+        self._stopped.set()
+        self._pacer.stop()
+        self._agent.stop()
+
+    def launch(self, attempt_id: str) -> None:
+        """An attempt has been assigned to this node."""
+        self._agent.launch(attempt_id)
+
+    def nudge(self) -> None:
+        """The service has new orders."""
+        self._pacer.nudge()
+
+    def _heartbeats(self) -> None:
+        pause = 0.0
+        while self._pacer.wait(pause):
+            try:
+                pause = self._agent.step()
+            except Exception:
+                logger.exception("a heartbeat failed and is tried again")
+                pause = 1.0
+
+    def _sampling(self) -> None:
+        while not self._stopped.wait(EVERY_S):
+            try:
+                self._samples.step()
+            except Exception:
+                logger.exception("no sample was taken")
+
+    def _register(self) -> wire.Registered:
+        return self._control.register(node.registration(self._settings.name, self._identity, self._devices()))
+
+    def _renew(self) -> wire.Registered:
+        registered = self.registration.renew()
+        before = self._used
+        self.use(registered)
+        if before is not None and _consumes(before) != _consumes(registered) and not self._settings.redis_url:
+            logger.warning("the service names another Redis: starting again")
+            self._moved()
+        return registered
+
+    def _scan(self) -> list[inventory.Status]:
+        return inventory.scan(self._settings.attempts)
+
+    def _discover(self) -> list[wire.Device]:
+        return discover(self._nvml, self._settings.cpu_slots)
+
+    def _devices(self) -> list[wire.Device]:
+        return self._locks.apply(self._discover())
+
+
+def _consumes(registered: wire.Registered) -> tuple[str, str]:
+    return registered.broker_url, registered.broker_key_prefix
+
+
+def spawn(function: Callable[[], Any]) -> None:
+    """Runs a function in a thread that does not keep the worker from ending."""
+    threading.Thread(target=function, daemon=True).start()
