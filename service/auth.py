@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Depends, Request
-from sqlalchemy import Row, select, update
+from sqlalchemy import Row, bindparam, select, update
 from starlette.concurrency import run_in_threadpool
 
 from service.context import Context
@@ -138,7 +138,7 @@ _FIND = (
         User.name.label("user_name"),
     )
     .join(User, User.id == Token.user_id)
-    .where(Token.revoked_us.is_(None))
+    .where(Token.sha256 == bindparam("sha256"), Token.revoked_us.is_(None))
 )
 
 
