@@ -204,6 +204,8 @@ def launch_record(
         "time_limit_s": launch.spec.time_limit,
         "grace_s": launch.spec.grace,
         "devices": [device.uuid for device in launch.devices],
+        "log_limit": launch.spec.log_limit,
+        "node_rank": launch.node_rank,
         "paths": {
             name: str(folder.at(path))
             for name, path in {
