@@ -1,7 +1,5 @@
 """The application: its parts are made here, once, and live as long as it does."""
 
-import importlib
-import importlib.util
 import threading
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
@@ -11,38 +9,48 @@ from typing import Any
 import anyio.to_thread
 from fastapi import FastAPI
 
-from service import bootstrap, openapi, problems
+from service import background, bootstrap, openapi, problems
 from service.auth import Tokens
 from service.context import Context
 from service.db.engine import Database
 from service.dispatch import Dispatcher, key_prefix
 from service.guard import Guard
 from service.hub import Hub
+from service.observability import Counted, Counters
 from service.pages import Pages
-from service.routes import health
+from service.routes import (
+    agent,
+    checkpoints,
+    health,
+    jobs,
+    logs,
+    metrics,
+    nodes,
+    outputs,
+    people,
+    queue,
+    session,
+    snapshots,
+)
+from service.sessions import Codes
 from service.settings import Settings
 from service.store import BlobStore
 
-NAMES = (
-    "jobs",
-    "people",
-    "session",
-    "agent",
-    "logs",
-    "metrics",
-    "checkpoints",
-    "snapshots",
-    "outputs",
-    "nodes",
-    "queue",
+ROUTERS = (
+    jobs.router,
+    logs.router,
+    metrics.router,
+    checkpoints.router,
+    outputs.router,
+    snapshots.router,
+    queue.router,
+    nodes.router,
+    people.router,
+    session.router,
+    agent.router,
 )
 #: Threads that answer requests; fewer than the database's connections, so that none waits for one.
 THREADS = 24
-
-
-def _routers() -> list[Any]:
-    found = [name for name in NAMES if importlib.util.find_spec(f"service.routes.{name}")]
-    return [importlib.import_module(f"service.routes.{name}").router for name in found]
 
 
 def bare() -> FastAPI:
@@ -57,7 +65,7 @@ def bare() -> FastAPI:
         generate_unique_id_function=openapi.operation_id,
     )
     app.include_router(health.router)
-    for router in _routers():
+    for router in ROUTERS:
         app.include_router(router, prefix="/api/v1")
     problems.install(app)
     app.router.default = Pages()
@@ -77,19 +85,23 @@ def create_app(settings: Settings) -> FastAPI:
     bootstrap.migrate(settings.database_url)
     db = Database(settings.database_url)
     installation = bootstrap.prepare(db)
-    wake = threading.Event()
+    woken = threading.Event()
     app = bare()
-    app.state.context = Context(
+    counters, dispatcher = Counters(), Dispatcher(settings.broker_url, key_prefix(installation))
+    ctx = Context(
         settings=settings,
         db=db,
         hub=Hub(),
         store=BlobStore(settings.artifacts),
-        dispatcher=Dispatcher(settings.broker_url, key_prefix(installation)),
+        dispatcher=dispatcher,
         installation=installation,
-        wake_scheduler=wake.set,
+        wake_scheduler=woken.set,
     )
-    app.state.tokens = Tokens(db, app.state.context.now_us, app.state.context.monotonic)
+    counters.watch(db, dispatcher)
+    app.state.context, app.state.woken, app.state.counters = ctx, woken, counters
+    app.state.tokens, app.state.codes = Tokens(db, ctx.now_us, ctx.monotonic), Codes(ctx.monotonic)
     app.add_middleware(Guard, settings=settings)
+    app.add_middleware(Counted, counters=counters)
     return app
 
 
@@ -100,5 +112,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     with ExitStack() as stack:
         stack.callback(ctx.db.dispose)
         stack.enter_context(ctx.dispatcher)
+        stack.enter_context(background.running(ctx, app.state.woken, app.state.counters))
         stack.callback(ctx.hub.close)
         yield

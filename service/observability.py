@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from sqlalchemy import Connection, func, select
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.db.engine import Database
 from service.db.models import Allocation, Device, Job, Node
@@ -47,6 +48,27 @@ class Counters:
     def text(self) -> bytes:
         """Everything in Prometheus's text format."""
         return generate_latest(self.registry)
+
+
+class Counted:
+    """Counts the answers to HTTP requests; routes by their pattern, so that ids make no series of their own."""
+
+    def __init__(self, app: ASGIApp, counters: Counters) -> None:
+        self._app = app
+        self._requests = counters.requests
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def counting(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                route = getattr(scope.get("route"), "path", "other")
+                self._requests.labels(scope["method"], route, message["status"]).inc()
+            await send(message)
+
+        await self._app(scope, receive, counting)
 
 
 class _Stored(Collector):

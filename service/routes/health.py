@@ -1,12 +1,13 @@
 """Whether the service lives, and whether it can work."""
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Request, Response
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from service.answers import object_answer
-from service.auth import context
+from service.auth import context, requires
 from service.context import Context
+from service.observability import CONTENT_TYPE, Counters
 from service.problems import ProblemError
 
 router = APIRouter(tags=["health"])
@@ -27,3 +28,10 @@ def readyz(ctx: Context = Depends(context)) -> Response:
     except SQLAlchemyError as error:
         raise ProblemError("unavailable", "The database does not answer: see the service's log.") from error
     return object_answer({"status": "ready"})
+
+
+@router.get("/metrics", dependencies=[requires("read")])
+def prometheus(request: Request) -> Response:
+    """Numbers for Prometheus; give its scraper a token with the scope read."""
+    counters: Counters = request.app.state.counters
+    return Response(counters.text(), media_type=CONTENT_TYPE)

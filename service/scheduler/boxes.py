@@ -29,6 +29,8 @@ class Waiting:
     priority: int
     shape: Shape
     held: bool = False
+    #: Its time limit; None without one.
+    limit_us: int | None = None
     #: Its last attempt's checkpoint is still on the way to the store: starting now would lose that work.
     saving: bool = False
 

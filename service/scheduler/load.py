@@ -38,7 +38,14 @@ class Loader:
     def queue(self, tx: Connection, now: int) -> list[Waiting]:
         """The jobs that wait, in the order of the queue."""
         query = (
-            select(Job.id, Job.number, Job.priority, Job.held, Job.attempt)
+            select(
+                Job.id,
+                Job.number,
+                Job.priority,
+                Job.held,
+                Job.attempt,
+                Job.spec["time_limit"].as_integer().label("limit"),
+            )
             .where(Job.state == JobState.QUEUED)
             .order_by(Job.priority.desc(), Job.number)
         )
@@ -48,8 +55,16 @@ class Loader:
         shapes = self._load_shapes(tx, [row.id for row in rows])
         saving = _saving(tx, now) if any(row.attempt for row in rows) else frozenset()
         return [
-            Waiting(job=job, number=number, priority=priority, shape=shapes[job], held=held, saving=job in saving)
-            for job, number, priority, held, _ in rows
+            Waiting(
+                job=row.id,
+                number=row.number,
+                priority=row.priority,
+                shape=shapes[row.id],
+                held=row.held,
+                limit_us=row.limit * 1_000_000 if row.limit else None,
+                saving=row.id in saving,
+            )
+            for row in rows
         ]
 
     def boxes(self, tx: Connection) -> list[Box]:

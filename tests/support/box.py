@@ -19,9 +19,15 @@ GIB = 2**30
 
 def add_people(db: Database) -> None:
     """The user `ada` and the project `default`."""
+    add_ada(db)
+    with db.write() as tx:
+        tx.execute(insert(Project).values(name="default", created_us=NOW))
+
+
+def add_ada(db: Database) -> None:
+    """The user `ada`, where the project is there already."""
     with db.write() as tx:
         tx.execute(insert(User).values(id="user-ada", name="ada", created_us=NOW))
-        tx.execute(insert(Project).values(name="default", created_us=NOW))
 
 
 def add_node(db: Database, name: str = "box", devices: int = 2, **values: Any) -> list[str]:

@@ -1,0 +1,90 @@
+"""Nodes as people see them: devices, who holds them, the last telemetry."""
+
+from collections import defaultdict
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, select
+
+from service.db.models import Allocation, Attempt, Device, Job, Node, Sample, User
+from service.times import moment
+from torchyard import api
+from torchyard.wire import DeviceKind
+
+
+def present(tx: Connection, name: str | None = None) -> list[api.Node]:
+    """All nodes by name, or the one that is named."""
+    query = select(Node.__table__).order_by(Node.name)
+    rows = tx.execute(query if name is None else query.where(Node.name == name)).all()
+    devices, holders = _devices(tx), _holders(tx)
+    return [_node(row, _latest(tx, row.name), devices[row.name], holders) for row in rows]
+
+
+def _node(
+    row: Row[Any], latest: dict[str, float], devices: list[Row[Any]], holders: dict[tuple[str, str], Row[Any]]
+) -> api.Node:
+    return api.Node(
+        name=row.name,
+        state=_state(row),
+        hostname=row.hostname,
+        version=row.version,
+        last_seen_at=None if row.last_seen_us is None else moment(row.last_seen_us),
+        cpus=row.cpus,
+        memory=row.memory,
+        disk_free=row.disk_free,
+        devices=[_device(device, holders.get((row.name, device.uuid)), latest) for device in devices],
+        latest=latest,
+    )
+
+
+def _state(row: Row[Any]) -> Literal["online", "draining", "unreachable"]:
+    if row.unreachable or row.last_seen_us is None:
+        return "unreachable"
+    return "draining" if row.draining else "online"
+
+
+def _device(device: Row[Any], holder: Row[Any] | None, latest: dict[str, float]) -> api.NodeDevice:
+    index = device._mapping["index"]
+    memory_used = latest.get(f"{device.kind}.{index}.memory_used")
+    return api.NodeDevice(
+        uuid=device.uuid,
+        index=index,
+        kind=DeviceKind(device.kind),
+        name=device.name,
+        memory=device.memory,
+        unusable=device.unusable,
+        job=holder.id if holder else None,
+        job_number=holder.number if holder else None,
+        job_name=holder.name if holder else None,
+        user=holder.user if holder else None,
+        utilization=latest.get(f"{device.kind}.{index}.utilization"),
+        memory_used=None if memory_used is None else round(memory_used),
+    )
+
+
+def _devices(tx: Connection) -> dict[str, list[Row[Any]]]:
+    found: dict[str, list[Row[Any]]] = defaultdict(list)
+    for row in tx.execute(select(Device.__table__).where(Device.present).order_by(Device.node, Device.index)):
+        found[row.node].append(row)
+    return found
+
+
+def _holders(tx: Connection) -> dict[tuple[str, str], Row[Any]]:
+    query = (
+        select(Allocation.node, Allocation.uuid, Job.id, Job.number, Job.name, User.name.label("user"))
+        .join(Attempt, Attempt.id == Allocation.attempt_id)
+        .join(Job, Job.id == Attempt.job_id)
+        .join(User, User.id == Job.user_id)
+        .where(Allocation.live)
+    )
+    rows: list[Row[Any]] = list(tx.execute(query))
+    return {(row.node, row.uuid): row for row in rows}
+
+
+def _latest(tx: Connection, node: str) -> dict[str, float]:
+    query = (
+        select(Sample.values)
+        .where(Sample.node == node, Sample.attempt_id == "")
+        .order_by(Sample.time_us.desc())
+        .limit(1)
+    )
+    return dict(tx.scalar(query) or {})
