@@ -1,0 +1,1 @@
+"""Jobs as people meet them: submitting, finding, presenting and changing them."""

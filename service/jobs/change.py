@@ -1,0 +1,211 @@
+"""What people do to jobs that exist. States change in `service.lifecycle` alone."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, insert, select
+
+from service import lifecycle, retention
+from service.auth import Caller, may_change
+from service.context import Context
+from service.db.models import Attempt, Checkpoint, Job, Member, Tag
+from service.jobs import body, submit, versions
+from service.problems import ProblemError, field_problem
+from torchyard import api
+from torchyard.spec import PRIORITY_RANK, JobSpec
+from torchyard.states import JobState, StopReason
+
+Action = Callable[[Connection, str, str | None, int], object]
+
+
+def cancel(tx: Connection, job_id: str, actor: str | None, now: int) -> object:
+    """Asks the job to stop for good; one that waits is over at once."""
+    return lifecycle.request_stop(tx, job_id, StopReason.CANCEL, actor, now)
+
+
+def act(ctx: Context, caller: Caller, ref: str, action: Action) -> Row[Any]:
+    """Does one of `cancel`, `lifecycle.hold`, `release_hold`, `request_checkpoint`; returns the job's version."""
+    with refusals(), ctx.db.write() as tx:
+        found = versions.find(tx, ref)
+        may_change(caller, found.user_id)
+        nodes = _nodes(tx, found.id)
+        action(tx, found.id, caller.name, ctx.now_us())
+        changed = versions.find(tx, found.id)
+    _announce(ctx, found.id, nodes)
+    return changed
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Refused changes of state as problems."""
+    try:
+        yield
+    except lifecycle.Unknown as error:
+        raise ProblemError("not-found", str(error)) from error
+    except lifecycle.Conflict as error:
+        raise ProblemError("not-acceptable-state", str(error)) from error
+
+
+def _nodes(tx: Connection, job_id: str) -> list[str]:
+    """Nodes that hold a live attempt of the job and must hear of the change."""
+    query = (
+        select(Member.node)
+        .join(Attempt, Attempt.id == Member.attempt_id)
+        .where(Attempt.job_id == job_id, Attempt.state.in_(lifecycle.LIVE))
+    )
+    return list(tx.scalars(query))
+
+
+def _announce(ctx: Context, job_id: str, nodes: list[str]) -> None:
+    for node in nodes:
+        ctx.dispatcher.nudge(node)
+    ctx.hub.notify(f"job:{job_id}", "jobs", "queue", *(f"node:{node}" for node in nodes))
+    ctx.wake_scheduler()
+
+
+def patch(ctx: Context, caller: Caller, ref: str, if_match: str | None, changes: api.JobChanges) -> Row[Any]:
+    """Changes fields of a job that is as the caller has read it; returns its version."""
+    given = {name: getattr(changes, name) for name in changes.model_fields_set}
+    with refusals(), ctx.db.write() as tx:
+        found = versions.find(tx, ref)
+        may_change(caller, found.user_id)
+        lifecycle.lock_job(tx, found.id)
+        found = versions.find(tx, found.id)
+        versions.check_match(if_match, found.version)
+        if given:
+            _apply(tx, caller, found, given, ctx.now_us())
+        changed = versions.find(tx, found.id)
+    _announce(ctx, found.id, [])
+    return changed
+
+
+def _apply(tx: Connection, caller: Caller, found: Row[Any], given: dict[str, Any], now: int) -> None:
+    _check_changes(caller, found, given)
+    job = tx.execute(select(Job.spec).where(Job.id == found.id)).one()
+    spec = body.check({**job.spec, **given})
+    stored = spec.model_dump(mode="json")
+    changed = {name: stored[name] for name in given if stored[name] != job.spec.get(name)}
+    if not changed:
+        return
+    note = lifecycle.Note(kind="changed", message=_sentence(changed), actor=caller.name, data=changed)
+    lifecycle.change_job(
+        tx,
+        found.id,
+        note,
+        now,
+        version=found.version,
+        spec=stored,
+        name=spec.name,
+        priority=PRIORITY_RANK[spec.priority],
+        tags=list(spec.tags),
+    )
+    if "tags" in changed:
+        store_tags(tx, found.id, spec)
+
+
+def store_tags(tx: Connection, job_id: str, spec: JobSpec) -> None:
+    """Makes the tags of the spec those that the job is found by."""
+    tx.execute(delete(Tag).where(Tag.job_id == job_id))
+    if spec.tags:
+        tx.execute(insert(Tag), [{"tag": tag, "job_id": job_id} for tag in dict.fromkeys(spec.tags)])
+
+
+def _sentence(changed: dict[str, Any]) -> str:
+    return "; ".join(f"{name} is now {value}" for name, value in changed.items())
+
+
+def _check_changes(caller: Caller, found: Row[Any], given: dict[str, Any]) -> None:
+    for name in ("name", "priority", "tags"):
+        if name in given and given[name] is None:
+            raise field_problem(name, "must not be null: leave it out to keep it")
+    if "priority" in given:
+        submit.check_priority(caller, given["priority"])
+        _require(not versions.is_over(found), found, "priority", "a job that is not over")
+    if "time_limit" in given:
+        _require(found.state == JobState.QUEUED, found, "time_limit", "a job that waits: its node has it already")
+
+
+def _require(allowed: bool, found: Row[Any], field: str, of_what: str) -> None:
+    if not allowed:
+        raise ProblemError(
+            "not-acceptable-state",
+            f"{field}: job {found.number} is {found.state}; {field} changes only of {of_what}.",
+            errors=[api.FieldProblem(field=field, message=f"changes only of {of_what}")],
+        )
+
+
+def rerun(ctx: Context, caller: Caller, ref: str, request: api.Rerun, order: dict[str, Any]) -> submit.Submitted:
+    """Submits the job's spec anew, changed as asked; `order` carries the idempotency key."""
+    with ctx.db.read() as tx:
+        found = versions.find(tx, ref)
+        source = tx.execute(select(Job.spec).where(Job.id == found.id)).one()
+        spec = changed_spec(source.spec, request.changes)
+        checkpoint = _checkpoint(tx, found.id, request.from_checkpoint, spec)
+    return submit.submit(
+        ctx,
+        submit.Order(
+            caller=caller,
+            spec=spec,
+            rerun_of=found.id,
+            restore_checkpoint=checkpoint,
+            snapshot=source.spec.get("code"),
+            **order,
+        ),
+    )
+
+
+def changed_spec(spec: dict[str, Any], changes: dict[str, Any]) -> JobSpec:
+    """The spec with changes merged in; complaints name fields below ``changes``."""
+    try:
+        return body.check(merge(spec, changes))
+    except ProblemError as error:
+        error.errors = [api.FieldProblem(field=f"changes.{e.field}", message=e.message) for e in error.errors]
+        raise
+
+
+def merge(target: Any, patch: Any) -> Any:
+    """JSON merge patch (RFC 7396)."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge(merged.get(key), value)
+    return merged
+
+
+def _checkpoint(tx: Connection, job_id: str, asked: str | None, spec: JobSpec) -> str | None:
+    if asked is None:
+        return None
+    if asked == "latest":
+        found = _latest(tx, job_id)
+    elif asked == "best":
+        found = _best(tx, job_id, spec)
+    else:
+        query = select(Checkpoint.id).where(Checkpoint.id == asked, Checkpoint.job_id == job_id)
+        found = tx.scalar(query.where(Checkpoint.state != "deleted"))
+    if found is None:
+        raise field_problem(
+            "from_checkpoint", f"this job has no checkpoint {asked!r}: see GET /jobs/{job_id}/checkpoints"
+        )
+    return found
+
+
+def _latest(tx: Connection, job_id: str) -> str | None:
+    """The newest stored one, else the newest committed one: "stored" sorts after "committed"."""
+    query = (
+        select(Checkpoint.id)
+        .where(Checkpoint.job_id == job_id, Checkpoint.state != "deleted")
+        .order_by(Checkpoint.state.desc(), Checkpoint.created_us.desc())
+        .limit(1)
+    )
+    return tx.scalar(query)
+
+
+def _best(tx: Connection, job_id: str, spec: JobSpec) -> str | None:
+    if spec.checkpoint.keep_best is None:
+        raise field_problem("from_checkpoint", "best needs checkpoint.keep_best in the spec: name a checkpoint's id")
+    return retention.best(retention.checkpoints_of(tx, job_id), spec.checkpoint.keep_best)

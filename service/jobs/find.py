@@ -1,0 +1,65 @@
+"""Lists of jobs: filters and cursors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, or_, select
+
+from service.db.models import Job, Tag, User
+from service.jobs.versions import COLUMNS
+from service.problems import field_problem
+from torchyard.states import JobState
+
+MAX_PAGE = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filters:
+    """What a list shows; an empty filter lets everything pass, several states or tags are alternatives."""
+
+    state: Sequence[JobState] = ()
+    user: str | None = None
+    project: str | None = None
+    tag: Sequence[str] = ()
+    q: str | None = None
+    """Part of the name, the number, or the beginning of the id."""
+
+
+def page(tx: Connection, filters: Filters, cursor: str | None, limit: int) -> tuple[list[Row[Any]], str | None]:
+    """Versions of the newest jobs that pass, and the cursor of the next page."""
+    query = _filtered(select(*COLUMNS), filters).order_by(Job.number.desc()).limit(limit + 1)
+    if cursor is not None:
+        query = query.where(Job.number < position(cursor))
+    rows = list(tx.execute(query))
+    more = len(rows) > limit
+    rows = rows[:limit]
+    return rows, str(rows[-1].number) if more else None
+
+
+def position(cursor: str) -> int:
+    """The number in a cursor of ours."""
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= 18):
+        raise field_problem("cursor", "is not one that this list has answered: begin without it")
+    return int(cursor)
+
+
+def _filtered(query: Select[Any], filters: Filters) -> Select[Any]:
+    if filters.state:
+        query = query.where(Job.state.in_(filters.state))
+    if filters.user:
+        query = query.where(Job.user_id == select(User.id).where(User.name == filters.user).scalar_subquery())
+    if filters.project:
+        query = query.where(Job.project == filters.project)
+    if filters.tag:
+        query = query.where(Job.id.in_(select(Tag.job_id).where(Tag.tag.in_(filters.tag))))
+    if filters.q:
+        query = query.where(_matches(filters.q.strip()))
+    return query
+
+
+def _matches(words: str) -> Any:
+    alternatives = [Job.name.icontains(words, autoescape=True), Job.id.startswith(words, autoescape=True)]
+    if words.isascii() and words.isdigit() and len(words) <= 18:
+        alternatives.append(Job.number == int(words))
+    return or_(*alternatives)

@@ -1,0 +1,83 @@
+"""Versions of jobs: a cheap query whose row changes whenever the job's presentation would."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, bindparam, func, select
+
+from service.answers import etag
+from service.db.models import Attempt, Job, LogStream, MetricSeries, Output
+from service.problems import ProblemError, not_found
+from torchyard.states import JobState
+
+_METRICS = select(func.max(MetricSeries.last_time_us)).where(MetricSeries.job_id == Job.id).scalar_subquery()
+_LOGS = (
+    select(func.sum(LogStream.size))
+    .join(Attempt, Attempt.id == LogStream.attempt_id)
+    .where(Attempt.job_id == Job.id)
+    .scalar_subquery()
+)
+_OUTPUTS = select(func.sum(Output.size)).where(Output.job_id == Job.id).scalar_subquery()
+
+#: Checkpoints need no part of their own: each of their changes is an event of the job.
+COLUMNS = (
+    Job.id,
+    Job.number,
+    Job.user_id,
+    Job.state,
+    Job.version,
+    Job.last_event,
+    Job.step,
+    Job.total_steps,
+    _METRICS.label("metrics"),
+    _LOGS.label("logs"),
+    _OUTPUTS.label("outputs"),
+)
+
+_BY_ID: Select[Any] = select(*COLUMNS).where(Job.id == bindparam("ref"))
+_BY_NUMBER: Select[Any] = select(*COLUMNS).where(Job.number == bindparam("ref"))
+
+
+def find(tx: Connection, ref: str) -> Row[Any]:
+    """The version of a job by its id or its number; a ``not-found`` problem if there is none."""
+    if ref.isascii() and ref.isdigit() and len(ref) <= 18:
+        row = tx.execute(_BY_NUMBER, {"ref": int(ref)}).one_or_none()
+    else:
+        row = tx.execute(_BY_ID, {"ref": ref}).one_or_none()
+    if row is None:
+        raise not_found("job", ref)
+    return row
+
+
+def tag(row: Row[Any]) -> str:
+    """The job's ETag. It begins with the version, so that If-Match sees changes by people and of state, not every
+    new metric.
+    """
+    return f'"{row.version}.{etag(*row).strip(chr(34))}"'
+
+
+def tag_of_list(rows: Sequence[Row[Any]]) -> str:
+    """The ETag of a page."""
+    return etag(*map(tuple, rows))
+
+
+def check_match(header: str | None, version: int) -> None:
+    """Compares If-Match with a job's version; problems ``precondition-required`` and ``precondition-failed``."""
+    if header is None:
+        raise ProblemError("precondition-required", "Send If-Match with the ETag of the job as you have read it.")
+    tags = [item.strip().removeprefix("W/").strip('"') for item in header.split(",")]
+    if "*" not in tags and str(version) not in {item.partition(".")[0] for item in tags}:
+        raise ProblemError(
+            "precondition-failed", "The job has changed since you read it: read it again, then change it."
+        )
+
+
+def tag_of_attempts(tx: Connection, job_id: str) -> str:
+    """The ETag of a job's list of attempts."""
+    row = tx.execute(select(func.count(), func.sum(Attempt.version)).where(Attempt.job_id == job_id)).one()
+    return etag("attempts", job_id, *map(int, (row[0], row[1] or 0)))
+
+
+def is_over(row: Row[Any]) -> bool:
+    """Whether the job has ended."""
+    return row.state in {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED}

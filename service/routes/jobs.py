@@ -1,0 +1,206 @@
+"""``/jobs``: submit, find, follow and change."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from service import idempotency, lifecycle
+from service.answers import answer, not_modified
+from service.answers import etag as make_etag
+from service.auth import Caller, context, requires
+from service.context import Context
+from service.jobs import body, change, find, present, submit, versions
+from service.openapi import reference
+from torchyard import api
+from torchyard.spec import JobSpec
+from torchyard.states import JobState
+
+router = APIRouter(prefix="/jobs", tags=["jobs"])
+
+Ctx = Annotated[Context, Depends(context)]
+Reader = Annotated[Caller, requires("read")]
+Submitter = Annotated[Caller, requires("submit")]
+Key = Annotated[str | None, Header(alias="Idempotency-Key")]
+Limit = Annotated[int, Query(ge=1, le=find.MAX_PAGE)]
+MAX_WAIT_S = 60.0
+
+_SPEC_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            media: {"schema": reference(JobSpec.__name__)} for media in ("application/json", "application/yaml")
+        },
+    }
+}
+
+
+async def raw_body(request: Request, caller: Submitter) -> bytes:
+    """The body, read once the caller is known."""
+    del caller
+    return await request.body()
+
+
+@router.post("", status_code=201, response_model=api.Job, openapi_extra=_SPEC_BODY)
+def submit_job(
+    request: Request,
+    raw: Annotated[bytes, Depends(raw_body)],
+    caller: Submitter,
+    ctx: Ctx,
+    dry_run: bool = False,
+    idempotency_key: Key = None,
+) -> Response:
+    """Submits a job; with `dry_run` it is only checked (200, a `DryRun`)."""
+    spec = body.check(body.parse(raw, request.headers.get("content-type", "")))
+    order = submit.Order(caller=caller, spec=spec, **_idempotent(idempotency_key, b"submit", raw))
+    if dry_run:
+        return answer(submit.check(ctx, order))
+    return _created(submit.submit(ctx, order))
+
+
+def _idempotent(key: str | None, *parts: bytes) -> dict[str, Any]:
+    if idempotency.check(key) is None:
+        return {}
+    return {"key": key, "fingerprint": idempotency.fingerprint(*parts)}
+
+
+def _created(submitted: submit.Submitted) -> Response:
+    headers = {"Location": f"/api/v1/jobs/{submitted.job.id}"}
+    if not submitted.new:
+        headers["Idempotency-Replayed"] = "true"
+    return answer(submitted.job, tag=submitted.tag, status=201, headers=headers)
+
+
+@router.get("", response_model=api.Page[api.Job], dependencies=[requires("read")])
+def list_jobs(
+    request: Request,
+    ctx: Ctx,
+    state: Annotated[list[JobState], Query()] = [],  # noqa: B006  FastAPI copies it
+    user: str | None = None,
+    project: str | None = None,
+    tag: Annotated[list[str], Query()] = [],  # noqa: B006
+    q: Annotated[str | None, Query(max_length=200)] = None,
+    cursor: str | None = None,
+    limit: Limit = 50,
+) -> Response:
+    """Jobs, the newest first; several states or tags are alternatives."""
+    filters = find.Filters(state=state, user=user, project=project, tag=tag, q=q)
+    with ctx.db.read() as tx:
+        rows, following = find.page(tx, filters, cursor, limit)
+        etag = versions.tag_of_list(rows)
+        if (same := not_modified(request, etag)) is not None:
+            return same
+        items = present.jobs(tx, [row.id for row in rows])
+    return answer(api.Page[api.Job](items=items, next=following), tag=etag)
+
+
+@router.get("/{job}", response_model=api.Job, dependencies=[requires("read")])
+async def show_job(
+    request: Request,
+    job: str,
+    ctx: Ctx,
+    wait: Annotated[float, Query(ge=0, le=MAX_WAIT_S)] = 0,
+) -> Response:
+    """A job by id or number; `wait` seconds for its end before answering."""
+    if wait:
+        await _ended(ctx, job, wait)
+    return await run_in_threadpool(_show, ctx, request, job)
+
+
+def _show(ctx: Context, request: Request, job: str) -> Response:
+    with ctx.db.read() as tx:
+        found = versions.find(tx, job)
+        etag = versions.tag(found)
+        return not_modified(request, etag) or answer(present.jobs(tx, [found.id])[0], tag=etag)
+
+
+async def _ended(ctx: Context, job: str, wait: float) -> None:
+    """Returns at the job's end, after `wait` seconds, or when the service ends."""
+    found = await run_in_threadpool(_version, ctx, job)
+    deadline = ctx.monotonic() + wait
+    async with ctx.hub.listen(f"job:{found.id}") as listener:
+        while not versions.is_over(await run_in_threadpool(_version, ctx, found.id)):
+            left = deadline - ctx.monotonic()
+            if left <= 0 or listener.closing:
+                return
+            await listener.wait(left)
+
+
+def _version(ctx: Context, job: str) -> Any:
+    with ctx.db.read() as tx:
+        return versions.find(tx, job)
+
+
+def _presented(ctx: Context, found: Any, status: int = 200) -> Response:
+    with ctx.db.read() as tx:
+        return answer(present.jobs(tx, [found.id])[0], tag=versions.tag(found), status=status)
+
+
+@router.patch("/{job}", response_model=api.Job)
+def change_job(
+    job: str,
+    changes: api.JobChanges,
+    caller: Submitter,
+    ctx: Ctx,
+    if_match: Annotated[str | None, Header()] = None,
+) -> Response:
+    """Changes name, tags, priority or time limit; needs If-Match with the job's ETag."""
+    return _presented(ctx, change.patch(ctx, caller, job, if_match, changes))
+
+
+@router.post("/{job}/cancel", response_model=api.Job)
+def cancel_job(job: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Stops the job for good, after it has saved its work; asking twice is fine."""
+    return _presented(ctx, change.act(ctx, caller, job, change.cancel))
+
+
+@router.post("/{job}/hold", response_model=api.Job)
+def hold_job(job: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Keeps a queued job from starting."""
+    return _presented(ctx, change.act(ctx, caller, job, lifecycle.hold))
+
+
+@router.post("/{job}/release", response_model=api.Job)
+def release_job(job: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Lets a held job start."""
+    return _presented(ctx, change.act(ctx, caller, job, lifecycle.release_hold))
+
+
+@router.post("/{job}/checkpoint", status_code=202, response_model=api.Job)
+def checkpoint_job(job: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Asks a running job to write a checkpoint now."""
+    return _presented(ctx, change.act(ctx, caller, job, lifecycle.request_checkpoint), status=202)
+
+
+@router.post("/{job}/rerun", status_code=201, response_model=api.Job)
+def rerun_job(
+    job: str, caller: Submitter, ctx: Ctx, rerun: api.Rerun | None = None, idempotency_key: Key = None
+) -> Response:
+    """Submits the job's spec again as a new job, from a checkpoint if asked."""
+    asked = rerun or api.Rerun()
+    order = _idempotent(idempotency_key, b"rerun", job.encode(), asked.model_dump_json().encode())
+    return _created(change.rerun(ctx, caller, job, asked, order))
+
+
+@router.get("/{job}/events", response_model=api.Page[api.Event], dependencies=[requires("read")])
+def list_events(request: Request, job: str, ctx: Ctx, cursor: str | None = None, limit: Limit = 200) -> Response:
+    """What happened to the job, the oldest first."""
+    with ctx.db.read() as tx:
+        found = versions.find(tx, job)
+        etag = make_etag(found.id, found.last_event, cursor, limit)
+        if (same := not_modified(request, etag)) is not None:
+            return same
+        items = present.events(tx, found.id, find.position(cursor or "0"), limit + 1)
+    following = str(items[limit - 1].seq) if len(items) > limit else None
+    return answer(api.Page[api.Event](items=items[:limit], next=following), tag=etag)
+
+
+@router.get("/{job}/attempts", response_model=list[api.Attempt], dependencies=[requires("read")])
+def list_attempts(request: Request, job: str, ctx: Ctx) -> Response:
+    """The tries at running the job, the first one first."""
+    with ctx.db.read() as tx:
+        found = versions.find(tx, job)
+        etag = versions.tag_of_attempts(tx, found.id)
+        if (same := not_modified(request, etag)) is not None:
+            return same
+        return answer(present.attempts(tx, found.id), tag=etag)
