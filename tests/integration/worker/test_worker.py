@@ -1,0 +1,247 @@
+"""The worker as a process: real Celery on a real Redis, real shims, and a service that can be away."""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import redis
+from tests.support.wait import until
+from tests.support.worker import Yard, yard
+from torchyard import wire
+from worker import inventory
+
+PYTHON = [sys.executable, "-I", "-S", "-u", "-c"]
+#: Writes lines and metrics, some of them not finite, one torn; ends when the file `go` in its folder appears.
+TALKER = """
+import os, sys, time
+folder = os.environ["TORCHYARD_ATTEMPT_DIR"]
+with open(folder + "/job/metrics/rank-0-1-1.jsonl", "ab", 0) as out:
+    n = 0
+    while not os.path.exists(folder + "/job/go") or n < 50:
+        value = '"nan"' if n % 10 == 3 else n / 7
+        out.write(b'{"n": %d, "step": %d, "t": %d, "v": {"loss": %s}}\\n' % (n, n, n, str(value).encode()))
+        sys.stdout.buffer.write(b"line %d \\xff\\x00\\n" % n)
+        n += 1
+        time.sleep(0.005)
+    out.write(b'{"n": 99999, "st')
+print("wrote", n)
+"""
+
+
+@pytest.fixture
+def box(tmp_path: Path, short_tmp: Path) -> Iterator[Yard]:
+    with yard(tmp_path, short_tmp) as made:
+        yield made
+
+
+def go(box: Yard, attempt: str) -> None:
+    (box.attempts / attempt / "job" / "go").touch()
+
+
+def check_talker(box: Yard, attempt: str) -> None:
+    """Every line and every metric of the talker, exactly once."""
+    lines = box.fake.log(attempt).split(b"\n")
+    count = int(lines[-2].split()[1])
+    assert lines[:-2] == [b"line %d \xff\x00" % n for n in range(count)]
+    assert box.fake.numbers(attempt) == list(range(count))
+    assert box.fake.skipped[attempt, "rank-0-1-1.jsonl"] == 1
+    records = box.fake.records[attempt, "rank-0-1-1.jsonl"]
+    assert records[3][1].values == {"loss": "nan"}
+
+
+def test_a_message_that_comes_five_times_runs_once(box: Yard) -> None:
+    box.start()
+    attempt = box.fake.assign(["sh", "-c", "echo ran"])
+    box.send(attempt, times=5)
+    result = box.settled(attempt)
+    assert (result.kind, result.exit_code) == (wire.ResultKind.EXITED, 0)
+    assert box.fake.log(attempt) == b"ran\n"
+    until(lambda: not list(box.attempts.iterdir()), what="the removal of the folder")
+    assert box.stop() == 0
+
+
+def test_an_assigned_attempt_starts_without_any_message(box: Yard) -> None:
+    box.start()
+    attempt = box.fake.assign(["true"])
+    box.fake.assigned.append(attempt)
+    assert box.settled(attempt).exit_code == 0
+
+
+def test_redis_may_be_killed_and_started_again(tmp_path: Path, short_tmp: Path) -> None:
+    with yard(tmp_path, short_tmp) as box:
+        box.start()
+        box.broker.process.kill()
+        box.broker.process.wait()
+        with redis.serve(short_tmp):
+            attempt = box.fake.assign(["true"])
+            box.send(attempt)
+            assert box.settled(attempt).exit_code == 0
+
+
+def test_the_agent_works_while_redis_is_down(tmp_path: Path, short_tmp: Path) -> None:
+    with yard(tmp_path, short_tmp) as box:
+        box.broker.process.kill()
+        box.broker.process.wait()
+        box.start(ready=False)
+        attempt = box.fake.assign(["true"])
+        box.fake.assigned.append(attempt)
+        assert box.settled(attempt).exit_code == 0
+
+
+def test_nothing_is_missing_or_doubled_when_the_service_goes_away(box: Yard) -> None:
+    box.start()
+    attempt = box.fake.assign([*PYTHON, TALKER])
+    box.send(attempt)
+    until(lambda: len(box.fake.numbers(attempt)) > 20)
+    box.live.halt()
+    go(box, attempt)
+    until((box.attempts / attempt / "yard" / "result.json").exists)
+    box.live.resume()
+    assert box.settled(attempt).exit_code == 0
+    check_talker(box, attempt)
+
+
+def test_nothing_is_doubled_when_answers_are_lost(box: Yard) -> None:
+    box.start()
+    words = ("claim", "running", "logs", "metrics", "result", "settled")
+    box.fake.lose_reply = dict.fromkeys(words, 1)
+    attempt = box.fake.assign([*PYTHON, TALKER])
+    box.fake.assigned.append(attempt)
+    until(lambda: len(box.fake.numbers(attempt)) > 20)
+    go(box, attempt)
+    assert box.settled(attempt).exit_code == 0
+    check_talker(box, attempt)
+    assert not any(box.fake.lose_reply.values())
+
+
+def test_a_killed_worker_takes_its_attempts_up_again(box: Yard) -> None:
+    box.start()
+    attempt = box.fake.assign([*PYTHON, TALKER])
+    box.send(attempt)
+    until(lambda: len(box.fake.numbers(attempt)) > 20)
+    box.kill()
+    assert inventory.scan(box.attempts)[0].phase is wire.Phase.RUNNING
+    box.start()
+    until(lambda: any(report.attempt == attempt for beat in box.fake.heartbeats[-1:] for report in beat.attempts))
+    seen = len(box.fake.numbers(attempt))
+    until(lambda: len(box.fake.numbers(attempt)) > seen + 20)
+    go(box, attempt)
+    assert box.settled(attempt).exit_code == 0
+    check_talker(box, attempt)
+
+
+def test_an_attempt_that_ended_without_a_worker_is_reported_by_the_next(box: Yard) -> None:
+    box.start()
+    attempt = box.fake.assign([*PYTHON, TALKER])
+    box.send(attempt)
+    until(lambda: len(box.fake.numbers(attempt)) > 5)
+    box.kill()
+    go(box, attempt)
+    until(lambda: inventory.scan(box.attempts)[0].phase is wire.Phase.ENDED)
+    box.live.halt()
+    box.start()
+    box.live.resume()
+    assert box.settled(attempt).exit_code == 0
+    check_talker(box, attempt)
+
+
+def test_a_shim_that_is_killed_is_reported_lost(box: Yard) -> None:
+    box.start()
+    attempt = box.fake.assign(["sleep", "60"])
+    box.send(attempt)
+    until(lambda: attempt in box.fake.running)
+    record = json.loads((box.attempts / attempt / "yard" / "shim.json").read_text())
+    os.kill(record["pid"], signal.SIGKILL)
+    assert box.settled(attempt).kind is wire.ResultKind.LOST
+
+
+def test_a_stop_reaches_the_shim_at_a_nudge(box: Yard) -> None:
+    box.fake.heartbeat_s = 60
+    box.start()
+    attempt = box.fake.assign(["sleep", "60"])
+    box.send(attempt)
+    until(lambda: attempt in box.fake.running)
+    box.fake.orders[attempt] = wire.Order(
+        attempt=attempt, action=wire.Action.STOP, serial=1, reason="cancel", grace_s=5
+    )
+    box.nudge()
+    result = box.settled(attempt)
+    assert result.stop == "cancel"
+
+
+def test_a_failing_rank_is_quoted(box: Yard) -> None:
+    box.start()
+    program = "print('hello'); raise ValueError('no such digit')"
+    attempt = box.fake.assign([*PYTHON, program])
+    box.send(attempt)
+    result = box.settled(attempt)
+    assert result.exit_code == 1
+    assert result.traceback is not None
+    assert result.traceback.startswith("Traceback (most recent call last):")
+    assert result.traceback.endswith("ValueError: no such digit")
+
+
+def test_a_flood_of_log_does_not_hold_up_metrics(box: Yard) -> None:
+    box.start()
+    flood = (
+        "import os\n"
+        "block = os.urandom(2**20)\n"
+        "for _ in range(100): os.write(1, block)\n"
+        "folder = os.environ['TORCHYARD_ATTEMPT_DIR']\n"
+        "with open(folder + '/job/metrics/rank-0-1-1.jsonl', 'w') as out:\n"
+        '    out.write(\'{"n": 0, "step": 0, "t": 0, "v": {"loss": Infinity}}\\n\')\n'
+        "import time\n"
+        "while not os.path.exists(folder + '/job/go'): time.sleep(0.01)\n"
+    )
+    attempt = box.fake.assign([*PYTHON, flood], log_limit=60 * 2**20)
+    box.send(attempt)
+    until(lambda: box.fake.numbers(attempt))
+    assert len(box.fake.log(attempt)) < 50 * 2**20
+    go(box, attempt)
+    result = box.settled(attempt, 60)
+    assert len(box.fake.log(attempt)) == 60 * 2**20
+    assert box.fake.dropped[attempt, 0] == 40 * 2**20
+    assert result.exit_code == 0
+
+
+def test_checkpoints_and_outputs_are_stored(box: Yard) -> None:
+    store = box.home.parent / "inbox"
+    store.mkdir()
+    (store / wire.INBOX_PROBE).write_text("another file system")
+    box.fake.inbox, box.fake.inbox_probe = str(store), "not what lies there"
+    box.start()
+    program = (
+        "import os, json\n"
+        "folder = os.environ['TORCHYARD_ATTEMPT_DIR'] + '/job/checkpoints/step-000000007'\n"
+        "os.makedirs(folder)\n"
+        "open(folder + '/state.pt', 'wb').write(b'weights')\n"
+        "files = [{'path': 'state.pt', 'size': 7}]\n"
+        "manifest = {'step': 7, 'created_us': 1, 'metrics': {'loss': 'nan'}, 'files': files}\n"
+        "open(folder + '/manifest.json', 'w').write(json.dumps(manifest))\n"
+        "out = os.environ['TORCHYARD_OUTPUT_DIR']\n"
+        "os.makedirs(out + '/plots')\n"
+        "open(out + '/plots/loss.txt', 'w').write('small')\n"
+        "os.symlink('/etc/passwd', out + '/stolen')\n"
+    )
+    attempt = box.fake.assign([*PYTHON, program])
+    box.send(attempt)
+    box.settled(attempt)
+    assert box.fake.stored == {(attempt, "step-000000007")}
+    assert [file.path for file in box.fake.outputs[attempt]] == ["plots/loss.txt"]
+    assert set(box.fake.blobs.values()) == {b"weights", b"small"}
+
+
+def test_a_second_worker_of_the_same_home_is_refused(box: Yard) -> None:
+    box.start()
+    first, box.process = box.process, None
+    box.start(ready=False)
+    assert box.process is not None
+    assert box.process.wait(20) == 2
+    assert box.process.stdout is not None
+    box.process.stdout.close()
+    box.process = first
