@@ -34,9 +34,9 @@ class Status:
         return self.shim.started_us if self.shim else None
 
     @property
-    def result_pending(self) -> bool:
-        """Whether the attempt has not ended: it may have processes."""
-        return self.phase is not Phase.ENDED
+    def living(self) -> bool:
+        """Whether a shim of this very boot guards it, so that `shim.pid` is the shim's."""
+        return self.shim is not None and self.phase in {Phase.RUNNING, Phase.STOPPING}
 
 
 def scan(attempts: Path) -> list[Status]:

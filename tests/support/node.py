@@ -56,9 +56,9 @@ class FolderControl:
 class Box:
     """One worker home below a folder, and the attempts that were assigned to it."""
 
-    def __init__(self, root: Path, **launcher: Any) -> None:
+    def __init__(self, root: Path, control: FolderControl | None = None, **launcher: Any) -> None:
         self.attempts = root / "attempts"
-        self.control = FolderControl(root / "control")
+        self.control = control or FolderControl(root / "control")
         self.launcher = Launcher(
             attempts=self.attempts,
             control=self.control,

@@ -29,7 +29,7 @@ class Offender:
 def find(nvml: library.Nvml, attempts: Sequence[Status]) -> list[Offender]:
     """All offenders on this machine, as of now."""
     everyone = table.everyone()
-    holders = {uuid: status for status in attempts for uuid in status.devices if status.result_pending}
+    holders = {uuid: status for status in attempts for uuid in status.devices if status.living}
     found = []
     for card in library.cards(nvml):
         holder = holders.get(card.uuid)

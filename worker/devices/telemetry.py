@@ -37,7 +37,7 @@ class Sampler:
         samples = [Sample(time_us=time_us, values=_machine() | _merge(gpus.values()))]
         self._usage.turn(everyone)
         for status in self._attempts():
-            if status.shim is not None and status.result_pending:
+            if status.shim is not None and status.living:
                 tree = table.below(everyone, status.shim.pid)
                 own = _merge(gpus.get(uuid, {}) for uuid in status.devices)
                 values = {"cpu.percent": self._usage.percent(tree), "memory.used": resident(tree)} | own

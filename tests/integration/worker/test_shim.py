@@ -1,0 +1,287 @@
+"""The shim with real processes: exits, stops, limits, and nothing left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.node import PYTHON, Box, alive, ended, lines, log, python
+from tests.support.wait import until
+from torchyard.injob import layout
+from torchyard.states import StopReason
+from torchyard.wire import Action, Order, Phase, Result, ResultKind
+from worker import inventory, processes
+from worker.folder import AttemptFolder, order
+
+WAIT = "import signal, time\n{setup}\nprint('ready', flush=True)\nwhile True: time.sleep(0.02)"
+STUBBORN = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Box:
+    return Box(tmp_path)
+
+
+def running(box: Box, setup: str = "", **spec: Any) -> AttemptFolder:
+    """A started job that has said that it is ready."""
+    folder = box.assign(**({"command": python(WAIT.format(setup=setup))} | spec))
+    box.launcher.start(folder.attempt_id)
+    until(lambda: "ready" in log(folder), what="the job")
+    return folder
+
+
+def ask(
+    folder: AttemptFolder,
+    action: Action = Action.STOP,
+    *,
+    reason: StopReason | None = StopReason.CANCEL,
+    grace_s: int = 60,
+    serial: int = 1,
+) -> None:
+    order(folder, Order(attempt=folder.attempt_id, action=action, serial=serial, reason=reason, grace_s=grace_s))
+
+
+def control(folder: AttemptFolder) -> dict[str, Any]:
+    path = folder.at(layout.CONTROL)
+    return dict(json.loads(path.read_text())) if path.exists() else {}
+
+
+def nothing_left(folder: AttemptFolder) -> Result:
+    result = ended(folder)
+    assert processes.of_attempt(folder.attempt_id) == []
+    return result
+
+
+def test_exit_code_and_both_outputs_in_order(box: Box) -> None:
+    folder, result = box.run(command=["sh", "-c", "echo out; echo err >&2; echo out again; exit 3"])
+    assert (result.kind, result.exit_code, result.signal) == (ResultKind.EXITED, 3, None)
+    assert result.started_us is not None
+    assert result.ended_us >= result.started_us
+    assert log(folder) == "out\nerr\nout again\n"
+    assert [(each.rank, each.exit_code) for each in result.ranks] == [(0, 3)]
+
+
+def test_success_names_no_failed_rank(box: Box) -> None:
+    _, result = box.run(command=["true"])
+    assert (result.exit_code, result.failed_rank, result.stop, result.terminated) == (0, None, None, False)
+
+
+def test_a_signal_is_told_as_one(box: Box) -> None:
+    _, result = box.run(command=["sh", "-c", "kill -SEGV $$"])
+    assert (result.exit_code, result.signal, result.failed_rank) == (None, signal.SIGSEGV, 0)
+
+
+def test_binary_output_arrives_as_it_is(box: Box) -> None:
+    folder, _ = box.run(command=["head", "-c", "100000", "/dev/urandom"])
+    data = (folder.at(layout.LOGS) / "rank-0.log").read_bytes()
+    assert len(data) == 100_000
+    assert len(set(data)) == 256
+
+
+def test_a_job_starts_with_clean_signals(box: Box) -> None:
+    folder, _ = box.run(command=["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"])
+    assert {line.split()[1] for line in log(folder).splitlines()} == {"0" * 16}
+
+
+def test_sigterm_for_a_job_that_never_polls(box: Box) -> None:
+    folder = running(box)
+    ask(folder)
+    result = nothing_left(folder)
+    assert (result.kind, result.signal, result.stop) == (ResultKind.EXITED, signal.SIGTERM, StopReason.CANCEL)
+    assert result.terminated
+    assert result.failed_rank is None
+
+
+def test_a_handler_may_save_and_its_exit_code_counts(box: Box) -> None:
+    folder = running(box, "def save(*_): print('saved', flush=True); raise SystemExit(5)\nsignal.signal(15, save)")
+    ask(folder, reason=StopReason.PREEMPT)
+    result = nothing_left(folder)
+    assert "saved" in log(folder)
+    assert (result.exit_code, result.stop, result.failed_rank) == (5, StopReason.PREEMPT, None)
+
+
+POLLING = """
+import json, os, time
+folder = os.environ["TORCHYARD_ATTEMPT_DIR"]
+open(folder + "/job/marks/polled-0", "w").close()
+print("ready", flush=True)
+seen = None
+while True:
+    try:
+        request = json.load(open(folder + "/control.json"))
+    except FileNotFoundError:
+        request = None
+    if request != seen:
+        seen = request
+        print(request["action"], request["serial"], request["reason"], flush=True)
+        if request["action"] == "stop":
+            break
+    time.sleep(0.02)
+with open(folder + "/job/outcome.json", "w") as file:
+    json.dump({"stopped_at_step": 41}, file)
+"""
+
+
+def test_a_job_that_polls_stops_by_the_control_file(box: Box) -> None:
+    folder = running(box, command=python(POLLING))
+    ask(folder, Action.CHECKPOINT, reason=None, serial=1)
+    until(lambda: "checkpoint 1 None" in log(folder), what="the first checkpoint")
+    ask(folder, Action.CHECKPOINT, reason=None, serial=2)
+    until(lambda: "checkpoint 2 None" in log(folder), what="the second checkpoint")
+    ask(folder, serial=3)
+    result = nothing_left(folder)
+    assert "stop 3 cancel" in log(folder)
+    assert (result.kind, result.exit_code, result.stop) == (ResultKind.EXITED, 0, StopReason.CANCEL)
+    assert (result.terminated, result.stopped_at_step) == (False, 41)
+
+
+def test_the_same_order_again_is_no_new_one(box: Box) -> None:
+    folder = running(box, command=python(POLLING))
+    ask(folder, Action.CHECKPOINT, reason=None, serial=1)
+    until(lambda: control(folder).get("serial") == 1, what="the request")
+    ask(folder, Action.RUN, reason=None)
+    ask(folder, Action.CHECKPOINT, reason=None, serial=1)
+    ask(folder)
+    assert nothing_left(folder).exit_code == 0
+    assert log(folder).splitlines() == ["ready", "checkpoint 1 None", "stop 2 cancel"]
+
+
+def test_sigkill_at_the_end_of_the_grace(box: Box) -> None:
+    """The job ignores SIGTERM, and so does a daemon that it has double-forked."""
+    daemon = "import os\nif os.fork() == 0:\n    os.setsid()\n    if os.fork(): os._exit(0)\n"
+    folder = running(box, STUBBORN + "\n" + daemon + "print(os.getpid(), flush=True)")
+    until(lambda: log(folder).count("ready") == 2, what="both processes")
+    pids = [int(word) for word in log(folder).split() if word.isdigit()]
+    ask(folder, grace_s=1)
+    until(lambda: inventory.status_of(folder).phase is Phase.STOPPING, what="the stop")
+    result = nothing_left(folder)
+    assert (result.kind, result.signal, result.stop) == (ResultKind.KILLED, signal.SIGKILL, StopReason.CANCEL)
+    assert result.failed_rank is None
+    assert not any(alive(pid) for pid in pids)
+
+
+def test_kill_waits_for_nothing(box: Box) -> None:
+    folder = running(box, STUBBORN)
+    ask(folder, Action.KILL)
+    result = nothing_left(folder)
+    assert (result.kind, result.signal, result.stop) == (ResultKind.KILLED, signal.SIGKILL, StopReason.CANCEL)
+
+
+def test_what_a_job_leaves_behind_is_killed(box: Box, tmp_path: Path) -> None:
+    folder, result = box.run(command=["sh", "-c", f"setsid sleep 600 & echo $! > {tmp_path}/pid; exit 0"])
+    assert result.exit_code == 0
+    assert not alive(int((tmp_path / "pid").read_text()))
+    nothing_left(folder)
+
+
+def test_a_child_of_a_terminated_shell_may_save_too(box: Box, tmp_path: Path) -> None:
+    """A shell without a trap dies of SIGTERM at once; the program it ran still gets its grace."""
+    child = """
+import signal, sys, time
+
+def save(*_):
+    time.sleep(0.3)
+    open("saved", "w").close()
+    sys.exit()
+
+signal.signal(signal.SIGTERM, save)
+print("ready", flush=True)
+time.sleep(600)
+"""
+    (tmp_path / "child.py").write_text(child)
+    folder = running(box, command=["sh", "-c", f"cd {tmp_path}; {PYTHON} child.py; true"])
+    ask(folder)
+    result = nothing_left(folder)
+    assert result.signal == signal.SIGTERM
+    assert (tmp_path / "saved").exists()
+
+
+def test_time_limit(box: Box) -> None:
+    started = time.monotonic()
+    folder = running(box, time_limit=1, grace=30)
+    result = nothing_left(folder)
+    assert (result.stop, result.signal) == (StopReason.TIMEOUT, signal.SIGTERM)
+    assert "time limit of 1 s" in (result.message or "")
+    assert time.monotonic() - started >= 1
+
+
+def test_a_stronger_reason_wins_and_a_weaker_does_not(box: Box) -> None:
+    folder = running(box, STUBBORN)
+    ask(folder, reason=StopReason.PREEMPT, serial=1)
+    until(lambda: control(folder).get("reason") == "preempt", what="the stop")
+    ask(folder, reason=StopReason.CANCEL, serial=2)
+    until(lambda: control(folder).get("reason") == "cancel", what="the stronger stop")
+    ask(folder, reason=StopReason.DRAIN, serial=3, grace_s=0)
+    result = nothing_left(folder)
+    assert (result.kind, result.stop) == (ResultKind.KILLED, StopReason.CANCEL)
+
+
+def test_a_stop_that_was_there_first_lets_nothing_run(box: Box, tmp_path: Path) -> None:
+    folder = box.assign(command=["touch", str(tmp_path / "ran")])
+    folder.create()
+    ask(folder)
+    box.launcher.start(folder.attempt_id)
+    result = ended(folder)
+    assert (result.kind, result.stop, result.started_us) == (ResultKind.KILLED, StopReason.CANCEL, None)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_signals_to_the_shim_do_not_end_it(box: Box) -> None:
+    folder = running(box)
+    shim = folder.read_shim()
+    assert shim is not None
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        os.kill(shim.pid, number)
+    ask(folder)
+    assert nothing_left(folder).kind is ResultKind.EXITED
+
+
+def test_forged_marks_are_not_believed(box: Box, tmp_path: Path) -> None:
+    (tmp_path / "outcome.json").write_text('{"stopped_at_step": 9}')
+    _, result = box.run(command=["sh", "-c", f"ln -s {tmp_path}/outcome.json $TORCHYARD_ATTEMPT_DIR/job/outcome.json"])
+    assert result.stopped_at_step is None
+    for number, text in enumerate(('{"stopped_at_step": "9"}', "[" * 4000, '{"stopped_at_step": true}', "\\0")):
+        script = f"printf '{text}' > $TORCHYARD_ATTEMPT_DIR/job/outcome.json"
+        _, result = box.run(attempt=f"att-f{number}", command=["sh", "-c", script])
+        assert (result.exit_code, result.stopped_at_step) == (0, None)
+    _, result = box.run(attempt="att-fifo", command=["sh", "-c", "mkfifo $TORCHYARD_ATTEMPT_DIR/job/outcome.json"])
+    assert result.exit_code == 0
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "none", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("needs root, to mount a small file system")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_does_not_cost_the_result(small_disk: Path, tmp_path: Path) -> None:
+    """Not even the control file can be written, so a job that polls is told by SIGTERM."""
+    box = Box(small_disk)
+    folder = box.assign(command=["sh", "-c", f"dd if=/dev/zero of=full bs=64k; touch {tmp_path}/full; sleep 600"])
+    box.launcher.start(folder.attempt_id)
+    (folder.at(layout.MARKS) / "polled-0").touch()
+    until((tmp_path / "full").exists, what="a full disk")
+    command = small_disk.parent / "command.json"
+    command.write_text(Order(attempt="att-1", action=Action.STOP, reason=StopReason.CANCEL).model_dump_json())
+    folder.at(layout.COMMAND).symlink_to(command)
+    result = nothing_left(folder)
+    assert (result.signal, result.stop, result.terminated) == (signal.SIGTERM, StopReason.CANCEL, True)
+
+
+def test_the_launchers_log_tells_of_the_stop(box: Box) -> None:
+    folder = running(box)
+    ask(folder, grace_s=7)
+    nothing_left(folder)
+    assert lines(folder.at(layout.LOGS) / layout.LAUNCHER_LOG) == ["torchyard: stopping (cancel) within 7.0 s"]
