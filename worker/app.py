@@ -4,10 +4,12 @@ The agent runs as a bootstep of the Celery *worker* (not of its consumer), so it
 running attempts with Redis down too; Celery reconnects by itself for as long as it takes.
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from celery import Celery, bootsteps, signals
+from celery.exceptions import SecurityWarning
 
 from torchyard import wire
 
@@ -68,6 +70,10 @@ def _agent_step(node: Node) -> type[Any]:
 def make_worker(app: Celery, name: str, on_ready: Callable[[], None]) -> Any:
     """A Celery worker, ready to `start`; `on_ready` is called whenever it has begun to consume."""
     signals.worker_ready.connect(lambda **_: on_ready(), weak=False)
+    # A receiver keeps Celery from changing the logging that `python -m worker` has set up.
+    signals.setup_logging.connect(lambda **_: None, weak=False)
+    # Celery minds root for pickle's sake; only JSON is accepted here.
+    warnings.filterwarnings("ignore", category=SecurityWarning)
     return app.Worker(
         hostname=f"torchyard@{name}",
         queues=[wire.node_queue(name)],
@@ -77,5 +83,4 @@ def make_worker(app: Celery, name: str, on_ready: Callable[[], None]) -> Any:
         without_mingle=True,
         without_heartbeat=True,
         quiet=True,
-        loglevel=None,
     )
