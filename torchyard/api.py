@@ -103,6 +103,12 @@ class Job(Resource):
     spec: dict[str, Any]
 
 
+class JobCounts(Resource):
+    """``GET /jobs/counts``: jobs by state; a state that no job is in is absent."""
+
+    states: dict[JobState, int]
+
+
 class DryRun(Resource):
     """What a submission would store; `note` says what could not be checked."""
 

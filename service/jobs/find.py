@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, or_, select
+from sqlalchemy import Connection, Row, Select, func, or_, select
 
 from service.db.models import Job, Tag, User
 from service.jobs.versions import COLUMNS
@@ -35,6 +35,12 @@ def page(tx: Connection, filters: Filters, cursor: str | None, limit: int) -> tu
     more = len(rows) > limit
     rows = rows[:limit]
     return rows, str(rows[-1].number) if more else None
+
+
+def counts(tx: Connection, filters: Filters) -> dict[JobState, int]:
+    """How many jobs pass, by state; states without any are left out."""
+    query = _filtered(select(Job.state, func.count()), filters).group_by(Job.state).order_by(Job.state)
+    return {JobState(state): count for state, count in tx.execute(query)}
 
 
 def position(cursor: str) -> int:

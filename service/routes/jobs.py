@@ -94,6 +94,22 @@ def list_jobs(
     return answer(api.Page[api.Job](items=items, next=following), tag=etag)
 
 
+@router.get("/counts", response_model=api.JobCounts, dependencies=[requires("read")])
+def count_jobs(
+    request: Request,
+    ctx: Ctx,
+    user: str | None = None,
+    project: str | None = None,
+    tag: Annotated[list[str], Query()] = [],  # noqa: B006
+    q: Annotated[str | None, Query(max_length=200)] = None,
+) -> Response:
+    """How many jobs a list with these filters would have, by state."""
+    with ctx.db.read() as tx:
+        states = find.counts(tx, find.Filters(user=user, project=project, tag=tag, q=q))
+    etag = make_etag(states)
+    return not_modified(request, etag) or answer(api.JobCounts(states=states), tag=etag)
+
+
 @router.get("/{job}", response_model=api.Job, dependencies=[requires("read")])
 async def show_job(
     request: Request,

@@ -43,3 +43,10 @@ def telemetry(job_id: str, ctx: Ctx, max_points: MaxPoints = 1000, since: Since 
     """Processor, memory and GPU of the job's processes, sampled every 2 s and kept for a week."""
     with ctx.db.read() as tx:
         return answer(metrics.telemetry_of_job(tx, job_id, max_points, since))
+
+
+@router.get("/nodes/{name}/telemetry", response_model=api.Metrics)
+def node_telemetry(name: str, ctx: Ctx, max_points: MaxPoints = 1000, since: Since = None) -> Response:
+    """Processor, memory and GPUs of a node, sampled every 2 s and kept for a week."""
+    with ctx.db.read() as tx:
+        return answer(metrics.telemetry_of_node(tx, name, max_points, since))
