@@ -133,6 +133,8 @@ class Guard:
         await self._app(scope, receive if limit is None else _limited(receive, limit), send)
 
     def _check(self, scope: Scope, limit: int | None) -> None:
+        if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+            raise ProblemError("invalid-request", "The address contains NUL, which nothing here is named by.")
         headers = Headers(scope=scope)
         check_host(headers.get("host", ""), self._hosts)
         check_origin(scope["method"], headers)
