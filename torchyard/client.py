@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
-import httpx
 import pydantic
 
-from torchyard import api, download, ids, snapshot, sse
-from torchyard.connection import Connection, pauses
+from torchyard import api, download, following, ids, snapshot
+from torchyard.connection import Connection
 from torchyard.spec import JobSpec
 from torchyard.states import JOB_FINAL
 
@@ -26,17 +25,7 @@ Item = TypeVar("Item", bound=pydantic.BaseModel)
 
 #: Seconds that one request of a long poll may last.
 LONG_POLL_S = 30
-#: Seconds for which following goes on trying to reach a service that is away.
-FOLLOW_PATIENCE_S = 300.0
 LOG_PIECE = 2**20
-
-
-class LogChunk(api.Resource):
-    """A piece of a rank's log; `next` is the byte offset behind it."""
-
-    offset: int
-    next: int
-    text: str
 
 
 class Client:
@@ -62,19 +51,16 @@ class Client:
 
     # Jobs
 
-    def submit(
-        self, spec: JobSpec | Mapping[str, Any], *, idempotency_key: str | None = None, dry_run: bool = False
-    ) -> api.Job:
-        """Submits a job; repeated on a broken connection, and still one job.
-
-        With `dry_run` the spec is only checked, and the job that it would become is returned.
-        """
-        body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else dict(spec)
+    def submit(self, spec: JobSpec | Mapping[str, Any], *, idempotency_key: str | None = None) -> api.Job:
+        """Submits a job; repeated on a broken connection, and still one job."""
         headers = {"Idempotency-Key": idempotency_key or ids.new_id("key")}
-        params = {"dry_run": "true"} if dry_run else None
-        return api.Job.model_validate_json(
-            self.connection.request("POST", "/jobs", json=body, headers=headers, params=params).content
-        )
+        answer = self.connection.request("POST", "/jobs", json=_body(spec), headers=headers)
+        return api.Job.model_validate_json(answer.content)
+
+    def check(self, spec: JobSpec | Mapping[str, Any]) -> api.DryRun:
+        """Checks a spec as `submit` would, and stores nothing."""
+        answer = self.connection.request("POST", "/jobs", json=_body(spec), params={"dry_run": "true"})
+        return api.DryRun.model_validate_json(answer.content)
 
     def job(self, job: str) -> api.Job:
         """One job as it is now."""
@@ -92,7 +78,7 @@ class Client:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
             left = LONG_POLL_S if deadline is None else min(LONG_POLL_S, deadline - time.monotonic())
-            params = {"wait": max(0, round(left))}
+            params = {"wait": f"{max(0.0, left):.3f}"}
             answer = self.connection.request("GET", f"/jobs/{_part(job)}", params=params, timeout_s=LONG_POLL_S + 15)
             found = api.Job.model_validate_json(answer.content)
             if found.state in JOB_FINAL:
@@ -116,11 +102,16 @@ class Client:
         """Asks a running job for a checkpoint now."""
         return self._post(api.Job, f"/jobs/{_part(job)}/checkpoint")
 
-    def rerun(self, job: str, *, checkpoint: str | None = None) -> api.Job:
-        """Submits the job again as a new one, from a checkpoint if one is given."""
-        body = {} if checkpoint is None else {"checkpoint": checkpoint}
+    def rerun(
+        self, job: str, *, from_checkpoint: str | None = None, changes: Mapping[str, Any] | None = None
+    ) -> api.Job:
+        """Submits the job's spec again as a new job.
+
+        `from_checkpoint` is a checkpoint's id, ``latest`` or ``best``; `changes` are merged into the spec.
+        """
+        body = {"from_checkpoint": from_checkpoint, "changes": dict(changes or {})}
         headers = {"Idempotency-Key": ids.new_id("key")}
-        answer = self.connection.request("POST", f"/jobs/{_part(job)}/rerun", json=body, headers=headers, retry=False)
+        answer = self.connection.request("POST", f"/jobs/{_part(job)}/rerun", json=body, headers=headers)
         return api.Job.model_validate_json(answer.content)
 
     def why(self, job: str) -> api.Why:
@@ -148,37 +139,21 @@ class Client:
             answer = self.connection.request("GET", f"/jobs/{_part(job)}/logs", params=params)
             if answer.content:
                 yield answer.content
-            following = int(answer.headers["TorchYard-Next-Offset"])
-            if following <= offset or following >= int(answer.headers["TorchYard-Size"]):
+            behind = int(answer.headers["TorchYard-Next-Offset"])
+            if behind <= offset or behind >= int(answer.headers["TorchYard-Size"]):
                 return
-            offset = following
+            offset = behind
 
     def follow_logs(
         self, job: str, *, rank: int = 0, attempt: int | None = None, offset: int = 0
-    ) -> Iterator[LogChunk]:
+    ) -> Iterator[following.LogChunk]:
         """A rank's log as it grows, until the attempt has ended and all is here.
 
         Reconnects where it broke off, also across a restart of the service; raises UnreachableError when that stays
         away for minutes.
         """
-        path = f"/jobs/{_part(job)}/logs/stream"
-        waits = pauses(FOLLOW_PATIENCE_S)
-        while True:
-            params = {"rank": rank, "attempt": attempt, "offset": offset}
-            headers = {"Accept": "text/event-stream", "Last-Event-ID": str(offset)}
-            try:
-                with self.connection.stream(path, params=params, headers=headers) as response:
-                    for event in sse.parse(response.iter_lines()):
-                        if event.event == "end":
-                            return
-                        chunk = LogChunk.model_validate_json(event.data)
-                        waits = pauses(FOLLOW_PATIENCE_S)
-                        offset = chunk.next
-                        yield chunk
-            except httpx.TransportError as error:
-                if (pause := next(waits, None)) is None:
-                    raise self.connection.unreachable(error) from error
-                time.sleep(pause)
+        params = {"rank": rank, "attempt": attempt, "offset": offset}
+        return following.follow(self.connection, f"/jobs/{_part(job)}/logs/stream", params)
 
     def metrics(
         self, job: str, *, names: Iterable[str] = (), max_points: int | None = None, since: str | None = None
@@ -239,6 +214,14 @@ class Client:
         """The nodes, their devices and who holds them."""
         return list(self._pages(api.Node, "/nodes", {}))
 
+    def drain(self, node: str) -> api.Node:
+        """Gives a node no new jobs; those that run go on."""
+        return self._post(api.Node, f"/nodes/{_part(node)}/drain")
+
+    def resume(self, node: str) -> api.Node:
+        """Lets a drained node take jobs again."""
+        return self._post(api.Node, f"/nodes/{_part(node)}/resume")
+
     def queue(self) -> list[api.QueueEntry]:
         """The jobs that wait, in the order in which they will start."""
         return list(self._pages(api.QueueEntry, "/queue", {}))
@@ -247,26 +230,21 @@ class Client:
         """Everybody who may use the installation."""
         return list(self._pages(api.User, "/users", {}))
 
-    def create_user(self, name: str, *, admin: bool = False, unix_user: str | None = None) -> api.User:
+    def create_user(self, user: api.NewUser) -> api.User:
         """Adds a user."""
-        return self._post(api.User, "/users", {"name": name, "admin": admin, "unix_user": unix_user}, retry=False)
+        return self._post(api.User, "/users", user.model_dump(), retry=False)
 
-    def tokens(self) -> list[api.Token]:
-        """The tokens that the caller may see."""
-        return list(self._pages(api.Token, "/tokens", {}))
+    def tokens(self, *, everybody: bool = False) -> list[api.Token]:
+        """One's own tokens, or everybody's (administrators)."""
+        return list(self._pages(api.Token, "/tokens", {"all": "true" if everybody else None}))
 
-    def create_token(
-        self,
-        name: str,
-        *,
-        scopes: Sequence[str],
-        user: str | None = None,
-        node: str | None = None,
-        expires_in_s: int | None = None,
-    ) -> api.NewToken:
+    def create_token(self, request: api.TokenRequest) -> api.NewToken:
         """Makes a token; its secret is in this answer and never shown again."""
-        body = {"name": name, "scopes": list(scopes), "user": user, "node": node, "expires_in_s": expires_in_s}
-        return self._post(api.NewToken, "/tokens", {k: v for k, v in body.items() if v is not None}, retry=False)
+        return self._post(api.NewToken, "/tokens", request.model_dump(exclude_none=True), retry=False)
+
+    def login_link(self) -> str:
+        """An address that opens the dashboard as the token's user; it counts once and for a few minutes."""
+        return f"{self.connection.url}/#login={self._post(api.SignInCode, '/session/codes').code}"
 
     def revoke_token(self, token: str) -> None:
         """Makes a token invalid at once."""
@@ -294,6 +272,10 @@ class Client:
             left = None if left is None else left - len(items)
             if cursor is None:
                 return
+
+
+def _body(spec: JobSpec | Mapping[str, Any]) -> dict[str, Any]:
+    return spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else dict(spec)
 
 
 def _part(name: str) -> str:

@@ -35,29 +35,21 @@ class Prepared:
     code: snapshot.Snapshot | None
     warnings: tuple[str, ...] = ()
 
-    def submit(
-        self,
-        client: Client,
-        *,
-        idempotency_key: str | None = None,
-        dry_run: bool = False,
-        uploaded: Callable[[int], None] = lambda _bytes: None,
-    ) -> api.Job:
+    def submit(self, client: Client, *, uploaded: Callable[[int], None] = lambda _bytes: None) -> api.Job:
         """Uploads the code and submits the job; `uploaded` gets the bytes of each file."""
         spec = self.spec
-        if self.code is not None and not dry_run:
+        if self.code is not None:
             id_ = client.upload_snapshot(self.code, progress=uploaded)
             spec = spec.model_copy(update={"code": id_, "link_root": str(self.code.root)})
-        data = spec.model_dump(mode="json", exclude_defaults=True)
-        return client.submit(data, idempotency_key=idempotency_key, dry_run=dry_run)
+        return client.submit(spec.model_dump(mode="json", exclude_defaults=True))
 
 
 def from_file(path: Path, overrides: Sequence[str] = ()) -> Draft:
     """A draft from a YAML or JSON file; `overrides` are ``field.path=value`` with YAML values."""
     file = specfile.SpecFile.read(path)
     data = dict(file.data)
-    for override in overrides:
-        _override(data, override)
+    for each in overrides:
+        override(data, each)
     return Draft(data=data, base=path.resolve().parent, file=file)
 
 
@@ -115,7 +107,8 @@ def prepare(draft: Draft, environment: Mapping[str, str] | None = None) -> Prepa
     return Prepared(spec=spec, code=code, warnings=tuple(warnings))
 
 
-def _override(data: dict[str, Any], text: str) -> None:
+def override(data: dict[str, Any], text: str) -> None:
+    """Sets ``field.path=value`` in a spec's data; raises SpecError."""
     path, equals, value = text.partition("=")
     if not equals or not path:
         raise SpecError(f"--set {text}: write field=value, such as resources.gpus=2")

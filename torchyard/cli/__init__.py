@@ -1,0 +1,1 @@
+"""The ``yard`` command. Modules import what is heavy inside their functions: ``yard --help`` must be quick."""

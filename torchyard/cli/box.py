@@ -1,0 +1,62 @@
+"""``nodes``: the box, its devices and who holds them."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from torchyard.cli import common
+
+if TYPE_CHECKING:
+    from torchyard.api import NodeDevice
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command()(nodes)
+
+
+def nodes(
+    drain: Annotated[str | None, typer.Option(metavar="NODE", help="Give this node no new jobs.")] = None,
+    resume: Annotated[str | None, typer.Option(metavar="NODE", help="Let this node take jobs again.")] = None,
+    json: common.Json = False,
+) -> None:
+    """List the nodes, their GPUs or CPU slots, and who holds them."""
+    with common.connect() as client:
+        if drain:
+            client.drain(drain)
+        if resume:
+            client.resume(resume)
+        found = client.nodes()
+    if json:
+        common.print_json(found)
+        return
+    from rich.table import Table
+
+    from torchyard.cli import format as shown
+    from torchyard.quantities import format_size
+
+    for node in found:
+        style = shown.STYLES.get(node.state, "red")
+        seen = shown.ago(node.last_seen_at, shown.now())
+        common.console().print(
+            f"[bold]{node.name}[/] [{style}]{node.state}[/]  {shown.capacity(node)}  {node.cpus} cores, "
+            f"{format_size(node.memory)}, {format_size(node.disk_free)} of disk free, seen {seen}"
+        )
+        table = Table("DEVICE", "NAME", "MEMORY", "USE", "JOB", "USER", box=None, header_style="dim")
+        for device in node.devices:
+            table.add_row(*_row(device))
+        common.console().print(table)
+    if not found:
+        common.note("no node has registered: `yard up`, or `yard worker --join URL` on a node")
+
+
+def _row(device: "NodeDevice") -> tuple[str, ...]:
+    from torchyard.quantities import format_size
+
+    used = f"{format_size(device.memory_used)} of " if device.memory_used is not None else ""
+    use = f"{device.utilization:.0f}%" if device.utilization is not None else ""
+    job = f"{device.job_number} {device.job_name}" if device.job else "[dim]free[/]"
+    if device.unusable:
+        job = f"[red]{device.unusable}[/]"
+    memory = f"{used}{format_size(device.memory)}" if device.memory else ""
+    return f"{device.kind.value} {device.index}", device.name, memory, use, job, device.user or ""

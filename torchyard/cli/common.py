@@ -1,0 +1,74 @@
+"""What all commands share: the client, JSON or tables, exit codes."""
+
+import json
+import sys
+from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from rich.console import Console
+
+    from torchyard.api import Job
+    from torchyard.client import Client
+
+#: Columns where no terminal says how many: output into a pipe is not cut.
+PIPE_WIDTH = 220
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+JobRef = Annotated[str, typer.Argument(metavar="JOB", help="A job's number or id.")]
+
+
+def connect() -> "Client":
+    """A client for the stack in use."""
+    from torchyard.client import Client
+
+    return Client()
+
+
+@cache
+def console() -> "Console":
+    """Standard output with colours and tables, where it is a terminal."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+
+
+def note(text: str) -> None:
+    """A word to the person, beside the output."""
+    print(text, file=sys.stderr)
+
+
+def warn(text: str) -> None:
+    """A warning to the person, in yellow on a terminal."""
+    yellow, plain = ("\033[33m", "\033[0m") if sys.stderr.isatty() else ("", "")
+    note(f"{yellow}warning: {text}{plain}")
+
+
+def print_json(value: "BaseModel | Iterable[BaseModel] | dict[str, Any]") -> None:
+    """A resource, or a list of them, as JSON."""
+    print(json.dumps(_plain(value), indent=2))
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    return value if isinstance(value, dict) else [_plain(each) for each in value]
+
+
+def exit_code(job: "Job") -> int:
+    """The job's end as an exit code: its own, 130 when cancelled, 124 when out of time, 128 + n for a signal."""
+    state = job.state.value
+    if state == "succeeded":
+        return 0
+    if state == "cancelled":
+        return 130
+    if job.stop is not None and job.stop.value == "timeout":
+        return 124
+    error = job.error
+    if error is not None and error.signal:
+        return 128 + error.signal
+    return (error.exit_code if error else None) or 1

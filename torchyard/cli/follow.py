@@ -1,0 +1,214 @@
+"""Follows a job in the terminal: its ranks' logs, a line of progress, its end."""
+
+import select
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+from torchyard.api import Job
+from torchyard.cli import common
+from torchyard.cli import format as shown
+from torchyard.cli.jobs import print_error
+from torchyard.client import Client
+from torchyard.exceptions import TorchYardError
+from torchyard.quantities import format_duration
+from torchyard.spec import JobSpec
+from torchyard.states import JOB_FINAL
+
+#: Ranks whose logs are shown; of larger jobs only these first ones.
+MAX_RANKS = 16
+#: Seconds in which a second Ctrl-C cancels the job.
+DECIDE_S = 5.0
+#: Seconds for which the last of the logs may take to arrive after the job's end.
+DRAIN_S = 30.0
+#: Seconds between looks at the job; its end is told at once.
+LOOK_S = 1.0
+
+
+class Screen:
+    """Log lines on stdout, with a status line below them where both are a terminal."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._status = ""
+        self._live = sys.stderr.isatty() and sys.stdout.isatty()
+
+    def write(self, text: str) -> None:
+        """Log text, above the status line."""
+        with self._lock:
+            self._erase()
+            sys.stdout.write(text)
+            if self._live and not text.endswith("\n"):
+                # The status line needs a line of its own.
+                sys.stdout.write("\n")
+            sys.stdout.flush()
+            self._draw()
+
+    def status(self, text: str) -> None:
+        """Replaces the status line."""
+        with self._lock:
+            self._erase()
+            self._status = text if self._live else ""
+            self._draw()
+
+    def _erase(self) -> None:
+        if self._status:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+    def _draw(self) -> None:
+        if self._status:
+            width = common.console().width - 1
+            sys.stderr.write(f"\033[2m{self._status[:width]}\033[0m")
+            sys.stderr.flush()
+
+
+class Lines:
+    """Cuts one rank's text into whole lines, so that ranks do not mix inside a line."""
+
+    def __init__(self, write: Callable[[str], None], prefix: str) -> None:
+        self._write = write
+        self._prefix = prefix
+        self._rest = ""
+
+    def feed(self, text: str) -> None:
+        """Text as it comes; a line is written when it is whole, or at once where there is only one rank."""
+        whole, newline, self._rest = (self._rest + text).rpartition("\n")
+        if newline:
+            self._write("".join(f"{self._prefix}{line}\n" for line in whole.split("\n")))
+
+    def end(self) -> None:
+        """The last line, which may lack its newline."""
+        if self._rest:
+            self._write(f"{self._prefix}{self._rest}\n")
+            self._rest = ""
+
+
+class Ranks:
+    """Threads that print the logs of one attempt's ranks."""
+
+    def __init__(self, client: Client, job: Job, screen: Screen) -> None:
+        self.attempt = job.attempt
+        size = min(JobSpec.model_validate(job.spec).world_size, MAX_RANKS)
+        self._threads = [
+            threading.Thread(target=self._print, args=(client, job.id, rank, size, screen), daemon=True)
+            for rank in range(size)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _print(self, client: Client, job: str, rank: int, size: int, screen: Screen) -> None:
+        lines = Lines(screen.write, f"[{rank}] " if size > 1 else "")
+        try:
+            for chunk in client.follow_logs(job, rank=rank, attempt=self.attempt):
+                lines.feed(chunk.text)
+        except TorchYardError as error:
+            common.warn(f"the log of rank {rank} breaks off: {error}")
+        lines.end()
+
+    def join(self) -> None:
+        """Waits for the last of the logs."""
+        for thread in self._threads:
+            thread.join(DRAIN_S)
+
+
+class Interrupts:
+    """Ctrl-C once asks, twice cancels the job, a third time leaves at once."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._before: object = None
+
+    def __enter__(self) -> "Interrupts":
+        self._before = signal.signal(signal.SIGINT, self._on)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)  # type: ignore[arg-type]  # what signal.signal gave
+
+    def _on(self, _signal: int, _frame: FrameType | None) -> None:
+        self.count += 1
+        raise KeyboardInterrupt
+
+
+def follow(client: Client, job: Job) -> Job:
+    """Follows a job to its end, or until the person leaves it running; returns it as it is then."""
+    common.note(f"job {job.number} {job.name} submitted")
+    screen = Screen()
+    with Interrupts() as interrupts:
+        while True:
+            try:
+                return _to_the_end(client, job, screen)
+            except KeyboardInterrupt:
+                screen.status("")
+                if interrupts.count > 2:
+                    raise
+                if not _wants_cancel(job, interrupts):
+                    return client.job(job.id)
+                client.cancel(job.id)
+                common.note(f"cancelling job {job.number}: it may save its work first (Ctrl-C leaves it to that)")
+
+
+def _wants_cancel(job: Job, interrupts: Interrupts) -> bool:
+    if interrupts.count > 1:
+        return True
+    common.note(
+        f"\njob {job.number} goes on; Ctrl-C again within {DECIDE_S:.0f} s cancels it, Enter leaves now "
+        f"(`yard logs -f {job.number}` follows it again)"
+    )
+    try:
+        select.select([sys.stdin] if sys.stdin.isatty() else [], [], [], DECIDE_S)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _to_the_end(client: Client, job: Job, screen: Screen) -> Job:
+    ranks: Ranks | None = None
+    while True:
+        if job.attempt and job.started_at and (ranks is None or ranks.attempt != job.attempt):
+            if ranks is not None:
+                ranks.join()
+            ranks = Ranks(client, job, screen)
+        if job.state in JOB_FINAL:
+            break
+        screen.status(_status(client, job))
+        try:
+            job = client.wait(job.id, timeout_s=LOOK_S)
+        except TimeoutError:
+            job = client.job(job.id)
+    if ranks is not None:
+        ranks.join()
+    screen.status("")
+    _tell_end(client, job)
+    return job
+
+
+def _status(client: Client, job: Job) -> str:
+    if job.state.value == "queued":
+        return f"queued: {client.why(job.id).summary}"
+    time = shown.elapsed(job, shown.now())
+    return "  ".join(filter(None, (job.state.value, time, shown.progress(job), shown.latest(job.latest))))
+
+
+def _tell_end(client: Client, job: Job) -> None:
+    took = ""
+    if job.started_at and job.ended_at:
+        took = f" after {format_duration((job.ended_at - job.started_at).total_seconds())}"
+    if job.error is not None:
+        print_error(job, with_tail=False)  # they have just been printed
+        if not job.error.traceback:
+            _print_launcher(client, job)
+    common.note(f"job {job.number} {job.state.value}{took}")
+
+
+def _print_launcher(client: Client, job: Job) -> None:
+    """What the launcher itself said, where no rank says why it failed."""
+    try:
+        text = b"".join(client.logs(job.id, rank=-1)).decode(errors="replace")
+    except TorchYardError:
+        return
+    for line in text.splitlines()[-12:]:
+        common.note(f"launcher: {line}")

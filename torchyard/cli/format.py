@@ -1,0 +1,102 @@
+"""How values look in a terminal; pure functions."""
+
+import math
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from torchyard.api import HeldDevice, Job, Node, Number
+from torchyard.quantities import format_duration
+
+BARS = "▁▂▃▄▅▆▇█"
+STYLES = {
+    "queued": "yellow",
+    "assigned": "cyan",
+    "starting": "cyan",
+    "running": "bold cyan",
+    "stopping": "magenta",
+    "unreachable": "bold magenta",
+    "succeeded": "green",
+    "failed": "bold red",
+    "cancelled": "dim",
+    "online": "green",
+    "draining": "yellow",
+}
+
+
+def now() -> datetime:
+    """The wall clock."""
+    return datetime.now(UTC)
+
+
+def state(job: Job) -> str:
+    """A job's state in its colour; a held job says so."""
+    shown = "held" if job.held and job.state.value == "queued" else job.state.value
+    return f"[{STYLES.get(job.state.value, '')}]{shown}[/]"
+
+
+def ago(moment: datetime | None, at: datetime) -> str:
+    """How long ago, in words."""
+    return "never" if moment is None else f"{format_duration(max(0.0, (at - moment).total_seconds()))} ago"
+
+
+def elapsed(job: Job, at: datetime) -> str:
+    """Running time of a job that has started, else its waiting time."""
+    start = job.started_at or job.created_at
+    return format_duration(max(0.0, ((job.ended_at or at) - start).total_seconds()))
+
+
+def devices(held: Sequence[HeldDevice]) -> str:
+    """``box:0,1``, by node."""
+    nodes: dict[str, list[str]] = {}
+    for device in held:
+        nodes.setdefault(device.node, []).append(str(device.index))
+    return " ".join(f"{node}:{','.join(indexes)}" for node, indexes in nodes.items())
+
+
+def progress(job: Job) -> str:
+    """``120/500 (24%)`` and what is left."""
+    if job.progress is None:
+        return ""
+    step, total, eta = job.progress.step, job.progress.total_steps, job.progress.eta_s
+    if not total:
+        return f"step {step:,}"
+    left = f" {format_duration(eta)} left" if eta else ""
+    return f"{step:,}/{total:,} ({100 * step // total}%){left}"
+
+
+def number(value: Number) -> str:
+    """Four significant digits; NaN and infinities by name."""
+    if isinstance(value, str):
+        return value
+    return f"{value:.0f}" if value == round(value) and abs(value) < 1e6 else f"{value:.4g}"
+
+
+def latest(values: dict[str, Number]) -> str:
+    """``loss 0.12  accuracy 0.98``."""
+    return "  ".join(f"{name} {number(value)}" for name, value in sorted(values.items()))
+
+
+def sparkline(values: Iterable[Number], width: int = 40) -> str:
+    """A line of bars; a bar is the mean of the values that fall on it, and what is not finite leaves a gap."""
+    numbers = [float(value) for value in values]
+    if not numbers:
+        return ""
+    width = min(width, len(numbers))
+    bins = [numbers[i * len(numbers) // width : (i + 1) * len(numbers) // width] for i in range(width)]
+    means = [_mean([value for value in each if math.isfinite(value)]) for each in bins]
+    known = [mean for mean in means if mean is not None]
+    if not known:
+        return " " * width
+    low, high = min(known), max(known)
+    span = (high - low) or 1.0
+    return "".join(" " if mean is None else BARS[round((mean - low) / span * (len(BARS) - 1))] for mean in means)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def capacity(node: Node) -> str:
+    """How many devices are free."""
+    usable = [device for device in node.devices if device.unusable is None]
+    return f"{sum(device.job is None for device in usable)} of {len(usable)} free"

@@ -1,0 +1,270 @@
+"""``ls``, ``show``, ``why``, ``cancel``, ``rerun``, ``hold``, ``release``, ``checkpoint``, ``wait``."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from torchyard.cli import common
+
+if TYPE_CHECKING:
+    from torchyard.api import Attempt, Event, Job
+    from torchyard.client import Client
+
+JobRefs = Annotated[list[str], typer.Argument(metavar="JOB...", help="Numbers or ids of jobs.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    for command in (ls, show, why, wait, cancel, rerun, hold, release, checkpoint):
+        app.command()(command)
+
+
+def ls(
+    state: Annotated[
+        list[str] | None, typer.Option("--state", "-s", help="Only jobs in this state; may be repeated.")
+    ] = None,
+    user: Annotated[str | None, typer.Option("--user", "-u", help="Only this user's jobs.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only this project's jobs.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only jobs with this tag; may be repeated.")] = None,
+    q: Annotated[str | None, typer.Option("--query", "-q", help="Only jobs whose name contains this.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many, the newest.", min=1)] = 30,
+    json: common.Json = False,
+) -> None:
+    """List jobs: those that run first, then the queue in its order, then those that ended."""
+    with common.connect() as client:
+        found = list(client.jobs(limit=limit, state=state, user=user, project=project, tag=tag, q=q))
+        if json:
+            common.print_json(found)
+            return
+        waiting = {entry.job: entry for entry in client.queue()} if found else {}
+    if not found:
+        common.note("no jobs: `yard run -- python train.py` submits one")
+        return
+    from rich.table import Table
+
+    from torchyard.cli import format as shown
+
+    table = Table("JOB", "NAME", "USER", "STATE", "PRIO", "GPUS", "WHERE", "TIME", "", box=None, header_style="dim")
+    places = {job: entry.position for job, entry in waiting.items()}
+    for job in sorted(found, key=lambda job: _order(job, places)):
+        entry = waiting.get(job.id)
+        told = f"[dim]{entry.reason}[/]" if entry else _progress(job)
+        time = shown.elapsed(job, shown.now())
+        where = shown.devices(job.devices)
+        state_, priority = shown.state(job), job.priority.value
+        table.add_row(str(job.number), job.name, job.user, state_, priority, str(job.gpus), where, time, told)
+    common.console().print(table)
+
+
+def _order(job: "Job", places: dict[str, int]) -> tuple[int, int]:
+    if job.id in places:
+        return 1, places[job.id]
+    return (2 if job.ended_at else 0), -job.number
+
+
+def _progress(job: "Job") -> str:
+    from rich.markup import escape
+
+    from torchyard.cli import format as shown
+
+    if job.error is not None:
+        return f"[red]{escape(job.error.message.splitlines()[0][:100] if job.error.message else job.error.cause)}[/]"
+    return "  ".join(filter(None, (shown.progress(job), f"[dim]{shown.latest(job.latest)}[/]" if job.latest else "")))
+
+
+def show(job: common.JobRef, json: common.Json = False) -> None:
+    """Show a job: its state, its work, what happened to it, and its error if it failed."""
+    with common.connect() as client:
+        found = client.job(job)
+        attempts, events = client.attempts(found.id), client.events(found.id)
+    if json:
+        common.print_json(
+            {
+                **found.model_dump(mode="json"),
+                "attempts": [each.model_dump(mode="json") for each in attempts],
+                "events": [each.model_dump(mode="json") for each in events],
+            }
+        )
+        return
+    _print_facts(found)
+    _print_attempts(attempts)
+    _print_events(events)
+    print_error(found)
+
+
+def _print_facts(job: "Job") -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from torchyard.cli import format as shown
+    from torchyard.quantities import format_size
+
+    work = job.spec.get("command") or job.spec.get("recipe") or {}
+    storage = job.storage
+    facts = {
+        "state": shown.state(job),
+        "user": f"{job.user}, project {job.project}, priority {job.priority.value}",
+        "work": escape(" ".join(work) if isinstance(work, list) else " ".join(f"{k}={v}" for k, v in work.items())),
+        "where": shown.devices(job.devices),
+        "time": shown.elapsed(job, shown.now()),
+        "progress": shown.progress(job),
+        "latest": shown.latest(job.latest),
+        "storage": f"checkpoints {format_size(storage.checkpoints)}, outputs {format_size(storage.outputs)}, "
+        f"logs {format_size(storage.logs)}",
+        "tags": " ".join(job.tags),
+        "rerun of": job.rerun_of or "",
+    }
+    console = common.console()
+    console.print(f"[bold]{job.number}  {escape(job.name)}[/]  [dim]{job.id}[/]")
+    grid = Table.grid(padding=(0, 2))
+    for name, value in facts.items():
+        if value:
+            grid.add_row(f"[dim]{name}[/]", value)
+    console.print(grid)
+
+
+def _print_attempts(attempts: "list[Attempt]") -> None:
+    if len(attempts) < 2:
+        return
+    from rich.table import Table
+
+    table = Table("ATTEMPT", "STATE", "NODE", "FROM STEP", "EXIT", box=None, header_style="dim")
+    for each in attempts:
+        resumed = "" if each.resumed_from_step is None else str(each.resumed_from_step)
+        ended = f"signal {each.signal}" if each.signal else "" if each.exit_code is None else str(each.exit_code)
+        table.add_row(str(each.number), each.state.value, each.node, resumed, ended)
+    common.console().print(table)
+
+
+def _print_events(events: "Iterable[Event]") -> None:
+    from rich.markup import escape
+
+    for event in events:
+        actor = f" ({event.actor})" if event.actor else ""
+        at = f"{event.at.astimezone():%H:%M:%S}"
+        common.console().print(f"[dim]{at}[/]  {event.kind:<14} {escape(event.message)}[dim]{escape(actor)}[/]")
+
+
+def print_error(job: "Job", *, with_tail: bool = True) -> None:
+    """Why a job failed, with the failing rank's own traceback.
+
+    Where the log has no traceback the service gives its last lines; `with_tail` shows those too.
+    """
+    if job.error is None:
+        return
+    from rich.markup import escape
+
+    console, error = common.console(), job.error
+    rank = "" if error.rank is None else f" on rank {error.rank}"
+    console.print(f"[bold red]failed{rank}:[/] {escape(error.message)}")
+    if error.traceback and (with_tail or "Traceback" in error.traceback):
+        console.print(escape(error.traceback.rstrip()), style="red", soft_wrap=True)
+
+
+def why(job: common.JobRef, json: common.Json = False) -> None:
+    """Say why a job waits, and what would start it sooner."""
+    with common.connect() as client:
+        found = client.why(job)
+    if json:
+        common.print_json(found)
+        return
+    from torchyard.cli.format import now
+    from torchyard.quantities import format_duration
+
+    print(found.summary)
+    for reason in found.reasons:
+        if reason.message != found.summary:
+            print(f"  {reason.message}")
+    if found.position is not None:
+        print(f"  place in the queue: {found.position}")
+    if found.expected_start_at is not None:
+        left = max(0.0, (found.expected_start_at - now()).total_seconds())
+        print(f"  expected to start in {format_duration(left)}")
+
+
+def wait(
+    job: common.JobRef,
+    timeout: Annotated[str | None, typer.Option(help="Give up after this long, such as 10m.")] = None,
+    json: common.Json = False,
+) -> None:
+    """Wait for a job's end; the exit code is the job's (130: cancelled, 124: out of time)."""
+    from torchyard.exceptions import TorchYardError
+
+    with common.connect() as client:
+        try:
+            found = client.wait(job, timeout_s=_seconds(timeout))
+        except TimeoutError as error:
+            raise TorchYardError(str(error)) from error
+    if json:
+        common.print_json(found)
+    else:
+        common.note(f"job {found.number} {found.state.value}")
+    raise typer.Exit(common.exit_code(found))
+
+
+def _seconds(text: str | None) -> float | None:
+    from torchyard.exceptions import SpecError
+    from torchyard.quantities import parse_duration
+
+    try:
+        return None if text is None else float(parse_duration(text))
+    except ValueError as error:
+        raise SpecError(f"--timeout: {error}") from error
+
+
+def cancel(jobs: JobRefs, json: common.Json = False) -> None:
+    """Ask jobs to save their work and stop; those that wait are cancelled at once."""
+    _act(jobs, json, lambda client, job: client.cancel(job))
+
+
+def hold(jobs: JobRefs, json: common.Json = False) -> None:
+    """Keep waiting jobs from starting."""
+    _act(jobs, json, lambda client, job: client.hold(job))
+
+
+def release(jobs: JobRefs, json: common.Json = False) -> None:
+    """Let held jobs start."""
+    _act(jobs, json, lambda client, job: client.release(job))
+
+
+def checkpoint(jobs: JobRefs, json: common.Json = False) -> None:
+    """Ask running jobs for a checkpoint now."""
+    _act(jobs, json, lambda client, job: client.checkpoint(job))
+
+
+def _act(jobs: list[str], json: bool, act: "Callable[[Client, str], Job]") -> None:
+    with common.connect() as client:
+        done = []
+        for each in jobs:
+            done.append(act(client, each))
+            if not json:
+                stop = f", asked to stop ({done[-1].stop.value})" if done[-1].stop and not done[-1].ended_at else ""
+                held = ", held" if done[-1].held else ""
+                print(f"job {done[-1].number} {done[-1].state.value}{held}{stop}")
+    if json:
+        common.print_json(done)
+
+
+def rerun(
+    job: common.JobRef,
+    from_checkpoint: Annotated[
+        str | None, typer.Option("--from", help="Start from a checkpoint: its id, or latest, or best.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Change a field, such as recipe.epochs=10; may be repeated.")
+    ] = None,
+    json: common.Json = False,
+) -> None:
+    """Submit a job's spec again as a new job."""
+    from torchyard.submission import override
+
+    changes: dict[str, Any] = {}
+    for each in set_ or ():
+        override(changes, each)
+    with common.connect() as client:
+        made = client.rerun(job, from_checkpoint=from_checkpoint, changes=changes)
+    if json:
+        common.print_json(made)
+    else:
+        print(made.number)

@@ -1,0 +1,48 @@
+"""Entry point of ``yard``: all commands, and errors as one line with the mend."""
+
+import os
+import sys
+
+import typer
+
+from torchyard.cli import artifacts, box, jobs, logs, people, stack, submit
+from torchyard.exceptions import TorchYardError
+
+#: As with `docker run`: the command's own failure, where other codes are the job's.
+OWN_FAILURE = 125
+JOB_COMMANDS = frozenset({"run", "wait"})
+
+app = typer.Typer(
+    help="TorchYard: a training job queue for teams that share a GPU box.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for group in (stack, submit, jobs, logs, artifacts, box, people):
+    group.register(app)
+
+
+def run() -> None:
+    """Runs the command line of this process."""
+    try:
+        app(prog_name="yard")
+    except TorchYardError as error:
+        fail(str(error))
+        sys.exit(OWN_FAILURE if sys.argv[1:2] and sys.argv[1] in JOB_COMMANDS else 1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader has gone (`yard logs 7 | head`); Python would complain again while it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+
+
+def fail(message: str) -> None:
+    """Prints an error, in red on a terminal."""
+    red, plain = ("\033[31m", "\033[0m") if sys.stderr.isatty() else ("", "")
+    print(f"{red}yard: {message}{plain}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,124 @@
+"""``token`` and ``users``."""
+
+from typing import Annotated
+
+import typer
+
+from torchyard.cli import common
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    token = typer.Typer(help="Show, make, list and revoke tokens.", no_args_is_help=True, rich_markup_mode=None)
+    token.command("show")(show)
+    token.command("create")(create)
+    token.command("ls")(ls)
+    token.command("revoke")(revoke)
+    app.add_typer(token, name="token")
+    people = typer.Typer(help="List and add users.", invoke_without_command=True, rich_markup_mode=None)
+    people.callback()(users)
+    people.command("add")(add)
+    app.add_typer(people, name="users")
+
+
+def show(json: common.Json = False) -> None:
+    """Print the token in use."""
+    from torchyard.connection import find_token
+
+    if json:
+        common.print_json({"token": find_token()})
+    else:
+        print(find_token())
+
+
+def create(
+    name: Annotated[str, typer.Argument(help="What the token is for.")],
+    scope: Annotated[list[str], typer.Option(help="read, submit, admin or node; may be repeated.")] = ["submit"],  # noqa: B006
+    user: Annotated[str | None, typer.Option(help="Whose token it is (administrators).")] = None,
+    node: Annotated[str | None, typer.Option(help="The node that a token of the scope node belongs to.")] = None,
+    expires: Annotated[str | None, typer.Option(help="Ends after this long, such as 30d.")] = None,
+    json: common.Json = False,
+) -> None:
+    """Make a token. Its secret is printed now and never again."""
+    from pydantic import ValidationError
+
+    from torchyard.api import TokenRequest
+    from torchyard.exceptions import SpecError
+    from torchyard.specfile import describe
+
+    try:
+        request = TokenRequest.model_validate(
+            {"name": name, "scopes": scope, "user": user, "node": node, "expires_in": expires}
+        )
+    except ValidationError as error:
+        raise SpecError("\n".join(describe(each) for each in error.errors())) from error
+    with common.connect() as client:
+        made = client.create_token(request)
+    if json:
+        common.print_json(made)
+    else:
+        print(made.secret)
+
+
+def ls(
+    everybody: Annotated[bool, typer.Option("--all", help="Everybody's (administrators).")] = False,
+    json: common.Json = False,
+) -> None:
+    """List tokens, without their secrets."""
+    with common.connect() as client:
+        found = client.tokens(everybody=everybody)
+    if json:
+        common.print_json(found)
+        return
+    from rich.table import Table
+
+    from torchyard.cli.format import ago, now
+
+    table = Table("ID", "NAME", "USER", "SCOPES", "NODE", "USED", "EXPIRES", box=None, header_style="dim")
+    for token in found:
+        expires = token.expires_at.isoformat(timespec="minutes") if token.expires_at else "never"
+        used = ago(token.last_used_at, now())
+        table.add_row(token.id, token.name, token.user, " ".join(token.scopes), token.node or "", used, expires)
+    common.console().print(table)
+
+
+def revoke(token: Annotated[str, typer.Argument(help="The token's id, as `yard token ls` shows it.")]) -> None:
+    """Make a token invalid at once."""
+    with common.connect() as client:
+        client.revoke_token(token)
+
+
+def users(context: typer.Context, json: common.Json = False) -> None:
+    """List the users; `yard users add NAME` adds one."""
+    if context.invoked_subcommand:
+        return
+    with common.connect() as client:
+        found = client.users()
+    if json:
+        common.print_json(found)
+        return
+    from rich.table import Table
+
+    table = Table("NAME", "ADMIN", "UNIX USER", "SINCE", box=None, header_style="dim")
+    for user in found:
+        table.add_row(user.name, "yes" if user.admin else "", user.unix_user or "", f"{user.created_at:%Y-%m-%d}")
+    common.console().print(table)
+
+
+def add(
+    name: Annotated[str, typer.Argument(help="The user's name.")],
+    admin: Annotated[bool, typer.Option("--admin", help="May change everything.")] = False,
+    unix_user: Annotated[
+        str | None, typer.Option(help="The account as which this user's jobs run where the worker runs as root.")
+    ] = None,
+    json: common.Json = False,
+) -> None:
+    """Add a user; `yard token create --user NAME` then makes a token for them."""
+    from torchyard.api import NewUser
+
+    with common.connect() as client:
+        made = client.create_user(NewUser(name=name, admin=admin, unix_user=unix_user))
+    if json:
+        common.print_json(made)
+    else:
+        common.note(f"added {made.name}; make a token with: yard token create --user {made.name} NAME")

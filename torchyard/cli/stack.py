@@ -1,0 +1,84 @@
+"""``up``, ``down``, ``login``, ``service``, ``worker``, ``version``."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from torchyard.cli import common
+
+PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command()(up)
+    app.command()(down)
+    app.command()(login)
+    app.command(context_settings=PASS_ON)(service)
+    app.command(context_settings=PASS_ON)(worker)
+    app.command()(version)
+
+
+def up(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8765,
+    cpu_slots: Annotated[
+        int | None, typer.Option(help="Offer CPU slots; the default where there is no GPU.", min=0)
+    ] = None,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Return once jobs are accepted.")] = False,
+    stop_jobs: Annotated[bool, typer.Option("--stop-jobs", help="At the end, stop the running jobs too.")] = False,
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="A proxy in front ends TLS: needed to listen beyond this machine.")
+    ] = False,
+) -> None:
+    """Start everything on this machine: Redis, service and worker. Ctrl-C ends it; trainings go on."""
+    from torchyard.stack import up as stack
+
+    options = stack.Options(host=host, port=port, cpu_slots=cpu_slots, stop_jobs=stop_jobs, behind_proxy=behind_proxy)
+    if detach:
+        print(f"ready {stack.detach(options)}")
+        common.note("`yard down` ends it, `yard login` opens the dashboard")
+    else:
+        stack.run(options)
+
+
+def down(
+    stop_jobs: Annotated[bool, typer.Option("--stop-jobs", help="Stop the running jobs first.")] = False,
+) -> None:
+    """End the stack of this machine; trainings go on unless --stop-jobs is given."""
+    from torchyard.stack import up as stack
+
+    common.note("stopped" if stack.down(stop_jobs=stop_jobs) else "no stack is running")
+
+
+def login(json: common.Json = False) -> None:
+    """Print a link that opens the dashboard; it counts once, for a few minutes."""
+    with common.connect() as client:
+        link = client.login_link()
+    if json:
+        common.print_json({"url": link})
+    else:
+        print(link)
+
+
+def service(context: typer.Context) -> None:
+    """Run the service alone (`yard service --help` lists its options)."""
+    os.execv(sys.executable, [sys.executable, "-m", "service", *context.args])  # noqa: S606
+
+
+def worker(context: typer.Context) -> None:
+    """Run this node's worker, such as `yard worker --join URL` (`yard worker --help` lists its options)."""
+    os.execv(sys.executable, [sys.executable, "-m", "worker", *context.args])  # noqa: S606
+
+
+def version(json: common.Json = False) -> None:
+    """Print the version."""
+    from importlib.metadata import version as installed
+
+    found = installed("torchyard")
+    if json:
+        common.print_json({"version": found})
+    else:
+        print(found)

@@ -1,0 +1,151 @@
+"""``run`` and ``submit``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from torchyard.cli import common
+
+if TYPE_CHECKING:
+    from torchyard.api import Job
+    from torchyard.client import Client
+    from torchyard.submission import Draft, Prepared
+
+WORDS = {"ignore_unknown_options": False, "allow_interspersed_args": False}
+
+Gpus = Annotated[int, typer.Option("--gpus", "-g", help="GPUs (or CPU slots) for the job alone.", min=0)]
+Name = Annotated[str | None, typer.Option("--name", help="Name in lists; default the script's.")]
+Priority = Annotated[str | None, typer.Option(help="low, normal, high or urgent.")]
+TimeLimit = Annotated[str | None, typer.Option(help="Stop it after this running time, such as 4h.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command(context_settings=WORDS)(run)
+    app.command()(submit)
+
+
+def run(
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="The program and its arguments.")],
+    gpus: Gpus = 1,
+    name: Name = None,
+    project: Annotated[str | None, typer.Option(help="The project whose share it uses.")] = None,
+    priority: Priority = None,
+    time_limit: TimeLimit = None,
+    cpus: Annotated[int | None, typer.Option(help="CPU cores.", min=1)] = None,
+    memory: Annotated[str | None, typer.Option(help="Main memory, such as 32GiB.")] = None,
+    retries: Annotated[int | None, typer.Option(help="Start again so often after a failure.", min=0)] = None,
+    launcher: Annotated[str | None, typer.Option(help="torchrun, python or none; found out if absent.")] = None,
+    python: Annotated[
+        str | None, typer.Option(help="venv, conda prefix or interpreter; default the active one.")
+    ] = None,
+    code: Annotated[Path, typer.Option(help="Folder to upload and run in.", file_okay=False)] = Path(),
+    live: Annotated[bool, typer.Option("--live", help="Run in the folder itself, without a snapshot.")] = False,
+    link: Annotated[list[str] | None, typer.Option(help="Folder joined back into the snapshot; repeatable.")] = None,
+    env: Annotated[list[str] | None, typer.Option(help="KEY=VALUE for the job; repeatable.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Word to filter by; repeatable.")] = None,
+    checkpoint_every: Annotated[str | None, typer.Option(help="Checkpoints are due this often, such as 10m.")] = None,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Submit, print the number, return.")] = False,
+    json: common.Json = False,
+) -> None:
+    """Run a command on the box and follow it: `yard run --gpus 2 -- python train.py --lr 0.1`.
+
+    The exit code is the job's own; 130 when it was cancelled, 124 when out of time, 125 when it could not be
+    submitted. Ctrl-C leaves the job running, a second one cancels it.
+    """
+    from torchyard import submission
+
+    resources = _given(gpus=gpus, cpus=cpus, memory=memory)
+    fields = _given(
+        name=name,
+        project=project,
+        priority=priority,
+        time_limit=time_limit,
+        max_retries=retries,
+        launcher=launcher,
+        python=python,
+        link=link,
+        env=_environment(env or []),
+        tags=tag,
+        checkpoint=_given(every=checkpoint_every) or None,
+        live="." if live else None,
+    )
+    draft = submission.from_words(command, code, resources=resources, **fields)
+    with common.connect() as client:
+        job = _submit(client, draft)
+        _told(client, job, detach=detach, json=json)
+
+
+def submit(
+    file: Annotated[Path, typer.Argument(help="The job spec, YAML or JSON.", dir_okay=False)],
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Change a field, such as resources.gpus=2; repeatable.")
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow it; the exit code is the job's.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only check it.")] = False,
+    json: common.Json = False,
+) -> None:
+    """Submit a job spec; prints the job's number."""
+    from torchyard import submission
+
+    draft = submission.from_file(file, set_ or ())
+    with common.connect() as client:
+        if dry_run:
+            _check(client, draft, json)
+        else:
+            job = _submit(client, draft)
+            _told(client, job, detach=not follow, json=json)
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _environment(pairs: list[str]) -> dict[str, str] | None:
+    from torchyard.exceptions import SpecError
+
+    for pair in pairs:
+        if "=" not in pair:
+            raise SpecError(f"--env {pair}: write KEY=VALUE")
+    return dict(pair.split("=", 1) for pair in pairs) or None
+
+
+def _prepare(draft: "Draft") -> "Prepared":
+    from torchyard import submission
+
+    prepared = submission.prepare(draft)
+    for warning in prepared.warnings:
+        common.warn(warning)
+    return prepared
+
+
+def _submit(client: "Client", draft: "Draft") -> "Job":
+    from torchyard.cli.artifacts import progress
+
+    prepared = _prepare(draft)
+    with progress(prepared.code.size if prepared.code else 0, "code") as uploaded:
+        return prepared.submit(client, uploaded=uploaded)
+
+
+def _check(client: "Client", draft: "Draft", json: bool) -> None:
+    checked = client.check(_prepare(draft).spec)
+    if json:
+        common.print_json(checked)
+    else:
+        common.note(f"the spec is fine: {checked.world_size} processes. {checked.note}".strip())
+
+
+def _told(client: "Client", job: "Job", *, detach: bool, json: bool) -> None:
+    if detach:
+        if json:
+            common.print_json(job)
+        else:
+            print(job.number)
+        return
+    from torchyard.cli.follow import follow
+
+    ended = follow(client, job)
+    if json:
+        common.print_json(ended)
+    raise typer.Exit(common.exit_code(ended) if ended.ended_at else 0)

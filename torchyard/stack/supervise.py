@@ -1,0 +1,167 @@
+"""Holds programs up: starts them, starts again what dies, ends them in order."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchyard.exceptions import StartError
+
+PR_SET_PDEATHSIG = 1
+FIRST_PAUSE_S = 0.2
+LONGEST_PAUSE_S = 10.0
+#: A program that has run this long is started again without a growing pause.
+STEADY_S = 30.0
+#: Seconds that a program may take to end before it is killed.
+STOP_S = 12.0
+TAIL_BYTES = 2000
+TAIL_LINES = 12
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A program to hold up; its output is appended to `log`."""
+
+    name: str
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    log: Path
+    pass_fds: tuple[int, ...] = ()
+
+
+class Child:
+    """A program and the process that runs it now, if any."""
+
+    def __init__(self, program: Program, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self.program = program
+        self.failures = 0
+        self._monotonic = monotonic
+        self._process: subprocess.Popen[bytes] | None = None
+        self._since = 0.0
+        self._due = 0.0
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while it runs."""
+        return self._process.pid if self._process else None
+
+    def start(self) -> None:
+        """Starts the process, which ends by SIGTERM when this one dies, however it dies."""
+        parent = os.getpid()
+
+        def prepare() -> None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
+            _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+            if os.getppid() != parent:
+                os._exit(1)
+
+        with self.program.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                list(self.program.argv),
+                env=dict(self.program.environment),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                pass_fds=self.program.pass_fds,
+                preexec_fn=prepare,  # noqa: PLW1509  this process has no other threads
+            )
+        self._since = self._monotonic()
+
+    def tend(self) -> None:
+        """Notices a death, and starts the program again once its pause is over."""
+        now = self._monotonic()
+        if self._process is not None and self._process.poll() is not None:
+            self.failures = 1 if now - self._since > STEADY_S else self.failures + 1
+            self._due = now + pause_after(self.failures)
+            self._process = None
+        if self._process is None and now >= self._due:
+            self.start()
+
+    def stop(self) -> None:
+        """Ends the process: SIGTERM, then SIGKILL."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+
+def pause_after(failures: int) -> float:
+    """Seconds to wait after so many deaths in a row; the first costs next to nothing."""
+    return min(FIRST_PAUSE_S * 2.0 ** (failures - 1), LONGEST_PAUSE_S)
+
+
+class Supervisor:
+    """Programs held up together, watched from one thread that has the signals blocked."""
+
+    SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD})
+
+    def __init__(self) -> None:
+        self._children: list[Child] = []
+        signal.pthread_sigmask(signal.SIG_BLOCK, self.SIGNALS)
+
+    def add(self, program: Program) -> Child:
+        """Starts a program and holds it up from now on."""
+        child = Child(program)
+        child.start()
+        self._children.append(child)
+        return child
+
+    def tend(self, timeout_s: float) -> bool:
+        """Waits for a signal or the timeout, tends the programs; whether this process was asked to end."""
+        received = signal.sigtimedwait(self.SIGNALS, timeout_s)
+        for child in self._children:
+            child.tend()
+        return received is not None and received.si_signo != signal.SIGCHLD
+
+    def run(self) -> None:
+        """Holds everything up until a signal asks for the end."""
+        while not self.tend(1.0):
+            pass
+
+    def wait_until(self, ready: Callable[[], bool], *, timeout_s: float, what: str) -> bool:
+        """Tends until `ready`; False when a signal asked for the end.
+
+        Raises StartError with the log of the program that keeps dying, or when the time is over.
+        """
+        deadline = time.monotonic() + timeout_s
+        while not ready():
+            if self.tend(0.05):
+                return False
+            self._give_up_on_the_dying()
+            if time.monotonic() > deadline:
+                logs = ", ".join(str(child.program.log) for child in self._children)
+                raise StartError(f"{what} did not come up within {timeout_s:.0f} s: read {logs}")
+        return True
+
+    def stop(self, *names: str) -> None:
+        """Ends the named programs, or all, the last one started first."""
+        for child in reversed(self._children):
+            if not names or child.program.name in names:
+                child.stop()
+        self._children = [child for child in self._children if names and child.program.name not in names]
+
+    def _give_up_on_the_dying(self) -> None:
+        for child in self._children:
+            if child.failures >= 3:
+                program = child.program
+                raise StartError(f"{program.name} ends at once; {program.log} says:\n{tail(program.log)}")
+
+
+def tail(path: Path) -> str:
+    """The last lines of a log."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+        lines = file.read().decode(errors="replace").splitlines()
+    return "\n".join(f"  {line}" for line in lines[-TAIL_LINES:])

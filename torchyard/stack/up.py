@@ -1,0 +1,231 @@
+"""``yard up``: Redis, service and worker of one box, from one command."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+
+from torchyard import home
+from torchyard.client import Client
+from torchyard.exceptions import PortTakenError, RefusedError, StartError, TorchYardError, UnreachableError
+from torchyard.stack import filesystem, instance, jobs, redis
+from torchyard.stack.supervise import Program, Supervisor
+
+DEFAULT_PORT = 8765
+START_S = 90.0
+#: Seconds that the whole of a running stack may take to end, without waiting for jobs.
+END_S = 45.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What ``yard up`` was asked for; `port` 0 takes a free one."""
+
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    cpu_slots: int | None = None
+    stop_jobs: bool = False
+    behind_proxy: bool = False
+
+
+def run(options: Options) -> None:
+    """Runs the stack in the foreground until SIGINT or SIGTERM.
+
+    Prints ``ready URL`` on stdout once a job can be accepted; everything else goes to stderr.
+    """
+    root = home.root()
+    filesystem.refuse_network(root)
+    lock = instance.Instance(root)
+    lock.acquire()
+    supervisor = Supervisor()
+    try:
+        stack = Stack(options=options, root=root, port=_free_port(options.host, options.port))
+        lock.announce(stack.url)
+        if stack.start(supervisor, lock.descriptor):
+            print(f"ready {stack.url}", flush=True)  # noqa: T201
+            _say(stack.hints())
+            supervisor.run()
+            stack.end(supervisor)
+    finally:
+        supervisor.stop()
+        home.address_file().unlink(missing_ok=True)
+        lock.release()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """The programs of one home folder."""
+
+    options: Options
+    root: Path
+    port: int
+
+    @property
+    def url(self) -> str:
+        """Where programs on this machine reach the service."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.options.host, self.options.host)  # noqa: S104
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    def start(self, supervisor: Supervisor, lock: int) -> bool:
+        """Starts everything and waits until a job can be accepted; False when asked to end before."""
+        began = datetime.now(UTC)
+        home.log_folder().mkdir(parents=True, exist_ok=True, mode=0o700)
+        broker = os.environ.get("TORCHYARD_REDIS_URL")
+        if not broker:
+            server = redis.embedded(self.root)
+            broker = server.broker_url
+            supervisor.add(self._program("redis", server.command(), {}, lock))
+        service = [sys.executable, "-m", "service"]
+        supervisor.add(self._program("service", service, {"TORCHYARD_REDIS_URL": broker}, lock))
+        if not supervisor.wait_until(self._answers, timeout_s=START_S, what="the service"):
+            return False
+        supervisor.add(self._program("worker", self._worker(), {"TORCHYARD_REDIS_URL": broker}, lock))
+        with self._client() as client:
+            return supervisor.wait_until(
+                lambda: _beats(client, began), timeout_s=START_S, what="the worker's registration"
+            )
+
+    def end(self, supervisor: Supervisor) -> None:
+        """Ends the worker first, so that what it still sends is taken, then service and Redis."""
+        try:
+            with self._client() as client:
+                self._settle_jobs(client, supervisor)
+        except TorchYardError as error:
+            _say(f"torchyard: {error}")
+        supervisor.stop("worker")
+        supervisor.stop("service")
+        supervisor.stop()
+
+    def hints(self) -> str:
+        """What a person does next."""
+        with self._client() as client:
+            link = client.login_link()
+        end = (
+            "Ctrl-C ends the stack and its jobs" if self.options.stop_jobs else "Ctrl-C ends the stack, trainings go on"
+        )
+        return f"dashboard: {link} (once; `yard login` prints another)\nlogs: {home.log_folder()}\n{end}"
+
+    def _settle_jobs(self, client: Client, supervisor: Supervisor) -> None:
+        if self.options.stop_jobs:
+            if jobs.running(client):
+                _say("stopping jobs (again Ctrl-C: leave them running)")
+            jobs.stop_all(client, supervisor.tend)
+        elif left := jobs.running(client):
+            _say(f"{left} job{'s' if left > 1 else ''} still running; the next `yard up` takes them up again")
+
+    def _client(self) -> Client:
+        return Client(self.url, home.admin_token_file().read_text().strip())
+
+    def _worker(self) -> list[str]:
+        folder, token = str(home.worker_folder()), str(home.node_token_file())
+        command = [sys.executable, "-m", "worker", "--home", folder, "--token-file", token, "--join", self.url]
+        slots = self.options.cpu_slots
+        return command if slots is None else [*command, "--cpu-slots", str(slots)]
+
+    def _program(self, name: str, argv: list[str], extra: dict[str, str], lock: int) -> Program:
+        environment = {
+            **os.environ,
+            "TORCHYARD_HOME": str(self.root),
+            "TORCHYARD_HOST": self.options.host,
+            "TORCHYARD_PORT": str(self.port),
+            **({"TORCHYARD_BEHIND_PROXY": "1"} if self.options.behind_proxy else {}),
+            **extra,
+        }
+        log = home.log_folder() / f"{name}.log"
+        return Program(name=name, argv=argv, environment=environment, log=log, pass_fds=(lock,))
+
+    def _answers(self) -> bool:
+        try:
+            ready = httpx.get(f"{self.url}/readyz", timeout=2, trust_env=False).is_success
+        except httpx.TransportError:
+            return False
+        return ready and home.node_token_file().exists()
+
+
+def detach(options: Options) -> str:
+    """Runs the stack in the background; returns its URL once a job can be accepted."""
+    home.log_folder().mkdir(parents=True, exist_ok=True, mode=0o700)
+    log_path = home.log_folder() / "up.log"
+    with log_path.open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "torchyard.cli.main", "up", *_words(options)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+            text=True,
+        )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    process.stdout.close()
+    if not line.startswith("ready "):
+        process.wait()
+        raise StartError(log_path.read_text(errors="replace").strip() or None)
+    return line.split()[1]
+
+
+def down(*, stop_jobs: bool = False) -> bool:
+    """Ends the stack of this home; False when none runs."""
+    root = home.root()
+    owner = instance.running(root)
+    if owner is None:
+        return False
+    if stop_jobs:
+        with Client(owner.url, home.admin_token_file().read_text().strip()) as client:
+            jobs.stop_all(client, _pause)
+    os.kill(owner.pid, signal.SIGTERM)
+    deadline = time.monotonic() + END_S
+    while not instance.is_free(root):
+        if time.monotonic() > deadline:
+            raise StartError(
+                f"the stack (process {owner.pid}) has not ended after {END_S:.0f} s: see {home.log_folder()}"
+            )
+        time.sleep(0.1)
+    return True
+
+
+def _pause(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
+
+
+def _words(options: Options) -> list[str]:
+    words = ["--host", options.host, "--port", str(options.port)]
+    words += [] if options.cpu_slots is None else ["--cpu-slots", str(options.cpu_slots)]
+    words += ["--stop-jobs"] if options.stop_jobs else []
+    return [*words, "--behind-proxy"] if options.behind_proxy else words
+
+
+def _beats(client: Client, began: datetime) -> bool:
+    """Whether a node has spoken since the stack began to start."""
+    try:
+        nodes = client.nodes()
+    except (RefusedError, UnreachableError):
+        return False
+    return any(node.state != "unreachable" and node.last_seen_at and node.last_seen_at >= began for node in nodes)
+
+
+def _free_port(host: str, port: int) -> int:
+    """The port, chosen now if 0: it must outlive restarts of the service. Raises PortTakenError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise PortTakenError(
+                f"{host}:{port} cannot be bound ({error.strerror}): choose another with --port, or "
+                "let `--port 0` find one"
+            ) from error
+        return int(probe.getsockname()[1])
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
