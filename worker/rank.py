@@ -52,6 +52,8 @@ def redirect(folder: str, rank: int) -> None:
 def become(program: list[str], parent: int) -> None:
     """In the child: dies with the wrapper, and turns into the rank's program. Never returns."""
     try:
+        # torchrun signals the wrapper's group; the program gets each signal once, from the wrapper.
+        os.setpgid(0, 0)
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         for number in (*FORWARDED, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
@@ -73,9 +75,11 @@ def run(program: list[str]) -> int:
     for number in FORWARDED:
         signal.signal(number, lambda received, _: os.kill(child, received))
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    _, status = os.waitpid(child, 0)
+    # The child is not reaped before its signals are switched off: a handler must not meet a pid that is free again.
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
     for number in FORWARDED:
         signal.signal(number, signal.SIG_IGN)
+    _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)
 
 

@@ -1,0 +1,119 @@
+"""The real torchrun: each rank has its own log and its own exit, and a stop reaches the ranks."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support.node import Box, ended, log
+from tests.support.wait import until
+from torchyard.injob import layout
+from torchyard.states import StopReason
+from torchyard.wire import Action, Order, ResultKind
+from worker import processes
+from worker.folder import AttemptFolder, order
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Box:
+    return Box(tmp_path)
+
+
+def assign(box: Box, code: str, ranks: int = 2) -> AttemptFolder:
+    """A script under torchrun; it imports no torch, so that only the launcher does."""
+    prelude = "import os, signal, sys, time\nrank = int(os.environ['RANK'])\n"
+    # Modules beside the script must not shadow what torchrun itself imports.
+    files = {"train.py": prelude + code, "types.py": "raise ImportError('shadowed')", "random.py": ""}
+    return box.assign(launcher="torchrun", command=["python", "train.py", "--lr", "0.1"], files=files, slots=ranks)
+
+
+def ready(folder: AttemptFolder, ranks: int = 2) -> None:
+    logs = [folder.at(layout.LOGS) / f"rank-{rank}.log" for rank in range(ranks)]
+    until(lambda: all("ready" in path.read_text() for path in logs), seconds=60, what="the ranks")
+
+
+def test_each_rank_has_its_own_log_and_exit(box: Box) -> None:
+    folder = assign(box, "print(rank, os.environ['WORLD_SIZE'], sys.argv[1:], os.getcwd(), flush=True)")
+    box.launcher.start(folder.attempt_id)
+    result = ended(folder, 60)
+    assert (result.kind, result.exit_code, result.failed_rank) == (ResultKind.EXITED, 0, None), log(
+        folder, layout.LAUNCHER_LOG
+    )
+    assert [(each.rank, each.exit_code) for each in result.ranks] == [(0, 0), (1, 0)]
+    for rank in range(2):
+        assert log(folder, f"rank-{rank}.log") == f"{rank} 2 ['--lr', '0.1'] {folder.at(layout.CODE)}\n"
+
+
+RAISES = """
+if rank == 0:
+    open("zero", "w").close()
+    time.sleep(600)
+while not os.path.exists("zero"):
+    time.sleep(0.02)
+raise ValueError("boom")
+"""
+
+
+def test_a_rank_that_raises_is_the_failed_one(box: Box) -> None:
+    folder = assign(box, RAISES)
+    box.launcher.start(folder.attempt_id)
+    result = ended(folder, 60)
+    assert (result.kind, result.exit_code, result.signal, result.failed_rank) == (ResultKind.EXITED, 1, None, 1)
+    assert {each.rank: each.signal for each in result.ranks} == {0: signal.SIGTERM, 1: None}
+    assert "ValueError: boom" in log(folder, "rank-1.log")
+    assert "ValueError" not in log(folder, "rank-0.log")
+    assert processes.of_attempt(folder.attempt_id) == []
+
+
+def test_its_own_exit_code_is_kept(box: Box) -> None:
+    folder = assign(box, "time.sleep(600 * (1 - rank))\nos._exit(42)")
+    box.launcher.start(folder.attempt_id)
+    result = ended(folder, 60)
+    assert (result.exit_code, result.failed_rank) == (42, 1)
+
+
+def test_a_rank_killed_by_sigkill_is_the_failed_one(box: Box) -> None:
+    folder = assign(box, "print('ready', os.getpid(), flush=True)\ntime.sleep(600)")
+    box.launcher.start(folder.attempt_id)
+    ready(folder)
+    os.kill(int(log(folder, "rank-1.log").split()[1]), signal.SIGKILL)
+    result = ended(folder, 60)
+    assert (result.exit_code, result.signal, result.failed_rank) == (None, signal.SIGKILL, 1)
+
+
+def test_a_stop_goes_to_the_ranks(box: Box) -> None:
+    handler = "signal.signal(15, lambda *_: (print('saved', flush=True), sys.exit(0)))\n"
+    folder = assign(box, handler + "print('ready', flush=True)\ntime.sleep(600)")
+    box.launcher.start(folder.attempt_id)
+    ready(folder)
+    stop = Order(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.CANCEL)
+    order(folder, stop)
+    result = ended(folder, 60)
+    assert (result.kind, result.stop, result.failed_rank) == (ResultKind.EXITED, StopReason.CANCEL, None)
+    assert result.terminated
+    assert [(each.rank, each.exit_code) for each in result.ranks] == [(0, 0), (1, 0)]
+    assert all("saved" in log(folder, f"rank-{rank}.log") for rank in range(2))
+    assert processes.of_attempt(folder.attempt_id) == []
+
+
+def test_ranks_that_ignore_everything_are_killed(box: Box) -> None:
+    folder = assign(box, "signal.signal(15, signal.SIG_IGN)\nprint('ready', flush=True)\ntime.sleep(600)")
+    box.launcher.start(folder.attempt_id)
+    ready(folder)
+    order(folder, Order(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.PREEMPT, grace_s=1))
+    result = ended(folder, 60)
+    assert (result.kind, result.stop, result.failed_rank) == (ResultKind.KILLED, StopReason.PREEMPT, None)
+    assert processes.of_attempt(folder.attempt_id) == []
+
+
+def test_a_killed_torchrun_takes_its_ranks_along(box: Box) -> None:
+    folder = assign(box, "print('ready', flush=True)\ntime.sleep(600)")
+    box.launcher.start(folder.attempt_id)
+    ready(folder)
+    shim = folder.read_shim()
+    assert shim is not None
+    os.kill(shim.child_pid, signal.SIGKILL)
+    result = ended(folder, 60)
+    assert (result.kind, result.signal) == (ResultKind.EXITED, signal.SIGKILL)
+    assert processes.of_attempt(folder.attempt_id) == []
