@@ -3,19 +3,24 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, func, select
 
 from service.answers import etag
 from service.db.models import Attempt, Job, MetricPoint, MetricSeries, MetricStream, Sample
 from service.problems import field_problem, not_found
-from service.series import SPECIAL, Cursor, Points, join, last_steps, thin
+from service.series import Cursor, Points, join, last_steps, thin
 from torchyard import api
 
 #: Telemetry samples that are read for each point that is shown.
 SAMPLES_PER_POINT = 4
+
+_COLUMNS = [(name, np.int64) for name in ("series", "seq", "step", "time_us")]
+_ROW = np.dtype([*_COLUMNS, ("value", np.float64), ("special", np.int64)])
+Rows = NDArray[np.void]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +65,7 @@ def read(tx: Connection, job_id: str, query: Query) -> api.Metrics:
         name = min(row.id for row in stream)
         wanted = {row.id: row for row in stream if query.wants(row)}
         rows = _points(tx, wanted, marks.get(name, -1))
-        marks[name] = max((row.seq for row in rows), default=marks.get(name, -1))
+        marks[name] = int(rows["seq"].max(initial=marks.get(name, -1)))
         for series_id, points in _columns(rows, limits[stream[0].attempt]):
             parts[wanted[series_id].name, wanted[series_id].rank].append(points)
     return api.Metrics(
@@ -104,9 +109,9 @@ def _streams(series: Iterable[Row[Any]]) -> list[list[Row[Any]]]:
     return list(streams.values())
 
 
-def _points(tx: Connection, series_ids: Collection[int], after: int) -> Sequence[Row[int, int, int, int, float, int]]:
+def _points(tx: Connection, series_ids: Collection[int], after: int) -> Rows:
     if not series_ids:
-        return ()
+        return np.empty(0, _ROW)
     query = (
         select(
             MetricPoint.series_id,
@@ -119,47 +124,23 @@ def _points(tx: Connection, series_ids: Collection[int], after: int) -> Sequence
         .where(MetricPoint.series_id.in_(series_ids), MetricPoint.seq > after)
         .order_by(MetricPoint.series_id, MetricPoint.seq)
     )
-    return tx.execute(query).all()
+    # The driver's own tuples: a million of SQLAlchemy's rows take several seconds.
+    with tx.execute(query) as result:
+        return np.fromiter(cast("Iterable[Any]", result.cursor), _ROW)
 
 
-def _columns(
-    rows: Sequence[Row[int, int, int, int, float, int]], last_step: int | None
-) -> Iterable[tuple[int, Points]]:
+def _columns(rows: Rows, last_step: int | None) -> Iterable[tuple[int, Points]]:
     """The points of each series that still count."""
-    if not rows:
-        return
-    ids, _, steps, times, values, special = zip(*rows, strict=True)
-    points = Points(
-        np.array(steps, np.int64), np.array(times, np.int64), np.array(values, np.float64), np.array(special, np.int64)
-    )
-    of_series = np.array(ids, np.int64)
-    counts = np.ones(len(rows), bool) if last_step is None else np.array([step <= last_step for step in steps])
-    for series_id in np.unique(of_series):
-        yield int(series_id), points.take(np.flatnonzero((of_series == series_id) & counts))
+    if last_step is not None:
+        rows = rows[rows["step"] <= last_step] if last_step >= -(2**63) else rows[:0]
+    ids, starts = np.unique(rows["series"], return_index=True)
+    for series_id, own in zip(ids.tolist(), np.split(rows, starts[1:]), strict=False):
+        yield series_id, Points(own["step"], own["time_us"], own["value"], own["special"])
 
 
 def _resource(name: str, rank: int, points: Points, max_points: int | None) -> api.Series:
     thinned = points if max_points is None else thin(points, max_points)
     return api.Series.model_construct(name=name, rank=rank, points=thinned.rows())
-
-
-def latest(tx: Connection, job_ids: Sequence[str]) -> dict[str, dict[str, api.Number]]:
-    """For each job the last value of each metric of the lowest rank that reports, in its newest attempt that does."""
-    query = (
-        select(
-            MetricSeries.job_id,
-            MetricSeries.name,
-            MetricSeries.last_value,
-            MetricSeries.last_special,
-        )
-        .where(MetricSeries.job_id.in_(job_ids), MetricSeries.last_step.is_not(None))
-        # the row that is read last wins: the newest attempt, in it the lowest rank, of it the newest value
-        .order_by(MetricSeries.attempt, MetricSeries.rank.desc(), MetricSeries.last_time_us)
-    )
-    found: dict[str, dict[str, api.Number]] = {job_id: {} for job_id in job_ids}
-    for row in tx.execute(query):
-        found[row.job_id][row.name] = SPECIAL[row.last_special] or float(row.last_value)
-    return found
 
 
 def telemetry_of_job(tx: Connection, job_id: str, max_points: int, since: str | None) -> api.Metrics:

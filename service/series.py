@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from torchyard import api
+
 #: What `metric_points.special` means, by number.
 SPECIAL: tuple[None, Literal["nan"], Literal["inf"], Literal["-inf"]] = (None, "nan", "inf", "-inf")
 NOTHING_COUNTS = -(2**63) - 1
@@ -33,10 +35,12 @@ class Points:
         """The points at these places."""
         return Points(self.steps[chosen], self.times_us[chosen], self.values[chosen], self.special[chosen])
 
-    def rows(self) -> list[list[int | float | str]]:
-        """``[step, unix time in seconds, value]``, with words for what JSON cannot say."""
-        columns = (self.steps.tolist(), (self.times_us / 1e6).tolist(), self.values.tolist(), self.special.tolist())
-        return [[step, time, SPECIAL[special] or value] for step, time, value, special in zip(*columns, strict=True)]
+    def rows(self) -> list[tuple[int, float, api.Number]]:
+        """``(step, unix time in seconds, value)``, with words for what JSON cannot say."""
+        steps, times, values = self.steps.tolist(), (self.times_us / 1e6).tolist(), self.values.tolist()
+        if self.special.any():
+            values = [SPECIAL[word] or value for value, word in zip(values, self.special.tolist(), strict=True)]
+        return list(zip(steps, times, values, strict=True))
 
 
 def join(parts: Iterable[Points]) -> Points:

@@ -55,17 +55,24 @@ def parse(body: bytes) -> MetricBatch:
 
 
 def _parse_one_by_one(body: bytes) -> MetricBatch:
+    raw = _object(body)
+    records = raw["records"]
     try:
-        raw = json.loads(body)
-        records = raw.pop("records")
         batch = MetricBatch.model_validate({**raw, "records": []})
     except ValidationError as error:
         raise invalid(field_problems(error.errors(), MetricBatch)) from error
-    except (ValueError, KeyError, AttributeError) as error:
-        raise field_problem("(body)", "must be a JSON object with the fields of a batch") from error
-    read = [entry for item in records if (entry := _read(item)) is not None] if isinstance(records, list) else []
-    skipped = batch.skipped + len(records) - len(read)
-    return batch.model_copy(update={"records": read, "skipped": skipped})
+    read = [entry for item in records if (entry := _read(item)) is not None]
+    return batch.model_copy(update={"records": read, "skipped": batch.skipped + len(records) - len(read)})
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        raw = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise field_problem("(body)", "is not valid JSON") from error
+    if not isinstance(raw, dict) or not isinstance(raw.get("records"), list):
+        raise field_problem("records", "required, as a list in a JSON object: add it")
+    return raw
 
 
 def _read(item: Any) -> tuple[int, MetricRecord] | None:

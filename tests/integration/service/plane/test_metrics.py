@@ -1,0 +1,117 @@
+from typing import Any
+
+import pytest
+
+from tests.support.plane import Plane, Seeded, batch
+
+
+def series(plane: Plane, seeded: Seeded, **params: Any) -> dict[str, Any]:
+    answer = plane.get(f"/jobs/{seeded.job}/metrics", params=params)
+    assert answer.status_code == 200, answer.text
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+def steps(body: dict[str, Any]) -> dict[str, list[int]]:
+    return {entry["name"]: [point[0] for point in entry["points"]] for entry in body["series"]}
+
+
+def send(plane: Plane, seeded: Seeded, *arguments: Any, **values: Any) -> None:
+    assert plane.post(seeded, "metrics", batch(*arguments, **values)).status_code == 200
+
+
+def test_names_and_ranks_can_be_chosen(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    send(data_plane, seeded, 0, [1, 2], loss=1.0, **{"val/acc": 0.5}, lr=0.1)
+    send(data_plane, seeded, 0, [1, 2], rank=1, stream="rank-1-1-1", loss=2.0)
+    assert [(entry["name"], entry["rank"]) for entry in series(data_plane, seeded)["series"]] == [
+        ("loss", 0),
+        ("loss", 1),
+        ("lr", 0),
+        ("val/acc", 0),
+    ]
+    assert set(steps(series(data_plane, seeded, names="loss,val/acc"))) == {"loss", "val/acc"}
+    assert set(steps(series(data_plane, seeded, names=["loss", "lr"]))) == {"loss", "lr"}
+    assert [entry["rank"] for entry in series(data_plane, seeded, rank=1)["series"]] == [1]
+
+
+def test_what_a_later_attempt_does_again_is_left_out(data_plane: Plane) -> None:
+    first = data_plane.job()
+    send(data_plane, first, 0, range(10), loss=1.0)
+    second = data_plane.attempt(first.job, resumed_from_step=6)
+    assert steps(series(data_plane, first)) == {"loss": list(range(10))}, "it has not reported yet"
+    send(data_plane, second, 0, range(7, 12), loss=2.0)
+    body = series(data_plane, first)
+    assert steps(body) == {"loss": list(range(12))}
+    assert [point[2] for point in body["series"][0]["points"]] == [1.0] * 7 + [2.0] * 5
+    third = data_plane.attempt(first.job, resumed_from_step=3)
+    send(data_plane, third, 0, [4], loss=3.0)
+    assert steps(series(data_plane, first)) == {"loss": [0, 1, 2, 3, 4]}
+    fourth = data_plane.attempt(first.job)
+    send(data_plane, fourth, 0, [0], loss=4.0)
+    assert steps(series(data_plane, first)) == {"loss": [0]}
+
+
+def test_a_cursor_brings_only_what_is_newer(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    empty = series(data_plane, seeded)
+    assert (empty["series"], empty["reset"]) == ([], True)
+    send(data_plane, seeded, 0, range(5), loss=1.0)
+    body = series(data_plane, seeded, since=empty["cursor"])
+    assert (steps(body), body["reset"]) == ({"loss": [0, 1, 2, 3, 4]}, True)
+    send(data_plane, seeded, 5, [5, 6], loss=1.0, acc=0.5)
+    send(data_plane, seeded, 0, [1], rank=1, stream="rank-1-1-1", loss=1.0)
+    body = series(data_plane, seeded, since=body["cursor"])
+    assert [(e["name"], e["rank"], [p[0] for p in e["points"]]) for e in body["series"]] == [
+        ("acc", 0, [5, 6]),
+        ("loss", 0, [5, 6]),
+        ("loss", 1, [1]),
+    ]
+    assert not body["reset"]
+    assert series(data_plane, seeded, since=body["cursor"])["series"] == []
+
+
+def test_a_cursor_from_before_a_resume_brings_everything_anew(data_plane: Plane) -> None:
+    first = data_plane.job()
+    send(data_plane, first, 0, range(5), loss=1.0)
+    cursor = series(data_plane, first)["cursor"]
+    second = data_plane.attempt(first.job, resumed_from_step=2)
+    send(data_plane, second, 0, [3], loss=2.0)
+    body = series(data_plane, first, since=cursor)
+    assert (steps(body), body["reset"]) == ({"loss": [0, 1, 2, 3]}, True)
+
+
+@pytest.mark.parametrize("since", ["x", "!!!", "AAAA", "~" * 20])
+def test_a_strange_cursor_is_a_problem_or_brings_something(data_plane: Plane, since: str) -> None:
+    seeded = data_plane.job()
+    answer = data_plane.get(f"/jobs/{seeded.job}/metrics", params={"since": since})
+    assert answer.status_code in (200, 422)
+    if answer.status_code == 422:
+        assert answer.json()["errors"][0]["field"] == "since"
+
+
+def test_peaks_survive_downsampling(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    send(data_plane, seeded, 0, range(3000), loss=lambda step: {777: 99.0, 2222: "nan"}.get(step, step % 7 / 7))
+    points = series(data_plane, seeded, max_points=100)["series"][0]["points"]
+    assert len(points) <= 100
+    assert [point for point in points if point[2] in (99.0, "nan")] == [[777, 777.0, 99.0], [2222, 2222.0, "nan"]]
+    assert (points[0][0], points[-1][0]) == (0, 2999)
+
+
+def test_unchanged_metrics_are_not_sent_again(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    send(data_plane, seeded, 0, [1], loss=1.0)
+    tag = data_plane.get(f"/jobs/{seeded.job}/metrics").headers["etag"]
+    assert data_plane.get(f"/jobs/{seeded.job}/metrics", headers={"If-None-Match": tag}).status_code == 304
+    send(data_plane, seeded, 1, [2], loss=1.0)
+    assert data_plane.get(f"/jobs/{seeded.job}/metrics", headers={"If-None-Match": tag}).status_code == 200
+
+
+def test_unknown_jobs_and_bad_parameters_are_problems(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    for path in ("metrics", "telemetry"):
+        assert data_plane.get(f"/jobs/job-none/{path}").status_code == 404
+        assert data_plane.get(f"/jobs/{seeded.job}/{path}", params={"max_points": 1}).status_code == 422
+        assert data_plane.live.anonymous.get(f"/api/v1/jobs/{seeded.job}/{path}").status_code == 401
+    assert data_plane.get(f"/jobs/{seeded.job}/telemetry", params={"since": "x"}).status_code == 422
