@@ -1,0 +1,81 @@
+"""Samples of real processes; the GPU's part is recorded."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from tests.support.node import Box, ended, log, python
+from tests.support.nvml import Record, RecordedNvml
+from tests.support.wait import until
+from torchyard.wire import Phase
+from worker import inventory
+from worker.devices import offenders
+from worker.devices.telemetry import Sampler
+from worker.folder import AttemptFolder, ShimRecord
+from worker.inventory import Status
+from worker.shim import table
+
+BUSY = "import time\nprint('ready', flush=True)\nballast = b'x' * (64 << 20)\nwhile True: time.process_time()"
+
+
+def kill(folder: AttemptFolder) -> None:
+    shim = folder.read_shim()
+    assert shim is not None
+    os.kill(shim.child_pid, signal.SIGKILL)
+    ended(folder)
+
+
+def test_a_busy_attempt_and_its_node(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    folder = box.assign(command=["sh", "-c", '"$@"; true', "-", *python(BUSY)], slots=1)
+    nvml = RecordedNvml(Record("cpu-0"), Record("GPU-b", utilization=None, power=None))
+    sampler = Sampler(nvml, lambda: inventory.scan(box.attempts))
+    box.launcher.start(folder.attempt_id)
+    until(lambda: "ready" in log(folder), what="the job")
+    sampler.sample()
+    begin = time.monotonic()
+    until(lambda: time.monotonic() > begin + 0.3, what="an interval")
+    node, attempt = sampler.sample()
+    assert node.attempt is None
+    assert node.values.keys() == {
+        "cpu.percent",
+        "memory.used",
+        "gpu.0.utilization",
+        "gpu.0.memory_used",
+        "gpu.0.temperature",
+        "gpu.0.power",
+        "gpu.1.memory_used",
+        "gpu.1.temperature",
+    }
+    assert (node.values["gpu.0.utilization"], node.values["gpu.0.power"]) == (37, 121.344)
+    assert attempt.attempt == folder.attempt_id
+    assert 5 < attempt.values["cpu.percent"] < 150
+    assert attempt.values["memory.used"] > 64 << 20
+    assert attempt.values["gpu.0.memory_used"] == 545_193_984
+    assert "gpu.1.memory_used" not in attempt.values
+    kill(folder)
+    assert [sample.attempt for sample in sampler.sample()] == [None]
+
+
+def test_without_nvml_the_node_still_tells_of_itself() -> None:
+    (node,) = Sampler(None, list).sample()
+    assert node.values.keys() == {"cpu.percent", "memory.used"}
+
+
+def test_who_uses_a_card_that_is_not_theirs() -> None:
+    own = table.Process(os.getpid())
+    shim = ShimRecord(pid=own.pid, start_ticks=own.start_ticks, boot_id="", child_pid=own.pid, started_us=1)
+    status = Status(attempt="att-1", phase=Phase.RUNNING, shim=shim, devices=("GPU-a",))
+    with subprocess.Popen(["sleep", "60"]) as child:
+        nvml = RecordedNvml(Record("GPU-a", pids=[child.pid, own.parent, 2**22 + 1]), Record("GPU-b", pids=[child.pid]))
+        found = offenders.find(nvml, [status])
+        child.kill()
+    assert [(each.uuid, each.pid, each.holder) for each in found] == [
+        ("GPU-a", own.parent, "att-1"),
+        ("GPU-b", child.pid, None),
+    ]
+    assert "uses GPU GPU-a, which att-1 holds" in str(found[0])
+    assert "process" in str(found[1])
+    assert "given to nobody" in str(found[1])

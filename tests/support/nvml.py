@@ -1,0 +1,91 @@
+"""NVML as a box with GPUs answers it: the functions of `pynvml` over a table of cards."""
+# ruff: noqa: N802 (the library's own names)
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class NVMLError(Exception):
+    """As `pynvml.NVMLError`."""
+
+
+@dataclass
+class Record:
+    """What one card, or one MIG instance, answers; None for what it does not support."""
+
+    uuid: str
+    name: str = "NVIDIA H200"
+    total: int = 150_754_820_096
+    used: int = 545_193_984
+    utilization: int | None = 37
+    temperature: int | None = 41
+    power: int | None = 121_344
+    pids: list[int] = field(default_factory=list)
+    instances: "list[Record]" = field(default_factory=list)
+    lost: bool = False
+
+
+@dataclass
+class Values:
+    """A structure of the C library."""
+
+    total: int = 0
+    used: int = 0
+    gpu: int = 0
+    pid: int = 0
+
+
+class RecordedNvml:
+    """Cards in the order of their PCI bus ids."""
+
+    NVMLError = NVMLError
+    NVML_TEMPERATURE_GPU = 0
+
+    def __init__(self, *cards: Record) -> None:
+        self.cards = list(cards)
+
+    def nvmlDeviceGetCount(self) -> int:
+        return len(self.cards)
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> Record:
+        if self.cards[index].lost:
+            raise NVMLError("GPU is lost")
+        return self.cards[index]
+
+    def nvmlDeviceGetUUID(self, handle: Record) -> str:
+        return handle.uuid
+
+    def nvmlDeviceGetName(self, handle: Record) -> str:
+        return handle.name
+
+    def nvmlDeviceGetMemoryInfo(self, handle: Record) -> Values:
+        return Values(total=handle.total, used=handle.used)
+
+    def nvmlDeviceGetUtilizationRates(self, handle: Record) -> Values:
+        return Values(gpu=_supported(handle.utilization))
+
+    def nvmlDeviceGetTemperature(self, handle: Record, sensor: int) -> int:
+        return _supported(handle.temperature)
+
+    def nvmlDeviceGetPowerUsage(self, handle: Record) -> int:
+        return _supported(handle.power)
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: Record) -> list[Values]:
+        return [Values(pid=pid) for pid in handle.pids]
+
+    def nvmlDeviceGetMigMode(self, device: Record) -> list[int]:
+        return [int(bool(device.instances)), 0]
+
+    def nvmlDeviceGetMaxMigDeviceCount(self, device: Record) -> int:
+        return 7
+
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, device: Record, index: int) -> Record:
+        if index >= len(device.instances):
+            raise NVMLError("Not Found")
+        return device.instances[index]
+
+
+def _supported(value: Any) -> int:
+    if value is None:
+        raise NVMLError("Not Supported")
+    return int(value)

@@ -1,0 +1,55 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchyard.spec import JobSpec
+from worker import argv
+
+PROGRAMS = argv.Programs(worker=Path("/ty/bin/python"), job=Path("/env/bin/python"), rank=Path("/ty/rank.py"))
+PLACES = argv.Places(logs=Path("/a/logs"), marks=Path("/a/marks"), cwd=Path("/a/code"), recipe=Path("/a/recipe.json"))
+
+
+def command(**spec: Any) -> str:
+    return " ".join(argv.main_process(JobSpec.model_validate(spec), PROGRAMS, PLACES))
+
+
+def test_torchrun_starts_the_wrapper_around_the_users_python() -> None:
+    assert command(command=["python", "train.py", "--lr", "0.1"], resources={"gpus": 2}) == (
+        "/env/bin/python -m torch.distributed.run --standalone --nnodes=1 --nproc-per-node=2 --max-restarts=0"
+        " --no-python /ty/bin/python -I -S /ty/rank.py /a/logs /a/marks /a/code"
+        " -- /env/bin/python -u train.py --lr 0.1"
+    )
+
+
+def test_a_recipe_runs_in_the_workers_own_python() -> None:
+    assert command(recipe={}, resources={"gpus": 1}) == (
+        "/ty/bin/python -m torch.distributed.run --standalone --nnodes=1 --nproc-per-node=1 --max-restarts=0"
+        " --no-python /ty/bin/python -I -S /ty/rank.py /a/logs /a/marks /a/code"
+        " -- /ty/bin/python -P -u -m trainer /a/recipe.json"
+    )
+
+
+def test_python_is_one_process() -> None:
+    assert command(launcher="python", command=["train.py", "-v"]) == "/env/bin/python -u train.py -v"
+    assert command(launcher="python", command=["python3", "-m", "pkg"]) == "/env/bin/python -u -m pkg"
+
+
+def test_none_is_the_command_as_it_is() -> None:
+    assert command(launcher="none", command=["python", "train.py"]) == "python train.py"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "script"),
+    [
+        (["train.py", "--lr"], "train.py"),
+        (["-W", "error", "-X", "dev", "-u", "train.py"], "train.py"),
+        (["-m", "pkg.train"], None),
+        (["-mpkg"], None),
+        (["-c", "print(1)"], None),
+        (["-"], None),
+        ([], None),
+    ],
+)
+def test_the_script_among_the_interpreters_arguments(arguments: list[str], script: str | None) -> None:
+    assert argv.script(arguments) == script

@@ -1,0 +1,109 @@
+from pathlib import Path
+from typing import Any
+
+from torchyard.spec import JobSpec
+from torchyard.wire import Device, DeviceKind
+from worker import environment
+from worker.folder import AttemptFolder
+from worker.identity import Identity
+from worker.interpreter import Interpreter
+
+OWN = {
+    "PATH": "/ty/bin:/usr/bin",
+    "LANG": "C.UTF-8",
+    "https_proxy": "http://proxy",
+    "TORCHYARD_TOKEN": "secret",
+    "CELERY_BROKER_URL": "secret",
+    "PYTHONPATH": "/ty/lib",
+    "VIRTUAL_ENV": "/ty",
+    "CUDA_VISIBLE_DEVICES": "0,1,2,3",
+    "NOTIFY_SOCKET": "/run/systemd/notify",
+}
+VENV = Interpreter(path=Path("/env/bin/python"), prefix=Path("/env"))
+
+
+def gpu(index: int, uuid: str | None = None) -> Device:
+    return Device(uuid=uuid or f"GPU-{index}", index=index, kind=DeviceKind.GPU, name="H200", memory=1)
+
+
+def build(spec: dict[str, Any] | None = None, **changed: Any) -> dict[str, str]:
+    values: dict[str, Any] = {
+        "own": OWN,
+        "folder": AttemptFolder(Path("/home/attempts"), "att-1"),
+        "spec": JobSpec.model_validate({"command": ["train.py"]} | (spec or {})),
+        "job": "job-1",
+        "interpreter": VENV,
+        "injob": Path("/home/injob-1"),
+        "worker_bin": Path("/ty/bin"),
+        "devices": [gpu(2), gpu(0)],
+        "threads": 4,
+        "restores": False,
+        "identity": None,
+    }
+    return environment.build(environment.Inside(**(values | changed)))
+
+
+def test_the_whole_environment_of_a_job() -> None:
+    assert build() == {
+        "PATH": "/env/bin:/usr/bin",
+        "LANG": "C.UTF-8",
+        "https_proxy": "http://proxy",
+        "VIRTUAL_ENV": "/env",
+        "PYTHONPATH": "/home/injob-1",
+        "PYTHONUNBUFFERED": "1",
+        "OMP_NUM_THREADS": "4",
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "CUDA_VISIBLE_DEVICES": "2,0",
+        "TORCHYARD_ATTEMPT_ID": "att-1",
+        "TORCHYARD_JOB_ID": "job-1",
+        "TORCHYARD_ATTEMPT_DIR": "/home/attempts/att-1",
+        "TORCHYARD_OUTPUT_DIR": "/home/attempts/att-1/job/output",
+    }
+
+
+def test_the_spec_is_on_top() -> None:
+    env = build({"env": {"LANG": "de_DE.UTF-8", "OMP_NUM_THREADS": "1", "PATH": "/own", "PYTHONPATH": "/lib"}})
+    assert (env["LANG"], env["OMP_NUM_THREADS"]) == ("de_DE.UTF-8", "1")
+    assert (env["PATH"], env["PYTHONPATH"]) == ("/env/bin:/own", "/home/injob-1:/lib")
+
+
+def test_restore_and_checkpoints() -> None:
+    env = build({"checkpoint": {"every": "10m"}}, restores=True)
+    assert env["TORCHYARD_RESTORE_DIR"] == "/home/attempts/att-1/restore"
+    assert env["TORCHYARD_CHECKPOINT_EVERY"] == "600"
+
+
+def test_no_gpu_hides_all_gpus() -> None:
+    slot = Device(uuid="cpu-0", index=0, kind=DeviceKind.CPU_SLOT, name="CPU", memory=1)
+    assert build(devices=[])["CUDA_VISIBLE_DEVICES"] == ""
+    assert build(devices=[slot])["CUDA_VISIBLE_DEVICES"] == ""
+
+
+def test_a_mig_instance_goes_by_uuid() -> None:
+    assert build(devices=[gpu(1003, "MIG-1")])["CUDA_VISIBLE_DEVICES"] == "MIG-1"
+
+
+def test_a_recipe_needs_no_search_path() -> None:
+    assert "PYTHONPATH" not in build({"command": None, "recipe": {}})
+
+
+def test_conda_and_plain_interpreters() -> None:
+    conda = Interpreter(path=Path("/conda/bin/python"), prefix=Path("/conda"), prefix_name="CONDA_PREFIX")
+    env = build(interpreter=conda)
+    assert env["CONDA_PREFIX"] == "/conda"
+    assert "VIRTUAL_ENV" not in env
+    assert not {"CONDA_PREFIX", "VIRTUAL_ENV"} & build(interpreter=Interpreter(path=Path("/usr/bin/python3"))).keys()
+
+
+def test_another_user_has_a_home_of_their_own() -> None:
+    env = build(identity=Identity(name="ada", uid=1, gid=1, groups=(1,), home="/home/ada"))
+    assert (env["HOME"], env["USER"], env["LOGNAME"]) == ("/home/ada", "ada", "ada")
+
+
+def test_the_in_job_folder_holds_nothing_else(tmp_path: Path) -> None:
+    folder = environment.install_injob(tmp_path)
+    assert environment.install_injob(tmp_path) == folder
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+    assert [path.name for path in folder.iterdir()] == ["torchyard"]
+    assert sorted(path.name for path in (folder / "torchyard").iterdir()) == ["__init__.py", "injob"]
+    assert (folder / "torchyard" / "injob" / "layout.py").exists()

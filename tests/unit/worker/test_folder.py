@@ -1,0 +1,109 @@
+import fcntl
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from torchyard.injob import layout
+from torchyard.wire import Action, Order, Phase, Result, ResultKind
+from worker import inventory
+from worker.folder import AttemptFolder, order
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> AttemptFolder:
+    made = AttemptFolder(tmp_path / "attempts", "att-1")
+    made.create()
+    return made
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/a", ".hidden", "a b", "x" * 200])
+def test_an_id_is_a_plain_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match="not an attempt id"):
+        AttemptFolder(tmp_path, name)
+
+
+def test_one_holder_of_the_lock(folder: AttemptFolder) -> None:
+    descriptor = folder.try_lock()
+    assert descriptor is not None
+    assert folder.try_lock() is None
+    assert folder.locked()
+    os.close(descriptor)
+    assert not folder.locked()
+
+
+def test_a_look_at_the_lock_does_not_keep_a_starter_out(folder: AttemptFolder) -> None:
+    look = os.open(folder.at(layout.LOCK), os.O_RDONLY | os.O_CREAT)
+    fcntl.flock(look, fcntl.LOCK_SH)
+    threading.Timer(0.015, os.close, [look]).start()
+    descriptor = folder.try_lock()
+    assert descriptor is not None
+    os.close(descriptor)
+
+
+def test_the_lock_of_a_removed_folder_is_nobodys(folder: AttemptFolder) -> None:
+    descriptor = folder.try_lock()
+    assert descriptor is not None
+    folder.remove()
+    assert not folder._is_lock(descriptor)
+    os.close(descriptor)
+    with pytest.raises(FileNotFoundError):
+        folder.try_lock()
+    assert list(folder.attempts.iterdir()) == []
+
+
+def test_the_nonce_is_made_once(folder: AttemptFolder) -> None:
+    assert folder.nonce() == AttemptFolder(folder.attempts, folder.attempt_id).nonce()
+    assert folder.at(layout.YARD).stat().st_mode & 0o777 == 0o700
+
+
+def test_an_order_for_nobody_is_told(tmp_path: Path) -> None:
+    given = Order(attempt="att-2", action=Action.KILL)
+    assert not order(AttemptFolder(tmp_path, "att-2"), given)
+
+
+def test_phases_in_their_order(folder: AttemptFolder) -> None:
+    def phase() -> Phase | inventory.Died:
+        (status,) = inventory.scan(folder.attempts)
+        return status.phase
+
+    assert phase() is Phase.PREPARING
+    descriptor = folder.try_lock()
+    assert descriptor is not None
+    folder.write_launch({"devices": ["cpu-0"]})
+    folder.mark_started()
+    assert phase() is Phase.PREPARING
+    shim = {"pid": 1, "start_ticks": 2, "boot_id": "b", "child_pid": 3, "started_us": 4}
+    folder.at(layout.SHIM).write_text(str(shim).replace("'", '"'))
+    assert phase() is Phase.RUNNING
+    folder.at(layout.CONTROL).write_text('{"action": "checkpoint"}')
+    assert phase() is Phase.RUNNING
+    folder.at(layout.CONTROL).write_text('{"action": "stop"}')
+    assert phase() is Phase.STOPPING
+    os.close(descriptor)
+    assert phase() is inventory.Died.DIED
+    folder.write_result(Result(kind=ResultKind.LOST, ended_us=5))
+    (status,) = inventory.scan(folder.attempts)
+    assert (status.phase, status.started_us, status.devices) == (Phase.ENDED, 4, ("cpu-0",))
+    assert not status.living
+
+
+def test_an_inventory_of_nothing(tmp_path: Path) -> None:
+    assert inventory.scan(tmp_path / "attempts") == []
+
+
+def test_strange_files_are_no_attempts(folder: AttemptFolder) -> None:
+    (folder.attempts / "notes.txt").write_text("")
+    (folder.attempts / ".removed-att-0").mkdir()
+    assert [status.attempt for status in inventory.scan(folder.attempts)] == ["att-1"]
+
+
+def test_giving_up_on_the_lock_is_quick(folder: AttemptFolder) -> None:
+    descriptor = folder.try_lock()
+    assert descriptor is not None
+    before = time.monotonic()
+    assert folder.try_lock() is None
+    assert time.monotonic() - before < 5
+    os.close(descriptor)

@@ -1,0 +1,39 @@
+import os
+import pwd
+
+import pytest
+
+from worker.exceptions import IdentityError
+from worker.identity import identity
+
+OWN = pwd.getpwuid(os.geteuid()).pw_name
+
+
+def test_the_workers_own_user_needs_no_change() -> None:
+    assert identity("ada", OWN, one_trust_domain=False) is None
+
+
+def test_one_trust_domain_needs_no_account() -> None:
+    assert identity("ada", None, one_trust_domain=True) is None
+
+
+def test_root_runs_nobodys_jobs_as_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(IdentityError, match="ada has no UNIX account set"):
+        identity("ada", None, one_trust_domain=False)
+
+
+def test_root_becomes_the_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    found = identity("ada", "nobody", one_trust_domain=False)
+    assert found is not None
+    assert found.uid == pwd.getpwnam("nobody").pw_uid
+    assert found.gid in found.groups
+
+
+def test_anybody_else_refuses_other_peoples_jobs_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    with pytest.raises(IdentityError, match="run it as root, or let the administrator"):
+        identity("ada", "nobody", one_trust_domain=False)
+    assert identity("ada", "nobody", one_trust_domain=True) is None
+    assert identity("ada", None, one_trust_domain=False) is None
