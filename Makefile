@@ -22,6 +22,16 @@ $(STAMPS)/dev: $(STAMPS)/venv
 .PHONY: setup
 setup: $(STAMPS)/venv ## Make the environment (.venv)
 
+.PHONY: demo
+demo: $(STAMPS)/venv ## Train a small network from nothing, end to end
+	@$(MAKE) --silent dashboard || echo "demo: no dashboard here (see above); the API works without it"
+	@$(BIN)/python scripts/demo.py
+
+.PHONY: serve
+serve: $(STAMPS)/venv ## Run the stack in the foreground until Ctrl-C
+	@$(MAKE) --silent dashboard || echo "serve: no dashboard here (see above); the API works without it"
+	@$(BIN)/yard up
+
 .PHONY: lint
 lint: $(STAMPS)/dev ## Check style, types and import contracts
 	$(BIN)/ruff format --check .

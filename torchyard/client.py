@@ -275,7 +275,7 @@ class Client:
 
 
 def _body(spec: JobSpec | Mapping[str, Any]) -> dict[str, Any]:
-    return spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, JobSpec) else dict(spec)
+    return spec.model_dump(mode="json") if isinstance(spec, JobSpec) else dict(spec)
 
 
 def _part(name: str) -> str:

@@ -41,7 +41,7 @@ class Prepared:
         if self.code is not None:
             id_ = client.upload_snapshot(self.code, progress=uploaded)
             spec = spec.model_copy(update={"code": id_, "link_root": str(self.code.root)})
-        return client.submit(spec.model_dump(mode="json", exclude_defaults=True))
+        return client.submit(spec)
 
 
 def from_file(path: Path, overrides: Sequence[str] = ()) -> Draft:
@@ -104,7 +104,7 @@ def prepare(draft: Draft, environment: Mapping[str, str] | None = None) -> Prepa
         _check_links(spec, code)
     if spec.command is not None:
         warnings += _check_command(_Command(spec=spec, words=spec.command, code=code))
-    return Prepared(spec=spec, code=code, warnings=tuple(warnings))
+    return Prepared(spec=spec, code=code if code and code.files else None, warnings=tuple(warnings))
 
 
 def override(data: dict[str, Any], text: str) -> None:
