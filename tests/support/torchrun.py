@@ -1,4 +1,4 @@
-"""Real ranks: torchrun on this machine, gloo, two threads fewer than it would like."""
+"""Real ranks under torchrun, with gloo and one thread each."""
 
 import subprocess
 import sys

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from torchyard.injob import collective, control, files, layout, numbers, place
-from torchyard.injob.exceptions import CheckpointError, EmptyCheckpointError, OtherRankError
+from torchyard.injob.exceptions import CheckpointError, EmptyCheckpointError, NoProcessGroupError, OtherRankError
 
 
 class Checkpoint(AbstractContextManager[Path]):
@@ -33,6 +33,9 @@ class Checkpoint(AbstractContextManager[Path]):
         return self._final + layout.TEMPORARY
 
     def __enter__(self) -> Path:
+        if collective.world_size() == 1 and os.environ.get("WORLD_SIZE", "1") != "1":
+            # Ranks that cannot wait for each other would commit half of what they write.
+            raise NoProcessGroupError
         failure = self._prepare() if place.rank() == 0 else None
         prepared, self._step = collective.broadcast([failure is None, self._step])
         if failure is not None:
@@ -90,6 +93,7 @@ class Checkpoint(AbstractContextManager[Path]):
 
     def _leave(self) -> None:
         place.say("stopped at step %d" % self._step)
+        collective.leave_together()
         raise SystemExit(0)
 
 

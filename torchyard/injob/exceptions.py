@@ -18,6 +18,13 @@ class EmptyCheckpointError(CheckpointError):
         super().__init__(type(self).__doc__)
 
 
+class NoProcessGroupError(CheckpointError):
+    """Several ranks, but torch.distributed is not initialised: take checkpoints between init and destroy."""
+
+    def __init__(self) -> None:
+        super().__init__(type(self).__doc__)
+
+
 class OtherRankError(CheckpointError):
     """Another rank failed in this checkpoint, so it was not committed: see that rank's log."""
 

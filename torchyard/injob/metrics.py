@@ -214,8 +214,9 @@ def report(
 
     Values are floats, ints, or tensors with one element. They are taken now: a tensor on a GPU is copied there and
     read later, many at once, so that the training does not wait (while a CUDA graph is captured in the default,
-    global mode, report no GPU tensors). `step` left out is one more than the last. `total_steps` lets the dashboard
-    show progress. Off the queue it does nothing; a full disk drops records and never raises.
+    global mode, report no GPU tensors). `step` left out is one more than the last of this process, from 0: give it
+    in a script that resumes. `total_steps` lets the dashboard show progress. Off the queue it does nothing; a full
+    disk drops records and never raises.
     """
     recorder = _recorder if _looked else _find()
     if recorder is None:

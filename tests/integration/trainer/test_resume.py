@@ -114,6 +114,15 @@ def test_a_checkpoint_asked_for_in_evaluation_waits_for_the_scores(train: Train)
     assert manifest["metrics"] == {name: folder.series(name)[1] for name in ("val/loss", "val/accuracy")}
 
 
+def test_another_number_of_ranks_goes_on(train: Train) -> None:
+    checkpoint = train(RECIPE, checkpoint_every=EVERY_STEP).checkpoints()[2]
+    training = torch.load(checkpoint / "training.pt", weights_only=True)
+    training["ranks"] *= 2
+    torch.save(training, checkpoint / "training.pt")
+    resumed = train({**RECIPE, "log_every": 1}, restore=checkpoint)
+    assert list(resumed.series("train/loss")) == list(range(4, 11))
+
+
 def test_more_epochs_later(train: Train) -> None:
     constant = {**RECIPE, "schedule": "constant"}
     short = train(constant)

@@ -8,7 +8,7 @@ import torchyard
 from tests.support import attempt
 from tests.support.attempt import AttemptFolder
 from torchyard.injob import files
-from torchyard.injob.exceptions import CheckpointError, EmptyCheckpointError
+from torchyard.injob.exceptions import CheckpointError, EmptyCheckpointError, NoProcessGroupError
 
 
 def test_committed_with_a_manifest(folder: AttemptFolder) -> None:
@@ -66,6 +66,12 @@ def test_links_and_our_own_name_are_refused(folder: AttemptFolder) -> None:
     with pytest.raises(CheckpointError, match=r"manifest\.json"), torchyard.checkpoint(step=1) as place:
         (place / "manifest.json").write_text("{}")
     assert folder.checkpoints() == []
+
+
+def test_ranks_without_a_process_group_are_refused(folder: AttemptFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(NoProcessGroupError, match="between init and destroy"), torchyard.checkpoint(step=1):
+        pass
 
 
 def test_what_a_killed_process_left_is_replaced(folder: AttemptFolder) -> None:

@@ -95,6 +95,18 @@ def test_a_stop_outlives_a_failed_checkpoint(folder: AttemptFolder) -> None:
     assert stopped.should_checkpoint()
 
 
+def test_a_stop_is_seen_while_a_checkpoint_is_pending(folder: AttemptFolder) -> None:
+    clock = Clock()
+    pending = agreement(folder, clock)
+    folder.ask("checkpoint")
+    assert pending.should_checkpoint()
+    assert not pending.stopping
+    folder.ask("stop", serial=2)
+    clock.now += 1
+    assert pending.should_checkpoint()
+    assert pending.stopping
+
+
 def test_a_torn_control_file_is_read_again(folder: AttemptFolder) -> None:
     path = folder.root / "control.json"
     reader = control.ControlFile(str(path))
