@@ -1,0 +1,149 @@
+"""Every end of an attempt, and what it means for the job."""
+
+from typing import Any
+
+import pytest
+
+from service.outcome import MAX_LOST_STARTS, Facts, decide, exit_message
+from torchyard.states import ATTEMPT_TRANSITIONS, JOB_TRANSITIONS, AttemptState, JobState, StopReason
+from torchyard.wire import RankExit, Result, ResultKind
+
+FACTS = Facts(stop=None, retries_used=0, max_retries=0)
+
+
+def facts(**changes: Any) -> Facts:
+    return Facts(**({"stop": None, "retries_used": 0, "max_retries": 0} | changes))
+
+
+def result(**fields: Any) -> Result:
+    return Result(**({"kind": ResultKind.EXITED, "started_us": 1, "ended_us": 2} | fields))
+
+
+CLEAN = result(exit_code=0)
+STOPPED = result(exit_code=0, stopped_at_step=40)
+KILLED = result(kind=ResultKind.KILLED, signal=9)
+LOST = result(kind=ResultKind.LOST)
+NEVER_RAN = result(kind=ResultKind.LOST, started_us=None)
+UNUSABLE = result(kind=ResultKind.UNUSABLE, message="python: /opt/envs/x has no torch", started_us=None)
+CRASH = result(exit_code=1)
+
+
+@pytest.mark.parametrize("stop", [None, *StopReason])
+def test_a_job_that_finished_first_succeeded_whatever_was_asked(stop: StopReason | None) -> None:
+    decision = decide(facts(stop=stop), CLEAN)
+    assert (decision.attempt_state, decision.job_state) == (AttemptState.SUCCEEDED, JobState.SUCCEEDED)
+
+
+@pytest.mark.parametrize("ended", [STOPPED, KILLED, CRASH, UNUSABLE, result(exit_code=0, terminated=True)])
+def test_cancelled(ended: Result) -> None:
+    decision = decide(facts(stop=StopReason.CANCEL, max_retries=5), ended)
+    assert (decision.attempt_state, decision.job_state) == (AttemptState.CANCELLED, JobState.CANCELLED)
+    assert not decision.spend_retry
+
+
+@pytest.mark.parametrize("reason", [StopReason.PREEMPT, StopReason.DRAIN])
+@pytest.mark.parametrize("ended", [STOPPED, KILLED, CRASH, result(exit_code=0, terminated=True)])
+def test_preempted_and_drained_jobs_wait_again(reason: StopReason, ended: Result) -> None:
+    decision = decide(facts(stop=reason), ended.model_copy(update={"stop": reason}))
+    assert (decision.attempt_state, decision.job_state) == (AttemptState.PREEMPTED, JobState.QUEUED)
+    assert not decision.spend_retry
+
+
+def test_a_crash_before_the_preemption_reached_it_is_the_jobs_own() -> None:
+    assert decide(facts(stop=StopReason.PREEMPT), CRASH).job_state is JobState.FAILED
+
+
+@pytest.mark.parametrize("asked", [None, StopReason.PREEMPT, StopReason.DRAIN])
+def test_the_time_limit_beats_preemption(asked: StopReason | None) -> None:
+    decision = decide(facts(stop=asked, max_retries=3), STOPPED.model_copy(update={"stop": StopReason.TIMEOUT}))
+    assert decision.job_state is JobState.FAILED
+    assert decision.error is not None
+    assert decision.error.cause == "time-limit"
+    assert "after a checkpoint at step 40" in decision.message
+
+
+def test_cancel_beats_the_time_limit() -> None:
+    ended = KILLED.model_copy(update={"stop": StopReason.TIMEOUT})
+    assert decide(facts(stop=StopReason.CANCEL), ended).job_state is JobState.CANCELLED
+
+
+def test_what_cannot_be_prepared_is_not_tried_again() -> None:
+    decision = decide(facts(max_retries=3), UNUSABLE)
+    assert decision.job_state is JobState.FAILED
+    assert decision.error is not None
+    assert (decision.error.cause, decision.error.message) == ("unusable", "python: /opt/envs/x has no torch")
+
+
+def test_lost_before_the_first_instruction_costs_nothing_but_not_for_ever() -> None:
+    for lost_starts in range(MAX_LOST_STARTS):
+        decision = decide(facts(lost_starts=lost_starts), NEVER_RAN)
+        assert (decision.attempt_state, decision.job_state) == (AttemptState.LOST, JobState.QUEUED)
+        assert not decision.spend_retry
+    assert decide(facts(lost_starts=MAX_LOST_STARTS), NEVER_RAN).job_state is JobState.FAILED
+
+
+@pytest.mark.parametrize(("ended", "cause"), [(LOST, "lost"), (CRASH, "exit"), (KILLED, "exit")])
+def test_failures_are_retried_as_often_as_allowed(ended: Result, cause: str) -> None:
+    retried = decide(facts(retries_used=1, max_retries=2), ended)
+    assert (retried.job_state, retried.spend_retry) == (JobState.QUEUED, True)
+    assert retried.message.endswith("retry 2 of 2")
+    failed = decide(facts(retries_used=2, max_retries=2), ended)
+    assert (failed.job_state, failed.spend_retry) == (JobState.FAILED, False)
+    assert failed.error is not None
+    assert failed.error.cause == cause
+
+
+@pytest.mark.parametrize("reason", [StopReason.PREEMPT, StopReason.DRAIN])
+def test_lost_while_being_preempted_waits_again(reason: StopReason) -> None:
+    decision = decide(facts(stop=reason), LOST)
+    assert (decision.attempt_state, decision.job_state) == (AttemptState.LOST, JobState.QUEUED)
+
+
+def test_the_failing_rank_speaks() -> None:
+    ended = result(
+        exit_code=1,
+        failed_rank=1,
+        traceback="Traceback …\nValueError: boom",
+        ranks=[RankExit(rank=0, signal=15, ended_us=9), RankExit(rank=1, exit_code=3, ended_us=8)],
+    )
+    error = decide(FACTS, ended).error
+    assert error is not None
+    assert (error.rank, error.exit_code, error.signal) == (1, 3, None)
+    assert error.message == "rank 1 exited with code 3"
+    assert error.traceback == ended.traceback
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"exit_code": 2}, "exited with code 2"),
+        ({"signal": 9}, "killed by SIGKILL (signal 9): often the kernel's out-of-memory killer"),
+        ({"signal": 15}, "killed by SIGTERM (signal 15)"),
+        ({"signal": 99}, "killed by signal 99"),
+        (
+            {"failed_rank": 1, "ranks": [RankExit(rank=1, signal=9, ended_us=1)], "exit_code": 1},
+            "rank 1 was killed by SIGKILL (signal 9): often the kernel's out-of-memory killer",
+        ),
+    ],
+)
+def test_words_for_exits(fields: dict[str, Any], message: str) -> None:
+    assert exit_message(result(**fields)) == message
+
+
+@pytest.mark.parametrize("kind", list(ResultKind))
+@pytest.mark.parametrize("stop", [None, *StopReason])
+@pytest.mark.parametrize("seen", [None, *StopReason])
+@pytest.mark.parametrize("code", [0, 1, None])
+@pytest.mark.parametrize("retries", [0, 2])
+def test_every_decision_is_a_move_of_the_table(
+    kind: ResultKind, stop: StopReason | None, seen: StopReason | None, code: int | None, retries: int
+) -> None:
+    decision = decide(facts(stop=stop, max_retries=retries), result(kind=kind, exit_code=code, stop=seen))
+    for attempt in (AttemptState.STARTING, AttemptState.RUNNING, AttemptState.STOPPING, AttemptState.UNREACHABLE):
+        assert decision.attempt_state in ATTEMPT_TRANSITIONS[attempt]
+    job = JobState.STOPPING if stop else JobState.RUNNING
+    if decision.job_state is JobState.CANCELLED:
+        assert StopReason.CANCEL in (stop, seen)
+        job = JobState.STOPPING
+    assert decision.job_state in JOB_TRANSITIONS[job]
+    assert (decision.error is not None) == (decision.job_state is JobState.FAILED) or decision.kind == "requeued"
