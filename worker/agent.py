@@ -95,6 +95,8 @@ class Agent:
             self.beat()
         except UnavailableError as error:
             logger.warning("%s", error)
+            # A service that was away may come back with another Redis or another inbox.
+            self._registered = None
             return self._backoff.next()
         except RefusedError as error:
             logger.error("%s; registering again", error)

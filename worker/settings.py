@@ -1,8 +1,6 @@
 """Settings of a worker, from its arguments and ``TORCHYARD_*`` variables."""
 
 import os
-import re
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,11 +50,6 @@ class Settings:
         return token
 
 
-def default_name() -> str:
-    """The host's name, as far as it may be a node's name."""
-    return re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname()).strip("-._")[:63] or "node"
-
-
 def from_environment(
     *, name: str | None, join: str | None, token_file: Path | None, folder: Path | None, cpu_slots: int | None
 ) -> Settings:
@@ -64,7 +57,7 @@ def from_environment(
     env = os.environ
     slots = env.get("TORCHYARD_CPU_SLOTS")
     return Settings(
-        name=name or env.get("TORCHYARD_NODE") or default_name(),
+        name=name or home.node_name(),
         home=(folder or home.worker_folder()).absolute(),
         url=join or env.get("TORCHYARD_URL"),
         token_file=token_file or Path(env.get("TORCHYARD_NODE_TOKEN_FILE") or home.node_token_file()),

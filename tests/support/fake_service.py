@@ -53,6 +53,8 @@ class FakeService:
         self.blobs: dict[str, bytes] = {}
         self.samples: list[wire.Sample] = []
         self.requests: list[str] = []
+        #: Whether the node is known; a heartbeat of a stranger is refused.
+        self.known = False
         #: Answers 503 to everything.
         self.down = False
         #: Seconds before each answer.
@@ -111,6 +113,7 @@ def _routes(fake: FakeService) -> APIRouter:  # noqa: C901
     @router.post("/register")
     def register(message: wire.Register) -> wire.Registered:
         fake.registered.append(message)
+        fake.known = True
         return wire.Registered(
             installation="test",
             broker_url=fake.broker_url,
@@ -120,8 +123,10 @@ def _routes(fake: FakeService) -> APIRouter:  # noqa: C901
             inbox_probe=fake.inbox_probe,
         )
 
-    @router.post("/heartbeat")
-    def heartbeat(message: wire.Heartbeat) -> wire.Orders:
+    @router.post("/heartbeat", response_model=wire.Orders)
+    def heartbeat(message: wire.Heartbeat) -> Any:
+        if not fake.known:
+            return JSONResponse({"title": "Unknown node"}, 404)
         fake.heartbeats.append(message)
         fake.beat += 1
         return wire.Orders(
@@ -183,6 +188,10 @@ def _routes(fake: FakeService) -> APIRouter:  # noqa: C901
     def outputs(attempt: str, report: wire.OutputReport) -> wire.Missing:
         fake.outputs[attempt] = report.files
         return wire.Missing(missing=sorted({file.sha256 for file in report.files} - fake.blobs.keys()))
+
+    @router.get("/blobs/{sha256}")
+    def blob(sha256: str) -> Response:
+        return Response(fake.blobs[sha256]) if sha256 in fake.blobs else JSONResponse({"title": "Not found"}, 404)
 
     @router.put("/blobs/{sha256}", status_code=204)
     async def upload(sha256: str, request: Request) -> None:

@@ -38,6 +38,8 @@ DRAIN_S: Final = 2.0
 TICK_S: Final = 0.2
 #: How often the shim's first word is looked for; its start takes about 30 ms.
 START_S: Final = 0.005
+#: A job that ends within this time is reported once, by its result; every request costs the service a transaction.
+BRIEF_S: Final = 0.01
 #: A shim that has not said a word for so long is looked at: it may have died.
 SILENT_S: Final = 1.0
 #: How often background work is looked at, once the attempt has ended.
@@ -173,6 +175,7 @@ class Follower:
         if shim is not None:
             self._shim = shim
             self._watch = self._tools.watch(shim)
+            self._watch.wait(BRIEF_S)
             return self._enter(self._forward)
         now = self._tools.now()
         if now - self._looked >= SILENT_S:
@@ -216,7 +219,7 @@ class Follower:
         lane.run_all([stream for stream in self._streams if not stream.drained], now)
         if lane.drained(self._streams) or now - self._since >= DRAIN_S:
             return self._enter(self._report)
-        return self._pause(self._streams, now)
+        return min(self._pause(self._streams, now), self._since + DRAIN_S - now)
 
     def _report(self) -> float | None:
         now = self._tools.now()

@@ -26,6 +26,8 @@ MAX_FILES: Final = 10_000
 MAX_MANIFEST: Final = 16 * 2**20
 #: Rounds of report and upload before the next pump tries again.
 ROUNDS: Final = 4
+#: Statuses that say that this checkpoint is bad, and not that the service does not want this attempt.
+BAD_REPORT: Final = frozenset({400, 413, 422})
 
 logger = logging.getLogger(__name__)
 
@@ -76,18 +78,22 @@ class CheckpointForwarder:
         Raises what a background run ran into, so that the caller waits before the next.
         """
         self._discover()
-        for checkpoint in self._found.values():
+        for checkpoint in self._all():
             if not checkpoint.registered:
                 self._register(checkpoint)
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
-        waiting = [entry for entry in self._found.values() if not entry.stored and not entry.removed]
+        waiting = [entry for entry in self._all() if not entry.stored and not entry.removed]
         if waiting and not self._busy:
             self._busy = True
             newest = max(waiting, key=lambda entry: entry.report.step)
             self._spawn(lambda: self._store_in_background(newest))
         return bool(waiting)
+
+    def _all(self) -> list[_Checkpoint]:
+        """A copy, since the background gives some up meanwhile."""
+        return list(self._found.values())
 
     def _discover(self) -> None:
         try:
@@ -117,7 +123,7 @@ class CheckpointForwarder:
         try:
             answer = self._sink.checkpoint(self._attempt, checkpoint.report)
         except RefusedError as error:
-            if error.status not in {400, 413, 422}:
+            if error.status not in BAD_REPORT:
                 raise
             self._give_up(checkpoint, error)
             return
@@ -128,7 +134,10 @@ class CheckpointForwarder:
         try:
             self._store(checkpoint)
         except WorkerError as error:
-            self._failure = error
+            if isinstance(error, RefusedError) and error.status in BAD_REPORT:
+                self._give_up(checkpoint, error)
+            else:
+                self._failure = error
         except (OSError, ValueError) as error:
             self._give_up(checkpoint, error)
         finally:
@@ -176,7 +185,7 @@ class CheckpointForwarder:
 
     def _remove(self, names: list[str]) -> None:
         """Removes local folders that the service needs no more; never the newest, nor one that is not stored yet."""
-        newest = max((entry.report.step for entry in self._found.values()), default=None)
+        newest = max((entry.report.step for entry in self._all()), default=None)
         for name in names:
             entry = self._found.get(name)
             if entry is None or entry.removed or not entry.registered or entry.report.step == newest:

@@ -209,6 +209,23 @@ def test_a_flood_of_log_does_not_hold_up_metrics(box: Yard) -> None:
     assert result.exit_code == 0
 
 
+def test_a_service_that_names_another_redis_is_followed(tmp_path: Path, short_tmp: Path) -> None:
+    with yard(tmp_path, short_tmp) as box:
+        box.start()
+        (short_tmp / "other").mkdir()
+        with redis.serve(short_tmp / "other") as other:
+            box.fake.broker_url = other.url
+            box.broker = other
+            box.live.halt()
+            box.live.resume()
+            attempt = box.fake.assign(["true"])
+            assert box.process is not None
+            assert box.process.stdout is not None
+            assert box.process.stdout.readline() == "ready box\n"
+            box.send(attempt)
+            assert box.settled(attempt).exit_code == 0
+
+
 def test_checkpoints_and_outputs_are_stored(box: Yard) -> None:
     store = box.home.parent / "inbox"
     store.mkdir()

@@ -1,0 +1,94 @@
+"""The client of the agent protocol against a real socket."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import fake_service
+from tests.support.fake_service import TOKEN, FakeService, Live
+from torchyard import wire
+from worker.control_plane import ControlPlane
+from worker.exceptions import MissingBlobError, OutOfStepError, RefusedError, UnavailableError
+
+
+@pytest.fixture
+def fake() -> FakeService:
+    return FakeService()
+
+
+@pytest.fixture
+def live(fake: FakeService) -> Iterator[Live]:
+    with fake_service.serve(fake) as running:
+        yield running
+
+
+@pytest.fixture
+def control(live: Live) -> Iterator[ControlPlane]:
+    client = ControlPlane(lambda: live.url, lambda: TOKEN, timeout_s=2)
+    yield client
+    client.close()
+
+
+def test_a_launch_and_its_claim(fake: FakeService, control: ControlPlane) -> None:
+    attempt = fake.assign(["true"])
+    assert control.launch(attempt) == fake.launches[attempt]
+    assert control.claim(attempt, "one")
+    assert control.claim(attempt, "one")
+    assert not control.claim(attempt, "two")
+    assert control.launch("att-unknown") is None
+
+
+def test_a_gap_is_refused_with_the_mark(fake: FakeService, control: ControlPlane) -> None:
+    attempt = fake.assign(["true"])
+    assert control.log(attempt, 0, 0, b"\xff\n", 0) == 2
+    with pytest.raises(OutOfStepError) as log:
+        control.log(attempt, 0, 5, b"x", 0)
+    assert log.value.offset == 2
+    batch = wire.MetricBatch(node_rank=0, stream="s", rank=0, offset=9, end=10, records=[])
+    with pytest.raises(OutOfStepError) as metrics:
+        control.metrics(attempt, batch)
+    assert metrics.value.offset == 0
+
+
+def test_files_go_up_and_come_down(fake: FakeService, control: ControlPlane, tmp_path: Path) -> None:
+    data = bytes(3 * 2**20)
+    sha256 = "0" * 64
+    fake.blobs[sha256] = data
+    control.fetch_blob(sha256, tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == data
+    with pytest.raises(MissingBlobError):
+        control.fetch_blob("1" * 64, tmp_path / "other")
+
+
+def test_overload_and_absence_are_the_same_to_a_caller(live: Live, control: ControlPlane) -> None:
+    live.fake.down = True
+    with pytest.raises(UnavailableError, match="503"):
+        control.settled("att-1")
+    live.fake.down = False
+    live.fake.delay = 3
+    with pytest.raises(UnavailableError, match="ReadTimeout"):
+        control.settled("att-1")
+    live.fake.delay = 0
+    live.halt()
+    with pytest.raises(UnavailableError, match="ConnectError"):
+        control.settled("att-1")
+    live.resume()
+    control.settled("att-1")
+
+
+def test_a_refusal_says_why(control: ControlPlane) -> None:
+    with pytest.raises(RefusedError, match="POST .*/running was refused with 404: Not Found"):
+        control.running("a/b", 1)
+
+
+def test_a_new_token_and_a_new_address_are_found(live: Live) -> None:
+    tokens, addresses = ["old", TOKEN], ["http://127.0.0.1:1", live.url]
+    control = ControlPlane(lambda: addresses.pop(0), lambda: tokens.pop(0))
+    with pytest.raises(UnavailableError):
+        control.settled("att-1")
+    with pytest.raises(RefusedError):
+        control.settled("att-1")
+    control.settled("att-1")
+    assert live.fake.settled == ["att-1"]
+    control.close()

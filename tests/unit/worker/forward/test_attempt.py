@@ -1,0 +1,256 @@
+"""The follower as a state machine: a clock that the test turns, a service in memory, a folder on disk."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from torchyard import wire
+from worker.exceptions import RefusedError, UnavailableError
+from worker.folder import AttemptFolder, ShimRecord
+from worker.forward import attempt as attempts
+from worker.forward.attempt import Follower, Tools
+from worker.forward.blobs import BlobSender
+
+
+class Service:
+    """Takes everything and notes the order."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.errors: dict[str, Exception] = {}
+        self.log_bytes: dict[int, bytes] = {}
+        self.results: list[wire.Result] = []
+        self.output_paths: list[str] = []
+        self.blobs: set[str] = set()
+
+    def _called(self, name: str) -> None:
+        self.calls.append(name)
+        if name in self.errors:
+            raise self.errors[name]
+
+    def running(self, attempt: str, started_us: int) -> None:
+        self._called("running")
+
+    def result(self, attempt: str, result: wire.Result) -> None:
+        self._called("result")
+        self.results.append(result)
+
+    def settled(self, attempt: str) -> None:
+        self._called("settled")
+
+    def log(self, attempt: str, rank: int, offset: int, data: bytes, dropped: int) -> int:
+        self._called("log")
+        self.log_bytes[rank] = self.log_bytes.get(rank, b"")[:offset] + data
+        return offset + len(data)
+
+    def metrics(self, attempt: str, batch: wire.MetricBatch) -> int:
+        self._called("metrics")
+        return batch.end
+
+    def checkpoint(self, attempt: str, report: wire.CheckpointReport) -> wire.CheckpointAnswer:
+        self._called("checkpoint")
+        return wire.CheckpointAnswer(checkpoint="ckpt-1", missing=[])
+
+    def outputs(self, attempt: str, report: wire.OutputReport) -> list[str]:
+        self._called("outputs")
+        self.output_paths = [file.path for file in report.files]
+        return sorted({file.sha256 for file in report.files} - self.blobs)
+
+    def blob_placed(self, sha256: str, name: str, size: int) -> None:
+        raise AssertionError
+
+    def upload_blob(self, sha256: str, size: int, content: Iterator[bytes]) -> None:
+        self._called("blob")
+        list(content)
+        self.blobs.add(sha256)
+
+
+class Watch:
+    def __init__(self) -> None:
+        self.ended = False
+
+    def wait(self, seconds: float) -> bool:
+        return self.ended
+
+    def close(self) -> None:
+        pass
+
+
+class World:
+    """One attempt, its folder, and everything around it."""
+
+    def __init__(self, root: Path) -> None:
+        self.service = Service()
+        self.shim = Watch()
+        self.now = 0.0
+        self.buried: list[str] = []
+        self.background: list[Callable[[], None]] = []
+        self.folder = AttemptFolder(root, "att-1")
+        self.folder.create()
+        for name in ("logs", "job/metrics", "job/checkpoints", "job/output"):
+            self.folder.at(name).mkdir(parents=True)
+        self.folder.write_launch({"log_limit": 1000, "node_rank": 0})
+        self.folder.mark_started()
+
+    def follower(self) -> Follower:
+        tools = Tools(
+            service=self.service,
+            blobs=BlobSender(self.service),
+            watch=lambda _: self.shim,
+            bury=self.bury,
+            changed=lambda: None,
+            spawn=self.background.append,
+            now=lambda: self.now,
+        )
+        return Follower(self.folder, tools, fresh=True)
+
+    def bury(self, attempt: str) -> None:
+        self.buried.append(attempt)
+        self.folder.write_result(wire.Result(kind=wire.ResultKind.LOST, ended_us=9))
+
+    def speak(self) -> None:
+        """The shim has let the job go."""
+        record = ShimRecord(pid=1, start_ticks=1, boot_id="b", child_pid=2, started_us=5)
+        (self.folder.at("yard") / "shim.json").write_text(json.dumps(record.__dict__))
+
+    def end(self, **fields: object) -> None:
+        """The shim has written the result and left."""
+        result = {"kind": "exited", "exit_code": 0, "started_us": 5, "ended_us": 6} | fields
+        self.folder.write_result(wire.Result.model_validate(result))
+        self.shim.ended = True
+
+    def write(self, name: str, data: bytes) -> None:
+        with self.folder.at(name).open("ab") as file:
+            file.write(data)
+
+    def run(self, follower: Follower, *, until: str | None = None, steps: int = 100) -> None:
+        """Steps until a request is made or everything is settled; time passes as the follower asks."""
+        for _ in range(steps):
+            pause = follower.step()
+            if pause is None or (until is not None and until in self.service.calls):
+                return
+            self.now += max(pause, 0.001)
+            while self.background:
+                self.background.pop(0)()
+        raise AssertionError(f"no {until or 'end'} after {steps} steps: {self.service.calls}")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_a_short_job_takes_few_requests(world: World) -> None:
+    world.speak()
+    world.end()
+    world.run(world.follower())
+    assert world.service.calls == ["result", "settled"]
+
+
+def test_the_streams_come_before_the_result_and_the_outputs_after(world: World) -> None:
+    world.speak()
+    world.write("logs/rank-0.log", b"hello")
+    world.write("job/metrics/rank-0-1-1.jsonl", b'{"n":0,"step":0,"t":0,"v":{"a":1}}\n')
+    world.write("job/output/file", b"output")
+    world.end()
+    world.run(world.follower())
+    assert world.service.calls == ["metrics", "log", "result", "outputs", "blob", "outputs", "settled"]
+
+
+def test_running_is_told_once_and_streams_flow_meanwhile(world: World) -> None:
+    follower = world.follower()
+    world.speak()
+    world.run(follower, until="running")
+    world.write("logs/rank-0.log", b"hello")
+    world.run(follower, until="log")
+    world.end()
+    world.run(follower)
+    assert world.service.calls == ["running", "log", "result", "settled"]
+
+
+def test_a_stream_that_hangs_does_not_hold_up_the_result(world: World) -> None:
+    world.speak()
+    world.write("logs/rank-0.log", b"hello")
+    world.service.errors["log"] = UnavailableError()
+    world.end()
+    follower = world.follower()
+    world.run(follower, until="result")
+    assert attempts.DRAIN_S <= world.now < attempts.DRAIN_S + 1
+    del world.service.errors["log"]
+    world.run(follower)
+    assert world.service.log_bytes == {0: b"hello"}
+    assert world.service.calls[-2:] == ["log", "settled"]
+
+
+def test_the_result_is_sent_until_it_is_taken(world: World) -> None:
+    world.speak()
+    world.end()
+    world.service.errors["result"] = UnavailableError()
+    follower = world.follower()
+    with pytest.raises(AssertionError):
+        world.run(follower, steps=30)
+    assert "settled" not in world.service.calls
+    del world.service.errors["result"]
+    world.run(follower)
+    assert len(world.service.results) == 1
+
+
+@pytest.mark.parametrize("status", [409, 410])
+def test_a_result_that_nobody_wants_still_brings_the_rest(world: World, status: int) -> None:
+    world.speak()
+    world.end()
+    world.service.errors["result"] = RefusedError(status, {}, "POST result")
+    world.run(world.follower())
+    assert world.service.calls[-1] == "settled"
+
+
+def test_a_dead_shim_is_buried(world: World) -> None:
+    world.speak()
+    follower = world.follower()
+    world.run(follower, until="running")
+    world.shim.ended = True
+    world.run(follower)
+    assert world.buried == ["att-1"]
+    assert world.service.results[0].kind is wire.ResultKind.LOST
+
+
+def test_a_shim_that_died_before_its_first_word_is_buried(world: World) -> None:
+    world.run(world.follower(), steps=1000)
+    assert world.buried == ["att-1"]
+    assert world.service.calls == ["result", "settled"]
+
+
+def test_an_attempt_that_could_not_be_prepared_is_reported(world: World) -> None:
+    world.end(kind="unusable", exit_code=None, message="no such Python")
+    world.run(world.follower())
+    assert world.service.calls == ["result", "settled"]
+
+
+def test_a_new_checkpoint_is_known_before_the_result(world: World) -> None:
+    world.speak()
+    place = world.folder.at("job/checkpoints") / "step-000000003"
+    place.mkdir()
+    (place / "manifest.json").write_text('{"step": 3, "created_us": 1, "files": []}')
+    world.end()
+    world.run(world.follower())
+    assert world.service.calls == ["checkpoint", "checkpoint", "result", "settled"]
+
+
+def test_what_is_left_out_is_said_in_the_launchers_log(world: World) -> None:
+    world.speak()
+    world.write("job/output/file", b"x")
+    world.service.errors["blob"] = RefusedError(413, {}, "PUT blobs")
+    world.end()
+    world.run(world.follower())
+    assert b"torchyard: output 'file' is left out" in world.service.log_bytes[-1]
+    assert world.service.calls[-2:] == ["log", "settled"]
+
+
+def test_a_stopped_follower_lets_go(world: World) -> None:
+    world.speak()
+    follower = world.follower()
+    follower.stop()
+    assert not follower.run()
+    assert not world.service.calls

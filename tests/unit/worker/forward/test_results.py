@@ -1,0 +1,80 @@
+from pathlib import Path
+
+import pytest
+
+from torchyard import wire
+from worker.forward import results
+from worker.forward.results import clean, complete, extract
+
+HEADER = "Traceback (most recent call last):"
+
+
+def test_the_last_traceback_is_quoted_without_what_follows() -> None:
+    old = f'step 1\n{HEADER}\n  File "old.py"\nKeyError: 1\n\nstep 2\n'
+    text = f'{old}{HEADER}\n  File "a.py"\n    f()\nValueError: no\n\nbye'
+    assert extract(text) == f'{HEADER}\n  File "a.py"\n    f()\nValueError: no'
+
+
+def test_a_message_of_several_lines_is_kept() -> None:
+    text = f'{HEADER}\n  File "a.py"\nRuntimeError: CUDA error\nCompile with DSA\n'
+    assert extract(text).endswith("RuntimeError: CUDA error\nCompile with DSA")
+
+
+def test_chained_exceptions_belong_together() -> None:
+    chain = "The above exception was the direct cause of the following exception:"
+    text = f'noise\n{HEADER}\n  File "a.py"\nKeyError: 1\n\n{chain}\n\n{HEADER}\n  File "b.py"\nValueError: 2\n'
+    assert extract(text) == text.removeprefix("noise\n").strip()
+
+
+def test_torch_puts_the_rank_before_each_line() -> None:
+    text = (
+        f'[rank1]: {HEADER}\n[rank1]:   File "a.py"\n[rank1]: ValueError: no\n[W1120 warning]: destroy_process_group\n'
+    )
+    assert extract(text) == f'{HEADER}\n  File "a.py"\nValueError: no'
+
+
+def test_terminal_sequences_and_progress_bars_are_removed() -> None:
+    text = f'10%|#  \r20%|## \r\x1b[31m{HEADER}\x1b[0m\n  File "a.py"\x00\nValueError: \x1b]8;;u\x07no\n'
+    assert extract(text) == f'{HEADER}\n  File "a.py"\nValueError: no'
+    assert clean("a\x00b\x1b[1;31mc") == "abc"
+
+
+def test_without_a_traceback_the_last_lines_speak() -> None:
+    assert extract("\n".join(f"line {n}" for n in range(50))).split("\n") == [f"line {n}" for n in range(30, 50)]
+
+
+def test_the_quote_is_bounded() -> None:
+    text = f'{HEADER}\n  File "a.py"\nValueError: {"ä" * 40_000}'
+    assert len(extract(text).encode()) <= results.MAX_TRACEBACK
+
+
+def failed(**changes: object) -> wire.Result:
+    return wire.Result.model_validate({"kind": "exited", "exit_code": 1, "failed_rank": 1, "ended_us": 1} | changes)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "rank-0.log").write_text("fine\n")
+    (tmp_path / "logs" / "rank-1.log").write_text(f"{HEADER}\nValueError: rank one\n")
+    (tmp_path / "logs" / "launcher.log").write_text("torchrun: failed\n")
+    return tmp_path
+
+
+def test_the_failed_rank_is_quoted_and_drops_are_added(folder: Path) -> None:
+    done = complete(failed(dropped_records=2), folder, dropped_bytes=5, dropped_records=1)
+    assert done.traceback == f"{HEADER}\nValueError: rank one"
+    assert (done.dropped_log_bytes, done.dropped_records) == (5, 3)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"exit_code": 0, "failed_rank": None}, {"stop": "cancel"}, {"kind": "unusable", "exit_code": None}],
+)
+def test_no_quote_where_nothing_failed(folder: Path, changes: dict[str, object]) -> None:
+    assert complete(failed(**changes), folder, dropped_bytes=0, dropped_records=0).traceback is None
+
+
+def test_the_launcher_speaks_for_a_silent_rank(folder: Path) -> None:
+    (folder / "logs" / "rank-1.log").unlink()
+    assert complete(failed(), folder, dropped_bytes=0, dropped_records=0).traceback == "torchrun: failed"

@@ -1,0 +1,55 @@
+from pathlib import Path
+
+import pytest
+
+from torchyard import home
+from worker.exceptions import UnavailableError
+from worker.settings import Settings, from_environment
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("URL", "NODE", "NODE_TOKEN_FILE", "CPU_SLOTS", "REDIS_URL", "ONE_TRUST_DOMAIN"):
+        monkeypatch.delenv(f"TORCHYARD_{name}", raising=False)
+    monkeypatch.setenv("TORCHYARD_HOME", str(tmp_path))
+
+
+def settings(**arguments: object) -> Settings:
+    given = {"name": None, "join": None, "token_file": None, "folder": None, "cpu_slots": None} | arguments
+    return from_environment(**given)  # type: ignore[arg-type]
+
+
+def test_defaults_are_those_of_the_embedded_stack(tmp_path: Path) -> None:
+    found = settings()
+    assert found.home == tmp_path / "worker"
+    assert found.attempts == tmp_path / "worker" / "attempts"
+    assert found.name == home.node_name()
+    assert found.cpu_slots is None
+
+
+def test_arguments_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHYARD_URL", "http://env")
+    monkeypatch.setenv("TORCHYARD_CPU_SLOTS", "4")
+    assert settings().address() == "http://env"
+    assert settings().cpu_slots == 4
+    assert settings(join="http://arg", cpu_slots=0).address() == "http://arg"
+    assert settings(cpu_slots=0).cpu_slots == 0
+
+
+def test_the_running_service_is_found_when_it_appears() -> None:
+    found = settings()
+    with pytest.raises(UnavailableError, match="yard up"):
+        found.address()
+    home.write_address("http://127.0.0.1:1")
+    assert found.address() == "http://127.0.0.1:1"
+
+
+def test_the_token_is_read_when_it_is_there(tmp_path: Path) -> None:
+    found = settings(token_file=tmp_path / "token")
+    with pytest.raises(UnavailableError, match="--token-file"):
+        found.token()
+    (tmp_path / "token").write_text("")
+    with pytest.raises(UnavailableError, match="empty"):
+        found.token()
+    (tmp_path / "token").write_text("secret\n")
+    assert found.token() == "secret"
