@@ -26,6 +26,9 @@ from worker.inventory import Died, Status
 #: Attempts that are prepared at the same time.
 STARTS: Final = 8
 
+#: A service may be restarted with another Redis or inbox between two heartbeats, so it is asked again this often.
+RENEW_S: Final = 30.0
+
 logger = logging.getLogger(__name__)
 
 
@@ -67,6 +70,7 @@ class Agent:
         self._starts = threading.BoundedSemaphore(STARTS)
         self._beat: int | None = None
         self._registered: wire.Registered | None = None
+        self._registered_at = 0.0
         self._backoff = Backoff()
         self._stopped = False
 
@@ -89,21 +93,26 @@ class Agent:
     def step(self) -> float:
         """Registers if needed, sends one heartbeat and obeys; returns the seconds until the next."""
         try:
-            if self._registered is None:
-                self._registered = self._register()
-                logger.info("registered with the service")
+            registered = self._known_to_service()
             self.beat()
         except UnavailableError as error:
             logger.warning("%s", error)
-            # A service that was away may come back with another Redis or another inbox.
-            self._registered = None
             return self._backoff.next()
         except RefusedError as error:
             logger.error("%s; registering again", error)
             self._registered = None
             return self._backoff.next()
         self._backoff.reset()
-        return self._registered.heartbeat_s
+        return registered.heartbeat_s
+
+    def _known_to_service(self) -> wire.Registered:
+        now = self._tools.now()
+        if self._registered is None or now - self._registered_at >= RENEW_S:
+            if self._registered is None:
+                logger.info("registering with the service")
+            self._registered = self._register()
+            self._registered_at = now
+        return self._registered
 
     def beat(self) -> None:
         """One heartbeat. Raises `UnavailableError`, `RefusedError`."""

@@ -78,7 +78,7 @@ def test_overload_and_absence_are_the_same_to_a_caller(live: Live, control: Cont
 
 
 def test_a_refusal_says_why(control: ControlPlane) -> None:
-    with pytest.raises(RefusedError, match="POST .*/running was refused with 404: Not Found"):
+    with pytest.raises(RefusedError, match=r"POST .*/running was refused with 404: Not Found"):
         control.running("a/b", 1)
 
 

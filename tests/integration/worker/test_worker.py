@@ -216,8 +216,7 @@ def test_a_service_that_names_another_redis_is_followed(tmp_path: Path, short_tm
         with redis.serve(short_tmp / "other") as other:
             box.fake.broker_url = other.url
             box.broker = other
-            box.live.halt()
-            box.live.resume()
+            box.fake.known = False
             attempt = box.fake.assign(["true"])
             assert box.process is not None
             assert box.process.stdout is not None

@@ -9,7 +9,7 @@ import pytest
 
 from torchyard import wire
 from worker import inventory
-from worker.agent import Agent, Node, remove
+from worker.agent import RENEW_S, Agent, Node, remove
 from worker.exceptions import RefusedError, UnavailableError
 from worker.folder import AttemptFolder
 from worker.forward.attempt import Tools
@@ -27,6 +27,7 @@ class World:
         self.heartbeats: list[wire.Heartbeat] = []
         self.error: Exception | None = None
         self.registrations = 0
+        self.now = 0.0
         self.starts: list[str] = []
         self.threads: list[Callable[[], None]] = []
         self.start_error: Exception | None = None
@@ -38,6 +39,7 @@ class World:
             bury=lambda _: None,
             changed=lambda: None,
             spawn=self.threads.append,
+            now=lambda: self.now,
         )
         node = Node(
             identity=IDENTITY,
@@ -186,10 +188,19 @@ def test_the_service_may_be_away(world: World) -> None:
     assert world.heartbeats
 
 
-@pytest.mark.parametrize("error", [RefusedError(404, {}, "POST heartbeat"), UnavailableError()])
-def test_a_service_that_was_away_or_does_not_know_the_node_is_told_again(world: World, error: Exception) -> None:
+def test_a_service_that_may_have_been_restarted_is_asked_again(world: World) -> None:
     world.agent.step()
-    world.error = error
+    world.now = RENEW_S - 1
+    world.agent.step()
+    assert world.registrations == 1
+    world.now = RENEW_S
+    world.agent.step()
+    assert world.registrations == 2
+
+
+def test_a_service_that_does_not_know_the_node_is_told_again(world: World) -> None:
+    world.agent.step()
+    world.error = RefusedError(404, {}, "POST heartbeat")
     world.agent.step()
     world.error = None
     world.agent.step()
