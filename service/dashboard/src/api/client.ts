@@ -1,0 +1,45 @@
+import createClient from "openapi-fetch";
+
+import type { paths } from "./schema";
+
+export const client = createClient<paths>({ baseUrl: "", querySerializer: { array: { style: "form", explode: true } } });
+
+/** A refusal by the service: problem details, or what little is known without them. */
+export class ApiError extends Error {
+  readonly status: number;
+  /** Field of the request → what is wrong with it. */
+  readonly fields: { field: string; message: string }[];
+
+  constructor(status: number, detail: string, fields: { field: string; message: string }[] = []) {
+    super(detail);
+    this.name = "ApiError";
+    this.status = status;
+    this.fields = fields;
+  }
+}
+
+/** The body of an answer, or an `ApiError` for a refusal. */
+export async function unwrap<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
+  const { data, error, response } = await answer;
+  if (response.ok) return data as T;
+  throw problem(response.status, error);
+}
+
+/** An error from problem details of any shape. */
+export function problem(status: number, body: unknown): ApiError {
+  if (typeof body !== "object" || body === null) return new ApiError(status, `The service answered ${status}.`);
+  const { detail, title, errors } = body as { detail?: unknown; title?: unknown; errors?: unknown };
+  const text = [detail, title].find((one): one is string => typeof one === "string") ?? `The service answered ${status}.`;
+  return new ApiError(status, text, Array.isArray(errors) ? errors as ApiError["fields"] : []);
+}
+
+export function isUnauthorized(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 401;
+}
+
+/** Words for a person about any error, a lost connection included. */
+export function explain(error: unknown): string {
+  if (error instanceof ApiError) return [error.message, ...error.fields.map((one) => one.message)].join(" ");
+  if (error instanceof TypeError) return "The service does not answer. It is tried again.";
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,187 @@
+import { keepPreviousData, type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+
+import type { JobsSearch } from "../lib/search";
+import { longest, mergeSeries } from "../lib/series";
+import { isFinal, statesOf } from "../lib/states";
+import { client, unwrap } from "./client";
+import type { Job, Metrics } from "./types";
+
+/** How often what moves is asked for again, in milliseconds; unchanged answers are 304 and cost nearly nothing. */
+const LIVE_MS = 2_000;
+const SLOW_MS = 15_000;
+export const PAGE_SIZE = 50;
+export const MAX_POINTS = 2_000;
+
+const ofJob = (job: string) => ({ params: { path: { job } } });
+const ofJobId = (id: string) => ({ params: { path: { job_id: id } } });
+
+function filtersOf(search: JobsSearch) {
+  const { user, project, tag, q } = search;
+  return { ...(user && { user }), ...(project && { project }), ...(tag && { tag: [tag] }), ...(q && { q }) };
+}
+
+export function useJobs(search: JobsSearch) {
+  const states = search.tab === undefined ? [] : statesOf(search.tab);
+  const query = {
+    ...filtersOf(search),
+    ...(states.length > 0 && { state: [...states] }),
+    ...(search.cursor && { cursor: search.cursor }),
+    limit: PAGE_SIZE,
+  };
+  return useQuery({
+    queryKey: ["jobs", "list", query],
+    queryFn: () => unwrap(client.GET("/api/v1/jobs", { params: { query } })),
+    refetchInterval: LIVE_MS,
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function useCounts(search: JobsSearch) {
+  const query = filtersOf(search);
+  return useQuery({
+    queryKey: ["jobs", "counts", query],
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/counts", { params: { query } })),
+    refetchInterval: LIVE_MS,
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function useJob(id: string) {
+  return useQuery({
+    queryKey: ["job", id, "self"],
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job}", ofJob(id))),
+    refetchInterval: (query) => (query.state.data && isFinal(query.state.data.state) ? SLOW_MS : LIVE_MS),
+  });
+}
+
+/** What belongs to a job is asked for while it lives, and once more whenever the job itself has changed. */
+function liveness(job: Job) {
+  return { refetchInterval: isFinal(job.state) ? (false as const) : LIVE_MS, placeholderData: keepPreviousData };
+}
+
+const versionKey = (job: Job) => (isFinal(job.state) ? job.version : "live");
+
+export function useWhy(job: Job, enabled: boolean) {
+  return useQuery({
+    queryKey: ["job", job.id, "why", versionKey(job)],
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/why", ofJobId(job.id))),
+    enabled,
+    ...liveness(job),
+  });
+}
+
+export function useEvents(job: Job) {
+  return useQuery({
+    queryKey: ["job", job.id, "events", versionKey(job)],
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job}/events", ofJob(job.id))),
+    ...liveness(job),
+  });
+}
+
+export function useAttempts(job: Job) {
+  return useQuery({
+    queryKey: ["job", job.id, "attempts", versionKey(job)],
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job}/attempts", ofJob(job.id))),
+    ...liveness(job),
+  });
+}
+
+/**
+ * All series of a job. While it runs only newer points are asked for; when a new attempt shadows old points the answer
+ * holds all anew.
+ */
+export function useMetrics(job: Job) {
+  const cache = useQueryClient();
+  const queryKey = ["job", job.id, "metrics", versionKey(job)];
+  return useQuery({
+    queryKey,
+    queryFn: () => fetchMetrics(job.id, cache, queryKey),
+    ...liveness(job),
+  });
+}
+
+async function fetchMetrics(id: string, cache: QueryClient, queryKey: unknown[]): Promise<Metrics> {
+  const known = cache.getQueryData<Metrics>(queryKey);
+  const incremental = known !== undefined && longest(known.series) < 2 * MAX_POINTS;
+  const query = { max_points: MAX_POINTS, ...(incremental && { since: known.cursor }) };
+  const path = { job_id: id };
+  const answer = await unwrap(client.GET("/api/v1/jobs/{job_id}/metrics", { params: { path, query } }));
+  // The client's types lose that points are triples.
+  const fresh = answer as Metrics;
+  return !incremental || fresh.reset ? fresh : { ...fresh, series: mergeSeries(known.series, fresh.series) };
+}
+
+export function useTelemetry(job: Job) {
+  const query = { max_points: 600 };
+  return useQuery({
+    queryKey: ["job", job.id, "telemetry", versionKey(job)],
+    queryFn: async () => {
+      const params = { path: { job_id: job.id }, query };
+      return await unwrap(client.GET("/api/v1/jobs/{job_id}/telemetry", { params })) as Metrics;
+    },
+    ...liveness(job),
+  });
+}
+
+export function useLogStreams(job: Job) {
+  return useQuery({
+    queryKey: ["job", job.id, "streams", versionKey(job)],
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/logs/streams", ofJobId(job.id))),
+    ...liveness(job),
+  });
+}
+
+export function useCheckpoints(job: Job) {
+  return useQuery({
+    queryKey: ["job", job.id, "checkpoints", versionKey(job)],
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/checkpoints", ofJobId(job.id))),
+    ...liveness(job),
+    refetchInterval: isFinal(job.state) ? SLOW_MS : LIVE_MS,
+  });
+}
+
+export function useOutputs(job: Job) {
+  return useQuery({
+    queryKey: ["job", job.id, "outputs", versionKey(job)],
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/outputs", ofJobId(job.id))),
+    ...liveness(job),
+    refetchInterval: isFinal(job.state) ? SLOW_MS : LIVE_MS,
+  });
+}
+
+/** The address of a file, each part of its path quoted. */
+export function fileUrl(...parts: string[]): string {
+  return `/api/v1/${parts.flatMap((part) => part.split("/")).map(encodeURIComponent).join("/")}`;
+}
+
+export interface Again {
+  job: string;
+  /** A checkpoint's id, `latest` or `best`; null for a start from scratch. */
+  from: string | null;
+}
+
+/** A change to a job; afterwards all that shows jobs is asked for again. */
+function useChange<Input, Output>(change: (input: Input) => Promise<Output>) {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: change,
+    onSettled: () => Promise.all([
+      cache.invalidateQueries({ queryKey: ["job"] }),
+      cache.invalidateQueries({ queryKey: ["jobs"] }),
+    ]),
+  });
+}
+
+export const useCancel = () =>
+  useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job}/cancel", ofJob(id))));
+export const useRerun = () =>
+  useChange(({ job, from }: Again) =>
+    unwrap(client.POST("/api/v1/jobs/{job}/rerun", { ...ofJob(job), body: { from_checkpoint: from, changes: {} } })));
+export const useHold = () => useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job}/hold", ofJob(id))));
+export const useRelease = () =>
+  useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job}/release", ofJob(id))));
+export const useCheckpointNow = () =>
+  useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job}/checkpoint", ofJob(id))));
+export const useDeleteCheckpoint = () =>
+  useChange((id: string) =>
+    unwrap(client.DELETE("/api/v1/checkpoints/{checkpoint_id}", { params: { path: { checkpoint_id: id } } })));

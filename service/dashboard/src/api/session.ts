@@ -1,0 +1,33 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+
+import { client, unwrap } from "./client";
+import type { Settings } from "./types";
+
+export const SETTINGS_KEY = ["settings"] as const;
+
+/** Who is signed in, and what the session allows; fails with 401 while nobody is. */
+export function useSettings() {
+  return useQuery({
+    queryKey: SETTINGS_KEY,
+    queryFn: () => unwrap(client.GET("/api/v1/settings")),
+    staleTime: 60_000,
+  });
+}
+
+export function mayAdminister(settings: Settings | undefined): boolean {
+  return settings?.scopes.includes("admin") ?? false;
+}
+
+/** Opens a session with a token, or with the one-time code of a sign-in link. */
+export async function signIn(proof: { token: string } | { code: string }): Promise<void> {
+  await unwrap(client.POST("/api/v1/session", { body: proof }));
+}
+
+export function useSignOut(): () => Promise<void> {
+  const cache = useQueryClient();
+  return async () => {
+    await client.DELETE("/api/v1/session");
+    cache.clear();
+    await cache.invalidateQueries({ queryKey: SETTINGS_KEY });
+  };
+}

@@ -1,0 +1,28 @@
+import { useNodes } from "../api/box";
+import { mayAdminister, useSettings } from "../api/session";
+import { Notice } from "../ui/Notice";
+import { Command } from "../ui/Command";
+import { NodePanel } from "./NodePanel";
+import { QueuePanel } from "./QueuePanel";
+
+export function BoxPage() {
+  const nodes = useNodes();
+  const admin = mayAdminister(useSettings().data);
+  return (
+    <>
+      <h1 className="room-title">The box</h1>
+      <Notice error={nodes.error} />
+      {nodes.data?.items.length === 0 && (
+        <div className="empty">
+          <h2>No node has joined</h2>
+          <p className="soft">Start a worker on a machine with GPUs (or without: it offers CPU slots):</p>
+          <Command text={`yard worker --join ${location.origin}`} />
+        </div>
+      )}
+      <div className="box">
+        <div>{nodes.data?.items.map((node) => <NodePanel key={node.name} node={node} admin={admin} />)}</div>
+        <QueuePanel />
+      </div>
+    </>
+  );
+}

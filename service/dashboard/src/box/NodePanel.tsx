@@ -1,0 +1,71 @@
+import { useDrain, useNodeTelemetry } from "../api/box";
+import type { Node } from "../api/types";
+import { age, bytes, plural, secondsBetween } from "../lib/format";
+import { lastValues } from "../lib/telemetry";
+import { Meter } from "../ui/Meter";
+import { Notice } from "../ui/Notice";
+import { Sparkline } from "../ui/Sparkline";
+import { useNow } from "../ui/useNow";
+import { DeviceCard } from "./DeviceCard";
+import { SPARK_SAMPLES } from "./spark";
+
+/** A node: its state, its machine, and a siding for each device. */
+export function NodePanel({ node, admin }: { node: Node; admin: boolean }) {
+  const telemetry = useNodeTelemetry(node.name).data?.series ?? [];
+  const cpu = node.latest["cpu.percent"];
+  const memory = node.latest["memory.used"];
+  return (
+    <section className="panel node" data-state={node.state} aria-label={`Node ${node.name}`}>
+      <header className="panel-head">
+        <h2>{node.name}</h2>
+        <span className="node-state" data-state={node.state}><i aria-hidden="true" />{node.state}</span>
+        <Seen node={node} />
+        {admin && <DrainButton node={node} />}
+      </header>
+      <div className="machine">
+        <Meter
+          label={plural(node.cpus, "core")}
+          share={cpu === undefined ? null : cpu / 100}
+          words={cpu === undefined ? "–" : `${Math.round(cpu)} %`}
+        />
+        <Sparkline values={lastValues(telemetry, "cpu.percent", SPARK_SAMPLES)} top={100} />
+        <Meter
+          label="Memory"
+          share={memory === undefined ? null : memory / node.memory}
+          words={memory === undefined ? bytes(node.memory) : `${bytes(memory)} of ${bytes(node.memory)}`}
+        />
+        <Sparkline values={lastValues(telemetry, "memory.used", SPARK_SAMPLES)} top={node.memory} />
+        <span className="faint disk">{bytes(node.disk_free)} of disk free</span>
+      </div>
+      <ol className="devices">
+        {node.devices.map((device) => <DeviceCard key={device.uuid} device={device} telemetry={telemetry} />)}
+      </ol>
+    </section>
+  );
+}
+
+function Seen({ node }: { node: Node }) {
+  const now = useNow();
+  if (node.last_seen_at === null) return <span className="faint">never seen</span>;
+  const seconds = secondsBetween(node.last_seen_at, null, now);
+  return <span className="faint">{seconds < 15 ? node.hostname : `last seen ${age(seconds)} ago`}</span>;
+}
+
+function DrainButton({ node }: { node: Node }) {
+  const change = useDrain();
+  const draining = node.state === "draining";
+  return (
+    <span className="panel-tools">
+      <Notice error={change.error} />
+      <button
+        type="button"
+        className="button small"
+        disabled={change.isPending}
+        title={draining ? "New jobs may start here again" : "No new job starts here; what runs goes on"}
+        onClick={() => change.mutate({ name: node.name, drain: !draining })}
+      >
+        {draining ? "Resume" : "Drain"}
+      </button>
+    </span>
+  );
+}

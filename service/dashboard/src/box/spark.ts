@@ -1,0 +1,2 @@
+/** Samples in a sparkline: four minutes at one every two seconds. */
+export const SPARK_SAMPLES = 120;

@@ -1,0 +1,170 @@
+import uPlot from "uplot";
+
+import { duration, metric } from "../lib/format";
+import type { Axis, Mark } from "../lib/series";
+
+/** A moment worth a vertical line: a later attempt took over there. */
+export interface Flag {
+  x: number;
+  label: string;
+}
+
+export interface Look {
+  colors: string[];
+  ink: string;
+  grid: string;
+  flag: string;
+  font: string;
+}
+
+/** The chart's colours of the theme in use, read from the page's style. */
+export function lookOf(element: Element): Look {
+  const style = getComputedStyle(element);
+  const read = (name: string) => style.getPropertyValue(name).trim();
+  return {
+    colors: [1, 2, 3, 4, 5, 6, 7, 8].map((index) => read(`--series-${index}`)),
+    ink: read("--faint"),
+    grid: read("--line"),
+    flag: read("--c-stopping"),
+    font: `11px ${read("--sans")}`,
+  };
+}
+
+export interface Shape {
+  labels: string[];
+  axis: Axis;
+  logarithmic: boolean;
+  smoothed: boolean;
+  width: number;
+  height: number;
+  /** Words of a value on the vertical axis. */
+  words: (value: number) => string;
+  onHover: (index: number | null) => void;
+  /** Read at each drawing, so that they may change without a new chart. */
+  marks: () => readonly Mark[];
+  flags: () => readonly Flag[];
+}
+
+// eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- a const enum, which is gone at build time
+const LOGARITHMIC = 3 as uPlot.Scale.Distr;
+const SYNC = uPlot.sync("metrics");
+
+export function optionsOf(shape: Shape, look: Look): uPlot.Options {
+  return {
+    width: shape.width,
+    height: shape.height,
+    legend: { show: false },
+    padding: [10, 8, 0, 0],
+    cursor: { sync: { key: SYNC.key }, points: { size: 7 }, drag: { x: true, y: false, setScale: true }, y: false },
+    scales: {
+      x: { time: false },
+      y: shape.logarithmic ? { distr: LOGARITHMIC } : { range: roomy },
+    },
+    axes: [
+      axisOf(look, { size: 30, space: 70, values: (_, splits) => splits.map(shape.axis === "time" ? duration : steps) }),
+      axisOf(look, { size: 58, space: 34, values: (_, splits) => splits.map((split) => tick(split, shape)) }),
+    ],
+    series: [{}, ...lines(shape, look)],
+    hooks: {
+      setCursor: [(chart) => shape.onHover(chart.cursor.idx ?? null)],
+      drawClear: [(chart) => drawFlags(chart, shape.flags(), look)],
+      draw: [(chart) => drawMarks(chart, shape.marks(), look)],
+    },
+  };
+}
+
+function axisOf(look: Look, more: Partial<uPlot.Axis>): uPlot.Axis {
+  return {
+    stroke: look.ink,
+    font: look.font,
+    grid: { stroke: look.grid, width: 1 },
+    ticks: { stroke: look.grid, width: 1, size: 5 },
+    ...more,
+  };
+}
+
+function tick(split: number | null, shape: Shape): string {
+  return split === null ? "" : shape.words(split);
+}
+
+function steps(value: number): string {
+  if (!Number.isInteger(value)) return "";
+  return Math.abs(value) >= 10_000 ? `${metric(value / 1000).replace(/\.0+$/, "")}k` : String(value);
+}
+
+/** A little room above and below, also around a flat line. */
+function roomy(_: uPlot, min: number | null, max: number | null): [number, number] {
+  if (min === null || max === null) return [0, 1];
+  const room = (max - min || Math.abs(max) || 1) * 0.08;
+  return [min >= 0 && min < room ? 0 : min - room, max + room];
+}
+
+/** Raw lines, and above them the smoothed ones; raw lines fade then. */
+function lines(shape: Shape, look: Look): uPlot.Series[] {
+  const color = (index: number) => look.colors[index % look.colors.length] ?? look.ink;
+  const raw = shape.labels.map((label, index): uPlot.Series => ({
+    label,
+    stroke: color(index),
+    width: shape.smoothed ? 1 : 1.6,
+    alpha: shape.smoothed ? 0.28 : 1,
+    points: { size: 5, fill: color(index) },
+  }));
+  if (!shape.smoothed) return raw;
+  const smooth = shape.labels.map((label, index): uPlot.Series => ({
+    label: `${label} smoothed`,
+    stroke: color(index),
+    width: 2,
+    points: { show: false },
+  }));
+  return [...raw, ...smooth];
+}
+
+function inside(chart: uPlot, x: number): number | null {
+  const { min, max } = chart.scales.x ?? {};
+  if (min == null || max == null || x < min || x > max) return null;
+  return chart.valToPos(x, "x", true);
+}
+
+function drawFlags(chart: uPlot, flags: readonly Flag[], look: Look): void {
+  const { ctx } = chart;
+  const { top, height } = chart.bbox;
+  const ratio = uPlot.pxRatio;
+  ctx.save();
+  ctx.strokeStyle = look.flag;
+  ctx.fillStyle = look.flag;
+  ctx.lineWidth = ratio;
+  ctx.font = look.font.replace("11px", `${11 * ratio}px`);
+  ctx.textAlign = "left";
+  ctx.textBaseline = "top";
+  ctx.setLineDash([4 * ratio, 4 * ratio]);
+  for (const flag of flags) {
+    const x = inside(chart, flag.x);
+    if (x === null) continue;
+    ctx.beginPath();
+    ctx.moveTo(x, top);
+    ctx.lineTo(x, top + height);
+    ctx.stroke();
+    ctx.fillText(flag.label, x + 4 * ratio, top + 2 * ratio);
+  }
+  ctx.restore();
+}
+
+const SIGNS = { nan: "×", inf: "▲", "-inf": "▼" } as const;
+
+/** Signs where no line can go: infinite values at the edge they fled over, what is no number at the bottom. */
+function drawMarks(chart: uPlot, marks: readonly Mark[], look: Look): void {
+  const { ctx } = chart;
+  const { top, height } = chart.bbox;
+  const ratio = uPlot.pxRatio;
+  ctx.save();
+  ctx.font = `bold ${11 * ratio}px sans-serif`;
+  ctx.textAlign = "center";
+  ctx.textBaseline = "middle";
+  for (const mark of marks) {
+    const x = inside(chart, mark.x);
+    if (x === null) continue;
+    ctx.fillStyle = look.colors[mark.series % look.colors.length] ?? look.ink;
+    ctx.fillText(SIGNS[mark.kind], x, mark.kind === "inf" ? top + 7 * ratio : top + height - 7 * ratio);
+  }
+  ctx.restore();
+}

@@ -1,0 +1,110 @@
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+
+import { useCancel, useCheckpointNow, useCheckpoints, useHold, useRelease, useRerun } from "../api/jobs";
+import type { Job } from "../api/types";
+import { actionsFor } from "../lib/states";
+import { Dialog } from "../ui/Dialog";
+import { Notice } from "../ui/Notice";
+
+export function Actions({ job }: { job: Job }) {
+  const allowed = actionsFor(job);
+  const [asking, setAsking] = useState<"cancel" | "rerun" | null>(null);
+  const checkpoint = useCheckpointNow();
+  const hold = useHold();
+  const release = useRelease();
+  const close = () => setAsking(null);
+  return (
+    <div className="actions">
+      {allowed.has("checkpoint") && (
+        <Button label={checkpoint.isSuccess ? "Checkpoint asked for" : "Checkpoint now"} change={checkpoint} id={job.id} />
+      )}
+      {allowed.has("hold") && <Button label="Hold" change={hold} id={job.id} />}
+      {allowed.has("release") && <Button label="Release" change={release} id={job.id} />}
+      <button type="button" className="button" onClick={() => setAsking("rerun")}>Rerun</button>
+      {allowed.has("cancel") && (
+        <button type="button" className="button danger" onClick={() => setAsking("cancel")}>Cancel</button>
+      )}
+      <Notice error={checkpoint.error ?? hold.error ?? release.error} />
+      {asking === "cancel" && <CancelDialog job={job} onClose={close} />}
+      {asking === "rerun" && <RerunDialog job={job} onClose={close} />}
+    </div>
+  );
+}
+
+interface ButtonProps {
+  label: string;
+  id: string;
+  change: { mutate: (id: string) => void; isPending: boolean };
+}
+
+function Button({ label, id, change }: ButtonProps) {
+  return (
+    <button type="button" className="button" disabled={change.isPending} onClick={() => change.mutate(id)}>{label}</button>
+  );
+}
+
+function CancelDialog({ job, onClose }: { job: Job; onClose: () => void }) {
+  const cancel = useCancel();
+  const confirm = () => cancel.mutate(job.id, { onSuccess: onClose });
+  return (
+    <Dialog
+      title={`Cancel job ${job.number}?`}
+      confirm="Cancel the job"
+      danger
+      busy={cancel.isPending}
+      onConfirm={confirm}
+      onClose={onClose}
+    >
+      <p>
+        {job.state === "queued"
+          ? "It leaves the queue at once."
+          : "It is asked to save a checkpoint, then it is stopped and its GPUs are free. It can be rerun from there."}
+      </p>
+      <Notice error={cancel.error} />
+    </Dialog>
+  );
+}
+
+function RerunDialog({ job, onClose }: { job: Job; onClose: () => void }) {
+  const checkpoints = useCheckpoints(job);
+  const [from, setFrom] = useState<string | null>(null);
+  const latest = checkpoints.data?.reduce((most, one) => Math.max(most, one.step), -1) ?? -1;
+  const start = useStart(job, onClose);
+  const choices = [
+    { value: null, label: "From scratch" },
+    ...(latest >= 0 ? [{ value: "latest", label: `From the latest checkpoint (step ${latest.toLocaleString()})` }] : []),
+  ];
+  return (
+    <Dialog
+      title={`Run job ${job.number} again?`}
+      confirm="Submit a new job"
+      busy={start.isPending}
+      onConfirm={() => start.run(from)}
+      onClose={onClose}
+    >
+      <fieldset className="choices">
+        <legend className="soft">The same spec is submitted as a new job.</legend>
+        {choices.map(({ value, label }) => (
+          <label key={label}>
+            <input type="radio" name="from" checked={from === value} onChange={() => setFrom(value)} /> {label}
+          </label>
+        ))}
+      </fieldset>
+      <Notice error={start.error} />
+    </Dialog>
+  );
+}
+
+/** Submits a job again and goes to the new one. */
+export function useStart(job: Job, onDone?: () => void) {
+  const navigate = useNavigate();
+  const rerun = useRerun();
+  const run = (from: string | null) => rerun.mutate({ job: job.id, from }, {
+    onSuccess: (made) => {
+      onDone?.();
+      void navigate({ to: "/jobs/$jobId", params: { jobId: String(made.number) } });
+    },
+  });
+  return { run, isPending: rerun.isPending, error: rerun.error };
+}

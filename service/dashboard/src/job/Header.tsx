@@ -1,0 +1,66 @@
+import { Link } from "@tanstack/react-router";
+
+import type { Job } from "../api/types";
+import { bytes, duration, metric, moment, secondsBetween } from "../lib/format";
+import { headline } from "../lib/headline";
+import { StateChip } from "../ui/StateChip";
+import { Track } from "../ui/Track";
+import { useNow } from "../ui/useNow";
+import { Actions } from "./Actions";
+
+export function Header({ job }: { job: Job }) {
+  return (
+    <header className="job-head">
+      <div className="job-title">
+        <span className="job-number">{job.number}</span>
+        <h1>{job.name}</h1>
+        <StateChip state={job.state} held={job.held} />
+        <Actions job={job} />
+      </div>
+      {job.progress !== null && <Track progress={job.progress} moving={job.state === "running"} />}
+      <Facts job={job} />
+    </header>
+  );
+}
+
+function Facts({ job }: { job: Job }) {
+  const now = useNow();
+  const { storage } = job;
+  return (
+    <dl className="facts">
+      <Fact name="User">{job.user}</Fact>
+      <Fact name="Project"><Link to="/" search={{ project: job.project }}>{job.project}</Link></Fact>
+      <Fact name="Priority">{job.priority}</Fact>
+      <Fact name={job.devices.length > 0 ? "Runs on" : "Asks for"}>{devicesOf(job)}</Fact>
+      <Fact name="Submitted">{moment(job.created_at)}</Fact>
+      {job.started_at !== null && (
+        <Fact name="Ran">{duration(secondsBetween(job.started_at, job.ended_at, now))}</Fact>
+      )}
+      {job.attempt > 1 && <Fact name="Attempt">{job.attempt}</Fact>}
+      {headline(job.latest).map(([name, value]) => <Fact key={name} name={name}>{metric(value)}</Fact>)}
+      <Fact name="Storage">{bytes(storage.checkpoints + storage.outputs + storage.logs)}</Fact>
+      {job.rerun_of !== null && <Fact name="Rerun of"><JobLink id={job.rerun_of} /></Fact>}
+      {job.tags.length > 0 && (
+        <Fact name="Tags">
+          {job.tags.map((tag) => <Link key={tag} to="/" search={{ tag }} className="tag">{tag}</Link>)}
+        </Fact>
+      )}
+    </dl>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: React.ReactNode }) {
+  return <div><dt>{name}</dt><dd>{children}</dd></div>;
+}
+
+function JobLink({ id }: { id: string }) {
+  return <Link to="/jobs/$jobId" params={{ jobId: id }}>the job before</Link>;
+}
+
+function devicesOf(job: Job): string {
+  const [first] = job.devices;
+  const word = first?.kind === "cpu" ? "slot" : "GPU";
+  if (first === undefined) return job.gpus === 0 ? "no GPU" : `${job.gpus} ${job.gpus === 1 ? "GPU" : "GPUs"}`;
+  const places = job.devices.map((device) => device.index).join(", ");
+  return `${first.node}, ${job.devices.length > 1 ? `${word}s` : word} ${places}`;
+}

@@ -1,0 +1,31 @@
+import { useMemo } from "react";
+
+import { useTelemetry } from "../api/jobs";
+import type { Job } from "../api/types";
+import { Chart } from "../charts/Chart";
+import { gauges } from "../lib/telemetry";
+import { Panel } from "../ui/Panel";
+
+/** What the machine did for the job. */
+export function Telemetry({ job }: { job: Job }) {
+  const telemetry = useTelemetry(job);
+  const series = telemetry.data?.series;
+  const shown = useMemo(() => gauges(series ?? []), [series]);
+  if (shown.length === 0) return null;
+  return (
+    <Panel title="Machine">
+      <div className="charts small-charts">
+        {shown.map((gauge) => (
+          <Chart
+            key={gauge.title}
+            title={gauge.title}
+            series={gauge.series}
+            axis="time"
+            words={gauge.words}
+            height={150}
+          />
+        ))}
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,65 @@
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
+
+/** Bytes as people read them, in powers of 1024. */
+export function bytes(value: number): string {
+  let unit = 0;
+  let scaled = value;
+  while (scaled >= 1024 && unit < UNITS.length - 1) {
+    scaled /= 1024;
+    unit += 1;
+  }
+  const digits = unit === 0 || scaled >= 100 ? 0 : 1;
+  return `${scaled.toFixed(digits)} ${UNITS[unit] ?? ""}`;
+}
+
+/** Seconds as the two largest units that matter: `3d 4h`, `12m 05s`, `8.2s`. */
+export function duration(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds));
+  if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)}s`;
+  if (whole < 60) return `${whole}s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)}m ${pad(whole % 60)}s`;
+  if (whole < 86400) return `${Math.floor(whole / 3600)}h ${pad(Math.floor((whole % 3600) / 60))}m`;
+  return `${Math.floor(whole / 86400)}d ${Math.floor((whole % 86400) / 3600)}h`;
+}
+
+function pad(value: number): string {
+  return String(value).padStart(2, "0");
+}
+
+/** A span in one coarse unit, for lists: `40s`, `12m`, `3h`, `5d`. */
+export function age(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds));
+  if (whole < 60) return `${whole}s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)}m`;
+  if (whole < 86400) return `${Math.floor(whole / 3600)}h`;
+  return `${Math.floor(whole / 86400)}d`;
+}
+
+/** Seconds between two RFC 3339 times; an absent end means now. */
+export function secondsBetween(from: string, to: string | null, now: number): number {
+  return ((to === null ? now : Date.parse(to)) - Date.parse(from)) / 1000;
+}
+
+/** A metric's value, as sent: numbers with four significant digits, `nan`, `inf` and `-inf` as they are. */
+export function metric(value: number | string): string {
+  if (typeof value === "string") return value;
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size < 1e-3 || size >= 1e6) return value.toExponential(2);
+  if (Number.isInteger(value)) return String(value);
+  return value.toPrecision(4);
+}
+
+/** Date and time in the reader's own zone. */
+export function moment(iso: string): string {
+  return new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+}
+
+/** Time of day in the reader's own zone. */
+export function clock(iso: string): string {
+  return new Date(iso).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+}
+
+export function plural(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,45 @@
+import type { Job } from "../api/types";
+
+export type JobState = Job["state"];
+
+/** The tabs of the list; each stands for the states that a person thinks of as one. */
+export const TABS = [
+  { key: "all", label: "All", states: [] },
+  { key: "waiting", label: "Waiting", states: ["queued"] },
+  { key: "active", label: "On the tracks", states: ["assigned", "starting", "running", "stopping", "unreachable"] },
+  { key: "succeeded", label: "Succeeded", states: ["succeeded"] },
+  { key: "failed", label: "Failed", states: ["failed"] },
+  { key: "cancelled", label: "Cancelled", states: ["cancelled"] },
+] as const satisfies readonly { key: string; label: string; states: readonly JobState[] }[];
+
+export type TabKey = (typeof TABS)[number]["key"];
+
+const FINAL: ReadonlySet<JobState> = new Set<JobState>(["succeeded", "failed", "cancelled"]);
+
+export function isFinal(state: JobState): boolean {
+  return FINAL.has(state);
+}
+
+export function statesOf(tab: TabKey): readonly JobState[] {
+  return TABS.find((candidate) => candidate.key === tab)?.states ?? [];
+}
+
+/** Jobs per tab, from jobs per state. */
+export function countsPerTab(counts: Partial<Record<string, number>>): Record<TabKey, number> {
+  const sum = (states: readonly string[]) => states.reduce((total, state) => total + (counts[state] ?? 0), 0);
+  const all = Object.values(counts).reduce<number>((total, count) => total + (count ?? 0), 0);
+  return Object.fromEntries(TABS.map((tab) => [tab.key, tab.key === "all" ? all : sum(tab.states)])) as
+    Record<TabKey, number>;
+}
+
+export type Action = "cancel" | "rerun" | "checkpoint" | "hold" | "release";
+
+/** What may be asked of a job in its state. */
+export function actionsFor(job: Pick<Job, "state" | "held" | "stop">): ReadonlySet<Action> {
+  const actions = new Set<Action>(["rerun"]);
+  if (isFinal(job.state)) return actions;
+  if (job.stop !== "cancel") actions.add("cancel");
+  if (job.state === "running") actions.add("checkpoint");
+  if (job.state === "queued") actions.add(job.held ? "release" : "hold");
+  return actions;
+}

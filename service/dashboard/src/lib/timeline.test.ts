@@ -1,0 +1,28 @@
+import { expect, it } from "vitest";
+
+import type { Event } from "../api/types";
+import type { JobState } from "./states";
+import { spans } from "./timeline";
+
+const event = (seq: number, state: JobState, second: number): Event => ({
+  seq, state, at: new Date(second * 1000).toISOString(), kind: state, attempt: 1, actor: null, message: "", data: {},
+});
+
+it("makes spans of changes, the last one open until now", () => {
+  const line = spans([event(1, "queued", 0), event(2, "running", 10), event(3, "running", 20)], 40_000);
+  expect(line.map(({ state, from, to, open }) => [state, from, to, open])).toEqual([
+    ["queued", 0, 10_000, false],
+    ["running", 10_000, 40_000, true],
+  ]);
+});
+
+it("ends at a final state, and widens what is too short to see", () => {
+  const line = spans([event(1, "queued", 0), event(2, "running", 1), event(3, "failed", 1001)], 9e9);
+  expect(line.map((span) => span.state)).toEqual(["queued", "running"]);
+  expect(line[0]?.share).toBeGreaterThan(0.03);
+  expect(line.reduce((sum, span) => sum + span.share, 0)).toBeCloseTo(1);
+});
+
+it("is empty without events", () => {
+  expect(spans([], 0)).toEqual([]);
+});

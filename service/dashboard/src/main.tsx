@@ -1,0 +1,38 @@
+import "uplot/dist/uPlot.min.css";
+import "./styles/tokens.css";
+import "./styles/base.css";
+import "./styles/jobs.css";
+import "./styles/job.css";
+import "./styles/box.css";
+
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+
+import { ApiError, isUnauthorized } from "./api/client";
+import { SETTINGS_KEY } from "./api/session";
+import { router } from "./router";
+
+/** A session that has ended anywhere is asked about again; the frame then shows the sign-in. */
+function onError(error: unknown, key?: readonly unknown[]): void {
+  if (isUnauthorized(error) && key?.[0] !== SETTINGS_KEY[0]) void queries.invalidateQueries({ queryKey: SETTINGS_KEY });
+}
+
+const queries = new QueryClient({
+  queryCache: new QueryCache({ onError: (error, query) => onError(error, query.queryKey) }),
+  mutationCache: new MutationCache({ onError: (error) => onError(error) }),
+  defaultOptions: {
+    queries: { retry: (count, error) => !(error instanceof ApiError && error.status < 500) && count < 3 },
+  },
+});
+
+const root = document.getElementById("root");
+if (root === null) throw new Error("index.html has no element #root");
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,41 @@
+import { createRootRoute, createRoute, createRouter, Link } from "@tanstack/react-router";
+
+import { BoxPage } from "./box/BoxPage";
+import { JobPage } from "./job/JobPage";
+import { JobsPage } from "./jobs/JobsPage";
+import { type JobsSearch, parseSearch } from "./lib/search";
+import { Frame } from "./ui/Frame";
+
+function Nowhere() {
+  return (
+    <div className="empty">
+      <h1>No such page</h1>
+      <p><Link to="/" search={{}}>Back to the jobs</Link></p>
+    </div>
+  );
+}
+
+const rootRoute = createRootRoute({ component: Frame, notFoundComponent: Nowhere });
+
+export const jobsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/",
+  validateSearch: (raw: Record<string, unknown>): JobsSearch => parseSearch(raw),
+  component: JobsPage,
+});
+
+export const jobRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/jobs/$jobId",
+  component: JobPage,
+});
+
+const boxRoute = createRoute({ getParentRoute: () => rootRoute, path: "/box", component: BoxPage });
+
+export const router = createRouter({ routeTree: rootRoute.addChildren([jobsRoute, jobRoute, boxRoute]) });
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

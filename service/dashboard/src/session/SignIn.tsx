@@ -1,0 +1,58 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type SubmitEvent, useEffect, useRef, useState } from "react";
+
+import { signIn } from "../api/session";
+import { Command } from "../ui/Command";
+import { Notice } from "../ui/Notice";
+
+const LOGIN = /^#login=(.+)$/;
+
+/** Takes a one-time code out of the address, so that it stays in no history. */
+function takeCode(): string | null {
+  const code = LOGIN.exec(location.hash)?.[1] ?? null;
+  if (code !== null) history.replaceState(history.state, "", location.pathname + location.search);
+  return code;
+}
+
+export function SignIn() {
+  const cache = useQueryClient();
+  const [token, setToken] = useState("");
+  const asked = useRef(false);
+  const login = useMutation({ mutationFn: signIn, onSuccess: () => cache.resetQueries() });
+  const { mutate } = login;
+  useEffect(() => {
+    if (asked.current) return;
+    asked.current = true;
+    const code = takeCode();
+    if (code !== null) mutate({ code: decodeURIComponent(code) });
+  }, [mutate]);
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    mutate({ token: token.trim() });
+  };
+  return (
+    <main className="gate">
+      <form className="gate-card" onSubmit={submit}>
+        <img src="/mark.svg" alt="" width="52" height="52" />
+        <h1>TorchYard</h1>
+        <p className="soft">Sign in with a token of yours. This browser keeps a session; the token is not stored.</p>
+        <label htmlFor="token">Token</label>
+        <input
+          id="token"
+          type="password"
+          autoComplete="current-password"
+          spellCheck={false}
+          placeholder="ty_…"
+          value={token}
+          onChange={(change) => setToken(change.target.value)}
+          autoFocus
+          required
+        />
+        <Notice error={login.error} />
+        <button type="submit" className="button primary wide" disabled={login.isPending}>Sign in</button>
+        <p className="faint">On the machine that runs the service this shows yours:</p>
+        <Command text="yard token show" />
+      </form>
+    </main>
+  );
+}

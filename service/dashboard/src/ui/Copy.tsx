@@ -1,0 +1,16 @@
+import { useEffect, useState } from "react";
+
+/** Puts a text on the clipboard and says so for a moment. */
+export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+  const [done, setDone] = useState(false);
+  useEffect(() => {
+    if (!done) return;
+    const timer = setTimeout(() => setDone(false), 1500);
+    return () => clearTimeout(timer);
+  }, [done]);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setDone(true);
+  };
+  return <button type="button" className="button small" onClick={() => void copy()}>{done ? "Copied" : label}</button>;
+}

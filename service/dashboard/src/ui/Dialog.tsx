@@ -1,0 +1,44 @@
+import { type ReactNode, useEffect, useId, useRef } from "react";
+
+interface Props {
+  title: string;
+  children: ReactNode;
+  confirm: string;
+  danger?: boolean;
+  busy?: boolean;
+  onConfirm: () => void;
+  onClose: () => void;
+}
+
+/** A modal question; Escape and the backdrop mean no. */
+export function Dialog({ title, children, confirm, danger = false, busy = false, onConfirm, onClose }: Props) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  useEffect(() => ref.current?.showModal(), []);
+  return (
+    <dialog
+      ref={ref}
+      className="dialog"
+      aria-labelledby={heading}
+      onClose={onClose}
+      onClick={(click) => click.target === ref.current && ref.current.close()}
+    >
+      <form
+        method="dialog"
+        onSubmit={(submit) => {
+          submit.preventDefault();
+          onConfirm();
+        }}
+      >
+        <h2 id={heading}>{title}</h2>
+        <div className="dialog-body">{children}</div>
+        <div className="dialog-actions">
+          <button type="button" className="button" onClick={() => ref.current?.close()}>Back</button>
+          <button type="submit" className={`button ${danger ? "danger" : "primary"}`} disabled={busy} autoFocus>
+            {confirm}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}

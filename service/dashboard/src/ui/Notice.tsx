@@ -1,0 +1,7 @@
+import { explain } from "../api/client";
+
+/** What went wrong, in the service's own words. */
+export function Notice({ error }: { error: unknown }) {
+  if (error === null || error === undefined) return null;
+  return <p className="notice" role="alert">{explain(error)}</p>;
+}

@@ -1,0 +1,32 @@
+import { duration } from "../lib/format";
+
+interface Progress {
+  step: number;
+  total_steps: number | null;
+  eta_s: number | null;
+}
+
+/** Progress as a track: sleepers ahead, rail laid behind. */
+export function Track({ progress, moving }: { progress: Progress; moving: boolean }) {
+  const { step, total_steps: total, eta_s: eta } = progress;
+  const share = total === null || total === 0 ? null : Math.min(1, step / total);
+  return (
+    <div className="track-cell">
+      <div
+        className="track"
+        data-moving={moving || undefined}
+        data-open={share === null || undefined}
+        role="progressbar"
+        aria-label="Progress"
+        aria-valuemin={0}
+        {...(share !== null && { "aria-valuemax": 100, "aria-valuenow": Math.round(share * 100) })}
+      >
+        <div className="track-laid" style={{ width: `${((share ?? 0) * 100).toFixed(2)}%` }} />
+      </div>
+      <span className="track-words">
+        {share === null ? `step ${step.toLocaleString()}` : `${Math.floor(share * 100)} %`}
+        {moving && eta !== null && <span className="faint"> · {duration(eta)} left</span>}
+      </span>
+    </div>
+  );
+}
