@@ -19,13 +19,14 @@ import pydantic
 from torchyard import api, download, following, ids, snapshot
 from torchyard.connection import Connection
 from torchyard.spec import JobSpec
-from torchyard.states import JOB_FINAL
+from torchyard.states import JOB_FINAL, JobState
 
 Item = TypeVar("Item", bound=pydantic.BaseModel)
 
 #: Seconds that one request of a long poll may last.
 LONG_POLL_S = 30
 LOG_PIECE = 2**20
+PAGE = 200
 
 
 class Client:
@@ -103,12 +104,16 @@ class Client:
         return self._post(api.Job, f"/jobs/{_part(job)}/checkpoint")
 
     def rerun(
-        self, job: str, *, from_checkpoint: str | None = None, changes: Mapping[str, Any] | None = None
+        self, job: str, *, from_checkpoint: str | None = "auto", changes: Mapping[str, Any] | None = None
     ) -> api.Job:
-        """Submits the job's spec again as a new job.
+        """Submits the job's spec again as a new job; `changes` are merged into the spec.
 
-        `from_checkpoint` is a checkpoint's id, ``latest`` or ``best``; `changes` are merged into the spec.
+        `from_checkpoint` is a checkpoint's id, ``latest``, ``best``, or None for the beginning. ``auto`` goes on from
+        the newest one where the job did not succeed and has one.
         """
+        if from_checkpoint == "auto":
+            cut_short = self.job(job).state is not JobState.SUCCEEDED
+            from_checkpoint = "latest" if cut_short and self.checkpoints(job) else None
         body = {"from_checkpoint": from_checkpoint, "changes": dict(changes or {})}
         headers = {"Idempotency-Key": ids.new_id("key")}
         answer = self.connection.request("POST", f"/jobs/{_part(job)}/rerun", json=body, headers=headers)
@@ -264,7 +269,7 @@ class Client:
         cursor: str | None = None
         left = limit
         while left is None or left > 0:
-            params = {**filters, "cursor": cursor, "limit": None if left is None else min(left, 200)}
+            params = {**filters, "cursor": cursor, "limit": min(left or PAGE, PAGE)}
             body = json.loads(self.connection.request("GET", path, params=params).content)
             items, cursor = (body["items"], body.get("next")) if isinstance(body, dict) else (body, None)
             for item in items[:left]:

@@ -249,21 +249,26 @@ def _act(jobs: list[str], json: bool, act: "Callable[[Client, str], Job]") -> No
 def rerun(
     job: common.JobRef,
     from_checkpoint: Annotated[
-        str | None, typer.Option("--from", help="Start from a checkpoint: its id, or latest, or best.")
-    ] = None,
+        str, typer.Option("--from", help="Where to go on: a checkpoint's id, latest, best, or start.")
+    ] = "auto",
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Change a field, such as recipe.epochs=10; may be repeated.")
     ] = None,
     json: common.Json = False,
 ) -> None:
-    """Submit a job's spec again as a new job."""
+    """Submit a job again, as a new one.
+
+    Goes on from the newest checkpoint, unless the job has succeeded or has none.
+    """
     from torchyard.submission import override
 
     changes: dict[str, Any] = {}
     for each in set_ or ():
         override(changes, each)
     with common.connect() as client:
-        made = client.rerun(job, from_checkpoint=from_checkpoint, changes=changes)
+        made = client.rerun(
+            job, from_checkpoint=None if from_checkpoint == "start" else from_checkpoint, changes=changes
+        )
     if json:
         common.print_json(made)
     else:

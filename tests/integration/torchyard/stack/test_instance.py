@@ -1,0 +1,56 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from torchyard.exceptions import AlreadyRunningError
+from torchyard.stack import instance
+
+#: Takes the lock, gives it on to a child as `yard up` does, and dies.
+HOLDER = """
+import subprocess, sys
+from pathlib import Path
+from torchyard.stack.instance import Instance
+lock = Instance(Path(sys.argv[1]))
+lock.acquire()
+subprocess.Popen(["sleep", sys.argv[2]], pass_fds=[lock.descriptor], stdout=subprocess.DEVNULL)
+print("held", flush=True)
+"""
+
+
+def test_a_second_stack_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
+    first, second = instance.Instance(tmp_path), instance.Instance(tmp_path)
+    first.acquire()
+    first.announce("http://127.0.0.1:1")
+    with pytest.raises(AlreadyRunningError, match=rf"process {os.getpid()}, http://127\.0\.0\.1:1.*yard down"):
+        second.acquire()
+    assert instance.running(tmp_path) == instance.Owner(
+        pid=os.getpid(), started=instance._start_ticks(os.getpid()), url="http://127.0.0.1:1"
+    )
+    assert not instance.is_free(tmp_path)
+    first.release()
+    assert instance.is_free(tmp_path)
+    second.acquire()
+    second.release()
+
+
+def test_leftovers_of_a_killed_stack_are_waited_for(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HOLDER, str(tmp_path), "1"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "held\n"
+    assert instance.running(tmp_path) is None
+    assert not instance.is_free(tmp_path)
+    lock = instance.Instance(tmp_path)
+    lock.acquire()
+    lock.release()
+
+
+def test_a_strange_lock_file_is_no_owner(tmp_path: Path) -> None:
+    (tmp_path / "stack.lock").write_text("{}")
+    assert instance.running(tmp_path) is None
+    (tmp_path / "stack.lock").write_text('{"pid": 1, "started": -5, "url": ""}')
+    assert instance.running(tmp_path) is None
+    assert instance.is_free(tmp_path)

@@ -1,0 +1,79 @@
+"""The supervisor with real processes; it runs in one of its own, because it blocks signals."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from tests.support.wait import until
+
+SUPERVISOR = """
+import os, sys
+from pathlib import Path
+from torchyard.exceptions import StartError
+from torchyard.stack.supervise import Program, Supervisor
+
+folder = Path(sys.argv[1])
+supervisor = Supervisor()
+for name, command in zip(sys.argv[2::2], sys.argv[3::2]):
+    log = folder / f"{name}.log"
+    supervisor.add(Program(name=name, argv=["sh", "-c", command], environment=os.environ, log=log))
+print("up", flush=True)
+try:
+    supervisor.wait_until((folder / "never").exists, timeout_s=60, what="it")
+except StartError as error:
+    print(error, flush=True)
+finally:
+    supervisor.stop()
+"""
+
+
+@contextmanager
+def supervised(folder: Path, **programs: str) -> Iterator[subprocess.Popen[str]]:
+    words = [word for pair in programs.items() for word in pair]
+    command = [sys.executable, "-c", SUPERVISOR, str(folder), *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "up\n"
+            yield process
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(20)
+
+
+def children(process: subprocess.Popen[str]) -> list[int]:
+    return [child.pid for child in psutil.Process(process.pid).children()]
+
+
+def test_what_dies_is_started_again_and_all_ends_with_a_signal(tmp_path: Path) -> None:
+    with supervised(tmp_path, one="exec sleep 60", two="exec sleep 60") as process:
+        first = children(process)
+        assert len(first) == 2
+        os.kill(first[0], signal.SIGKILL)
+        until(lambda: len(children(process)) == 2 and children(process) != first, what="a new child")
+        left = children(process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+        assert not any(psutil.pid_exists(pid) for pid in left)
+
+
+def test_children_end_when_the_supervisor_is_killed(tmp_path: Path) -> None:
+    with supervised(tmp_path, one="exec sleep 60") as process:
+        (child,) = children(process)
+        process.kill()
+        until(lambda: not psutil.pid_exists(child), what="the child's end")
+
+
+def test_output_is_kept_and_a_program_that_keeps_dying_is_told_with_its_log(tmp_path: Path) -> None:
+    with supervised(tmp_path, bad="echo cannot read the settings; exit 3") as process:
+        assert process.stdout is not None
+        told = process.stdout.read()
+    assert "bad ends at once" in told
+    assert "  cannot read the settings" in told
+    assert (tmp_path / "bad.log").read_text().startswith("cannot read the settings\n")
