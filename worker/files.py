@@ -1,13 +1,9 @@
-"""Files that are whole or not there, and reading what a job's user may have tampered with."""
+"""Files that are whole or not there."""
 
 import json
 import os
-import stat
 from pathlib import Path
 from typing import Any
-
-#: A job may write anything into its marks; more than this is none of ours.
-MAX_FOREIGN = 64 * 1024
 
 
 def fsync_folder(folder: Path) -> None:
@@ -44,20 +40,3 @@ def read_json(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     return dict(json.loads(data))
-
-
-def read_foreign_json(path: Path, owners: frozenset[int]) -> dict[str, Any] | None:
-    """A JSON object that a job wrote, or None when it is absent or anything but a small regular file of an owner."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid not in owners:
-            return None
-        try:
-            value = json.loads(file.read(MAX_FOREIGN))
-        except (ValueError, RecursionError):
-            return None
-    return value if isinstance(value, dict) else None

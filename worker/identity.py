@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from worker.exceptions import IdentityError
 
+_TRUST = "or start it with TORCHYARD_ONE_TRUST_DOMAIN=1, if all users may act as the worker's own UNIX user"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
@@ -26,9 +28,9 @@ def identity(user: str, unix_user: str | None, *, one_trust_domain: bool) -> Ide
     """
     own = os.geteuid()
     if unix_user is None:
-        if own == 0 and not one_trust_domain:
-            raise IdentityError(f"{user} has no UNIX account set, and the worker is root: `yard users` sets one")
-        return None
+        if one_trust_domain:
+            return None
+        raise IdentityError(f"{user} has no UNIX account, so the worker cannot run the job: set one; {_TRUST}")
     account = _account(unix_user)
     if account is not None and account.uid == own:
         return None
@@ -39,8 +41,7 @@ def identity(user: str, unix_user: str | None, *, one_trust_domain: bool) -> Ide
     if one_trust_domain:
         return None
     raise IdentityError(
-        f"this worker runs as {_name(own)} and may not run jobs of {unix_user}: run it as root, "
-        "or let the administrator declare the box one trust domain"
+        f"this worker runs as {_name(own)} and may not run jobs of {unix_user}: run it as root; {_TRUST}"
     )
 
 

@@ -49,8 +49,8 @@ class Launcher:
     """From `environment.install_injob`."""
     python: Path = Path(sys.executable)
     """The worker's interpreter."""
-    cpus_per_device: int = 1
-    """Threads of a rank whose spec names no `cpus`."""
+    cpus: int = os.cpu_count() or 1
+    """Cores of the node; a rank whose spec names no `cpus` has its device's share of them."""
     one_trust_domain: bool = False
     """All users may act as the worker's own UNIX user."""
     present: Callable[[], Sequence[Device]] | None = None
@@ -83,8 +83,9 @@ class Launcher:
             folder.remove()
             return
         try:
-            launch = self._with_present_devices(launch)
-            record = self._prepare(folder, launch)
+            present = launch.devices if self.present is None else self.present()
+            launch = with_present(launch, present)
+            record = self._prepare(folder, launch, self._threads(launch, len(present)))
         except UnusableError as error:
             folder.write_result(Result(kind=ResultKind.UNUSABLE, message=str(error), ended_us=now_us()))
             return
@@ -92,16 +93,7 @@ class Launcher:
         folder.mark_started()
         self._spawn(folder, [descriptor, *self.lock_descriptors([device.uuid for device in launch.devices])])
 
-    def _with_present_devices(self, launch: Launch) -> Launch:
-        if self.present is None:
-            return launch
-        present = {device.uuid: device for device in self.present()}
-        gone = [device for device in launch.devices if device.uuid not in present]
-        if gone:
-            raise DeviceGoneError(f"{gone[0].name} ({gone[0].uuid}) is no longer on this node: rerun the job")
-        return launch.model_copy(update={"devices": [present[device.uuid] for device in launch.devices]})
-
-    def _prepare(self, folder: AttemptFolder, launch: Launch) -> dict[str, Any]:
+    def _prepare(self, folder: AttemptFolder, launch: Launch, threads: int) -> dict[str, Any]:
         spec = launch.spec
         who = identity(launch.user, launch.unix_user, one_trust_domain=self.one_trust_domain)
         python = interpreter.resolve(None if spec.recipe is not None else spec.python, self.python)
@@ -121,17 +113,18 @@ class Launcher:
             injob=self.injob,
             worker_bin=self.python.parent,
             devices=launch.devices,
-            threads=self._threads(launch),
+            threads=threads,
             restores=launch.restore is not None,
             identity=who,
         )
         command = argv.main_process(spec, programs, places)
         return launch_record(folder, launch, command, environment.build(inside), cwd, who)
 
-    def _threads(self, launch: Launch) -> int:
+    def _threads(self, launch: Launch, devices: int) -> int:
+        """CPU cores per rank: what the spec names, else the share of its devices."""
         resources = launch.spec.resources
-        cpus = resources.cpus or self.cpus_per_device * max(1, resources.gpus)
-        return max(1, cpus // launch.spec.world_size)
+        share = self.cpus * max(1, len(launch.devices)) // max(1, devices)
+        return max(1, (resources.cpus or share) // launch.spec.world_size)
 
     def _spawn(self, folder: AttemptFolder, descriptors: list[int]) -> None:
         """Forks the shim and waits until it has daemonised and let the job go."""
@@ -176,6 +169,15 @@ def _bury_locked(folder: AttemptFolder, seconds: float) -> bool:
     started_us = shim.started_us if shim else None
     folder.write_result(Result(kind=ResultKind.LOST, message=message, started_us=started_us, ended_us=now_us()))
     return True
+
+
+def with_present(launch: Launch, present: Sequence[Device]) -> Launch:
+    """The launch with its devices as they are now; raises DeviceGoneError for one that is no longer there."""
+    found = {device.uuid: device for device in present}
+    for device in launch.devices:
+        if device.uuid not in found:
+            raise DeviceGoneError(f"{device.name} ({device.uuid}) is no longer on this node: rerun the job")
+    return launch.model_copy(update={"devices": [found[device.uuid] for device in launch.devices]})
 
 
 def launch_record(

@@ -74,6 +74,7 @@ class Shim:
         try:
             birth.go()
         except StartError as error:
+            os.unlink(self.paths["shim"])
             return str(error)
         self.started_us = started_us
         return None
