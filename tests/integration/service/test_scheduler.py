@@ -1,0 +1,153 @@
+"""Passes over a real database, and the thread that makes them."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select, update
+
+from service import background, lifecycle
+from service.db.engine import Database
+from service.db.models import Allocation, Device, Member, Node
+from service.leader import Leader
+from service.observability import Counters
+from service.scheduler.loop import Scheduler
+from service.threads import Repeated
+from tests.support import box, wait
+from tests.support.parts import Parts, parts
+from torchyard.states import JobState
+
+
+@pytest.fixture
+def yard(db: Database, tmp_path: Path) -> Iterator[Parts]:
+    box.add_people(db)
+    with parts(db, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def scheduler(yard: Parts) -> Iterator[Scheduler]:
+    leader = Leader(yard.ctx.db)
+    yield Scheduler(yard.ctx, leader, Counters())
+    leader.resign()
+
+
+def test_a_pass_starts_what_fits_and_tells_the_node(yard: Parts, scheduler: Scheduler) -> None:
+    box.add_node(yard.ctx.db, devices=2)
+    low, high = box.add_job(yard.ctx.db, priority="low"), box.add_job(yard.ctx.db, gpus=2, priority="high")
+    assert scheduler.run_pass() == 1
+    job = box.job_row(yard.ctx.db, high)
+    assert (job.state, box.job_row(yard.ctx.db, low).state) == (JobState.ASSIGNED, JobState.QUEUED)
+    assert [message[:2] for message in yard.sent] == [("launch", "box")]
+    with yard.ctx.db.read() as tx:
+        assert list(tx.scalars(select(Allocation.index).order_by(Allocation.index))) == [0, 1]
+    assert scheduler.run_pass() == 0
+
+
+@pytest.mark.parametrize(
+    "closed",
+    [{"draining": True}, {"unreachable": True}, {"disk_free": 2**30}, {"last_seen_us": None}],
+    ids=lambda values: next(iter(values)),
+)
+def test_closed_nodes_take_nothing(yard: Parts, scheduler: Scheduler, closed: dict[str, object]) -> None:
+    box.add_node(yard.ctx.db, **closed)
+    box.add_job(yard.ctx.db)
+    assert scheduler.run_pass() == 0
+
+
+def test_cores_and_memory_of_running_jobs_count(yard: Parts, scheduler: Scheduler) -> None:
+    box.add_node(yard.ctx.db, devices=4, cpus=8)
+    for _ in range(4):
+        box.add_job(yard.ctx.db, resources={"cpus": 3})
+    assert scheduler.run_pass() == 2
+    assert scheduler.run_pass() == 0
+
+
+def test_devices_that_are_gone_or_broken_take_nothing(yard: Parts, scheduler: Scheduler) -> None:
+    box.add_node(yard.ctx.db, devices=3)
+    with yard.ctx.db.write() as tx:
+        tx.execute(update(Device).where(Device.uuid == "box-gpu-0").values(present=False))
+        tx.execute(update(Device).where(Device.uuid == "box-gpu-1").values(unusable="stuck"))
+    jobs = [box.add_job(yard.ctx.db) for _ in range(3)]
+    assert scheduler.run_pass() == 1
+    assert box.job_row(yard.ctx.db, jobs[0]).state == JobState.ASSIGNED
+
+
+def test_a_retry_waits_until_its_checkpoints_are_stored(yard: Parts, scheduler: Scheduler) -> None:
+    box.add_node(yard.ctx.db)
+    job_id = box.add_job(yard.ctx.db, max_retries=3)
+    attempt_id = box.start(yard.ctx.db, job_id, ["box-gpu-0"])
+    box.finish(yard.ctx.db, attempt_id, exit_code=1)
+    assert scheduler.run_pass() == 0
+    with yard.ctx.db.write() as tx:
+        lifecycle.settle(tx, attempt_id, "box")
+    assert scheduler.run_pass() == 1
+
+
+def test_a_retry_does_not_wait_for_ever(yard: Parts, scheduler: Scheduler) -> None:
+    box.add_node(yard.ctx.db)
+    job_id = box.add_job(yard.ctx.db, max_retries=3)
+    box.finish(yard.ctx.db, box.start(yard.ctx.db, job_id, ["box-gpu-0"]), exit_code=1)
+    assert scheduler.run_pass() == 0
+    yard.clock.sleep(601)
+    assert scheduler.run_pass() == 1
+
+
+def test_a_pass_that_loses_a_race_leaves_it_to_the_next(
+    yard: Parts, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box.add_node(yard.ctx.db, devices=1)
+    first, second = box.add_job(yard.ctx.db), box.add_job(yard.ctx.db)
+    decided = scheduler._apply
+
+    def after_a_rival(decision: object) -> bool:
+        box.assign(yard.ctx.db, second, ["box-gpu-0"])
+        return decided(decision)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(scheduler, "_apply", after_a_rival)
+    assert scheduler.run_pass() == 0
+    assert box.job_row(yard.ctx.db, first).state == JobState.QUEUED
+    with yard.ctx.db.read() as tx:
+        assert len(tx.execute(select(Member.attempt_id)).all()) == 1
+
+
+def test_the_loops_start_jobs_when_woken_and_end(yard: Parts) -> None:
+    box.add_node(yard.ctx.db)
+    counters = Counters()
+    with background.running(yard.ctx, yard.woken, counters):
+        job_id = box.add_job(yard.ctx.db)
+        yard.ctx.wake_scheduler()
+        wait.until(lambda: box.job_row(yard.ctx.db, job_id).state == JobState.ASSIGNED)
+    assert not {"scheduler", "monitor", "housekeeping"} & {thread.name for thread in threading.enumerate()}
+    assert b"torchyard_scheduler_errors_total 0.0" in counters.text()
+
+
+def test_a_round_that_fails_does_not_end_the_thread(caplog: pytest.LogCaptureFixture) -> None:
+    rounds: list[int] = []
+    failures: list[int] = []
+
+    def work() -> None:
+        rounds.append(1)
+        if len(rounds) == 1:
+            raise RuntimeError("the database is away")
+
+    woken = threading.Event()
+    with Repeated("worker", work, every_s=60, failed=lambda: failures.append(1), woken=woken):
+        wait.until(lambda: failures)
+        woken.set()
+        wait.until(lambda: len(rounds) == 2)
+    assert failures == [1]
+    assert "the database is away" in caplog.text
+
+
+def test_nodes_are_read_with_what_they_hold(yard: Parts, scheduler: Scheduler) -> None:
+    box.add_node(yard.ctx.db, devices=2)
+    box.add_job(yard.ctx.db, time_limit=60)
+    scheduler.run_pass()
+    with yard.ctx.db.write() as tx:
+        tx.execute(update(Node).values(cpus=1))
+    with yard.ctx.db.read() as tx:
+        (only,) = scheduler._loader.boxes(tx)
+    assert [running.uuids for running in only.running] == [("box-gpu-0",)]
+    assert only.cpus == 1

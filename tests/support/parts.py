@@ -1,0 +1,72 @@
+"""The service's parts without its HTTP side, on a clock that tests turn."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from service.context import Context
+from service.db.engine import Database
+from service.dispatch import Dispatcher
+from service.hub import Hub
+from service.settings import Settings
+from service.store import BlobStore
+from tests.support.box import NOW
+
+
+@dataclass
+class Clock:
+    """Wall clock in microseconds and monotonic clock in seconds, moved together."""
+
+    us: int = NOW
+    s: float = 1000.0
+
+    def sleep(self, seconds: float) -> None:
+        self.us += round(seconds * 1e6)
+        self.s += seconds
+
+
+@dataclass
+class Recorder(Dispatcher):
+    """A dispatcher that is never started: what waits in it is what was sent."""
+
+    messages: list[tuple[str, ...]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__("memory://", "test:")
+
+    def launch(self, node: str, attempt_id: str) -> None:
+        self.messages.append(("launch", node, attempt_id))
+
+    def nudge(self, node: str) -> None:
+        self.messages.append(("nudge", node))
+
+
+@dataclass
+class Parts:
+    ctx: Context
+    clock: Clock
+    sent: list[tuple[str, ...]]
+    woken: threading.Event
+
+
+@contextmanager
+def parts(db: Database, folder: Path, **changes: Any) -> Iterator[Parts]:
+    """A context over `db`; settings as given."""
+    clock, dispatcher, woken = Clock(), Recorder(), threading.Event()
+    settings = Settings(data=folder, database_url=db.url, broker_url="memory://", **changes)
+    ctx = Context(
+        settings=settings,
+        db=db,
+        hub=Hub(),
+        store=BlobStore(folder / "artifacts"),
+        dispatcher=dispatcher,
+        installation="yard-test",
+        wake_scheduler=woken.set,
+        now_us=lambda: clock.us,
+        monotonic=lambda: clock.s,
+        started=clock.s,
+    )
+    yield Parts(ctx, clock, dispatcher.messages, woken)
