@@ -1,5 +1,6 @@
 """What this node is: ids that survive the worker, and facts of the machine."""
 
+import logging
 import os
 import secrets
 import socket
@@ -9,6 +10,8 @@ from pathlib import Path
 
 from torchyard import home, wire
 from worker import processes
+
+logger = logging.getLogger(__name__)
 
 
 def kept_id(path: Path) -> str:
@@ -71,5 +74,8 @@ class Registration:
         """Asks the service now; raises `UnavailableError` or `RefusedError`."""
         answer = self._ask()
         if answer != self.cached():
-            home.write_private(self._path, answer.model_dump_json())
+            try:
+                home.write_private(self._path, answer.model_dump_json())
+            except OSError as error:
+                logger.warning("the registration cannot be kept for a start without the service: %s", error)
         return answer

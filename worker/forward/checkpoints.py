@@ -184,7 +184,7 @@ class CheckpointForwarder:
         self._found.pop(checkpoint.report.name, None)
 
     def _remove(self, names: list[str]) -> None:
-        """Removes local folders that the service needs no more; never the newest, nor one that is not stored yet."""
+        """Removes local folders that the service needs no more; never the newest."""
         newest = max((entry.report.step for entry in self._all()), default=None)
         for name in names:
             entry = self._found.get(name)

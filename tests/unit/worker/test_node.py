@@ -37,3 +37,9 @@ def test_the_answer_of_last_time_is_kept(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     path.write_text("torn")
     assert registration.cached() is None
+
+
+def test_a_full_disk_does_not_stop_the_registration(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    registration = Registration(tmp_path / "file" / "registration.json", lambda: answer("redis://a"))
+    assert registration.renew() == answer("redis://a")
