@@ -4,9 +4,12 @@ import argparse
 import asyncio
 import ipaddress
 import logging
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+
+import uvloop
 
 from service import openapi
 from service.app import bare, create_app
@@ -41,6 +44,8 @@ def is_loopback(host: str) -> bool:
 async def _serve(settings: Settings) -> None:
     listening = bind(settings.host, settings.port)
     server = Server(create_app(settings))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, server.stop)
     serving = asyncio.create_task(server.serve([listening]))
     while not server.started and not serving.done():
         await asyncio.sleep(0.01)
@@ -49,6 +54,7 @@ async def _serve(settings: Settings) -> None:
         home.write_address(url)
         print(f"ready {url}", flush=True)  # noqa: T201  what `yard up` and the tests wait for
     await serving
+    home.address_file().unlink(missing_ok=True)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -72,7 +78,7 @@ def main(argv: Sequence[str]) -> int:
         behind_proxy=arguments.behind_proxy,
     )
     try:
-        asyncio.run(_serve(settings))
+        uvloop.run(_serve(settings))
     except (NewerSchemaError, OSError) as error:
         print(f"The service cannot start: {error}", file=sys.stderr)  # noqa: T201
         return 1

@@ -2,8 +2,12 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Self
+
+#: After a round the thread rests for so many times as long as the round took.
+REST = 3
 
 _log = logging.getLogger(__name__)
 
@@ -39,11 +43,14 @@ class Repeated:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
+            started = time.monotonic()
             self._woken.clear()  # before the work: what is set while it runs is seen in the next round
             try:
                 self._work()
             except Exception:  # noqa: BLE001  a thread that ends would be missed by nobody
                 self._failed()
                 _log.exception("a round of the %s failed; the next one tries again", self._name)
+            # Requests need the interpreter too: with a long queue every submission would start another long round.
+            self._stopping.wait(min(REST * (time.monotonic() - started), self._every_s))
             if not self._stopping.is_set():
                 self._woken.wait(self._every_s)

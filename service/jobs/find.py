@@ -28,7 +28,8 @@ class Filters:
 
 def page(tx: Connection, filters: Filters, cursor: str | None, limit: int) -> tuple[list[Row[Any]], str | None]:
     """Versions of the newest jobs that pass, and the cursor of the next page."""
-    query = _filtered(select(*COLUMNS), filters).order_by(Job.number.desc()).limit(limit + 1)
+    everything: Select[Any] = select(*COLUMNS)
+    query = _filtered(everything, filters).order_by(Job.number.desc()).limit(limit + 1)
     if cursor is not None:
         query = query.where(Job.number < position(cursor))
     rows = list(tx.execute(query))

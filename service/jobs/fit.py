@@ -10,6 +10,9 @@ from service.scheduler.policy import never_fits
 from torchyard.api import FieldProblem
 from torchyard.spec import JobSpec
 
+_DEVICES = select(Device.node, Device.uuid, Device.index.label("at"), Device.memory, Device.kind).where(Device.present)
+_NODES = select(Node.name, Node.cpus, Node.memory)
+
 
 def check(tx: Connection, spec: JobSpec) -> str:
     """A sentence for the event of the submission; the problem ``never-fits`` says what each node has.
@@ -45,10 +48,9 @@ def wrong_field(shape: Shape, boxes: list[Box]) -> str:
 def capacity(tx: Connection) -> list[Box]:
     """The nodes and what they have, whoever holds it."""
     slots: dict[str, list[Slot]] = {}
-    query = select(Device.node, Device.uuid, Device.index.label("at"), Device.memory, Device.kind).where(Device.present)
-    for row in tx.execute(query):
+    for row in tx.execute(_DEVICES):
         slots.setdefault(row.node, []).append(Slot(uuid=row.uuid, index=row.at, memory=row.memory, kind=row.kind))
-    nodes = tx.execute(select(Node.name, Node.cpus, Node.memory)).all()
+    nodes = tx.execute(_NODES).all()
     return [
         Box(node=node.name, slots=tuple(slots.get(node.name, ())), cpus=node.cpus, memory=node.memory) for node in nodes
     ]

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, func, select
+from sqlalchemy import Connection, Row, Select, and_, bindparam, func, select
 from sqlalchemy.orm import aliased
 
 from service import outcome, retention
@@ -17,6 +17,11 @@ from torchyard.wire import DeviceKind, Result
 
 PRIORITIES: dict[int, Priority] = {rank: priority for priority, rank in PRIORITY_RANK.items()}
 SPECIAL: dict[int, api.Number] = {1: "nan", 2: "inf", 3: "-inf"}
+_JOBS: Select[Any] = (
+    select(Job.__table__, User.name.label("user"))
+    .join(User, User.id == Job.user_id)
+    .where(Job.id.in_(bindparam("ids", expanding=True)))
+)
 NO_STORAGE = api.Storage(checkpoints=0, outputs=0, logs=0)
 
 
@@ -29,13 +34,12 @@ def jobs(tx: Connection, ids: Sequence[str]) -> list[api.Job]:
     """The jobs with these ids, in their order."""
     if not ids:
         return []
-    query = select(Job.__table__, User.name.label("user")).join(User, User.id == Job.user_id).where(Job.id.in_(ids))
-    rows = {row.id: row for row in tx.execute(query)}
+    rows = {row.id: row for row in tx.execute(_JOBS, {"ids": list(ids)})}
     holding = [row.id for row in rows.values() if row.state in JOB_HOLDS_GPUS]
     devices = _devices(tx, holding)
     series = _series(tx, [row.id for row in rows.values() if row.attempt])
     starts = _starts(tx, [row.id for row in rows.values() if row.state == JobState.RUNNING and row.total_steps])
-    storage = retention.storage(tx, [row.id for row in rows.values() if row.attempt])
+    storage = _storage(tx, [row.id for row in rows.values() if row.attempt])
     return [
         job(
             rows[job_id],
@@ -84,6 +88,10 @@ def job(
         resumed_from=row.restore_checkpoint,
         spec=row.spec,
     )
+
+
+def _storage(tx: Connection, job_ids: Sequence[str]) -> dict[str, api.Storage]:
+    return retention.storage(tx, job_ids) if job_ids else {}
 
 
 def _held(row: Row[Any]) -> api.HeldDevice:
