@@ -49,6 +49,7 @@ def report(ctx: Context, attempt: Facts, message: CheckpointReport) -> Checkpoin
                 doomed = retention.enforce(tx, attempt.job_id, policy, now)
         answer = CheckpointAnswer(checkpoint=row.id, missing=missing, remove=_removable(tx, attempt.id))
     ctx.hub.notify(f"job:{attempt.job_id}")
+    ctx.wake_scheduler()  # a job may wait to start again from it
     blobs.collect(ctx, doomed)
     return answer
 

@@ -4,11 +4,21 @@ import posixpath
 import re
 
 from fastapi import Request, Response
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import FileResponse
 
 from service.answers import not_modified
 from service.problems import ProblemError, not_found
 from service.store import BlobStore
+
+
+class AnyName(PathConvertor):
+    """``{name:file}`` in a route: like ``path``, for names with line ends too."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("file", AnyName())
 
 _RANGE = re.compile(r"\s*bytes\s*=(.+)", re.IGNORECASE)
 _PART = re.compile(r"\s*(\d*)\s*-\s*(\d*)\s*")

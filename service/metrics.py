@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, func, select
 
 from service.answers import etag
-from service.db.models import Attempt, Job, MetricPoint, MetricSeries, MetricStream, Sample
+from service.db.models import Attempt, Job, MetricPoint, MetricSeries, MetricStream, Node, Sample
 from service.problems import field_problem, not_found
 from service.series import Cursor, Points, join, last_steps, thin
 from torchyard import api
@@ -153,6 +153,8 @@ def telemetry_of_job(tx: Connection, job_id: str, max_points: int, since: str | 
 
 def telemetry_of_node(tx: Connection, node: str, max_points: int, since: str | None) -> api.Metrics:
     """Series of what was sampled of the node itself; a point's step is its time in whole seconds."""
+    if tx.scalar(select(Node.name).where(Node.name == node)) is None:
+        raise not_found("node", node)
     return _telemetry(tx, (Sample.node == node) & (Sample.attempt_id == ""), max_points, since)
 
 

@@ -142,6 +142,7 @@ def settled(attempt_id: str, ctx: Ctx, node: Node) -> None:
     with _refusals(), ctx.db.write() as tx:
         lifecycle.settle(tx, attempt_id, node)
     ctx.hub.notify(f"job:{attempt.job_id}", f"logs:{attempt_id}")
+    ctx.wake_scheduler()  # its job may wait to start again from a checkpoint that is stored only now
 
 
 @router.post("/attempts/{attempt_id}/logs")

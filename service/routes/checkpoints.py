@@ -31,7 +31,7 @@ def show(checkpoint_id: str, ctx: Ctx) -> Response:
         return answer(checkpoints.get(tx, checkpoint_id))
 
 
-@router.get("/checkpoints/{checkpoint_id}/files/{name:path}", response_class=Response, dependencies=[requires("read")])
+@router.get("/checkpoints/{checkpoint_id}/files/{name:file}", response_class=Response, dependencies=[requires("read")])
 def file(checkpoint_id: str, name: str, request: Request, ctx: Ctx) -> Response:
     """A file of a stored checkpoint; ranges are answered, and its hash is the ETag."""
     with ctx.db.read() as tx:

@@ -24,7 +24,7 @@ def of_job(job_id: str, request: Request, ctx: Ctx) -> Response:
     return not_modified(request, tag) or answer(found, tag=tag)
 
 
-@router.get("/jobs/{job_id}/outputs/{name:path}", response_class=Response)
+@router.get("/jobs/{job_id}/outputs/{name:file}", response_class=Response)
 def file(job_id: str, name: str, request: Request, ctx: Ctx) -> Response:
     """An output file; ranges are answered, and its hash is the ETag."""
     with ctx.db.read() as tx:

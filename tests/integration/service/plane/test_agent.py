@@ -1,0 +1,137 @@
+"""An attempt's way through the routes of the node agents, with the real state machine."""
+
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import insert, select
+
+from service.db.models import Allocation, Device, Event, Member, SnapshotFile
+from tests.support.plane import Plane, Seeded, sha256
+from torchyard import home, wire
+
+IDENTITY = wire.Identity(node_id="machine", home_id="home", boot_id="boot", pid_namespace="1")
+SLOT = wire.Device(uuid="cpu-0", index=0, kind=wire.DeviceKind.CPU_SLOT, name="CPU slot", memory=0)
+
+
+def register(plane: Plane, node: str | None = None) -> httpx.Response:
+    message = wire.Register(
+        node=node or home.node_name(),
+        identity=IDENTITY,
+        version="0.1.0",
+        hostname="box",
+        devices=[SLOT],
+        cpus=2,
+        memory=2**30,
+        runs_as_root=False,
+    )
+    return plane.node.post("/api/v1/agent/register", content=message.model_dump_json())
+
+
+def beat(plane: Plane, *reports: wire.AttemptReport) -> wire.Orders:
+    message = wire.Heartbeat(identity=IDENTITY, devices=[SLOT], attempts=list(reports), disk_free=2**40)
+    answer = plane.node.post("/api/v1/agent/heartbeat", content=message.model_dump_json())
+    assert answer.status_code == 200, answer.text
+    return wire.Orders.model_validate_json(answer.content)
+
+
+def state(plane: Plane, seeded: Seeded) -> str:
+    return str(plane.get(f"/jobs/{seeded.job}").json()["state"])
+
+
+RESULT = wire.Result(kind=wire.ResultKind.EXITED, exit_code=0, started_us=5, ended_us=9)
+
+
+def test_a_node_learns_what_it_needs(data_plane: Plane) -> None:
+    answer = wire.Registered.model_validate_json(register(data_plane).content)
+    assert answer.installation == data_plane.ctx.installation
+    assert (data_plane.ctx.store.inbox / wire.INBOX_PROBE).read_text() == answer.inbox_probe
+    assert answer.inbox == str(data_plane.ctx.store.inbox)
+    assert register(data_plane, "elsewhere").status_code == 403
+
+
+def test_an_attempt_from_assignment_to_the_end(data_plane: Plane) -> None:
+    register(data_plane)
+    code = {"path": "train.py", "size": 3, "sha256": sha256(b"run")}
+    made = data_plane.live.client.post("/api/v1/snapshots", json={"files": [code]}).json()
+    data_plane.live.client.put(f"/api/v1/snapshots/{made['id']}/blobs/{sha256(b'run')}", content=b"run")
+    data_plane.live.client.post(f"/api/v1/snapshots/{made['id']}/commit")
+    earlier = data_plane.job()
+    checkpoint = data_plane.checkpoint(earlier, 40, {"state.pt": b"weights"}).checkpoint
+    data_plane.set_state(earlier, "succeeded", settled=True)
+    seeded = data_plane.job(state="assigned", restore=checkpoint, code=made["id"])
+    with data_plane.ctx.db.write() as tx:
+        values: dict[str, Any] = {"attempt_id": seeded.attempt, "node": home.node_name(), "uuid": "cpu-0", "index": 0}
+        tx.execute(insert(Allocation).values(**values, created_us=1))
+    assert beat(data_plane).assigned == [seeded.attempt]
+
+    launch = wire.Launch.model_validate_json(data_plane.node.get(f"/api/v1/agent/attempts/{seeded.attempt}").content)
+    assert (launch.job, launch.number, launch.node_rank) == (seeded.job, 1, 0)
+    assert [device.uuid for device in launch.devices] == ["cpu-0"]
+    assert [(file.path, file.mode) for file in launch.code or ()] == [("train.py", 0o644)]
+    assert launch.restore is not None
+    assert (launch.restore.step, launch.restore.files[0].sha256) == (40, sha256(b"weights"))
+    assert data_plane.node.get(f"/api/v1/agent/blobs/{sha256(b'run')}").content == b"run"
+
+    for nonce, status in (("first", 204), ("first", 204), ("second", 409)):
+        assert data_plane.post(seeded, "claim", wire.Claim(nonce=nonce)).status_code == status
+    assert state(data_plane, seeded) == "starting"
+    for _ in range(2):
+        assert data_plane.post(seeded, "running", wire.Started(started_us=5)).status_code == 204
+    assert state(data_plane, seeded) == "running"
+    report = wire.AttemptReport(attempt=seeded.attempt, phase=wire.Phase.RUNNING, started_us=5)
+    assert [order.action for order in beat(data_plane, report).orders] == [wire.Action.RUN]
+    for _ in range(2):
+        assert data_plane.post(seeded, "result", RESULT).status_code == 204
+    assert state(data_plane, seeded) == "succeeded"
+    assert data_plane.log(seeded, 0, b"late").status_code == 200, "streams may follow the result"
+    assert data_plane.node.get(f"/api/v1/agent/attempts/{seeded.attempt}").status_code == 409
+    over = report.model_copy(update={"phase": wire.Phase.ENDED})
+    assert beat(data_plane, over).forget == []
+    for _ in range(2):
+        assert data_plane.node.post(f"/api/v1/agent/attempts/{seeded.attempt}/settled").status_code == 204
+    assert beat(data_plane, over).forget == [seeded.attempt]
+    with data_plane.ctx.db.read() as tx:
+        kinds = list(tx.scalars(select(Event.kind).where(Event.job_id == seeded.job).order_by(Event.seq)))
+        assert tx.scalar(select(Member.nonce).where(Member.attempt_id == seeded.attempt)) == "first"
+        assert tx.scalar(select(SnapshotFile.path)) == "train.py"
+        assert tx.scalar(select(Device.present).where(Device.uuid == "cpu-0"))
+    assert kinds == ["claimed", "running", "succeeded"]
+
+
+@pytest.mark.parametrize(("before", "status"), [("voided", 204), ("lost", 204), ("assigned", 409)])
+def test_a_result_that_nobody_waits_for_changes_nothing(data_plane: Plane, before: str, status: int) -> None:
+    seeded = data_plane.job()
+    data_plane.set_state(seeded, "queued")
+    with data_plane.ctx.db.write() as tx:
+        tx.exec_driver_sql(f"UPDATE attempts SET state = '{before}' WHERE id = '{seeded.attempt}'")
+    assert data_plane.post(seeded, "result", RESULT).status_code == status
+    assert data_plane.post(seeded, "claim", wire.Claim(nonce="n")).status_code in (409, 204)
+
+
+def test_a_committed_checkpoint_says_where_it_lies(data_plane: Plane) -> None:
+    register(data_plane)
+    first = data_plane.job()
+    checkpoint = data_plane.report(first, 7, {"state.pt": b"weights"}, hashed=False).checkpoint
+    again = data_plane.attempt(first.job, state="assigned", resumed_from_step=7, restore=checkpoint)
+    launch = wire.Launch.model_validate_json(data_plane.node.get(f"/api/v1/agent/attempts/{again.attempt}").content)
+    assert launch.restore is not None
+    assert (launch.restore.attempt, launch.restore.name) == (first.attempt, "step-000000007")
+    assert launch.restore.files[0].sha256 == ""
+
+
+def test_an_unregistered_node_is_told_to_register(data_plane: Plane) -> None:
+    with data_plane.ctx.db.write() as tx:
+        tx.exec_driver_sql("DELETE FROM nodes")
+    message = wire.Heartbeat(identity=IDENTITY, devices=[], attempts=[], disk_free=1)
+    answer = data_plane.node.post("/api/v1/agent/heartbeat", content=message.model_dump_json())
+    assert answer.status_code in (404, 409)
+    assert "register" in answer.json()["detail"]
+
+
+def test_messages_that_are_not_valid_are_problems(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    for what in ("claim", "running", "result", "checkpoints", "outputs"):
+        answer = data_plane.node.post(f"/api/v1/agent/attempts/{seeded.attempt}/{what}", content="{}")
+        assert answer.status_code == 422, what
+        assert answer.json()["errors"], what
