@@ -133,8 +133,8 @@ class Follower:
             return self._folder.path.stat().st_uid
 
     def run(self) -> bool:
-        """Follows the attempt to its end; False when `stop` was called before."""
-        while not self._stop.is_set():
+        """Follows the attempt to its end; False when `stop` was called or the folder was taken away before."""
+        while not self._stop.is_set() and self._folder.path.exists():
             try:
                 pause = self.step()
             except Exception:

@@ -254,3 +254,9 @@ def test_a_stopped_follower_lets_go(world: World) -> None:
     follower.stop()
     assert not follower.run()
     assert not world.service.calls
+
+
+def test_a_folder_that_was_taken_away_ends_the_follower(world: World) -> None:
+    follower = world.follower()
+    world.folder.remove()
+    assert not follower.run()
