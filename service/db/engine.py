@@ -1,6 +1,8 @@
 """The database: one engine, read and write transactions, on SQLite or PostgreSQL."""
 
+import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -70,7 +72,22 @@ def _sqlite_engine(url: str, pool_size: int) -> Engine:
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # pysqlite must not begin transactions by itself
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000", "foreign_keys=ON"):
+        for pragma in ("busy_timeout=5000", "synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
+        _switch_to_wal(connection)
 
     return engine
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """The first switch of a new file fails at once, whatever the time-out, while another connection does the same."""
+    deadline = time.monotonic() + 5
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+        else:
+            return

@@ -110,29 +110,29 @@ def count_jobs(
     return not_modified(request, etag) or answer(api.JobCounts(states=states), tag=etag)
 
 
-@router.get("/{job}", response_model=api.Job, dependencies=[requires("read")])
+@router.get("/{job_id}", response_model=api.Job, dependencies=[requires("read")])
 async def show_job(
     request: Request,
-    job: str,
+    job_id: str,
     ctx: Ctx,
     wait: Annotated[float, Query(ge=0, le=MAX_WAIT_S)] = 0,
 ) -> Response:
     """A job by id or number; `wait` seconds for its end before answering."""
     if wait:
-        await _ended(ctx, job, wait)
-    return await run_in_threadpool(_show, ctx, request, job)
+        await _ended(ctx, job_id, wait)
+    return await run_in_threadpool(_show, ctx, request, job_id)
 
 
-def _show(ctx: Context, request: Request, job: str) -> Response:
+def _show(ctx: Context, request: Request, job_id: str) -> Response:
     with ctx.db.read() as tx:
-        found = versions.find(tx, job)
+        found = versions.find(tx, job_id)
         etag = versions.tag(found)
         return not_modified(request, etag) or answer(present.jobs(tx, [found.id])[0], tag=etag)
 
 
-async def _ended(ctx: Context, job: str, wait: float) -> None:
+async def _ended(ctx: Context, job_id: str, wait: float) -> None:
     """Returns at the job's end, after `wait` seconds, or when the service ends."""
-    found = await run_in_threadpool(_version, ctx, job)
+    found = await run_in_threadpool(_version, ctx, job_id)
     deadline = ctx.monotonic() + wait
     async with ctx.hub.listen(f"job:{found.id}") as listener:
         while not versions.is_over(await run_in_threadpool(_version, ctx, found.id)):
@@ -142,9 +142,9 @@ async def _ended(ctx: Context, job: str, wait: float) -> None:
             await listener.wait(left)
 
 
-def _version(ctx: Context, job: str) -> Any:
+def _version(ctx: Context, job_id: str) -> Any:
     with ctx.db.read() as tx:
-        return versions.find(tx, job)
+        return versions.find(tx, job_id)
 
 
 def _presented(ctx: Context, found: Any, status: int = 200) -> Response:
@@ -152,57 +152,57 @@ def _presented(ctx: Context, found: Any, status: int = 200) -> Response:
         return answer(present.jobs(tx, [found.id])[0], tag=versions.tag(found), status=status)
 
 
-@router.patch("/{job}", response_model=api.Job)
+@router.patch("/{job_id}", response_model=api.Job)
 def change_job(
-    job: str,
+    job_id: str,
     changes: api.JobChanges,
     caller: Submitter,
     ctx: Ctx,
     if_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """Changes name, tags, priority or time limit; needs If-Match with the job's ETag."""
-    return _presented(ctx, change.patch(ctx, caller, job, if_match, changes))
+    return _presented(ctx, change.patch(ctx, caller, job_id, if_match, changes))
 
 
-@router.post("/{job}/cancel", response_model=api.Job)
-def cancel_job(job: str, caller: Submitter, ctx: Ctx) -> Response:
+@router.post("/{job_id}/cancel", response_model=api.Job)
+def cancel_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
     """Stops the job for good, after it has saved its work; asking twice is fine."""
-    return _presented(ctx, change.act(ctx, caller, job, change.cancel))
+    return _presented(ctx, change.act(ctx, caller, job_id, change.cancel))
 
 
-@router.post("/{job}/hold", response_model=api.Job)
-def hold_job(job: str, caller: Submitter, ctx: Ctx) -> Response:
+@router.post("/{job_id}/hold", response_model=api.Job)
+def hold_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
     """Keeps a queued job from starting."""
-    return _presented(ctx, change.act(ctx, caller, job, lifecycle.hold))
+    return _presented(ctx, change.act(ctx, caller, job_id, lifecycle.hold))
 
 
-@router.post("/{job}/release", response_model=api.Job)
-def release_job(job: str, caller: Submitter, ctx: Ctx) -> Response:
+@router.post("/{job_id}/release", response_model=api.Job)
+def release_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
     """Lets a held job start."""
-    return _presented(ctx, change.act(ctx, caller, job, lifecycle.release_hold))
+    return _presented(ctx, change.act(ctx, caller, job_id, lifecycle.release_hold))
 
 
-@router.post("/{job}/checkpoint", status_code=202, response_model=api.Job)
-def checkpoint_job(job: str, caller: Submitter, ctx: Ctx) -> Response:
+@router.post("/{job_id}/checkpoint", status_code=202, response_model=api.Job)
+def checkpoint_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
     """Asks a running job to write a checkpoint now."""
-    return _presented(ctx, change.act(ctx, caller, job, lifecycle.request_checkpoint), status=202)
+    return _presented(ctx, change.act(ctx, caller, job_id, lifecycle.request_checkpoint), status=202)
 
 
-@router.post("/{job}/rerun", status_code=201, response_model=api.Job)
+@router.post("/{job_id}/rerun", status_code=201, response_model=api.Job)
 def rerun_job(
-    job: str, caller: Submitter, ctx: Ctx, rerun: api.Rerun | None = None, idempotency_key: Key = None
+    job_id: str, caller: Submitter, ctx: Ctx, rerun: api.Rerun | None = None, idempotency_key: Key = None
 ) -> Response:
     """Submits the job's spec again as a new job, from a checkpoint if asked."""
     asked = rerun or api.Rerun()
-    order = _idempotent(idempotency_key, b"rerun", job.encode(), asked.model_dump_json().encode())
-    return _created(change.rerun(ctx, caller, job, asked, order))
+    order = _idempotent(idempotency_key, b"rerun", job_id.encode(), asked.model_dump_json().encode())
+    return _created(change.rerun(ctx, caller, job_id, asked, order))
 
 
-@router.get("/{job}/events", response_model=api.Page[api.Event], dependencies=[requires("read")])
-def list_events(request: Request, job: str, ctx: Ctx, cursor: str | None = None, limit: Limit = 200) -> Response:
+@router.get("/{job_id}/events", response_model=api.Page[api.Event], dependencies=[requires("read")])
+def list_events(request: Request, job_id: str, ctx: Ctx, cursor: str | None = None, limit: Limit = 200) -> Response:
     """What happened to the job, the oldest first."""
     with ctx.db.read() as tx:
-        found = versions.find(tx, job)
+        found = versions.find(tx, job_id)
         etag = make_etag(found.id, found.last_event, cursor, limit)
         if (same := not_modified(request, etag)) is not None:
             return same
@@ -211,11 +211,11 @@ def list_events(request: Request, job: str, ctx: Ctx, cursor: str | None = None,
     return answer(api.Page[api.Event](items=items[:limit], next=following), tag=etag)
 
 
-@router.get("/{job}/attempts", response_model=list[api.Attempt], dependencies=[requires("read")])
-def list_attempts(request: Request, job: str, ctx: Ctx) -> Response:
+@router.get("/{job_id}/attempts", response_model=list[api.Attempt], dependencies=[requires("read")])
+def list_attempts(request: Request, job_id: str, ctx: Ctx) -> Response:
     """The tries at running the job, the first one first."""
     with ctx.db.read() as tx:
-        found = versions.find(tx, job)
+        found = versions.find(tx, job_id)
         etag = versions.tag_of_attempts(tx, found.id)
         if (same := not_modified(request, etag)) is not None:
             return same

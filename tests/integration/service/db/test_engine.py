@@ -2,9 +2,11 @@ import threading
 
 import pytest
 from sqlalchemy import func, insert, select
+from sqlalchemy.exc import DBAPIError
 
 from service.db.engine import Database
-from service.db.models import Project
+from service.db.models import Base, Project
+from tests.support.postgres import Server
 
 
 def test_a_failed_transaction_leaves_nothing(db: Database) -> None:
@@ -32,3 +34,25 @@ def test_many_writers_lose_nothing(db: Database) -> None:
         thread.join()
     with db.read() as tx:
         assert tx.scalar(select(func.count()).select_from(Project)) == 160
+
+
+def test_a_reader_sees_one_moment(db: Database) -> None:
+    def count() -> int:
+        return tx.scalar(select(func.count()).select_from(Project)) or 0
+
+    with db.read() as tx:
+        assert count() == 0
+        with db.write() as writer:
+            writer.execute(insert(Project).values(name="vision", created_us=1))
+        assert count() == 0
+    with db.read() as tx:
+        assert count() == 1
+
+
+def test_a_reader_cannot_write_on_postgresql(postgres_server: Server) -> None:
+    with postgres_server.database() as url:
+        database = Database(url)
+        Base.metadata.create_all(database.engine)
+        with database.read() as tx, pytest.raises(DBAPIError, match="read-only"):
+            tx.execute(insert(Project).values(name="vision", created_us=1))
+        database.dispose()

@@ -1,0 +1,62 @@
+"""``python -m service`` as a process."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.live import connect, process
+from tests.support.specs import spec
+from torchyard import home
+
+
+def test_it_says_when_it_is_ready_and_ends_quickly(database_url: str, yard_home: Path) -> None:
+    with process(database_url, yard_home) as (child, url):
+        assert home.read_address() == {"url": url, "pid": child.pid}
+        token = home.admin_token_file().read_text().strip()
+        with connect(url, token) as client:
+            assert client.get("/api/v1/jobs").status_code == 200
+            started = time.monotonic()
+            child.terminate()
+            assert child.wait(15) == 0
+            assert time.monotonic() - started < 8
+    assert home.read_address() is None
+
+
+def test_jobs_outlive_the_service(database_url: str, yard_home: Path) -> None:
+    with process(database_url, yard_home) as (child, url):
+        token = home.admin_token_file().read_text().strip()
+        with connect(url, token) as client:
+            job = client.post("/api/v1/jobs", json=spec()).json()
+        child.kill()
+    with process(database_url, yard_home) as (_, url), connect(url, token) as client:
+        assert client.get(f"/api/v1/jobs/{job['number']}").json()["id"] == job["id"]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "example.org"])
+def test_it_binds_beyond_loopback_only_behind_a_proxy(yard_home: Path, host: str) -> None:
+    command = [sys.executable, "-m", "service", "--host", host, "--port", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert "--behind-proxy" in done.stderr
+    assert not (yard_home / "service").exists()
+
+
+def test_behind_a_proxy_it_binds_everywhere_and_cookies_are_secure(yard_home: Path) -> None:
+    url = f"sqlite:///{yard_home / 'x.db'}"
+    with process(url, yard_home, TORCHYARD_HOST="0.0.0.0", TORCHYARD_BEHIND_PROXY="1") as (_, address):
+        token = home.admin_token_file().read_text().strip()
+        with connect(address, None) as browser:
+            answer = browser.post("/api/v1/session", json={"token": token}, headers={"Origin": address})
+            assert "Secure" in answer.headers["set-cookie"]
+
+
+def test_a_taken_port_is_said(yard_home: Path) -> None:
+    url = f"sqlite:///{yard_home / 'x.db'}"
+    with process(url, yard_home) as (_, address):
+        command = [sys.executable, "-m", "service", "--port", address.rpartition(":")[2]]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "cannot start" in done.stderr
