@@ -32,6 +32,7 @@ from service.routes import (
     session,
     snapshots,
 )
+from service.scheduler.load import Loader
 from service.sessions import Codes
 from service.settings import Settings
 from service.store import BlobStore
@@ -95,6 +96,7 @@ def create_app(settings: Settings) -> FastAPI:
         store=BlobStore(settings.artifacts),
         dispatcher=dispatcher,
         installation=installation,
+        loader=Loader(settings.disk_floor),
         wake_scheduler=woken.set,
     )
     counters.watch(db, dispatcher)

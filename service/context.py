@@ -8,6 +8,7 @@ from service.attempts import Memory
 from service.db.engine import Database
 from service.dispatch import Dispatcher
 from service.hub import Hub
+from service.scheduler.load import Loader
 from service.settings import Settings
 from service.store import BlobStore
 from torchyard.ids import now_us
@@ -23,6 +24,8 @@ class Context:
     store: BlobStore
     dispatcher: Dispatcher
     installation: str
+    loader: Loader
+    """Reads queue and boxes."""
     wake_scheduler: Callable[[], None]
     memory: Memory = field(default_factory=Memory)
     now_us: Callable[[], int] = now_us

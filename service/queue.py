@@ -35,9 +35,8 @@ class Moment:
     now: int
 
 
-def moment_of(tx: Connection, disk_floor: int, now: int) -> Moment:
+def moment_of(tx: Connection, loader: Loader, now: int) -> Moment:
     """Reads queue and boxes."""
-    loader = Loader(disk_floor)
     return Moment(queue=loader.queue(tx, now), boxes=loader.boxes(tx), now=now)
 
 
@@ -62,10 +61,10 @@ def entries(tx: Connection, seen: Moment, start: int, limit: int) -> list[QueueE
     ]
 
 
-def why(tx: Connection, job: Row[Any], disk_floor: int, now: int) -> Why:
+def why(tx: Connection, job: Row[Any], loader: Loader, now: int) -> Why:
     """Why the job is where it is; `job` is its row."""
     if job.state == JobState.QUEUED:
-        return _why_waiting(tx, job, moment_of(tx, disk_floor, now))
+        return _why_waiting(tx, job, moment_of(tx, loader, now))
     code, message = _why_not_waiting(tx, job)
     return Why(
         state=JobState(job.state),

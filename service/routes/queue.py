@@ -27,7 +27,7 @@ def list_queue(
     """Waiting jobs in the order in which they are considered."""
     start = _place(cursor)
     with ctx.db.read() as tx:
-        seen = queue.moment_of(tx, ctx.settings.disk_floor, ctx.now_us())
+        seen = queue.moment_of(tx, ctx.loader, ctx.now_us())
         items = queue.entries(tx, seen, start, limit)
     more = start + limit < len(seen.queue)
     page = api.Page[api.QueueEntry](items=items, next=str(start + limit) if more else None)
@@ -43,7 +43,7 @@ def why(job_id: str, request: Request, ctx: Ctx) -> Response:
         if job is None:
             raise not_found("job", job_id)
         try:
-            found = queue.why(tx, job, ctx.settings.disk_floor, ctx.now_us())
+            found = queue.why(tx, job, ctx.loader, ctx.now_us())
         except lifecycle.Unknown as error:
             raise ProblemError("unavailable", str(error)) from error
     tag = etag(found)

@@ -1,6 +1,7 @@
 """From the database to the policy's plain data."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
@@ -8,13 +9,14 @@ from sqlalchemy import Connection, Row, select
 from service import lifecycle
 from service.db.models import Allocation, Attempt, Device, Job, Member, Node
 from service.scheduler.boxes import Box, Closed, Running, Shape, Slot, Waiting
+from service.scheduler.policy import order
 from torchyard.spec import JobSpec
 from torchyard.states import JobState
 
 #: A job waits at most this long for its last attempt's checkpoints to be stored.
 SAVING_US = 600 * 1_000_000
-#: Shapes kept of jobs that are over, before they are dropped.
-SPARE_SHAPES = 10_000
+#: Jobs remembered beyond those that wait or run, before all are forgotten.
+SPARE = 10_000
 
 
 def shape_of(spec: JobSpec) -> Shape:
@@ -29,43 +31,25 @@ def shape_of(spec: JobSpec) -> Shape:
 
 
 class Loader:
-    """Reads queue and boxes; keeps what it parsed of the specs, whose resources never change."""
+    """Reads queue and boxes; safe from many threads.
+
+    What was made of a job is kept while its version stays the same, so that a long queue costs little to read again.
+    """
 
     def __init__(self, disk_floor: int) -> None:
         self._disk_floor = disk_floor
-        self._shapes: dict[str, Shape] = {}
+        self._known: dict[str, _Known] = {}
 
     def queue(self, tx: Connection, now: int) -> list[Waiting]:
         """The jobs that wait, in the order of the queue."""
-        query = (
-            select(
-                Job.id,
-                Job.number,
-                Job.priority,
-                Job.held,
-                Job.attempt,
-                Job.spec["time_limit"].as_integer().label("limit"),
-            )
-            .where(Job.state == JobState.QUEUED)
-            .order_by(Job.priority.desc(), Job.number)
-        )
+        query = select(Job.id, Job.version, Job.attempt).where(Job.state == JobState.QUEUED)
         rows = tx.execute(query).all()
-        if not rows:
-            return []
-        shapes = self._load_shapes(tx, [row.id for row in rows])
-        saving = _saving(tx, now) if any(row.attempt for row in rows) else frozenset()
-        return [
-            Waiting(
-                job=row.id,
-                number=row.number,
-                priority=row.priority,
-                shape=shapes[row.id],
-                held=row.held,
-                limit_us=row.limit * 1_000_000 if row.limit else None,
-                saving=row.id in saving,
-            )
-            for row in rows
-        ]
+        known = self._load(tx, [(job, version) for job, version, _ in rows])
+        queue = [known[job].waiting for job, _, _ in rows if job in known]
+        if any(attempt for _, _, attempt in rows):
+            saving = _saving(tx, now)
+            queue = [replace(w, saving=True) if w.job in saving else w for w in queue]
+        return sorted(queue, key=order)
 
     def boxes(self, tx: Connection) -> list[Box]:
         """The nodes, what they have, and who holds it."""
@@ -93,7 +77,7 @@ class Loader:
 
     def _running(self, tx: Connection) -> dict[str, list[Running]]:
         query = (
-            select(Attempt.id, Attempt.started_us, Attempt.job_id, Member.node, Job.spec["time_limit"].as_integer())
+            select(Attempt.id, Attempt.started_us, Attempt.job_id, Job.version, Member.node)
             .join(Member, Member.attempt_id == Attempt.id)
             .join(Job, Job.id == Attempt.job_id)
             .where(Attempt.state.in_(lifecycle.LIVE))
@@ -101,26 +85,46 @@ class Loader:
         )
         rows = tx.execute(query).all()
         held = _held(tx) if rows else {}
-        shapes = self._load_shapes(tx, [row.job_id for row in rows])
+        known = self._load(tx, [(job, version) for _, _, job, version, _ in rows])
         running: dict[str, list[Running]] = {}
-        for attempt_id, started_us, job_id, node, limit in rows:
+        for attempt_id, started_us, job_id, _, node in rows:
+            waiting = known[job_id].waiting
             part = Running(
                 job=job_id,
-                shape=shapes[job_id],
+                shape=waiting.shape,
                 uuids=tuple(held.get((attempt_id, node), ())),
-                ends_us=started_us + limit * 1_000_000 if started_us and limit else None,
+                ends_us=started_us + waiting.limit_us if started_us and waiting.limit_us else None,
             )
             running.setdefault(node, []).append(part)
         return running
 
-    def _load_shapes(self, tx: Connection, jobs: list[str]) -> dict[str, Shape]:
-        missing = [job for job in jobs if job not in self._shapes]
-        if missing and len(self._shapes) > len(jobs) + SPARE_SHAPES:
-            self._shapes, missing = {}, jobs
+    def _load(self, tx: Connection, jobs: list[tuple[str, int]]) -> dict[str, "_Known"]:
+        known = self._known
+        if len(known) > 2 * len(jobs) + SPARE:
+            known = self._known = {}
+        missing = [job for job, version in jobs if job not in known or known[job].version != version]
         for some in _chunks(missing, 500):
-            for job_id, spec in tx.execute(select(Job.id, Job.spec).where(Job.id.in_(some))):
-                self._shapes[job_id] = shape_of(JobSpec.model_validate(spec))
-        return self._shapes
+            for row in tx.execute(select(Job.__table__).where(Job.id.in_(some))):
+                known[row.id] = _Known(row.version, _waiting(row))
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    version: int
+    waiting: Waiting
+
+
+def _waiting(row: Row[Any]) -> Waiting:
+    spec = JobSpec.model_validate(row.spec)
+    return Waiting(
+        job=row.id,
+        number=row.number,
+        priority=row.priority,
+        shape=shape_of(spec),
+        held=row.held,
+        limit_us=None if spec.time_limit is None else spec.time_limit * 1_000_000,
+    )
 
 
 def _chunks(items: list[str], size: int) -> Iterable[list[str]]:

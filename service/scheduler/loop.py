@@ -8,7 +8,6 @@ from service.context import Context
 from service.leader import Leader
 from service.observability import Counters
 from service.scheduler import policy
-from service.scheduler.load import Loader
 
 _log = logging.getLogger(__name__)
 
@@ -20,7 +19,6 @@ class Scheduler:
         self._ctx = ctx
         self._leader = leader
         self._counters = counters
-        self._loader = Loader(ctx.settings.disk_floor)
 
     def run(self) -> None:
         """A pass, if this service leads."""
@@ -35,8 +33,8 @@ class Scheduler:
         ctx = self._ctx
         now = ctx.now_us()
         with ctx.db.read() as tx:
-            queue = self._loader.queue(tx, now)
-            boxes = self._loader.boxes(tx) if queue else []
+            queue = ctx.loader.queue(tx, now)
+            boxes = ctx.loader.boxes(tx) if queue else []
         return sum(self._apply(decision) for decision in policy.decide(queue, boxes, now))
 
     def _apply(self, decision: policy.Start) -> bool:

@@ -11,6 +11,7 @@ from service.context import Context
 from service.db.engine import Database
 from service.dispatch import Dispatcher
 from service.hub import Hub
+from service.scheduler.load import Loader
 from service.settings import Settings
 from service.store import BlobStore
 from tests.support.box import NOW
@@ -64,6 +65,7 @@ def parts(db: Database, folder: Path, **changes: Any) -> Iterator[Parts]:
         store=BlobStore(folder / "artifacts"),
         dispatcher=dispatcher,
         installation="yard-test",
+        loader=Loader(settings.disk_floor),
         wake_scheduler=woken.set,
         now_us=lambda: clock.us,
         monotonic=lambda: clock.s,

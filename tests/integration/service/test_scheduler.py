@@ -148,6 +148,6 @@ def test_nodes_are_read_with_what_they_hold(yard: Parts, scheduler: Scheduler) -
     with yard.ctx.db.write() as tx:
         tx.execute(update(Node).values(cpus=1))
     with yard.ctx.db.read() as tx:
-        (only,) = scheduler._loader.boxes(tx)
+        (only,) = yard.ctx.loader.boxes(tx)
     assert [running.uuids for running in only.running] == [("box-gpu-0",)]
     assert only.cpus == 1
