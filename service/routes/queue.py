@@ -10,7 +10,8 @@ from service.answers import answer, etag, not_modified
 from service.auth import context, requires
 from service.context import Context
 from service.db.models import Job
-from service.problems import ProblemError, field_problem, not_found
+from service.jobs import versions
+from service.problems import ProblemError, field_problem
 from torchyard import api
 
 router = APIRouter(tags=["queue"])
@@ -39,9 +40,8 @@ def list_queue(
 def why(job_id: str, request: Request, ctx: Ctx) -> Response:
     """Why the job waits or ended, its place in the queue, and when it starts at the latest if time limits tell."""
     with ctx.db.read() as tx:
-        job = tx.execute(select(Job.__table__).where(Job.id == job_id)).one_or_none()
-        if job is None:
-            raise not_found("job", job_id)
+        found_id = versions.find(tx, job_id).id
+        job = tx.execute(select(Job.__table__).where(Job.id == found_id)).one()
         try:
             found = queue.why(tx, job, ctx.loader, ctx.now_us())
         except lifecycle.Unknown as error:
