@@ -28,9 +28,9 @@ this page again.</p>
 class Pages:
     """Answers what no route of the API does."""
 
-    def __init__(self, dist: Path = DIST) -> None:
-        self._dist = dist
-        self._files = StaticFiles(directory=dist, check_dir=False)
+    def __init__(self, dist: Path | None = None) -> None:
+        self._dist = dist or DIST
+        self._files = StaticFiles(directory=self._dist, check_dir=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
