@@ -66,7 +66,8 @@ def submissions(stack: Stack) -> Iterator[Figure]:
     """Submissions a second from four connections, against the same service's empty route."""
     body = dumps({"name": "bench", "launcher": "none", "command": ["true"], "resources": {"gpus": 1}})
     connection = stack.connect()
-    connection.json("POST", "/api/v1/nodes/local/drain")  # what is submitted here must not start
+    (node,) = connection.json("GET", "/api/v1/nodes")["items"]
+    connection.json("POST", f"/api/v1/nodes/{node['name']}/drain")  # what is submitted here must not start
     empty = load.rate(partial(_repeat, stack, "GET", "/healthz", b"", {}))
     rate = load.rate(partial(_repeat, stack, "POST", "/api/v1/jobs", body, {}))
     yield Figure(

@@ -1,0 +1,81 @@
+"""`yard run` and `yard submit` as a user types them, with a script and an environment of the user's own."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support import environments, wait
+from tests.support.stack import YARD, Stack
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return environments.with_torch(tmp_path_factory.mktemp("user") / "venv")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with the example scripts, data that is not copied, and what must not travel."""
+    folder = tmp_path / "project"
+    (folder / "data").mkdir(parents=True)
+    (folder / "data" / "words.txt").write_text("from the data folder\n")
+    (folder / ".gitignore").write_text("data/\nnotes.txt\n")
+    (folder / "notes.txt").write_text("private")
+    for script in ("plain_ddp.py", "train_ddp.py"):
+        shutil.copy(EXAMPLES / script, folder)
+    return folder
+
+
+def _yard(yard: Stack, venv: Path | None, project: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = dict(yard.environment)
+    environment.pop("VIRTUAL_ENV", None)
+    if venv is not None:
+        environment |= {"VIRTUAL_ENV": str(venv), "PATH": f"{venv / 'bin'}:{os.environ['PATH']}"}
+    return subprocess.run(
+        [*YARD, *words], cwd=project, env=environment, capture_output=True, text=True, timeout=200, check=False
+    )
+
+
+def test_a_plain_ddp_script_has_its_log_and_its_exit_code(yard: Stack, venv: Path, project: Path) -> None:
+    done = _yard(yard, venv, project, "run", "--gpus", "2", "--", "python", "plain_ddp.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    job = next(iter(yard.client.jobs()))
+    assert job.spec["python"].startswith(str(venv))
+    assert yard.log(job, 0)
+
+
+def test_the_lines_of_ours_add_metrics_and_checkpoints(yard: Stack, venv: Path, project: Path) -> None:
+    done = _yard(yard, venv, project, "run", "--gpus", "2", "--", "python", "train_ddp.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    job = next(iter(yard.client.jobs()))
+    wait.until(lambda: yard.client.metrics(job.id).series, what="metrics")
+    wait.until(lambda: yard.client.checkpoints(job.id), what="a checkpoint")
+
+
+def test_the_snapshot_holds_what_git_would_and_links_join_the_rest(yard: Stack, project: Path) -> None:
+    words = ["sh", "-c", "ls -A; cat data/words.txt"]
+    done = _yard(yard, None, project, "run", "--gpus", "0", "--launcher", "none", "--link", "data", "--", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    job = next(iter(yard.client.jobs()))
+    log = yard.log(job, 0).decode()
+    assert "from the data folder" in log
+    assert "notes.txt" not in log
+
+
+def test_a_missing_script_fails_before_anything_is_sent(yard: Stack, project: Path) -> None:
+    before = next(iter(yard.client.jobs()), None)
+    done = _yard(yard, None, project, "run", "--", "python", "absent.py")
+    assert done.returncode != 0
+    assert "absent.py" in done.stderr
+    assert next(iter(yard.client.jobs()), None) == before
+
+
+def test_the_exit_code_of_run_is_the_jobs(yard: Stack, project: Path) -> None:
+    done = _yard(yard, None, project, "run", "--gpus", "1", "--launcher", "none", "--", "sh", "-c", "exit 9")
+    assert done.returncode == 9

@@ -1,0 +1,83 @@
+"""The whole embedded stack as a user starts it: `yard up` in a home of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from tests.support import wait
+from torchyard.api import Job
+from torchyard.client import Client
+
+YARD = [sys.executable, "-m", "torchyard.cli.main"]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A running `yard up`."""
+
+    home: Path
+    url: str
+    supervisor: psutil.Process
+    client: Client
+    environment: dict[str, str] = field(repr=False)
+
+    def process(self, part: str) -> psutil.Process:
+        """The running process of ``service``, ``worker`` or ``redis-server``."""
+        return wait.until(lambda: self._find(part), what=f"a {part} process")
+
+    def _find(self, part: str) -> psutil.Process | None:
+        for child in self.supervisor.children():
+            try:
+                if any(word == part or word.endswith(f"/{part}") or part in word.split() for word in child.cmdline()):
+                    return child
+            except psutil.NoSuchProcess:
+                continue
+        return None
+
+    def kill(self, part: str) -> None:
+        """Kill -9, and wait until the supervisor has started another."""
+        old = self.process(part)
+        os.kill(old.pid, signal.SIGKILL)
+        wait.until(lambda: (new := self._find(part)) is not None and new.pid != old.pid, what=f"a new {part}")
+
+    def attempt_folder(self, job_id: str) -> Path:
+        """The folder of the job's newest attempt, while it is there."""
+        attempts = wait.until(lambda: self.client.attempts(job_id), what="an attempt")
+        folder = self.home / "worker" / "attempts" / attempts[-1].id
+        return wait.until(lambda: folder if folder.exists() else None, what=str(folder))
+
+    def log(self, job: Job, rank: int = 0) -> bytes:
+        """What is stored of a rank's log of the newest attempt."""
+        return b"".join(self.client.logs(job.id, rank=rank))
+
+    def yard(self, *words: str, cwd: Path | None = None, seconds: float = 90) -> subprocess.CompletedProcess[str]:
+        """A `yard` command against this stack."""
+        return subprocess.run(
+            [*YARD, *words], env=self.environment, cwd=cwd, capture_output=True, text=True, timeout=seconds, check=False
+        )
+
+
+@contextmanager
+def running(home: Path, *, slots: int = 2, **environment: str) -> Iterator[Stack]:
+    """Starts the stack, and ends it with its jobs."""
+    env = {**os.environ, "TORCHYARD_HOME": str(home), "TORCHYARD_HEARTBEAT_S": "1", **environment}
+    for name in ("TORCHYARD_URL", "TORCHYARD_TOKEN"):
+        env.pop(name, None)
+    command = [*YARD, "up", "--port", "0", "--cpu-slots", str(slots), "--stop-jobs"]
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            word, _, url = process.stdout.readline().strip().partition(" ")
+            assert word == "ready", process.stderr.read() if process.stderr else ""
+            with Client(url, (home / "admin.token").read_text().strip()) as client:
+                yield Stack(home, url, psutil.Process(process.pid), client, env)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=60)
