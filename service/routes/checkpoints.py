@@ -9,6 +9,7 @@ from service.answers import answer, etag, not_modified
 from service.auth import Caller, context, requires
 from service.context import Context
 from service.downloads import download
+from service.routes.refs import JobId
 from torchyard import api
 
 router = APIRouter(tags=["checkpoints"])
@@ -16,7 +17,7 @@ Ctx = Annotated[Context, Depends(context)]
 
 
 @router.get("/jobs/{job_id}/checkpoints", response_model=list[api.Checkpoint], dependencies=[requires("read")])
-def of_job(job_id: str, request: Request, ctx: Ctx) -> Response:
+def of_job(job_id: JobId, request: Request, ctx: Ctx) -> Response:
     """The job's checkpoints, the newest last."""
     with ctx.db.read() as tx:
         found = checkpoints.of_job(tx, job_id)

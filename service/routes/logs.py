@@ -10,6 +10,7 @@ from service.answers import answer, etag, not_modified
 from service.auth import context, requires
 from service.context import Context
 from service.problems import field_problem
+from service.routes.refs import JobId
 from torchyard import api
 
 router = APIRouter(tags=["logs"], dependencies=[requires("read")])
@@ -20,7 +21,7 @@ Attempt = Annotated[int | None, Query(ge=1, lt=2**31, description="Number of the
 
 @router.get("/jobs/{job_id}/logs", responses={200: {"content": {"text/plain": {}}}}, response_class=Response)
 def raw(
-    job_id: str,
+    job_id: JobId,
     request: Request,
     ctx: Ctx,
     rank: Rank = 0,
@@ -49,7 +50,7 @@ def raw(
 
 
 @router.get("/jobs/{job_id}/logs/streams", response_model=list[api.LogStream])
-def streams(job_id: str, request: Request, ctx: Ctx) -> Response:
+def streams(job_id: JobId, request: Request, ctx: Ctx) -> Response:
     """The logs that there are, by attempt and rank."""
     with ctx.db.read() as tx:
         found = logs.streams(tx, job_id)
@@ -59,7 +60,7 @@ def streams(job_id: str, request: Request, ctx: Ctx) -> Response:
 
 @router.get("/jobs/{job_id}/logs/stream", response_class=StreamingResponse)
 async def stream(
-    job_id: str,
+    job_id: JobId,
     ctx: Ctx,
     rank: Rank = 0,
     attempt: Attempt = None,

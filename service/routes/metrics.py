@@ -8,6 +8,7 @@ from service import metrics
 from service.answers import answer, not_modified
 from service.auth import context, requires
 from service.context import Context
+from service.routes.refs import JobId
 from torchyard import api
 
 router = APIRouter(tags=["metrics"], dependencies=[requires("read")])
@@ -18,7 +19,7 @@ Since = Annotated[str | None, Query(max_length=50_000, description="`cursor` of 
 
 @router.get("/jobs/{job_id}/metrics", response_model=api.Metrics)
 def of_job(
-    job_id: str,
+    job_id: JobId,
     request: Request,
     ctx: Ctx,
     names: Annotated[list[str] | None, Query(description="Repeated or with commas; all if absent")] = None,
@@ -39,7 +40,7 @@ def of_job(
 
 
 @router.get("/jobs/{job_id}/telemetry", response_model=api.Metrics)
-def telemetry(job_id: str, ctx: Ctx, max_points: MaxPoints = 1000, since: Since = None) -> Response:
+def telemetry(job_id: JobId, ctx: Ctx, max_points: MaxPoints = 1000, since: Since = None) -> Response:
     """Processor, memory and GPU of the job's processes, sampled every 2 s and kept for a week."""
     with ctx.db.read() as tx:
         return answer(metrics.telemetry_of_job(tx, job_id, max_points, since))

@@ -9,6 +9,7 @@ from service.answers import answer, etag, not_modified
 from service.auth import context, requires
 from service.context import Context
 from service.downloads import download
+from service.routes.refs import JobId
 from torchyard import api
 
 router = APIRouter(tags=["outputs"], dependencies=[requires("read")])
@@ -16,7 +17,7 @@ Ctx = Annotated[Context, Depends(context)]
 
 
 @router.get("/jobs/{job_id}/outputs", response_model=list[api.Output])
-def of_job(job_id: str, request: Request, ctx: Ctx) -> Response:
+def of_job(job_id: JobId, request: Request, ctx: Ctx) -> Response:
     """The job's output files, by name."""
     with ctx.db.read() as tx:
         found = outputs.of_job(tx, job_id)
@@ -25,7 +26,7 @@ def of_job(job_id: str, request: Request, ctx: Ctx) -> Response:
 
 
 @router.get("/jobs/{job_id}/outputs/{name:file}", response_class=Response)
-def file(job_id: str, name: str, request: Request, ctx: Ctx) -> Response:
+def file(job_id: JobId, name: str, request: Request, ctx: Ctx) -> Response:
     """An output file; ranges are answered, and its hash is the ETag."""
     with ctx.db.read() as tx:
         sha256 = outputs.file_hash(tx, job_id, name)

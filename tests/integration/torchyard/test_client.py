@@ -133,6 +133,9 @@ def test_logs_are_read_and_followed(client: Client, data_plane: Plane) -> None:
     seeded = data_plane.job()
     data_plane.log(seeded, 0, "grüße\n".encode())
     assert b"".join(client.logs(seeded.job)) == "grüße\n".encode()
+    number = str(client.job(seeded.job).number)
+    assert b"".join(client.logs(number)) == "grüße\n".encode()
+    assert client.metrics(number).series == client.checkpoints(number) == client.outputs(number) == []
     assert b"".join(client.logs(seeded.job, offset=3)) == "grüße\n".encode()[3:]
     assert [stream.rank for stream in client.log_streams(seeded.job)] == [0]
     texts: list[str] = []
