@@ -1,0 +1,62 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.support.resources import job
+from torchyard.api import HeldDevice, Progress
+from torchyard.cli import format as shown
+from torchyard.wire import DeviceKind
+
+AT = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ([], ""),
+        ([1.0], "▁"),
+        ([0.0, 1.0], "▁█"),
+        ([3.0, "nan", 1.0], "█ ▁"),
+        (["nan", "inf"], "  "),
+        ([5.0, 5.0], "▁▁"),
+    ],
+)
+def test_curves(values: list[float], line: str) -> None:
+    assert shown.sparkline(values) == line
+
+
+def test_a_long_curve_is_squeezed() -> None:
+    line = shown.sparkline([float(n) for n in range(1000)], width=8)
+    assert line == "▁▂▃▄▅▆▇█"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.123456, "0.1235"), (3.0, "3"), ("nan", "nan"), (1e-7, "1e-07"), (1234567.0, "1.235e+06")]
+)
+def test_numbers(value: float, text: str) -> None:
+    assert shown.number(value) == text
+
+
+def test_time_counts_from_the_start_or_from_the_submission() -> None:
+    waiting = job(created_at=AT)
+    assert shown.elapsed(waiting, AT + timedelta(seconds=90)) == "1m30s"
+    ended = job(created_at=AT, started_at=AT + timedelta(seconds=60), ended_at=AT + timedelta(seconds=3720))
+    assert shown.elapsed(ended, AT + timedelta(days=9)) == "1h1m"
+
+
+def test_progress_names_steps_share_and_rest() -> None:
+    assert shown.progress(job()) == ""
+    assert shown.progress(job(progress=Progress(step=1200, total_steps=None, eta_s=None))) == "step 1,200"
+    assert shown.progress(job(progress=Progress(step=50, total_steps=200, eta_s=60.0))) == "50/200 (25%) 1m left"
+
+
+def test_devices_are_grouped_by_node() -> None:
+    held = [
+        HeldDevice(node=node, uuid=f"{node}{n}", index=n, kind=DeviceKind.GPU) for node in ("a", "b") for n in (0, 1)
+    ]
+    assert shown.devices(held) == "a:0,1 b:0,1"
+
+
+def test_a_held_job_says_so() -> None:
+    assert shown.state(job(held=True)) == "[yellow]held[/]"
+    assert shown.state(job()) == "[yellow]queued[/]"

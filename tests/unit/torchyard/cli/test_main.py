@@ -1,0 +1,73 @@
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.resources import job
+from torchyard.api import JobError
+from torchyard.cli import common, main
+from torchyard.exceptions import NotRunningError
+from torchyard.states import JobState, StopReason
+
+COMMANDS = "up run submit ls show logs metrics cancel rerun checkpoints pull nodes why token users hold release wait"
+#: What is too slow to load before a command needs it.
+HEAVY = ("pydantic", "httpx", "rich", "yaml", "torch", "numpy", "torchyard.client")
+
+
+def yard(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torchyard.cli.main", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+
+
+def test_help_lists_every_command() -> None:
+    shown = yard("--help").stdout
+    for command in [*COMMANDS.split(), "service", "worker", "version", "down", "login"]:
+        assert re.search(rf"^  {command} ", shown, re.MULTILINE), command
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = "import sys, torchyard.cli.main; print(*sys.modules)"
+    loaded = set(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    )
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_errors_are_one_line_with_the_mend(tmp_path: Path) -> None:
+    done = yard("ls", TORCHYARD_HOME=str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr == f"yard: {NotRunningError()}\n"
+    assert "yard up" in done.stderr
+
+
+def test_run_that_cannot_submit_is_no_exit_code_of_a_job(tmp_path: Path) -> None:
+    done = yard("run", "--", "true", TORCHYARD_HOME=str(tmp_path))
+    assert done.returncode == main.OWN_FAILURE
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["run"], ["show"], ["ls", "--what"], ["run", "--gpus", "many", "--", "true"]])
+def test_wrong_usage_is_explained(words: list[str]) -> None:
+    done = yard(*words)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "Usage: yard" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "stop", "code"),
+    [
+        (JobState.SUCCEEDED, None, None, 0),
+        (JobState.CANCELLED, None, StopReason.CANCEL, 130),
+        (JobState.FAILED, JobError(cause="exit", message="", exit_code=7), None, 7),
+        (JobState.FAILED, JobError(cause="exit", message="", signal=9), None, 137),
+        (JobState.FAILED, JobError(cause="timeout", message="", signal=9), StopReason.TIMEOUT, 124),
+        (JobState.FAILED, JobError(cause="unusable", message=""), None, 1),
+        (JobState.FAILED, None, None, 1),
+    ],
+)
+def test_exit_codes(state: JobState, error: JobError | None, stop: StopReason | None, code: int) -> None:
+    assert common.exit_code(job(state=state, error=error, stop=stop)) == code
