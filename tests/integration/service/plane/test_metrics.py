@@ -1,7 +1,5 @@
 from typing import Any
 
-import pytest
-
 from tests.support.plane import Plane, Seeded, batch
 
 
@@ -81,13 +79,13 @@ def test_a_cursor_from_before_a_resume_brings_everything_anew(data_plane: Plane)
     assert (steps(body), body["reset"]) == ({"loss": [0, 1, 2, 3]}, True)
 
 
-@pytest.mark.parametrize("since", ["x", "!!!", "AAAA", "~" * 20])
-def test_a_strange_cursor_is_a_problem_or_brings_something(data_plane: Plane, since: str) -> None:
+def test_a_strange_cursor_is_a_problem_or_brings_something(data_plane: Plane) -> None:
     seeded = data_plane.job()
-    answer = data_plane.get(f"/jobs/{seeded.job}/metrics", params={"since": since})
-    assert answer.status_code in (200, 422)
-    if answer.status_code == 422:
-        assert answer.json()["errors"][0]["field"] == "since"
+    for since in ("x", "!!!", "AAAA", "~" * 20):
+        answer = data_plane.get(f"/jobs/{seeded.job}/metrics", params={"since": since})
+        assert answer.status_code in (200, 422)
+        if answer.status_code == 422:
+            assert answer.json()["errors"][0]["field"] == "since"
 
 
 def test_peaks_survive_downsampling(data_plane: Plane) -> None:
