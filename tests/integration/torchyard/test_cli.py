@@ -1,0 +1,123 @@
+"""Commands against a running service whose node is played by the test."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import plane
+from tests.support.live import Live
+from tests.support.plane import Plane
+from torchyard.cli import main
+from torchyard.client import Client
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def yard(
+    live_service: Live, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Done]:
+    """Runs a command line in this process."""
+    monkeypatch.setenv("TORCHYARD_URL", live_service.url)
+
+    def run(*words: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["yard", *words])
+        with pytest.raises(SystemExit) as ended:
+            main.run()
+        shown = capsys.readouterr()
+        return Done(int(ended.value.code or 0), shown.out, shown.err)
+
+    return run
+
+
+def test_a_spec_is_checked_submitted_and_shown(yard: Callable[..., Done], code: Path) -> None:
+    file = code / "job.yaml"
+    file.write_text("name: one\ncommand: [train.py]\nlauncher: python\ncode: .\nresources: {gpus: 0}\ntags: [a]\n")
+    assert "the spec is fine" in yard("submit", "--dry-run", str(file)).err
+    assert yard("ls").err.startswith("no jobs")
+    submitted = yard("submit", str(file), "--set", "priority=high")
+    assert (submitted.code, submitted.out) == (0, "1\n")
+    (listed,) = yard("ls", "--json").json
+    assert (listed["name"], listed["priority"], listed["tags"]) == ("one", "high", ["a"])
+    assert listed["spec"]["code"].startswith("snap-")
+    assert listed["spec"]["link_root"] == str(code)
+    shown = yard("show", "1")
+    assert "train.py" in shown.out
+    assert "submitted" in shown.out
+    assert yard("why", "1").out
+    assert yard("ls", "--state", "failed").err.startswith("no jobs")
+
+
+def test_a_bad_spec_is_one_error_with_its_place(yard: Callable[..., Done], tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text("name: one\ncommand: [true]\ngpus: 2\n")
+    done = yard("submit", str(file))
+    assert done.code == 1
+    assert done.err == f"yard: {file}:3:1: gpus: unknown field: leave it out\n"
+    assert (
+        yard("submit", str(tmp_path / "gone.yaml")).err
+        == f"yard: {tmp_path / 'gone.yaml'} cannot be read: No such file or directory\n"
+    )
+
+
+def test_waiting_jobs_are_held_released_and_cancelled(yard: Callable[..., Done], client: Client) -> None:
+    client.submit({"command": ["true"], "launcher": "none", "resources": {"gpus": 0}})
+    assert yard("hold", "1").out == "job 1 queued, held\n"
+    assert "held" in yard("ls").out
+    assert yard("release", "1").out == "job 1 queued\n"
+    assert yard("cancel", "1").out == "job 1 cancelled\n"
+    assert yard("wait", "1").code == 130
+    assert yard("rerun", "1", "--set", "name=again").out == "2\n"
+    assert client.job("2").name == "again"
+    waited = yard("wait", "2", "--timeout", "1s")
+    assert (waited.code, waited.err) == (125, "yard: job 2 is still queued after 1.0 s\n")
+    refused = yard("cancel", "99")
+    assert (refused.code, refused.err) == (1, "yard: There is no job '99'.\n")
+
+
+def test_what_a_job_wrote_is_shown_and_pulled(yard: Callable[..., Done], data_plane: Plane, tmp_path: Path) -> None:
+    seeded = data_plane.job()
+    number = str(yard("show", "--json", seeded.job).json["number"])
+    data_plane.log(seeded, 0, b"a line\xff\n")
+    data_plane.post(seeded, "metrics", plane.batch(0, list(range(100)), loss=lambda step: 1.0 / (step + 1)))
+    data_plane.checkpoint(seeded, 10, {"state.pt": b"state"}, loss=0.5)
+    assert "launcher" not in yard("logs", number, "--list").out
+    table = yard("metrics", number)
+    assert "loss" in table.out
+    assert "█" in table.out
+    assert yard("metrics", number, "--json").json["series"][0]["points"][0][0] == 0
+    assert "loss 0.5" in yard("checkpoints", number).out
+    pulled = yard("pull", number, str(tmp_path / "here"))
+    assert pulled.out == f"{tmp_path / 'here' / 'step-10' / 'state.pt'}\n"
+    assert (tmp_path / "here" / "step-10" / "state.pt").read_bytes() == b"state"
+    assert "no stored checkpoint" in yard("pull", number, "-c", "11").err
+
+
+def test_people_tokens_and_nodes(yard: Callable[..., Done], live_service: Live) -> None:
+    assert yard("token", "show").out.strip() == live_service.admin_token
+    assert yard("users", "add", "ada").code == 0
+    assert "ada" in yard("users").out
+    secret = yard("token", "create", "laptop", "--user", "ada", "--scope", "read", "--expires", "30d").out.strip()
+    assert secret.startswith("ty_")
+    assert "laptop" in yard("token", "ls", "--all").out
+    made = next(token for token in yard("token", "ls", "--all", "--json").json if token["name"] == "laptop")
+    assert yard("token", "revoke", made["id"]).code == 0
+    assert "laptop" not in yard("token", "ls", "--all").out
+    assert yard("token", "create", "x", "--scope", "everything").err.startswith("yard: scopes.0: ")
+    assert yard("nodes").err.startswith("no node has registered")
+    assert yard("login", "--json").json["url"].startswith(live_service.url)
+    assert yard("version").out.strip()
