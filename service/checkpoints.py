@@ -1,5 +1,6 @@
 """Checkpoints: reported when they are committed on the node, stored once every file is here with its hash."""
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -87,7 +88,7 @@ def _insert(tx: Connection, attempt: Facts, message: CheckpointReport, now: int)
             name=message.name,
             step=message.step,
             state="committed",
-            metrics=message.metrics,
+            metrics={name: _storable(value) for name, value in message.metrics.items()},
             size=sum(file.size for file in message.files),
             created_us=message.created_us,
         )
@@ -106,6 +107,13 @@ def _set_hashes(tx: Connection, checkpoint_id: str, message: CheckpointReport) -
     """The hashed report lists the files anew: it is what will be restored."""
     tx.execute(sql_delete(CheckpointFile).where(CheckpointFile.checkpoint_id == checkpoint_id))
     _insert_files(tx, checkpoint_id, message)
+
+
+def _storable(value: api.Number) -> api.Number:
+    """JSON has no words of its own for what is not finite."""
+    if isinstance(value, str) or math.isfinite(value):
+        return value
+    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
 
 
 def _insert_files(tx: Connection, checkpoint_id: str, message: CheckpointReport) -> None:

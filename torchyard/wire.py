@@ -5,9 +5,9 @@ sizes are bytes. Every message may be sent twice.
 """
 
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from torchyard.spec import JobSpec
 from torchyard.states import StopReason
@@ -208,6 +208,10 @@ class RankExit(Message):
     ended_us: int
 
 
+#: Words of a job's programs. Databases hold no NUL, and a result must not be refused for one.
+Text = Annotated[str, AfterValidator(lambda text: text.replace("\0", "\ufffd"))]
+
+
 class ResultKind(StrEnum):
     #: The job's process ended by itself (or after a stop that it obeyed).
     EXITED = "exited"
@@ -234,8 +238,8 @@ class Result(Message):
     ranks: list[RankExit] = []
     #: The rank that failed first, and its traceback as its log has it.
     failed_rank: int | None = None
-    traceback: str | None = None
-    message: str | None = None
+    traceback: Text | None = None
+    message: Text | None = None
     started_us: int | None = None
     ended_us: int
     #: Bytes of log and metric records that a full disk or `log_limit` made the node drop.

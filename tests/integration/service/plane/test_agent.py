@@ -135,3 +135,26 @@ def test_messages_that_are_not_valid_are_problems(data_plane: Plane) -> None:
         answer = data_plane.node.post(f"/api/v1/agent/attempts/{seeded.attempt}/{what}", content="{}")
         assert answer.status_code == 422, what
         assert answer.json()["errors"], what
+
+
+def test_what_a_database_cannot_hold_blocks_no_result(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    result = RESULT.model_copy(
+        update={"kind": wire.ResultKind.UNUSABLE, "message": "a\0b", "traceback": "Trace\0back", "exit_code": None}
+    )
+    assert data_plane.post(seeded, "result", result).status_code == 204
+    assert state(data_plane, seeded) == "failed"
+    failed = data_plane.job()
+    result = RESULT.model_copy(update={"exit_code": 1, "failed_rank": 0, "traceback": "Value\0Error"})
+    assert data_plane.post(failed, "result", result).status_code == 204
+    assert state(data_plane, failed) == "failed"
+
+
+def test_checkpoint_metrics_without_a_number_are_words(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    raw = '{"name": "step-1", "step": 1, "created_us": 1, "metrics": {"a": NaN, "b": Infinity, "c": "-inf", "d": 1}, '
+    raw += '"files": [{"path": "a", "size": 1}]}'
+    answer = data_plane.node.post(f"/api/v1/agent/attempts/{seeded.attempt}/checkpoints", content=raw)
+    assert answer.status_code == 200, answer.text
+    (found,) = data_plane.get(f"/jobs/{seeded.job}/checkpoints").json()
+    assert found["metrics"] == {"a": "nan", "b": "inf", "c": "-inf", "d": 1.0}
