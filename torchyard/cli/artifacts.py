@@ -53,7 +53,10 @@ def pull(
     outputs: Annotated[bool, typer.Option(help="Also bring the output files.")] = True,
     json: common.Json = False,
 ) -> None:
-    """Bring a job's checkpoint and output files here; an interrupted pull goes on where it stopped."""
+    """Bring a job's checkpoint and output files here.
+
+    An interrupted pull goes on where it stopped; every file is checked by its hash.
+    """
     with common.connect() as client:
         found = client.job(job)
         target = folder or Path(f"job-{found.number}")

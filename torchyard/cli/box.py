@@ -20,7 +20,7 @@ def nodes(
     resume: Annotated[str | None, typer.Option(metavar="NODE", help="Let this node take jobs again.")] = None,
     json: common.Json = False,
 ) -> None:
-    """List the nodes, their GPUs or CPU slots, and who holds them."""
+    """List the nodes, their devices, and who holds them."""
     with common.connect() as client:
         if drain:
             client.drain(drain)

@@ -32,58 +32,71 @@ class Screen:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._status = ""
+        self._status = self._bar = self._drawn = ""
         self._live = sys.stderr.isatty() and sys.stdout.isatty()
 
-    def write(self, text: str) -> None:
-        """Log text, above the status line."""
+    def write(self, lines: str) -> None:
+        """Whole log lines, above the status line."""
         with self._lock:
-            self._erase()
-            sys.stdout.write(text)
-            if self._live and not text.endswith("\n"):
-                # The status line needs a line of its own.
-                sys.stdout.write("\n")
+            self._draw("")
+            sys.stdout.write(lines)
             sys.stdout.flush()
-            self._draw()
+            self._draw(self._bar or self._status)
 
     def status(self, text: str) -> None:
         """Replaces the status line."""
         with self._lock:
-            self._erase()
-            self._status = text if self._live else ""
-            self._draw()
+            self._status = text
+            self._draw(self._bar or text)
 
-    def _erase(self) -> None:
-        if self._status:
-            sys.stderr.write("\r\033[K")
-            sys.stderr.flush()
+    def bar(self, text: str) -> None:
+        """A progress bar that the job draws in place; shown instead of the status until it is a whole line."""
+        with self._lock:
+            self._bar = text
+            self._draw(text or self._status)
 
-    def _draw(self) -> None:
-        if self._status:
-            width = common.console().width - 1
-            sys.stderr.write(f"\033[2m{self._status[:width]}\033[0m")
-            sys.stderr.flush()
+    def _draw(self, text: str) -> None:
+        if not self._live or text == self._drawn:
+            return
+        width = common.console().width - 1
+        sys.stderr.write(f"\r\033[K\033[2m{text[:width]}\033[0m" if text else "\r\033[K")
+        sys.stderr.flush()
+        self._drawn = text
 
 
 class Lines:
-    """Cuts one rank's text into whole lines, so that ranks do not mix inside a line."""
+    """Cuts one rank's text into whole lines, so that ranks do not mix inside a line.
 
-    def __init__(self, write: Callable[[str], None], prefix: str) -> None:
+    What a program draws over with carriage returns, as progress bars do, is shown as a terminal would show it.
+    """
+
+    def __init__(self, write: Callable[[str], None], bar: Callable[[str], None], prefix: str) -> None:
         self._write = write
+        self._bar = bar
         self._prefix = prefix
         self._rest = ""
 
     def feed(self, text: str) -> None:
-        """Text as it comes; a line is written when it is whole, or at once where there is only one rank."""
+        """Text as it comes."""
         whole, newline, self._rest = (self._rest + text).rpartition("\n")
         if newline:
-            self._write("".join(f"{self._prefix}{line}\n" for line in whole.split("\n")))
+            self._bar("")
+            self._write("".join(f"{self._prefix}{_visible(line)}\n" for line in whole.split("\n")))
+        if "\r" in self._rest:
+            self._rest = _visible(self._rest) + "\r"
+            self._bar(self._prefix + self._rest[:-1])
 
     def end(self) -> None:
         """The last line, which may lack its newline."""
         if self._rest:
-            self._write(f"{self._prefix}{self._rest}\n")
+            self._bar("")
+            self._write(f"{self._prefix}{_visible(self._rest)}\n")
             self._rest = ""
+
+
+def _visible(line: str) -> str:
+    """What is left of a line after its last carriage return."""
+    return line.rstrip("\r").rpartition("\r")[2]
 
 
 class Ranks:
@@ -100,7 +113,7 @@ class Ranks:
             thread.start()
 
     def _print(self, client: Client, job: str, rank: int, size: int, screen: Screen) -> None:
-        lines = Lines(screen.write, f"[{rank}] " if size > 1 else "")
+        lines = Lines(screen.write, screen.bar, f"[{rank}] " if size > 1 else "")
         try:
             for chunk in client.follow_logs(job, rank=rank, attempt=self.attempt):
                 lines.feed(chunk.text)

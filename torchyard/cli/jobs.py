@@ -31,7 +31,7 @@ def ls(
     limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many, the newest.", min=1)] = 30,
     json: common.Json = False,
 ) -> None:
-    """List jobs: those that run first, then the queue in its order, then those that ended."""
+    """List jobs: running, then queued, then ended."""
     with common.connect() as client:
         found = list(client.jobs(limit=limit, state=state, user=user, project=project, tag=tag, q=q))
         if json:
@@ -74,7 +74,7 @@ def _progress(job: "Job") -> str:
 
 
 def show(job: common.JobRef, json: common.Json = False) -> None:
-    """Show a job: its state, its work, what happened to it, and its error if it failed."""
+    """Show a job: its work, its history, its error."""
     with common.connect() as client:
         found = client.job(job)
         attempts, events = client.attempts(found.id), client.events(found.id)
@@ -188,7 +188,10 @@ def wait(
     timeout: Annotated[str | None, typer.Option(help="Give up after this long, such as 10m.")] = None,
     json: common.Json = False,
 ) -> None:
-    """Wait for a job's end; the exit code is the job's (130: cancelled, 124: out of time)."""
+    """Wait for a job's end; the exit code is the job's.
+
+    130 means cancelled, 124 out of time, 125 that waiting itself failed.
+    """
     from torchyard.exceptions import TorchYardError
 
     with common.connect() as client:
@@ -214,7 +217,7 @@ def _seconds(text: str | None) -> float | None:
 
 
 def cancel(jobs: JobRefs, json: common.Json = False) -> None:
-    """Ask jobs to save their work and stop; those that wait are cancelled at once."""
+    """Ask jobs to save their work and stop."""
     _act(jobs, json, lambda client, job: client.cancel(job))
 
 

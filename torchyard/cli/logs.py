@@ -64,7 +64,7 @@ def metrics(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these series.")] = None,
     json: common.Json = False,
 ) -> None:
-    """Show metrics as small curves; --json prints the points."""
+    """Show metrics as small curves, or as JSON."""
     with common.connect() as client:
         found = client.metrics(job, names=names or (), max_points=None if json else 400)
     if json:

@@ -33,7 +33,10 @@ def up(
         bool, typer.Option("--behind-proxy", help="A proxy in front ends TLS: needed to listen beyond this machine.")
     ] = False,
 ) -> None:
-    """Start everything on this machine: Redis, service and worker. Ctrl-C ends it; trainings go on."""
+    """Start Redis, service and worker on this machine.
+
+    Prints `ready URL` once jobs are accepted, and stays in the foreground. Ctrl-C ends it; trainings go on.
+    """
     from torchyard.stack import up as stack
 
     options = stack.Options(host=host, port=port, cpu_slots=cpu_slots, stop_jobs=stop_jobs, behind_proxy=behind_proxy)
@@ -47,14 +50,17 @@ def up(
 def down(
     stop_jobs: Annotated[bool, typer.Option("--stop-jobs", help="Stop the running jobs first.")] = False,
 ) -> None:
-    """End the stack of this machine; trainings go on unless --stop-jobs is given."""
+    """End the stack of this machine; trainings go on.
+
+    With --stop-jobs, running jobs save their work and stop first.
+    """
     from torchyard.stack import up as stack
 
     common.note("stopped" if stack.down(stop_jobs=stop_jobs) else "no stack is running")
 
 
 def login(json: common.Json = False) -> None:
-    """Print a link that opens the dashboard; it counts once, for a few minutes."""
+    """Print a link that opens the dashboard, once."""
     with common.connect() as client:
         link = client.login_link()
     if json:
@@ -64,12 +70,12 @@ def login(json: common.Json = False) -> None:
 
 
 def service(context: typer.Context) -> None:
-    """Run the service alone (`yard service --help` lists its options)."""
+    """Run the service alone; its own --help tells more."""
     os.execv(sys.executable, [sys.executable, "-m", "service", *context.args])  # noqa: S606
 
 
 def worker(context: typer.Context) -> None:
-    """Run this node's worker, such as `yard worker --join URL` (`yard worker --help` lists its options)."""
+    """Run a node's worker: `yard worker --join URL`."""
     os.execv(sys.executable, [sys.executable, "-m", "worker", *context.args])  # noqa: S606
 
 

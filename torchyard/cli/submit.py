@@ -49,7 +49,9 @@ def run(
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Submit, print the number, return.")] = False,
     json: common.Json = False,
 ) -> None:
-    """Run a command on the box and follow it: `yard run --gpus 2 -- python train.py --lr 0.1`.
+    """Run a command on the box and follow it.
+
+    Such as `yard run --gpus 2 -- python train.py --lr 0.1`; the folder is uploaded, the active venv is used.
 
     The exit code is the job's own; 130 when it was cancelled, 124 when out of time, 125 when it could not be
     submitted. Ctrl-C leaves the job running, a second one cancels it.

@@ -1,0 +1,49 @@
+import pytest
+
+from torchyard.cli.follow import Lines
+
+
+class Written:
+    """What reached the screen: whole lines, and each state of the bar."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self.text = ""
+        self.bars: list[str] = []
+        self.lines = Lines(self._write, self.bars.append, prefix)
+
+    def _write(self, lines: str) -> None:
+        self.text += lines
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        (["one\ntwo\n"], "one\ntwo\n"),
+        (["on", "e\n", "\n", "tw", "o"], "one\n\ntwo\n"),
+        (["no end"], "no end\n"),
+        (["windows\r\n"], "windows\n"),
+        ([" 10%\r 50%\r100%\n", "done\n"], "100%\ndone\n"),
+        (["\r 10%", "\r 50%", "\r100%"], "100%\n"),
+        ([], ""),
+    ],
+)
+def test_lines_are_written_whole_as_a_terminal_shows_them(pieces: list[str], text: str) -> None:
+    written = Written()
+    for piece in pieces:
+        written.lines.feed(piece)
+    written.lines.end()
+    assert written.text == text
+
+
+def test_every_line_has_its_ranks_prefix() -> None:
+    written = Written("[1] ")
+    written.lines.feed("a\nb\n")
+    assert written.text == "[1] a\n[1] b\n"
+
+
+def test_a_bar_is_shown_until_its_line_is_whole() -> None:
+    written = Written("[0] ")
+    for piece in ("\r 10%", "\r 50%", "\r100%\n"):
+        written.lines.feed(piece)
+    assert written.bars == ["[0]  10%", "[0]  50%", ""]
+    assert written.text == "[0] 100%\n"
