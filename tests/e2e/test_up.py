@@ -1,0 +1,170 @@
+"""`yard up` and the commands against it, as a person uses them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.support.wait import until
+from torchyard.stack import instance
+
+pytestmark = pytest.mark.e2e
+
+YARD = [sys.executable, "-m", "torchyard.cli.main"]
+#: Prints a line each 0.1 s, as many as its argument says.
+COUNT = 'i=0; while [ $i -lt "$0" ]; do echo "line $i"; i=$((i+1)); sleep 0.1; done'
+
+
+@dataclass(frozen=True)
+class Yard:
+    """A home folder, and commands in it."""
+
+    home: Path
+    code: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if name not in {"TORCHYARD_URL", "TORCHYARD_TOKEN"}}
+        return {**kept, "TORCHYARD_HOME": str(self.home), "TORCHYARD_HEARTBEAT_S": "1"}
+
+    def start(self, *words: str, **streams: int) -> subprocess.Popen[str]:
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
+        return subprocess.Popen([*YARD, *words], env=self.environment, cwd=self.code, text=True, **pipes)
+
+    def __call__(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [*YARD, *words],
+            env=self.environment,
+            cwd=self.code,
+            text=True,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    def state(self, job: str) -> str:
+        return str(json.loads(self("show", "--json", job).stdout)["state"])
+
+    @contextmanager
+    def up(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        process = self.start("up", "--port", "0", "--cpu-slots", "2", *words, stderr=subprocess.DEVNULL)
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+            assert line.startswith("ready http://127.0.0.1:"), line
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            process.wait(60)
+            process.stdout.close()
+
+
+@pytest.fixture
+def yard(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Yard]:
+    """An empty home, a folder with a script, and a runtime folder of their own."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_tmp))
+    code = short_tmp / "code"
+    code.mkdir()
+    (code / "hello.py").write_text("import sys\nprint('hello', *sys.argv[1:])\nsys.exit(int(sys.argv[1]))\n")
+    made = Yard(short_tmp / "home", code)
+    yield made
+    assert instance.is_free(made.home), "something of the stack is left"
+
+
+def alive(home: Path) -> list[str]:
+    """Processes that have the home folder in their command lines."""
+    found = (" ".join(each.info["cmdline"] or ()) for each in psutil.process_iter(["cmdline"]))
+    return [line for line in found if str(home) in line]
+
+
+def test_a_command_runs_and_ctrl_c_leaves_nothing(yard: Yard) -> None:
+    with yard.up() as up:
+        refused = yard("up", code=1)
+        assert f"already running in {yard.home} (process {up.pid}" in refused.stderr
+
+        ran = yard("run", "--gpus", "0", "--", "python", "hello.py", "7", code=7)
+        assert ran.stdout.startswith("hello 7\n")
+        assert "job 1 hello submitted" in ran.stderr
+        assert yard("wait", "1", code=7).stdout == ""
+        assert yard("logs", "1").stdout == "hello 7\n"
+        assert yard("logs", "-f", "1").stdout == "hello 7\n"
+        assert yard("run", "--gpus", "2", "--", "echo", "any program").stdout == "any program\n"
+
+        listed = json.loads(yard("ls", "--json").stdout)
+        assert [(job["number"], job["state"]) for job in listed] == [(2, "succeeded"), (1, "failed")]
+        assert "hello" in yard("ls").stdout
+        assert "exited with code 7" in yard("show", "1").stdout
+        assert "2 of 2 free" in yard("nodes").stdout
+        assert yard("token", "show").stdout.strip() == (yard.home / "admin.token").read_text().strip()
+        assert yard("login").stdout.startswith("http://127.0.0.1:")
+
+        up.send_signal(signal.SIGINT)
+        assert up.wait(20) == 0
+        assert up.stdout is not None
+        assert up.stdout.read() == ""
+    assert alive(yard.home) == []
+    assert not list(yard.home.parent.glob("torchyard-*/*.sock"))
+    assert "yard up" in yard("ls", code=1).stderr
+
+
+def test_jobs_outlive_the_stack_and_are_taken_up_again(yard: Yard) -> None:
+    with yard.up():
+        yard("run", "--detach", "--", "sh", "-c", COUNT, "60")
+        until(lambda: "line 3" in yard("logs", "1").stdout, what="the first lines")
+    with yard.up() as up:
+        follower = yard.start("logs", "-f", "1")
+        until(lambda: yard.state("1") == "running", what="the job's return")
+        service = next(each for each in psutil.Process(up.pid).children() if "service" in each.cmdline())
+        service.kill()
+        told, _ = follower.communicate(timeout=60)
+        assert told == "".join(f"line {n}\n" for n in range(60))
+        assert follower.returncode == 0
+        yard("wait", "1")
+
+
+def test_a_killed_stack_gives_its_home_back(yard: Yard) -> None:
+    with yard.up() as up:
+        yard("run", "--detach", "--", "sleep", "600")
+        until(lambda: yard.state("1") == "running", what="a running job")
+        up.kill()
+        up.wait()
+        detached = yard("up", "--detach", "--port", "0", "--cpu-slots", "2")
+        assert detached.stdout.startswith("ready http://127.0.0.1:")
+        assert detached.stdout.count("\n") == 1
+        yard("down", "--stop-jobs")
+        assert "no stack is running" in yard("down").stderr
+    assert alive(yard.home) == []
+    with yard.up():
+        assert yard.state("1") == "cancelled"
+        assert "2 of 2 free" in yard("nodes").stdout
+
+
+def test_the_first_ctrl_c_leaves_the_job_the_second_cancels_it(yard: Yard) -> None:
+    with yard.up("--stop-jobs"):
+        run = yard.start("run", "--", "sh", "-c", "echo begun; sleep 600", stdin=subprocess.DEVNULL)
+        assert run.stdout is not None
+        assert run.stdout.readline() == "begun\n"
+        run.send_signal(signal.SIGINT)
+        until(lambda: yard.state("1") == "running")
+        run.send_signal(signal.SIGINT)
+        _, told = run.communicate(timeout=30)
+        assert run.returncode == 130
+        assert "Ctrl-C again" in told
+        assert yard.state("1") == "cancelled"
+
+        yard("run", "--detach", "--", "sleep", "600")
+        until(lambda: yard.state("2") == "running", what="a running job")
+    assert alive(yard.home) == []
+    with yard.up():
+        assert yard.state("2") == "cancelled"
