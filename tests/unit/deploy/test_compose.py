@@ -52,3 +52,10 @@ def test_every_password_comes_from_the_environment_and_is_asked_for(compose: dic
         assert f"${{{name}:?" in COMPOSE.read_text()
         assert f"{name}=\n" in asked
     assert compose["services"]["worker"]["profiles"] == ["trial"]
+
+
+def test_the_trial_worker_is_the_node_whose_token_it_reads(compose: dict[str, Any]) -> None:
+    words = compose["services"]["worker"]["command"]
+    assert words[words.index("--name") + 1] == compose["services"]["service"]["environment"]["TORCHYARD_NODE"]
+    home = compose["services"]["service"]["environment"]["TORCHYARD_HOME"]
+    assert words[words.index("--token-file") + 1] == f"{home}/node.token"
