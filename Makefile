@@ -32,19 +32,32 @@ serve: $(STAMPS)/venv ## Run the stack in the foreground until Ctrl-C
 	@$(MAKE) --silent dashboard || echo "serve: no dashboard here (see above); the API works without it"
 	@$(BIN)/yard up
 
+DASHBOARD := service/dashboard
+DASHBOARD_SOURCES := openapi.json scripts/build_dashboard.sh $(shell find $(DASHBOARD) -type f \
+	-not -path '*/node_modules/*' -not -path '*/dist/*' -not -name schema.d.ts -not -name '*.test.ts')
+
+$(DASHBOARD)/dist/index.html: $(STAMPS)/venv $(DASHBOARD_SOURCES)
+	@sh scripts/build_dashboard.sh $(BIN) build
+	@touch $@
+
+.PHONY: dashboard
+dashboard: $(DASHBOARD)/dist/index.html ## Build the web dashboard
+
 .PHONY: lint
 lint: $(STAMPS)/dev ## Check style, types and import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	sh scripts/build_dashboard.sh $(BIN) lint
 
 $(STAMPS)/browser: $(STAMPS)/dev scripts/browser.sh
 	@sh scripts/browser.sh $(BIN)
 	@touch $@
 
 .PHONY: test
-test: $(STAMPS)/dev $(STAMPS)/browser ## Run every test
+test: $(STAMPS)/dev $(STAMPS)/browser dashboard ## Run every test
+	@sh scripts/build_dashboard.sh $(BIN) test
 	$(BIN)/pytest
 
 .PHONY: bench
@@ -53,4 +66,4 @@ bench: $(STAMPS)/dev ## Measure the control plane and print a table
 
 .PHONY: clean
 clean: ## Remove what the other targets made
-	rm -rf $(VENV) $(STAMPS)
+	rm -rf $(VENV) $(STAMPS) $(DASHBOARD)/node_modules $(DASHBOARD)/dist

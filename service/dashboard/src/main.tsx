@@ -14,14 +14,14 @@ import { ApiError, isUnauthorized } from "./api/client";
 import { SETTINGS_KEY } from "./api/session";
 import { router } from "./router";
 
-/** A session that has ended anywhere is asked about again; the frame then shows the sign-in. */
-function onError(error: unknown, key?: readonly unknown[]): void {
-  if (isUnauthorized(error) && key?.[0] !== SETTINGS_KEY[0]) void queries.invalidateQueries({ queryKey: SETTINGS_KEY });
+/** A session that has ended anywhere brings the sign-in. */
+function onError(error: unknown): void {
+  if (isUnauthorized(error)) queries.setQueryData(SETTINGS_KEY, null);
 }
 
 const queries = new QueryClient({
-  queryCache: new QueryCache({ onError: (error, query) => onError(error, query.queryKey) }),
-  mutationCache: new MutationCache({ onError: (error) => onError(error) }),
+  queryCache: new QueryCache({ onError }),
+  mutationCache: new MutationCache({ onError }),
   defaultOptions: {
     queries: { retry: (count, error) => !(error instanceof ApiError && error.status < 500) && count < 3 },
   },

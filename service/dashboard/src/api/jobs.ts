@@ -12,8 +12,7 @@ const SLOW_MS = 15_000;
 export const PAGE_SIZE = 50;
 export const MAX_POINTS = 2_000;
 
-const ofJob = (job: string) => ({ params: { path: { job } } });
-const ofJobId = (id: string) => ({ params: { path: { job_id: id } } });
+const ofJob = (id: string) => ({ params: { path: { job_id: id } } });
 
 function filtersOf(search: JobsSearch) {
   const { user, project, tag, q } = search;
@@ -49,7 +48,7 @@ export function useCounts(search: JobsSearch) {
 export function useJob(id: string) {
   return useQuery({
     queryKey: ["job", id, "self"],
-    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job}", ofJob(id))),
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}", ofJob(id))),
     refetchInterval: (query) => (query.state.data && isFinal(query.state.data.state) ? SLOW_MS : LIVE_MS),
   });
 }
@@ -64,7 +63,7 @@ const versionKey = (job: Job) => (isFinal(job.state) ? job.version : "live");
 export function useWhy(job: Job, enabled: boolean) {
   return useQuery({
     queryKey: ["job", job.id, "why", versionKey(job)],
-    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/why", ofJobId(job.id))),
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/why", ofJob(job.id))),
     enabled,
     ...liveness(job),
   });
@@ -73,7 +72,7 @@ export function useWhy(job: Job, enabled: boolean) {
 export function useEvents(job: Job) {
   return useQuery({
     queryKey: ["job", job.id, "events", versionKey(job)],
-    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job}/events", ofJob(job.id))),
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/events", ofJob(job.id))),
     ...liveness(job),
   });
 }
@@ -81,7 +80,7 @@ export function useEvents(job: Job) {
 export function useAttempts(job: Job) {
   return useQuery({
     queryKey: ["job", job.id, "attempts", versionKey(job)],
-    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job}/attempts", ofJob(job.id))),
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/attempts", ofJob(job.id))),
     ...liveness(job),
   });
 }
@@ -126,7 +125,7 @@ export function useTelemetry(job: Job) {
 export function useLogStreams(job: Job) {
   return useQuery({
     queryKey: ["job", job.id, "streams", versionKey(job)],
-    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/logs/streams", ofJobId(job.id))),
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/logs/streams", ofJob(job.id))),
     ...liveness(job),
   });
 }
@@ -134,7 +133,7 @@ export function useLogStreams(job: Job) {
 export function useCheckpoints(job: Job) {
   return useQuery({
     queryKey: ["job", job.id, "checkpoints", versionKey(job)],
-    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/checkpoints", ofJobId(job.id))),
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/checkpoints", ofJob(job.id))),
     ...liveness(job),
     refetchInterval: isFinal(job.state) ? SLOW_MS : LIVE_MS,
   });
@@ -143,7 +142,7 @@ export function useCheckpoints(job: Job) {
 export function useOutputs(job: Job) {
   return useQuery({
     queryKey: ["job", job.id, "outputs", versionKey(job)],
-    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/outputs", ofJobId(job.id))),
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/outputs", ofJob(job.id))),
     ...liveness(job),
     refetchInterval: isFinal(job.state) ? SLOW_MS : LIVE_MS,
   });
@@ -173,15 +172,15 @@ function useChange<Input, Output>(change: (input: Input) => Promise<Output>) {
 }
 
 export const useCancel = () =>
-  useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job}/cancel", ofJob(id))));
+  useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/cancel", ofJob(id))));
 export const useRerun = () =>
   useChange(({ job, from }: Again) =>
-    unwrap(client.POST("/api/v1/jobs/{job}/rerun", { ...ofJob(job), body: { from_checkpoint: from, changes: {} } })));
-export const useHold = () => useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job}/hold", ofJob(id))));
+    unwrap(client.POST("/api/v1/jobs/{job_id}/rerun", { ...ofJob(job), body: { from_checkpoint: from, changes: {} } })));
+export const useHold = () => useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/hold", ofJob(id))));
 export const useRelease = () =>
-  useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job}/release", ofJob(id))));
+  useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/release", ofJob(id))));
 export const useCheckpointNow = () =>
-  useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job}/checkpoint", ofJob(id))));
+  useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/checkpoint", ofJob(id))));
 export const useDeleteCheckpoint = () =>
   useChange((id: string) =>
     unwrap(client.DELETE("/api/v1/checkpoints/{checkpoint_id}", { params: { path: { checkpoint_id: id } } })));

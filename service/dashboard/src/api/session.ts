@@ -1,20 +1,25 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 
-import { client, unwrap } from "./client";
+import { client, isUnauthorized, unwrap } from "./client";
 import type { Settings } from "./types";
 
 export const SETTINGS_KEY = ["settings"] as const;
 
-/** Who is signed in, and what the session allows; fails with 401 while nobody is. */
+/** Who is signed in, and what the session allows; null while nobody is. */
 export function useSettings() {
-  return useQuery({
-    queryKey: SETTINGS_KEY,
-    queryFn: () => unwrap(client.GET("/api/v1/settings")),
-    staleTime: 60_000,
-  });
+  return useQuery({ queryKey: SETTINGS_KEY, queryFn: fetchSettings, staleTime: 60_000 });
 }
 
-export function mayAdminister(settings: Settings | undefined): boolean {
+async function fetchSettings(): Promise<Settings | null> {
+  try {
+    return await unwrap(client.GET("/api/v1/settings"));
+  } catch (error) {
+    if (isUnauthorized(error)) return null;
+    throw error;
+  }
+}
+
+export function mayAdminister(settings: Settings | null | undefined): boolean {
   return settings?.scopes.includes("admin") ?? false;
 }
 
@@ -27,7 +32,7 @@ export function useSignOut(): () => Promise<void> {
   const cache = useQueryClient();
   return async () => {
     await client.DELETE("/api/v1/session");
-    cache.clear();
-    await cache.invalidateQueries({ queryKey: SETTINGS_KEY });
+    cache.setQueryData(SETTINGS_KEY, null);
+    cache.removeQueries({ predicate: (query) => query.queryKey[0] !== SETTINGS_KEY[0] });
   };
 }

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 
 import type { Series } from "../api/types";
-import { duration, metric } from "../lib/format";
+import { duration, metric, tick } from "../lib/format";
 import { type Axis, labels as labelsOf, smooth, type Table, toTable } from "../lib/series";
 import { useTheme } from "../lib/theme";
 import { type Flag, lookOf, optionsOf } from "./options";
@@ -72,7 +72,7 @@ interface Inputs {
 }
 
 function usePlot(props: Props, { table, labels, theme, onHover }: Inputs) {
-  const { axis, logarithmic = false, smoothing = 0, flags = NO_FLAGS, height = 220, words = metric } = props;
+  const { axis, logarithmic = false, smoothing = 0, flags = NO_FLAGS, height = 220, words = tick } = props;
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const shown = useRef({ table, flags });
@@ -111,11 +111,11 @@ function usePlot(props: Props, { table, labels, theme, onHover }: Inputs) {
   return place;
 }
 
-/** New points keep a zoom that the reader has made. */
+/** New points keep a zoom that the reader has made. A chart that was just made has no scales yet, and no zoom. */
 function update(plot: uPlot, data: uPlot.AlignedData): void {
-  const { min, max } = plot.scales.x ?? {};
   const known = plot.data[0];
-  const zoomed = known.length > 0 && (min !== known[0] || max !== known.at(-1));
+  const { min, max } = plot.scales.x ?? {};
+  const zoomed = known.length > 1 && typeof min === "number" && (min !== known[0] || max !== known.at(-1));
   plot.setData(data, !zoomed);
   if (zoomed) plot.redraw();
 }

@@ -1,6 +1,6 @@
 import uPlot from "uplot";
 
-import { duration, metric } from "../lib/format";
+import { duration, tick } from "../lib/format";
 import type { Axis, Mark } from "../lib/series";
 
 /** A moment worth a vertical line: a later attempt took over there. */
@@ -62,7 +62,7 @@ export function optionsOf(shape: Shape, look: Look): uPlot.Options {
     },
     axes: [
       axisOf(look, { size: 30, space: 70, values: (_, splits) => splits.map(shape.axis === "time" ? duration : steps) }),
-      axisOf(look, { size: 58, space: 34, values: (_, splits) => splits.map((split) => tick(split, shape)) }),
+      axisOf(look, { size: 66, space: 34, values: (_, splits) => splits.map((split) => words(split, shape)) }),
     ],
     series: [{}, ...lines(shape, look)],
     hooks: {
@@ -83,13 +83,13 @@ function axisOf(look: Look, more: Partial<uPlot.Axis>): uPlot.Axis {
   };
 }
 
-function tick(split: number | null, shape: Shape): string {
+function words(split: number | null, shape: Shape): string {
   return split === null ? "" : shape.words(split);
 }
 
 function steps(value: number): string {
   if (!Number.isInteger(value)) return "";
-  return Math.abs(value) >= 10_000 ? `${metric(value / 1000).replace(/\.0+$/, "")}k` : String(value);
+  return Math.abs(value) >= 10_000 ? `${tick(value / 1000)}k` : String(value);
 }
 
 /** A little room above and below, also around a flat line. */

@@ -30,12 +30,12 @@ export function JobPage() {
 
 function Rooms({ job }: { job: Job }) {
   const events = useEvents(job);
-  const waits = job.state === "queued" || job.state === "unreachable";
+  const unexplained = job.state === "queued" || job.state === "unreachable" || (job.state === "failed" && !job.error);
   return (
     <div className="job-page">
       <Header job={job} />
       {job.state === "failed" && <Failure job={job} />}
-      {(waits || job.state === "failed") && <WhyBox job={job} />}
+      {unexplained && <WhyBox job={job} />}
       <Timeline events={events.data?.items ?? []} final={isFinal(job.state)} />
       <Metrics job={job} />
       <Logs job={job} />

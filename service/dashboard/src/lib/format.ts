@@ -50,14 +50,24 @@ export function metric(value: number | string): string {
   return value.toPrecision(4);
 }
 
-/** Date and time in the reader's own zone. */
+/** A number on an axis: as short as it can be told. */
+export function tick(value: number): string {
+  const size = Math.abs(value);
+  return size !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential(1) : String(Number(value.toPrecision(4)));
+}
+
+/** Date and time in the reader's own zone; the year is told where it is not this one. */
 export function moment(iso: string): string {
-  return new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  const date = new Date(iso);
+  const year = date.getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" } as const;
+  return date.toLocaleString(undefined, {
+    ...year, day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false,
+  });
 }
 
 /** Time of day in the reader's own zone. */
 export function clock(iso: string): string {
-  return new Date(iso).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  return new Date(iso).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 }
 
 export function plural(count: number, word: string): string {

@@ -21,8 +21,15 @@ const GAUGES: readonly { title: string; match: RegExp; words: (value: number) =>
 export function gauges(series: readonly Series[]): Gauge[] {
   return GAUGES.flatMap(({ title, match, words }) => {
     const matching = series.filter((one) => match.test(one.name));
-    return matching.length > 0 ? [{ title, series: matching, words }] : [];
+    const named = matching.map((one) => ({ ...one, name: deviceOf(one.name) }));
+    return named.length > 0 ? [{ title, series: named, words }] : [];
   });
+}
+
+/** `GPU 0` of `gpu.0.utilization`; what belongs to no device is the sum of all processes. */
+function deviceOf(name: string): string {
+  const [kind = "", index = ""] = name.split(".");
+  return /^\d+$/.test(index) ? `${kind === "gpu" ? "GPU" : "slot"} ${index}` : "all processes";
 }
 
 /** The values of one series, the last `count` of them; empty if it is not there. */

@@ -1,6 +1,5 @@
 import { Link, Outlet } from "@tanstack/react-router";
 
-import { isUnauthorized } from "../api/client";
 import { useLive } from "../api/live";
 import { useSettings, useSignOut } from "../api/session";
 import { useTheme } from "../lib/theme";
@@ -10,8 +9,8 @@ import { Notice } from "./Notice";
 /** The page around every room, or the sign-in while nobody is signed in. */
 export function Frame() {
   const settings = useSettings();
-  useLive(settings.isSuccess);
-  if (isUnauthorized(settings.error)) return <SignIn />;
+  useLive(Boolean(settings.data));
+  if (settings.data === null) return <SignIn />;
   if (settings.data === undefined) return <main className="page"><Notice error={settings.error} /></main>;
   return (
     <>
@@ -45,10 +44,20 @@ function Person({ name }: { name: string }) {
         aria-label={theme === "dark" ? "Use the light theme" : "Use the dark theme"}
         title={theme === "dark" ? "Light theme" : "Dark theme"}
       >
-        <span aria-hidden="true">{theme === "dark" ? "☀" : "☾"}</span>
+        <ThemeIcon dark={theme === "dark"} />
       </button>
       <span className="person-name">{name}</span>
       <button type="button" className="button small ghost" onClick={() => void signOut()}>Sign out</button>
     </div>
+  );
+}
+
+function ThemeIcon({ dark }: { dark: boolean }) {
+  return (
+    <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" fill="none" stroke="currentColor" strokeWidth="1.6">
+      {dark
+        ? <path d="M10 1v3M10 16v3M1 10h3M16 10h3M4 4l2 2M14 14l2 2M4 16l2-2M14 6l2-2M10 6.5a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7" />
+        : <path d="M16.5 12.5A7 7 0 0 1 7.5 3.5a7 7 0 1 0 9 9Z" strokeLinejoin="round" />}
+    </svg>
   );
 }
