@@ -10,6 +10,8 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
 from torchyard import problems
@@ -151,6 +153,12 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def _http(_request: Request, error: HTTPException) -> Response:
         return response(_from_http(error))
+
+    @app.exception_handler(OperationalError)
+    @app.exception_handler(PoolTimeoutError)
+    async def _database(request: Request, error: Exception) -> Response:
+        logger.warning("%s %s: the database does not answer: %s", request.method, request.url.path, error)
+        return response(ProblemError("unavailable", "The database does not answer now: try again in a moment."))
 
     @app.exception_handler(Exception)
     async def _internal(request: Request, error: Exception) -> Response:
