@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,6 +64,12 @@ def embedded(home: Path) -> Redis:
     for stale in folder.glob("*.sock"):
         stale.unlink(missing_ok=True)
     return Redis(executable=find_executable(), socket=folder / f"{secrets.token_hex(4)}.sock")
+
+
+def clear(home: Path) -> None:
+    """Removes the runtime folder once no socket is left in it."""
+    with suppress(OSError):
+        runtime_folder(home).rmdir()
 
 
 def find_executable() -> str:

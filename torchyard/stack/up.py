@@ -55,6 +55,7 @@ def run(options: Options) -> None:
             stack.end(supervisor)
     finally:
         supervisor.stop()
+        redis.clear(root)
         home.address_file().unlink(missing_ok=True)
         lock.release()
 
