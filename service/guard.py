@@ -4,7 +4,7 @@ import socket
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -29,6 +29,9 @@ SECURITY_HEADERS = {
         "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     ),
 }
+
+#: As the server wants them, made once: every answer has them.
+_RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
 
 
 def allowed_hosts(settings: Settings) -> frozenset[str]:
@@ -59,8 +62,15 @@ def check_origin(method: str, headers: Headers) -> None:
     if origin is None:
         if "cookie" in headers and "authorization" not in headers:
             raise ProblemError("forbidden", "A change with a session cookie needs an Origin header; or use a token.")
-    elif urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+    elif _place(origin) != headers.get("host", "").lower():
         raise ProblemError("forbidden", f"The origin {origin[:100]!r} is not this installation's address.")
+
+
+def _place(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:  # brackets without an address between them
+        return None
 
 
 def body_limit(path: str, max_body: int) -> int | None:
@@ -100,11 +110,9 @@ def _limited(receive: Receive, limit: int) -> Receive:
 def _with_headers(send: Send, api: bool) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in SECURITY_HEADERS.items():
-                headers.setdefault(name, value)
-            if api:
-                headers.setdefault("Cache-Control", "private, no-cache")
+            headers = message["headers"] = [*message["headers"], *_RAW_HEADERS]
+            if api and all(name != b"cache-control" for name, _ in headers):
+                headers.append((b"cache-control", b"private, no-cache"))
         await send(message)
 
     return sent
