@@ -1,15 +1,17 @@
 """What is measured. Each function answers rows: name, value, unit, target, baseline of the same run."""
 
+import json
 import statistics
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from benchmarks import load
+from benchmarks.http import Connection
 from benchmarks.stack import Stack, dumps, node_token
 
 CLOCK = ["date", "+%s%N"]
@@ -51,15 +53,29 @@ def start_latency(stack: Stack, runs: int = 40) -> Iterator[Figure]:
     yield Figure(name="submit to first instruction, p95", value=p95, unit="ms", target="", met=True)
 
 
-def _repeat(stack: Stack, method: str, path: str, body: bytes, headers: dict[str, str], _n: int, until: float) -> int:
-    connection, count = stack.connect(), 0
-    while time.time() < until:
-        status, _, answer = connection.request(method, path, body, **headers)
-        if status >= 400:
-            raise RuntimeError(answer.decode())
-        count += 1
-    connection.close()
-    return count
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One request, again and again; an answer with another status ends the benchmark."""
+
+    method: str
+    path: str
+    status: int
+    body: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def repeat(self, stack: Stack, _worker: int, until: float) -> int:
+        """Sends it on a connection of its own until `until`; returns how often it was answered."""
+        connection, count = stack.connect(), 0
+        while time.time() < until:
+            status, _, answer = connection.request(self.method, self.path, self.body, **self.headers)
+            if status != self.status:
+                raise RuntimeError(f"{status} instead of {self.status}: {answer.decode()}")
+            count += 1
+        connection.close()
+        return count
+
+
+EMPTY = Call(method="GET", path="/healthz", status=200)
 
 
 def submissions(stack: Stack) -> Iterator[Figure]:
@@ -68,8 +84,8 @@ def submissions(stack: Stack) -> Iterator[Figure]:
     connection = stack.connect()
     (node,) = connection.json("GET", "/api/v1/nodes")["items"]
     connection.json("POST", f"/api/v1/nodes/{node['name']}/drain")  # what is submitted here must not start
-    empty = load.rate(partial(_repeat, stack, "GET", "/healthz", b"", {}))
-    rate = load.rate(partial(_repeat, stack, "POST", "/api/v1/jobs", body, {}))
+    empty = load.rate(partial(EMPTY.repeat, stack))
+    rate = load.rate(partial(Call(method="POST", path="/api/v1/jobs", status=201, body=body).repeat, stack))
     yield Figure(
         name="submissions",
         value=rate,
@@ -85,10 +101,11 @@ def polls(stack: Stack) -> Iterator[Figure]:
     """Status polls answered 304 a second, against the same service's empty route."""
     connection = stack.connect()
     job = stack.submit(connection, command=["true"])
+    stack.finished(connection, job)
     _, headers, _ = connection.request("GET", f"/api/v1/jobs/{job}")
     tag = {"If_None_Match": headers["etag"]}
-    empty = load.rate(partial(_repeat, stack, "GET", "/healthz", b"", {}))
-    rate = load.rate(partial(_repeat, stack, "GET", f"/api/v1/jobs/{job}", b"", tag))
+    empty = load.rate(partial(EMPTY.repeat, stack))
+    rate = load.rate(partial(Call(method="GET", path=f"/api/v1/jobs/{job}", status=304, headers=tag).repeat, stack))
     yield Figure(
         name="status polls (304)", value=rate, unit="/s", target=">= 2000", met=rate >= 2000,
         baseline=empty, against="empty route",
@@ -117,9 +134,7 @@ def ingest(stack: Stack, batch: int = 1000, seconds: float = 4.0) -> Iterator[Fi
     """Metric points stored a second through the agent's route, against parsing the same JSON only."""
     connection, agent = stack.connect(), stack.connect(node_token(stack))
     job = stack.submit(connection, command=["sleep", "600"])
-    while not (attempts := connection.json("GET", f"/api/v1/jobs/{job}/attempts")["items"]):
-        time.sleep(0.05)
-    path, count, bodies = f"/api/v1/agent/attempts/{attempts[0]['id']}/metrics", 0, []
+    path, count, bodies = f"/api/v1/agent/attempts/{_attempt(connection, job)}/metrics", 0, []
     begin = time.time()
     while time.time() - begin < seconds:
         records = [
@@ -139,6 +154,15 @@ def ingest(stack: Stack, batch: int = 1000, seconds: float = 4.0) -> Iterator[Fi
         name="metric points ingested", value=rate, unit="/s", target=">= 50000", met=rate >= 50_000,
         baseline=_parse_rate(bodies, batch), against="pydantic alone",
     )  # fmt: skip
+
+
+def _attempt(connection: Connection, job: str) -> str:
+    while True:
+        _, _, answer = connection.request("GET", f"/api/v1/jobs/{job}/attempts")
+        attempts = json.loads(answer)
+        if attempts and attempts[0]["started_at"]:
+            return str(attempts[0]["id"])
+        time.sleep(0.05)
 
 
 def _parse_rate(bodies: list[bytes], batch: int) -> float:
