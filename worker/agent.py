@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from torchyard import wire
-from torchyard.injob import layout
-from worker import files, folder
+from worker import folder
 from worker.backoff import Backoff
 from worker.exceptions import RefusedError, UnavailableError, WorkerError
 from worker.folder import AttemptFolder
@@ -152,7 +151,7 @@ class Agent:
             return
         try:
             where = AttemptFolder(self._node.attempts, order.attempt)
-            if files.read_json(where.at(layout.COMMAND)) == order.model_dump(mode="json"):
+            if where.read_command() == order.model_dump(mode="json"):
                 return
             if folder.order(where, order):
                 logger.info("%s: asked to %s (%s)", order.attempt, order.action, order.reason or "no reason given")

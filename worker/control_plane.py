@@ -18,6 +18,8 @@ from torchyard import wire
 from worker.exceptions import MissingBlobError, OutOfStepError, RefusedError, UnavailableError
 
 CHUNK: Final = 2**20
+#: Bytes a second that a slow disk reads, hashes or brings to rest: the service answers for a whole blob at once.
+SLOWEST: Final = 20e6
 #: Statuses that pass: the service (or a proxy before it) is overloaded, starting or being upgraded.
 PASSING: Final = frozenset({408, 425, 429})
 
@@ -36,12 +38,17 @@ class ControlPlane:
         self._token = token
         self._base: str | None = None
         self._secret: str | None = None
+        self._timeout_s = timeout_s
         self._client = httpx.Client(
-            timeout=httpx.Timeout(timeout_s, connect=min(5.0, timeout_s)),
+            timeout=self._timeout(0),
             limits=httpx.Limits(max_connections=64, max_keepalive_connections=32, keepalive_expiry=60),
             headers={wire.PROTOCOL_HEADER: str(wire.PROTOCOL), "User-Agent": "torchyard-worker"},
             trust_env=False,
         )
+
+    def _timeout(self, patience_s: float) -> httpx.Timeout:
+        usual = self._timeout_s
+        return httpx.Timeout(usual, connect=min(5.0, usual), read=usual + patience_s)
 
     def close(self) -> None:
         """Closes the connections."""
@@ -105,12 +112,12 @@ class ControlPlane:
 
     def blob_placed(self, sha256: str, name: str, size: int) -> None:
         """A file lies in the inbox under `name`; the service takes it over."""
-        self._post(f"/blobs/{sha256}", wire.Placed(placed=name, size=size))
+        self._post(f"/blobs/{sha256}", wire.Placed(placed=name, size=size), patience_s=size / SLOWEST)
 
     def upload_blob(self, sha256: str, size: int, content: Iterator[bytes]) -> None:
         """Uploads a file, read as the connection takes it; the service checks the hash."""
         headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream"}
-        self._request("PUT", f"/blobs/{sha256}", content=content, headers=headers)
+        self._request("PUT", f"/blobs/{sha256}", patience_s=size / SLOWEST, content=content, headers=headers)
 
     def fetch_blob(self, sha256: str, target: Path) -> None:
         """Writes a blob of the store to a file, without checking its hash; raises `MissingBlobError`, OSError."""
@@ -136,12 +143,14 @@ class ControlPlane:
         finally:
             answer.close()
 
-    def _post(self, path: str, message: wire.Message) -> httpx.Response:
+    def _post(self, path: str, message: wire.Message, *, patience_s: float = 0) -> httpx.Response:
         headers = {"Content-Type": "application/json"}
-        return self._request("POST", path, content=message.model_dump_json().encode(), headers=headers)
+        data = message.model_dump_json().encode()
+        return self._request("POST", path, patience_s=patience_s, content=data, headers=headers)
 
-    def _request(self, method: str, path: str, **arguments: Any) -> httpx.Response:
-        request = self._build(method, path, arguments)
+    def _request(self, method: str, path: str, *, patience_s: float = 0, **arguments: Any) -> httpx.Response:
+        """`patience_s`: what the service may take beyond the usual before it answers."""
+        request = self._build(method, path, {**arguments, "timeout": self._timeout(patience_s)})
         try:
             answer = self._client.send(request)
         except httpx.HTTPError as error:

@@ -7,6 +7,7 @@ WorkerError
 │   ├── PythonError
 │   ├── IdentityError
 │   └── DeviceGoneError
+├── StoppedError
 ├── MissingBlobError
 ├── UnavailableError
 └── RefusedError
@@ -49,6 +50,10 @@ class IdentityError(UnusableError):
 
 class DeviceGoneError(UnusableError):
     """A GPU of this attempt is no longer on the node: see `yard nodes`, and rerun the job."""
+
+
+class StoppedError(WorkerError):
+    """Stopped before it started."""
 
 
 class UnavailableError(WorkerError):

@@ -1,5 +1,6 @@
 """Files that are whole or not there."""
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -13,6 +14,35 @@ def fsync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def reserve(path: Path, size: int) -> None:
+    """Takes space for a file while there is some, for `write_reserved`. Raises OSError."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    finally:
+        os.close(descriptor)
+
+
+def write_reserved(path: Path, data: bytes, spare: Path, *, durable: bool = True) -> None:
+    """As `write_whole`; a full disk takes the space that was reserved at `spare`, and after that the file's own.
+
+    A reader may then see it torn for an instant. Raises OSError.
+    """
+    try:
+        write_whole(path, data, durable=durable)
+        return
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT} or not (spare.exists() or path.exists()):
+            raise
+    target = spare if spare.exists() else path
+    with target.open("r+b") as file:
+        file.write(data)
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())
+    target.replace(path)
 
 
 def write_whole(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o600) -> None:

@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from torchyard.injob import layout
-from torchyard.wire import Order, Result
+from torchyard.states import StopReason
+from torchyard.wire import Action, Order, Result
 from worker import files
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 #: An inventory holds the lock for an instant to see whether it is free, so one refusal proves nothing.
 _LOCK_TRIES = 5
 _LOCK_PAUSE_S = 0.01
+_COMMAND_SIZE = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,17 +112,27 @@ class AttemptFolder:
         files.fsync_folder(self.path)
 
     def write_launch(self, launch: dict[str, Any]) -> None:
-        """What the shim is to do; needs no fsync, since it is read at once or never."""
+        """What the shim is to do; needs no fsync, since after a power cut there is no shim to read it."""
+        files.reserve(self._spare(layout.COMMAND), _COMMAND_SIZE)
         files.write_whole(self.at(layout.LAUNCH), json.dumps(launch).encode(), durable=False)
 
     def read_launch(self) -> dict[str, Any] | None:
-        """What `write_launch` wrote."""
-        return files.read_json(self.at(layout.LAUNCH))
+        """What `write_launch` wrote; None also when a power cut has torn it."""
+        try:
+            return files.read_json(self.at(layout.LAUNCH))
+        except ValueError:
+            return None
 
     def read_shim(self) -> ShimRecord | None:
         """What the shim wrote; None means that no instruction of the job has run."""
-        record = files.read_json(self.at(layout.SHIM))
-        return ShimRecord(**record) if record else None
+        path = self.at(layout.SHIM)
+        try:
+            record = files.read_json(path)
+            return ShimRecord(**record) if record else None
+        except (ValueError, TypeError):
+            # Torn by a power cut, which no shim has outlived; but it was there, so the job had begun.
+            began_us = path.stat().st_mtime_ns // 1000
+            return ShimRecord(pid=0, start_ticks=0, boot_id="", child_pid=0, started_us=began_us)
 
     def has_result(self) -> bool:
         return self.at(layout.RESULT).exists()
@@ -132,7 +144,30 @@ class AttemptFolder:
 
     def write_result(self, result: Result) -> None:
         """Ends the attempt for good; only for whoever holds the lock."""
-        files.write_whole(self.at(layout.RESULT), result.model_dump_json().encode())
+        files.write_reserved(self.at(layout.RESULT), result.model_dump_json().encode(), self._spare(layout.RESULT))
+
+    def read_command(self) -> dict[str, Any] | None:
+        """The order that was given last; None also for a torn one."""
+        try:
+            return files.read_json(self.at(layout.COMMAND))
+        except ValueError:
+            return None
+
+    def write_command(self, given: Order) -> None:
+        """Tells the shim, on a full disk too: the job that filled it can be stopped. FileNotFoundError: no folder."""
+        data = given.model_dump_json().encode()
+        files.write_reserved(self.at(layout.COMMAND), data, self._spare(layout.COMMAND), durable=False)
+
+    def stop_asked(self) -> StopReason | None:
+        """Why the attempt is to stop, if it is."""
+        command = self.read_command() or {}
+        if command.get("action") not in {Action.STOP, Action.KILL}:
+            return None
+        return StopReason(command.get("reason") or StopReason.CANCEL)
+
+    def _spare(self, name: str) -> Path:
+        """Space that is kept for a file; the shim keeps that of the result."""
+        return self.path / f"{name}.reserved"
 
     def remove(self) -> None:
         """Removes the whole folder; only for whoever holds the lock. Half a removal is finished by the next one."""
@@ -153,7 +188,7 @@ def _lock(descriptor: int, how: int = fcntl.LOCK_EX) -> bool:
 def order(folder: AttemptFolder, given: Order) -> bool:
     """Tells the shim what is wanted; it looks every 0.2 s. False when there is no such attempt here."""
     try:
-        files.write_whole(folder.at(layout.COMMAND), given.model_dump_json().encode(), durable=False)
+        folder.write_command(given)
     except FileNotFoundError:
         return False
     return True

@@ -1,5 +1,6 @@
 """What a node holds: every attempt folder and the phase it is in."""
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,6 +10,8 @@ from torchyard.injob import layout
 from torchyard.wire import Phase
 from worker import files
 from worker.folder import AttemptFolder, ShimRecord
+
+logger = logging.getLogger(__name__)
 
 
 class Died(StrEnum):
@@ -46,9 +49,26 @@ def scan(attempts: Path) -> list[Status]:
 
 def _statuses(attempts: Path) -> Iterator[Status]:
     for path in attempts.iterdir() if attempts.exists() else ():
-        if path.name.startswith(".") or not path.is_dir():
-            continue
-        yield status_of(AttemptFolder(attempts, path.name))
+        folder = _attempt(path)
+        if folder is not None:
+            yield _status(folder)
+
+
+def _attempt(path: Path) -> AttemptFolder | None:
+    """The attempt that a path is; None for anything else that lies there, ``lost+found`` of a mounted disk say."""
+    try:
+        return AttemptFolder(path.parent, path.name) if path.is_dir() else None
+    except (OSError, ValueError):
+        return None
+
+
+def _status(folder: AttemptFolder) -> Status:
+    """What cannot be read is still held: an attempt that the inventory left out would count as dead."""
+    try:
+        return status_of(folder)
+    except (OSError, ValueError) as error:
+        logger.warning("%s: its folder cannot be read: %s", folder.attempt_id, error)
+        return Status(attempt=folder.attempt_id, phase=Phase.PREPARING)
 
 
 def status_of(folder: AttemptFolder) -> Status:

@@ -5,17 +5,19 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from torchyard.ids import now_us
 from torchyard.injob import layout
 from torchyard.spec import Launcher as How
-from torchyard.wire import Device, Launch, Result, ResultKind
+from torchyard.wire import Device, Launch, RankExit, Result, ResultKind
 from worker import argv, environment, interpreter, prepare, processes
-from worker.exceptions import DeviceGoneError, UnusableError
+from worker.exceptions import DeviceGoneError, StoppedError, UnusableError
 from worker.folder import AttemptFolder
 from worker.identity import Identity, identity
+from worker.shim import verdict
 
 SHIM = Path(__file__).parent / "shim" / "__main__.py"
 RANK = Path(__file__).parent / "rank.py"
@@ -83,9 +85,15 @@ class Launcher:
             folder.remove()
             return
         try:
+            _go_on(folder)
             present = launch.devices if self.present is None else self.present()
             launch = with_present(launch, present)
             record = self._prepare(folder, launch, self._threads(launch, len(present)))
+        except StoppedError as error:
+            folder.write_result(
+                Result(kind=ResultKind.KILLED, stop=folder.stop_asked(), message=str(error), ended_us=now_us())
+            )
+            return
         except UnusableError as error:
             folder.write_result(Result(kind=ResultKind.UNUSABLE, message=str(error), ended_us=now_us()))
             return
@@ -97,7 +105,7 @@ class Launcher:
         spec = launch.spec
         who = identity(launch.user, launch.unix_user, one_trust_domain=self.one_trust_domain)
         python = interpreter.resolve(None if spec.recipe is not None else spec.python, self.python)
-        cwd = prepare.lay_out(folder, launch, self.control.fetch_blob)
+        cwd = prepare.lay_out(folder, launch, partial(self._fetch, folder))
         recipe = folder.at(layout.JOB) / "recipe.json"
         if spec.recipe is not None:
             recipe.write_text(spec.recipe.model_dump_json())
@@ -119,6 +127,10 @@ class Launcher:
         )
         command = argv.main_process(spec, programs, places)
         return launch_record(folder, launch, command, environment.build(inside), cwd, who)
+
+    def _fetch(self, folder: AttemptFolder, sha256: str, target: Path) -> None:
+        _go_on(folder)
+        self.control.fetch_blob(sha256, target)
 
     def _threads(self, launch: Launch, devices: int) -> int:
         """CPU cores per rank: what the spec names, else the share of its devices."""
@@ -159,6 +171,12 @@ class Launcher:
             os.close(descriptor)
 
 
+def _go_on(folder: AttemptFolder) -> None:
+    """Raises StoppedError once the attempt is to stop: no shim is there to obey yet."""
+    if folder.stop_asked() is not None:
+        raise StoppedError
+
+
 def _bury_locked(folder: AttemptFolder, seconds: float) -> bool:
     if processes.sweep(folder.attempt_id, seconds):
         return False
@@ -167,8 +185,19 @@ def _bury_locked(folder: AttemptFolder, seconds: float) -> bool:
     if shim is None:
         message = "the node was interrupted while it started this attempt; no instruction of the job has run"
     started_us = shim.started_us if shim else None
-    folder.write_result(Result(kind=ResultKind.LOST, message=message, started_us=started_us, ended_us=now_us()))
+    ranks = _exits(folder)
+    folder.write_result(
+        Result(kind=ResultKind.LOST, message=message, ranks=ranks, started_us=started_us, ended_us=now_us())
+    )
     return True
+
+
+def _exits(folder: AttemptFolder) -> list[RankExit]:
+    """What the ranks' wrappers noted before the shim was gone."""
+    launch = folder.read_launch() or {}
+    world_size, owners = launch.get("world_size", 0), {os.getuid(), launch.get("uid")}
+    noted = verdict.marked_exits(str(folder.at(layout.MARKS)), world_size, owners)
+    return [RankExit(**each._asdict()) for each in noted]
 
 
 def with_present(launch: Launch, present: Sequence[Device]) -> Launch:

@@ -8,10 +8,10 @@ from worker.folder import ShimRecord
 
 
 class ProcessWatch:
-    """Watches one process; for one that is gone already every wait ends at once."""
+    """Watches the process of a pidfd; without one it is gone already, and every wait ends at once."""
 
-    def __init__(self, pid: int, start_ticks: int) -> None:
-        self._descriptor = processes.open_process(pid, start_ticks)
+    def __init__(self, descriptor: int | None) -> None:
+        self._descriptor = descriptor
 
     def wait(self, seconds: float) -> bool:
         """Whether the process has ended, after waiting for that at most so long."""
@@ -33,4 +33,4 @@ class ProcessWatch:
 def of_shim(record: ShimRecord) -> ProcessWatch:
     """Watches the shim that wrote a record; a shim of an earlier boot has ended."""
     same_boot = record.boot_id == processes.boot_id()
-    return ProcessWatch(record.pid, record.start_ticks if same_boot else -1)
+    return ProcessWatch(processes.open_process(record.pid, record.start_ticks) if same_boot else None)

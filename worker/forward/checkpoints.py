@@ -4,6 +4,7 @@ Hashing before the commit would stall the training, so a checkpoint is reported 
 later with hashes, until the store lacks none of its files.
 """
 
+import errno
 import json
 import logging
 import os
@@ -70,7 +71,7 @@ class CheckpointForwarder:
         self._broken: set[str] = set()
         self._stored = self._read_stored()
         self._busy = False
-        self._failure: WorkerError | None = None
+        self._failure: Exception | None = None
 
     def pump(self) -> bool:
         """Registers what is new and stores what is registered; True until everything is stored.
@@ -113,6 +114,8 @@ class CheckpointForwarder:
         except FileNotFoundError:
             return
         except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and not opening.strange(error):
+                raise
             logger.warning("%s: checkpoint %s is left out: %s", self._attempt, name, error)
             self._broken.add(name)
             return
@@ -138,8 +141,16 @@ class CheckpointForwarder:
                 self._give_up(checkpoint, error)
             else:
                 self._failure = error
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            if opening.strange(error) or error.errno in {None, errno.ENOENT}:
+                self._give_up(checkpoint, error)
+            else:
+                self._failure = error
+        except ValueError as error:
             self._give_up(checkpoint, error)
+        except Exception as error:
+            logger.exception("%s: a fault in TorchYard", self._attempt)
+            self._failure = error
         finally:
             self._busy = False
 

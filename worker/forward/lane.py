@@ -38,6 +38,11 @@ class Lane:
             self._postpone(now + self._refused.next(), error)
         except (WorkerError, OSError) as error:
             self._postpone(now + self._away.next(), error)
+        except Exception as error:
+            # Not even a fault of ours in one stream may keep the result, and with it the GPUs.
+            if str(error) != self._said:
+                logger.exception("%s: a fault in TorchYard", self.name)
+            self._postpone(now + self._refused.next(), error)
         else:
             self._away.reset()
             self._refused.reset()

@@ -55,6 +55,7 @@ class LogForwarder:
         self._limit = limit
         self._fresh = fresh
         self._streams: dict[str, _Stream] = {}
+        self._strange: set[str] = set()
 
     @property
     def dropped(self) -> int:
@@ -76,10 +77,22 @@ class LogForwarder:
         for name in found:
             if name not in self._streams and (rank := rank_of(name)) is not None:
                 self._streams[name] = _Stream(rank=rank, known=self._fresh)
-            if name in self._streams:
+            if name in self._streams and name not in self._strange:
                 yield name, self._streams[name]
 
     def _pump(self, name: str, stream: _Stream) -> bool:
+        try:
+            return self._forward(name, stream)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            if not opening.strange(error):
+                raise
+            logger.warning("%s: log %s is left out: %s", self._attempt, name, error)
+            self._strange.add(name)
+            return False
+
+    def _forward(self, name: str, stream: _Stream) -> bool:
         path = self._folder / layout.LOGS / name
         with opening.plain(path) as descriptor:
             size = os.fstat(descriptor).st_size

@@ -98,7 +98,11 @@ class MetricForwarder:
                 if size <= stream.mark:
                     return False
                 data = os.pread(descriptor, READ, stream.mark) if stream.known else b""
+        except FileNotFoundError:
+            return False
         except OSError as error:
+            if not opening.strange(error):
+                raise
             logger.warning("%s: metrics file %s is left out: %s", self._attempt, name, error)
             self._strange.add(name)
             return False

@@ -2,6 +2,7 @@
 refused.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -18,6 +19,15 @@ Opened = AbstractContextManager[int]
 
 class StrangeFileError(OSError):
     """Not a regular file of the job's user: it is left alone."""
+
+
+#: What a path of the job's own making can do: a link, a socket, a folder in a file's place, or forbidden.
+_STRANGE: Final = frozenset({errno.ELOOP, errno.ENXIO, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM})
+
+
+def strange(error: OSError) -> bool:
+    """Whether it will never be readable; anything else (no descriptors left, a failing disk) may pass."""
+    return isinstance(error, StrangeFileError) or error.errno in _STRANGE
 
 
 @contextmanager

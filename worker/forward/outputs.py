@@ -16,6 +16,8 @@ from worker.forward.blobs import BlobSender, sha256_of
 MAX_FILES: Final = 10_000
 MAX_DEPTH: Final = 64
 ROUNDS: Final = 4
+#: Statuses that say that this file is bad, and not that the service does not know this worker now.
+BAD_FILE: Final = frozenset({400, 413, 422})
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +67,8 @@ class OutputForwarder:
                     sha256, size = sha256_of(descriptor)
                     mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
             except OSError as error:
+                if not (opening.strange(error) or isinstance(error, FileNotFoundError)):
+                    raise
                 self.notes.append(f"output {path!r} is left out: {error}")
                 continue
             yield wire.FileRef(path=path, size=size, sha256=sha256, mode=0o755 if mode & 0o100 else 0o644)
@@ -76,7 +80,11 @@ class OutputForwarder:
                 try:
                     with self._open(file.path) as descriptor:
                         self._blobs.send(descriptor, file.sha256, file.size)
-                except (OSError, RefusedError) as error:
+                except OSError as error:
+                    self._leave_out(file, error)
+                except RefusedError as error:
+                    if error.status not in BAD_FILE:
+                        raise
                     self._leave_out(file, error)
 
     def _leave_out(self, file: wire.FileRef, error: Exception) -> None:

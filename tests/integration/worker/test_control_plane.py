@@ -69,6 +69,9 @@ def test_overload_and_absence_are_the_same_to_a_caller(live: Live, control: Cont
     live.fake.delay = 3
     with pytest.raises(UnavailableError, match="ReadTimeout"):
         control.settled("att-1")
+    # A large file takes the service its time to read, hash and bring to rest.
+    with pytest.raises(RefusedError):
+        control.blob_placed("0" * 64, "name", 10**9)
     live.fake.delay = 0
     live.halt()
     with pytest.raises(UnavailableError, match="ConnectError"):

@@ -1,5 +1,7 @@
 """An attempt is started exactly once, whatever is repeated or killed on the way."""
 
+import errno
+import json
 import os
 import select
 import signal
@@ -14,9 +16,10 @@ import pytest
 from tests.support.node import Box, ended, lines, log, python
 from tests.support.wait import until
 from torchyard.injob import layout
-from torchyard.wire import Device, DeviceKind, Phase, ResultKind
+from torchyard.states import StopReason
+from torchyard.wire import Action, Device, DeviceKind, Order, Phase, RankExit, ResultKind
 from worker import inventory, processes
-from worker.folder import AttemptFolder
+from worker.folder import AttemptFolder, order
 
 
 @pytest.fixture
@@ -242,3 +245,51 @@ def test_start_up_is_fast(box: Box, record_property: Callable[[str, object], Non
     assert shim is not None
     record_property("job_interpreter_us", int(log(folder)) - shim.started_us)
     assert int(log(folder)) >= shim.started_us
+
+
+def test_a_stop_ends_an_attempt_that_is_being_prepared(box: Box) -> None:
+    """Its code would take for ever to come; nothing runs, and no shim is needed to say so."""
+    folder = box.assign(files={f"file-{n}": f"{n}" for n in range(40)}, command=["true"])
+    fetch = box.control.fetch_blob
+    fetched = []
+
+    def slow(sha256: str, target: Path) -> None:
+        fetched.append(sha256)
+        order(folder, Order(attempt="att-1", action=Action.STOP, reason=StopReason.CANCEL))
+        fetch(sha256, target)
+
+    box.control.fetch_blob = slow  # type: ignore[method-assign]
+    box.launcher.start("att-1")
+    assert len(fetched) < 40
+    result = folder.read_result()
+    assert result is not None
+    assert (result.kind, result.stop, result.started_us) == (ResultKind.KILLED, StopReason.CANCEL, None)
+    assert not folder.started()
+
+
+def test_a_stop_ends_an_attempt_that_can_never_be_prepared(box: Box) -> None:
+    folder = box.assign(files={"a": "a"}, command=["true"])
+
+    def full(_sha256: str, _target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    box.control.fetch_blob = full  # type: ignore[method-assign]
+    with pytest.raises(OSError, match="No space"):
+        box.launcher.start("att-1")
+    order(folder, Order(attempt="att-1", action=Action.STOP, reason=StopReason.CANCEL))
+    box.launcher.start("att-1")
+    result = folder.read_result()
+    assert result is not None
+    assert (result.kind, result.stop) == (ResultKind.KILLED, StopReason.CANCEL)
+
+
+def test_a_lost_attempt_tells_what_its_ranks_had_noted(box: Box) -> None:
+    folder = box.assign(command=["sleep", "600"])
+    box.launcher.start("att-1")
+    mark = {"rank": 0, "exit_code": 3, "signal": None, "ended_us": 7}
+    (folder.at(layout.MARKS) / "exit-0.json").write_text(json.dumps(mark))
+    kill_shim(folder)
+    assert box.launcher.bury("att-1")
+    result = folder.read_result()
+    assert result is not None
+    assert result.ranks == [RankExit(rank=0, exit_code=3, ended_us=7)]

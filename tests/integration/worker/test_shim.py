@@ -267,15 +267,13 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_does_not_cost_the_result(small_disk: Path, tmp_path: Path) -> None:
-    """Not even the control file can be written, so a job that polls is told by SIGTERM."""
+    """The order still reaches the shim; the control file cannot be written, so a job that polls is told by SIGTERM."""
     box = Box(small_disk)
     folder = box.assign(command=["sh", "-c", f"dd if=/dev/zero of=full bs=64k; touch {tmp_path}/full; sleep 600"])
     box.launcher.start(folder.attempt_id)
     (folder.at(layout.MARKS) / "polled-0").touch()
     until((tmp_path / "full").exists, what="a full disk")
-    command = small_disk.parent / "command.json"
-    command.write_text(Order(attempt="att-1", action=Action.STOP, reason=StopReason.CANCEL).model_dump_json())
-    folder.at(layout.COMMAND).symlink_to(command)
+    ask(folder)
     result = nothing_left(folder)
     assert (result.signal, result.stop, result.terminated) == (signal.SIGTERM, StopReason.CANCEL, True)
 

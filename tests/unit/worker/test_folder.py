@@ -1,3 +1,4 @@
+import errno
 import fcntl
 import os
 import threading
@@ -7,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from torchyard.injob import layout
+from torchyard.states import StopReason
 from torchyard.wire import Action, Order, Phase, Result, ResultKind
-from worker import inventory
+from worker import files, inventory, watch
 from worker.folder import AttemptFolder, order
 
 
@@ -107,3 +109,45 @@ def test_giving_up_on_the_lock_is_quick(folder: AttemptFolder) -> None:
     assert folder.try_lock() is None
     assert time.monotonic() - before < 5
     os.close(descriptor)
+
+
+@pytest.mark.parametrize("content", ["", "{", "\0\0", '{"new": "field"}'])
+def test_files_torn_by_a_power_cut_hide_no_attempt(folder: AttemptFolder, content: str) -> None:
+    """It is still in the inventory, and what has begun is not taken for a job that never ran."""
+    folder.mark_started()
+    for name in (layout.LOCK, layout.LAUNCH, layout.SHIM, layout.COMMAND):
+        folder.at(name).write_text(content)
+    (status,) = inventory.scan(folder.attempts)
+    assert status.phase is inventory.Died.DIED
+    shim = folder.read_shim()
+    assert shim is not None
+    assert abs(shim.started_us / 1e6 - time.time()) < 60
+    assert watch.of_shim(shim).wait(0)
+    assert folder.stop_asked() is None
+
+
+def test_what_is_no_attempt_or_cannot_be_read_hides_no_other(folder: AttemptFolder) -> None:
+    (folder.attempts / "lost+found").mkdir()
+    unreadable = AttemptFolder(folder.attempts, "att-2")
+    unreadable.create()
+    unreadable.mark_started()
+    unreadable.at(layout.LAUNCH).mkdir()
+    assert [status.attempt for status in inventory.scan(folder.attempts)] == ["att-1", "att-2"]
+
+
+def test_orders_and_results_reach_a_full_disk(folder: AttemptFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes the space that was kept for it, and a later order that of the one before."""
+    folder.write_launch({})
+    files.reserve(folder.at(layout.RESULT + ".reserved"), 16384)
+    monkeypatch.setattr(files, "write_whole", _full)
+    for reason in (StopReason.PREEMPT, StopReason.CANCEL):
+        given = Order(attempt="att-1", action=Action.STOP, reason=reason)
+        assert order(folder, given)
+        assert folder.read_command() == given.model_dump(mode="json")
+        assert folder.stop_asked() is reason
+    folder.write_result(Result(kind=ResultKind.LOST, ended_us=5))
+    assert folder.read_result() == Result(kind=ResultKind.LOST, ended_us=5)
+
+
+def _full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")

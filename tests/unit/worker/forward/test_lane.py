@@ -1,5 +1,7 @@
+import pytest
+
 from worker.exceptions import RefusedError, UnavailableError
-from worker.forward.lane import Lane, drained, pause
+from worker.forward.lane import Lane, drained, pause, run_all
 
 
 class Pump:
@@ -64,3 +66,13 @@ def test_a_full_disk_is_waited_for() -> None:
     pump.error = None
     lane.run(lane.due)
     assert lane.drained
+
+
+def test_a_fault_of_ours_holds_up_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+    broken, sound = Pump(), Pump()
+    broken.error = KeyError("marks")
+    lanes = [Lane("metrics", broken), Lane("result", sound)]
+    run_all(lanes, 0)
+    assert [lane.drained for lane in lanes] == [False, True]
+    assert lanes[0].due >= 2.5
+    assert "a fault in TorchYard" in caplog.text

@@ -1,3 +1,5 @@
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -122,13 +124,30 @@ def test_nothing_is_lost_while_the_service_is_away(folder: Path) -> None:
     assert bytes(sink.stored[0]) == b"abc"
 
 
-def test_a_link_is_not_followed(folder: Path, tmp_path: Path) -> None:
+def test_strange_logs_are_left_out_and_hold_up_no_other(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     (folder / "logs" / "rank-0.log").symlink_to(tmp_path / "secret")
+    os.mkfifo(folder / "logs" / "rank-1.log")
+    write(folder, b"good", "rank-2.log")
     sink = Sink()
-    with pytest.raises(OSError, match="symbolic"):
-        forwarder(folder, sink).pump()
-    assert not sink.calls
+    drain(forwarder(folder, sink))
+    assert sink.stored == {2: b"good"}
+
+
+def test_a_disk_that_fails_for_a_moment_costs_no_byte(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = Sink()
+    pump = forwarder(folder, sink)
+    write(folder, b"abc")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pread", _no_descriptors_left)
+        with pytest.raises(OSError, match="too many"):
+            pump.pump()
+    drain(pump)
+    assert sink.stored == {0: b"abc"}
+
+
+def _no_descriptors_left(*_: object) -> bytes:
+    raise OSError(errno.EMFILE, "too many open files")
 
 
 def test_a_large_log_gives_its_blocks_back_and_keeps_its_size_and_end(folder: Path) -> None:

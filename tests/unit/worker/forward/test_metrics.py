@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 from pathlib import Path
@@ -207,3 +208,18 @@ def test_nothing_a_job_writes_stops_the_reader(garbage: bytes, cut: int, ended: 
     assert found.records[0][0] == 0
     if ended:
         assert found.length == len(data)
+
+
+def test_a_worker_out_of_descriptors_loses_no_metric(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(*_: object) -> bytes:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    sink = Sink()
+    pump = forwarder(folder, sink)
+    write(folder, line(0))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pread", exhausted)
+        with pytest.raises(OSError, match="too many"):
+            pump.pump(ended=False)
+    drain(pump)
+    assert len(sink.batches) == 1

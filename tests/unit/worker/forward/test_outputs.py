@@ -15,7 +15,7 @@ class Store:
     def __init__(self) -> None:
         self.reports: list[wire.OutputReport] = []
         self.blobs: dict[str, bytes] = {}
-        self.refuse = False
+        self.refuse = 0
         self.forgetful = False
 
     def outputs(self, attempt: str, report: wire.OutputReport) -> list[str]:
@@ -27,7 +27,7 @@ class Store:
 
     def upload_blob(self, sha256: str, size: int, content: Iterator[bytes]) -> None:
         if self.refuse:
-            raise RefusedError(413, {}, "PUT blobs")
+            raise RefusedError(self.refuse, {}, "PUT blobs")
         if not self.forgetful:
             self.blobs[sha256] = b"".join(content)
 
@@ -95,7 +95,7 @@ def test_too_many_files_are_cut_with_a_note(folder: Path, monkeypatch: pytest.Mo
 
 def test_a_file_that_the_store_refuses_is_noted_and_left_out(folder: Path) -> None:
     store = Store()
-    store.refuse = True
+    store.refuse = 413
     write(folder, "big", b"big")
     pump = forwarder(folder, store)
     assert not pump.pump()
@@ -111,3 +111,17 @@ def test_a_store_that_loses_files_is_tried_again_later(folder: Path) -> None:
         pump.pump()
     store.forgetful = False
     assert not pump.pump()
+
+
+def test_a_token_that_is_refused_for_a_while_costs_no_file(folder: Path) -> None:
+    store = Store()
+    pump = forwarder(folder, store)
+    write(folder, "a", b"1")
+    store.refuse = 401
+    with pytest.raises(RefusedError):
+        pump.pump()
+    store.refuse = 0
+    while pump.pump():
+        pass
+    assert list(store.blobs.values()) == [b"1"]
+    assert pump.notes == []
