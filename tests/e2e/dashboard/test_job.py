@@ -1,0 +1,204 @@
+"""A job's page: charts, log, checkpoints, and what can be asked of it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.support.live import Live
+from tests.support.scripted import GIB, Agent
+from torchyard.wire import Action, RankExit, ResultKind
+
+pytestmark = pytest.mark.browser
+Submit = Callable[..., dict[str, Any]]
+
+#: How many pixels of a canvas have a colour: lines have one, axes and grid are nearly grey.
+COLOURED = """canvas => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let coloured = 0;
+    for (let at = 0; at < data.length; at += 4) {
+        const [red, green, blue, alpha] = data.subarray(at, at + 4);
+        if (alpha > 128 && Math.max(red, green, blue) - Math.min(red, green, blue) > 60) coloured += 1;
+    }
+    return coloured;
+}"""
+
+
+def chart(page: Page, title: str) -> Locator:
+    return page.locator("figure.chart").filter(has=page.get_by_text(title, exact=True))
+
+
+def test_charts_draw_and_grow(page: Page, submit: Submit, node: Agent) -> None:
+    job = submit(name="curves")
+    attempt = node.start()
+    page.goto(f"/jobs/{job['number']}")
+    expect(page.get_by_text("No metrics yet.")).to_be_visible()
+    attempt.report(range(100), total_steps=400, train__loss=lambda step: 5 / (1 + step), val__loss=1.5, lr=0.1)
+    loss = chart(page, "loss")
+    expect(loss.locator("li")).to_have_text(["train/loss 0.05000", "val/loss 1.500"])
+    expect(chart(page, "lr")).to_be_visible()
+    canvas = loss.locator("canvas")
+    page.wait_for_function(f"canvas => ({COLOURED})(canvas) > 200", arg=canvas.element_handle())
+    before = canvas.evaluate(COLOURED)
+    attempt.report(range(100, 200), total_steps=400, train__loss=4.0, val__loss=1.5, lr=0.1)
+    expect(loss.locator("li").first).to_have_text("train/loss 4")
+    page.wait_for_function(
+        f"([canvas, before]) => ({COLOURED})(canvas) !== before", arg=[canvas.element_handle(), before]
+    )
+
+
+def test_charts_switch_scale_axis_and_smoothing(page: Page, submit: Submit, node: Agent) -> None:
+    job = submit(name="noisy")
+    attempt = node.start()
+    attempt.report(range(51), loss=lambda step: "nan" if step == 25 else 1 + step % 3)
+    page.goto(f"/jobs/{job['number']}")
+    figure = chart(page, "loss")
+    for name in ("Log", "Smooth", "Time"):
+        page.get_by_role("button", name=name, exact=True).click()
+        expect(page.get_by_role("button", name=name, exact=True)).to_have_attribute("aria-pressed", "true")
+        page.wait_for_function(f"canvas => ({COLOURED})(canvas) > 100", arg=figure.locator("canvas").element_handle())
+    page.get_by_role("button", name="Steps", exact=True).click()
+    figure.locator(".u-over").hover()
+    expect(figure.locator(".chart-at")).to_have_text("step 25")
+    expect(figure.locator("li")).to_have_text("loss nan")
+
+
+def test_the_log_is_followed_until_one_scrolls_up(page: Page, submit: Submit, node: Agent) -> None:
+    job = submit(name="talker")
+    attempt = node.start()
+    attempt.write("".join(f"line {n}\n" for n in range(300)) + "\x1b[31mred\x1b[0m\n")
+    attempt.write("the other rank\n", rank=1)
+    page.goto(f"/jobs/{job['number']}")
+    log = page.get_by_role("log")
+    expect(log).to_contain_text("red")
+    expect(page.get_by_text("following")).to_be_visible()
+    attempt.write("10%\r100%\ncaught up\n")
+    expect(log).to_contain_text("caught up")
+    assert "10%" not in log.inner_text().replace("100%", "")
+    log.hover()
+    page.mouse.wheel(0, -1500)
+    expect(page.get_by_text("paused")).to_be_visible()
+    attempt.write("while paused\n")
+    expect(log).not_to_contain_text("while paused")
+    page.get_by_role("button", name="Jump to end").click()
+    expect(log).to_contain_text("while paused")
+    page.get_by_role("button", name="rank 1").click()
+    expect(page.get_by_role("log")).to_contain_text("the other rank")
+    attempt.end()
+    expect(page.get_by_text("complete")).to_be_visible()
+
+
+def test_a_long_log_begins_at_its_end_and_goes_back(page: Page, submit: Submit, node: Agent) -> None:
+    job = submit(name="long")
+    attempt = node.start()
+    attempt.write("".join(f"{n:07d} {'é' * 20}\n" for n in range(10_000)))
+    page.goto(f"/jobs/{job['number']}")
+    log = page.get_by_role("log")
+    expect(log).to_contain_text("0009999")
+    assert page.locator(".log-line").count() < 200
+    earlier = page.get_by_role("button", name="Load earlier")
+    while earlier.is_visible():
+        height = log.evaluate("box => box.scrollHeight")
+        earlier.click()
+        page.wait_for_function("([box, height]) => box.scrollHeight > height", arg=[log.element_handle(), height])
+    log.evaluate("box => box.scrollTo(0, 0)")
+    expect(log).to_contain_text("0000000 éé")
+    assert "\ufffd" not in log.inner_text()
+
+
+def test_a_checkpoint_can_be_downloaded_and_rerun(
+    page: Page, submit: Submit, node: Agent, tmp_path: Path, live_service: Live
+) -> None:
+    job = submit(name="saver", checkpoint={"keep_last": 5, "keep_best": {"metric": "val/accuracy", "mode": "max"}})
+    attempt = node.start()
+    attempt.checkpoint(10, {"state.pt": b"ten" * 1000, "rng/rank-0.json": b"{}"}, val__accuracy=0.9)
+    attempt.checkpoint(20, {"state.pt": b"twenty" * 1000}, val__accuracy=0.8)
+    attempt.output({"figures/loss.txt": b"lower"})
+    attempt.end()
+    page.goto(f"/jobs/{job['number']}")
+    rows = page.locator(".checkpoints > li")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(0)).to_contain_text("step 20")
+    expect(rows.nth(1)).to_contain_text("best")
+    rows.nth(1).get_by_text("2 files").click()
+    with page.expect_download() as download:
+        rows.nth(1).get_by_role("link", name="state.pt").click()
+    download.value.save_as(tmp_path / "state.pt")
+    assert (tmp_path / "state.pt").read_bytes() == b"ten" * 1000
+    with page.expect_download() as download:
+        page.get_by_role("link", name="figures/loss.txt").click()
+    download.value.save_as(tmp_path / "loss.txt")
+    assert (tmp_path / "loss.txt").read_bytes() == b"lower"
+    rows.nth(0).get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Delete it").click()
+    expect(rows).to_have_count(1)
+    rows.nth(0).get_by_role("button", name="Rerun from here").click()
+    page.wait_for_url(f"**/jobs/{job['number'] + 1}")
+    made = live_service.client.get(f"/api/v1/jobs/{job['number'] + 1}").json()
+    assert made["rerun_of"] == job["id"]
+    assert made["resumed_from"] is not None
+
+
+def test_cancel_is_asked_twice_and_rerun_starts_anew(page: Page, submit: Submit, node: Agent) -> None:
+    job = submit(name="short-lived")
+    attempt = node.start()
+    page.goto(f"/jobs/{job['number']}")
+    page.get_by_role("button", name="Checkpoint now").click()
+    node.ordered(Action.CHECKPOINT)
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Back").click()
+    expect(page.locator(".job-title")).to_contain_text("running")
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Cancel the job").click()
+    order = node.ordered(Action.STOP)
+    expect(page.locator(".job-title")).to_contain_text("stopping")
+    attempt.end(stop=order.reason, stopped_at_step=3)
+    expect(page.locator(".job-title")).to_contain_text("cancelled")
+    expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
+    page.get_by_role("button", name="Rerun").click()
+    page.get_by_role("button", name="Submit a new job").click()
+    page.wait_for_url(f"**/jobs/{job['number'] + 1}")
+    node.start()
+    expect(page.locator(".job-title")).to_contain_text("running")
+
+
+def test_a_failed_job_begins_with_its_traceback(page: Page, submit: Submit, node: Agent) -> None:
+    job = submit(name="broken", resources={"gpus": 2})
+    attempt = node.start()
+    ranks = [RankExit(rank=1, exit_code=3, ended_us=attempt.started_us)]
+    traceback = "Traceback (most recent call last):\n  …\nValueError: the label 11 is out of range"
+    attempt.end(exit_code=1, ranks=ranks, failed_rank=1, traceback=traceback, kind=ResultKind.EXITED)
+    page.goto(f"/jobs/{job['number']}")
+    failure = page.get_by_role("region", name="Failure")
+    expect(failure).to_contain_text("rank 1")
+    expect(failure).to_contain_text("exit code 3")
+    expect(failure).to_contain_text("the label 11 is out of range")
+    expect(page.locator(".timeline")).to_contain_text("failed")
+
+
+def test_a_waiting_job_says_why_and_can_be_held(page: Page, submit: Submit, node: Agent) -> None:
+    submit(name="holder", resources={"gpus": 4})
+    node.start()
+    job = submit(name="waiter", resources={"gpus": 2})
+    page.goto(f"/jobs/{job['number']}")
+    why = page.get_by_role("region", name="Why")
+    expect(why).to_contain_text("GPU")
+    page.get_by_role("button", name="Hold").click()
+    expect(page.locator(".job-title")).to_contain_text("held")
+    page.get_by_role("button", name="Release").click()
+    expect(page.locator(".job-title")).to_contain_text("queued")
+    page.get_by_role("button", name="JSON").click()
+    expect(page.locator(".spec")).to_contain_text('"name": "waiter"')
+
+
+def test_telemetry_is_charted(page: Page, submit: Submit, node: Agent) -> None:
+    job = submit(name="warm")
+    attempt = node.start()
+    for ago in range(40, 0, -2):
+        node.sample({"gpu.0.utilization": 50.0 + ago, "memory.used": 2.0 * GIB}, attempt, ago_s=ago)
+    page.goto(f"/jobs/{job['number']}")
+    figure = chart(page, "GPU utilisation")
+    expect(figure.locator("li")).to_have_text("GPU 0 52 %")
+    page.wait_for_function(f"canvas => ({COLOURED})(canvas) > 30", arg=figure.locator("canvas").element_handle())

@@ -1,0 +1,156 @@
+"""Sign-in, the list of jobs, and the box."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.live import Live
+from tests.support.scripted import GIB, Agent
+
+pytestmark = pytest.mark.browser
+Submit = Callable[..., dict[str, Any]]
+
+
+def test_a_token_signs_in_and_out(stranger: Page, live_service: Live) -> None:
+    stranger.goto("/box")
+    stranger.get_by_label("Token").fill("ty_wrong")
+    stranger.get_by_role("button", name="Sign in").click()
+    expect(stranger.get_by_role("alert")).to_contain_text("unknown")
+    stranger.get_by_label("Token").fill(live_service.admin_token)
+    stranger.get_by_role("button", name="Sign in").click()
+    expect(stranger.get_by_role("heading", name="The box")).to_be_visible()
+    stranger.get_by_role("button", name="Sign out").click()
+    expect(stranger.get_by_label("Token")).to_be_visible()
+    assert stranger.context.cookies() == []
+
+
+def test_a_session_that_ends_elsewhere_asks_to_sign_in(page: Page) -> None:
+    page.context.clear_cookies()
+    page.get_by_label("Search").fill("anything")
+    expect(page.get_by_label("Token")).to_be_visible()
+
+
+def test_a_sign_in_link_leaves_no_code_in_the_address(page: Page) -> None:
+    assert "login" not in page.url
+
+
+def test_an_empty_yard_says_how_to_begin(page: Page, submit: Submit) -> None:
+    expect(page.get_by_text("yard run --gpus 1 -- python train.py")).to_be_visible()
+    submit(name="first-light")
+    expect(page.get_by_role("link", name="first-light")).to_be_visible()
+    expect(page.get_by_text("The yard is empty")).to_be_hidden()
+
+
+def test_the_list_follows_what_happens(page: Page, submit: Submit, node: Agent) -> None:
+    job = submit(name="resnet")
+    attempt = node.start()
+    row = page.get_by_role("row").filter(has_text="resnet")
+    expect(row).to_contain_text("running")
+    attempt.report([1, 2, 3, 5], total_steps=10, val__accuracy=0.75, train__loss="nan")
+    expect(row).to_contain_text("50 %")
+    expect(row).to_contain_text("0.75")
+    expect(row).to_contain_text("nan")
+    attempt.end()
+    expect(row).to_contain_text("succeeded")
+    expect(row).to_contain_text(str(job["number"]))
+
+
+def test_filters_live_in_the_address(page: Page, submit: Submit, live_service: Live) -> None:
+    submit(name="alpha", tags=["baseline"])
+    live_service.client.post("/api/v1/projects", json={"name": "vision"})
+    submit(name="beta", project="vision")
+    gone = submit(name="gamma")
+    live_service.client.post(f"/api/v1/jobs/{gone['id']}/cancel").raise_for_status()
+    names = page.locator("a.job-name")
+    expect(names).to_have_count(3)
+    page.get_by_role("button", name="Cancelled 1").click()
+    expect(names).to_have_text(["gamma"])
+    page.reload()
+    expect(names).to_have_text(["gamma"])
+    page.get_by_role("button", name="All 3").click()
+    page.get_by_role("button", name="vision").click()
+    expect(names).to_have_text(["beta"])
+    assert "project=vision" in page.url
+    page.get_by_label("Project").fill("")
+    page.get_by_role("heading", name="Jobs").click()
+    page.keyboard.press("/")
+    page.keyboard.type("alph")
+    expect(names).to_have_text(["alpha"])
+    page.get_by_label("Search").fill("nothing like it")
+    page.get_by_role("button", name="Show all jobs").click()
+    expect(names).to_have_count(3)
+    page.get_by_role("button", name="baseline").click()
+    expect(names).to_have_text(["alpha"])
+
+
+def test_the_keyboard_walks_along_the_jobs(page: Page, submit: Submit) -> None:
+    for name in ("one", "two", "three"):
+        submit(name=name)
+    page.get_by_role("link", name="three").focus()
+    page.keyboard.press("j")
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("link", name="one")).to_be_focused()
+    page.keyboard.press("k")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="two")).to_be_visible()
+
+
+def test_older_jobs_are_a_page_further(page: Page, submit: Submit) -> None:
+    for number in range(52):
+        submit(name=f"job-{number}")
+    names = page.locator("a.job-name")
+    expect(names).to_have_count(50)
+    page.get_by_role("button", name="Older").click()
+    expect(names).to_have_text(["job-1", "job-0"])
+    page.get_by_role("button", name="Newest").click()
+    expect(names).to_have_count(50)
+
+
+def test_the_box_shows_who_holds_what(page: Page, submit: Submit, node: Agent) -> None:
+    holder = submit(name="holder", resources={"gpus": 2})
+    node.start()
+    submit(name="waiter", resources={"gpus": 4})
+    node.sample({"gpu.0.utilization": 87.0, "gpu.0.memory_used": 40.0 * GIB, "cpu.percent": 12.0}, ago_s=2)
+    node.sample({"gpu.0.utilization": 91.0, "gpu.0.memory_used": 40.0 * GIB, "cpu.percent": 12.0})
+    page.get_by_role("link", name="The box").click()
+    devices = page.locator(".device")
+    expect(devices).to_have_count(4)
+    for index in (0, 1):
+        expect(devices.nth(index)).to_contain_text("holder")
+        expect(devices.nth(index)).to_contain_text(holder["user"])
+    expect(devices.nth(2)).to_contain_text("free")
+    expect(devices.nth(0)).to_contain_text("91 %")
+    expect(devices.nth(0)).to_contain_text("40.0 GiB of 80.0 GiB")
+    expect(devices.nth(0).locator("svg.spark path").first).to_be_attached()
+    expect(page.get_by_role("region", name="Queue")).to_contain_text("waiter")
+    devices.nth(0).get_by_role("link").click()
+    expect(page.get_by_role("heading", name="holder")).to_be_visible()
+
+
+def test_an_administrator_drains_and_resumes(page: Page, node: Agent) -> None:
+    page.get_by_role("link", name="The box").click()
+    page.get_by_role("button", name="Drain").click()
+    expect(page.locator(".node-state")).to_have_text("draining")
+    node.orders()
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator(".node-state")).to_have_text("online")
+
+
+def test_the_theme_is_remembered(page: Page) -> None:
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.get_by_role("button", name="Use the light theme").click()
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+
+
+def test_a_phone_needs_no_sideways_scrolling(page: Page, submit: Submit, node: Agent) -> None:
+    submit(name="a-name-that-is-rather-long-for-a-telephone-but-well-allowed")
+    node.start().write("x" * 4000)
+    page.set_viewport_size({"width": 360, "height": 740})
+    for path in ("/", "/jobs/1", "/box"):
+        page.goto(path)
+        expect(page.get_by_text("a-name-that").first).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == 360

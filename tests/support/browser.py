@@ -1,0 +1,49 @@
+"""A real Chromium: the one on PATH, else Playwright's own."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.support import processes
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+#: Nothing that reaches out, and nothing that needs a desktop.
+ARGUMENTS = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+DASHBOARD = Path(__file__).parents[2] / "service" / "dashboard" / "dist" / "index.html"
+
+
+def executable() -> str | None:
+    """Path of an installed Chromium; None leaves the choice to Playwright."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A running browser. Close it before anything else of this thread needs an event loop."""
+    sandbox = ("--no-sandbox",) if os.geteuid() == 0 else ()
+    with processes.unmarked(), sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable(), args=[*ARGUMENTS, *sandbox])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for the tests of a file."""
+    assert DASHBOARD.is_file(), "the dashboard is not built: run `make dashboard`"
+    with chromium() as running:
+        yield running

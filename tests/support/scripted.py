@@ -1,0 +1,177 @@
+"""A node that does what a test says: the agent's requests over real HTTP, without processes or GPUs."""
+
+import hashlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from tests.support.live import Live
+from tests.support.wait import until
+from torchyard import home, wire
+from torchyard.ids import now_us
+
+GIB = 2**30
+#: Bytes of a metrics line, as far as anybody asks.
+LINE = 10
+
+
+class Attempt:
+    """One attempt that the node has started."""
+
+    def __init__(self, agent: "Agent", attempt_id: str) -> None:
+        self.id = attempt_id
+        self.started_us = now_us()
+        self._agent = agent
+        self._lines = 0
+        self._log: dict[int, int] = {}
+
+    def report(self, steps: Sequence[int], *, total_steps: int | None = None, **values: Any) -> None:
+        """Metric lines, one a step; a value may be a function of the step. Names have ``__`` for a slash."""
+        named = {name.replace("__", "/"): value for name, value in values.items()}
+        records = [
+            (
+                self._lines + n,
+                wire.MetricRecord(step=step, time_us=now_us(), values=_at(named, step), total_steps=total_steps),
+            )
+            for n, step in enumerate(steps)
+        ]
+        start, self._lines = self._lines, self._lines + len(records)
+        batch = wire.MetricBatch(
+            node_rank=0, stream="rank-0", rank=0, offset=LINE * start, end=LINE * self._lines, records=records
+        )
+        self._post("metrics", batch)
+
+    def write(self, text: str, *, rank: int = 0) -> None:
+        """Bytes at the end of a rank's log."""
+        offset = self._log.get(rank, 0)
+        data = text.encode()
+        self._agent.send("POST", f"attempts/{self.id}/logs?rank={rank}&offset={offset}", content=data)
+        self._log[rank] = offset + len(data)
+
+    def checkpoint(self, step: int, files: Mapping[str, bytes], **metrics: float) -> None:
+        """A checkpoint that ends in the artifact store."""
+        report = wire.CheckpointReport(
+            name=f"step-{step:09d}",
+            step=step,
+            created_us=now_us(),
+            metrics={name.replace("__", "/"): value for name, value in metrics.items()},
+            files=[wire.CheckpointFile(path=path, size=len(data), sha256=_hash(data)) for path, data in files.items()],
+        )
+        self._post("checkpoints", report)
+        for data in files.values():
+            self._agent.send("PUT", f"blobs/{_hash(data)}", content=data)
+        self._post("checkpoints", report)
+
+    def output(self, files: Mapping[str, bytes]) -> None:
+        """Files in the output folder."""
+        refs = [wire.FileRef(path=path, size=len(data), sha256=_hash(data)) for path, data in files.items()]
+        self._post("outputs", wire.OutputReport(files=refs))
+        for data in files.values():
+            self._agent.send("PUT", f"blobs/{_hash(data)}", content=data)
+        self._post("outputs", wire.OutputReport(files=refs))
+
+    def end(self, **result: Any) -> None:
+        """The attempt's result; by default exit code 0."""
+        fields = {"kind": wire.ResultKind.EXITED, "started_us": self.started_us, "ended_us": now_us(), **result}
+        if not fields.keys() & {"exit_code", "signal"}:
+            fields["exit_code"] = 0
+        self._agent.attempts.pop(self.id)
+        self._post("result", wire.Result(**fields))
+        self._agent.send("POST", f"attempts/{self.id}/settled")
+
+    def _post(self, what: str, message: wire.Message) -> None:
+        self._agent.send("POST", f"attempts/{self.id}/{what}", content=message.model_dump_json().encode())
+
+
+class Agent:
+    """The node that belongs to the installation's own node token."""
+
+    def __init__(self, http: httpx.Client, devices: int) -> None:
+        self.attempts: dict[str, Attempt] = {}
+        self._http = http
+        self._beat: int | None = None
+        self._identity = wire.Identity(node_id="n", home_id="h", boot_id="b", pid_namespace="p")
+        self._devices = [
+            wire.Device(
+                uuid=f"GPU-{n}", index=n, kind=wire.DeviceKind.GPU, name="NVIDIA H100 80GB HBM3", memory=80 * GIB
+            )
+            for n in range(devices)
+        ]
+
+    def send(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+        """A request of the agent's; what is refused fails the test."""
+        answer = self._http.request(method, f"/api/v1/agent/{path}", **arguments)
+        assert answer.is_success, f"{method} {path}: {answer.text}"
+        return answer
+
+    def register(self) -> None:
+        message = wire.Register(
+            node=home.node_name(),
+            identity=self._identity,
+            version="0.1.0",
+            hostname="kiln.example",
+            devices=self._devices,
+            cpus=32,
+            memory=256 * GIB,
+            runs_as_root=False,
+        )
+        self.send("POST", "register", content=message.model_dump_json())
+        self.orders()
+
+    def orders(self) -> wire.Orders:
+        """One heartbeat."""
+        held = [
+            wire.AttemptReport(attempt=one.id, phase=wire.Phase.RUNNING, started_us=one.started_us)
+            for one in self.attempts.values()
+        ]
+        message = wire.Heartbeat(
+            identity=self._identity, devices=self._devices, attempts=held, disk_free=900 * GIB, beat=self._beat
+        )
+        answer = self.send("POST", "heartbeat", content=message.model_dump_json())
+        orders = wire.Orders.model_validate_json(answer.content)
+        self._beat = orders.beat
+        return orders
+
+    def start(self) -> Attempt:
+        """Claims and starts the next attempt that is assigned to this node."""
+        attempt_id = until(lambda: next((one for one in self.orders().assigned if one not in self.attempts), None))
+        assert attempt_id is not None
+        self.send("POST", f"attempts/{attempt_id}/claim", content=wire.Claim(nonce=attempt_id).model_dump_json())
+        attempt = self.attempts[attempt_id] = Attempt(self, attempt_id)
+        started = wire.Started(started_us=attempt.started_us)
+        self.send("POST", f"attempts/{attempt_id}/running", content=started.model_dump_json())
+        return attempt
+
+    def ordered(self, action: wire.Action) -> wire.Order:
+        """The next order of a kind."""
+        found = until(lambda: next((one for one in self.orders().orders if one.action is action), None))
+        assert found is not None
+        return found
+
+    def sample(self, values: Mapping[str, float], attempt: Attempt | None = None, *, ago_s: float = 0) -> None:
+        """One moment of telemetry."""
+        moment = int((time.time() - ago_s) * 1_000_000)
+        sample = wire.Sample(time_us=moment, attempt=attempt and attempt.id, values=dict(values))
+        self.send("POST", "samples", content=wire.SampleBatch(samples=[sample]).model_dump_json())
+
+
+def _at(values: Mapping[str, Any], step: int) -> dict[str, Any]:
+    return {name: value(step) if callable(value) else value for name, value in values.items()}
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@contextmanager
+def agent(live: Live, devices: int = 4) -> Iterator[Agent]:
+    """The node of a running service, registered."""
+    with live.as_token(live.node_token) as http:
+        http.headers[wire.PROTOCOL_HEADER] = str(wire.PROTOCOL)
+        http.headers["Content-Type"] = "application/json"
+        made = Agent(http, devices)
+        made.register()
+        yield made
