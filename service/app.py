@@ -37,7 +37,9 @@ from service.sessions import Codes
 from service.settings import Settings
 from service.store import BlobStore
 
+#: Tried in this order for each request: what is called most comes first.
 ROUTERS = (
+    agent.router,
     jobs.router,
     logs.router,
     metrics.router,
@@ -48,7 +50,6 @@ ROUTERS = (
     nodes.router,
     people.router,
     session.router,
-    agent.router,
 )
 #: Threads that answer requests; fewer than the database's connections, so that none waits for one.
 THREADS = 24

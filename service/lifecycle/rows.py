@@ -6,7 +6,7 @@ everywhere, so they cannot deadlock. SQLite has one writer and ignores the lock.
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, Select, bindparam, select
 
 from service.db.models import Attempt, Job, Member
 from service.lifecycle.exceptions import Unknown
@@ -19,12 +19,15 @@ AttemptRow = Row[Any]
 CLAIMED = (AttemptState.STARTING, AttemptState.RUNNING, AttemptState.STOPPING, AttemptState.UNREACHABLE)
 LIVE = (AttemptState.ASSIGNED, *CLAIMED)
 
+# key_share: rows that refer to the job (log streams, metric series) can still be inserted meanwhile
+_LOCK_JOB: Select[Any] = select(Job.__table__).where(Job.id == bindparam("id")).with_for_update(key_share=True)
+_JOB_OF: Select[Any] = select(Attempt.job_id).where(Attempt.id == bindparam("id"))
+_ATTEMPT: Select[Any] = select(Attempt.__table__).where(Attempt.id == bindparam("id"))
+
 
 def lock_job(tx: Connection, job_id: str) -> JobRow:
     """The job's row, locked until the transaction ends; `Unknown` if there is none."""
-    # key_share: rows that refer to the job (log streams, metric series) can still be inserted meanwhile
-    query = select(Job.__table__).where(Job.id == job_id).with_for_update(key_share=True)
-    row = tx.execute(query).one_or_none()
+    row = tx.execute(_LOCK_JOB, {"id": job_id}).one_or_none()
     if row is None:
         raise Unknown(f"there is no job {job_id}")
     return row
@@ -32,11 +35,11 @@ def lock_job(tx: Connection, job_id: str) -> JobRow:
 
 def lock_attempt(tx: Connection, attempt_id: str) -> tuple[JobRow, AttemptRow]:
     """The attempt and its job, both safe from other writers until the transaction ends."""
-    job_id = tx.scalar(select(Attempt.job_id).where(Attempt.id == attempt_id))
+    job_id = tx.scalar(_JOB_OF, {"id": attempt_id})
     if job_id is None:
         raise Unknown(f"there is no attempt {attempt_id}")
     job = lock_job(tx, job_id)
-    return job, tx.execute(select(Attempt.__table__).where(Attempt.id == attempt_id)).one()
+    return job, tx.execute(_ATTEMPT, {"id": attempt_id}).one()
 
 
 def live_attempt(tx: Connection, job: JobRow) -> AttemptRow:

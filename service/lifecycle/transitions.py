@@ -1,15 +1,39 @@
 """The compare-and-set moves of jobs and attempts, and the events that tell of them."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import Connection, insert, update
+from sqlalchemy import Connection, Table, bindparam, insert, update
 
 from service.db.models import Attempt, Event, Job
 from service.lifecycle.exceptions import Conflict, Unknown
 from service.lifecycle.rows import AttemptRow, JobRow, lock_job
 from torchyard.ids import now_us
 from torchyard.states import ATTEMPT_TRANSITIONS, JOB_TRANSITIONS, AttemptState, JobState
+
+# Built once, over tables: to build a statement over a mapped class costs many times what SQLite needs to run it.
+_JOBS, _ATTEMPTS = cast("Table", Job.__table__), cast("Table", Attempt.__table__)
+_TELL = insert(cast("Table", Event.__table__))
+_COUNT_EVENT = (
+    update(_JOBS)
+    .where(_JOBS.c.id == bindparam("job"))
+    .values(last_event=_JOBS.c.last_event + 1)
+    .returning(*_JOBS.columns)
+)
+_SET_JOB = (
+    update(_JOBS)
+    .where(_JOBS.c.id == bindparam("job"))
+    .where(_JOBS.c.state == bindparam("was"), _JOBS.c.version == bindparam("seen"))
+    .values(version=_JOBS.c.version + 1, last_event=_JOBS.c.last_event + 1)
+    .returning(*_JOBS.columns)
+)
+_SET_ATTEMPT = (
+    update(_ATTEMPTS)
+    .where(_ATTEMPTS.c.id == bindparam("attempt_id"))
+    .where(_ATTEMPTS.c.state == bindparam("was"), _ATTEMPTS.c.version == bindparam("seen"))
+    .values(version=_ATTEMPTS.c.version + 1)
+    .returning(*_ATTEMPTS.columns)
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +87,7 @@ def insert_event(
     now: int | None = None,
 ) -> int:
     """Tells of something that changed no column of the job; returns the event's number within the job."""
-    query = update(Job).where(Job.id == job_id).values(last_event=Job.last_event + 1)
-    row = tx.execute(query.returning(Job.__table__)).one_or_none()
+    row = tx.execute(_COUNT_EVENT, {"job": job_id}).one_or_none()
     if row is None:
         raise Unknown(f"there is no job {job_id}")
     _tell(tx, row, Note(kind=kind, message=message, actor=actor, data=data or {}), now or now_us(), attempt)
@@ -72,13 +95,8 @@ def insert_event(
 
 
 def _set_job(tx: Connection, job: JobRow, note: Note, now: int, **values: Any) -> JobRow:
-    query = (
-        update(Job)
-        .where(Job.id == job.id, Job.state == job.state, Job.version == job.version)
-        .values(version=Job.version + 1, last_event=Job.last_event + 1, **values)
-        .returning(Job.__table__)
-    )
-    row = tx.execute(query).one_or_none()
+    expected = {"job": job.id, "was": job.state, "seen": job.version}
+    row = tx.execute(_SET_JOB, expected | values).one_or_none()
     if row is None:
         raise Conflict(f"job {job.number} was changed meanwhile")
     _tell(tx, row, note, now, None)
@@ -86,29 +104,23 @@ def _set_job(tx: Connection, job: JobRow, note: Note, now: int, **values: Any) -
 
 
 def _set_attempt(tx: Connection, attempt: AttemptRow, **values: Any) -> AttemptRow:
-    query = (
-        update(Attempt)
-        .where(Attempt.id == attempt.id, Attempt.state == attempt.state, Attempt.version == attempt.version)
-        .values(version=Attempt.version + 1, **values)
-        .returning(Attempt.__table__)
-    )
-    row = tx.execute(query).one_or_none()
+    expected = {"attempt_id": attempt.id, "was": attempt.state, "seen": attempt.version}
+    row = tx.execute(_SET_ATTEMPT, expected | values).one_or_none()
     if row is None:
         raise Conflict(f"attempt {attempt.id} was changed meanwhile")
     return row
 
 
 def _tell(tx: Connection, job: JobRow, note: Note, now: int, attempt: int | None) -> None:
-    tx.execute(
-        insert(Event).values(
-            job_id=job.id,
-            seq=job.last_event,
-            at_us=now,
-            kind=note.kind,
-            state=job.state,
-            attempt=attempt if attempt is not None else job.attempt or None,
-            actor=note.actor,
-            message=note.message,
-            data=note.data,
-        )
-    )
+    event = {
+        "job_id": job.id,
+        "seq": job.last_event,
+        "at_us": now,
+        "kind": note.kind,
+        "state": job.state,
+        "attempt": attempt if attempt is not None else job.attempt or None,
+        "actor": note.actor,
+        "message": note.message,
+        "data": note.data,
+    }
+    tx.execute(_TELL, event)
