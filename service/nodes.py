@@ -11,8 +11,14 @@ from service.db.models import Attempt, Device, Job, Member, Node
 from torchyard import wire
 from torchyard.states import AttemptState, StopReason
 
+_ELSEWHERE = (
+    "node {} is worked from another machine, home or container now; the job may still be running where it was started, "
+    "so it is not started again until that one returns or an administrator declares it dead"
+)
 #: A name is another machine's while that one was heard within so many heartbeats.
 TAKEN_BEATS = 3
+_ALIVE = (wire.Phase.RUNNING, wire.Phase.STOPPING)
+_STRANGER = "attempt {0}, which {1}, runs on it: wait for its end, or end it on the node"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +37,7 @@ def register(tx: Connection, message: wire.Register, now: int, heartbeat_s: floa
     `lifecycle.Conflict` if another machine that was heard just now has the name.
     """
     known = _lock(tx, message.node)
+    devices = message.devices
     values = {
         **message.identity.model_dump(),
         "hostname": message.hostname,
@@ -45,7 +52,10 @@ def register(tx: Connection, message: wire.Register, now: int, heartbeat_s: floa
     else:
         _refuse_second_machine(known, message.identity, now, heartbeat_s)
         tx.execute(update(Node).where(Node.name == message.node).values(**values))
-    _store_devices(tx, message.node, message.devices)
+        # What keeps a device from being used is for the next heartbeat to take back: it knows what runs there.
+        kept = _unusable(tx, message.node)
+        devices = [d if d.unusable else d.model_copy(update={"unusable": kept.get(d.uuid)}) for d in devices]
+    _store_devices(tx, message.node, devices)
 
 
 def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen:
@@ -56,9 +66,11 @@ def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen
     row = _lock(tx, node)
     if row is None:
         raise lifecycle.Unknown(f"node {node} is not registered: register it first")
-    devices_changed = _store_devices(tx, node, heartbeat.devices)
-    dead = proof.dead(_claimed(tx, node), _inventory(heartbeat, row.beat))
-    changed = []
+    devices_changed = _store_devices(tx, node, _kept_from_strangers(tx, heartbeat))
+    changed = _adopt(tx, node, heartbeat.attempts, now)
+    claimed, inventory = _claimed(tx, node), _inventory(heartbeat, row.beat)
+    changed += lifecycle.lose_sight(tx, node, _out_of_sight(tx, claimed, inventory), _ELSEWHERE.format(node), now)
+    dead = proof.dead(claimed, inventory)
     for attempt_id, why in dead.items():
         job, attempt = lifecycle.lock_attempt(tx, attempt_id)
         if attempt.state in lifecycle.CLAIMED:  # its result may have come in meanwhile
@@ -97,15 +109,16 @@ def stop_jobs(tx: Connection, node: str, actor: str | None, now: int) -> list[st
 def declare_dead(tx: Connection, node: str, actor: str, now: int) -> list[str]:
     """An administrator's word that a silent node will not come back with its jobs; returns the jobs' ids.
 
-    `lifecycle.Conflict` while the node is heard.
+    On a node that is heard this ends only what its worker cannot see (`proof.out_of_sight`); `lifecycle.Conflict`
+    if there is no such job.
     """
     row = _known(tx, node)
-    if not row.unreachable:
-        raise lifecycle.Conflict(f"node {node} is heard: drain it, or cancel its jobs")
     jobs = _live_jobs(tx, node, (AttemptState.UNREACHABLE,))
+    if not row.unreachable and not jobs:
+        raise lifecycle.Conflict(f"node {node} is heard: drain it, or cancel its jobs")
     query = select(Attempt.id).where(Attempt.job_id.in_(jobs), Attempt.state == AttemptState.UNREACHABLE)
     for attempt_id in tx.scalars(query.order_by(Attempt.job_id)).all():
-        lifecycle.declare_dead(tx, attempt_id, f"{actor} says that node {node} is gone", now)
+        lifecycle.declare_dead(tx, attempt_id, f"{actor} says that node {node} is gone", now, gone=not row.unreachable)
     return jobs
 
 
@@ -159,6 +172,43 @@ def _store_devices(tx: Connection, node: str, devices: Sequence[wire.Device]) ->
     if gone:
         tx.execute(update(Device).where(Device.node == node, Device.uuid.in_(gone)).values(present=False))
     return changed or bool(gone)
+
+
+def _unusable(tx: Connection, node: str) -> dict[str, str | None]:
+    query = select(Device.uuid, Device.unusable).where(Device.node == node)
+    return {row.uuid: row.unusable for row in tx.execute(query)}
+
+
+def _kept_from_strangers(tx: Connection, heartbeat: wire.Heartbeat) -> list[wire.Device]:
+    """The devices, those unusable on which an attempt runs that is unknown here or was declared dead."""
+    alive = [each for each in heartbeat.attempts if each.phase in _ALIVE]
+    query = select(Attempt.id, Attempt.state).where(Attempt.id.in_([each.attempt for each in alive]))
+    states = {row.id: row.state for row in tx.execute(query)} if alive else {}
+    strangers = {
+        uuid: _STRANGER.format(each.attempt, "is unknown here" if each.attempt not in states else "was declared dead")
+        for each in alive
+        if states.get(each.attempt, AttemptState.LOST) == AttemptState.LOST
+        for uuid in each.devices
+    }
+    return [
+        device.model_copy(update={"unusable": strangers[device.uuid]}) if device.uuid in strangers else device
+        for device in heartbeat.devices
+    ]
+
+
+def _adopt(tx: Connection, node: str, reports: Sequence[wire.AttemptReport], now: int) -> list[str]:
+    """Takes over what the node has begun and this database believes to be waiting; returns the jobs' ids."""
+    begun = [report.attempt for report in reports if report.phase is not wire.Phase.PREPARING]
+    waiting = (Attempt.id.in_(begun), Attempt.state == AttemptState.ASSIGNED, Member.node == node)
+    query = select(Attempt.id).join(Member, Member.attempt_id == Attempt.id).where(*waiting).order_by(Attempt.job_id)
+    return [lifecycle.adopt(tx, attempt, node, now) for attempt in tx.scalars(query).all()] if begun else []
+
+
+def _out_of_sight(tx: Connection, claimed: list[proof.Claimed], inventory: proof.Inventory) -> list[str]:
+    """Those of `proof.out_of_sight` that still count as seen."""
+    unseen = proof.out_of_sight(claimed, inventory)
+    query = select(Attempt.id).where(Attempt.id.in_(unseen), Attempt.state != AttemptState.UNREACHABLE)
+    return list(tx.scalars(query.order_by(Attempt.job_id))) if unseen else []
 
 
 def _claimed(tx: Connection, node: str) -> list[proof.Claimed]:

@@ -48,8 +48,19 @@ def dead(claimed: Iterable[Claimed], inventory: Inventory) -> dict[str, str]:
     return {attempt: proof for attempt, proof in proofs.items() if proof}
 
 
+def out_of_sight(claimed: Iterable[Claimed], inventory: Inventory) -> list[str]:
+    """The attempts that the inventory should show and does not, without proof that they are dead: the node's name is
+    used from another machine, home or container now.
+    """
+    return [c.attempt for c in claimed if _missing(c, inventory) and not _proof(c, inventory)]
+
+
+def _missing(claimed: Claimed, inventory: Inventory) -> bool:
+    return claimed.attempt not in inventory.attempts and _begun_after(claimed, inventory)
+
+
 def _proof(claimed: Claimed, inventory: Inventory) -> str | None:
-    if claimed.attempt in inventory.attempts or not _begun_after(claimed, inventory):
+    if not _missing(claimed, inventory):
         return None
     then, now = claimed.identity, inventory.identity
     if then.node_id != now.node_id:

@@ -101,6 +101,8 @@ class AttemptReport(Message):
     attempt: str
     phase: Phase
     started_us: int | None = None
+    #: UUIDs of its devices, once it has been prepared.
+    devices: list[str] = []
 
 
 class Heartbeat(Message):

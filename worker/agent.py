@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from torchyard import wire
-from worker import folder
+from worker import folder, processes
 from worker.backoff import Backoff
 from worker.exceptions import RefusedError, UnavailableError, WorkerError
 from worker.folder import AttemptFolder
@@ -48,6 +48,8 @@ class Node:
     disk_free: Callable[[], int]
     #: Starts an attempt unless somebody has; raises `UnavailableError` when the service cannot be asked.
     start: Callable[[str], None]
+    #: Kills what carries an attempt's id: for one whose folder, and with it the shim's ear, was taken away.
+    sweep: Callable[[str], object] = processes.sweep
 
 
 class Agent:
@@ -155,8 +157,14 @@ class Agent:
                 return
             if folder.order(where, order):
                 logger.info("%s: asked to %s (%s)", order.attempt, order.action, order.reason or "no reason given")
+            elif order.action is not wire.Action.CHECKPOINT:
+                self._tools.spawn(lambda: self._sweep(order.attempt))
         except (OSError, ValueError) as error:
             logger.warning("%s: the order to %s waits: %s", order.attempt, order.action, error)
+
+    def _sweep(self, attempt: str) -> None:
+        if self._node.sweep(attempt):
+            logger.warning("%s: some of its processes outlive SIGKILL", attempt)
 
     def _forget(self, attempt: str) -> None:
         with self._lock:
@@ -213,7 +221,9 @@ class Agent:
 def _report(status: Status) -> wire.AttemptReport:
     """A dead shim's attempt is about to be buried: its result is on the way."""
     phase = wire.Phase.ENDED if isinstance(status.phase, Died) else status.phase
-    return wire.AttemptReport(attempt=status.attempt, phase=phase, started_us=status.started_us)
+    return wire.AttemptReport(
+        attempt=status.attempt, phase=phase, started_us=status.started_us, devices=list(status.devices)
+    )
 
 
 def remove(where: AttemptFolder) -> None:

@@ -9,9 +9,9 @@ nodes is the caller's part, after the commit.
 from service.lifecycle.exceptions import Conflict, Unknown
 from service.lifecycle.finish import declare_dead, finish, settle
 from service.lifecycle.orders import orders_for
-from service.lifecycle.reach import set_reachable, set_unreachable
+from service.lifecycle.reach import lose_sight, set_reachable, set_unreachable
 from service.lifecycle.rows import CLAIMED, LIVE, lock_attempt, lock_job
-from service.lifecycle.start import assign, claim, mark_running, void
+from service.lifecycle.start import adopt, assign, claim, mark_running, void
 from service.lifecycle.stop import hold, release_hold, request_checkpoint, request_stop
 from service.lifecycle.transitions import Note, change_job, insert_event, move_attempt, move_job
 
@@ -21,6 +21,7 @@ __all__ = [
     "Conflict",
     "Note",
     "Unknown",
+    "adopt",
     "assign",
     "change_job",
     "claim",
@@ -30,6 +31,7 @@ __all__ = [
     "insert_event",
     "lock_attempt",
     "lock_job",
+    "lose_sight",
     "mark_running",
     "move_attempt",
     "move_job",

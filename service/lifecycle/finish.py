@@ -10,6 +10,7 @@ from service.lifecycle import restore
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.release import release
 from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, member
+from service.lifecycle.start import adopt
 from service.lifecycle.transitions import Note, move_attempt, move_job
 from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState, StopReason
 from torchyard.wire import Result, ResultKind
@@ -23,21 +24,23 @@ def finish(tx: Connection, attempt_id: str, result: Result, now: int) -> JobStat
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state in ATTEMPT_FINAL:
         return JobState(job.state)
-    if attempt.state not in CLAIMED:
-        raise Conflict(f"attempt {attempt_id} is {attempt.state}: it has no result yet")
+    if attempt.state == AttemptState.ASSIGNED:
+        adopt(tx, attempt_id, member(tx, attempt_id).node, now)
+        job, attempt = lock_attempt(tx, attempt_id)
     return _end(tx, job, attempt, result, result, now)
 
 
-def declare_dead(tx: Connection, attempt_id: str, proof: str, now: int) -> JobState:
+def declare_dead(tx: Connection, attempt_id: str, proof: str, now: int, *, gone: bool = True) -> JobState:
     """Ends an attempt that left no result, on proof of death (see `service.proof`) or an administrator's word.
 
-    Whether its first instruction ran is not known, so it counts as a run and may cost a retry.
+    Whether its first instruction ran is not known, so it counts as a run and may cost a retry. Unless it is `gone`
+    from its node too, a node that comes back still brings what it has of logs, metrics and checkpoints.
     """
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state not in CLAIMED:
         raise Conflict(f"attempt {attempt_id} is {attempt.state}: it holds nothing that could be dead")
     stored = Result(kind=ResultKind.LOST, message=proof, started_us=attempt.started_us, ended_us=now)
-    tx.execute(update(Member).where(Member.attempt_id == attempt_id).values(settled=True))  # nobody will bring more
+    tx.execute(update(Member).where(Member.attempt_id == attempt_id).values(settled=gone))
     judged = stored.model_copy(update={"started_us": attempt.started_us or attempt.claimed_us})
     return _end(tx, job, attempt, stored, judged, now)
 

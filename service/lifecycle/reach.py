@@ -14,13 +14,15 @@ _AUDIBLE = tuple(state for state in CLAIMED if state is not AttemptState.UNREACH
 
 def set_unreachable(tx: Connection, node: str, now: int) -> list[str]:
     """Marks what may be running on a silent node; returns the jobs' ids. Nothing is released."""
-    note = Note(
-        kind="unreachable",
-        message=f"node {node} is silent; the job may still be running there, so it is not started again",
-        data={"node": node},
-    )
+    why = f"node {node} is silent; the job may still be running there, so it is not started again"
+    return lose_sight(tx, node, attempts_on(tx, node, _AUDIBLE), why, now)
+
+
+def lose_sight(tx: Connection, node: str, attempts: Sequence[str], why: str, now: int) -> list[str]:
+    """Marks attempts that nobody can see any more; returns the jobs' ids. Nothing is released."""
+    note = Note(kind="unreachable", message=why, data={"node": node})
     changed = []
-    for attempt_id in attempts_on(tx, node, _AUDIBLE):
+    for attempt_id in attempts:
         job, attempt = lock_attempt(tx, attempt_id)
         if attempt.state in _AUDIBLE:
             move_attempt(tx, attempt, AttemptState.UNREACHABLE)

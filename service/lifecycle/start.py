@@ -72,13 +72,25 @@ def claim(tx: Connection, attempt_id: str, node: str, nonce: str, now: int) -> N
         return
     if attempt.state != AttemptState.ASSIGNED:
         raise Conflict(f"attempt {attempt_id} is {attempt.state}: it cannot be claimed")
-    tx.execute(
-        update(Member)
-        .where(Member.attempt_id == attempt_id, Member.node == node)
-        .values(nonce=nonce, claimed_on=_identity(tx, node))
-    )
-    move_attempt(tx, attempt, AttemptState.STARTING, claimed_us=now)
     note = Note(kind="claimed", message=f"node {node} prepares code and environment")
+    _take(tx, job, attempt, node, note, now, nonce=nonce)
+
+
+def adopt(tx: Connection, attempt_id: str, node: str, now: int) -> str:
+    """Takes an assigned attempt for claimed that its node has begun: the claim is newer than this database, which was
+    restored from a backup. Otherwise it would be voided, and its job run a second time. Returns the job's id.
+    """
+    job, attempt = lock_attempt(tx, attempt_id)
+    if attempt.state == AttemptState.ASSIGNED:
+        note = Note(kind="claimed", message=f"node {node} had begun it already: the database was restored since")
+        _take(tx, job, attempt, node, note, now)
+    return str(job.id)
+
+
+def _take(tx: Connection, job: JobRow, attempt: AttemptRow, node: str, note: Note, now: int, **claimed: Any) -> None:
+    part = (Member.attempt_id == attempt.id, Member.node == node)
+    tx.execute(update(Member).where(*part).values(claimed_on=_identity(tx, node), **claimed))
+    move_attempt(tx, attempt, AttemptState.STARTING, claimed_us=now)
     move_job(tx, job, JobState.STARTING, note, now)
 
 

@@ -150,3 +150,88 @@ def test_a_node_that_returns_goes_on(yard: Database) -> None:
     assert (back.changed, back.wake) == ([job_id], True)
     assert [order.action for order in back.orders.orders] == [Action.RUN]
     assert box.job_row(yard, job_id).state == JobState.RUNNING
+
+
+def test_what_another_home_cannot_see_is_out_of_sight_until_an_administrator_speaks(yard: Database) -> None:
+    """The worker's home was lost, or a second one took the name: nothing proves the job dead, nobody can stop it."""
+    seen(yard, heartbeat())
+    job_id = box.add_job(yard)
+    box.start(yard, job_id, ["box-gpu-0"])
+    other = IDENTITY.model_copy(update={"node_id": "machine-new", "home_id": "home-new"})
+    with yard.write() as tx:
+        tx.execute(update(Node).values(last_seen_us=NOW - 60_000_000))
+    register(yard, identity=other)
+    beat = seen(yard, heartbeat(identity=other)).orders.beat
+    assert seen(yard, heartbeat(identity=other, beat=beat)).changed == [job_id]
+    assert box.job_row(yard, job_id).state == JobState.UNREACHABLE
+    assert seen(yard, heartbeat(identity=other, beat=beat + 1)).changed == []
+    with yard.write() as tx:
+        assert nodes.declare_dead(tx, "box", "ada", NOW) == [job_id]
+    assert box.job_row(yard, job_id).state == JobState.FAILED
+    with pytest.raises(lifecycle.Conflict, match="is heard"), yard.write() as tx:
+        nodes.declare_dead(tx, "box", "ada", NOW)
+
+
+def test_the_first_home_takes_its_attempts_back(yard: Database) -> None:
+    seen(yard, heartbeat())
+    job_id = box.add_job(yard)
+    attempt_id = box.start(yard, job_id, ["box-gpu-0"])
+    other = IDENTITY.model_copy(update={"pid_namespace": "pid-2"})
+    for _ in range(2):
+        beat = seen(yard, heartbeat(identity=other)).orders.beat
+        seen(yard, heartbeat(identity=other, beat=beat))
+    assert box.job_row(yard, job_id).state == JobState.UNREACHABLE
+    assert seen(yard, heartbeat((attempt_id, Phase.RUNNING))).changed == [job_id]
+    assert box.job_row(yard, job_id).state == JobState.RUNNING
+
+
+@pytest.mark.parametrize("phase", [Phase.RUNNING, Phase.STOPPING, Phase.ENDED])
+def test_a_claim_that_a_restored_database_has_forgotten_is_taken_over(yard: Database, phase: Phase) -> None:
+    """Else it would be voided for want of a claim, and its job run twice."""
+    seen(yard, heartbeat())
+    job_id = box.add_job(yard)
+    attempt_id = box.assign(yard, job_id, ["box-gpu-0"])
+    assert seen(yard, heartbeat((attempt_id, Phase.PREPARING))).orders.assigned == [attempt_id]
+    answer = seen(yard, heartbeat((attempt_id, phase)))
+    assert (answer.changed, answer.orders.assigned) == ([job_id], [])
+    with yard.write() as tx:
+        lifecycle.mark_running(tx, attempt_id, NOW)
+    assert box.finish(yard, attempt_id) is JobState.SUCCEEDED
+
+
+def test_a_result_comes_before_the_heartbeat_that_tells_of_the_claim(yard: Database) -> None:
+    job_id = box.add_job(yard)
+    attempt_id = box.assign(yard, job_id, ["box-gpu-0"])
+    assert box.finish(yard, attempt_id) is JobState.SUCCEEDED
+    assert box.job_row(yard, job_id).ended_us == NOW + 3
+
+
+def test_a_gpu_on_which_a_stranger_runs_is_given_to_nobody(yard: Database) -> None:
+    """The database was restored: it knows nothing of an attempt that still trains, and never kills it."""
+    stranger = AttemptReport(attempt="att-unknown", phase=Phase.RUNNING, devices=["box-gpu-1"])
+    answer = seen(yard, heartbeat(attempts=[stranger]))
+    assert answer.orders.orders == []
+    assert answer.orders.forget == []
+    assert "att-unknown, which is unknown here, runs on it" in str(devices(yard)["box-gpu-1"][1])
+    register(yard)
+    assert devices(yard)["box-gpu-1"][1] is not None
+    assert seen(yard, heartbeat(attempts=[stranger.model_copy(update={"phase": Phase.ENDED})])).wake
+    assert devices(yard)["box-gpu-1"][1] is None
+
+
+def test_one_declared_dead_that_lives_keeps_its_gpu_and_still_brings_its_metrics(yard: Database) -> None:
+    seen(yard, heartbeat())
+    job_id = box.add_job(yard)
+    attempt_id = box.start(yard, job_id, ["box-gpu-0"])
+    with yard.write() as tx:
+        nodes.mark_unreachable(tx, "box", NOW, NOW)
+        assert nodes.declare_dead(tx, "box", "ada", NOW) == [job_id]
+    report = AttemptReport(attempt=attempt_id, phase=Phase.RUNNING, devices=["box-gpu-0"])
+    answer = seen(yard, heartbeat(attempts=[report]))
+    assert [order.action for order in answer.orders.orders] == [Action.KILL]
+    assert "was declared dead" in str(devices(yard)["box-gpu-0"][1])
+    ended = heartbeat((attempt_id, Phase.ENDED))
+    assert seen(yard, ended).orders.forget == []
+    with yard.write() as tx:
+        lifecycle.settle(tx, attempt_id, "box")
+    assert seen(yard, ended).orders.forget == [attempt_id]
