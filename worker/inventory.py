@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torchyard.injob import layout
 from torchyard.wire import Phase
-from worker import files
+from worker import files, processes
 from worker.folder import AttemptFolder, ShimRecord
 
 logger = logging.getLogger(__name__)
@@ -101,3 +101,14 @@ def _living(folder: AttemptFolder) -> Phase:
         return Phase.PREPARING
     control = files.read_json(folder.at(layout.CONTROL)) or {}
     return Phase.STOPPING if control.get("action") == "stop" else Phase.RUNNING
+
+
+def whole(attempts: Path) -> list[Status]:
+    """As `scan`, with the attempts whose folder somebody took away while their processes live: they count as running,
+    since what an inventory lacks is proven dead.
+    """
+    found = {status.attempt: status for status in scan(attempts)}
+    for attempt in processes.attempts_alive(attempts) - found.keys():
+        folder = _attempt(attempts / attempt)
+        found[attempt] = _status(folder) if folder else Status(attempt=attempt, phase=Phase.RUNNING)
+    return [found[attempt] for attempt in sorted(found)]

@@ -46,6 +46,26 @@ def of_attempt(attempt_id: str) -> list[table.Process]:
     return [process for process in others if not process.dead and mark in process.environment()]
 
 
+def attempts_alive(attempts: Path) -> set[str]:
+    """Ids of this home's attempts of which the process table shows a living process."""
+    name = f"{layout.ATTEMPT_DIR}=".encode()
+    carried = {
+        entry.removeprefix(name).decode(errors="replace")
+        for process in table.everyone()
+        if not process.dead
+        for entry in process.environment()
+        if entry.startswith(name)
+    }
+    return {Path(folder).name for folder in carried if _same(Path(folder).parent, attempts)}
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):
+        return False
+
+
 def sweep(attempt_id: str, seconds: float = 60.0) -> list[int]:
     """Kills every process of an attempt; the pids of those that are still there after so long, at best none."""
     deadline = time.monotonic() + seconds

@@ -68,7 +68,7 @@ class Runtime:
             identity=self._identity,
             attempts=self._settings.attempts,
             devices=self._devices,
-            scan=self._scan,
+            scan=lambda: inventory.whole(self._settings.attempts),
             disk_free=lambda: node.disk_free(self._settings.attempts),
             start=launcher.start,
         )

@@ -293,3 +293,15 @@ def test_a_lost_attempt_tells_what_its_ranks_had_noted(box: Box) -> None:
     result = folder.read_result()
     assert result is not None
     assert result.ranks == [RankExit(rank=0, exit_code=3, ended_us=7)]
+
+
+def test_an_attempt_without_a_folder_is_held_while_its_processes_live(box: Box, tmp_path: Path) -> None:
+    """Left out of the inventory it would count as dead, and its job be started a second time."""
+    folder = box.assign(command=["sleep", "600"])
+    box.launcher.start("att-1")
+    folder.path.rename(tmp_path / "taken away")
+    assert [(each.attempt, each.phase) for each in inventory.whole(box.attempts)] == [("att-1", Phase.RUNNING)]
+    (tmp_path / "other").mkdir()
+    assert inventory.whole(tmp_path / "other") == []
+    processes.sweep("att-1")
+    assert inventory.whole(box.attempts) == []
