@@ -52,7 +52,7 @@ def new_secret() -> str:
 
 def hash_secret(secret: str) -> str:
     """What is stored of a token. A plain hash is enough: the secret has 256 bits and cannot be guessed."""
-    return hashlib.sha256(secret.encode()).hexdigest()
+    return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()
 
 
 def expand(scopes: Sequence[str]) -> frozenset[str]:
@@ -154,9 +154,10 @@ def cookie_name(installation: str) -> str:
 
 
 def _secret(request: Request) -> str | None:
-    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer":
-        return secret.strip()
+    header = request.headers.get("authorization")
+    if header is not None:  # then the cookie does not count: requests with this header may come without an Origin
+        scheme, _, secret = header.partition(" ")
+        return secret.strip() if scheme.lower() == "bearer" else None
     return request.cookies.get(cookie_name(request.app.state.context.installation))
 
 

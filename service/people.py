@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, or_, select, update
+from sqlalchemy import Connection, Row, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from service.auth import Caller, hash_secret, new_secret
@@ -122,8 +122,9 @@ def create_token(tx: Connection, caller: Caller, request: api.TokenRequest, now:
     """Makes a token, no mightier than its maker's; its secret is in the answer and nowhere else."""
     owner = user(tx, request.user or caller.name)
     _check_request(caller, request, owner)
-    expires_us = None if request.expires_in is None else now + request.expires_in * 1_000_000
-    made = issue(tx, owner.id, request.name, request.scopes, now, node=request.node, expires_us=expires_us)
+    made = issue(
+        tx, owner.id, request.name, request.scopes, now, node=request.node, expires_us=_expiry(tx, caller, request, now)
+    )
     audit(tx, caller, "token.create", made.id, now, user=owner.name, scopes=list(request.scopes), node=request.node)
     return made
 
@@ -143,6 +144,14 @@ def _check_request(caller: Caller, request: api.TokenRequest, owner: api.User) -
         raise ProblemError("forbidden", f"scopes: {wrong} is more than this user or the token in use has.")
     if request.expires_in is not None and request.expires_in <= 0:
         raise field_problem("expires_in", "must be longer than nothing, such as 30d")
+
+
+def _expiry(tx: Connection, caller: Caller, request: api.TokenRequest, now: int) -> int | None:
+    """No token outlives the one that made it, or that opened the session which did."""
+    maker = select(func.coalesce(Token.parent_id, Token.id)).where(Token.id == caller.token_id).scalar_subquery()
+    limit = tx.scalar(select(Token.expires_us).where(Token.id == maker))
+    asked = None if request.expires_in is None else now + request.expires_in * 1_000_000
+    return min((end for end in (limit, asked) if end is not None), default=None)
 
 
 def issue(
@@ -176,13 +185,15 @@ def issue(
 
 
 def revoke(tx: Connection, caller: Caller, token_id: str, now: int) -> None:
-    """Ends a token and the sessions that it opened; ``not-found`` for another user's.
+    """Ends a token and the sessions that it opened; ``not-found`` for another user's, ``forbidden`` for a mightier one.
 
     Drop what `auth.Tokens` has cached after the commit.
     """
-    row = tx.execute(select(Token.user_id, Token.revoked_us).where(Token.id == token_id)).one_or_none()
+    row = tx.execute(select(Token.user_id, Token.revoked_us, Token.scopes).where(Token.id == token_id)).one_or_none()
     if row is None or row.revoked_us is not None or (row.user_id != caller.user_id and not caller.admin):
         raise not_found("token", token_id)
+    if not caller.admin and not caller.scopes.issuperset(row.scopes):
+        raise ProblemError("forbidden", "This token may do more than the one in use: end it with one that may as much.")
     tx.execute(
         update(Token)
         .where(or_(Token.id == token_id, Token.parent_id == token_id), Token.revoked_us.is_(None))
