@@ -58,13 +58,13 @@ def report(ctx: Context, attempt: Facts, message: CheckpointReport) -> Checkpoin
 def _check(message: CheckpointReport) -> None:
     if not message.files or len(message.files) > MAX_FILES:
         raise field_problem("files", f"must be 1 to {MAX_FILES} files")
-    if message.step < 0 or message.created_us < 0:
-        raise field_problem("step", "must not be negative")
+    if not (0 <= message.step < 2**63 and 0 <= message.created_us < 2**63):
+        raise field_problem("step", "step and created_us must not be negative, and fit into 64 bits")
     paths.check("name", message.name)
     paths.check_tree("files", (file.path for file in message.files))
     for file in message.files:
-        if file.size < 0:
-            raise BadPathError("files", file.path, "has a negative size")
+        if not 0 <= file.size < 2**62 // MAX_FILES:
+            raise BadPathError("files", file.path, "has a size that no file has")
         if file.sha256 is not None and not is_hash(file.sha256):
             raise NotAHashError(file.sha256)
 

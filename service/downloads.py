@@ -21,7 +21,7 @@ class AnyName(PathConvertor):
 register_url_convertor("file", AnyName())
 
 _RANGE = re.compile(r"\s*bytes\s*=(.+)", re.IGNORECASE)
-_PART = re.compile(r"\s*(\d*)\s*-\s*(\d*)\s*")
+_PART = re.compile(r"\s*(\d{0,18})\s*-\s*(\d{0,18})\s*")
 
 
 def download(request: Request, store: BlobStore, sha256: str, name: str) -> Response:

@@ -41,8 +41,8 @@ def _check(files: list[FileRef]) -> None:
         raise field_problem("files", f"{len(files)} files are too many, {MAX_FILES} at most: pack them into an archive")
     paths.check_tree("files", (file.path for file in files))
     for file in files:
-        if file.size < 0:
-            raise BadPathError("files", file.path, "has a negative size")
+        if not 0 <= file.size < 2**62 // MAX_FILES:
+            raise BadPathError("files", file.path, "has a size that no file has")
         if not is_hash(file.sha256):
             raise NotAHashError(file.sha256)
 

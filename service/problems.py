@@ -10,7 +10,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DataError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
@@ -159,6 +159,12 @@ def install(app: FastAPI) -> None:
     async def _database(request: Request, error: Exception) -> Response:
         logger.warning("%s %s: the database does not answer: %s", request.method, request.url.path, error)
         return response(ProblemError("unavailable", "The database does not answer now: try again in a moment."))
+
+    @app.exception_handler(DataError)
+    async def _data(_request: Request, _error: DataError) -> Response:
+        return response(
+            ProblemError("invalid-request", "Texts must not contain NUL, and numbers must fit into 64 bits.")
+        )
 
     @app.exception_handler(Exception)
     async def _internal(request: Request, error: Exception) -> Response:

@@ -3,8 +3,9 @@
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
 def moment(us: int) -> datetime:
-    """The time, exact to the microsecond."""
-    return _EPOCH + timedelta(microseconds=us)
+    """The time, exact to the microsecond; what a wrong clock has put outside the calendar is shown at its edge."""
+    return _EPOCH + timedelta(microseconds=min(max(us, 0), _LAST))

@@ -3,17 +3,26 @@
 from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from torchyard.quantities import Duration
-from torchyard.spec import NAME, Priority
+from torchyard.spec import NAME, Priority, Tag
 from torchyard.states import AttemptState, JobState, StopReason
 from torchyard.wire import DeviceKind, FileRef
 
 Item = TypeVar("Item")
-Tag = Annotated[str, Field(min_length=1, max_length=100)]
 Scope = Literal["read", "submit", "admin", "node"]
 Number = float | Literal["nan", "inf", "-inf"]
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("must not contain NUL")
+    return text
+
+
+#: Databases hold no NUL.
+Text = Annotated[str, AfterValidator(_without_nul)]
 
 
 class Resource(BaseModel):
@@ -326,10 +335,10 @@ class TokenRequest(Resource):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: Annotated[str, Field(min_length=1, max_length=100)]
+    name: Annotated[Text, Field(min_length=1, max_length=100)]
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=4)]
     #: Another user's name; only administrators.
-    user: str | None = None
+    user: Text | None = None
     #: The node that a token of the scope node belongs to.
     node: Annotated[str, Field(pattern=f"^{NAME}$")] | None = None
     #: After this long it no longer counts; absent: until it is revoked.

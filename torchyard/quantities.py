@@ -1,5 +1,6 @@
 """Durations and sizes as people write them: ``4h``, ``10m``, ``16GiB``."""
 
+import math
 import re
 from typing import Annotated
 
@@ -19,6 +20,10 @@ BYTES = {
     "tib": 2**40,
 }
 
+#: Longer than anything here lives; larger numbers would leave what dates and databases can hold.
+MAX_DURATION = 100 * 365 * SECONDS["d"]
+MAX_SIZE = 2**60
+
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhdw])+")
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
@@ -27,26 +32,45 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 def parse_duration(value: object) -> int:
     """Seconds in ``90``, ``"90s"``, ``"4h"`` or ``"1h30m"``.
 
-    Raises ValueError with the accepted forms when the value is none of them.
+    Raises ValueError with the accepted forms when the value is none of them, is negative or longer than a century.
     """
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    text = str(value).strip().lower()
-    if text.isdigit():
-        return int(text)
-    if not _DURATION.fullmatch(text):
-        raise ValueError(f"{value!r} is not a duration: write seconds, or 90s, 10m, 4h, 2d, 1h30m")
-    return round(sum(float(n) * SECONDS[unit] for n, unit in _DURATION_PART.findall(text)))
+    seconds = _number(value)
+    if seconds is None:
+        text = str(value).strip().lower()
+        if not _DURATION.fullmatch(text):
+            raise ValueError(f"{_shown(value)} is not a duration: write seconds, or 90s, 10m, 4h, 2d, 1h30m")
+        seconds = sum(float(n) * SECONDS[unit] for n, unit in _DURATION_PART.findall(text))
+    if not 0 <= seconds <= MAX_DURATION:
+        raise ValueError(f"{_shown(value)} is out of range: a duration is 0 seconds to 36500d")
+    return round(seconds)
 
 
 def parse_size(value: object) -> int:
     """Bytes in ``1024``, ``"512MiB"`` or ``"16GB"``; raises ValueError with the accepted forms."""
+    size = _number(value)
+    if size is None:
+        match = _SIZE.fullmatch(str(value).strip().lower())
+        if not match or match.group(2) not in BYTES:
+            raise ValueError(f"{_shown(value)} is not a size: write bytes, or 512MiB, 16GiB, 16GB")
+        size = float(match.group(1)) * BYTES[match.group(2)]
+    if not 0 <= size <= MAX_SIZE:
+        raise ValueError(f"{_shown(value)} is out of range: a size is 0 bytes to 1048576TiB")
+    return round(size)
+
+
+def _number(value: object) -> float | None:
+    """The value if it is a plain whole number, also as text; what is larger than anything here is infinite."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    match = _SIZE.fullmatch(str(value).strip().lower())
-    if not match or match.group(2) not in BYTES:
-        raise ValueError(f"{value!r} is not a size: write bytes, or 512MiB, 16GiB, 16GB")
-    return round(float(match.group(1)) * BYTES[match.group(2)])
+        return value if value <= MAX_SIZE else math.inf
+    return float(value) if isinstance(value, str) and value.strip().isdecimal() else None
+
+
+def _shown(value: object) -> str:
+    """The value as a message repeats it. Python refuses to write out integers beyond 4300 digits."""
+    if isinstance(value, int) and abs(value) > MAX_SIZE:
+        return "the number"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def format_size(size: int) -> str:

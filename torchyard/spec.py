@@ -28,6 +28,7 @@ RESERVED_ENV = frozenset(
         "MASTER_PORT",
     }
 )
+Tag = Annotated[str, Field(min_length=1, max_length=100)]
 SNAPSHOT_ID = re.compile(r"snap-[0-9a-z]{26}")
 
 
@@ -102,7 +103,7 @@ class JobSpec(Model):
     """Shown in lists; need not be unique."""
     project: Annotated[str, Field(pattern=f"^{NAME}$")] = "default"
     """The project whose share the job uses."""
-    tags: Annotated[tuple[str, ...], Field(max_length=32)] = ()
+    tags: Annotated[tuple[Tag, ...], Field(max_length=32)] = ()
     """Free words to filter by."""
     resources: Resources = Resources()
     recipe: Recipe | None = None

@@ -79,7 +79,7 @@ def _read(item: Any) -> tuple[int, MetricRecord] | None:
     try:
         number, record = item
         return int(number), MetricRecord.model_validate(record)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 

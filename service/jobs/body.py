@@ -1,7 +1,9 @@
 """The body of a submission: JSON or YAML, checked into a `JobSpec`, every complaint with its field or line."""
 
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import yaml
@@ -15,6 +17,9 @@ YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "
 JSON_TYPES = frozenset({"application/json", ""})
 #: Deeper than any spec; libyaml's loader recurses in C and would take the process down.
 MAX_DEPTH = 32
+#: Wrong fields that are named; each costs a search for the name that may be meant.
+MAX_COMPLAINTS = 50
+INT64 = range(-(2**63), 2**63)
 
 
 def parse(raw: bytes, content_type: str) -> dict[str, Any]:
@@ -28,7 +33,7 @@ def parse(raw: bytes, content_type: str) -> dict[str, Any]:
     value = _yaml(text) if kind in YAML_TYPES else _json(text)
     if not isinstance(value, dict):
         raise field_problem("(body)", f"must be a mapping of fields, such as {{name: …}}, not {_named(value)}")
-    _check_text(value)
+    check_values(value)
     return value
 
 
@@ -37,7 +42,7 @@ def check(data: dict[str, Any]) -> JobSpec:
     try:
         return JobSpec.model_validate(data)
     except ValidationError as error:
-        raise invalid(field_problems(error.errors(include_url=False), JobSpec)) from error
+        raise invalid(field_problems(error.errors(include_url=False)[:MAX_COMPLAINTS], JobSpec)) from error
 
 
 def _decode(raw: bytes) -> str:
@@ -92,27 +97,41 @@ def _check_events(text: str) -> None:
             raise field_problem("(body)", f"{_place(event.start_mark)}nested too deeply")
 
 
-def _texts(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield path, str(key)
-            yield from _texts(item, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list):
+def check_values(value: Mapping[str, Any], path: str = "") -> None:
+    """Refuses what databases, arguments or JSON cannot hold, wherever it stands; complaints name the field."""
+    wrong = islice(_faults(value, path, MAX_DEPTH), MAX_COMPLAINTS)
+    if complaints := [FieldProblem(field=field or "(body)", message=message) for field, message in wrong]:
+        raise invalid(complaints)
+
+
+def _faults(value: Any, path: str, depth: int) -> Iterator[tuple[str, str]]:
+    if fault := _fault(value):
+        yield path, fault
+    elif isinstance(value, Mapping | list | tuple | set) and depth == 0:
+        yield path, "is nested too deeply"
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            if fault := _fault(name):
+                yield path, f"has a name that {fault}"
+            else:
+                yield from _faults(item, f"{path}.{name}" if path else str(name), depth - 1)
+    elif isinstance(value, list | tuple | set):
         for index, item in enumerate(value):
-            yield from _texts(item, f"{path}.{index}")
+            yield from _faults(item, f"{path}.{index}", depth - 1)
 
 
-def _check_text(value: dict[str, Any]) -> None:
-    """Neither databases nor programs' arguments can hold NUL or half a character."""
-    try:
-        wrong = [path for path, text in _texts(value, "") if "\0" in text or not _is_whole(text)]
-    except RecursionError as error:
-        raise field_problem("(body)", "is nested too deeply") from error
-    if wrong:
-        message = "must not contain NUL or lone surrogates"
-        raise invalid([FieldProblem(field=path or "(body)", message=message) for path in wrong[:20]])
+def _fault(value: Any) -> str | None:
+    """What is wrong with a single value; None for those that hold others."""
+    match value:
+        case str() if "\0" in value or not _is_whole(value):
+            return "must not contain NUL or lone surrogates"
+        case bytes():
+            return "must be a text, not binary"
+        case int() if value not in INT64:
+            return "must fit into 64 bits"
+        case float() if not math.isfinite(value):
+            return "must be a finite number"
+    return None
 
 
 def _is_whole(text: str) -> bool:

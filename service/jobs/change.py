@@ -67,6 +67,7 @@ def _announce(ctx: Context, job_id: str, nodes: list[str]) -> None:
 def patch(ctx: Context, caller: Caller, ref: str, if_match: str | None, changes: api.JobChanges) -> Row[Any]:
     """Changes fields of a job that is as the caller has read it; returns its version."""
     given = {name: getattr(changes, name) for name in changes.model_fields_set}
+    body.check_values(given)
     with refusals(), ctx.db.write() as tx:
         found = versions.find(tx, ref)
         may_change(caller, found.user_id)

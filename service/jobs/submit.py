@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from service import idempotency, lifecycle
 from service.auth import Caller
 from service.context import Context
+from service.db import upsert
 from service.db.models import JOB_NUMBERS, Job, Project, Snapshot, Tag
 from service.jobs import fit, present, versions
 from service.people import audit
@@ -118,8 +119,9 @@ def _project_exists(tx: Connection, order: Order) -> bool:
 
 
 def _create_project(tx: Connection, order: Order, now: int) -> None:
-    tx.execute(insert(Project).values(name=order.spec.project, created_us=now))
-    audit(tx, order.caller, "project.create", order.spec.project, now, by="submission")
+    values = {"name": order.spec.project, "created_us": now}
+    if tx.execute(upsert.insert(tx, Project).values(**values).on_conflict_do_nothing()).rowcount:
+        audit(tx, order.caller, "project.create", order.spec.project, now, by="submission")
 
 
 def _check(tx: Connection, order: Order) -> str:

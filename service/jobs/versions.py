@@ -6,11 +6,17 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
 from service.answers import etag
-from service.db.models import Attempt, Job, LogStream, MetricSeries, Output
+from service.db.models import Attempt, Job, LogStream, MetricStream, Output
 from service.problems import ProblemError, not_found
 from torchyard.states import JobState
 
-_METRICS = select(func.max(MetricSeries.last_time_us)).where(MetricSeries.job_id == Job.id).scalar_subquery()
+#: Bytes, not times: a rank whose points come late or whose clock is behind moves no newest time.
+_METRICS = (
+    select(func.sum(MetricStream.offset))
+    .join(Attempt, Attempt.id == MetricStream.attempt_id)
+    .where(Attempt.job_id == Job.id)
+    .scalar_subquery()
+)
 _LOGS = (
     select(func.sum(LogStream.size))
     .join(Attempt, Attempt.id == LogStream.attempt_id)
@@ -56,9 +62,9 @@ def tag(row: Row[Any]) -> str:
     return f'"{row.version}.{etag(*row).strip(chr(34))}"'
 
 
-def tag_of_list(rows: Sequence[Row[Any]]) -> str:
-    """The ETag of a page."""
-    return etag(*map(tuple, rows))
+def tag_of_list(rows: Sequence[Row[Any]], following: str | None) -> str:
+    """The ETag of a page, whose link to the next one counts too."""
+    return etag(following, *map(tuple, rows))
 
 
 def check_match(header: str | None, version: int) -> None:

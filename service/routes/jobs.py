@@ -87,7 +87,7 @@ def list_jobs(
     filters = find.Filters(state=state, user=user, project=project, tag=tag, q=q)
     with ctx.db.read() as tx:
         rows, following = find.page(tx, filters, cursor, limit)
-        etag = versions.tag_of_list(rows)
+        etag = versions.tag_of_list(rows, following)
         if (same := not_modified(request, etag)) is not None:
             return same
         items = present.jobs(tx, [row.id for row in rows])
@@ -194,6 +194,7 @@ def rerun_job(
 ) -> Response:
     """Submits the job's spec again as a new job, from a checkpoint if asked."""
     asked = rerun or api.Rerun()
+    body.check_values(dict(asked))
     order = _idempotent(idempotency_key, b"rerun", job_id.encode(), asked.model_dump_json().encode())
     return _created(change.rerun(ctx, caller, job_id, asked, order))
 

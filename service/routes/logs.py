@@ -81,9 +81,13 @@ async def stream(
 
 def _resume(event_id: str, attempt: int | None) -> tuple[int | None, int]:
     number, colon, offset = event_id.rpartition(":")
-    if not (offset.isdecimal() and (number.isdecimal() or not colon)) or len(event_id) > 30:
+    if not (_is_count(offset, 18) and (_is_count(number, 9) or not colon)):
         raise field_problem("Last-Event-ID", "must be the id of an event of this stream: leave it out to start anew")
     return int(number or 0) or attempt, int(offset)
+
+
+def _is_count(text: str, digits: int) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= digits
 
 
 @router.get("/stream", response_class=StreamingResponse)

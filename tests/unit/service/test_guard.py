@@ -45,6 +45,8 @@ def test_configured_names_are_allowed() -> None:
         ("POST", {"cookie": "a=b", "origin": "http://yard:2"}, False),
         ("POST", {"authorization": "Bearer x", "origin": "http://evil"}, False),
         ("DELETE", {"cookie": "a=b", "origin": "null"}, False),
+        ("POST", {"authorization": "Bearer x", "origin": "http://["}, False),
+        ("POST", {"authorization": "Bearer x", "origin": "http://yard:1@evil"}, False),
     ],
 )
 def test_origins(method: str, headers: dict[str, str], allowed: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 from sqlalchemy import event, func, insert, select, update
 
-from service import lifecycle
+from service import attempts, ingest, lifecycle
 from service.db.models import Attempt, Checkpoint, Event, IdempotencyKey, Job, MetricSeries, Node, Tag
 from tests.support.box import add_node
 from tests.support.live import Live
@@ -17,7 +17,7 @@ from tests.support.specs import spec
 from tests.support.wait import until
 from torchyard.ids import new_id
 from torchyard.problems import kind_of
-from torchyard.wire import Result, ResultKind
+from torchyard.wire import MetricBatch, MetricRecord, Result, ResultKind
 
 JOBS = "/api/v1/jobs"
 
@@ -218,10 +218,47 @@ def test_an_unchanged_job_answers_304(live_service: Live) -> None:
     attempt = run(live_service, job["id"])
     assert live_service.client.get(path, headers={"If-None-Match": tag}).status_code == 200
     tag = live_service.client.get(path).headers["etag"]
-    add_series(live_service, job["id"], attempt, "loss", 0.5, last_step=10)
+    report(live_service, attempt, 0, 1, loss=0.5)
     changed = live_service.client.get(path, headers={"If-None-Match": tag})
     assert changed.status_code == 200
     assert changed.json()["latest"] == {"loss": 0.5}
+
+
+def report(live: Live, attempt: str, rank: int, line: int, *, time_us: int = 10**15, **values: float) -> None:
+    """Line `line` of a rank's metrics file, of ten bytes; always of step 5."""
+    batch = MetricBatch(
+        node_rank=0,
+        stream=f"rank-{rank}",
+        rank=rank,
+        offset=10 * line - 10,
+        end=10 * line,
+        records=[(line, MetricRecord(step=5, time_us=time_us, values=dict(values)))],
+    )
+    ctx = live.context
+    ingest.record(ctx, attempts.facts(ctx.db, ctx.memory, attempt), batch)
+
+
+def test_points_that_come_late_are_a_change_too(live_service: Live) -> None:
+    job = submit(live_service)
+    attempt = run(live_service, job["id"])
+    report(live_service, attempt, 0, 1, loss=0.5)
+    report(live_service, attempt, 1, 1, time_us=2 * 10**15, loss=0.7)  # a rank whose clock is ahead
+    shown = [live_service.client.get(path) for path in (f"{JOBS}/{job['id']}", JOBS)]
+    report(live_service, attempt, 0, 2, time_us=10**15 + 1, loss=0.25)
+    for seen in shown:
+        again = live_service.client.get(seen.request.url.path, headers={"If-None-Match": seen.headers["etag"]})
+        assert again.status_code == 200
+        assert '"latest":{"loss":0.25}' in again.text
+
+
+def test_a_page_that_becomes_the_last_is_a_change(live_service: Live) -> None:
+    jobs = [submit(live_service) for _ in range(2)]
+    query = {"limit": "1", "state": "queued"}
+    page = live_service.client.get(JOBS, params=query)
+    assert page.json()["next"]
+    live_service.client.post(f"{JOBS}/{jobs[0]['id']}/cancel")
+    again = live_service.client.get(JOBS, params=query, headers={"If-None-Match": page.headers["etag"]})
+    assert (again.status_code, again.json()["next"]) == (200, None)
 
 
 def add_series(live: Live, job_id: str, attempt: str, name: str, value: float, **values: Any) -> None:

@@ -40,3 +40,38 @@ def test_texts_that_no_program_can_take() -> None:
     with pytest.raises(ProblemError) as caught:
         body.parse(b'{"env": {"A": "\\u0000"}, "command": ["\\ud800"], "ok": "\\ud83d\\ude00"}', "application/json")
     assert {error.field for error in caught.value.errors} == {"env.A", "command.0"}
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "message"),
+    [
+        (f"resources: {{cpus: 0x{'f' * 5000}}}", "resources.cpus", "64 bits"),
+        (f"0x{'f' * 1000}: 1", "(body)", "a name that must fit into 64 bits"),
+        ("recipe: {optim: {lr: .nan}}", "recipe.optim.lr", "finite"),
+        ("tags: [!!binary AAA=]", "tags.0", "not binary"),
+        ('command: !!set {"a\\0"}', "command.0", "NUL"),
+    ],
+)
+def test_values_that_nothing_can_hold(text: str, field: str, message: str) -> None:
+    with pytest.raises(ProblemError) as caught:
+        body.parse(text.encode(), YAML)
+    (complaint,) = caught.value.errors
+    assert complaint.field == field
+    assert message in complaint.message
+
+
+def test_depth_is_refused_in_json_too() -> None:
+    with pytest.raises(ProblemError, match="nested too deeply"):
+        body.parse(b'{"a":' * 40 + b"1" + b"}" * 40, "application/json")
+
+
+def test_complaints_are_bounded() -> None:
+    with pytest.raises(ProblemError) as caught:
+        body.check({f"field{number}": 1 for number in range(20_000)})
+    assert len(caught.value.errors) == body.MAX_COMPLAINTS
+
+
+@pytest.mark.parametrize("tag", ["", "x" * 101])
+def test_tags_are_short(tag: str) -> None:
+    with pytest.raises(ProblemError, match=r"tags\.0"):
+        body.check({"command": ["x"], "tags": [tag]})

@@ -1,0 +1,118 @@
+"""Requests that no client of ours sends: each is a problem that says what is wrong, and nothing is stored."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import func, select
+
+from service.db.models import Job, Token
+from tests.support.live import Live
+from tests.support.specs import spec
+from torchyard.problems import kind_of
+
+API = "/api/v1"
+JSON = {"Content-Type": "application/json"}
+
+
+def problem(answer: httpx.Response) -> tuple[int, str | None]:
+    assert answer.headers["content-type"] == "application/problem+json", answer.text
+    assert answer.json()["detail"]
+    return answer.status_code, kind_of(answer.json()["type"])
+
+
+def count(live: Live, model: Any) -> int:
+    with live.context.db.read() as tx:
+        return tx.scalar(select(func.count()).select_from(model)) or 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"time_limit": "9" * 400 + "d"},
+        {"time_limit": -1},
+        {"grace": 10**30},
+        {"checkpoint": {"every": -1}},
+        {"resources": {"gpus": 0, "memory": "9" * 400 + "gib"}},
+        {"resources": {"gpus": 0, "cpus": 10**30}},
+        {"tags": ["x" * 20_000]},
+        {"tags": ["a\0b"]},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_values_beyond_all_bounds(live_service: Live, changes: dict[str, Any]) -> None:
+    job = live_service.client.post(f"{API}/jobs", json=spec()).json()
+    path = f"{API}/jobs/{job['id']}"
+    field = next(iter(changes))
+    submitted = live_service.client.post(f"{API}/jobs", json=spec(**changes))
+    assert problem(submitted) == (422, "invalid-request")
+    assert submitted.json()["errors"][0]["field"].startswith(field)
+    again = live_service.client.post(f"{path}/rerun", json={"changes": changes})
+    assert problem(again) == (422, "invalid-request")
+    assert again.json()["errors"][0]["field"].startswith(f"changes.{field}")
+    if field in {"time_limit", "tags"}:
+        changed = live_service.client.patch(path, json=changes, headers={"If-Match": "*"})
+        assert problem(changed) == (422, "invalid-request")
+        assert changed.json()["errors"][0]["field"].startswith(field)
+    assert count(live_service, Job) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"changes":' + '{"a":' * 300 + "1" + "}" * 301,
+        '{"changes":' + '{"a":' * 5000 + "1" + "}" * 5001,
+        '{"changes": {"env": {"A": "\\ud800"}}}',
+        '{"changes": {"env": {"\\ud800": "A"}}}',
+        '{"changes": {"time_limit": NaN}}',
+        '{"from_checkpoint": "a\\u0000b"}',
+        "[]",
+        "{",
+    ],
+    ids=["deep", "deeper", "surrogate", "surrogate-name", "nan", "nul", "list", "torn"],
+)
+def test_reruns_of_nonsense(live_service: Live, body: str) -> None:
+    job = live_service.client.post(f"{API}/jobs", json=spec()).json()
+    for headers in (JSON, {**JSON, "Idempotency-Key": "k"}):
+        answer = live_service.client.post(f"{API}/jobs/{job['id']}/rerun", content=body, headers=headers)
+        assert problem(answer) == (422, "invalid-request")
+    assert count(live_service, Job) == 1
+
+
+def test_tokens_and_sessions_of_nonsense(live_service: Live) -> None:
+    before = count(live_service, Token)
+    for wrong in ({"name": "a\0b"}, {"user": "a\0b"}, {"expires_in": 10**12}, {"expires_in": "9" * 400 + "d"}):
+        answer = live_service.client.post(f"{API}/tokens", json={"name": "x", "scopes": ["read"], **wrong})
+        assert problem(answer) == (422, "invalid-request")
+        assert answer.json()["errors"][0]["field"] == next(iter(wrong))
+    for field in ("token", "code"):
+        answer = live_service.anonymous.post(f"{API}/session", content=f'{{"{field}": "\\ud800"}}', headers=JSON)
+        assert problem(answer) == (401, "unauthorized")
+    assert count(live_service, Token) == before
+
+
+def test_headers_of_nonsense(live_service: Live) -> None:
+    job = live_service.client.post(f"{API}/jobs", json=spec()).json()
+    stream = f"{API}/jobs/{job['id']}/logs/stream"
+    for event_id in (f"{10**20}:0", f"1:{10**20}", ":", "1:", "x:1"):
+        answer = live_service.client.get(stream, headers={"Last-Event-ID": event_id})
+        assert problem(answer) == (422, "invalid-request")
+    for origin in ("http://[", "http://[::1", "null", "http://evil.example"):
+        answer = live_service.client.post(f"{API}/projects", json={"name": "x"}, headers={"Origin": origin})
+        assert problem(answer) == (403, "forbidden")
+
+
+def test_a_long_body_without_a_length_is_refused(live_service: Live) -> None:
+    for path, limit in (("/jobs", 2**20), ("/users", 2**20), ("/snapshots", 2**25)):
+        pieces = (b" " * 65_536 for _ in range(limit // 65_536 + 1))
+        answer = live_service.client.post(API + path, content=pieces, headers=JSON)
+        assert problem(answer) == (413, "payload-too-large")
+
+
+def test_a_node_that_sends_what_no_database_holds(live_service: Live) -> None:
+    message = {"samples": [{"time_us": 1, "attempt": "a\0b", "values": {"x": 1.0}}]}
+    headers = {**JSON, "TorchYard-Protocol": "1"}
+    with live_service.as_token(live_service.node_token) as node:
+        answer = node.post(f"{API}/agent/samples", content=json.dumps(message), headers=headers)
+    assert answer.status_code in {204, 422}
