@@ -202,3 +202,8 @@ def test_telemetry_is_charted(page: Page, submit: Submit, node: Agent) -> None:
     figure = chart(page, "GPU utilisation")
     expect(figure.locator("li")).to_have_text("GPU 0 52 %")
     page.wait_for_function(f"canvas => ({COLOURED})(canvas) > 30", arg=figure.locator("canvas").element_handle())
+
+
+def test_an_unknown_job_is_said_to_be_unknown(page: Page) -> None:
+    page.goto("/jobs/4711")
+    expect(page.get_by_role("alert")).to_contain_text("4711")

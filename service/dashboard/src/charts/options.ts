@@ -61,7 +61,7 @@ export function optionsOf(shape: Shape, look: Look): uPlot.Options {
       y: shape.logarithmic ? { distr: LOGARITHMIC } : { range: roomy },
     },
     axes: [
-      axisOf(look, { size: 30, space: 70, values: (_, splits) => splits.map(shape.axis === "time" ? duration : steps) }),
+      axisOf(look, { size: 30, space: 70, ...(shape.axis === "time" ? TIME : STEPS) }),
       axisOf(look, { size: 66, space: 34, values: (_, splits) => splits.map((split) => words(split, shape)) }),
     ],
     series: [{}, ...lines(shape, look)],
@@ -72,6 +72,18 @@ export function optionsOf(shape: Shape, look: Look): uPlot.Options {
     },
   };
 }
+
+const STEPS: Partial<uPlot.Axis> = { values: (_, splits) => splits.map(steps) };
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const TIME: Partial<uPlot.Axis> = {
+  values: (_, splits) => splits.map((split) => (split === 0 ? "0" : duration(split))),
+  incrs: [
+    0.1, 0.5, 1, 2, 5, 10, 20, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 20 * MINUTE, 30 * MINUTE,
+    HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 12 * HOUR, DAY, 2 * DAY, 5 * DAY, 10 * DAY, 30 * DAY,
+  ],
+};
 
 function axisOf(look: Look, more: Partial<uPlot.Axis>): uPlot.Axis {
   return {

@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { problem } from "../api/client";
+import { listen } from "../api/events";
 import { append, type Chunk, EMPTY_LOG, type LogWindow, MAX_LINES, prepend, wholeLines } from "../lib/log";
 
 /** Bytes read at once, at the end of a log and backwards. */
@@ -40,7 +41,14 @@ export function useLog({ job, attempt, rank }: LogSource, keepAll: boolean): Log
     void readTail(source, stop.signal)
       .then((chunk) => {
         add(chunk);
-        follow(source, () => end.current, add, () => setLive(false), stop.signal);
+        const over = new AbortController();
+        listen(() => `${addressOf(source, "logs/stream")}&offset=${end.current}`, {
+          data: (data) => add(JSON.parse(data) as Chunk),
+          end: () => {
+            over.abort();
+            setLive(false);
+          },
+        }, AbortSignal.any([stop.signal, over.signal]));
       })
       .catch((failure: unknown) => stop.signal.aborted || setError(failure));
     return () => stop.abort();
@@ -69,26 +77,4 @@ async function read(source: LogSource, offset: number, limit: number, signal?: A
 
 function readTail(source: LogSource, signal: AbortSignal): Promise<Chunk> {
   return read(source, -READ_BYTES, READ_BYTES, signal);
-}
-
-/** Listens while the page is in sight, from where the reader is. */
-function follow(
-  source: LogSource, from: () => number, add: (chunk: Chunk) => void, ended: () => void, signal: AbortSignal,
-): void {
-  let events: EventSource | undefined;
-  let over = false;
-  const listen = () => {
-    events?.close();
-    if (document.hidden || over || signal.aborted) return;
-    events = new EventSource(`${addressOf(source, "logs/stream")}&offset=${from()}`);
-    events.addEventListener("data", (event: MessageEvent<string>) => add(JSON.parse(event.data) as Chunk));
-    events.addEventListener("end", () => {
-      over = true;
-      events?.close();
-      ended();
-    });
-  };
-  listen();
-  document.addEventListener("visibilitychange", listen, { signal });
-  signal.addEventListener("abort", () => events?.close());
 }
