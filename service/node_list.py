@@ -31,6 +31,7 @@ def _node(
         cpus=row.cpus,
         memory=row.memory,
         disk_free=row.disk_free,
+        offenders=row.offenders,
         devices=[_device(device, holders.get((row.name, device.uuid)), latest) for device in devices],
         latest=latest,
     )

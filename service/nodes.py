@@ -83,6 +83,7 @@ def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen
         .values(
             **heartbeat.identity.model_dump(),
             disk_free=heartbeat.disk_free,
+            offenders=heartbeat.offenders,
             last_seen_us=now,
             unreachable=False,
             beat=row.beat + 1,

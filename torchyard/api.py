@@ -15,14 +15,14 @@ Scope = Literal["read", "submit", "admin", "node"]
 Number = float | Literal["nan", "inf", "-inf"]
 
 
-def _without_nul(text: str) -> str:
-    if "\0" in text:
-        raise ValueError("must not contain NUL")
+def _storable(text: str) -> str:
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("must not contain NUL or lone surrogates")
     return text
 
 
-#: Databases hold no NUL.
-Text = Annotated[str, AfterValidator(_without_nul)]
+#: What databases can hold.
+Text = Annotated[str, AfterValidator(_storable)]
 
 
 class Resource(BaseModel):
@@ -241,6 +241,8 @@ class Node(Resource):
     cpus: int
     memory: int
     disk_free: int
+    #: Processes on GPUs that the queue has given to somebody else, or to nobody, in words.
+    offenders: list[str] = []
     devices: list["NodeDevice"]
     #: Last telemetry sample of the node itself.
     latest: dict[str, float]

@@ -117,6 +117,8 @@ class Heartbeat(Message):
     attempts: list[AttemptReport]
     #: Free bytes of the file system that holds the attempts.
     disk_free: int
+    #: Processes on GPUs that the queue has given to somebody else, or to nobody, in words.
+    offenders: list[str] = []
     #: `Orders.beat` of the newest answer that had arrived before this inventory was begun; None before the first. It
     #: tells which claims the inventory must already show.
     beat: int | None = None
@@ -210,8 +212,12 @@ class RankExit(Message):
     ended_us: int
 
 
-#: Words of a job's programs. Databases hold no NUL, and a result must not be refused for one.
-Text = Annotated[str, AfterValidator(lambda text: text.replace("\0", "\ufffd"))]
+def _storable(text: str) -> str:
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
+
+
+#: Words of a job's programs. Databases hold no NUL and answers no half characters, but nothing is refused for one.
+Text = Annotated[str, AfterValidator(_storable)]
 
 
 class ResultKind(StrEnum):
@@ -312,7 +318,7 @@ class CheckpointReport(Message):
     name: str
     step: int
     created_us: int
-    metrics: dict[str, float | Literal["nan", "inf", "-inf"]] = {}
+    metrics: dict[Text, float | Literal["nan", "inf", "-inf"]] = {}
     files: list[CheckpointFile]
 
 

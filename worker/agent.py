@@ -48,6 +48,8 @@ class Node:
     disk_free: Callable[[], int]
     #: Starts an attempt unless somebody has; raises `UnavailableError` when the service cannot be asked.
     start: Callable[[str], None]
+    #: Who computes on a GPU that is not theirs, in words.
+    offenders: Callable[[], list[str]] = list
     #: Kills what carries an attempt's id: for one whose folder, and with it the shim's ear, was taken away.
     sweep: Callable[[str], object] = processes.sweep
 
@@ -126,6 +128,7 @@ class Agent:
                 devices=self._node.devices(),
                 attempts=[_report(status) for status in statuses],
                 disk_free=self._node.disk_free(),
+                offenders=self._node.offenders(),
                 beat=beat,
             )
         )

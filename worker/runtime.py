@@ -9,7 +9,7 @@ from torchyard import wire
 from worker import environment, inventory, node, watch
 from worker.agent import Agent, Node
 from worker.control_plane import ControlPlane
-from worker.devices import nvml
+from worker.devices import nvml, offenders
 from worker.devices.discovery import discover
 from worker.devices.locks import DeviceLocks
 from worker.devices.telemetry import Sampler
@@ -69,6 +69,7 @@ class Runtime:
             attempts=self._settings.attempts,
             devices=self._devices,
             scan=lambda: inventory.whole(self._settings.attempts),
+            offenders=lambda: [str(offender) for offender in self._offenders()],
             disk_free=lambda: node.disk_free(self._settings.attempts),
             start=launcher.start,
         )
@@ -134,7 +135,10 @@ class Runtime:
         return discover(self._nvml, self._settings.cpu_slots)
 
     def _devices(self) -> list[wire.Device]:
-        return self._locks.apply(self._discover())
+        return offenders.keep_off(self._locks.apply(self._discover()), self._offenders())
+
+    def _offenders(self) -> list[offenders.Offender]:
+        return [] if self._nvml is None else offenders.find(self._nvml, self._scan)
 
 
 def _consumes(registered: wire.Registered) -> tuple[str, str]:

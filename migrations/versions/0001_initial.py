@@ -67,6 +67,7 @@ def upgrade() -> None:
         sa.Column("cpus", sa.BigInteger(), nullable=False),
         sa.Column("memory", sa.BigInteger(), nullable=False),
         sa.Column("disk_free", sa.BigInteger(), nullable=False),
+        sa.Column("offenders", sa.JSON(), nullable=False),
         sa.Column("beat", sa.BigInteger(), nullable=False),
         sa.Column("last_seen_us", sa.BigInteger(), nullable=True),
         sa.Column("registered_us", sa.BigInteger(), nullable=False),

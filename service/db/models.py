@@ -100,6 +100,8 @@ class Node(Base):
     cpus: Mapped[int]
     memory: Mapped[int]
     disk_free: Mapped[int] = mapped_column(default=0)
+    #: Who computes on a GPU that is not theirs, in words.
+    offenders: Mapped[list[Any]] = mapped_column(default=list)
     #: Heartbeats answered; see `service.proof`.
     beat: Mapped[int] = mapped_column(default=0)
     last_seen_us: Mapped[int | None]

@@ -30,6 +30,7 @@ def nodes(
     if json:
         common.print_json(found)
         return
+    from rich.markup import escape
     from rich.table import Table
 
     from torchyard.cli import format as shown
@@ -46,6 +47,8 @@ def nodes(
         for device in node.devices:
             table.add_row(*_row(device))
         common.console().print(table)
+        for offender in node.offenders:
+            common.console().print(f"[red]{escape(offender)}[/]")
     if not found:
         common.note("no node has registered: `yard up`, or `yard worker --join URL` on a node")
 

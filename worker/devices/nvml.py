@@ -64,12 +64,13 @@ def cards(nvml: Nvml) -> list[Card]:
         handle = ask(nvml, partial(nvml.nvmlDeviceGetHandleByIndex, index))
         if handle is None:
             continue
-        parts = list(_instances(nvml, handle))
-        found += [_card(nvml, part, index, instance) for instance, part in parts] or [_card(nvml, handle, index, None)]
+        parts = list(_instances(nvml, handle)) or [(None, handle)]
+        asked = (ask(nvml, partial(_card, nvml, part, index, instance)) for instance, part in parts)
+        found += [card for card in asked if card is not None]
     return found
 
 
-def _instances(nvml: Nvml, handle: Handle) -> Iterator[tuple[int, Handle]]:
+def _instances(nvml: Nvml, handle: Handle) -> Iterator[tuple[int | None, Handle]]:
     mode = ask(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle))
     if mode is None or not mode[0]:
         return

@@ -1,10 +1,12 @@
 """Who computes on a GPU that the queue has given to somebody else: isolation by a variable is cooperative."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import psutil
 
+from torchyard.injob import layout
+from torchyard.wire import Device
 from worker.devices import nvml as library
 from worker.inventory import Status
 from worker.shim import table
@@ -20,29 +22,56 @@ class Offender:
     name: str
     holder: str | None
     """The attempt that has the GPU."""
+    leftover: str | None = None
+    """The attempt that it is left of, if that one has ended."""
 
     def __str__(self) -> str:
         whose = f"which {self.holder} holds" if self.holder else "which the queue has given to nobody"
         return f"process {self.pid} ({self.name}) of {self.user} uses GPU {self.uuid}, {whose}"
 
 
-def find(nvml: library.Nvml, attempts: Sequence[Status]) -> list[Offender]:
+def find(nvml: library.Nvml, attempts: Callable[[], Sequence[Status]]) -> list[Offender]:
     """All offenders on this machine, as of now."""
+    # The cards are read first: what starts meanwhile must find its attempt in the list.
+    users = {card.uuid: library.processes(nvml, card) for card in library.cards(nvml)}
+    living = [status for status in attempts() if status.living]
+    holders = {uuid: status for status in living for uuid in status.devices}
     everyone = table.everyone()
-    holders = {uuid: status for status in attempts for uuid in status.devices if status.living}
     found = []
-    for card in library.cards(nvml):
-        holder = holders.get(card.uuid)
+    for uuid, pids in users.items():
+        holder = holders.get(uuid)
         tree = table.below(everyone, holder.shim.pid) if holder and holder.shim else []
-        strangers = set(library.processes(nvml, card)) - {process.pid for process in tree}
-        found += [_offender(card.uuid, pid, holder) for pid in sorted(strangers)]
+        strangers = set(pids) - {process.pid for process in tree}
+        found += [_offender(uuid, pid, holder, living) for pid in sorted(strangers)]
     return [offender for offender in found if offender is not None]
 
 
-def _offender(uuid: str, pid: int, holder: Status | None) -> Offender | None:
+def keep_off(devices: Sequence[Device], offenders: Sequence[Offender]) -> list[Device]:
+    """The devices, unusable those on which something of an ended attempt outlives SIGKILL."""
+    stuck = {each.uuid: each for each in offenders if each.leftover is not None}
+    return [_keep_off(device, stuck[device.uuid]) if device.uuid in stuck else device for device in devices]
+
+
+def _keep_off(device: Device, stuck: Offender) -> Device:
+    why = f"process {stuck.pid} of attempt {stuck.leftover} outlives SIGKILL on it: reset the GPU, or reboot the node"
+    return device.model_copy(update={"unusable": why})
+
+
+def _offender(uuid: str, pid: int, holder: Status | None, living: Sequence[Status]) -> Offender | None:
     try:
         process = psutil.Process(pid)
         name, user = process.name(), process.username()
     except psutil.Error:
         return None
-    return Offender(uuid=uuid, pid=pid, user=user, name=name, holder=holder.attempt if holder else None)
+    attempt = _attempt_of(pid)
+    leftover = None if attempt in {status.attempt for status in living} else attempt
+    holding = holder.attempt if holder else None
+    return Offender(uuid=uuid, pid=pid, user=user, name=name, holder=holding, leftover=leftover)
+
+
+def _attempt_of(pid: int) -> str | None:
+    process, name = table.find(pid), f"{layout.ATTEMPT_ID}=".encode()
+    entries = process.environment() if process else []
+    return next(
+        (entry.removeprefix(name).decode(errors="replace") for entry in entries if entry.startswith(name)), None
+    )

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from service import lifecycle, nodes
+from service import lifecycle, node_list, nodes
 from service.db.engine import Database
 from service.db.models import Device, Node
 from tests.support import box
@@ -235,3 +235,12 @@ def test_one_declared_dead_that_lives_keeps_its_gpu_and_still_brings_its_metrics
     with yard.write() as tx:
         lifecycle.settle(tx, attempt_id, "box")
     assert seen(yard, ended).orders.forget == [attempt_id]
+
+
+def test_offenders_are_shown_with_their_node_until_they_leave(yard: Database) -> None:
+    words = "process 7 (python) of mallory uses GPU box-gpu-0, which the queue has given to nobody"
+    for offenders in ([words], []):
+        seen(yard, heartbeat(offenders=offenders))
+        with yard.read() as tx:
+            (node,) = node_list.present(tx)
+        assert node.offenders == offenders

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.node import Box, ended, log, python
 from tests.support.nvml import Record, RecordedNvml
 from tests.support.wait import until
-from torchyard.wire import Phase
+from torchyard.wire import Device, DeviceKind, Phase
 from worker import inventory
 from worker.devices import offenders
 from worker.devices.telemetry import Sampler
@@ -70,8 +70,9 @@ def test_who_uses_a_card_that_is_not_theirs() -> None:
     status = Status(attempt="att-1", phase=Phase.RUNNING, shim=shim, devices=("GPU-a",))
     with subprocess.Popen(["sleep", "60"]) as child:
         nvml = RecordedNvml(Record("GPU-a", pids=[child.pid, own.parent, 2**22 + 1]), Record("GPU-b", pids=[child.pid]))
-        found = offenders.find(nvml, [status])
+        found = offenders.find(nvml, lambda: [status])
         child.kill()
+    assert offenders.keep_off([device("GPU-b")], found) == [device("GPU-b")]
     assert [(each.uuid, each.pid, each.holder) for each in found] == [
         ("GPU-a", own.parent, "att-1"),
         ("GPU-b", child.pid, None),
@@ -79,3 +80,17 @@ def test_who_uses_a_card_that_is_not_theirs() -> None:
     assert "uses GPU GPU-a, which att-1 holds" in str(found[0])
     assert "process" in str(found[1])
     assert "given to nobody" in str(found[1])
+
+
+def test_a_card_on_which_an_ended_attempt_hangs_is_used_no_more() -> None:
+    env = {**os.environ, "TORCHYARD_ATTEMPT_ID": "att-9"}
+    with subprocess.Popen(["sleep", "60"], env=env) as child:
+        found = offenders.find(RecordedNvml(Record("GPU-a", pids=[child.pid]), Record("GPU-b")), list)
+        child.kill()
+    kept = offenders.keep_off([device("GPU-a"), device("GPU-b")], found)
+    assert f"process {child.pid} of attempt att-9 outlives SIGKILL" in str(kept[0].unusable)
+    assert kept[1].unusable is None
+
+
+def device(uuid: str) -> Device:
+    return Device(uuid=uuid, index=0, kind=DeviceKind.GPU, name="A100", memory=1)
