@@ -35,7 +35,8 @@ class Stack:
     def _find(self, part: str) -> psutil.Process | None:
         for child in self.supervisor.children():
             try:
-                if any(word == part or word.endswith(f"/{part}") or part in word.split() for word in child.cmdline()):
+                words = " ".join(child.cmdline()).split()  # Redis rewrites its own as one string
+                if any(word.rpartition("/")[2] == part for word in words):
                     return child
             except psutil.NoSuchProcess:
                 continue
