@@ -167,9 +167,7 @@ def _series(tx: Connection, attempt: Facts, batch: MetricBatch, names: set[str])
         found = tx.execute(query.where(MetricSeries.attempt_id == attempt.id, MetricSeries.stream == batch.stream))
         known = {row.name: row.id for row in found}
         room = MAX_SERIES - len(known)
-        new = sorted(name for name in names - known.keys() if len(name) <= MAX_NAME and "\0" not in name)[
-            : max(0, room)
-        ]
+        new = sorted(name for name in names - known.keys() if _is_name(name))[: max(0, room)]
         if not new:
             return known
         first = (tx.scalar(select(func.max(MetricSeries.id))) or 0) + 1
@@ -189,6 +187,11 @@ def _series(tx: Connection, attempt: Facts, batch: MetricBatch, names: set[str])
                 for n, name in enumerate(new)
             ],
         )
+
+
+def _is_name(name: str) -> bool:
+    """Whether it is short, and what databases and answers can hold."""
+    return len(name) <= MAX_NAME and "\0" not in name and not any("\ud800" <= sign <= "\udfff" for sign in name)
 
 
 _COLUMNS = ", ".join(Point._fields)

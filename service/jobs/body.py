@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -17,6 +18,10 @@ YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "
 JSON_TYPES = frozenset({"application/json", ""})
 #: Deeper than any spec; libyaml's loader recurses in C and would take the process down.
 MAX_DEPTH = 32
+#: A plain word of YAML with colons and nothing but digits is a number of base 60, whose reading takes the square of
+#: its length.
+MAX_NUMBER = 100
+_NUMBER = re.compile(r"[0-9_:.+-]+")
 #: Wrong fields that are named; each costs a search for the name that may be meant.
 MAX_COMPLAINTS = 50
 INT64 = range(-(2**63), 2**63)
@@ -87,14 +92,22 @@ def _place(mark: Any) -> str:
 
 
 def _check_events(text: str) -> None:
-    """Refuses depth, which crashes the loader, and aliases, which make a short text endless."""
+    """Refuses depth, which crashes the loader, aliases, which make a short text endless, and forms of its own."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.AliasEvent):
             raise field_problem("(body)", f"{_place(event.start_mark)}aliases (*name) are not read here")
+        if getattr(event, "tag", None) is not None:
+            raise field_problem("(body)", f"{_place(event.start_mark)}tags ({event.tag[:80]}) are not read here")
+        if isinstance(event, yaml.ScalarEvent) and event.implicit[0] and _is_long_number(event.value):
+            raise field_problem("(body)", f"{_place(event.start_mark)}no number is that long: put a text in quotes")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
             raise field_problem("(body)", f"{_place(event.start_mark)}nested too deeply")
+
+
+def _is_long_number(text: str) -> bool:
+    return len(text) > MAX_NUMBER and _NUMBER.fullmatch(text) is not None
 
 
 def check_values(value: Mapping[str, Any], path: str = "") -> None:

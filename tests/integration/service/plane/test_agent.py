@@ -150,6 +150,21 @@ def test_what_a_database_cannot_hold_blocks_no_result(data_plane: Plane) -> None
     assert state(data_plane, failed) == "failed"
 
 
+def test_half_characters_and_wrong_clocks_spoil_no_answer(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    url = f"/api/v1/agent/attempts/{seeded.attempt}"
+    raw = '{"name": "step-1", "step": 1, "created_us": 9223372036854775807, "metrics": {"\\ud800": 1}, '
+    raw += '"files": [{"path": "a", "size": 1}]}'
+    assert data_plane.node.post(f"{url}/checkpoints", content=raw).status_code == 200
+    (found,) = data_plane.get(f"/jobs/{seeded.job}/checkpoints").json()
+    assert (found["metrics"], found["created_at"][:4]) == ({"?": 1.0}, "9999")
+    raw = '{"kind": "exited", "exit_code": 1, "failed_rank": 0, "traceback": "Half\\ud800Error", "ended_us": 1}'
+    assert data_plane.node.post(f"{url}/result", content=raw).status_code == 204
+    assert data_plane.get(f"/jobs/{seeded.job}").json()["error"]["traceback"] == "Half?Error"
+    huge = {"name": "step-2", "step": 1, "created_us": 1, "files": [{"path": "a", "size": 10**30}]}
+    assert data_plane.node.post(f"{url}/checkpoints", json=huge).status_code == 422
+
+
 def test_checkpoint_metrics_without_a_number_are_words(data_plane: Plane) -> None:
     seeded = data_plane.job()
     raw = '{"name": "step-1", "step": 1, "created_us": 1, "metrics": {"a": NaN, "b": Infinity, "c": "-inf", "d": 1}, '

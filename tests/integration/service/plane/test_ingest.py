@@ -221,7 +221,8 @@ def test_one_bad_record_does_not_block_the_others(data_plane: Plane) -> None:
     good["records"][1][1]["step"] = 2**70
     good["records"][2][1]["values"] = {"loss": "high"}
     good["records"][3] = "garbage"
-    good["records"][4][1]["values"] = {"a\0b": 1.0, "x" * 300: 1.0, "loss": 2.0}
+    good["records"][4][1]["values"] = {"a\0b": 1.0, "x" * 300: 1.0, "\ud800": 1.0, "loss": 2.0}
+    good["records"].append([math.inf, good["records"][5][1]])
     answer = data_plane.node.post(f"/api/v1/agent/attempts/{seeded.attempt}/metrics", content=json.dumps(good))
     assert answer.json() == {"offset": 60}
     series = data_plane.get(f"/jobs/{seeded.job}/metrics").json()["series"]

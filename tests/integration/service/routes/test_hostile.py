@@ -86,6 +86,8 @@ def test_tokens_and_sessions_of_nonsense(live_service: Live) -> None:
         answer = live_service.client.post(f"{API}/tokens", json={"name": "x", "scopes": ["read"], **wrong})
         assert problem(answer) == (422, "invalid-request")
         assert answer.json()["errors"][0]["field"] == next(iter(wrong))
+    content = '{"name": "\\ud800", "scopes": ["read"]}'
+    assert problem(live_service.client.post(f"{API}/tokens", content=content, headers=JSON)) == (422, "invalid-request")
     for field in ("token", "code"):
         answer = live_service.anonymous.post(f"{API}/session", content=f'{{"{field}": "\\ud800"}}', headers=JSON)
         assert problem(answer) == (401, "unauthorized")

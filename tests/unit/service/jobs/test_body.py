@@ -48,8 +48,13 @@ def test_texts_that_no_program_can_take() -> None:
         (f"resources: {{cpus: 0x{'f' * 5000}}}", "resources.cpus", "64 bits"),
         (f"0x{'f' * 1000}: 1", "(body)", "a name that must fit into 64 bits"),
         ("recipe: {optim: {lr: .nan}}", "recipe.optim.lr", "finite"),
-        ("tags: [!!binary AAA=]", "tags.0", "not binary"),
-        ('command: !!set {"a\\0"}', "command.0", "NUL"),
+        ("time_limit: 1" + ":1" * 100_000, "(body)", "column 13: no number is that long"),
+        ("time_limit: 1" + ":1" * 200 + ".5", "(body)", "no number is that long"),
+        ("tags: [!!binary AAA=]", "(body)", "column 8: tags (tag:yaml.org,2002:binary) are not read here"),
+        ("held: !!bool x", "(body)", "are not read here"),
+        ('time_limit: !!int ""', "(body)", "are not read here"),
+        ('command: !!set {"a\\0"}', "(body)", "are not read here"),
+        ('command: ["a\\0"]', "command.0", "NUL"),
     ],
 )
 def test_values_that_nothing_can_hold(text: str, field: str, message: str) -> None:
