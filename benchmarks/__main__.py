@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import figures
-from benchmarks.figures import Figure
+from benchmarks.figure import Figure
 from benchmarks.stack import Stack, embedded
 
 
