@@ -3,7 +3,7 @@
 from torchyard import Client, JobSpec
 
 client = Client()
-job = client.submit(JobSpec(command=("train.py",), live="/home/ada/project"))
+job = client.submit(JobSpec(command=("train.py",), live="/home/me/project"))
 print(client.wait(job.id).state)
 """
 

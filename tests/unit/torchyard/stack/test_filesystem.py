@@ -19,8 +19,8 @@ MOUNTS = r"""
     ("folder", "kind"),
     [
         ("/var/tmp/torchyard", "ext4"),
-        ("/home/ada/.torchyard", "nfs4"),
-        ("/home/scratch/ada", "xfs"),
+        ("/home/someone/.torchyard", "nfs4"),
+        ("/home/scratch/someone", "xfs"),
         ("/homework", "ext4"),
         ("/mnt/big disk/yard", "cifs"),
         ("/data/yard", "lustre"),
@@ -40,4 +40,4 @@ def test_a_network_home_is_refused_with_the_mend(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(filesystem, "_MOUNTS", mounts)
     filesystem.refuse_network(Path("/var/tmp/torchyard"))
     with pytest.raises(NetworkHomeError, match=r"nfs4.*set TORCHYARD_HOME to a folder on a local disk"):
-        filesystem.refuse_network(Path("/home/ada/.torchyard"))
+        filesystem.refuse_network(Path("/home/someone/.torchyard"))
