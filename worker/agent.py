@@ -24,6 +24,8 @@ from worker.inventory import Died, Status
 
 #: Attempts that are prepared at the same time.
 STARTS: Final = 8
+#: How long one waits for the others, at most.
+START_PATIENCE_S: Final = 30.0
 
 #: A service may be restarted with another Redis or inbox between two heartbeats, so it is asked again this often.
 RENEW_S: Final = 30.0
@@ -205,8 +207,13 @@ class Agent:
                 self._held.pop(where.attempt_id, None)
 
     def _start(self, where: AttemptFolder) -> None:
-        with self._starts:
+        # Folders on a file server that hangs must not keep the others from starting for ever.
+        waited = self._starts.acquire(timeout=START_PATIENCE_S)
+        try:
             self._node.start(where.attempt_id)
+        finally:
+            if waited:
+                self._starts.release()
         if where.started():
             logger.info("%s: started", where.attempt_id)
 

@@ -170,10 +170,16 @@ class AttemptFolder:
         return self.path / f"{name}.reserved"
 
     def remove(self) -> None:
-        """Removes the whole folder; only for whoever holds the lock. Half a removal is finished by the next one."""
+        """Removes the whole folder; only for whoever holds the lock. See `finish_removals` for half a removal."""
         trash = self.attempts / f".removed-{self.attempt_id}"
         shutil.rmtree(trash, ignore_errors=True)
         self.path.rename(trash)
+        shutil.rmtree(trash, ignore_errors=True)
+
+
+def finish_removals(attempts: Path) -> None:
+    """Removes what a worker that was killed while it removed folders has left of them."""
+    for trash in attempts.glob(".removed-*"):
         shutil.rmtree(trash, ignore_errors=True)
 
 

@@ -13,6 +13,7 @@ from worker.devices import nvml, offenders
 from worker.devices.discovery import discover
 from worker.devices.locks import DeviceLocks
 from worker.devices.telemetry import Sampler
+from worker.folder import finish_removals
 from worker.forward.attempt import Tools
 from worker.forward.blobs import BlobSender
 from worker.forward.samples import EVERY_S, SampleForwarder
@@ -83,6 +84,7 @@ class Runtime:
     def start(self) -> None:
         """Starts the agent's threads."""
         self._agent.adopt()
+        spawn(lambda: finish_removals(self._settings.attempts))
         spawn(self._heartbeats)
         spawn(self._sampling)
 

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import disks
 from tests.support.node import PYTHON, Box, alive, ended, lines, log, python
 from tests.support.wait import until
 from torchyard.injob import layout
@@ -256,14 +256,8 @@ def test_forged_marks_are_not_believed(box: Box, tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 4 MiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "none", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("needs root, to mount a small file system")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    with disks.small(tmp_path / "disk", 4) as folder:
+        yield folder
 
 
 def test_a_full_disk_does_not_cost_the_result(small_disk: Path, tmp_path: Path) -> None:

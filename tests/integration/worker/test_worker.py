@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import redis
+from tests.support import disks, redis
 from tests.support.wait import until
 from tests.support.worker import Yard, yard
 from torchyard import wire
@@ -261,3 +261,20 @@ def test_a_second_worker_of_the_same_home_is_refused(box: Yard) -> None:
     assert box.process.stdout is not None
     box.process.stdout.close()
     box.process = first
+
+
+def test_a_job_that_fills_the_disk_can_be_stopped_and_all_it_wrote_arrives(tmp_path: Path, short_tmp: Path) -> None:
+    fill = f"dd if=/dev/zero of=full bs=64k 2>/dev/null; touch {tmp_path}/full"
+    with disks.small(tmp_path / "disk", 8) as disk, yard(disk, short_tmp) as box:
+        box.start()
+        attempt = box.fake.assign(["sh", "-c", f"echo before; {fill}; sleep 600"])
+        box.send(attempt)
+        until((tmp_path / "full").exists, what="a full disk")
+        box.kill()
+        box.start()
+        stop = {"attempt": attempt, "action": "stop", "serial": 1, "reason": "cancel", "grace_s": 5}
+        box.fake.orders[attempt] = wire.Order.model_validate(stop)
+        result = box.settled(attempt)
+        assert (result.kind, result.stop, result.terminated) == (wire.ResultKind.EXITED, "cancel", True)
+        assert box.fake.log(attempt) == b"before\n"
+        until(lambda: not list(box.attempts.iterdir()), what="the removal of the folder")

@@ -11,7 +11,7 @@ from torchyard.injob import layout
 from torchyard.states import StopReason
 from torchyard.wire import Action, Order, Phase, Result, ResultKind
 from worker import files, inventory, watch
-from worker.folder import AttemptFolder, order
+from worker.folder import AttemptFolder, finish_removals, order
 
 
 @pytest.fixture
@@ -151,3 +151,10 @@ def test_orders_and_results_reach_a_full_disk(folder: AttemptFolder, monkeypatch
 
 def _full(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_removal_that_was_cut_short_is_finished(folder: AttemptFolder) -> None:
+    folder.at("job").mkdir()
+    folder.path.rename(folder.attempts / ".removed-att-1")
+    finish_removals(folder.attempts)
+    assert list(folder.attempts.iterdir()) == []
