@@ -9,10 +9,11 @@ from pathlib import Path, PurePosixPath
 
 from torchyard.injob import layout
 from torchyard.spec import JobSpec, Launcher
-from torchyard.wire import FileRef, Launch
+from torchyard.wire import FileRef, Launch, Restore
 from worker import argv
 from worker.exceptions import CodeError, MissingBlobError, RestoreError
 from worker.folder import AttemptFolder
+from worker.forward import blobs, opening
 from worker.identity import Identity
 
 #: Brings the blob with a hash to a path; raises MissingBlobError when the store no longer has it.
@@ -30,7 +31,7 @@ def lay_out(folder: AttemptFolder, launch: Launch, fetch: Fetch) -> Path:
         folder.at(name).mkdir(parents=True)
     cwd = _code(folder, launch, fetch)
     if launch.restore is not None:
-        _restore(folder.at(layout.RESTORE), launch.restore.files, fetch)
+        _restore(folder, launch.restore, fetch)
     return cwd
 
 
@@ -48,14 +49,33 @@ def _code(folder: AttemptFolder, launch: Launch, fetch: Fetch) -> Path:
     return code
 
 
-def _restore(target: Path, refs: Iterable[FileRef], fetch: Fetch) -> None:
+def _restore(folder: AttemptFolder, restore: Restore, fetch: Fetch) -> None:
+    target = folder.at(layout.RESTORE)
     target.mkdir()
     try:
-        _materialize(target, refs, fetch)
+        _materialize(target, [ref for ref in restore.files if ref.sha256], fetch)
+        for ref in restore.files:
+            if not ref.sha256:
+                _copy_local(AttemptFolder(folder.attempts, restore.attempt), restore.name, ref, target)
     except (MissingBlobError, ValueError) as error:
         raise RestoreError(
             f"the checkpoint to resume from cannot be read: {error}; rerun the job from another"
         ) from error
+
+
+def _copy_local(earlier: AttemptFolder, name: str, ref: FileRef, target: Path) -> None:
+    """Takes a file of a checkpoint that is not in the store yet from the attempt that wrote it; raises ValueError.
+
+    OSError while that is on its way: the next try finds the folder, or the store has the checkpoint.
+    """
+    place = safe_path(target, ref.path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    owner = earlier.at(layout.JOB).lstat().st_uid
+    with opening.file_inside(earlier.path, f"{layout.CHECKPOINTS}/{name}/{ref.path}", owner) as descriptor:
+        if os.fstat(descriptor).st_size != ref.size:
+            raise ValueError(f"{ref.path} has not the size that its manifest says")
+        blobs.copy(descriptor, place, ref.size)
+    place.chmod(0o600)
 
 
 def _materialize(root: Path, refs: Iterable[FileRef], fetch: Fetch) -> None:

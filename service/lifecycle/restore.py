@@ -10,13 +10,14 @@ def choose(tx: Connection, job: JobRow, node: str) -> Row[str, int] | None:
     """The job's newest stored checkpoint, else its newest committed one that lies on this node, else the one it was
     submitted with; None to start from nothing. The row has `id` and `step`.
     """
+    here = and_(Member.node == node, ~Member.settled)  # a node forgets the folder of what is settled
     query = (
         select(Checkpoint.id, Checkpoint.step)
         .join(Attempt, Attempt.id == Checkpoint.attempt_id)
         .join(Member, Member.attempt_id == Attempt.id)
         .where(
             or_(Checkpoint.job_id == job.id, Checkpoint.id == job.restore_checkpoint),
-            or_(Checkpoint.state == "stored", and_(Checkpoint.state == "committed", Member.node == node)),
+            or_(Checkpoint.state == "stored", and_(Checkpoint.state == "committed", here)),
         )
         .order_by(
             (Checkpoint.job_id == job.id).desc(),

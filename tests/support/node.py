@@ -73,6 +73,7 @@ class Box:
         *,
         files: dict[str, str | bytes] | None = None,
         restore: dict[str, bytes] | None = None,
+        restore_local: Restore | None = None,
         slots: int = 0,
         unix_user: str | None = None,
         **spec: Any,
@@ -94,7 +95,7 @@ class Box:
                 for index in range(slots)
             ],
             code=code if files is not None else None,
-            restore=Restore(checkpoint="ckpt-1", step=7, files=saved) if restore is not None else None,
+            restore=Restore(checkpoint="ckpt-1", step=7, files=saved) if restore is not None else restore_local,
         )
         self.control.assign(attempt, launch)
         return AttemptFolder(self.attempts, attempt)

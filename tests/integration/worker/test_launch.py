@@ -17,7 +17,7 @@ from tests.support.node import Box, ended, lines, log, python
 from tests.support.wait import until
 from torchyard.injob import layout
 from torchyard.states import StopReason
-from torchyard.wire import Action, Device, DeviceKind, Order, Phase, RankExit, ResultKind
+from torchyard.wire import Action, Device, DeviceKind, FileRef, Order, Phase, RankExit, Restore, ResultKind
 from worker import inventory, processes
 from worker.folder import AttemptFolder, order
 
@@ -305,3 +305,25 @@ def test_an_attempt_without_a_folder_is_held_while_its_processes_live(box: Box, 
     assert inventory.whole(tmp_path / "other") == []
     processes.sweep("att-1")
     assert inventory.whole(box.attempts) == []
+
+
+def test_a_checkpoint_that_is_not_stored_yet_comes_from_the_attempt_before(box: Box) -> None:
+    first, _ = box.run(command=["true"])
+    there = first.at(layout.CHECKPOINTS) / "step-7" / "sub"
+    there.mkdir(parents=True)
+    (there / "s").write_text("state")
+    saved = Restore(
+        checkpoint="ckpt-1",
+        step=7,
+        files=[FileRef(path="sub/s", size=5, sha256="")],
+        attempt="att-1",
+        name="step-7",
+    )
+    command = ["sh", "-c", "cat $TORCHYARD_RESTORE_DIR/sub/s"]
+    second, result = box.run(attempt="att-2", restore_local=saved, command=command)
+    assert (result.exit_code, log(second)) == (0, "state")
+    (there / "s").write_text("torn")
+    _, result = box.run(attempt="att-3", restore_local=saved, command=command)
+    assert "not the size" in (result.message or "")
+    with pytest.raises(FileNotFoundError):
+        box.run(attempt="att-4", restore_local=saved.model_copy(update={"attempt": "att-0"}), command=command)

@@ -138,6 +138,15 @@ def test_a_committed_checkpoint_serves_only_its_own_node(db: Database, gpus: lis
     assert box.attempt_row(db, back).resumed_from_step == 100
 
 
+def test_a_committed_checkpoint_that_its_node_has_forgotten_serves_nobody(db: Database, gpus: list[str]) -> None:
+    job_id = box.add_job(db, max_retries=1)
+    first = box.start(db, job_id, gpus[:1])
+    add_checkpoint(db, job_id, first, 100, "committed")
+    with db.write() as tx:
+        lifecycle.declare_dead(tx, first, "its node looked for its processes and found none", NOW)
+    assert box.attempt_row(db, box.start(db, job_id, gpus[:1])).resumed_from_step is None
+
+
 def test_a_rerun_starts_from_the_checkpoint_it_names_until_it_has_its_own(db: Database, gpus: list[str]) -> None:
     first = box.add_job(db)
     attempt_id = box.start(db, first, gpus[:1])
