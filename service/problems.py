@@ -1,6 +1,5 @@
 """Errors as ``application/problem+json``: one exception for all routes, and the handlers that present it."""
 
-import difflib
 import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,10 +13,11 @@ from sqlalchemy.exc import DataError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
-from torchyard import problems
+from torchyard import mistakes, problems
 from torchyard.api import FieldProblem
 
 MEDIA_TYPE = "application/problem+json"
+DATABASE_AWAY = "The database does not answer now: try again in a moment."
 RETRY_AFTER = {429: "1", 503: "2"}
 
 logger = logging.getLogger(__name__)
@@ -74,34 +74,6 @@ def response(error: ProblemError) -> Response:
     return Response(json.dumps(body(error)), status, headers, MEDIA_TYPE)
 
 
-def _suggest(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"unknown field; did you mean {close[0]}?" if close else "unknown field: leave it out"
-
-
-def _fields_at(model: type[BaseModel] | None, path: Sequence[int | str]) -> Iterable[str]:
-    """Names of the fields that a model has at a path of an error."""
-    for part in path:
-        field = model.model_fields.get(str(part)) if model else None
-        model = _model_in(field.annotation) if field else None
-    return model.model_fields if model else ()
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    arguments = getattr(annotation, "__args__", ())
-    return next((model for argument in arguments if (model := _model_in(argument))), None)
-
-
-def _message(error: ErrorDetails, model: type[BaseModel] | None) -> str:
-    if error["type"] == "extra_forbidden":
-        return _suggest(str(error["loc"][-1]), _fields_at(model, error["loc"][:-1]))
-    if error["type"] == "missing":
-        return "required, but absent: add it"
-    return error["msg"].removeprefix("Value error, ")
-
-
 def field_problems(
     errors: Iterable[ErrorDetails], model: type[BaseModel] | None = None, prefix: str = ""
 ) -> list[FieldProblem]:
@@ -109,7 +81,7 @@ def field_problems(
     return [
         FieldProblem(
             field=".".join(filter(None, (prefix, *map(str, error["loc"])))) or "(body)",
-            message=_message(error, model),
+            message=mistakes.message(error, model),
         )
         for error in errors
     ]
@@ -131,7 +103,7 @@ def _request_field(details: ErrorDetails) -> FieldProblem:
         return FieldProblem(field="(body)", message=f"not valid JSON: {details.get('ctx', {}).get('error', '')}")
     place, *rest = details["loc"]
     field = ".".join(map(str, rest)) or ("(body)" if place == "body" else str(place))
-    return FieldProblem(field=field, message=_message(details, None))
+    return FieldProblem(field=field, message=mistakes.message(details, None))
 
 
 def _from_http(error: HTTPException) -> ProblemError:
@@ -158,7 +130,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(PoolTimeoutError)
     async def _database(request: Request, error: Exception) -> Response:
         logger.warning("%s %s: the database does not answer: %s", request.method, request.url.path, error)
-        return response(ProblemError("unavailable", "The database does not answer now: try again in a moment."))
+        return response(ProblemError("unavailable", DATABASE_AWAY))
 
     @app.exception_handler(DataError)
     async def _data(_request: Request, _error: DataError) -> Response:

@@ -1,14 +1,14 @@
 """Job specs as YAML or JSON files: read so that every error names file, line, column and field."""
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from torchyard import mistakes
 from torchyard.exceptions import SpecError
 from torchyard.spec import JobSpec
 
@@ -56,10 +56,7 @@ class SpecFile:
 def describe(error: ErrorDetails) -> str:
     """One validation error: the field, what is wrong, and the mend."""
     field = ".".join(map(str, error["loc"]))
-    if error["type"] == "extra_forbidden":
-        message = _suggest(str(error["loc"][-1]), _fields_at(error["loc"][:-1]))
-    else:
-        message = error["msg"].removeprefix("Value error, ")
+    message = mistakes.message(error, JobSpec)
     return f"{field}: {message}" if field else message
 
 
@@ -125,22 +122,3 @@ def _child(node: yaml.Node | None, part: int | str) -> tuple[yaml.Node | None, y
     if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
         return node.value[part], node.value[part]
     return None, None
-
-
-def _suggest(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"unknown field; did you mean {close[0]}?" if close else "unknown field: leave it out"
-
-
-def _fields_at(path: Sequence[int | str]) -> Iterable[str]:
-    model: type[BaseModel] | None = JobSpec
-    for part in path:
-        field = model.model_fields.get(str(part)) if model else None
-        model = _model_in(field.annotation) if field else None
-    return model.model_fields if model else ()
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((found for inner in getattr(annotation, "__args__", ()) if (found := _model_in(inner))), None)
