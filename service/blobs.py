@@ -48,6 +48,7 @@ async def receive(ctx: Context, request: Request, sha256: str, limit: int | None
         async for chunk in request.stream():
             buffer += chunk
             if len(buffer) >= _BUFFER:
+                check_room(ctx)
                 await run_in_threadpool(upload.write, bytes(buffer))
                 buffer.clear()
         await run_in_threadpool(_finish, ctx, upload, bytes(buffer), user_id)

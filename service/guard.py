@@ -4,17 +4,24 @@ import socket
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.problems import ProblemError, response
+from service.auth import current
+from service.problems import DATABASE_AWAY, ProblemError, response
 from service.settings import Settings
 from torchyard.quantities import format_size
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 #: Manifests and batches of the agents are larger than what people write; blobs are streamed and have no limit here.
 MAX_BATCH = 32 * 2**20
+#: The only change that strangers may ask for, and the bytes that it needs at most.
+SIGN_IN = "/api/v1/session"
+MAX_SIGN_IN = 4096
 #: A refused body up to this size is read to its end, so that a client that sends before it listens gets the answer.
 MAX_DRAINED = 64 * 2**20
 
@@ -77,7 +84,19 @@ def body_limit(path: str, max_body: int) -> int | None:
     """Bytes that the body of a request to this path may have; None for streamed uploads."""
     if "/blobs/" in path and path.startswith(("/api/v1/agent/", "/api/v1/snapshots/")):
         return None
+    if path == SIGN_IN:
+        return MAX_SIGN_IN
     return MAX_BATCH if path.startswith(("/api/v1/agent/", "/api/v1/snapshots")) else max_body
+
+
+async def admit(scope: Scope) -> None:
+    """Refuses strangers before their bodies are read: parsing a large one would hold up everybody."""
+    if scope["method"] in SAFE_METHODS or not scope["path"].startswith("/api/") or scope["path"] == SIGN_IN:
+        return
+    try:
+        await current(Request(scope))
+    except (OperationalError, PoolTimeoutError) as error:
+        raise ProblemError("unavailable", DATABASE_AWAY) from error
 
 
 def _too_large(limit: int) -> ProblemError:
@@ -134,6 +153,7 @@ class Guard:
         limit = body_limit(scope["path"], self._max_body)
         try:
             self._check(scope, limit)
+            await admit(scope)
         except ProblemError as error:
             await _drain(receive)
             await response(error)(scope, receive, send)

@@ -97,8 +97,8 @@ def _check_events(text: str) -> None:
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.AliasEvent):
             raise field_problem("(body)", f"{_place(event.start_mark)}aliases (*name) are not read here")
-        if getattr(event, "tag", None) is not None:
-            raise field_problem("(body)", f"{_place(event.start_mark)}tags ({event.tag[:80]}) are not read here")
+        if (tag := getattr(event, "tag", None)) is not None:
+            raise field_problem("(body)", f"{_place(event.start_mark)}tags ({tag[:80]}) are not read here")
         if isinstance(event, yaml.ScalarEvent) and event.implicit[0] and _is_long_number(event.value):
             raise field_problem("(body)", f"{_place(event.start_mark)}no number is that long: put a text in quotes")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)

@@ -65,6 +65,7 @@ def test_origins(method: str, headers: dict[str, str], allowed: bool) -> None:
         ("/api/v1/jobs/blobs/x", 10),
         ("/api/v1/agent/heartbeat", guard.MAX_BATCH),
         ("/api/v1/snapshots", guard.MAX_BATCH),
+        ("/api/v1/session", guard.MAX_SIGN_IN),
         ("/api/v1/agent/blobs/abc", None),
         ("/api/v1/snapshots/snap-1/blobs/abc", None),
     ],

@@ -112,6 +112,15 @@ def test_a_long_body_without_a_length_is_refused(live_service: Live) -> None:
         assert problem(answer) == (413, "payload-too-large")
 
 
+def test_the_bodies_of_strangers_are_not_read(live_service: Live) -> None:
+    for path in ("/jobs", "/users", "/snapshots", "/agent/heartbeat", "/nothing"):
+        answer = live_service.anonymous.post(API + path, content="{", headers=JSON)
+        assert problem(answer) == (401, "unauthorized"), path
+    token = json.dumps({"token": "x" * 5000})
+    answer = live_service.anonymous.post(f"{API}/session", content=token, headers=JSON)
+    assert problem(answer) == (413, "payload-too-large")
+
+
 def test_a_node_that_sends_what_no_database_holds(live_service: Live) -> None:
     message = {"samples": [{"time_us": 1, "attempt": "a\0b", "values": {"x": 1.0}}]}
     headers = {**JSON, "TorchYard-Protocol": "1"}
