@@ -47,6 +47,7 @@ def embedded(slots: int = 2) -> Iterator[Stack]:
     with tempfile.TemporaryDirectory(prefix="ty-bench-", dir="/tmp") as folder:
         environment = {**os.environ, "TORCHYARD_HOME": folder}
         command = [sys.executable, "-m", "torchyard.cli.main", "up", "--port", "0", "--cpu-slots", str(slots)]
+        command.append("--stop-jobs")
         process = subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )

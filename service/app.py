@@ -39,8 +39,8 @@ from service.store import BlobStore
 
 #: Tried in this order for each request: what is called most comes first.
 ROUTERS = (
-    agent.router,
     jobs.router,
+    agent.router,
     logs.router,
     metrics.router,
     checkpoints.router,

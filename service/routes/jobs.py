@@ -120,7 +120,17 @@ async def show_job(
     """A job by id or number; `wait` seconds for its end before answering."""
     if wait:
         await _ended(ctx, job_id, wait)
-    return await run_in_threadpool(_show, ctx, request, job_id)
+    return _unchanged(ctx, request, job_id) or await run_in_threadpool(_show, ctx, request, job_id)
+
+
+def _unchanged(ctx: Context, request: Request, job_id: str) -> Response | None:
+    """The 304, where it costs less than the way to a thread and back: SQLite answers by itself, and readers never wait
+    for its writer.
+    """
+    if not ctx.db.is_sqlite or "if-none-match" not in request.headers:
+        return None
+    with ctx.db.read() as tx:
+        return not_modified(request, versions.tag(versions.find(tx, job_id)))
 
 
 def _show(ctx: Context, request: Request, job_id: str) -> Response:

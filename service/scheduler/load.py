@@ -15,7 +15,7 @@ from torchyard.states import JobState
 
 #: A job waits at most this long for its last attempt's checkpoints to be stored.
 SAVING_US = 600 * 1_000_000
-#: Jobs remembered beyond those that wait or run, before all are forgotten.
+#: Jobs remembered beyond twice those that wait, before all are forgotten.
 SPARE = 10_000
 
 
@@ -44,6 +44,8 @@ class Loader:
         """The jobs that wait, in the order of the queue."""
         query = select(Job.id, Job.version, Job.attempt).where(Job.state == JobState.QUEUED)
         rows = tx.execute(query).all()
+        if len(self._known) > 2 * len(rows) + SPARE:
+            self._known = {}
         known = self._load(tx, [(job, version) for job, version, _ in rows])
         queue = [known[job].waiting for job, _, _ in rows if job in known]
         if any(attempt for _, _, attempt in rows):
@@ -100,8 +102,6 @@ class Loader:
 
     def _load(self, tx: Connection, jobs: list[tuple[str, int]]) -> dict[str, "_Known"]:
         known = self._known
-        if len(known) > 2 * len(jobs) + SPARE:
-            known = self._known = {}
         missing = [job for job, version in jobs if job not in known or known[job].version != version]
         for some in _chunks(missing, 500):
             for row in tx.execute(select(Job.__table__).where(Job.id.in_(some))):

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import event, select, update
 
 from service import background, lifecycle
 from service.db.engine import Database
 from service.db.models import Allocation, Device, Member, Node
 from service.leader import Leader
 from service.observability import Counters
+from service.scheduler import load
 from service.scheduler.loop import Scheduler
 from service.threads import Repeated
 from tests.support import box, wait
@@ -43,6 +44,20 @@ def test_a_pass_starts_what_fits_and_tells_the_node(yard: Parts, scheduler: Sche
     with yard.ctx.db.read() as tx:
         assert list(tx.scalars(select(Allocation.index).order_by(Allocation.index))) == [0, 1]
     assert scheduler.run_pass() == 0
+
+
+def test_a_long_queue_is_read_once(yard: Parts, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load, "SPARE", 0)
+    box.add_node(yard.ctx.db, devices=1)
+    jobs = [box.add_job(yard.ctx.db) for _ in range(4)]
+    assert scheduler.run_pass() == 1
+    scheduler.run_pass()
+    statements: list[str] = []
+    event.listen(yard.ctx.db.engine, "before_cursor_execute", lambda *seen: statements.append(seen[2]))
+    scheduler.run_pass()
+    assert statements
+    assert not [statement for statement in statements if "jobs.spec" in statement]
+    assert [box.job_row(yard.ctx.db, job).state for job in jobs[1:]] == [JobState.QUEUED] * 3
 
 
 @pytest.mark.parametrize(
