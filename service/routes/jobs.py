@@ -120,7 +120,8 @@ async def show_job(
     """A job by id or number; `wait` seconds for its end before answering."""
     if wait:
         await _ended(ctx, job_id, wait)
-    return _unchanged(ctx, request, job_id) or await run_in_threadpool(_show, ctx, request, job_id)
+    same = _unchanged(ctx, request, job_id)
+    return await run_in_threadpool(_show, ctx, request, job_id) if same is None else same
 
 
 def _unchanged(ctx: Context, request: Request, job_id: str) -> Response | None:
