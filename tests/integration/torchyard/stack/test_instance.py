@@ -1,6 +1,8 @@
 import os
+import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,8 @@ from pathlib import Path
 from torchyard.stack.instance import Instance
 lock = Instance(Path(sys.argv[1]))
 lock.acquire()
-subprocess.Popen(["sleep", sys.argv[2]], pass_fds=[lock.descriptor], stdout=subprocess.DEVNULL)
-print("held", flush=True)
+left = subprocess.Popen(["sleep", "600"], pass_fds=[lock.descriptor], stdout=subprocess.DEVNULL)
+print(left.pid, flush=True)
 """
 
 
@@ -37,14 +39,14 @@ def test_a_second_stack_is_refused_and_told_of_the_first(tmp_path: Path) -> None
 
 
 def test_leftovers_of_a_killed_stack_are_waited_for(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", HOLDER, str(tmp_path), "1"], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "held\n"
+    done = subprocess.run([sys.executable, "-c", HOLDER, str(tmp_path)], capture_output=True, text=True, check=True)
     assert instance.running(tmp_path) is None
     assert not instance.is_free(tmp_path)
     lock = instance.Instance(tmp_path)
-    lock.acquire()
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(lock.acquire)
+        os.kill(int(done.stdout), signal.SIGKILL)
+        waiting.result(timeout=30)
     lock.release()
 
 
