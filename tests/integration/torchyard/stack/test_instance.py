@@ -17,7 +17,8 @@ from pathlib import Path
 from torchyard.stack.instance import Instance
 lock = Instance(Path(sys.argv[1]))
 lock.acquire()
-left = subprocess.Popen(["sleep", "600"], pass_fds=[lock.descriptor], stdout=subprocess.DEVNULL)
+quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+left = subprocess.Popen(["sleep", "600"], pass_fds=[lock.descriptor], **quiet)
 print(left.pid, flush=True)
 """
 
