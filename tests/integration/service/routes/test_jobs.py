@@ -121,7 +121,7 @@ UNREADABLE: list[tuple[str, Any, str]] = [
     ("application/yaml", "name: a\n\tcommand: x", "line 2, column 1"),
     ("application/yaml", "a: &x [1]\nb: *x", "line 2, column 4: aliases"),
     ("application/yaml", "[" * 500_000, "nested too deeply"),
-    ("application/yaml", "a: !!python/object/apply:os.system [true]", "could not determine a constructor"),
+    ("application/yaml", "a: !!python/object/apply:os.system [true]", "line 1, column 4: tags"),
     ("application/json", '{"name": "a",}', "line 1, column 1"),
     ("application/json", "[" * 500_000, "nested too deeply"),
     ("application/json", '{"name": NaN}', "NaN is not JSON"),
