@@ -22,10 +22,10 @@ def check(tx: Connection, spec: JobSpec) -> str:
     boxes = capacity(tx)
     if not boxes:
         return "submitted; no node has registered yet, so whether it fits one is not known"
-    lacks = never_fits(shape_of(spec), boxes)
+    lacks = never_fits(shape_of(spec.resources), boxes)
     if lacks:
         what = "; ".join(lacks)
-        field = wrong_field(shape_of(spec), boxes)
+        field = wrong_field(shape_of(spec.resources), boxes)
         raise ProblemError(
             "never-fits",
             f"{field}: no node could ever run this job: {what}. Ask for less, or add a node.",

@@ -10,7 +10,7 @@ from service import lifecycle
 from service.db.models import Allocation, Attempt, Device, Job, Member, Node
 from service.scheduler.boxes import Box, Closed, Running, Shape, Slot, Waiting
 from service.scheduler.policy import order
-from torchyard.spec import JobSpec
+from torchyard.spec import Resources
 from torchyard.states import JobState
 
 #: A job waits at most this long for its last attempt's checkpoints to be stored.
@@ -19,9 +19,8 @@ SAVING_US = 600 * 1_000_000
 SPARE = 10_000
 
 
-def shape_of(spec: JobSpec) -> Shape:
-    """What the job asks of a node. Without GPUs it counts as at least one core, so that such jobs have a bound too."""
-    resources = spec.resources
+def shape_of(resources: Resources) -> Shape:
+    """What a job asks of a node. Without GPUs it counts as at least one core, so that such jobs have a bound too."""
     return Shape(
         gpus=resources.gpus,
         gpu_memory_min=resources.gpu_memory_min or 0,
@@ -116,14 +115,16 @@ class _Known:
 
 
 def _waiting(row: Row[Any]) -> Waiting:
-    spec = JobSpec.model_validate(row.spec)
+    # Stored specs were checked when they came. One that today's rules would refuse must not stop the whole queue.
+    resources = Resources.model_construct(**row.spec.get("resources", {}))
+    limit = row.spec.get("time_limit")
     return Waiting(
         job=row.id,
         number=row.number,
         priority=row.priority,
-        shape=shape_of(spec),
+        shape=shape_of(resources),
         held=row.held,
-        limit_us=None if spec.time_limit is None else spec.time_limit * 1_000_000,
+        limit_us=None if limit is None else limit * 1_000_000,
     )
 
 

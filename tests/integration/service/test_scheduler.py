@@ -9,7 +9,7 @@ from sqlalchemy import event, select, update
 
 from service import background, lifecycle
 from service.db.engine import Database
-from service.db.models import Allocation, Device, Member, Node
+from service.db.models import Allocation, Device, Job, Member, Node
 from service.leader import Leader
 from service.observability import Counters
 from service.scheduler import load
@@ -44,6 +44,16 @@ def test_a_pass_starts_what_fits_and_tells_the_node(yard: Parts, scheduler: Sche
     with yard.ctx.db.read() as tx:
         assert list(tx.scalars(select(Allocation.index).order_by(Allocation.index))) == [0, 1]
     assert scheduler.run_pass() == 0
+
+
+def test_a_stored_spec_that_is_no_longer_valid_stops_nobody(yard: Parts, scheduler: Scheduler) -> None:
+    box.add_node(yard.ctx.db, devices=2)
+    old, new = box.add_job(yard.ctx.db), box.add_job(yard.ctx.db)
+    with yard.ctx.db.write() as tx:
+        spec = box.job_row(yard.ctx.db, old).spec | {"forgotten_field": 1}
+        tx.execute(update(Job).where(Job.id == old).values(spec=spec))
+    assert scheduler.run_pass() == 2
+    assert box.job_row(yard.ctx.db, new).state == JobState.ASSIGNED
 
 
 def test_a_long_queue_is_read_once(yard: Parts, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch) -> None:
