@@ -14,7 +14,7 @@ def test_the_state_tables_are_those_of_the_code() -> None:
 
 
 def test_every_path_it_names_exists() -> None:
-    rooms = ("torchyard/", "service/", "worker/", "trainer/", "migrations/", "deploy/", "docs/")
+    rooms = ("tests/", "torchyard/", "service/", "worker/", "trainer/", "migrations/", "deploy/", "docs/")
     named = {path for path in re.findall(r"`([\w./-]+)`", PAGE) if path.startswith(rooms)}
     assert named
     assert not [path for path in named if not (ROOT / path).exists()]
