@@ -8,6 +8,7 @@ import argparse
 import os
 
 import torch
+import torch._dynamo  # DDP loads it anyway; loaded after the process group it keeps gloo's threads past their end
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
@@ -57,9 +58,7 @@ def train_step(model, optimizer, inputs, labels):
     return loss.detach()
 
 
-def main():
-    options = arguments()
-    device = join()
+def train(options, device):
     rank = dist.get_rank()
     data = make_data(options.samples)
     sampler = DistributedSampler(data, seed=0)
@@ -74,6 +73,10 @@ def main():
         if rank == 0:
             print(f"epoch {epoch + 1}/{options.epochs}  loss {loss.item():.4f}", flush=True)
 
+
+def main():
+    options = arguments()
+    train(options, join())
     dist.barrier()
     dist.destroy_process_group()
 

@@ -13,6 +13,7 @@ import argparse
 import os
 
 import torch
+import torch._dynamo  # DDP loads it anyway; loaded after the process group it keeps gloo's threads past their end
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
@@ -82,9 +83,7 @@ def resume(model, optimizer, device):
     return state["step"]
 
 
-def main():
-    options = arguments()
-    device = join()
+def train(options, device):
     rank = dist.get_rank()
     data = make_data(options.samples)
     sampler = DistributedSampler(data, seed=0)
@@ -109,6 +108,10 @@ def main():
     if step > done:
         save(step, loss, model, optimizer)
 
+
+def main():
+    options = arguments()
+    train(options, join())
     dist.barrier()
     dist.destroy_process_group()
 

@@ -50,8 +50,8 @@ def main(arguments: list[str] | None = None) -> None:
 def leave() -> NoReturn:
     """Ends this process with code 0, without the interpreter's own last steps.
 
-    A wrapped model keeps gloo's threads alive past `destroy_process_group`, and while the interpreter takes itself
-    apart they now and then abort the process ("terminate called without an active exception").
+    DDP loads `torch._dynamo`, which keeps gloo's threads alive past `destroy_process_group` (torch 2.14); while the
+    interpreter takes itself apart they now and then abort the process ("terminate called without an active exception").
     """
     atexit._run_exitfuncs()
     logging.shutdown()
