@@ -159,8 +159,8 @@ class JobSpec(Model):
             raise ValueError("give either a recipe (the built-in trainer) or a command")
         if self.recipe is not None and self.launcher is not Launcher.TORCHRUN:
             raise ValueError("a recipe is always launched with torchrun: leave launcher out")
-        if self.recipe is not None and self.recipe.strategy.name == "single" and self.resources.gpus > 1:
-            raise ValueError("recipe.strategy single is one process: take resources.gpus 1 or strategy: ddp")
+        if self.recipe is not None:
+            self.recipe.strategy.processes(self.resources.gpus)  # raises when they do not fit
         if self.code is not None and self.live is not None:
             raise ValueError("code and live exclude each other: keep one of them")
         if self.code is not None and not SNAPSHOT_ID.fullmatch(self.code):
@@ -173,9 +173,16 @@ class JobSpec(Model):
         return self
 
     @property
-    def world_size(self) -> int:
-        """Processes of the job: one per GPU under torchrun, else one."""
+    def local_world_size(self) -> int:
+        """Processes on each node: what the strategy asks for, one per GPU under torchrun, else one."""
+        if self.recipe is not None:
+            return self.recipe.strategy.processes(self.resources.gpus)
         return max(1, self.resources.gpus) if self.launcher is Launcher.TORCHRUN else 1
+
+    @property
+    def world_size(self) -> int:
+        """Processes of the job on all nodes."""
+        return self.resources.nodes * self.local_world_size
 
 
 def json_schema() -> dict[str, Any]:

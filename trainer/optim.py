@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from torchyard.recipe import Adam, AdamW, Sgd
+from torchyard.recipe.optim import Adam, AdamW, Sgd
 
 Parameters = Iterable[nn.Parameter]
 

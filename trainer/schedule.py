@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from torch.optim import Optimizer
 
-from torchyard.recipe import Constant, Cosine, MultiStep, Step
+from torchyard.recipe.schedule import Constant, Cosine, MultiStep, Step
 
 #: The factor to the learning rate after so many epochs (with fractions) of so many.
 Factor = Callable[[float, int], float]

@@ -2,7 +2,7 @@
 
 import torch
 
-from torchyard.recipe import Digits
+from torchyard.recipe.data import Digits
 from trainer.data.sets import DataSets, Shape, TensorData
 from trainer.exceptions import RecipeError
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchyard.recipe import Synthetic
+from torchyard.recipe.data import Synthetic
 from trainer.data.sets import DataSets, Shape, TensorData
 
 

@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from torchyard.recipe import DigitsCnn
+from torchyard.recipe.models import DigitsCnn
 from trainer.data import Shape
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from torch import nn
 
-from torchyard.recipe import Mlp
+from torchyard.recipe.models import Mlp
 from trainer.data import Shape
 
 

@@ -3,7 +3,7 @@
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from torchyard.recipe import Ddp
+from torchyard.recipe.strategies import Ddp
 from trainer.distributed import World
 from trainer.strategies.base import Strategy
 

@@ -4,7 +4,9 @@ import jsonschema
 import pytest
 from pydantic import ValidationError
 
-from torchyard.recipe import Mlp, Recipe, Sgd
+from torchyard.recipe import Recipe
+from torchyard.recipe.models import Mlp
+from torchyard.recipe.optim import Sgd
 from torchyard.spec import JobSpec
 
 

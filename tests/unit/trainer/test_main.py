@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from torchyard.recipe import Mlp
+from torchyard.recipe.models import Mlp
 from trainer.__main__ import read_recipe
 from trainer.exceptions import RecipeError
 

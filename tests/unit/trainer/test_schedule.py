@@ -3,7 +3,7 @@ import torch
 from torch.optim import SGD
 from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler, MultiStepLR, StepLR
 
-from torchyard.recipe import Constant, Cosine, MultiStep, Step
+from torchyard.recipe.schedule import Constant, Cosine, MultiStep, Step
 from trainer.schedule import SCHEDULES, constant, cosine, multistep, set_rate, step
 
 

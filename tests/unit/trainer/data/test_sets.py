@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from torchyard.recipe import Digits, Synthetic
+from torchyard.recipe.data import Digits, Synthetic
 from trainer.data import DATA, TensorData
 from trainer.data.digits import digits
 from trainer.data.synthetic import synthetic

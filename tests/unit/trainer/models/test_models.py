@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from torchyard.recipe import DigitsCnn, Mlp
+from torchyard.recipe.models import DigitsCnn, Mlp
 from trainer.data import Shape
 from trainer.models import MODELS
 

@@ -1,0 +1,113 @@
+"""The recipe: the built-in trainer's five nouns and the run's own keys, without torch.
+
+The schema lives here so that the service can refuse a bad recipe before anything is launched; the trainer builds the
+real objects from the same data. A noun is a bare name (``optim: adam``) or a name with options
+(``optim: {name: adam, lr: 0.01}``).
+"""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from torchyard.recipe.base import Count, Fraction, Options, Rate
+from torchyard.recipe.data import DataNoun, Digits, Synthetic
+from torchyard.recipe.models import DigitsCnn, ModelNoun
+from torchyard.recipe.optim import Adam, OptimNoun
+from torchyard.recipe.schedule import Constant, ScheduleNoun
+from torchyard.recipe.strategies import Ddp, Dp, Pipeline, Single, StrategyNoun
+
+#: Strategies whose ranks each have whole gradients, so that fp16's loss scale can agree.
+_WHOLE_GRADIENTS = (Single, Dp, Ddp)
+
+
+class Recipe(Options):
+    """One training run of the built-in trainer."""
+
+    model: ModelNoun = DigitsCnn()
+    data: DataNoun = Digits()
+    optim: OptimNoun = Adam()
+    schedule: ScheduleNoun = Constant()
+    strategy: StrategyNoun = Ddp()
+    epochs: Count = 5
+    """Passes over the training data."""
+    batch_size: Count = 64
+    """Samples per device and forward pass; the effective batch is this times devices, nodes and `accumulate`."""
+    global_batch_size: Count | None = None
+    """The effective batch itself, the same for any number of devices; instead of `batch_size`."""
+    accumulate: Count = 1
+    """Forward and backward passes for each step of the optimizer."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Fixes initial weights, the order of samples and all other chance."""
+    deterministic: bool = False
+    """Only algorithms that give the same bits in every run; slower on GPUs."""
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    """Type that forward and backward compute in; weights stay fp32 (automatic mixed precision)."""
+    tf32: bool = False
+    """Matrix products of fp32 on TensorFloat32 units, where a GPU has them."""
+    cudnn_benchmark: bool = False
+    """cuDNN tries its algorithms and keeps the fastest; for inputs of one size."""
+    channels_last: bool = False
+    """Images and convolutions in NHWC layout."""
+    compile: bool = False
+    """`torch.compile` of the model."""
+    activation_checkpointing: bool = False
+    """Activations are computed again in backward instead of being kept."""
+    clip_norm: Rate | None = None
+    """Gradients are scaled down to this norm."""
+    ema_decay: Annotated[Fraction, Field(gt=0)] | None = None
+    """An exponential moving average of the weights is kept with this decay, and evaluated."""
+    num_workers: Annotated[int, Field(ge=0, le=256)] = 0
+    """Processes per rank that load data; 0 loads in the rank itself."""
+    log_every: Count = 10
+    """Steps between two reports of the training loss."""
+    evaluate_every: Count = 1
+    """Epochs between two evaluations; the last epoch is always evaluated."""
+    checkpoint_every: Count = 1
+    """Epochs between two checkpoints; the last epoch always leaves one."""
+
+    @model_serializer(mode="wrap")
+    def _one_batch_size(self, given: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = given(self)
+        if self.global_batch_size is not None:
+            values.pop("batch_size", None)
+        return values
+
+    @model_validator(mode="after")
+    def _batch(self) -> Self:
+        if self.global_batch_size is not None and "batch_size" in self.model_fields_set:
+            raise ValueError("batch_size and global_batch_size exclude each other: keep one of them")
+        if isinstance(self.strategy, Pipeline) and self.global_batch_size is None:
+            _divides(self.batch_size, "batch_size", self.strategy.microbatches)
+        if isinstance(self.strategy, Dp) and self.global_batch_size is not None and self.strategy.first_device_batch:
+            raise ValueError("strategy.first_device_batch needs batch_size, the share of the other devices")
+        return self
+
+    @model_validator(mode="after")
+    def _precision(self) -> Self:
+        if self.precision == "fp16" and not isinstance(self.strategy, _WHOLE_GRADIENTS):
+            raise ValueError(f"precision fp16 is not for strategy {self.strategy.name}: take bf16, single, dp or ddp")
+        return self
+
+    @model_validator(mode="after")
+    def _static_graph(self) -> Self:
+        if isinstance(self.strategy, Ddp) and self.strategy.static_graph and self.accumulate > 1:
+            raise ValueError("strategy.static_graph fails with accumulate above 1 (PyTorch): leave one of them out")
+        return self
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if isinstance(self.model, DigitsCnn) and isinstance(self.data, Synthetic):
+            shape = self.data.shape
+            if len(shape) != 3 or min(shape[1:]) < 2:
+                raise ValueError(
+                    f"model digits_cnn needs images of at least 2 by 2, but data.shape is {list(shape)}: "
+                    "give channels, height, width, or take model: mlp"
+                )
+        if self.schedule.warmup >= self.epochs:
+            raise ValueError(f"schedule.warmup ({self.schedule.warmup:g} epochs) must be less than epochs")
+        return self
+
+
+def _divides(size: int, name: str, parts: int) -> None:
+    if size % parts:
+        raise ValueError(f"strategy.microbatches ({parts}) must divide {name} ({size})")

@@ -1,0 +1,59 @@
+"""What all nouns of a recipe share."""
+
+import difflib
+from typing import Annotated, Any, Literal, Union
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+Fraction = Annotated[float, Field(ge=0, lt=1)]
+Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Decay = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class Options(BaseModel):
+    """Base of every noun: immutable, and unknown keys are refused."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+        serialize_by_alias=True,
+    )
+
+
+def named(*kinds: type[Options]) -> BeforeValidator:
+    """Accepts a bare name for one of `kinds`, and explains a wrong one in one sentence."""
+    names = [str(kind.model_fields["name"].default) for kind in kinds]
+
+    def expand(value: Any) -> Any:
+        if isinstance(value, Options):
+            return value
+        given = {"name": value} if isinstance(value, str) else value
+        if not isinstance(given, dict):
+            raise ValueError(f"give a name ({', '.join(names)}), or {{name: {names[0]}, option: value}}")
+        if "name" not in given:
+            raise ValueError(f"its name is missing: add name: {' or '.join(names)}")
+        if given["name"] not in names:
+            raise ValueError(_unknown(str(given["name"]), names))
+        return given
+
+    return BeforeValidator(expand, json_schema_input_type=_either_form(kinds))
+
+
+def _either_form(kinds: tuple[type[Options], ...]) -> Any:
+    """The type that the JSON Schema shows: a bare name where no option is required, or the options."""
+    bare = tuple(kind.model_fields["name"].default for kind in kinds if not _requires(kind))
+    return Union[(Literal[bare], *kinds)] if bare else Union[kinds]  # noqa: UP007 (made from a list)
+
+
+def _requires(kind: type[Options]) -> bool:
+    return any(field.is_required() for field in kind.model_fields.values())
+
+
+def _unknown(name: str, names: list[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return f"{name!r} is not known here: choose {', '.join(names[:-1])} or {names[-1]}.{hint}"

@@ -1,0 +1,59 @@
+"""Learning rate schedules of the built-in trainer; each may start with a linear warm-up."""
+
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from torchyard.recipe.base import Count, Fraction, Options, Rate, named
+
+
+class Schedule(Options):
+    """What every schedule has."""
+
+    warmup: Annotated[float, Field(ge=0)] = 0.0
+    """Epochs over which the rate rises linearly at the beginning."""
+
+
+class Constant(Schedule):
+    """The learning rate stays."""
+
+    name: Literal["constant"] = "constant"
+
+
+class Step(Schedule):
+    """The learning rate is multiplied by `gamma` every `size` epochs."""
+
+    name: Literal["step"] = "step"
+    size: Count
+    """Epochs between two changes."""
+    gamma: Rate = 0.1
+
+
+class MultiStep(Schedule):
+    """The learning rate is multiplied by `gamma` at each milestone."""
+
+    name: Literal["multistep"] = "multistep"
+    milestones: Annotated[tuple[Count, ...], Field(min_length=1)]
+    """Epochs after which the rate changes, ascending."""
+    gamma: Rate = 0.1
+
+    @field_validator("milestones")
+    @classmethod
+    def _ascending(cls, milestones: tuple[int, ...]) -> tuple[int, ...]:
+        if any(later <= earlier for earlier, later in pairwise(milestones)):
+            raise ValueError("milestones must ascend")
+        return milestones
+
+
+class Cosine(Schedule):
+    """The learning rate falls along half a cosine over the whole run."""
+
+    name: Literal["cosine"] = "cosine"
+    floor: Fraction = 0.0
+    """Share of the learning rate that is left at the end."""
+
+
+ScheduleNoun = Annotated[
+    Constant | Step | MultiStep | Cosine, Field(discriminator="name"), named(Constant, Step, MultiStep, Cosine)
+]
