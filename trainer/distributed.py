@@ -1,15 +1,23 @@
 """Joining the other ranks: ``env://`` under torchrun, a group of one without it."""
 
+import gc
 import os
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch._dynamo  # optimizers and DDP load it late; loaded after the process group it keeps gloo's threads alive
 import torch.distributed as dist
 
+from torchyard import network
+from torchyard.injob import layout
+from torchyard.recipe.strategies import Ddp, Strategy
+from trainer import absence, rendezvous
 from trainer.exceptions import RecipeError
+from trainer.rendezvous import Meeting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +27,14 @@ class World:
     rank: int
     local_rank: int
     size: int
-    device: torch.device
+    #: What this process computes on; several under strategies that have more than one in a process. On a machine
+    #: without GPUs they are logical: the same CPU several times.
+    devices: tuple[torch.device, ...]
+
+    @property
+    def device(self) -> torch.device:
+        """The first device: where samples go, and what NCCL is bound to."""
+        return self.devices[0]
 
     @property
     def leads(self) -> bool:
@@ -27,23 +42,38 @@ class World:
         return self.rank == 0
 
 
-def describe(environment: dict[str, str], gpus: int) -> World:
-    """The place that the launcher gave this process; the device follows LOCAL_RANK, never RANK.
+def describe(environment: Mapping[str, str], gpus: int, strategy: Strategy | None = None) -> World:
+    """The place that the launcher gave this process; devices follow LOCAL_RANK, never RANK.
 
-    Raises RecipeError if there are GPUs, but fewer than ranks on this node.
+    Raises RecipeError if there are GPUs, but fewer than this node's processes need.
     """
+    strategy = strategy or Ddp()
     local_rank = int(environment.get("LOCAL_RANK", "0"))
-    if gpus and local_rank >= gpus:
-        raise RecipeError(f"local rank {local_rank} has no GPU: {gpus} are visible, start at most that many ranks")
     return World(
         rank=int(environment.get("RANK", "0")),
         local_rank=local_rank,
         size=int(environment.get("WORLD_SIZE", "1")),
-        device=torch.device("cuda", local_rank) if gpus else torch.device("cpu"),
+        devices=_devices(environment, gpus, strategy, local_rank),
     )
 
 
-def threads_per_rank(environment: dict[str, str], cores: int) -> int | None:
+def _devices(
+    environment: Mapping[str, str], gpus: int, strategy: Strategy, local_rank: int
+) -> tuple[torch.device, ...]:
+    """This process's part of the node's devices: GPUs in order, or logical ones."""
+    workers = int(environment.get("LOCAL_WORLD_SIZE", "1")) - strategy.servers_per_node
+    if local_rank >= workers:
+        return (torch.device("cpu"),)
+    if not gpus:
+        allocated = int(environment.get(layout.DEVICES, "0")) // workers
+        return (torch.device("cpu"),) * strategy.devices_per_process(allocated or None)
+    count = strategy.devices_per_process(gpus // workers or None)
+    if (local_rank + 1) * count > gpus:
+        raise RecipeError(f"local rank {local_rank} has no GPU: {gpus} are visible, start at most that many ranks")
+    return tuple(torch.device("cuda", local_rank * count + number) for number in range(count))
+
+
+def threads_per_rank(environment: Mapping[str, str], cores: int) -> int | None:
     """An even share of the cores; None if the environment decides."""
     if "OMP_NUM_THREADS" in environment:
         return None
@@ -51,38 +81,47 @@ def threads_per_rank(environment: dict[str, str], cores: int) -> int | None:
 
 
 @contextmanager
-def joined() -> Iterator[World]:
-    """The process group for the time of the block: NCCL for GPU tensors, gloo for those on the CPU."""
+def joined(strategy: Strategy | None = None, held: Meeting = Meeting()) -> Iterator[World]:
+    """The process group for the time of the block: NCCL for GPU tensors, gloo for those on the CPU.
+
+    What uses the group must be gone at the end of the block: make models in a function that is called in it. Raises
+    PeerError when another rank is lost in a collective operation.
+    """
+    os.environ.update(network.found(os.environ))
     environment = dict(os.environ)
-    world = describe(environment, torch.cuda.device_count())
+    world = describe(environment, torch.cuda.device_count(), strategy)
     if (threads := threads_per_rank(environment, len(os.sched_getaffinity(0)))) is not None:
         torch.set_num_threads(threads)
-    _initialise(world)
+    store = rendezvous.meet(held, world.rank, world.size)
+    rendezvous.initialise(held, store, world.rank, world.size, **_bound(world, strategy))
     try:
         yield world
-    except SystemExit as leave:
+    except SystemExit as left:
         # A clean stop: all ranks leave at the same step.
-        if not leave.code:
+        if not left.code:
+            traceback.clear_frames(left.__traceback__)
             _destroy()
+        raise
+    except RuntimeError as error:
+        if store is not None and (lost := absence.explain(error, store, world.rank, world.size)):
+            raise lost from error
         raise
     else:
         _destroy()
 
 
-def _initialise(world: World) -> None:
-    options: dict[str, Any] = {"backend": "gloo"}
-    if world.device.type == "cuda":
-        torch.cuda.set_device(world.device)
-        options = {"backend": "cpu:gloo,cuda:nccl", "device_id": world.device}
-    if "MASTER_ADDR" not in os.environ:
-        if world.size > 1:
-            raise RecipeError("WORLD_SIZE is set but MASTER_ADDR is not: start the ranks with torchrun")
-        store = dist.HashStore()  # type: ignore[attr-defined]
-        options |= {"store": store, "rank": 0, "world_size": 1}
-    dist.init_process_group(**options)
+def _bound(world: World, strategy: Strategy | None) -> dict[str, Any]:
+    """Binds NCCL to the device, where every rank has exactly one: it then connects at once."""
+    if world.device.type == "cpu":
+        return {}
+    torch.cuda.set_device(world.device)
+    one_each = len(world.devices) == 1 and not (strategy and strategy.servers_per_node)
+    return {"device_id": world.device} if one_each else {}
 
 
 def _destroy() -> None:
+    # Models in reference cycles still hold the group, and gloo's threads with it.
+    gc.collect()
     # A rank that leaves early takes the connections of the others with it.
     dist.barrier()
     dist.destroy_process_group()
@@ -93,6 +132,13 @@ def summed(tensor: torch.Tensor) -> torch.Tensor:
     total = tensor.clone()
     dist.all_reduce(total)
     return total
+
+
+def added(values: list[float]) -> list[float]:
+    """The sum of every rank's values, the same on all of them; a rank without any adds nothing."""
+    everybody: list[list[float]] = [[] for _ in range(dist.get_world_size())]
+    dist.all_gather_object(everybody, values)
+    return [sum(column) for column in zip(*filter(None, everybody), strict=True)]
 
 
 def gathered(value: Any, world: World) -> list[Any]:

@@ -1,42 +1,64 @@
 """Evaluation on the whole validation set, by all ranks together."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
-from torch import nn
+from torch.utils.data import Dataset
 
 from torchyard.recipe import Recipe
-from trainer.data import DataSets
-from trainer.data.loading import batches
+from trainer.data.loading import Pair, load, padded
 from trainer.data.sampler import EvaluationSampler
-from trainer.distributed import World, summed
-from trainer.objective import Objective
+from trainer.distributed import added
+from trainer.strategies.base import Strategy
 
 
 def evaluate(
-    model: nn.Module,
-    data: DataSets,
-    objective: Objective,
+    strategy: Strategy,
+    dataset: Dataset[Any],
     recipe: Recipe,
-    world: World,
     poll: Callable[[], None] = lambda: None,
 ) -> dict[str, float]:
-    """Each score's exact mean over the validation set, the same on every rank.
+    """Each score's exact value over the whole set, the same on every rank.
 
-    `model` is the one without communication in its forward. `poll` is called before each batch that all ranks have.
+    `poll` is called before each batch that all shares have.
     """
-    size = len(data.validation)  # type: ignore[arg-type]
-    sampler = EvaluationSampler(samples=size, batch_size=recipe.batch_size, rank=world.rank, world=world.size)
-    sums = torch.zeros(len(objective.scores), dtype=torch.float64, device=world.device)
-    model.eval()
+    modules = strategy.modules()
+    for module in modules:
+        module.eval()
     try:
         with torch.no_grad():
-            for index, (samples, targets) in enumerate(batches(data.validation, sampler, recipe, world)):
-                if index < sampler.common:
-                    poll()
-                outputs = model(samples)
-                sums += torch.stack([score(outputs, targets).double() for score in objective.scores.values()])
+            return _evaluated(strategy, dataset, recipe, poll)
     finally:
-        model.train()
-    means = summed(sums) / size
-    return dict(zip(objective.scores, means.tolist(), strict=True))
+        for module in modules:
+            module.train()
+
+
+def _evaluated(strategy: Strategy, dataset: Dataset[Any], recipe: Recipe, poll: Callable[[], None]) -> dict[str, float]:
+    objective, size = strategy.task.objective, strategy.task.share_size
+    samples = len(dataset)  # type: ignore[arg-type]
+    sampler = EvaluationSampler(samples=samples, batch_size=size, shares=strategy.shares, equal=strategy.equal_batches)
+    sums: list[float] = []
+    for index, (pair, count) in enumerate(_passes(strategy, dataset, sampler, recipe)):
+        if index < sampler.common:
+            poll()
+        outputs = strategy.predict(pair[0]) if pair is not None else None
+        if outputs is not None and strategy.counts and count:
+            assert pair is not None
+            measured = objective.measure(objective.trim(outputs, count), pair[1][:count]).tolist()
+            sums = [a + b for a, b in zip(sums or [0.0] * len(measured), measured, strict=True)]
+    return objective.conclude(added(sums), samples)
+
+
+def _passes(
+    strategy: Strategy, dataset: Dataset[Any], sampler: EvaluationSampler, recipe: Recipe
+) -> Iterator[tuple[Pair | None, int]]:
+    """This process's batches and how many samples of each count; no data for one that loads nothing."""
+    if not strategy.loads:
+        for count in sampler.counts():
+            yield None, count
+        return
+    stream = ("evaluation", strategy.shares.index)
+    pairs = load(dataset, sampler, recipe, strategy.world.device, stream)
+    for pair, count in zip(pairs, sampler.counts(), strict=True):
+        yield (padded(pair, strategy.task.share_size) if strategy.equal_batches else pair), count

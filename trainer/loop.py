@@ -1,145 +1,149 @@
 """The training loop."""
 
 import logging
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
-from torch import nn
-from torch.optim import Optimizer
+import torch
+from torch import Tensor
 
 import torchyard
-from torchyard.injob import control
-from torchyard.recipe import Recipe
-from trainer import checkpoint, randomness
-from trainer.checkpoint import Position
-from trainer.data import DATA, Batch, DataSets
-from trainer.data.loading import batches
-from trainer.data.sampler import TrainSampler
-from trainer.distributed import World
+from torchyard.injob import control, layout
+from trainer import proof
+from trainer.data.loading import Batch, Pair, Waiting, load, padded
+from trainer.data.sampler import Micro
 from trainer.evaluation import evaluate
-from trainer.models import MODELS
-from trainer.objective import CLASSIFICATION, Objective
-from trainer.optim import OPTIMIZERS
-from trainer.schedule import SCHEDULES, Factor, set_rate
-from trainer.strategies import STRATEGIES, Strategy
+from trainer.parts import Parts
+from trainer.strategies import Strategy
 from trainer.window import Window
 
 log = logging.getLogger("trainer")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Parts:
-    """Everything a run is made of."""
-
-    recipe: Recipe
-    world: World
-    data: DataSets
-    objective: Objective
-    strategy: Strategy
-    #: The module whose forward is trained; `strategy.unwrap` gives the model itself.
-    model: nn.Module
-    optimizer: Optimizer
-    factor: Factor
-    sampler: TrainSampler
-
-
-def build(recipe: Recipe, world: World) -> Parts:
-    """Makes the parts; weights are the same on all ranks, later chance is each rank's own."""
-    strategy = STRATEGIES[recipe.strategy.name](recipe.strategy, world)
-    data = DATA[recipe.data.name](recipe.data)
-    randomness.seed_all(recipe.seed)
-    model = strategy.wrap(MODELS[recipe.model.name](recipe.model, data.shape).to(world.device))
-    randomness.seed_all(randomness.derive(recipe.seed, "rank", world.rank))
-    return Parts(
-        recipe=recipe,
-        world=world,
-        data=data,
-        objective=CLASSIFICATION,
-        strategy=strategy,
-        model=model,
-        optimizer=OPTIMIZERS[recipe.optim.name](recipe.optim, model.parameters()),
-        factor=SCHEDULES[recipe.schedule.name](recipe.schedule),
-        sampler=TrainSampler(
-            samples=len(data.train),  # type: ignore[arg-type]
-            batch_size=recipe.batch_size,
-            rank=world.rank,
-            world=world.size,
-            seed=recipe.seed,
-        ),
-    )
-
-
 class Training:
     """One run, from wherever it is to its end."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, restore: Path | None = None) -> None:
         self.parts = parts
-        self.step = 0
-        self.window = Window(parts.world.device)
+        self.window = Window(parts.world, counts=parts.strategy.counts)
+        self.waiting = Waiting()
+        self.state = torchyard.attach(restore=restore, loader=parts.sampler, **self._saved())
+        parts.strategy.restored()
+        self.resumed_step = self.step
+
+    def _saved(self) -> dict[str, Any]:
+        """What makes up a checkpoint."""
+        parts, strategy = self.parts, self.parts.strategy
+        model, optimizer = strategy.saved()
+        own: dict[str, Any] = {"window": self.window}
+        everywhere: dict[str, Any] = {"scaler": strategy.scaler}
+        if parts.average is not None:
+            (own if strategy.sharded else everywhere)["ema"] = parts.average
+        return {
+            "model": model,
+            "optimizer": optimizer,
+            "sharded": strategy.sharded,
+            "ranks": own,
+            "extra": {"recipe": parts.recipe.model_dump(mode="json")},
+            **everywhere,
+        }
+
+    @property
+    def step(self) -> int:
+        """Steps of the optimizer done, counted over the attempts of the job."""
+        return int(self.state.step)
 
     @property
     def total_steps(self) -> int:
         """Steps done and to come."""
         sampler = self.parts.sampler
         later = max(0, self.parts.recipe.epochs - sampler.epoch - 1)
-        return self.step + len(sampler) + later * sampler.steps_in_epoch()
-
-    def resume(self, folder: Path) -> None:
-        """Continues where the checkpoint was taken, also inside an epoch."""
-        parts = self.parts
-        model = parts.strategy.unwrap(parts.model)
-        recipe = parts.recipe.model_dump(mode="json")
-        position, own = checkpoint.load(
-            folder, model=model, optimizer=parts.optimizer, recipe=recipe, world=parts.world
-        )
-        self.step = position.step
-        parts.sampler.set_epoch(position.epoch, position.consumed)
-        if own is not None:
-            randomness.restore(own.random, parts.world.device)
-            self.window.restore(own.window)
-        log.info("resumed at step %d, epoch %d", self.step, position.epoch + 1)
+        return self.step + sampler.steps_left() + later * sampler.steps_in_epoch()
 
     def run(self) -> None:
-        """Trains to the last epoch; each epoch ends with a checkpoint. Leaves by SystemExit(0) when stopped."""
+        """Trains to the last epoch. Leaves by SystemExit(0) when stopped, after a checkpoint."""
+        self._announce()
         recipe, sampler = self.parts.recipe, self.parts.sampler
-        self.window.go_on()
-        while sampler.epoch < recipe.epochs:
-            self._train_epoch()
-            with self._paused():
-                scores = self._evaluate() if self._evaluates() else {}
-                sampler.set_epoch(sampler.epoch + 1)
-                self._save(scores)
+        self.window.begin()
+        for epoch in self.state.epochs(recipe.epochs):
+            self._train_epoch(epoch)
+            with self.window.paused():
+                scores = self._evaluate() if self._due(recipe.evaluate_every) else {}
+                saves = self._due(recipe.checkpoint_every)
+                sampler.set_epoch(epoch + 1)
+                self.state.end_epoch()
+                if saves:
+                    self._save(scores)
+        self.state.finish()
+        self._export()
+        proof.record(self.parts.strategy, recipe.strategy.name, self.step - self.resumed_step, self.parts.world)
 
-    def _evaluates(self) -> bool:
+    def _export(self) -> None:
+        """Leaves the whole model in one portable file, where the checkpoints are in pieces."""
+        folder = os.environ.get(layout.OUTPUT_DIR)
+        if self.parts.strategy.sharded and folder:
+            whole = self.parts.strategy.whole_state()
+            if self.parts.world.leads:
+                torch.save(whole, Path(folder) / "model.pt")
+
+    def _announce(self) -> None:
+        recipe, strategy = self.parts.recipe, self.parts.strategy
+        shown = proof.record(strategy, recipe.strategy.name, 0, self.parts.world)
+        if shown is None:
+            return
+        if self.state.resumed:
+            log.info("resumed at step %d, epoch %d", self.step, self.state.epoch + 1)
+        size, passes = self.parts.sampler.effective_batch, recipe.accumulate
+        log.info(
+            "strategy %s  ranks %d  effective batch %d = %d share(s) x %d samples x %d pass(es)",
+            *(recipe.strategy.name, self.parts.world.size, size),
+            *(strategy.shares.count, size // passes // strategy.shares.count, passes),
+        )
+
+    def _due(self, every: int) -> bool:
         done = self.parts.sampler.epoch + 1
-        return done % self.parts.recipe.evaluate_every == 0 or done == self.parts.recipe.epochs
+        return done % every == 0 or done == self.parts.recipe.epochs
 
-    def _train_epoch(self) -> None:
+    def _train_epoch(self, epoch: int) -> None:
         parts = self.parts
-        epoch = parts.sampler.epoch
-        for batch in batches(parts.data.train, parts.sampler, parts.recipe, parts.world, epoch):
-            self._train_step(batch)
-            if self.step % parts.recipe.log_every == 0:
-                self._log_loss()
+        for batch in self._batches(epoch):
+            loss = parts.strategy.backward(batch)
+            if parts.strategy.counts:
+                self.window.add(loss, batch.count)
+            if not batch.last:
+                continue
+            measured = (self.step + 1) % parts.recipe.log_every == 0
+            rate = self.rate
+            norm = parts.strategy.update(rate, measure=measured)
+            self._count(batch)
+            if measured:
+                self._log(rate, norm)
             # The last step needs no question: evaluation asks, and the epoch's own checkpoint follows.
-            if len(parts.sampler) and torchyard.should_checkpoint():
-                with self._paused():
+            if parts.sampler.steps_left() and torchyard.should_checkpoint():
+                with self.window.paused():
                     self._save({})
 
-    def _train_step(self, batch: Batch) -> None:
-        parts = self.parts
-        samples, targets = batch
-        step_samples = parts.sampler.step_size()
-        set_rate(parts.optimizer, self.rate)
-        loss = parts.objective.loss(parts.model(samples), targets)
-        parts.optimizer.zero_grad()
-        (loss * parts.strategy.loss_scale(step_samples)).backward()  # type: ignore[no-untyped-call]
-        parts.optimizer.step()
-        self.window.add(loss, len(targets), step_samples)
-        parts.sampler.advance()
-        self.step += 1
+    def _count(self, batch: Batch) -> None:
+        if self.parts.average is not None:
+            self.parts.average.update()
+        self.window.step(batch.step_size)
+        self.parts.sampler.advance()
+        self.state.advance()
+
+    def _batches(self, epoch: int) -> Iterator[Batch]:
+        parts, strategy = self.parts, self.parts.strategy
+        # The sampler's place moves while the loader reads: both plans are drawn from here.
+        plan = list(parts.sampler.plan())
+        if not strategy.loads:
+            yield from (_batch(micro, None, strategy) for micro in plan)
+            return
+        stream = ("train", epoch, strategy.shares.index)
+        pairs = self.waiting.around(load(parts.data.train, parts.sampler, parts.recipe, parts.world.device, stream))
+        for micro, pair in zip(plan, pairs, strict=True):
+            yield _batch(micro, pair, strategy)
 
     @property
     def rate(self) -> float:
@@ -147,15 +151,22 @@ class Training:
         recipe = self.parts.recipe
         return recipe.optim.lr * self.parts.factor(self.parts.sampler.progress, recipe.epochs)
 
-    def _log_loss(self) -> None:
-        rate = self.parts.optimizer.param_groups[0]["lr"]
-        loss, throughput = self.window.read()
-        self._report({"train/loss": loss, "lr": rate, "throughput": throughput})
+    def _log(self, rate: float, norm: Tensor | None) -> None:
+        strategy = self.parts.strategy
+        values = self.window.read(self.waiting.read(), strategy.device_count)
+        values["lr"] = rate
+        if norm is not None:
+            values["gradient_norm"] = float(norm)
+        self._report(values)
+
+    def _report(self, values: dict[str, float]) -> None:
+        if self.parts.world.leads:
+            torchyard.report(step=self.step, total_steps=self.total_steps, metrics=values)
 
     def _evaluate(self) -> dict[str, float]:
         parts = self.parts
-        model = parts.strategy.unwrap(parts.model)
-        scores = evaluate(model, parts.data, parts.objective, parts.recipe, parts.world, self._poll_in_evaluation)
+        with self._averaged():
+            scores = evaluate(parts.strategy, parts.data.validation, parts.recipe, self._poll_in_evaluation)
         values = {f"val/{name}": value for name, value in scores.items()}
         self._report(values)
         if parts.world.leads:
@@ -163,31 +174,23 @@ class Training:
             log.info("epoch %d/%d  step %d  %s", parts.sampler.epoch + 1, parts.recipe.epochs, self.step, shown)
         return values
 
+    def _averaged(self) -> AbstractContextManager[None]:
+        """Exchanges the weights with their moving average, if one is kept; twice is not at all."""
+        return nullcontext() if self.parts.average is None else self.parts.average.exchanged()
+
     def _poll_in_evaluation(self) -> None:
         # A checkpoint that is merely due can wait for the scores; a stop cannot, and evaluation starts anew later.
         if torchyard.should_checkpoint() and control.stopping():
-            self._save({})
-
-    def _report(self, values: dict[str, float]) -> None:
-        if self.parts.world.leads:
-            torchyard.report(step=self.step, total_steps=self.total_steps, metrics=values)
+            with self._averaged():
+                self._save({})
 
     def _save(self, scores: dict[str, float]) -> None:
-        parts = self.parts
-        with torchyard.checkpoint(step=self.step, metrics=scores) as folder:
-            checkpoint.save(
-                folder,
-                model=parts.strategy.model_state(parts.model),
-                optimizer=parts.optimizer,
-                position=Position(step=self.step, epoch=parts.sampler.epoch, consumed=parts.sampler.consumed),
-                window=self.window.state(),
-                recipe=parts.recipe.model_dump(mode="json"),
-                world=parts.world,
-            )
+        self.state.save(metrics=scores)
 
-    @contextmanager
-    def _paused(self) -> Iterator[None]:
-        """Keeps evaluation and checkpoints out of the throughput."""
-        self.window.pause()
-        yield
-        self.window.go_on()
+
+def _batch(micro: Micro, pair: Pair | None, strategy: Strategy) -> Batch:
+    if pair is None:
+        return Batch(inputs=None, targets=None, count=0, step_size=micro.step_size, last=micro.last)
+    count = len(pair[0])
+    inputs, targets = padded(pair, strategy.task.share_size) if strategy.equal_batches else pair
+    return Batch(inputs=inputs, targets=targets, count=count, step_size=micro.step_size, last=micro.last)

@@ -1,49 +1,86 @@
-"""The training loss since the last report, weighted by samples."""
+"""What has happened since the last report: losses weighted by samples, speed, waiting, memory."""
 
+import resource
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
-from trainer.distributed import summed
+from trainer.distributed import World, summed
 
 
 class Window:
     """Sums on the device, so that a step never waits for the GPU; reduced over the ranks when it is read."""
 
-    def __init__(self, device: torch.device) -> None:
-        self._sums = torch.zeros(2, dtype=torch.float64, device=device)
+    def __init__(self, world: World, *, counts: bool = True) -> None:
+        # Without `counts`, this rank's time and losses are left out: another one has the same share.
+        self._world = world
+        self._counts = counts
+        self._sums = torch.zeros(2, dtype=torch.float64, device=world.device)
         self._seconds = 0.0
         self._since = time.perf_counter()
-        self._timed_samples = 0
+        self._steps = 0
+        self._samples = 0
 
-    def add(self, loss_sum: Tensor, samples: int, step_samples: int) -> None:
-        """One step: this rank's summed loss over its samples, and the samples of all ranks."""
-        self._sums[0] += loss_sum.detach()
+    def add(self, loss_sum: Tensor, samples: int) -> None:
+        """One pass: this rank's summed loss over its samples that count."""
+        self._sums[0] += loss_sum
         self._sums[1] += samples
-        self._timed_samples += step_samples
 
-    def pause(self) -> None:
-        """Time until `go_on` is not training."""
-        self._seconds += time.perf_counter() - self._since
+    def step(self, samples: int) -> None:
+        """One step of the optimizer, on so many samples of all ranks."""
+        self._steps += 1
+        self._samples += samples
 
-    def go_on(self) -> None:
+    def begin(self) -> None:
+        """Training time counts from here."""
         self._since = time.perf_counter()
 
-    def read(self) -> tuple[float, float]:
-        """Mean loss of all ranks and samples per second of all ranks, since the last reading."""
-        total, samples = summed(self._sums).tolist()
-        self.pause()
-        throughput = self._timed_samples / max(self._seconds, 1e-9)
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """What is done inside is not training."""
+        self._seconds += time.perf_counter() - self._since
+        yield
+        self._since = time.perf_counter()
+
+    def read(self, waited: float, devices: int) -> dict[str, float]:
+        """Means over all ranks since the last reading, the same on every rank; all ranks call it.
+
+        `waited` is this rank's seconds of waiting for data. Memory in bytes: a GPU's peak of this process, or on the
+        CPU the process's own.
+        """
+        seconds = max(self._seconds + time.perf_counter() - self._since, 1e-9)
+        own = [waited, seconds] if self._counts else [0.0, 0.0]
+        peaks = [0.0] * self._world.size
+        peaks[self._world.rank] = memory_peak(self._world.device)
+        # On the CPU, since not every rank need have a GPU.
+        everything = torch.cat([self._sums.cpu(), torch.tensor([*own, *peaks], dtype=torch.float64)])
+        total, samples, all_waited, all_seconds, *peaks = summed(everything).tolist()
+        throughput = self._samples / seconds
+        read = {
+            "train/loss": total / max(samples, 1.0),
+            "throughput": throughput,
+            "throughput/device": throughput / devices,
+            "step_time": seconds / max(self._steps, 1),
+            "data_wait": all_waited / all_seconds,
+            **{f"memory_peak/rank{rank}": peak for rank, peak in enumerate(peaks)},
+        }
         self._sums.zero_()
-        self._seconds, self._timed_samples = 0.0, 0
-        self.go_on()
-        return total / max(samples, 1.0), throughput
+        self._seconds, self._steps, self._samples, self._since = 0.0, 0, 0, time.perf_counter()
+        return read
 
-    def state(self) -> tuple[float, float]:
+    def state_dict(self) -> dict[str, list[float]]:
         """Sums of this rank, for a checkpoint."""
-        total, samples = self._sums.tolist()
-        return total, samples
+        return {"sums": self._sums.tolist()}
 
-    def restore(self, state: tuple[float, float]) -> None:
-        self._sums.copy_(torch.tensor(state, dtype=torch.float64))
+    def load_state_dict(self, state: dict[str, list[float]]) -> None:
+        self._sums.copy_(torch.tensor(state["sums"], dtype=torch.float64))
+
+
+def memory_peak(device: torch.device) -> int:
+    """Bytes: the most that this process has had allocated on its GPU, or resident on the CPU."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -104,6 +104,7 @@ def _attempt(inside: Inside) -> dict[str, str]:
         layout.JOB_ID: inside.job,
         layout.ATTEMPT_DIR: str(folder.path),
         layout.OUTPUT_DIR: str(folder.at(layout.OUTPUT)),
+        layout.DEVICES: str(len(inside.devices)),
     }
     if inside.restores:
         made[layout.RESTORE_DIR] = str(folder.at(layout.RESTORE))

@@ -17,6 +17,7 @@ only, Python 3.9.
             checkpoints/step-<n>/     committed checkpoints; step-<n>.tmp while being written
             output/                   TORCHYARD_OUTPUT_DIR
             outcome.json              written by rank 0 after a clean stop
+            rendezvous                by which the ranks of a recipe with `rendezvous: file` meet
 """
 
 import os
@@ -26,6 +27,8 @@ JOB_ID = "TORCHYARD_JOB_ID"
 ATTEMPT_DIR = "TORCHYARD_ATTEMPT_DIR"
 OUTPUT_DIR = "TORCHYARD_OUTPUT_DIR"
 RESTORE_DIR = "TORCHYARD_RESTORE_DIR"
+#: How many devices (GPUs or CPU slots) the attempt has on this node.
+DEVICES = "TORCHYARD_DEVICES"
 #: Seconds after which a checkpoint is due; absent: only when asked for.
 CHECKPOINT_EVERY = "TORCHYARD_CHECKPOINT_EVERY"
 
@@ -47,6 +50,7 @@ MARKS = os.path.join(JOB, "marks")
 CHECKPOINTS = os.path.join(JOB, "checkpoints")
 OUTPUT = os.path.join(JOB, "output")
 OUTCOME = os.path.join(JOB, "outcome.json")
+RENDEZVOUS = os.path.join(JOB, "rendezvous")
 
 #: The file in a committed checkpoint folder that lists its files and their sizes.
 MANIFEST = "manifest.json"

@@ -14,6 +14,15 @@ class Strategy(Options):
         """Processes on a node with so many devices (GPUs or CPU slots); raises ValueError when they do not fit."""
         return max(1, devices)
 
+    def devices_per_process(self, there: int | None) -> int:  # noqa: ARG002
+        """Devices of one process, of so many that there are for it; None: unknown, on a machine without GPUs."""
+        return 1
+
+    @property
+    def servers_per_node(self) -> int:
+        """Processes behind the others that have no device."""
+        return 0
+
     @property
     def spans_nodes(self) -> bool:
         """Whether the processes may be on several nodes."""
@@ -53,6 +62,9 @@ class Dp(OneProcess):
     devices: Count | None = None
     """Replicas; without it, the devices of the job."""
 
+    def devices_per_process(self, there: int | None) -> int:
+        return self.devices or there or 2
+
 
 class Broadcast(Strategy):
     """Gradients are reduced to rank 0, averaged there and broadcast by hand: the step between dp and ddp."""
@@ -71,6 +83,10 @@ class ParameterServer(Strategy):
 
     def processes(self, devices: int) -> int:
         return max(1, devices) + self.servers
+
+    @property
+    def servers_per_node(self) -> int:
+        return self.servers
 
     @property
     def spans_nodes(self) -> bool:
@@ -119,6 +135,9 @@ class ModelParallel(Strategy):
                 f"for each replica, but resources.gpus is {devices}: take {2 * self.data_parallel}"
             )
         return self.data_parallel
+
+    def devices_per_process(self, there: int | None) -> int:
+        return self.devices or there or 2
 
 
 class Pipeline(Strategy):

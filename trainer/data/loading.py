@@ -1,40 +1,124 @@
 """From samplers to batches on the device."""
 
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler, default_collate
 
 from torchyard.recipe import Recipe
-from trainer.data.sets import Batch
-from trainer.distributed import World
 from trainer.randomness import derive
+from trainer.signals import shield_from_sigterm
+
+#: Inputs (N, …) and targets (N, …) on the device.
+Pair = tuple[Tensor, Tensor]
 
 
-def batches(
-    dataset: Dataset[Any], sampler: Sampler[list[int]], recipe: Recipe, world: World, epoch: int = 0
-) -> Iterator[Batch]:
-    """The sampler's batches, on the device.
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """What one process computes in one forward pass."""
 
-    Chance in loader processes does not touch the rank's own random stream and starts anew with each epoch, so that a
+    #: (N, …); None on a process that loads nothing.
+    inputs: Tensor | None
+    targets: Tensor | None
+    #: Samples that count; those behind are padding.
+    count: int
+    #: Samples of all shares in the whole step of the optimizer.
+    step_size: int
+    #: Whether the optimizer steps after it.
+    last: bool
+
+
+class Waiting:
+    """Seconds that the training has waited for data since the last reading."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    def around(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
+        """The same pairs, timed."""
+        while True:
+            began = time.perf_counter()
+            pair = next(pairs, None)
+            self._seconds += time.perf_counter() - began
+            if pair is None:
+                return
+            yield pair
+
+    def read(self) -> float:
+        seconds, self._seconds = self._seconds, 0.0
+        return seconds
+
+
+def load(
+    dataset: Dataset[Any], sampler: Sampler[list[int]], recipe: Recipe, device: torch.device, stream: tuple[object, ...]
+) -> Iterator[Pair]:
+    """The sampler's batches on the device; with loader processes, each is copied while the one before is computed on.
+
+    Chance in loader processes is drawn from `stream` (names for `derive`): it does not touch the rank's own, and a
     run resumed at an epoch sees the same.
     """
-    loader: DataLoader[Batch] = DataLoader(
+    loader: DataLoader[Pair] = DataLoader(
         dataset,
         batch_sampler=sampler,
         num_workers=recipe.num_workers,
         collate_fn=_collation(dataset),
-        pin_memory=world.device.type == "cuda",
-        generator=torch.Generator().manual_seed(derive(recipe.seed, "loader", epoch, world.rank)),
+        pin_memory=device.type == "cuda",
+        worker_init_fn=shield_from_sigterm if recipe.num_workers else None,
+        generator=torch.Generator().manual_seed(derive(recipe.seed, "loader", *stream)),
     )
-    for samples, targets in loader:
-        yield samples.to(world.device, non_blocking=True), targets.to(world.device, non_blocking=True)
+    # Without loader processes a pair must not be drawn before its turn: that may take from the rank's random stream.
+    return copied(iter(loader), device, ahead=int(recipe.num_workers > 0), channels_last=recipe.channels_last)
 
 
-def _collation(dataset: Dataset[Any]) -> Callable[[Any], Batch]:
+def copied(pairs: Iterator[Pair], device: torch.device, *, ahead: int, channels_last: bool = False) -> Iterator[Pair]:
+    """Each pair on the device, its copy started `ahead` pairs early on a stream of its own (where there are streams)."""
+    side = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
+    started: deque[Pair] = deque()
+    for pair in pairs:
+        started.append(_copy(pair, device, side, channels_last))
+        if len(started) > ahead:
+            yield _handed_over(started.popleft(), side)
+    while started:
+        yield _handed_over(started.popleft(), side)
+
+
+def _copy(pair: Pair, device: torch.device, side: Any, channels_last: bool) -> Pair:
+    layout = torch.channels_last if channels_last and pair[0].dim() == 4 else torch.preserve_format
+    with torch.cuda.stream(side):  # does nothing without one
+        return (
+            pair[0].to(device, non_blocking=True, memory_format=layout),
+            pair[1].to(device, non_blocking=True),
+        )
+
+
+def _handed_over(pair: Pair, side: Any) -> Pair:
+    """Makes the computing stream wait for the copy, and keeps the memory until it has computed."""
+    if side is not None:
+        current = torch.cuda.current_stream(side.device)
+        current.wait_stream(side)
+        for tensor in pair:
+            tensor.record_stream(current)
+    return pair
+
+
+def padded(pair: Pair, size: int) -> Pair:
+    """The pair with its last sample repeated up to `size` samples, for ranks that must pass equal batches."""
+    missing = size - len(pair[0])
+    if missing <= 0:
+        return pair
+    inputs, targets = pair
+    repeat = torch.full((missing,), len(inputs) - 1, device=inputs.device)
+    return torch.cat([inputs, inputs[repeat]]), torch.cat([targets, targets[repeat]])
+
+
+def _collation(dataset: Dataset[Any]) -> Callable[[Any], Any]:
     return _as_it_is if hasattr(dataset, "__getitems__") else default_collate
 
 
-def _as_it_is(batch: Batch) -> Batch:
+def _as_it_is(batch: Any) -> Any:
     return batch

@@ -1,7 +1,9 @@
-"""Which samples each rank takes, counted so that a run resumes inside an epoch exactly."""
+"""Which samples each share of a step takes, counted so that a run resumes inside an epoch exactly."""
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.utils.data import Sampler
@@ -10,24 +12,46 @@ from trainer.exceptions import RecipeError
 from trainer.randomness import derive
 
 
+@dataclass(frozen=True, kw_only=True)
+class Shares:
+    """How the samples of a forward pass are dealt, and which part this process loads."""
+
+    index: int = 0
+    count: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Micro:
+    """One forward and backward pass of all shares together."""
+
+    #: Where it begins in the epoch's order, and how many samples it takes.
+    start: int
+    size: int
+    #: Samples of the whole optimizer step that it belongs to.
+    step_size: int
+    #: Whether the optimizer steps after it.
+    last: bool
+
+
 class TrainSampler(Sampler[list[int]]):
-    """Batches of one rank, in an order that is drawn anew for each epoch.
+    """Batches of one share, in an order that is drawn anew for each epoch.
 
-    One step takes `world * batch_size` samples of the epoch's order, rank r those at r, r + world, …; the last step
-    takes what is left, in shares that differ by at most one. `consumed` counts the samples that all ranks have
-    trained on in this epoch. The training loop advances it, because loader processes read ahead. It does not depend
-    on the number of ranks, so another number of them can go on from it without loss or double.
-
-    Fewer samples than ranks at the end of an epoch are left out of that epoch.
+    A forward pass takes `size` samples of the epoch's order, share s those at s, s + count, …; `accumulate` passes
+    make a step of the optimizer. The epoch's last pass takes what is left, in portions that differ by at most one;
+    fewer samples than shares are left out of that epoch. `consumed` counts the samples that all shares have trained
+    on in this epoch. The training loop advances it, because loader processes read ahead. It does not depend on the
+    number of shares, so another number of them can go on from it without loss or double.
     """
 
-    def __init__(self, *, samples: int, batch_size: int, rank: int, world: int, seed: int) -> None:
-        if samples < world:
-            raise RecipeError(f"{samples} training samples are fewer than {world} ranks: use fewer ranks")
+    def __init__(self, *, samples: int, size: int, shares: Shares, accumulate: int = 1, seed: int) -> None:
+        if samples < shares.count:
+            raise RecipeError(f"{samples} training samples are fewer than {shares.count} ranks: use fewer ranks")
+        if size < shares.count:
+            raise RecipeError(f"the batch of {size} samples is smaller than the {shares.count} shares it is dealt to")
         self._samples = samples
-        self._rank = rank
-        self._world = world
-        self._step_samples = batch_size * world
+        self._size = size
+        self._shares = shares
+        self._accumulate = accumulate
         self._seed = seed
         self.epoch = 0
         self.consumed = 0
@@ -37,41 +61,68 @@ class TrainSampler(Sampler[list[int]]):
         self.epoch = epoch
         self.consumed = consumed
 
+    def state_dict(self) -> dict[str, int]:
+        return {"epoch": self.epoch, "consumed": self.consumed}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.set_epoch(int(state["epoch"]), int(state["consumed"]))
+
     def step_size(self) -> int:
-        """Samples that all ranks together take in the next step; 0 at the end of the epoch."""
-        return self._step_size(self.consumed)
+        """Samples of the next step of the optimizer; 0 at the end of the epoch."""
+        return sum(self._group(self.consumed))
 
     def advance(self) -> None:
-        """Counts one step as done."""
+        """Counts one step of the optimizer as done."""
         self.consumed += self.step_size()
+
+    @property
+    def effective_batch(self) -> int:
+        """Samples of a whole step of the optimizer."""
+        return self._size * self._accumulate
 
     @property
     def progress(self) -> float:
         """Epochs done, with the fraction of this one."""
         return self.epoch + self.consumed / self._samples
 
-    def __len__(self) -> int:
-        """Steps left in this epoch."""
-        left = self._samples - self.consumed
-        full, rest = divmod(left, self._step_samples)
-        return full + (rest >= self._world)
+    def steps_left(self) -> int:
+        """Steps of the optimizer left in this epoch."""
+        return self._steps(self._samples - self.consumed)
 
     def steps_in_epoch(self) -> int:
         """Steps of a whole epoch."""
-        full, rest = divmod(self._samples, self._step_samples)
-        return full + (rest >= self._world)
+        return self._steps(self._samples)
+
+    def __len__(self) -> int:
+        """Passes left in this epoch."""
+        return self._passes(self._samples - self.consumed)
+
+    def plan(self) -> Iterator[Micro]:
+        """The passes from `consumed` to the end of the epoch, in step with the batches of `__iter__`."""
+        cursor = self.consumed
+        while group := self._group(cursor):
+            for number, size in enumerate(group, start=1):
+                yield Micro(start=cursor, size=size, step_size=sum(group), last=number == len(group))
+                cursor += size
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Index lists of this rank from `consumed` to the end of the epoch."""
+        """Index lists of this share from `consumed` to the end of the epoch."""
         order = self._order()
-        cursor = self.consumed
-        while size := self._step_size(cursor):
-            yield order[cursor + self._rank : cursor + size : self._world]
-            cursor += size
+        for micro in self.plan():
+            yield order[micro.start + self._shares.index : micro.start + micro.size : self._shares.count]
 
-    def _step_size(self, cursor: int) -> int:
-        size = min(self._step_samples, self._samples - cursor)
-        return size if size >= self._world else 0
+    def _passes(self, left: int) -> int:
+        full, rest = divmod(left, self._size)
+        return full + (rest >= self._shares.count)
+
+    def _steps(self, left: int) -> int:
+        return math.ceil(self._passes(left) / self._accumulate)
+
+    def _group(self, cursor: int) -> list[int]:
+        """Sizes of the passes that make the next step."""
+        left = self._samples - cursor
+        passes = min(self._accumulate, self._passes(left))
+        return [min(self._size, left - number * self._size) for number in range(passes)]
 
     def _order(self) -> list[int]:
         chance = torch.Generator().manual_seed(derive(self._seed, "order", self.epoch))
@@ -79,19 +130,29 @@ class TrainSampler(Sampler[list[int]]):
 
 
 class EvaluationSampler(Sampler[list[int]]):
-    """Batches of one rank's share, `rank::world`: every sample exactly once among all ranks, none padded.
+    """Batches of one share, `index::count`: every sample exactly once among all shares.
 
-    Shares may differ by one sample, so ranks may have one batch more or less: `common` is the number that all have.
+    Shares may differ by one sample, so they may have one batch more or less: `common` is the number that all have.
+    With `equal` those that are short get batches of one sample that does not count.
     """
 
-    def __init__(self, *, samples: int, batch_size: int, rank: int, world: int) -> None:
-        self._share = range(rank, samples, world)
+    def __init__(self, *, samples: int, batch_size: int, shares: Shares, equal: bool = False) -> None:
+        self._share = range(shares.index, samples, shares.count)
         self._batch_size = batch_size
-        self.common = math.ceil(samples // world / batch_size)
+        self.common = math.ceil(samples // shares.count / batch_size)
+        most = math.ceil(math.ceil(samples / shares.count) / batch_size)
+        self._fillers = most - math.ceil(len(self._share) / batch_size) if equal else 0
+
+    def counts(self) -> Iterator[int]:
+        """How many samples of each batch count, in step with the batches."""
+        for start in range(0, len(self._share), self._batch_size):
+            yield min(self._batch_size, len(self._share) - start)
+        yield from [0] * self._fillers
 
     def __len__(self) -> int:
-        return math.ceil(len(self._share) / self._batch_size)
+        return math.ceil(len(self._share) / self._batch_size) + self._fillers
 
     def __iter__(self) -> Iterator[list[int]]:
         for start in range(0, len(self._share), self._batch_size):
             yield list(self._share[start : start + self._batch_size])
+        yield from [[0]] * self._fillers

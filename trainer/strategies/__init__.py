@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from trainer.distributed import World
-from trainer.strategies.base import Strategy
+from trainer.strategies.base import Strategy, Task
 from trainer.strategies.ddp import DdpStrategy
 from trainer.strategies.single import SingleStrategy
 
-__all__ = ["STRATEGIES", "Strategy"]
+__all__ = ["STRATEGIES", "Strategy", "Task"]
 
 STRATEGIES: dict[str, Callable[[Any, World], Strategy]] = {
     "ddp": DdpStrategy,

@@ -1,30 +1,197 @@
 """What a strategy does for the loop."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
+import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
+from trainer.data.loading import Batch
+from trainer.data.sampler import Shares
 from trainer.distributed import World
+from trainer.numerics import Numerics
+from trainer.objective import Objective
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What a strategy trains."""
+
+    objective: Objective
+    make_optimizer: Callable[[Iterable[nn.Parameter]], Optimizer]
+    numerics: Numerics
+    #: Samples of this share in a full pass; with `equal_batches` every pass has so many.
+    share_size: int
+    #: Shape of one sample, without the batch.
+    sample_shape: tuple[int, ...]
+    clip_norm: float | None = None
 
 
 class Strategy(ABC):
-    """How one model is trained by several processes."""
+    """How one model is trained by several devices.
 
-    def __init__(self, world: World) -> None:
+    The loop calls `prepare` once, then for each pass `backward` and for each step of the optimizer `update`. The
+    default methods are those of a whole model on each rank; a strategy overrides what it does otherwise.
+    """
+
+    #: Every pass must have the same number of samples on every rank, and every rank the same number of passes.
+    equal_batches: ClassVar[bool] = False
+    #: Ranks hold different parameters: checkpoints are written by all of them.
+    sharded: ClassVar[bool] = False
+
+    #: The model itself, for checkpoints; without communication in its forward.
+    model: nn.Module
+    #: What is called in training; the model, or a wrapper around it.
+    module: nn.Module
+    #: Steps `parameters()`; for checkpoints too.
+    optimizer: Optimizer
+    task: Task
+
+    def __init__(self, options: Any, world: World) -> None:
+        self.options = options
         self.world = world
+        #: Bytes that this rank has sent to others since the start, as far as the strategy can count them.
+        self.bytes_sent = 0
+
+    # The layout: who takes which samples.
+
+    @property
+    def shares(self) -> Shares:
+        """The part of each pass that this process loads."""
+        return Shares(index=self.world.rank, count=self.world.size)
+
+    def pass_size(self, batch_size: int) -> int:
+        """Samples of all shares in one pass, when each device takes `batch_size`."""
+        return batch_size * self.shares.count
+
+    @property
+    def loads(self) -> bool:
+        """Whether this process needs samples."""
+        return True
+
+    @property
+    def counts(self) -> bool:
+        """Whether losses and scores of this process count; one process of each share does."""
+        return True
+
+    @property
+    def chance(self) -> int:
+        """Number of this process's random stream; processes that must draw alike have the same."""
+        return self.world.rank
+
+    # The life.
+
+    def prepare(self, model: nn.Module, task: Task) -> None:
+        """Takes a model on the CPU, the same on all ranks: places it, wraps it, makes the optimizer."""
+        self.task = task
+        self.model = model
+        self.module = self.wrap(model)
+        self.scaler = task.numerics.scaler()
+        self.optimizer = task.make_optimizer(self.parameters())
 
     @abstractmethod
     def wrap(self, model: nn.Module) -> nn.Module:
-        """The module whose forward the loop trains, from a model on the device."""
+        """Places the model on this process's device(s); answers the module whose forward is trained."""
 
-    @abstractmethod
-    def unwrap(self, wrapped: nn.Module) -> nn.Module:
-        """The model itself: for evaluation, for checkpoints, without communication in its forward."""
+    def parameters(self) -> list[nn.Parameter]:
+        """What this process's optimizer steps."""
+        return list(self.model.parameters())
 
-    def loss_scale(self, step_samples: int) -> float:
-        """Factor to a rank's *summed* loss that makes the gradient the exact mean over all ranks' samples."""
-        return 1.0 / step_samples
+    @property
+    def averaged_over(self) -> int:
+        """Ranks over whose gradients the strategy takes a plain mean; 1 when it adds them."""
+        return 1
 
-    def model_state(self, wrapped: nn.Module) -> dict[str, Tensor]:
-        """The whole model by the names it has alone, on the CPU; the live model stays where it is."""
-        return {name: value.detach().cpu() for name, value in self.unwrap(wrapped).state_dict().items()}
+    def exchanging(self, last: bool) -> AbstractContextManager[Any]:  # noqa: ARG002
+        """Around forward and backward of one pass; only the last of a step exchanges gradients."""
+        return nullcontext()
+
+    def weight(self, batch: Batch) -> float:
+        """Factor to a rank's *summed* loss that makes the gradient the exact mean over the whole step's samples."""
+        return self.averaged_over / batch.step_size
+
+    def backward(self, batch: Batch) -> Tensor:
+        """One pass forward and back: adds to the gradients; the loss summed over this process's samples."""
+        with self.exchanging(batch.last):
+            with self.task.numerics.autocast():
+                outputs = self.module(batch.inputs)
+                loss = self.loss(outputs, batch)
+            self.scaler.scale(loss * self.weight(batch)).backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
+
+    def loss(self, outputs: Any, batch: Batch) -> Tensor:
+        """The objective's loss, summed over the samples that count."""
+        assert batch.targets is not None
+        objective = self.task.objective
+        return objective.loss(objective.trim(outputs, batch.count), batch.targets[: batch.count])
+
+    def exchange(self) -> None:  # noqa: B027 (most strategies do it within backward)
+        """Brings the gradients of all ranks together, after the last pass of a step."""
+
+    def update(self, rate: float, *, measure: bool) -> Tensor | None:
+        """One step of the optimizer; the norm of the gradients if it was asked for or is clipped."""
+        self.exchange()
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.scaler.unscale_(self.optimizer)
+        norm = self.gradient_norm() if measure or self.task.clip_norm is not None else None
+        if norm is not None and self.task.clip_norm is not None:
+            self.clip(self.task.clip_norm, norm)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad()
+        return norm
+
+    def gradient_norm(self) -> Tensor:
+        """The 2-norm of all gradients together, the same on every rank."""
+        gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
+        return nn.utils.get_total_norm(gradients)
+
+    def clip(self, limit: float, norm: Tensor) -> None:
+        """Scales the gradients down to the limit."""
+        nn.utils.clip_grads_with_norm_(self.parameters(), limit, norm)
+
+    @torch.no_grad()
+    def predict(self, inputs: Tensor) -> Any:
+        """Outputs in evaluation mode; None on a process that does not see them."""
+        with self.task.numerics.autocast():
+            return self.model(inputs)
+
+    def modules(self) -> list[nn.Module]:
+        """The parts of the model that this process holds: switched between training and evaluation, and saved."""
+        return [self.model]
+
+    @property
+    def device_count(self) -> int:
+        """Devices that all processes compute on."""
+        return self.world.size * len(self.world.devices)
+
+    # What goes into checkpoints, and what is recorded.
+
+    def restored(self) -> None:  # noqa: B027 (most strategies hold nothing else)
+        """After a checkpoint was loaded, or none: brings everything that follows from the parameters up to date."""
+
+    def saved(self) -> tuple[Any, Any]:
+        """Model and optimizer for `torchyard.attach`."""
+        return self.modules(), self.optimizer
+
+    def whole_state(self) -> dict[str, Tensor]:
+        """The whole model by the names it has alone, on the CPU; whole on rank 0 at least. All ranks call it."""
+        return {name: value.detach().cpu() for name, value in self.model.state_dict().items()}
+
+    def proof(self) -> dict[str, Any]:
+        """What shows that this strategy and no other is at work on this rank: sizes in bytes."""
+        return {"parameter_bytes": placed([each for module in self.modules() for each in module.parameters()])}
+
+
+def placed(parameters: Iterable[Tensor]) -> dict[str, int]:
+    """Bytes of parameters on each device; of a DTensor, those of this rank's shard."""
+    found: dict[str, int] = {}
+    for parameter in parameters:
+        local = parameter.to_local() if hasattr(parameter, "to_local") else parameter
+        found[str(local.device)] = found.get(str(local.device), 0) + local.nbytes
+    return found

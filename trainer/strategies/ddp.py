@@ -1,33 +1,32 @@
 """DistributedDataParallel: a replica on each rank, gradients averaged during backward."""
 
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from torchyard.recipe.strategies import Ddp
-from trainer.distributed import World
 from trainer.strategies.base import Strategy
 
 
 class DdpStrategy(Strategy):
     """One process per device; every process holds the whole model."""
 
-    def __init__(self, options: Ddp, world: World) -> None:
-        super().__init__(world)
-        self._options = options
+    options: Ddp
+    module: DistributedDataParallel
 
     def wrap(self, model: nn.Module) -> nn.Module:
         return DistributedDataParallel(
-            model,
+            model.to(self.world.device),
             device_ids=[self.world.device] if self.world.device.type == "cuda" else None,
-            find_unused_parameters=self._options.find_unused_parameters,
-            static_graph=self._options.static_graph,
+            find_unused_parameters=self.options.find_unused_parameters,
+            static_graph=self.options.static_graph,
         )
 
-    def unwrap(self, wrapped: nn.Module) -> nn.Module:
-        assert isinstance(wrapped, DistributedDataParallel)
-        module: nn.Module = wrapped.module
-        return module
+    @property
+    def averaged_over(self) -> int:
+        return self.world.size
 
-    def loss_scale(self, step_samples: int) -> float:
-        # DDP divides by the number of ranks, which is right only for equal shares.
-        return self.world.size / step_samples
+    def exchanging(self, last: bool) -> AbstractContextManager[Any]:
+        return nullcontext() if last else self.module.no_sync()

@@ -11,13 +11,10 @@ from trainer.strategies.base import Strategy
 class SingleStrategy(Strategy):
     """The plain model on one device."""
 
-    def __init__(self, options: Single, world: World) -> None:  # noqa: ARG002 (all strategies are made alike)
-        super().__init__(world)
+    def __init__(self, options: Single, world: World) -> None:
+        super().__init__(options, world)
         if world.size > 1:
             raise RecipeError(f"strategy single is one process, but {world.size} were started: take strategy: ddp")
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        return model
-
-    def unwrap(self, wrapped: nn.Module) -> nn.Module:
-        return wrapped
+        return model.to(self.world.device)

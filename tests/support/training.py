@@ -1,0 +1,103 @@
+"""Trainings of recipes: by ranks with a strategy, and plainly by one process to compare with."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tests.support import ranks
+from tests.support.attempt import AttemptFolder
+from torchyard.injob import files, layout
+from torchyard.recipe import Recipe
+from trainer.data import DATA
+from trainer.data.sampler import Shares, TrainSampler
+from trainer.distributed import joined
+from trainer.loop import Training
+from trainer.models import MODELS
+from trainer.objective import objective_for
+from trainer.optim import OPTIMIZERS
+from trainer.parts import build
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """What is left of a training by several ranks."""
+
+    #: Each rank's own parameters and buffers at the end, as it holds them.
+    own: list[dict[str, Tensor]]
+    #: The whole model, as rank 0 gathers it.
+    whole: dict[str, Tensor]
+    attempt: AttemptFolder
+
+    @property
+    def proof(self) -> dict[str, Any]:
+        """The record that the run left of its strategy."""
+        content: dict[str, Any] = files.read_json(str(self.attempt.root / layout.OUTPUT / "strategy.json"))
+        return content
+
+    def losses(self) -> list[float]:
+        reported = self.attempt.series("train/loss")
+        return [reported[step] for step in sorted(reported)]
+
+
+def train(
+    recipe: dict[str, Any],
+    world: int,
+    folder: Path,
+    *,
+    restore: Path | None = None,
+    checkpoint_every: float | None = None,
+    environment: dict[str, str] | None = None,
+) -> Trained:
+    """Trains a recipe with `world` real ranks in an attempt folder of its own."""
+    attempt = AttemptFolder(folder)
+    given = attempt.environment(restore=restore, checkpoint_every=checkpoint_every) | (environment or {})
+    results = ranks.run(_rank, world, recipe, environment=given)
+    return Trained(own=[own for own, _ in results], whole=results[0][1], attempt=attempt)
+
+
+def _rank(given: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    recipe = Recipe.model_validate(given)
+    with joined(recipe.strategy) as world:
+        parts = build(recipe, world)
+        Training(parts).run()
+        own: dict[str, Tensor] = {}
+        for module in parts.strategy.modules():
+            own |= {name: _local(value).clone() for name, value in module.state_dict().items()}
+        return own, parts.strategy.whole_state()
+
+
+def _local(value: Any) -> Tensor:
+    local: Tensor = value.to_local() if hasattr(value, "to_local") else value
+    return local.detach().cpu()
+
+
+def alone(given: dict[str, Any], effective_batch: int) -> tuple[dict[str, Tensor], list[float]]:
+    """The same training written plainly: one process, the whole effective batch at once.
+
+    Answers the weights at the end and the loss of each step. Without dropout, a strategy must come to the same.
+    """
+    recipe = Recipe.model_validate(given)
+    data = DATA[recipe.data.name](recipe.data)
+    objective = objective_for(data.shape)
+    torch.manual_seed(recipe.seed)
+    model = MODELS[recipe.model.name](recipe.model, data.shape)
+    optimizer = OPTIMIZERS[recipe.optim.name](recipe.optim, model.parameters())
+    losses = []
+    for epoch in range(recipe.epochs):
+        for indices in _batches(recipe, len(data.train), effective_batch, epoch):  # type: ignore[arg-type]
+            samples, targets = data.train.__getitems__(indices)  # type: ignore[attr-defined]
+            loss = objective.loss(model(samples), targets) / len(indices)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    return {name: value.detach() for name, value in model.state_dict().items()}, losses
+
+
+def _batches(recipe: Recipe, samples: int, size: int, epoch: int) -> list[list[int]]:
+    sampler = TrainSampler(samples=samples, size=size, shares=Shares(), seed=recipe.seed)
+    sampler.set_epoch(epoch)
+    return list(sampler)

@@ -1,0 +1,85 @@
+"""From a recipe to everything that a run is made of."""
+
+from dataclasses import dataclass
+
+from torchyard.recipe import Recipe
+from trainer import numerics, randomness
+from trainer.data import DATA, DataSets
+from trainer.data.sampler import TrainSampler
+from trainer.distributed import World
+from trainer.ema import Average
+from trainer.exceptions import RecipeError
+from trainer.models import MODELS
+from trainer.objective import objective_for
+from trainer.optim import OPTIMIZERS
+from trainer.schedule import SCHEDULES, Factor
+from trainer.strategies import STRATEGIES, Strategy, Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Everything a run is made of."""
+
+    recipe: Recipe
+    data: DataSets
+    strategy: Strategy
+    factor: Factor
+    sampler: TrainSampler
+    average: Average | None
+
+    @property
+    def world(self) -> World:
+        return self.strategy.world
+
+
+def build(recipe: Recipe, world: World) -> Parts:
+    """Makes the parts; weights are the same on all ranks, later chance is each rank's own."""
+    numerics.switch(recipe)
+    strategy = STRATEGIES[recipe.strategy.name](recipe.strategy, world)
+    data = DATA[recipe.data.name](recipe.data)
+    sampler = _sampler(recipe, strategy, len(data.train))  # type: ignore[arg-type]
+    randomness.seed_all(recipe.seed)
+    model = numerics.shaped(MODELS[recipe.model.name](recipe.model, data.shape), recipe)
+    task = Task(
+        objective=objective_for(data.shape),
+        make_optimizer=lambda parameters: OPTIMIZERS[recipe.optim.name](recipe.optim, parameters),
+        numerics=numerics.numerics(recipe, world.device),
+        share_size=_pass_size(recipe, strategy) // strategy.shares.count,
+        sample_shape=data.shape.sample,
+        clip_norm=recipe.clip_norm,
+    )
+    strategy.prepare(model, task)
+    randomness.seed_all(randomness.derive(recipe.seed, "rank", strategy.chance))
+    return Parts(
+        recipe=recipe,
+        data=data,
+        strategy=strategy,
+        factor=SCHEDULES[recipe.schedule.name](recipe.schedule),
+        sampler=sampler,
+        average=None if recipe.ema_decay is None else Average(strategy.parameters(), recipe.ema_decay),
+    )
+
+
+def _pass_size(recipe: Recipe, strategy: Strategy) -> int:
+    """Samples of all shares in one pass."""
+    if recipe.global_batch_size is None:
+        return strategy.pass_size(recipe.batch_size)
+    size, rest = divmod(recipe.global_batch_size, recipe.accumulate)
+    if rest:
+        raise RecipeError(f"accumulate ({recipe.accumulate}) must divide global_batch_size {recipe.global_batch_size}")
+    if strategy.equal_batches and size % strategy.shares.count:
+        raise RecipeError(
+            f"global_batch_size {recipe.global_batch_size} must be a multiple of {strategy.shares.count} shares "
+            f"times accumulate under strategy {recipe.strategy.name}"
+        )
+    return size
+
+
+def _sampler(recipe: Recipe, strategy: Strategy, samples: int) -> TrainSampler:
+    return TrainSampler(
+        samples=samples,
+        size=_pass_size(recipe, strategy),
+        shares=strategy.shares,
+        accumulate=recipe.accumulate,
+        seed=recipe.seed,
+    )

@@ -1,0 +1,27 @@
+"""What shows that the strategy of the recipe, and no other, was at work."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from torchyard.injob import layout
+from trainer.distributed import World, gathered
+from trainer.strategies.base import Strategy
+
+NAME = "strategy.json"
+
+
+def record(strategy: Strategy, name: str, steps: int, world: World) -> dict[str, Any] | None:
+    """Gathers every rank's proof on rank 0 and writes it to the job's outputs; all ranks call it.
+
+    `bytes_sent_per_step` is what a rank sent to others, over the steps done since the start.
+    """
+    own = {"rank": world.rank, **strategy.proof(), "bytes_sent_per_step": strategy.bytes_sent // max(steps, 1)}
+    ranks = gathered(own, world)
+    if not world.leads:
+        return None
+    proof = {"strategy": name, "world_size": world.size, "ranks": ranks}
+    if folder := os.environ.get(layout.OUTPUT_DIR):
+        (Path(folder) / NAME).write_text(json.dumps(proof, indent=2))
+    return proof
