@@ -1,29 +1,125 @@
 """What is minimised, and what is measured. Sums over samples, so that shares of any size add up exactly."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
-#: From outputs and targets of a batch to a sum over its samples.
-Summed = Callable[[Tensor, Tensor], Tensor]
+from trainer.data.sets import Shape
+
+#: Pixels of this class count neither in the loss nor in the scores (PASCAL VOC's borders).
+IGNORED = 255
+#: Weight of a second output from inside the network, as in torchvision's reference training.
+AUXILIARY = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
-    """A loss, and scores for the evaluation."""
+    """A loss, and scores for the evaluation. Outputs are whatever the model answers."""
 
-    loss: Summed
-    scores: dict[str, Summed]
+    #: Outputs and targets of a batch -> loss summed over its samples, without a dimension.
+    loss: Callable[[Any, Tensor], Tensor]
+    #: Outputs and targets of a batch -> float64 vector of sums, on their device.
+    measure: Callable[[Any, Tensor], Tensor]
+    #: Those vectors added up over all batches of all ranks, and the number of samples -> scores by name.
+    conclude: Callable[[list[float], int], dict[str, float]]
+    #: Outputs, n -> outputs of the first n samples.
+    trim: Callable[[Any, int], Any]
+
+
+def objective_for(shape: Shape) -> Objective:
+    """What models of this shape are trained on."""
+    return OBJECTIVES[shape.kind](shape)
+
+
+def trimmed(outputs: Any, samples: int) -> Any:
+    """The first samples of a tensor, or of every tensor in a mapping."""
+    if isinstance(outputs, Mapping):
+        return {name: output[:samples] for name, output in outputs.items()}
+    return outputs[:samples]
+
+
+def classification(shape: Shape) -> Objective:  # noqa: ARG001 (all objectives are made alike)
+    """Cross entropy and accuracy of outputs (N, classes) for targets (N)."""
+    return CLASSIFICATION
 
 
 def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
     return functional.cross_entropy(outputs, targets, reduction="sum")
 
 
-def correct(outputs: Tensor, targets: Tensor) -> Tensor:
-    return (outputs.argmax(dim=1) == targets).sum()
+def _loss_and_correct(outputs: Tensor, targets: Tensor) -> Tensor:
+    correct = (outputs.argmax(dim=1) == targets).sum()
+    return torch.stack([cross_entropy(outputs, targets).double(), correct.double()])
 
 
-CLASSIFICATION = Objective(loss=cross_entropy, scores={"loss": cross_entropy, "accuracy": correct})
+def _loss_and_accuracy(sums: list[float], samples: int) -> dict[str, float]:
+    loss, correct = sums
+    return {"loss": loss / samples, "accuracy": correct / samples}
+
+
+CLASSIFICATION = Objective(loss=cross_entropy, measure=_loss_and_correct, conclude=_loss_and_accuracy, trim=trimmed)
+
+
+def segmentation(shape: Shape) -> Objective:
+    """Cross entropy, pixel accuracy and mean IoU of outputs (N, classes, height, width) for (N, height, width).
+
+    Outputs may be a mapping with ``out``, as torchvision's models answer. The loss of a sample is the mean over its
+    pixels that are not `IGNORED`, and 0 if there are none. The IoU (Everingham et al. 2010) is averaged over the
+    classes that occur in targets or predictions.
+    """
+
+    def measure(outputs: Any, targets: Tensor) -> Tensor:
+        scores = _main(outputs)
+        confusion = _confusion(scores.argmax(dim=1), targets, shape.classes)
+        return torch.cat([pixel_loss(scores, targets).double().view(1), confusion.double()])
+
+    return Objective(loss=_segmentation_loss, measure=measure, conclude=_overlaps, trim=trimmed)
+
+
+def pixel_loss(scores: Tensor, targets: Tensor) -> Tensor:
+    """Each sample's mean over its valid pixels, summed over samples."""
+    losses = functional.cross_entropy(scores, targets, ignore_index=IGNORED, reduction="none")
+    valid = (targets != IGNORED).sum(dim=(1, 2)).clamp(min=1)
+    return (losses.sum(dim=(1, 2)) / valid).sum()
+
+
+def _segmentation_loss(outputs: Any, targets: Tensor) -> Tensor:
+    loss = pixel_loss(_main(outputs), targets)
+    if isinstance(outputs, Mapping) and "aux" in outputs:
+        return loss + AUXILIARY * pixel_loss(outputs["aux"], targets)
+    return loss
+
+
+def _main(outputs: Any) -> Tensor:
+    scores: Tensor = outputs["out"] if isinstance(outputs, Mapping) else outputs
+    return scores
+
+
+def _confusion(predicted: Tensor, targets: Tensor, classes: int) -> Tensor:
+    """Counts of pixels by target (rows) and prediction (columns), flat."""
+    valid = targets != IGNORED
+    return torch.bincount(targets[valid] * classes + predicted[valid], minlength=classes**2)
+
+
+def _overlaps(sums: list[float], samples: int) -> dict[str, float]:
+    confusion = torch.tensor(sums[1:], dtype=torch.float64)
+    confusion = confusion.view(math.isqrt(len(confusion)), -1)
+    hits = confusion.diagonal()
+    unions = confusion.sum(dim=0) + confusion.sum(dim=1) - hits
+    occurring = unions > 0
+    return {
+        "loss": sums[0] / samples,
+        "pixel_accuracy": float(hits.sum() / confusion.sum().clamp(min=1)),
+        "mean_iou": float((hits[occurring] / unions[occurring]).mean()) if occurring.any() else 0.0,
+    }
+
+
+OBJECTIVES: dict[str, Callable[[Shape], Objective]] = {
+    "classification": classification,
+    "segmentation": segmentation,
+}

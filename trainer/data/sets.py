@@ -1,7 +1,7 @@
 """What a data set is to the trainer."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -18,6 +18,8 @@ class Shape:
     #: Shape of one sample, without the batch.
     sample: tuple[int, ...]
     classes: int
+    #: One class for each sample, or one for each of its pixels.
+    kind: Literal["classification", "segmentation"] = "classification"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,7 +57,7 @@ def scores(model: torch.nn.Module, data: TensorData) -> dict[str, float]:
     model.eval()
     with torch.no_grad():
         outputs = model(data.samples)
-        return {name: float(score(outputs, data.targets)) / len(data) for name, score in CLASSIFICATION.scores.items()}
+    return CLASSIFICATION.conclude(CLASSIFICATION.measure(outputs, data.targets).tolist(), len(data))
 
 
 def trained_alone(given: dict[str, Any]) -> tuple[torch.nn.Module, list[float]]:
