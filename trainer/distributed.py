@@ -17,7 +17,7 @@ from torchyard.injob import layout
 from torchyard.recipe.strategies import Ddp, Strategy
 from trainer import absence, rendezvous
 from trainer.exceptions import RecipeError
-from trainer.rendezvous import Meeting
+from trainer.rendezvous import BY_ENVIRONMENT, Meeting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ def describe(environment: Mapping[str, str], gpus: int, strategy: Strategy | Non
 def _devices(
     environment: Mapping[str, str], gpus: int, strategy: Strategy, local_rank: int
 ) -> tuple[torch.device, ...]:
-    """This process's part of the node's devices: GPUs in order, or logical ones."""
+    """The part of the node's devices that is this process's: GPUs in order, or logical ones."""
     workers = int(environment.get("LOCAL_WORLD_SIZE", "1")) - strategy.servers_per_node
     if local_rank >= workers:
         return (torch.device("cpu"),)
@@ -81,7 +81,7 @@ def threads_per_rank(environment: Mapping[str, str], cores: int) -> int | None:
 
 
 @contextmanager
-def joined(strategy: Strategy | None = None, held: Meeting = Meeting()) -> Iterator[World]:
+def joined(strategy: Strategy | None = None, held: Meeting = BY_ENVIRONMENT) -> Iterator[World]:
     """The process group for the time of the block: NCCL for GPU tensors, gloo for those on the CPU.
 
     What uses the group must be gone at the end of the block: make models in a function that is called in it. Raises

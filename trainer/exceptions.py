@@ -11,3 +11,23 @@ class RecipeError(TrainerError):
 
 class ResumeError(TrainerError):
     """The checkpoint does not fit this recipe: resume with the recipe that wrote it, or start a new job."""
+
+
+class PeerError(TrainerError):
+    """Another rank no longer answers: it failed, was killed or hangs, and its log says more."""
+
+
+class SpawnError(TrainerError):
+    """A rank ended badly and took the others with it; `code` is what this command should exit with."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class BenchError(TrainerError):
+    """A training of the comparison failed."""
+
+
+class AverageError(TrainerError):
+    """Checkpoints cannot be averaged: take those of one model."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from torchyard.quantities import Duration
 from torchyard.recipe.base import Count, Fraction, Options, Rate
 from torchyard.recipe.data import DataNoun, Digits, Synthetic
 from torchyard.recipe.models import DigitsCnn, ModelNoun
@@ -64,6 +65,12 @@ class Recipe(Options):
     """Epochs between two evaluations; the last epoch is always evaluated."""
     checkpoint_every: Count = 1
     """Epochs between two checkpoints; the last epoch always leaves one."""
+    backend: Literal["auto", "gloo", "nccl", "mpi"] = "auto"
+    """What carries tensors between ranks; auto is gloo for those on the CPU and NCCL for those on GPUs."""
+    rendezvous: Literal["env", "file", "tcp"] = "env"
+    """How ranks find each other: by the launcher's store, through a fresh file, or at its address over TCP."""
+    timeout: Annotated[Duration, Field(gt=0)] = 600
+    """How long ranks wait for one that hangs before they fail."""
 
     @model_serializer(mode="wrap")
     def _one_batch_size(self, given: SerializerFunctionWrapHandler) -> dict[str, Any]:

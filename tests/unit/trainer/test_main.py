@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from torchyard.recipe.models import Mlp
-from trainer.__main__ import read_recipe
+from trainer.__main__ import _parser, _place, read_recipe
 from trainer.exceptions import RecipeError
 
 
@@ -31,3 +31,27 @@ def test_mistakes_are_listed(tmp_path: Path, text: str, message: str) -> None:
 
 def test_the_demo_is_a_valid_spec() -> None:
     assert read_recipe(Path(__file__).parents[3] / "examples/digits.yaml").epochs > 1
+
+
+def given(*words: str) -> dict[str, str]:
+    return _place(_parser().parse_args(["recipe.yaml", *words]))
+
+
+def test_a_rank_by_hand_is_told_what_a_launcher_would() -> None:
+    assert given() == {}
+    assert given("--rank", "1", "--world-size", "2", "--rendezvous", "tcp://node0:29400") == {
+        "RANK": "1",
+        "WORLD_SIZE": "2",
+        "LOCAL_RANK": "0",
+        "LOCAL_WORLD_SIZE": "1",
+        "MASTER_ADDR": "node0",
+        "MASTER_PORT": "29400",
+    }
+    shared = given("--rank=3", "--world-size=4", "--local-rank=1", "--local-world-size=2", "--rendezvous=file:///x")
+    assert shared == {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}
+
+
+@pytest.mark.parametrize("words", [["--rank=1"], ["--rank=2", "--world-size=2"], ["--local-rank=0"]])
+def test_half_of_a_place_is_refused(words: list[str]) -> None:
+    with pytest.raises(RecipeError, match=r"go together|must be at least 0"):
+        given(*words)

@@ -1,0 +1,69 @@
+"""Ranks that meet in every way, and what they say when one is lost."""
+
+import os
+import signal
+from datetime import timedelta
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+
+from tests.support import ranks
+from tests.support.wait import until
+from trainer import absence, spawn
+from trainer.distributed import joined, summed
+from trainer.exceptions import SpawnError
+from trainer.rendezvous import Meeting
+
+
+def meet(*urls: str) -> list[float]:
+    """One sum for each rendezvous, one after the other in the same process."""
+    totals = []
+    for url in urls:
+        with joined(held=Meeting(url=url)) as world:
+            totals.append(float(summed(torch.tensor(world.rank + 1.0))))
+    return totals
+
+
+def meet_at_the_launchers_address() -> list[float]:
+    return meet(f"tcp://{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}")
+
+
+def test_all_ways_lead_to_the_same_group(tmp_path: Path) -> None:
+    assert ranks.run(meet, 2, "env://", f"file://{tmp_path}/fresh") == [[3.0, 3.0]] * 2
+    assert ranks.run(meet_at_the_launchers_address, 2) == [[3.0]] * 2
+
+
+def lose_rank_1(how: int) -> None:
+    with joined(held=Meeting(timeout=timedelta(seconds=1))) as world:
+        summed(torch.ones(1))
+        if world.rank == 1:
+            os.kill(os.getpid(), how)
+        summed(torch.ones(1))
+
+
+@pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
+def test_a_lost_rank_is_named_within_the_time_out(how: int) -> None:
+    with ranks.started(lose_rank_1, 2, how) as started:
+        first = started.processes[0]
+        first.join(absence.ROLL_CALL_S + 30)
+        assert first.exitcode == 1
+        assert "PeerError: rank 1 no longer answers: it failed, was killed or hangs" in started.output(0)
+
+
+def fail(folder: str) -> None:
+    rank = int(os.environ["RANK"])
+    Path(folder, f"pid-{rank}").write_text(str(os.getpid()))
+    if rank == 0:
+        signal.pause()
+    until(lambda: Path(folder, "pid-0").exists(), what="rank 0")
+    raise ValueError("boom")
+
+
+def test_a_spawned_rank_that_fails_ends_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spawn, "GRACE_S", 0.5)
+    with pytest.raises(SpawnError, match=r"(?s)rank 1 failed:\nTraceback.*ValueError: boom$") as failed:
+        spawn.run(2, fail, str(tmp_path))
+    assert failed.value.code == 1
+    assert not psutil.pid_exists(int((tmp_path / "pid-0").read_text()))

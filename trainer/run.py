@@ -1,0 +1,24 @@
+"""One rank's part of a training, from the environment that a launcher has made."""
+
+import logging
+import os
+import sys
+
+import torchyard
+from torchyard.recipe import Recipe
+from trainer.distributed import World, joined
+from trainer.loop import Training
+from trainer.parts import build
+from trainer.rendezvous import meeting
+
+
+def run(recipe: Recipe, url: str | None = None) -> None:
+    """Trains as the rank that the environment says; `url` is a rendezvous given by hand."""
+    logging.basicConfig(format="%(message)s", level=logging.INFO, stream=sys.stdout)
+    with joined(recipe.strategy, meeting(recipe, os.environ, url)) as world:
+        train(recipe, world)
+
+
+def train(recipe: Recipe, world: World) -> None:
+    """The training itself; whatever uses the process group is gone when it returns."""
+    Training(build(recipe, world), torchyard.restore()).run()
