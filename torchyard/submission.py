@@ -53,6 +53,11 @@ def from_file(path: Path, overrides: Sequence[str] = ()) -> Draft:
     return Draft(data=data, base=path.resolve().parent, file=file)
 
 
+def from_data(data: dict[str, Any]) -> Draft:
+    """A draft from a spec's own fields."""
+    return Draft(data=data, base=Path.cwd())
+
+
 def from_words(words: Sequence[str], folder: Path, **fields: Any) -> Draft:
     """A draft from a command line; `fields` are fields of the spec, None meaning not given."""
     given = {name: value for name, value in fields.items() if value is not None}

@@ -109,7 +109,7 @@ class Training:
 
     def _train_epoch(self, epoch: int) -> None:
         parts = self.parts
-        for batch in self._batches(epoch):
+        for batch in self.batches(epoch):
             loss = parts.strategy.backward(batch)
             if parts.strategy.counts:
                 self.window.add(loss, batch.count)
@@ -133,7 +133,8 @@ class Training:
         self.parts.sampler.advance()
         self.state.advance()
 
-    def _batches(self, epoch: int) -> Iterator[Batch]:
+    def batches(self, epoch: int) -> Iterator[Batch]:
+        """This process's passes from the sampler's place to the end of the epoch."""
         parts, strategy = self.parts, self.parts.strategy
         # The sampler's place moves while the loader reads: both plans are drawn from here.
         plan = list(parts.sampler.plan())

@@ -2,20 +2,33 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from torchyard.cli import common
+from torchyard.cli import averaging, common
 
 if TYPE_CHECKING:
     from torchyard.api import Checkpoint
     from torchyard.client import Client
 
 
+class OrList(TyperGroup):
+    """``checkpoints JOB`` lists; ``checkpoints average …`` is a command of its own."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
-    app.command()(checkpoints)
+    group = typer.Typer(cls=OrList, help="List a job's checkpoints: yard checkpoints JOB.", no_args_is_help=True)
+    group.command(name="list")(checkpoints)
+    group.command()(averaging.average)
+    app.add_typer(group, name="checkpoints")
     app.command()(pull)
 
 

@@ -73,7 +73,11 @@ def run(
         checkpoint=_given(every=checkpoint_every) or None,
         live="." if live else None,
     )
-    draft = submission.from_words(command, code, resources=resources, **fields)
+    submitted_and_told(submission.from_words(command, code, resources=resources, **fields), detach=detach, json=json)
+
+
+def submitted_and_told(draft: "Draft", *, detach: bool, json: bool) -> None:
+    """Submits a draft and follows the job, unless it is to be left alone; exits with the job's code."""
     with common.connect() as client:
         job = _submit(client, draft)
         _told(client, job, detach=detach, json=json)

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from torchyard.recipe.strategies import Dp, ModelParallel, ParameterServer
 from trainer.distributed import describe, threads_per_rank
 from trainer.exceptions import RecipeError
 
@@ -24,3 +25,16 @@ def test_threads_are_shared_unless_given() -> None:
     assert threads_per_rank({"LOCAL_WORLD_SIZE": "2"}, cores=5) == 2
     assert threads_per_rank({"LOCAL_WORLD_SIZE": "8"}, cores=2) == 1
     assert threads_per_rank({"OMP_NUM_THREADS": "3"}, cores=8) is None
+
+
+def test_a_process_may_have_several_devices() -> None:
+    second = describe({"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}, gpus=4, strategy=ModelParallel(data_parallel=2))
+    assert second.devices == (torch.device("cuda", 2), torch.device("cuda", 3))
+    assert len(describe({"TORCHYARD_DEVICES": "3"}, gpus=0, strategy=Dp()).devices) == 3
+    assert len(describe({}, gpus=0, strategy=Dp(devices=4)).devices) == 4
+
+
+def test_servers_have_no_gpu() -> None:
+    environment = {"LOCAL_RANK": "2", "LOCAL_WORLD_SIZE": "3"}
+    assert describe(environment, gpus=2, strategy=ParameterServer()).device == torch.device("cpu")
+    assert describe({**environment, "LOCAL_RANK": "1"}, gpus=2, strategy=ParameterServer()).device.index == 1

@@ -4,7 +4,7 @@ from torch.optim import SGD
 from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler, MultiStepLR, StepLR
 
 from torchyard.recipe.schedule import Constant, Cosine, MultiStep, Step
-from trainer.schedule import SCHEDULES, constant, cosine, multistep, set_rate, step
+from trainer.schedule import SCHEDULES, constant, cosine, multistep, step
 
 
 def optimizer() -> SGD:
@@ -39,8 +39,7 @@ def test_constant_and_warm_up() -> None:
     assert [warm(progress, 6) for progress in (0, 1, 2, 4, 6)] == pytest.approx([0, 0.5, 1, 0.5, 0])
 
 
-def test_set_rate() -> None:
-    made = optimizer()
-    set_rate(made, 0.25)
-    assert made.param_groups[0]["lr"] == 0.25
+def test_every_schedule_may_warm_up() -> None:
+    warm = step(Step(size=4, gamma=0.5, warmup=2))
+    assert [warm(progress, 8) for progress in (0, 1, 2, 3, 4)] == pytest.approx([0, 0.5, 1, 1, 0.5])
     assert set(SCHEDULES) == {"constant", "step", "multistep", "cosine"}

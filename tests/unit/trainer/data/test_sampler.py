@@ -4,41 +4,63 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.data.sampler import EvaluationSampler, TrainSampler
+from trainer.data.sampler import EvaluationSampler, Shares, TrainSampler
 from trainer.exceptions import RecipeError
 
 
-def samplers(samples: int, batch_size: int, world: int) -> list[TrainSampler]:
+def samplers(samples: int, batch_size: int, shares: int, accumulate: int = 1) -> list[TrainSampler]:
+    """One for each share, `batch_size` samples of it in a pass."""
     return [
-        TrainSampler(samples=samples, batch_size=batch_size, rank=rank, world=world, seed=3) for rank in range(world)
+        TrainSampler(
+            samples=samples,
+            size=batch_size * shares,
+            shares=Shares(index=index, count=shares),
+            accumulate=accumulate,
+            seed=3,
+        )
+        for index in range(shares)
     ]
 
 
 def train(ranks: list[TrainSampler], steps: int | None = None) -> list[int]:
     """Runs so many steps (or the rest of the epoch) as the loop does; answers the samples taken."""
-    taken = []
-    iterators = [iter(rank) for rank in ranks]
-    for _ in range(len(ranks[0]) if steps is None else steps):
-        shares = [next(iterator) for iterator in iterators]
-        assert sum(map(len, shares)) == ranks[0].step_size()
-        taken += [index for share in shares for index in share]
+    taken: list[int] = []
+    passes = iter(list(zip(list(ranks[0].plan()), *ranks, strict=True)))
+    for _ in range(ranks[0].steps_left() if steps is None else steps):
+        size, micro = 0, None
+        while micro is None or not micro.last:
+            micro, *shares = next(passes)
+            assert sum(map(len, shares)) == micro.size
+            assert max(map(len, shares)) - min(map(len, shares)) <= 1
+            size += micro.size
+            taken += [index for share in shares for index in share]
+        assert size == micro.step_size == ranks[0].step_size()
         for rank in ranks:
             rank.advance()
     return taken
 
 
-@given(samples=st.integers(1, 200), batch_size=st.integers(1, 17), world=st.integers(1, 5))
-def test_an_epoch_takes_every_sample_once_but_fewer_than_ranks(samples: int, batch_size: int, world: int) -> None:
+@given(
+    samples=st.integers(1, 200),
+    batch_size=st.integers(1, 17),
+    world=st.integers(1, 5),
+    accumulate=st.integers(1, 4),
+)
+def test_an_epoch_takes_every_sample_once_but_fewer_than_ranks(
+    samples: int, batch_size: int, world: int, accumulate: int
+) -> None:
     if samples < world:
         with pytest.raises(RecipeError):
             samplers(samples, batch_size, world)
         return
-    ranks = samplers(samples, batch_size, world)
-    assert len(ranks[0]) == ranks[0].steps_in_epoch() == len(list(ranks[0]))
+    ranks = samplers(samples, batch_size, world, accumulate)
+    assert ranks[0].effective_batch == batch_size * world * accumulate
+    assert ranks[0].steps_left() == ranks[0].steps_in_epoch()
+    assert len(ranks[0]) == len(list(ranks[0]))
     taken = train(ranks)
     assert max(Counter(taken).values()) == 1
     assert samples - len(taken) < world
-    assert len(ranks[0]) == ranks[0].step_size() == 0
+    assert len(ranks[0]) == ranks[0].steps_left() == ranks[0].step_size() == 0
     assert list(ranks[0]) == []
 
 
@@ -53,7 +75,7 @@ def test_another_number_of_ranks_goes_on_without_loss_or_double(
     samples: int, batch_size: int, before: int, after: int, data: st.DataObject
 ) -> None:
     first = samplers(samples, batch_size, before)
-    steps = data.draw(st.integers(0, len(first[0])))
+    steps = data.draw(st.integers(0, first[0].steps_left()))
     taken = train(first, steps)
     second = samplers(samples, batch_size, after)
     for rank in second:
@@ -67,8 +89,9 @@ def test_a_resumed_rank_sees_the_same_batches() -> None:
     (whole,) = samplers(100, 7, 1)
     (resumed,) = samplers(100, 7, 1)
     whole.set_epoch(2)
-    resumed.set_epoch(2, consumed=35)
+    resumed.load_state_dict({"epoch": 2, "consumed": 35})
     assert list(resumed) == list(whole)[5:]
+    assert resumed.state_dict() == {"epoch": 2, "consumed": 35}
 
 
 def test_every_epoch_has_its_own_order() -> None:
@@ -90,10 +113,20 @@ def test_reading_ahead_does_not_advance() -> None:
     assert sampler.progress == 0.1
 
 
-@given(samples=st.integers(1, 200), batch_size=st.integers(1, 17), world=st.integers(1, 5))
-def test_evaluation_takes_every_sample_once(samples: int, batch_size: int, world: int) -> None:
-    ranks = [EvaluationSampler(samples=samples, batch_size=batch_size, rank=rank, world=world) for rank in range(world)]
-    taken = [index for rank in ranks for batch in rank for index in batch]
+@given(samples=st.integers(1, 200), batch_size=st.integers(1, 17), world=st.integers(1, 5), equal=st.booleans())
+def test_evaluation_counts_every_sample_once(samples: int, batch_size: int, world: int, equal: bool) -> None:
+    ranks = [
+        EvaluationSampler(samples=samples, batch_size=batch_size, shares=Shares(index=index, count=world), equal=equal)
+        for index in range(world)
+    ]
+    batches = [list(zip(rank, rank.counts(), strict=True)) for rank in ranks]
+    taken = [index for rank in batches for batch, count in rank for index in batch[:count]]
     assert sorted(taken) == list(range(samples))
-    assert [len(rank) for rank in ranks] == [len(list(rank)) for rank in ranks]
-    assert ranks[0].common == min(len(rank) for rank in ranks)
+    lengths = [len(rank) for rank in ranks]
+    assert lengths == [len(rank) for rank in batches]
+    assert min(lengths) == max(lengths) if equal else ranks[0].common == min(lengths)
+
+
+def test_a_batch_smaller_than_the_shares_is_refused() -> None:
+    with pytest.raises(RecipeError, match="smaller than the 4 shares"):
+        TrainSampler(samples=10, size=3, shares=Shares(count=4), seed=0)

@@ -1,0 +1,25 @@
+from pathlib import Path
+
+import pytest
+import torch
+
+from trainer.average import main, mean
+from trainer.exceptions import AverageError
+
+
+def test_weights_are_averaged_and_counters_are_not(tmp_path: Path) -> None:
+    for number in (1, 2, 6):
+        state = {"weight": torch.full((2,), float(number)), "batches": torch.tensor(number)}
+        torch.save(state, tmp_path / f"{number}.pt")
+    main(["--out", str(tmp_path / "mean.pt"), *(str(tmp_path / f"{number}.pt") for number in (1, 2, 6))])
+    averaged = torch.load(tmp_path / "mean.pt", weights_only=True)
+    assert averaged["weight"].tolist() == [3.0, 3.0]
+    assert averaged["weight"].dtype is torch.float32
+    assert int(averaged["batches"]) == 6
+
+
+def test_models_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(AverageError, match="Checkpoint 2 has other names or shapes"):
+        mean([{"a": torch.zeros(1)}, {"a": torch.zeros(2)}])
+    with pytest.raises(AverageError, match="name at least one"):
+        mean([])

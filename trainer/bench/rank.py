@@ -1,0 +1,85 @@
+"""``python -m trainer.bench.rank case.json out.json`` under torchrun: times one training."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from torchyard.recipe import Recipe
+from trainer.data.loading import Batch
+from trainer.distributed import World, gathered, joined
+from trainer.loop import Training
+from trainer.parts import Parts, build
+
+
+def endless(training: Training) -> Iterator[Batch]:
+    """Batches of one epoch after another; data that is downloaded has been by then."""
+    sampler, epoch = training.parts.sampler, 0
+    while True:
+        sampler.set_epoch(epoch)
+        yield from training.batches(epoch)
+        epoch += 1
+
+
+def advance(parts: Parts, batches: Iterator[Batch], steps: int) -> None:
+    """So many steps of the optimizer, to their end on the device."""
+    while steps:
+        batch = next(batches)
+        parts.strategy.backward(batch)
+        if batch.last:
+            parts.strategy.update(parts.recipe.optim.lr, measure=False)
+            steps -= 1
+    if parts.world.device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def segments(training: Training, *, warm_up: int, steps: int, repeats: int) -> list[float]:
+    """Seconds of each of `repeats` segments of `steps` steps, after a warm-up."""
+    batches = endless(training)
+    advance(training.parts, batches, warm_up)
+    training.parts.strategy.bytes_sent = 0
+    measured = []
+    for _ in range(repeats):
+        dist.barrier()
+        began = time.perf_counter()
+        advance(training.parts, batches, steps)
+        dist.barrier()
+        measured.append(time.perf_counter() - began)
+    return measured
+
+
+def measure(given: dict[str, Any], world: World) -> dict[str, Any] | None:
+    """What rank 0 writes down; None on the others."""
+    recipe = Recipe.model_validate(given["recipe"])
+    training = Training(build(recipe, world))
+    seconds = segments(training, warm_up=given["warm_up"], steps=given["steps"], repeats=given["repeats"])
+    strategy = training.parts.strategy
+    own = {"sent": strategy.bytes_sent // (given["steps"] * given["repeats"]), "proof": strategy.proof()}
+    ranks = gathered(own, world)
+    if not world.leads:
+        return None
+    return {
+        "seconds": seconds,
+        "samples": given["steps"] * training.parts.sampler.effective_batch,
+        "bytes_sent": [rank["sent"] for rank in ranks],
+        "proof": [rank["proof"] for rank in ranks],
+        "device": str(world.device),
+    }
+
+
+def main() -> None:
+    case, out = sys.argv[1:]
+    given = json.loads(Path(case).read_text())
+    with joined(Recipe.model_validate(given["recipe"]).strategy) as world:
+        result = measure(given, world)
+    if result is not None:
+        Path(out).write_text(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
