@@ -1,4 +1,4 @@
-"""What a submission looks at on the submitting machine: the active Python, and the script's text."""
+"""What a submission looks at on the submitting machine: the active Python."""
 
 import os
 import re
@@ -10,26 +10,6 @@ from pathlib import Path
 
 PYTHON_WORD = re.compile(r"python(3(\.\d+)?)?")
 _PROBE = "import importlib.util as u, sys; print(sys.executable); print(u.find_spec('torch') is not None)"
-
-_FINDINGS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (
-        re.compile(r"CUDA_VISIBLE_DEVICES['\"]?\]?\s*=[^=]"),
-        "sets CUDA_VISIBLE_DEVICES, which leaves the job's allocation: leave that to the queue",
-    ),
-    (
-        re.compile(r"['\"]cuda:\d+['\"]"),
-        "names a fixed GPU: use the one of LOCAL_RANK (`torch.device('cuda', int(os.environ['LOCAL_RANK']))`)",
-    ),
-    (
-        re.compile(r"device_ids\s*=\s*\[\s*\d"),
-        "names fixed device_ids: use [int(os.environ['LOCAL_RANK'])]",
-    ),
-    (
-        re.compile(r"MASTER_PORT['\"]?\]?\s*=[^=]|(?:tcp|http)://[\w.*-]+:\d{2,5}|\bmaster_port\s*=\s*['\"]?\d"),
-        "fixes a port, which collides with other jobs of the box: take MASTER_ADDR and MASTER_PORT as they are set "
-        "(`init_method='env://'`)",
-    ),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,12 +51,3 @@ def _prefix_of(executable: str) -> str:
     prefix = Path(executable).parent.parent
     is_environment = (prefix / "pyvenv.cfg").exists() or (prefix / "conda-meta").is_dir()
     return str(prefix) if is_environment else executable
-
-
-def script_findings(name: str, text: str) -> list[str]:
-    """Warnings about a script that would leave its allocation or collide with its neighbours."""
-    found = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        code = line.partition("#")[0]
-        found += [f"{name}:{number}: {advice}" for pattern, advice in _FINDINGS if pattern.search(code)]
-    return found

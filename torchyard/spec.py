@@ -24,11 +24,14 @@ RESERVED_ENV = frozenset(
         "LOCAL_RANK",
         "WORLD_SIZE",
         "LOCAL_WORLD_SIZE",
+        "GROUP_RANK",
+        "NODE_RANK",
         "MASTER_ADDR",
         "MASTER_PORT",
     }
 )
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
+MAX_NODES = 64
 SNAPSHOT_ID = re.compile(r"snap-[0-9a-z]{26}")
 
 
@@ -49,10 +52,18 @@ class Launcher(StrEnum):
 
     #: One process per GPU under ``torchrun``.
     TORCHRUN = "torchrun"
+    #: The same for scripts that take their number as an argument, ``--local_rank`` or ``--local-rank``, whichever they
+    #: declare: as ``python -m torch.distributed.launch`` started them.
+    LAUNCH = "launch"
     #: One Python process.
     PYTHON = "python"
     #: Any program, as it is.
     NONE = "none"
+
+    @property
+    def ranked(self) -> bool:
+        """Whether it starts one process per GPU."""
+        return self in {Launcher.TORCHRUN, Launcher.LAUNCH}
 
 
 class Model(BaseModel):
@@ -66,8 +77,10 @@ class Resources(Model):
 
     gpus: Annotated[int, Field(ge=0, le=1024)] = 1
     """GPUs (or CPU slots on a node without GPUs), exclusively the job's. 0 runs beside the GPUs."""
-    nodes: Literal[1] = 1
-    """Nodes; one for now."""
+    nodes: Annotated[int, Field(ge=1, le=MAX_NODES)] = 1
+    """Nodes, each with as many GPUs; they start and end together."""
+    network_interface: Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{1,64}$")] | None = None
+    """Interface that the ranks reach each other through; without it, the one that leads to the first node."""
     gpu_memory_min: Size | None = None
     """Memory that every GPU must have."""
     cpus: Annotated[int, Field(ge=1)] | None = None
@@ -160,7 +173,7 @@ class JobSpec(Model):
         if self.recipe is not None and self.launcher is not Launcher.TORCHRUN:
             raise ValueError("a recipe is always launched with torchrun: leave launcher out")
         if self.recipe is not None:
-            self.recipe.strategy.processes(self.resources.gpus)  # raises when they do not fit
+            self._fits(self.recipe)
         if self.code is not None and self.live is not None:
             raise ValueError("code and live exclude each other: keep one of them")
         if self.code is not None and not SNAPSHOT_ID.fullmatch(self.code):
@@ -172,12 +185,20 @@ class JobSpec(Model):
             raise ValueError("live must be an absolute folder")
         return self
 
+    def _fits(self, recipe: Recipe) -> None:
+        recipe.strategy.processes(self.resources.gpus)  # raises when they do not fit
+        if self.resources.nodes > 1 and not recipe.strategy.spans_nodes:
+            raise ValueError(
+                f"resources.nodes is {self.resources.nodes}, but recipe.strategy {recipe.strategy.name} keeps to one "
+                "node: take resources.nodes 1, or strategy: ddp"
+            )
+
     @property
     def local_world_size(self) -> int:
         """Processes on each node: what the strategy asks for, one per GPU under torchrun, else one."""
         if self.recipe is not None:
             return self.recipe.strategy.processes(self.resources.gpus)
-        return max(1, self.resources.gpus) if self.launcher is Launcher.TORCHRUN else 1
+        return max(1, self.resources.gpus) if self.launcher.ranked else 1
 
     @property
     def world_size(self) -> int:

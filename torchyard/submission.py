@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from torchyard import api, inspection, snapshot, specfile
+from torchyard import api, findings, inspection, snapshot, specfile
 from torchyard.client import Client
 from torchyard.exceptions import SpecError
 from torchyard.spec import SNAPSHOT_ID, JobSpec, Launcher
@@ -145,7 +145,7 @@ def _fill_python(data: dict[str, Any], warnings: list[str], environment: Mapping
     if python is None:
         return
     data["python"] = python.path
-    if not python.has_torch and data.get("launcher", Launcher.TORCHRUN) == Launcher.TORCHRUN:
+    if not python.has_torch and data.get("launcher", Launcher.TORCHRUN) in (Launcher.TORCHRUN, Launcher.LAUNCH):
         warnings.append(f"{python.path} has no torch: activate the environment of the job, or name it under python:")
 
 
@@ -202,7 +202,8 @@ def _check_command(command: _Command) -> list[str]:
         return []
     if not command.travels(program) or (command.code is None and not (command.root / program).exists()):
         raise SpecError(_missing(program, command.root))
-    return _script_warnings(command.root / program, program) + _argument_warnings(command)
+    ranked = command.spec.launcher.ranked
+    return _script_warnings(command.root / program, program, ranked) + _argument_warnings(command)
 
 
 def _missing(path: str, root: Path) -> str:
@@ -214,10 +215,10 @@ def _missing(path: str, root: Path) -> str:
     )
 
 
-def _script_warnings(path: Path, name: str) -> list[str]:
+def _script_warnings(path: Path, name: str, ranked: bool) -> list[str]:
     if path.suffix != ".py" or path.stat().st_size > _INSPECTED_BYTES:
         return []
-    return inspection.script_findings(name, path.read_text(errors="replace"))
+    return findings.in_script(name, path.read_text(errors="replace"), ranked=ranked)
 
 
 def _argument_warnings(command: _Command) -> list[str]:
