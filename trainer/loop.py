@@ -69,7 +69,7 @@ class Training:
         recipe, sampler = self.parts.recipe, self.parts.sampler
         self.window.begin()
         for epoch in self.state.epochs(recipe.epochs):
-            self._train_epoch(epoch)
+            self.train_epoch(epoch)
             with self.window.paused():
                 scores = self._evaluate() if self._due(recipe.evaluate_every) else {}
                 saves = self._due(recipe.checkpoint_every)
@@ -107,7 +107,8 @@ class Training:
         done = self.parts.sampler.epoch + 1
         return done % every == 0 or done == self.parts.recipe.epochs
 
-    def _train_epoch(self, epoch: int) -> None:
+    def train_epoch(self, epoch: int) -> None:
+        """From the sampler's place to the end of the epoch; without evaluation."""
         parts = self.parts
         for batch in self.batches(epoch):
             loss = parts.strategy.backward(batch)
@@ -134,7 +135,7 @@ class Training:
         self.state.advance()
 
     def batches(self, epoch: int) -> Iterator[Batch]:
-        """This process's passes from the sampler's place to the end of the epoch."""
+        """The passes of this process, from the sampler's place to the end of the epoch."""
         parts, strategy = self.parts, self.parts.strategy
         # The sampler's place moves while the loader reads: both plans are drawn from here.
         plan = list(parts.sampler.plan())

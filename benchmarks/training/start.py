@@ -1,0 +1,46 @@
+"""From the start of torchrun to the end of the first step, in parts. Its own imports come late, to be timed."""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+
+def main() -> None:
+    marks = [("launcher", time.time_ns())]
+
+    def mark(name: str) -> None:
+        marks.append((name, time.time_ns()))
+
+    from torchyard.recipe import Recipe
+    from trainer.distributed import joined
+    from trainer.loop import Training
+    from trainer.parts import build
+
+    mark("imports")
+    recipe = Recipe.model_validate({"data": "digits", "epochs": 1})
+    with joined(recipe.strategy) as world:
+        mark("rendezvous")
+        parts = build(recipe, world)
+        mark("data_and_model")
+        training = Training(parts)
+        batch = next(iter(training.batches(0)))
+        parts.strategy.backward(batch)
+        parts.strategy.update(0.01, measure=False)
+        mark("first_step")
+    if world.leads:
+        Path(sys.argv[1]).write_text(json.dumps(split(marks, int(os.environ["BENCH_BEGAN_NS"]))))
+
+
+def split(marks: list[tuple[str, int]], began: int) -> dict[str, float]:
+    """Milliseconds of each part, and of all."""
+    parts, before = {}, began
+    for name, at in marks:
+        parts[name] = (at - before) / 1e6
+        before = at
+    return {**parts, "all": (before - began) / 1e6}
+
+
+if __name__ == "__main__":
+    main()
