@@ -13,6 +13,10 @@ class ResumeError(TrainerError):
     """The checkpoint does not fit this recipe: resume with the recipe that wrote it, or start a new job."""
 
 
+class DownloadError(TrainerError):
+    """Data or weights are not there, or not whole, on the file system of some rank."""
+
+
 class PeerError(TrainerError):
     """Another rank no longer answers: it failed, was killed or hangs, and its log says more."""
 

@@ -39,9 +39,11 @@ _OWN = frozenset(
 
 def inherited(own: Mapping[str, str]) -> dict[str, str]:
     """The worker's environment without its credentials and what is about the worker itself."""
-    return {
-        name: value for name, value in own.items() if not name.startswith(("TORCHYARD_", "CELERY")) and name not in _OWN
-    }
+    return {name: value for name, value in own.items() if name == layout.DATA or not _about_worker(name)}
+
+
+def _about_worker(name: str) -> bool:
+    return name in _OWN or name.startswith(("TORCHYARD_", "CELERY"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,6 +31,8 @@ RESTORE_DIR = "TORCHYARD_RESTORE_DIR"
 DEVICES = "TORCHYARD_DEVICES"
 #: Seconds after which a checkpoint is due; absent: only when asked for.
 CHECKPOINT_EVERY = "TORCHYARD_CHECKPOINT_EVERY"
+#: Where the trainer keeps data and weights for all jobs; the worker passes its own on.
+DATA = "TORCHYARD_DATA"
 
 LOCK = "lock"
 STARTED = "started"
