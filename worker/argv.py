@@ -39,35 +39,58 @@ def python_arguments(command: Sequence[str]) -> tuple[str, ...]:
     return tuple(command[1:] if command[0] in _PYTHON else command)
 
 
-def script(arguments: Sequence[str]) -> str | None:
-    """The script among the interpreter's arguments; None for ``-m module`` and ``-c code``."""
-    words = iter(arguments)
-    for word in words:
+@dataclass(frozen=True, kw_only=True)
+class PythonProgram:
+    """What the interpreter's arguments run: a script, a module, or neither (code, or standard input)."""
+
+    script: str | None = None
+    module: str | None = None
+    #: Index at which the program's own arguments begin.
+    own: int
+
+
+def python_program(arguments: Sequence[str]) -> PythonProgram:
+    """Tells the program from the interpreter's own options and from what follows it."""
+    index = 0
+    while index < len(arguments):
+        word = arguments[index]
         if not word.startswith("-"):
-            return word
-        if word.startswith(("-m", "-c")) or word == "-":
-            return None
-        if word in _TAKES_WORD:
-            next(words, None)
-    return None
+            return PythonProgram(script=word, own=index + 1)
+        if word == "-m":
+            return PythonProgram(module="".join(arguments[index + 1 : index + 2]), own=index + 2)
+        if word.startswith("-m"):
+            return PythonProgram(module=word[2:], own=index + 1)
+        if word == "-" or word.startswith("-c"):
+            return PythonProgram(own=index + (2 if word == "-c" else 1))
+        index += 2 if word in _TAKES_WORD else 1
+    return PythonProgram(own=index)
 
 
-def main_process(spec: JobSpec, programs: Programs, places: Places) -> list[str]:
-    """The command line that the shim executes."""
+def main_process(spec: JobSpec, programs: Programs, places: Places, local_rank: str | None = None) -> list[str]:
+    """The command line that the shim executes.
+
+    `local_rank` is the option by which each rank's program is told its number on the node, if it takes one.
+    """
     if spec.recipe is not None:
         trainer = [str(programs.worker), "-P", "-u", "-m", "trainer", str(places.recipe)]
         return _torchrun(programs.worker, spec.world_size, programs, places, trainer)
     command = spec.command or ()
     if spec.launcher is Launcher.NONE:
         return list(command)
-    ranked = [str(programs.job), "-u", *python_arguments(command)]
+    arguments = python_arguments(command)
+    interpreter = [str(programs.job), "-u"]
+    ranked = [*interpreter, *arguments]
     if spec.launcher is Launcher.PYTHON:
         return ranked
-    return _torchrun(programs.job, spec.world_size, programs, places, ranked)
+    own = len(interpreter) + python_program(arguments).own
+    told = [] if local_rank is None else [local_rank, str(own)]
+    return _torchrun(programs.job, spec.world_size, programs, places, ranked, told)
 
 
-def _torchrun(agent: Path, world_size: int, programs: Programs, places: Places, ranked: list[str]) -> list[str]:
+def _torchrun(
+    agent: Path, world_size: int, programs: Programs, places: Places, ranked: list[str], told: Sequence[str] = ()
+) -> list[str]:
     torchrun = [str(agent), "-m", "torch.distributed.run", "--standalone", "--nnodes=1"]
     torchrun += [f"--nproc-per-node={world_size}", "--max-restarts=0", "--no-python"]
     wrapper = [str(programs.worker), "-I", "-S", str(programs.rank)]
-    return [*torchrun, *wrapper, str(places.logs), str(places.marks), str(places.cwd), "--", *ranked]
+    return [*torchrun, *wrapper, str(places.logs), str(places.marks), str(places.cwd), *told, "--", *ranked]

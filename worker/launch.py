@@ -11,9 +11,10 @@ from typing import Any, Protocol
 
 from torchyard.ids import now_us
 from torchyard.injob import layout
+from torchyard.spec import JobSpec
 from torchyard.spec import Launcher as How
 from torchyard.wire import Device, Launch, RankExit, Result, ResultKind
-from worker import argv, environment, interpreter, prepare, processes
+from worker import argv, environment, interpreter, local_rank, prepare, processes
 from worker.exceptions import DeviceGoneError, StoppedError, UnusableError
 from worker.folder import AttemptFolder
 from worker.identity import Identity, identity
@@ -125,7 +126,7 @@ class Launcher:
             restores=launch.restore is not None,
             identity=who,
         )
-        command = argv.main_process(spec, programs, places)
+        command = argv.main_process(spec, programs, places, _local_rank(spec, cwd))
         return launch_record(folder, launch, command, environment.build(inside), cwd, who)
 
     def _fetch(self, folder: AttemptFolder, sha256: str, target: Path) -> None:
@@ -169,6 +170,13 @@ class Launcher:
             return folder.started() and not folder.has_result() and _bury_locked(folder, seconds)
         finally:
             os.close(descriptor)
+
+
+def _local_rank(spec: JobSpec, cwd: Path) -> str | None:
+    """The option by which a script is told its number on the node, under the launcher that passes one."""
+    if spec.launcher is not How.LAUNCH or spec.command is None:
+        return None
+    return local_rank.option(argv.python_arguments(spec.command), cwd)
 
 
 def _go_on(folder: AttemptFolder) -> None:
@@ -218,7 +226,7 @@ def launch_record(
     who: Identity | None,
 ) -> dict[str, Any]:
     """``launch.json``: what the shim is to do, with absolute paths, since it knows nothing of ours."""
-    torchrun = launch.spec.launcher is How.TORCHRUN
+    torchrun = launch.spec.launcher.ranked
     logs = folder.at(layout.LOGS)
     return {
         "argv": command,

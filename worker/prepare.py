@@ -152,7 +152,7 @@ def _relative_program(spec: JobSpec) -> str | None:
     if spec.launcher is Launcher.NONE:
         word: str | None = spec.command[0] if "/" in spec.command[0] else None
     else:
-        word = argv.script(argv.python_arguments(spec.command))
+        word = argv.python_program(argv.python_arguments(spec.command)).script
     return None if word is None or word.startswith("/") else word
 
 

@@ -1,7 +1,8 @@
 """The wrapper of one rank under torchrun: its output goes to a file of its own, its end into a mark.
 
-Run as ``python -I -S rank.py <logs> <marks> <cwd> -- program argument…``; standard library only. torchrun tells
-neither which rank failed first nor with what, and closes pipes when it dies: here the rank writes for itself.
+Run as ``python -I -S rank.py <logs> <marks> <cwd> [<option> <index>] -- program argument…``; standard library only.
+torchrun tells neither which rank failed first nor with what, and closes pipes when it dies: here the rank writes for
+itself. The option, such as ``--local-rank``, is put into the program's words at the index, with the rank's LOCAL_RANK.
 """
 
 import ctypes
@@ -93,8 +94,18 @@ def leave(code: int) -> None:
     os._exit(code if code >= 0 else 128 - code)
 
 
+def with_local_rank(program: list[str], option: str | None = None, index: str = "0") -> list[str]:
+    """The program, told its number on the node as ``torch.distributed.launch`` would."""
+    if option is None:
+        return program
+    at = int(index)
+    return [*program[:at], f"{option}={os.environ['LOCAL_RANK']}", *program[at:]]
+
+
 def main(arguments: list[str]) -> None:
-    logs, marks, folder, _, *program = arguments
+    own = arguments.index("--")
+    logs, marks, folder, *told = arguments[:own]
+    program = with_local_rank(arguments[own + 1 :], *told)
     rank = int(os.environ.get("RANK", "0"))
     redirect(logs, rank)
     os.chdir(folder)

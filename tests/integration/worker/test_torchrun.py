@@ -45,6 +45,30 @@ def test_each_rank_has_its_own_log_and_exit(box: Box) -> None:
         assert log(folder, f"rank-{rank}.log") == f"{rank} 2 ['--lr', '0.1'] {folder.at(layout.CODE)}\n"
 
 
+PARSES = "import argparse, os\nparser = argparse.ArgumentParser()\nparser.add_argument('--lr')\n"
+SHOWS = "print(os.environ['RANK'], vars(parser.parse_args()))\n"
+DECLARED = {
+    "underscore": "parser.add_argument('--local_rank', type=int)\n",
+    "dash": "parser.add_argument('--local-rank', type=int)\n",
+    "none": "os.environ['LOCAL_RANK']\n",
+}
+
+
+def test_launch_passes_the_option_that_a_script_declares(box: Box) -> None:
+    folders = {}
+    for name, declares in DECLARED.items():
+        command = ["python", "train.py", "--lr", "0.1"]
+        files = {"train.py": PARSES + declares + SHOWS}
+        folders[name] = box.assign(f"att-{name}", launcher="launch", command=command, files=files, slots=2)
+        box.launcher.start(f"att-{name}")
+    for name, folder in folders.items():
+        result = ended(folder, 60)
+        assert [(each.rank, each.exit_code) for each in result.ranks] == [(0, 0), (1, 0)], log(folder)
+        for rank in range(2):
+            told = {} if name == "none" else {"local_rank": rank}
+            assert log(folder, f"rank-{rank}.log") == f"{rank} { ({'lr': '0.1'} | told) }\n"
+
+
 RAISES = """
 if rank == 0:
     open("zero", "w").close()

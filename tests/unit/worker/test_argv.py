@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from torchyard.spec import JobSpec
-from worker import argv
+from worker import argv, rank
 
 PROGRAMS = argv.Programs(worker=Path("/ty/bin/python"), job=Path("/env/bin/python"), rank=Path("/ty/rank.py"))
 PLACES = argv.Places(logs=Path("/a/logs"), marks=Path("/a/marks"), cwd=Path("/a/code"), recipe=Path("/a/recipe.json"))
@@ -39,17 +39,30 @@ def test_none_is_the_command_as_it_is() -> None:
     assert command(launcher="none", command=["python", "train.py"]) == "python train.py"
 
 
+def test_launch_tells_each_rank_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    spec = JobSpec.model_validate({"launcher": "launch", "command": ["python", "train.py", "--lr", "1"]})
+    words = argv.main_process(spec, PROGRAMS, PLACES, "--local_rank")
+    told = words.index("--")
+    assert words[told - 2 : told] == ["--local_rank", "3"]
+    assert rank.with_local_rank(words[told + 1 :], "--local_rank", "3") == [
+        *("/env/bin/python", "-u", "train.py", "--local_rank=1", "--lr", "1")
+    ]
+
+
 @pytest.mark.parametrize(
-    ("arguments", "script"),
+    ("arguments", "script", "module", "own"),
     [
-        (["train.py", "--lr"], "train.py"),
-        (["-W", "error", "-X", "dev", "-u", "train.py"], "train.py"),
-        (["-m", "pkg.train"], None),
-        (["-mpkg"], None),
-        (["-c", "print(1)"], None),
-        (["-"], None),
-        ([], None),
+        (["train.py", "--lr"], "train.py", None, 1),
+        (["-W", "error", "-X", "dev", "-u", "train.py"], "train.py", None, 6),
+        (["-m", "pkg.train", "x"], None, "pkg.train", 2),
+        (["-mpkg", "x"], None, "pkg", 1),
+        (["-c", "print(1)", "x"], None, None, 2),
+        (["-", "x"], None, None, 1),
+        ([], None, None, 0),
     ],
 )
-def test_the_script_among_the_interpreters_arguments(arguments: list[str], script: str | None) -> None:
-    assert argv.script(arguments) == script
+def test_the_program_among_the_interpreters_arguments(
+    arguments: list[str], script: str | None, module: str | None, own: int
+) -> None:
+    assert argv.python_program(arguments) == argv.PythonProgram(script=script, module=module, own=own)
