@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torchyard.client import Client
+    from torchyard.injob.attach import attach
     from torchyard.injob.checkpoints import checkpoint, restore
     from torchyard.injob.control import should_checkpoint
     from torchyard.injob.metrics import report
     from torchyard.spec import JobSpec
 
-__all__ = ["Client", "JobSpec", "checkpoint", "report", "restore", "should_checkpoint"]
+__all__ = ["Client", "JobSpec", "attach", "checkpoint", "report", "restore", "should_checkpoint"]
 
 _HOMES = {
     "Client": "torchyard.client",
     "JobSpec": "torchyard.spec",
+    "attach": "torchyard.injob.attach",
     "checkpoint": "torchyard.injob.checkpoints",
     "report": "torchyard.injob.metrics",
     "restore": "torchyard.injob.checkpoints",

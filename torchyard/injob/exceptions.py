@@ -30,3 +30,11 @@ class OtherRankError(CheckpointError):
 
     def __init__(self) -> None:
         super().__init__(type(self).__doc__)
+
+
+class AttachError(TorchYardError):
+    """What was given to `attach` cannot be saved or loaded."""
+
+
+class ResumeError(CheckpointError):
+    """A checkpoint does not fit the training that is to continue from it."""

@@ -1,0 +1,59 @@
+"""Random streams of a process: Python's, NumPy's if it is in use, torch's on the CPU and on the current CUDA device."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def capture() -> dict[str, Any]:
+    """Where this process's random streams are, as plain data."""
+    torch = sys.modules["torch"]
+    state: dict[str, Any] = {"python": random.getstate(), "torch": torch.get_rng_state()}
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        name, keys, *rest = numpy.random.get_state()
+        state["numpy"] = [name, keys.tolist(), *rest]
+    if torch.cuda.is_initialized():
+        state["cuda"] = torch.cuda.get_rng_state()
+    return state
+
+
+def restore(state: Mapping[str, Any]) -> None:
+    """Puts the streams back; one that is not in use here is left alone."""
+    torch = sys.modules["torch"]
+    version, keys, gauss = state["python"]
+    random.setstate((version, tuple(keys), gauss))
+    torch.set_rng_state(state["torch"])
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and "numpy" in state:
+        name, keys, *rest = state["numpy"]
+        numpy.random.set_state((name, numpy.array(keys, dtype=numpy.uint32), *rest))
+    if "cuda" in state and torch.cuda.is_available():
+        torch.cuda.set_rng_state(state["cuda"])
+
+
+def same(states: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether all ranks' torch streams were at one place: then any number of ranks can go on from it."""
+    return all(bool((state["torch"] == states[0]["torch"]).all()) for state in states)
+
+
+def derived(states: Sequence[Mapping[str, Any]], rank: int, ranks: int) -> dict[str, Any]:
+    """Fresh streams for this rank of another number of ranks, seeded by where the old ones were."""
+    torch = sys.modules["torch"]
+    digest = hashlib.sha256(repr((rank, ranks)).encode())
+    for state in states:
+        digest.update(bytes(state["torch"].tolist()))
+    seed = int.from_bytes(digest.digest()[:8], "little") >> 1
+    before = capture()
+    random.seed(seed)
+    torch.manual_seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed % 2**32)
+    fresh = capture()
+    restore(before)
+    return fresh

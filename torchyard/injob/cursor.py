@@ -1,0 +1,94 @@
+"""Where the training is in its data, for every kind of loader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+
+class Cursor:
+    """The place in a loader that does not tell it, or in none: an epoch is begun anew."""
+
+    #: The loop has asked for a batch after the last one.
+    exhausted = False
+
+    def __init__(self, loader: Any = None) -> None:
+        self._find: Callable[[], Any] = lambda: loader
+        #: Why a resumed run is not exactly the one that was stopped, as far as the data goes.
+        self.inexact: str | None = None
+        if loader is not None:
+            self.inexact = (
+                "the loader is a %s, which does not tell its place: an epoch is begun anew" % type(loader).__name__
+            )
+
+    @property
+    def _loader(self) -> Any:
+        return self._find()
+
+    @property
+    def random(self) -> dict[str, Any] | None:
+        """The random streams that belong to the place, where they are not those of this moment."""
+        return None
+
+    def state(self) -> Any:
+        """The place, as plain data."""
+        return None
+
+    def load(self, states: Sequence[Any], random: dict[str, Any], *, other_ranks: bool) -> None:
+        """Goes to a place.
+
+        `states` has this rank's alone; with `other_ranks`, when there were more or fewer of them, those of all.
+        `random` is where this rank's streams shall be there.
+        """
+
+    def begin(self, epoch: int, *, resumed: bool) -> None:  # noqa: ARG002 (others need it)
+        """An epoch begins, or goes on; all that have a `set_epoch` are told."""
+        for target in _with_epochs(self._loader):
+            target.set_epoch(epoch)
+
+    def end(self) -> None:
+        """The epoch is over: the next place is the beginning of another one."""
+
+
+class Own(Cursor):
+    """The place in a loader or sampler that keeps it itself, with `state_dict` and `load_state_dict`."""
+
+    def __init__(self, loader: Any) -> None:
+        super().__init__(loader)
+        self.inexact = None
+
+    def state(self) -> Any:
+        return self._loader.state_dict()
+
+    def load(self, states: Sequence[Any], random: dict[str, Any], *, other_ranks: bool) -> None:  # noqa: ARG002
+        if other_ranks and any(state != states[0] for state in states):
+            self.inexact = "another number of ranks had each a place of its own in the data: the epoch is begun anew"
+        else:
+            self._loader.load_state_dict(states[0])
+
+    def begin(self, epoch: int, *, resumed: bool) -> None:
+        for target in _with_epochs(self._loader):
+            # To the loader itself a `set_epoch` may mean the beginning of the epoch.
+            if not (resumed and target is self._loader):
+                target.set_epoch(epoch)
+
+
+def _with_epochs(loader: Any) -> Iterator[Any]:
+    batches = getattr(loader, "batch_sampler", None)
+    parts = (loader, getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None))
+    seen = set()
+    for part in (*parts, getattr(loader, "dataset", None)):
+        if id(part) not in seen and callable(getattr(part, "set_epoch", None)):
+            seen.add(id(part))
+            yield part
+
+
+def of(loader: Any) -> Cursor:
+    """The cursor for a loader, from the most exact to none."""
+    if hasattr(loader, "state_dict") and hasattr(loader, "load_state_dict"):
+        return Own(loader)
+    if hasattr(loader, "_index_sampler"):  # a DataLoader
+        from torchyard.injob.batches import Batches
+
+        return Batches(loader)
+    return Cursor(loader)

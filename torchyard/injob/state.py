@@ -1,0 +1,228 @@
+"""What makes up a training, and how it is written into a checkpoint's folder and read back.
+
+    model.pt        the model alone, tensors by name; sharded: absent
+    training.pt     format, ranks, step, epoch, optimizer, what is equal on all ranks, what the script adds
+    rank-<r>.pt     that rank's random streams, place in the data, and what is its own
+    shards/         sharded: parameters and the tensors of the optimizer, by `torch.distributed.checkpoint`
+
+All of it is plain data, loaded with ``weights_only=True``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import pickle
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torchyard.injob import chance, collective, place, plain, shards
+from torchyard.injob.cursor import Cursor
+from torchyard.injob.exceptions import ResumeError
+from torchyard.injob.modules import Models, some
+from torchyard.injob.optimizers import Optimizers
+
+FORMAT = 1
+MODEL = "model.pt"
+TRAINING = "training.pt"
+
+
+@dataclass(frozen=True)
+class State:
+    """The objects whose state a checkpoint holds."""
+
+    models: Models
+    optimizers: Optimizers
+    #: Equal on all ranks.
+    stateful: Mapping[str, Any]
+    #: Each rank's own.
+    ranks: Mapping[str, Any]
+    cursor: Cursor
+    sharded: bool
+    extra: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far a training is: optimizer steps done, and the epoch it is in or about to begin."""
+
+    step: int = 0
+    epoch: int = 0
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What this rank writes: values by file name, tensors by name for the shards."""
+
+    files: Mapping[str, Any]
+    shards: Mapping[str, Any] | None
+
+    def write(self, folder: str, group: Any = None) -> None:
+        """Writes it; shards together with the other ranks, which talk over `group`."""
+        for name, value in self.files.items():
+            sys.modules["torch"].save(value, os.path.join(folder, name))
+        if self.shards is not None:
+            shards.write(self.shards, folder, group)
+
+
+def take(state: State, position: Position, tensor: Callable[[Any], Any]) -> Snapshot:
+    """The state of this moment, with `tensor` applied to each tensor. On every rank at once."""
+    files: dict[str, Any] = {_rank_file(place.rank()): _own(state)}
+    common = {
+        "format": FORMAT,
+        "ranks": collective.world_size(),
+        "step": position.step,
+        "epoch": position.epoch,
+        "extra": state.extra,
+        **_named(state.stateful, "stateful"),
+    }
+    pieces = None
+    if state.sharded:
+        pieces = shards.collect(state.models, state.optimizers)
+        files[_rank_file(place.rank())]["optimizer"] = shards.values(state.models, state.optimizers)
+    else:
+        model, common["optimizer"] = state.models.state(), state.optimizers.state()
+        if model:
+            files[MODEL] = model
+    files[TRAINING] = common
+    kept = files if place.rank() == 0 else {name: files[name] for name in [_rank_file(place.rank())]}
+    return Snapshot(
+        files={name: plain.walk(value, tensor, name) for name, value in kept.items()},
+        shards=None if pieces is None else {name: tensor(value) for name, value in pieces.items()},
+    )
+
+
+def _own(state: State) -> dict[str, Any]:
+    return {
+        "random": state.cursor.random or chance.capture(),
+        "loader": state.cursor.state(),
+        **_named(state.ranks, "own"),
+    }
+
+
+def _named(stateful: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {key: {name: each.state_dict() for name, each in stateful.items()}}
+
+
+def _rank_file(rank: int) -> str:
+    return "rank-%d.pt" % rank
+
+
+def check(state: State) -> None:
+    """Raises AttachError for what could not be saved, before the training has begun."""
+    for name, each in {**state.stateful, **state.ranks}.items():
+        plain.walk(each.state_dict(), lambda tensor: tensor, name + ".state_dict()")
+    plain.walk(state.extra, lambda tensor: tensor, "extra")
+
+
+class Saved:
+    """A checkpoint to continue from, read; nothing is changed before `load`."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._common = self._read(TRAINING)
+        if self._common["format"] != FORMAT:
+            raise ResumeError(
+                "%s has format %s: resume with the TorchYard that wrote it" % (folder, self._common["format"])
+            )
+        self.position = Position(step=self._common["step"], epoch=self._common["epoch"])
+        self.extra: dict[str, Any] = self._common["extra"]
+        self.sharded = os.path.isdir(os.path.join(folder, shards.FOLDER))
+        #: Why the run is not exactly the one that was stopped.
+        self.inexact: list[str] = []
+        #: Where this rank's streams go on.
+        self.random: dict[str, Any] = {}
+
+    def _read(self, name: str, **options: Any) -> Any:
+        torch = sys.modules["torch"]
+        path = os.path.join(self._folder, name)
+        try:
+            return torch.load(path, map_location="cpu", weights_only=True, **options)
+        except FileNotFoundError:
+            raise ResumeError("%s is not there: is this a checkpoint of torchyard.attach?" % path) from None
+        except (pickle.UnpicklingError, EOFError, OSError, RuntimeError) as error:
+            raise ResumeError("%s cannot be read: %s" % (path, error)) from error
+
+    def load(self, state: State) -> None:
+        """Brings all objects where they were; raises ResumeError, before it changes one, if they do not fit."""
+        model = None if self.sharded else self._model()
+        own = self._owns()
+        differences = self._differences(state, model, own)
+        if differences:
+            raise ResumeError("%s does not fit this training: %s" % (self._folder, "; ".join(differences)))
+        try:
+            self._load(state, model, own)
+        except (RuntimeError, ValueError, KeyError, TypeError) as error:
+            raise ResumeError("%s does not fit this training: %s" % (self._folder, error)) from error
+
+    def _model(self) -> Mapping[str, Any]:
+        if not os.path.exists(os.path.join(self._folder, MODEL)):
+            return {}
+        found: Mapping[str, Any] = self._read(MODEL, **_mapped())
+        return found
+
+    def _differences(self, state: State, model: Mapping[str, Any] | None, own: Sequence[Any]) -> list[str]:
+        if model is None or state.sharded:
+            if not (self.sharded and state.sharded):
+                return ["it is %ssharded: give sharded=%s" % ("" if self.sharded else "not ", self.sharded)]
+            values = [each["optimizer"] for each in own]
+            found = shards.unlike(self._folder, state.models, state.optimizers, values)
+        else:
+            found = state.models.differences(model) + state.optimizers.differences(self._common["optimizer"])
+        return found + _unlike(self._common["stateful"], state.stateful)
+
+    def _load(self, state: State, model: Mapping[str, Any] | None, own: Sequence[Any]) -> None:
+        if model is None:
+            shards.load(self._folder, state.models, state.optimizers, [each["optimizer"] for each in own])
+        else:
+            state.models.load(model)
+            state.optimizers.load(self._common["optimizer"])
+        for name, each in state.stateful.items():
+            each.load_state_dict(self._common["stateful"][name])
+        self._load_own(state, own)
+
+    def _owns(self) -> list[Any]:
+        """What each rank had of its own, by rank; only this rank's where no other's is wanted."""
+        wanted = [place.rank()] if self._same_ranks() and not self.sharded else range(self._common["ranks"])
+        return [self._read(_rank_file(rank), **_mapped(rank != place.rank())) for rank in wanted]
+
+    def _same_ranks(self) -> bool:
+        return bool(self._common["ranks"] == collective.world_size())
+
+    def _load_own(self, state: State, own: Sequence[Any]) -> None:
+        places = [each["loader"] for each in own]
+        if not self._same_ranks():
+            self._load_other_ranks(state, own)
+            state.cursor.load(places, self.random, other_ranks=True)
+            return
+        mine = own[place.rank()] if self.sharded else own[0]
+        for name, each in state.ranks.items():
+            each.load_state_dict(mine["own"][name])
+        self.random = mine["random"]
+        state.cursor.load([mine["loader"]], self.random, other_ranks=False)
+
+    def _load_other_ranks(self, state: State, own: Sequence[Any]) -> None:
+        streams = [each["random"] for each in own]
+        self.random = streams[0]
+        if not chance.same(streams):
+            self.random = chance.derived(streams, place.rank(), collective.world_size())
+            self.inexact.append("there were %d ranks: random streams are new ones" % len(own))
+        if state.ranks:
+            self.inexact.append(
+                "what was each of %d ranks' own is not loaded: %s" % (len(own), some(list(state.ranks)))
+            )
+
+
+def _mapped(wanted: bool = True) -> dict[str, Any]:
+    """Option of `torch.load` that reads what is used only, and shares it between ranks; torch 2.0 has none."""
+    can = "mmap" in inspect.signature(sys.modules["torch"].load).parameters
+    return {"mmap": True} if wanted and can else {}
+
+
+def _unlike(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    missing, surplus = [name for name in here if name not in there], [name for name in there if name not in here]
+    return (["it has no %s" % some(missing)] if missing else []) + (
+        ["it also has %s, which is not attached" % some(surplus)] if surplus else []
+    )
