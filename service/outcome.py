@@ -3,6 +3,7 @@
 import signal
 from dataclasses import dataclass
 
+from torchyard import fingerprints
 from torchyard.api import JobError
 from torchyard.states import STOP_PRECEDENCE, AttemptState, JobState, StopReason
 from torchyard.wire import Result, ResultKind
@@ -26,6 +27,8 @@ class Facts:
     max_retries: int
     #: Earlier attempts of the job that were lost before their first instruction.
     lost_starts: int = 0
+    #: Earlier attempts of the job whose launcher met a port in use.
+    port_races: int = 0
 
     @property
     def can_retry(self) -> bool:
@@ -87,9 +90,21 @@ def exit_message(result: Result) -> str:
     who = "" if rank is None else f"rank {rank} "
     if number is not None:
         return f"{who}{'was ' if who else ''}killed by {_signal_name(number)}{_advice(number)}"
-    return f"{who}exited with code {code}"
+    return f"{who}exited with code {code}{_known(result)}"
 
 
+def _known(result: Result) -> str:
+    """What is known of a failure with these last words."""
+    advice = _TAKEN if _lost_its_port(result) else fingerprints.advice(result.fingerprint)
+    return f": {advice}" if advice else ""
+
+
+def _lost_its_port(result: Result) -> bool:
+    """Whether the launcher itself, not a rank, found the port taken that was chosen for it."""
+    return result.fingerprint == fingerprints.ADDRESS_IN_USE and result.failed_rank is None
+
+
+_TAKEN = "the port that was chosen for its ranks to meet at has been taken by another program meanwhile"
 _TIME_LIMIT = "ran into its time limit: give a longer time_limit, or rerun it from its newest checkpoint"
 
 
@@ -156,6 +171,14 @@ def _failed(facts: Facts, result: Result) -> Outcome:
             job_state=JobState.QUEUED,
             kind="requeued",
             message=f"{error.message}; nothing had run yet, so no retry is spent",
+            error=error,
+        )
+    if _lost_its_port(result) and not facts.port_races:
+        return Outcome(
+            attempt_state=state,
+            job_state=JobState.QUEUED,
+            kind="requeued",
+            message=f"{error.message}; it starts once more, and no retry is spent",
             error=error,
         )
     if facts.can_retry and result.kind is not ResultKind.UNUSABLE:

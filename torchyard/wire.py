@@ -247,6 +247,8 @@ class Result(Message):
     #: The rank that failed first, and its traceback as its log has it.
     failed_rank: int | None = None
     traceback: Text | None = None
+    #: Name of a failure that is known by its words (`torchyard.fingerprints`).
+    fingerprint: str | None = None
     message: Text | None = None
     started_us: int | None = None
     ended_us: int

@@ -12,6 +12,7 @@ from service.lifecycle.release import release
 from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, member
 from service.lifecycle.start import adopt
 from service.lifecycle.transitions import Note, move_attempt, move_job
+from torchyard import fingerprints
 from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState, StopReason
 from torchyard.wire import Result, ResultKind
 
@@ -112,6 +113,16 @@ def _facts(tx: Connection, job: JobRow) -> outcome.Facts:
             select(func.count())
             .select_from(Attempt)
             .where(Attempt.job_id == job.id, Attempt.state == AttemptState.LOST, Attempt.started_us.is_(None))
+        )
+        or 0,
+        port_races=tx.scalar(
+            select(func.count())
+            .select_from(Attempt)
+            .where(
+                Attempt.job_id == job.id,
+                Attempt.result["fingerprint"].as_string() == fingerprints.ADDRESS_IN_USE,
+                Attempt.result["failed_rank"].as_string().is_(None),
+            )
         )
         or 0,
     )

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from torchyard import wire
+from torchyard import fingerprints, wire
 from torchyard.injob import layout
 from worker.forward import opening
 
@@ -29,9 +29,11 @@ logger = logging.getLogger(__name__)
 
 def complete(result: wire.Result, folder: Path, *, dropped_bytes: int, dropped_records: int) -> wire.Result:
     """The shim's result with what only the agent knows: the traceback and what it had to drop."""
+    words = words_of_failure(result, folder)
     return result.model_copy(
         update={
-            "traceback": words_of_failure(result, folder),
+            "traceback": words,
+            "fingerprint": fingerprints.recognise(words or ""),
             "dropped_log_bytes": result.dropped_log_bytes + dropped_bytes,
             "dropped_records": result.dropped_records + dropped_records,
         }

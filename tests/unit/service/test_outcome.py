@@ -82,6 +82,22 @@ def test_lost_before_the_first_instruction_costs_nothing_but_not_for_ever() -> N
     assert decide(facts(lost_starts=MAX_LOST_STARTS), NEVER_RAN).job_state is JobState.FAILED
 
 
+def test_a_port_that_the_launcher_lost_costs_nothing_once() -> None:
+    taken = result(exit_code=1, fingerprint="address-in-use")
+    again = decide(FACTS, taken)
+    assert (again.job_state, again.spend_retry) == (JobState.QUEUED, False)
+    assert "has been taken by another program meanwhile; it starts once more" in again.message
+    assert decide(facts(port_races=1), taken).job_state is JobState.FAILED
+
+
+def test_a_port_that_the_script_fixed_fails_with_the_mend() -> None:
+    taken = result(exit_code=1, fingerprint="address-in-use", failed_rank=0)
+    decision = decide(FACTS, taken)
+    assert decision.job_state is JobState.FAILED
+    assert "rank 0 exited with code 1: the port that it listens at is in use" in decision.message
+    assert "take MASTER_PORT from the environment" in decision.message
+
+
 @pytest.mark.parametrize(("ended", "cause"), [(LOST, "lost"), (CRASH, "exit"), (KILLED, "exit")])
 def test_failures_are_retried_as_often_as_allowed(ended: Result, cause: str) -> None:
     retried = decide(facts(retries_used=1, max_retries=2), ended)

@@ -355,3 +355,13 @@ def test_unknown_ids_are_told_apart(db: Database) -> None:
         lifecycle.void(tx, "att-none", "", NOW)
     with pytest.raises(lifecycle.Unknown), db.write() as tx:
         lifecycle.insert_event(tx, "job-none", "changed", "changed")
+
+
+def test_a_port_that_the_launcher_lost_starts_the_job_once_more(db: Database, gpus: list[str]) -> None:
+    job_id = box.add_job(db)
+    states = []
+    for _ in range(2):
+        attempt_id = box.start(db, job_id, gpus[:1])
+        states.append(box.finish(db, attempt_id, exit_code=1, fingerprint="address-in-use"))
+    assert states == [JobState.QUEUED, JobState.FAILED]
+    assert box.job_row(db, job_id).retries_used == 0

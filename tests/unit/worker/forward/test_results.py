@@ -78,3 +78,10 @@ def test_no_quote_where_nothing_failed(folder: Path, changes: dict[str, object])
 def test_the_launcher_speaks_for_a_silent_rank(folder: Path) -> None:
     (folder / "logs" / "rank-1.log").unlink()
     assert complete(failed(), folder, dropped_bytes=0, dropped_records=0).traceback == "torchrun: failed"
+
+
+def test_a_known_failure_is_named_by_the_words_that_are_quoted(folder: Path) -> None:
+    (folder / "logs" / "rank-1.log").write_text("OSError: [Errno 98] Address already in use\n")
+    assert complete(failed(), folder, dropped_bytes=0, dropped_records=0).fingerprint == "address-in-use"
+    (folder / "logs" / "rank-1.log").write_text(f"address already in use, next\n{HEADER}\nValueError: rank one\n")
+    assert complete(failed(), folder, dropped_bytes=0, dropped_records=0).fingerprint is None

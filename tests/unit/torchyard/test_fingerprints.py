@@ -1,0 +1,32 @@
+import re
+import socket
+
+import pytest
+from torch.distributed import TCPStore
+
+from torchyard import fingerprints
+
+
+def test_a_port_in_use_is_recognised_in_the_words_of_python_and_of_torch() -> None:
+    with socket.socket() as taken, socket.socket() as late:
+        taken.bind(("", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match="in use") as of_python:
+            late.bind(("", port))
+        with pytest.raises(RuntimeError, match="EADDRINUSE") as of_torch:
+            TCPStore("localhost", port, 1, is_master=True)
+    for error in (of_python, of_torch):
+        assert fingerprints.recognise(str(error.value)) == fingerprints.ADDRESS_IN_USE
+
+
+def test_what_is_not_known() -> None:
+    assert fingerprints.recognise("ValueError: boom") is None
+    assert fingerprints.advice(None) is fingerprints.advice("of a newer worker") is None
+
+
+def test_names_are_unique_and_advice_goes_on_in_the_sentence() -> None:
+    names = [each.name for each in fingerprints.FINGERPRINTS]
+    assert len(names) == len(set(names))
+    for each in fingerprints.FINGERPRINTS:
+        assert re.match(r"[a-z].*[^.]$", fingerprints.advice(each.name) or "")
