@@ -12,8 +12,12 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
+from torch.distributed.checkpoint.filesystem import FileSystemReader
+from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+from torch.distributed.checkpoint.state_dict_loader import load
 
-from torchyard.injob import state
+from torchyard.injob import shards
+from torchyard.injob.state import MODEL
 from trainer.exceptions import AverageError
 
 State = dict[str, Tensor]
@@ -21,10 +25,22 @@ State = dict[str, Tensor]
 
 def read(path: Path) -> State:
     """The model of a checkpoint, on the CPU by the names that it has alone."""
-    if path.is_dir():
-        return state.portable_model(path)
-    loaded: State = torch.load(path, map_location="cpu", weights_only=True)
+    if path.is_dir() and not (path / MODEL).exists():
+        return assembled(path / shards.FOLDER)
+    loaded: State = torch.load(path / MODEL if path.is_dir() else path, map_location="cpu", weights_only=True)
     return loaded
+
+
+def assembled(folder: Path) -> State:
+    """The model put together from the shards of all ranks."""
+    reader = FileSystemReader(folder)
+    tensors = {
+        name: torch.empty(entry.size, dtype=entry.properties.dtype)
+        for name, entry in reader.read_metadata().state_dict_metadata.items()
+        if name.startswith(shards.MODEL) and isinstance(entry, TensorStorageMetadata)
+    }
+    load(tensors, storage_reader=reader, no_dist=True)
+    return {name.removeprefix(shards.MODEL): value for name, value in tensors.items()}
 
 
 def mean(models: Iterable[State]) -> State:

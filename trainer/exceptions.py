@@ -9,10 +9,6 @@ class RecipeError(TrainerError):
     """The recipe does not fit the data, the machine or the launch."""
 
 
-class ResumeError(TrainerError):
-    """The checkpoint does not fit this recipe: resume with the recipe that wrote it, or start a new job."""
-
-
 class DownloadError(TrainerError):
     """Data or weights are not there, or not whole, on the file system of some rank."""
 

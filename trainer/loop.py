@@ -12,6 +12,7 @@ from torch import Tensor
 
 import torchyard
 from torchyard.injob import control, layout
+from torchyard.injob.exceptions import ResumeError
 from trainer import proof
 from trainer.data.loading import Batch, Pair, Waiting, load, padded
 from trainer.data.sampler import Micro
@@ -21,6 +22,7 @@ from trainer.strategies import Strategy
 from trainer.window import Window
 
 log = logging.getLogger("trainer")
+MEND = "resume with the recipe that wrote it, or start a new job"
 
 
 class Training:
@@ -38,7 +40,7 @@ class Training:
         """What makes up a checkpoint."""
         parts, strategy = self.parts, self.parts.strategy
         model, optimizer = strategy.saved()
-        own: dict[str, Any] = {"window": self.window}
+        own: dict[str, Any] = {"window": self.window, **strategy.own()}
         everywhere: dict[str, Any] = {"scaler": strategy.scaler}
         if parts.average is not None:
             (own if strategy.sharded else everywhere)["ema"] = parts.average
@@ -48,8 +50,18 @@ class Training:
             "sharded": strategy.sharded,
             "ranks": own,
             "extra": {"recipe": parts.recipe.model_dump(mode="json")},
+            "check": self._check,
             **everywhere,
         }
+
+    def _check(self, extra: dict[str, Any]) -> None:
+        """Raises ResumeError when a checkpoint is that of another model or optimizer."""
+        saved, recipe = extra.get("recipe", {}), self.parts.recipe.model_dump(mode="json")
+        if saved.get("model") != recipe["model"]:
+            raise ResumeError(f"the checkpoint holds {saved.get('model')}, the recipe says {recipe['model']}: {MEND}")
+        if saved["optim"]["name"] != recipe["optim"]["name"]:
+            names = f"{saved['optim']['name']}, the recipe says {recipe['optim']['name']}"
+            raise ResumeError(f"the checkpoint holds the state of {names}: {MEND}")
 
     @property
     def step(self) -> int:

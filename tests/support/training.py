@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tests.support import ranks
 from tests.support.attempt import AttemptFolder
-from torchyard.injob import files, layout
+from torchyard.injob import control, files, layout
 from torchyard.recipe import Recipe
 from trainer.data import DATA
 from trainer.data.sampler import Shares, TrainSampler
@@ -59,6 +59,7 @@ def train(
 
 
 def _rank(given: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    control.POLL_SECONDS = 0  # every step asks, so that a checkpoint is due after each
     recipe = Recipe.model_validate(given)
     with joined(recipe.strategy) as world:
         parts = build(recipe, world)
@@ -101,3 +102,17 @@ def _batches(recipe: Recipe, samples: int, size: int, epoch: int) -> list[list[i
     sampler = TrainSampler(samples=samples, size=size, shares=Shares(), seed=recipe.seed)
     sampler.set_epoch(epoch)
     return list(sampler)
+
+
+def scores(given: dict[str, Any], weights: dict[str, Tensor]) -> dict[str, float]:
+    """A model's exact scores over the whole validation set, without ranks or batches."""
+    recipe = Recipe.model_validate(given)
+    data = DATA[recipe.data.name](recipe.data)
+    objective = objective_for(data.shape)
+    model = MODELS[recipe.model.name](recipe.model, data.shape)
+    model.load_state_dict(weights)
+    model.eval()
+    samples = len(data.validation)  # type: ignore[arg-type]
+    inputs, targets = data.validation.__getitems__(list(range(samples)))  # type: ignore[attr-defined]
+    with torch.no_grad():
+        return objective.conclude(objective.measure(model(inputs), targets).tolist(), samples)

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from torchyard.cli import common
+from torchyard.injob.state import MODEL
 
 if TYPE_CHECKING:
     from torchyard.api import Checkpoint
     from torchyard.client import Client
-
-#: Files of a checkpoint that hold no parameters of the model.
-_BESIDE = ("training.pt", "manifest.json")
-
 
 def average(
     jobs: Annotated[list[str], typer.Argument(metavar="JOB...", help="Jobs by number or id.")],
@@ -59,7 +56,5 @@ def newest(client: "Client", job: str, count: int) -> "list[Checkpoint]":
 
 def without_the_rest(checkpoint: "Checkpoint") -> "Checkpoint":
     """The checkpoint without what the mean does not need, where the model has a file of its own."""
-    names = {file.name for file in checkpoint.files}
-    if "model.pt" not in names:
-        return checkpoint
-    return checkpoint.model_copy(update={"files": [file for file in checkpoint.files if file.name not in _BESIDE]})
+    model = [file for file in checkpoint.files if file.name == MODEL]
+    return checkpoint.model_copy(update={"files": model}) if model else checkpoint

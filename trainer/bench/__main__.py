@@ -99,8 +99,8 @@ def show(rows: Sequence[table.Row], title: str) -> None:
         ours.add_row(row.strategy, str(row.devices), *figures, f"{row.bytes_per_rank / 2**20:.2f}", row.remark)
     theirs = Table("published", "hardware", "strategy", "devices", "speed-up", "efficiency", "")
     for each in PUBLISHED:
-        figures = str(each.devices), f"{each.speed_up:.2f}", f"{each.speed_up / each.devices:.0%}"
-        theirs.add_row(each.what, each.hardware, each.strategy, *figures, each.remark)
+        gain = f"{each.speed_up:.2f}", f"{each.speed_up / each.devices:.0%}"
+        theirs.add_row(each.what, each.hardware, each.strategy, str(each.devices), *gain, each.remark)
     console = Console(width=150)
     console.print(ours)
     console.print(theirs)

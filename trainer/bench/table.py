@@ -45,7 +45,8 @@ def rows(measured: Sequence[tuple[Case, dict[str, Any]]]) -> list[Row]:
 
 
 def _rate(result: dict[str, Any]) -> float:
-    return float(result["samples"]) / statistics.median(result["seconds"])
+    seconds: list[float] = result["seconds"]
+    return int(result["samples"]) / statistics.median(seconds)
 
 
 def _row(case: Case, result: dict[str, Any], base: float) -> Row:

@@ -7,16 +7,12 @@ from typing import Any
 import pytest
 import torch
 
-from tests.support import torchrun, wait
+from tests.support import ranks, torchrun, training, wait
 from tests.support.attempt import AttemptFolder
 from torchyard.recipe import Recipe
-from trainer.data import DATA, TensorData
-from trainer.data.sampler import TrainSampler
-from trainer.models import MODELS
-from trainer.objective import CLASSIFICATION
-from trainer.optim import OPTIMIZERS
+from trainer.distributed import joined
+from trainer.parts import build
 
-HERE = Path(__file__).parent
 #: Neither the training nor the validation samples divide by two ranks or by the batch.
 UNEVEN: dict[str, Any] = {
     "model": {"name": "mlp", "hidden": [16], "dropout": 0.0},
@@ -52,66 +48,36 @@ def train(folder: AttemptFolder, *, restore: Path | None = None) -> str:
     return torchrun.run(["-m", "trainer", "recipe.json"], folder.root, folder.environment(restore=restore))
 
 
-def scores(model: torch.nn.Module, data: TensorData) -> dict[str, float]:
-    """The exact figures over the whole set, without ranks or batches."""
-    model.eval()
-    with torch.no_grad():
-        outputs = model(data.samples)
-    return CLASSIFICATION.conclude(CLASSIFICATION.measure(outputs, data.targets).tolist(), len(data))
-
-
-def trained_alone(given: dict[str, Any]) -> tuple[torch.nn.Module, list[float]]:
-    """The same training written plainly: one process, the whole batch at once; answers the loss of each step."""
-    recipe = Recipe.model_validate(given)
-    data = DATA[recipe.data.name](recipe.data)
-    assert isinstance(data.train, TensorData)
-    torch.manual_seed(recipe.seed)
-    model = MODELS[recipe.model.name](recipe.model, data.shape)
-    optimizer = OPTIMIZERS[recipe.optim.name](recipe.optim, model.parameters())
-    losses = []
-    for epoch in range(recipe.epochs):
-        for indices in whole_batches(recipe, len(data.train), epoch):
-            samples, targets = data.train.__getitems__(indices)
-            loss = torch.nn.functional.cross_entropy(model(samples), targets)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
-    return model, losses
-
-
-def whole_batches(recipe: Recipe, samples: int, epoch: int) -> list[list[int]]:
-    sampler = TrainSampler(samples=samples, batch_size=2 * recipe.batch_size, rank=0, world=1, seed=recipe.seed)
-    sampler.set_epoch(epoch)
-    return list(sampler)
-
-
 def test_two_ranks_train_as_one_would(tmp_path: Path) -> None:
     """Equal parameters on all ranks; losses, weights and scores those of the whole batch in one process."""
-    folder = attempt_of(tmp_path, "attempt", UNEVEN)
-    torchrun.run([str(HERE / "equal_parameters.py"), "recipe.json"], folder.root, folder.environment())
-    first, second = load(folder.root / "weights-0.pt"), load(folder.root / "weights-1.pt")
+    trained = training.train(UNEVEN, 2, tmp_path)
+    first, second = trained.own
     assert all(torch.equal(first[name], second[name]) for name in first)
 
-    model, losses = trained_alone(UNEVEN)
-    reported = folder.series("train/loss")
-    assert [reported[step] for step in sorted(reported)] == pytest.approx(losses, rel=1e-4)
-    for name, value in model.state_dict().items():
+    weights, losses = training.alone(UNEVEN, 20)
+    assert trained.losses() == pytest.approx(losses, rel=1e-4)
+    for name, value in weights.items():
         torch.testing.assert_close(first[name], value, rtol=1e-3, atol=1e-5)
 
-    recipe = Recipe.model_validate(UNEVEN)
-    data = DATA["synthetic"](recipe.data)
-    alone = MODELS["mlp"](recipe.model, data.shape)
-    alone.load_state_dict(load(folder.checkpoints()[-1] / "model.pt"))  # plain names, without DDP
-    assert isinstance(data.validation, TensorData)
-    exact = scores(alone, data.validation)
+    folder = trained.attempt
+    portable = load(folder.checkpoints()[-1] / "model.pt")  # plain names, without DDP
+    exact = training.scores(UNEVEN, portable)
     last = max(folder.series("val/loss"))
     assert folder.series("val/loss")[last] == pytest.approx(exact["loss"], rel=1e-6)
     assert folder.series("val/accuracy")[last] == pytest.approx(exact["accuracy"], rel=1e-12)
-
-    draws = {(folder.root / f"drawn-{rank}.json").read_text() for rank in range(2)}
-    assert len(draws) == 2  # a random stream for each rank
     assert {record["total"] for record in folder.records()} == {10}
+
+
+def test_each_rank_has_a_random_stream_of_its_own() -> None:
+    draws = ranks.run(drawn, 2, UNEVEN)
+    assert draws[0] != draws[1]
+
+
+def drawn(given: dict[str, Any]) -> float:
+    recipe = Recipe.model_validate(given)
+    with joined(recipe.strategy) as world:
+        build(recipe, world)
+        return float(torch.rand(()))
 
 
 def test_a_stopped_run_resumes_exactly(tmp_path: Path) -> None:
@@ -148,5 +114,7 @@ def test_off_the_queue_with_loader_processes(tmp_path: Path) -> None:
     assert {file.name for file in (tmp_path / "checkpoints/step-000000005").iterdir()} == {
         "manifest.json",
         "model.pt",
+        "rank-0.pt",
+        "rank-1.pt",
         "training.pt",
     }
