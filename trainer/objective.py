@@ -9,10 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from trainer.data.sets import Shape
+from trainer.data.sets import IGNORED, Shape
 
-#: Pixels of this class count neither in the loss nor in the scores (PASCAL VOC's borders).
-IGNORED = 255
 #: Weight of a second output from inside the network, as in torchvision's reference training.
 AUXILIARY = 0.5
 

@@ -11,7 +11,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 
 from torchyard.quantities import Duration
 from torchyard.recipe.base import Count, Fraction, Options, Rate
-from torchyard.recipe.data import DataNoun, Digits, Synthetic
+from torchyard.recipe.data import DataNoun, Digits
 from torchyard.recipe.models import DigitsCnn, ModelNoun
 from torchyard.recipe.optim import Adam, OptimNoun
 from torchyard.recipe.schedule import Constant, ScheduleNoun
@@ -103,13 +103,7 @@ class Recipe(Options):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if isinstance(self.model, DigitsCnn) and isinstance(self.data, Synthetic):
-            shape = self.data.shape
-            if len(shape) != 3 or min(shape[1:]) < 2:
-                raise ValueError(
-                    f"model digits_cnn needs images of at least 2 by 2, but data.shape is {list(shape)}: "
-                    "give channels, height, width, or take model: mlp"
-                )
+        self.model.check(self.data)
         if self.schedule.warmup >= self.epochs:
             raise ValueError(f"schedule.warmup ({self.schedule.warmup:g} epochs) must be less than epochs")
         return self

@@ -9,6 +9,8 @@ Fraction = Annotated[float, Field(ge=0, lt=1)]
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Decay = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+#: ``module:function`` of the job's own code: only its form is looked at here, it is imported in the job alone.
+Target = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$", max_length=200)]
 
 
 class Options(BaseModel):
@@ -35,7 +37,7 @@ def named(*kinds: type[Options]) -> BeforeValidator:
         if not isinstance(given, dict):
             raise ValueError(f"give a name ({', '.join(names)}), or {{name: {names[0]}, option: value}}")
         if "name" not in given:
-            raise ValueError(f"its name is missing: add name: {' or '.join(names)}")
+            raise ValueError(f"its name is missing: add name: {_one_of(names)}")
         if given["name"] not in names:
             raise ValueError(_unknown(str(given["name"]), names))
         return given
@@ -56,4 +58,8 @@ def _requires(kind: type[Options]) -> bool:
 def _unknown(name: str, names: list[str]) -> str:
     near = difflib.get_close_matches(name, names, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
-    return f"{name!r} is not known here: choose {', '.join(names[:-1])} or {names[-1]}.{hint}"
+    return f"{name!r} is not known here: choose {_one_of(names)}.{hint}"
+
+
+def _one_of(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"

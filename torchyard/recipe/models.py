@@ -1,22 +1,91 @@
 """Models of the built-in trainer."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from torchyard.recipe.base import Count, Fraction, Options, named
+from torchyard.recipe.base import Count, Fraction, Options, Target, named
+from torchyard.recipe.data import Data
+
+Weights = Literal["none", "imagenet"]
 
 
-class DigitsCnn(Options):
-    """Two convolutions and two linear layers, for small images."""
+class Model(Options):
+    """Base of all models."""
 
-    name: Literal["digits_cnn"] = "digits_cnn"
+    segments: ClassVar[bool | None] = False
+    """Answers one class for each pixel, instead of one for each sample; None where only the job knows."""
+    colours: ClassVar[int | None] = None
+    """Channels that an image must have."""
+
+    @property
+    def least_side(self) -> int:
+        """Height and width that an image must have; 0 takes samples of any shape."""
+        return 1
+
+    def check(self, data: Data) -> None:
+        """Raises ValueError with the mend where the model cannot take these data."""
+        if None not in {self.segments, data.segments} and self.segments != data.segments:
+            raise ValueError(self._other_kind(data))
+        if data.sample_shape is not None and self.least_side:
+            self._check_image(data, data.sample_shape)
+
+    def _other_kind(self, data: Data) -> str:
+        here, there = ("pixel", "sample") if self.segments else ("sample", "pixel")
+        mend = "deeplabv3_resnet101 or tiny_segmenter" if data.segments else "resnet, or data: voc"
+        return (
+            f"model {_name(self)} answers one class for each {here}, but data {_name(data)} has one for each {there}: "
+            f"take model: {mend}"
+        )
+
+    def _check_image(self, data: Data, shape: tuple[int, ...]) -> None:
+        least = self.least_side
+        if len(shape) != 3 or min(shape[1:]) < least:
+            raise ValueError(
+                f"model {_name(self)} needs images of at least {least} by {least}, but data.shape is {list(shape)}: "
+                "give channels, height, width (or a larger data.size), or take model: mlp"
+            )
+        if self.colours not in {None, shape[0]}:
+            raise ValueError(
+                f"model {_name(self)} needs images of {self.colours} channels, but those of data {_name(data)} have "
+                f"{shape[0]}: take model: mnist_cnn or digits_cnn"
+            )
+
+
+def _name(noun: Any) -> str:
+    return str(noun.name)
+
+
+class SmallCnn(Model):
+    """Base of those with two convolutions and a pooling."""
+
     channels: Count = 32
     """Channels of the first convolution; the second has twice as many."""
     dropout: Fraction = 0.25
 
+    @property
+    def least_side(self) -> int:
+        return 2
 
-class Mlp(Options):
+
+class DigitsCnn(SmallCnn):
+    """Two convolutions and two linear layers, for small images."""
+
+    name: Literal["digits_cnn"] = "digits_cnn"
+
+
+class MnistCnn(SmallCnn):
+    """Two convolutions of 64 and 128 channels, a pooling, and linear layers over 1,024 features with dropout."""
+
+    name: Literal["mnist_cnn"] = "mnist_cnn"
+    channels: Count = 64
+    """Channels of the first convolution; the second has twice as many."""
+    hidden: Count = 1024
+    """Width of the layer before the last."""
+    dropout: Fraction = 0.5
+
+
+class Mlp(Model):
     """A multilayer perceptron; its input width comes from the data."""
 
     name: Literal["mlp"] = "mlp"
@@ -24,5 +93,112 @@ class Mlp(Options):
     """Widths of the hidden layers."""
     dropout: Fraction = 0.0
 
+    @property
+    def least_side(self) -> int:
+        return 0
 
-ModelNoun = Annotated[DigitsCnn | Mlp, Field(discriminator="name"), named(DigitsCnn, Mlp)]
+
+class AlexNet(Model):
+    """AlexNet (Krizhevsky 2014, torchvision's): 61 million parameters for a thousand classes."""
+
+    name: Literal["alexnet"] = "alexnet"
+    colours: ClassVar[int | None] = 3
+    weights: Weights = "none"
+    """Start from weights trained on ImageNet (245 MB to download); the last layer is new where classes differ."""
+    dropout: Fraction = 0.5
+
+    @property
+    def least_side(self) -> int:
+        return 63
+
+
+class Vgg16(Model):
+    """VGG16 (Simonyan and Zisserman 2014, torchvision's): 138 million parameters for a thousand classes."""
+
+    name: Literal["vgg16"] = "vgg16"
+    colours: ClassVar[int | None] = 3
+    weights: Weights = "none"
+    """Start from weights trained on ImageNet (530 MB to download); the last layer is new where classes differ."""
+    dropout: Fraction = 0.5
+
+    @property
+    def least_side(self) -> int:
+        return 32
+
+
+class Resnet(Model):
+    """ResNet (He et al. 2015, torchvision's)."""
+
+    name: Literal["resnet"] = "resnet"
+    colours: ClassVar[int | None] = 3
+    depth: Literal[18, 34, 50, 101] = 50
+    weights: Weights = "none"
+    """Start from weights trained on ImageNet (45 to 170 MB to download); the last layer is new where classes differ."""
+
+
+class DeepLabV3Resnet101(Model):
+    """DeepLabV3 on a ResNet-101 (Chen et al. 2017, torchvision's): 61 million parameters. Batches need two images."""
+
+    name: Literal["deeplabv3_resnet101"] = "deeplabv3_resnet101"
+    segments: ClassVar[bool | None] = True
+    colours: ClassVar[int | None] = 3
+    weights: Weights = "none"
+    """Start from a ResNet-101 trained on ImageNet (170 MB to download)."""
+    aux_loss: bool = False
+    """A second output from inside the network is trained as well, with weight 0.5."""
+
+
+class TinyVgg(Model):
+    """VGG's structure, narrow: for tests and machines without GPUs."""
+
+    name: Literal["tiny_vgg"] = "tiny_vgg"
+    widths: Annotated[tuple[Count, ...], Field(min_length=1, max_length=5)] = (8, 16)
+    """Channels of each block of two convolutions and a pooling."""
+    hidden: Count = 32
+    """Width of the two linear layers before the last."""
+    dropout: Fraction = 0.5
+
+    @property
+    def least_side(self) -> int:
+        return int(2 ** len(self.widths))
+
+
+class TinySegmenter(Model):
+    """Three convolutions that answer as DeepLab does: for tests and machines without GPUs."""
+
+    name: Literal["tiny_segmenter"] = "tiny_segmenter"
+    segments: ClassVar[bool | None] = True
+    width: Count = 16
+    """Channels of the convolutions."""
+
+
+class CustomModel(Model):
+    """A function or class of the job's own code that answers an `nn.Module`."""
+
+    name: Literal["custom"] = "custom"
+    segments: ClassVar[bool | None] = None
+    target: Target
+    """Called with the options; imported in the job, with its code folder on the path."""
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @property
+    def least_side(self) -> int:
+        return 0
+
+
+ModelNoun = Annotated[
+    DigitsCnn | MnistCnn | Mlp | AlexNet | Vgg16 | Resnet | DeepLabV3Resnet101 | TinyVgg | TinySegmenter | CustomModel,
+    Field(discriminator="name"),
+    named(
+        DigitsCnn,
+        MnistCnn,
+        Mlp,
+        AlexNet,
+        Vgg16,
+        Resnet,
+        DeepLabV3Resnet101,
+        TinyVgg,
+        TinySegmenter,
+        CustomModel,
+    ),
+]

@@ -7,7 +7,9 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-#: Samples (N, …) and their targets (N).
+#: Pixels of this class count neither in losses nor in scores (PASCAL VOC's borders).
+IGNORED = 255
+#: Samples (N, …) and their targets (N, or N, height, width).
 Batch = tuple[Tensor, Tensor]
 
 
@@ -29,6 +31,14 @@ class DataSets:
     train: Dataset[Any]
     validation: Dataset[Any]
     shape: Shape
+
+    def begin(self, seed: int, epoch: int) -> None:
+        """Fixes what chance does to the training samples in an epoch: call it before the loader is made.
+
+        The set itself may draw (`Augmented` does): it then has a `begin` as well.
+        """
+        if hasattr(self.train, "begin"):
+            self.train.begin(seed, epoch)
 
 
 class TensorData(Dataset[Batch]):

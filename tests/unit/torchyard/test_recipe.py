@@ -1,3 +1,4 @@
+import sys
 from typing import Any
 
 import jsonschema
@@ -19,6 +20,13 @@ def test_options() -> None:
     assert recipe.optim == Sgd(lr=0.1, momentum=0.5)
 
 
+def test_a_target_is_not_imported_and_may_take_any_data() -> None:
+    target = "nowhere.to:be.found"
+    for kind in ("model", "data"):
+        Recipe.model_validate({kind: {"name": "custom", "target": target, "options": {"width": 3, "deep": [{}]}}})
+    assert "nowhere" not in sys.modules
+
+
 def test_it_survives_json() -> None:
     recipe = Recipe.model_validate({"model": {"name": "mlp", "hidden": [3]}, "schedule": {"name": "step", "size": 2}})
     assert Recipe.model_validate_json(recipe.model_dump_json()) == recipe
@@ -27,9 +35,9 @@ def test_it_survives_json() -> None:
 @pytest.mark.parametrize(
     ("given", "field", "message"),
     [
-        ({"model": "mpl"}, "model", "choose digits_cnn or mlp. Did you mean mlp?"),
-        ({"model": 5}, "model", "give a name (digits_cnn, mlp), or {name: digits_cnn, option: value}"),
-        ({"model": {"hidden": [1]}}, "model", "its name is missing: add name: digits_cnn or mlp"),
+        ({"model": "mpl"}, "model", "Did you mean mlp?"),
+        ({"optim": 5}, "optim", "give a name (adam, adamw, sgd), or {name: adam, option: value}"),
+        ({"optim": {"lr": 0.1}}, "optim", "its name is missing: add name: adam, adamw or sgd"),
         ({"optim": {"name": ["x"]}}, "optim", "is not known here: choose adam, adamw or sgd"),
         ({"model": {"name": "mlp", "hiden": [1]}}, "model.mlp.hiden", "not permitted"),
         ({"lr": 0.1}, "lr", "not permitted"),
@@ -40,6 +48,31 @@ def test_it_survives_json() -> None:
         ({"optim": {"name": "adam", "lr": float("nan")}}, "optim.adam.lr", ""),
         ({"optim": {"name": "sgd", "momentum": 0, "nesterov": True}}, "optim.sgd", "needs a momentum"),
         ({"data": {"name": "synthetic", "shape": [10]}}, "", "but data.shape is [10]"),
+        (
+            {"data": "cifar10", "model": "alexnet"},
+            "",
+            "needs images of at least 63 by 63, but data.shape is [3, 32, 32]",
+        ),
+        (
+            {"data": {"name": "mnist", "size": 64}, "model": "resnet"},
+            "",
+            "of 3 channels, but those of data mnist have 1",
+        ),
+        (
+            {"data": "voc"},
+            "",
+            "answers one class for each sample, but data voc has one for each pixel: take model: deep",
+        ),
+        ({"model": "tiny_segmenter"}, "", "one class for each pixel, but data digits has one for each sample: take"),
+        ({"data": "image_folder"}, "data.image_folder.root", "required"),
+        (
+            {"data": {"name": "mnist", "mean": [0.1, 0.2]}},
+            "data.mnist",
+            "mean has 2 values, but the images 1 channel(s)",
+        ),
+        ({"data": {"name": "mnist", "crop_scale": [1, 0.5]}}, "data.mnist", "least share must not be above"),
+        ({"model": {"name": "custom", "target": "models.py"}}, "model.custom.target", "should match pattern"),
+        ({"model": {"name": "custom", "target": "a:b;c"}}, "model.custom.target", "should match pattern"),
         ({"epochs": 0}, "epochs", "greater than or equal to 1"),
     ],
 )
