@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from torchyard.injob import chance, checkpoints, control, cursor, metrics, place, shards, state
+from torchyard.injob import chance, checkpoints, control, cursor, metrics, place, saver, shards, state
 from torchyard.injob.modules import Models
 from torchyard.injob.optimizers import Optimizers
 
@@ -69,7 +69,7 @@ class Run:
         self.total_steps: int | None = None
         self._training = training
         self._saved = saved
-        self._asynchronous = asynchronous
+        self._saver = saver.Saver(asynchronous=asynchronous)
         if saved is not None:
             chance.restore(saved.random)
 
@@ -142,9 +142,8 @@ class Run:
 
     def _save(self, metrics: Mapping[str, Any]) -> None:
         position = state.Position(step=self.step, epoch=self.epoch)
-        with checkpoints.checkpoint(self.step, metrics) as folder:
-            snapshot = state.take(self._training, position, lambda tensor: tensor.detach().cpu())
-            snapshot.write(os.fspath(folder))
+        self._saver.save(self._training, position, metrics)
 
     def finish(self) -> None:
         """Waits until the last checkpoint is safe. All ranks call it."""
+        self._saver.settle()

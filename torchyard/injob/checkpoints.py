@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -15,55 +15,90 @@ from torchyard.injob import collective, control, files, layout, numbers, place
 from torchyard.injob.exceptions import CheckpointError, EmptyCheckpointError, NoProcessGroupError, OtherRankError
 
 
+class Folder:
+    """The folder of one checkpoint, from its making to its final name."""
+
+    def __init__(self, step: int) -> None:
+        attempt = place.current()
+        self.step = step
+        self._parent = "checkpoints" if attempt is None else attempt.path(layout.CHECKPOINTS)
+        self._final = os.path.join(self._parent, layout.checkpoint_name(step))
+        #: Where it is written.
+        self.path = self._final + layout.TEMPORARY
+        # On the queue an older one of that name stands: the node may be reading it.
+        self._replace = attempt is None
+
+    def prepare(self) -> Exception | None:
+        """Makes it empty, on the rank that leads; answers what went wrong."""
+        return self._lead(self._make)
+
+    def commit(self, metrics: Mapping[str, Any]) -> Exception | None:
+        """Brings it to the disk with its manifest and gives it its name, on the rank that leads; as `prepare`."""
+        failure = self._lead(lambda: self._commit(metrics))
+        if failure is not None:
+            self.discard()
+        return failure
+
+    def discard(self) -> None:
+        """Removes what was written."""
+        if place.leads():
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def _lead(self, act: Callable[[], None]) -> Exception | None:
+        try:
+            if place.leads():
+                act()
+        except (OSError, CheckpointError) as error:
+            return error
+        return None
+
+    def _make(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.makedirs(self.path)
+
+    def _commit(self, metrics: Mapping[str, Any]) -> None:
+        _write_manifest(self.path, self.step, metrics)
+        old = self._final + ".old" + layout.TEMPORARY
+        if os.path.isdir(self._final):
+            if not self._replace:
+                shutil.rmtree(self.path)
+                return
+            os.rename(self._final, old)
+        os.rename(self.path, self._final)
+        files.fsync(self._parent)
+        shutil.rmtree(old, ignore_errors=True)
+
+
 class Checkpoint(AbstractContextManager[Path]):
     """One checkpoint being written by all ranks; use `checkpoint`."""
 
     def __init__(self, step: int, metrics: Mapping[str, Any]) -> None:
-        self._attempt = place.current()
-        self._parent = "checkpoints" if self._attempt is None else self._attempt.path(layout.CHECKPOINTS)
         self._step = step
         self._metrics = metrics
 
-    @property
-    def _final(self) -> str:
-        return os.path.join(self._parent, layout.checkpoint_name(self._step))
-
-    @property
-    def _temporary(self) -> str:
-        return self._final + layout.TEMPORARY
-
     def __enter__(self) -> Path:
-        if collective.world_size() == 1 and os.environ.get("WORLD_SIZE", "1") != "1":
-            # Ranks that cannot wait for each other would commit half of what they write.
-            raise NoProcessGroupError
-        failure = self._prepare() if place.rank() == 0 else None
-        prepared, self._step = collective.broadcast([failure is None, self._step])
+        require_group()
+        (self._step,) = collective.broadcast([self._step])
+        self._folder = Folder(self._step)
+        failure = self._folder.prepare()
+        prepared = collective.all_true(failure is None)
         if failure is not None:
             raise failure
         if not prepared:
             raise OtherRankError
-        return Path(self._temporary).absolute()
-
-    def _prepare(self) -> OSError | None:
-        try:
-            shutil.rmtree(self._temporary, ignore_errors=True)
-            os.makedirs(self._temporary)
-        except OSError as error:
-            return error
-        return None
+        return Path(self._folder.path).absolute()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None and not isinstance(error, Exception):
             # An interrupt may have hit this rank alone: it must not wait for the others.
-            self._discard()
+            self._folder.discard()
             return
-        written = collective.all_true(error is None)
-        failure = self._finish(written) if place.rank() == 0 else None
-        (committed,) = collective.broadcast([written and failure is None])
+        failure = self._commit(written=collective.all_true(error is None))
+        committed = collective.all_true(error is None and failure is None)
         stopping = control.stopping()
-        control.settle(committed=bool(committed))
+        control.settle(committed=committed)
         if error is not None:
             return
         if failure is not None:
@@ -73,23 +108,22 @@ class Checkpoint(AbstractContextManager[Path]):
         if stopping:
             self._leave()
 
-    def _finish(self, written: bool) -> Exception | None:
-        """Commits on rank 0, or removes what was written; answers what went wrong."""
+    def _commit(self, *, written: bool) -> Exception | None:
+        """Commits, or removes what was written; answers what went wrong."""
         if not written:
-            self._discard()
+            self._folder.discard()
+            return None
+        return self._folder.commit(self._metrics) or self._note_stop()
+
+    def _note_stop(self) -> Exception | None:
+        attempt = place.current()
+        if attempt is None or place.rank() != 0 or not control.stopping():
             return None
         try:
-            commit(self._temporary, self._final, self._step, self._metrics, replace=self._attempt is None)
-            if self._attempt is not None and control.stopping():
-                files.write_json(self._attempt.path(layout.OUTCOME), {"stopped_at_step": self._step})
-        except (OSError, CheckpointError) as error:
-            self._discard()
+            files.write_json(attempt.path(layout.OUTCOME), {"stopped_at_step": self._step})
+        except OSError as error:
             return error
         return None
-
-    def _discard(self) -> None:
-        if place.rank() == 0:
-            shutil.rmtree(self._temporary, ignore_errors=True)
 
     def _leave(self) -> None:
         place.say("stopped at step %d" % self._step)
@@ -97,21 +131,10 @@ class Checkpoint(AbstractContextManager[Path]):
         raise SystemExit(0)
 
 
-def commit(temporary: str, final: str, step: int, metrics: Mapping[str, Any], *, replace: bool) -> None:
-    """Brings a folder to the disk with its manifest and gives it its final name.
-
-    With `replace` an older folder of that name gives way; without, it stands and the new one is dropped, because the
-    node may be reading it.
-    """
-    _write_manifest(temporary, step, metrics)
-    if os.path.isdir(final):
-        if not replace:
-            shutil.rmtree(temporary)
-            return
-        os.rename(final, final + ".old" + layout.TEMPORARY)
-    os.rename(temporary, final)
-    files.fsync(os.path.dirname(final) or ".")
-    shutil.rmtree(final + ".old" + layout.TEMPORARY, ignore_errors=True)
+def require_group() -> None:
+    """Refuses ranks that cannot wait for each other: they would commit half of what they write."""
+    if collective.world_size() == 1 and os.environ.get("WORLD_SIZE", "1") != "1":
+        raise NoProcessGroupError
 
 
 def _write_manifest(folder: str, step: int, metrics: Mapping[str, Any]) -> None:

@@ -20,6 +20,8 @@ PATIENCE = datetime.timedelta(hours=6)
 #: The default group for which `_group` was made, and our group beside it.
 _made_for: Any = None
 _group: Any = None
+_background_for: Any = None
+_background: Any = None
 
 
 def world_size() -> int:
@@ -38,14 +40,34 @@ def broadcast(values: list[int]) -> list[int]:
     return [int(value) for value in tensor.tolist()]
 
 
-def all_true(value: bool) -> bool:
-    """Whether the value is true on every rank."""
+def minimum(value: int) -> int:
+    """The smallest of all ranks' values, on every rank."""
     distributed = place.process_group()
     if distributed is None:
         return value
-    tensor, group = _message(distributed, [int(value)])
+    tensor, group = _message(distributed, [value])
     distributed.all_reduce(tensor, op=distributed.ReduceOp.MIN, group=group)
-    return bool(tensor.item())
+    return int(tensor.item())
+
+
+def all_true(value: bool) -> bool:
+    """Whether the value is true on every rank."""
+    return bool(minimum(int(value)))
+
+
+def background_group() -> Any:
+    """A gloo group for a thread beside the training: what it sends must not mix with what the training sends.
+
+    None without a process group. Every rank comes here at the same call.
+    """
+    global _background, _background_for  # noqa: PLW0603 (one per process, like the process group itself)
+    distributed = place.process_group()
+    if distributed is None:
+        return None
+    if _background_for is not distributed.group.WORLD:
+        _background = distributed.new_group(backend="gloo", timeout=PATIENCE)
+        _background_for = distributed.group.WORLD
+    return _background
 
 
 def leave_together() -> None:

@@ -67,17 +67,26 @@ class Agreement:
     the pace of the calls and sends it along.
     """
 
-    def __init__(self, attempt: place.Attempt, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, attempt: place.Attempt | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._control = ControlFile(attempt.path(layout.CONTROL))
-        self._every = attempt.checkpoint_every
+        # Off the queue nobody asks for anything.
+        self._control = ControlFile(os.devnull if attempt is None else attempt.path(layout.CONTROL))
+        self._every = None if attempt is None else attempt.checkpoint_every
+        #: Called at each look, by all ranks at the same call.
+        self.watcher: Callable[[], None] | None = None
         self._served: int | None = None
         self._decision = NOTHING
         self._saved_at = self._polled_at = clock()
         self._interval = self._left = 1
         self._ranks = 1
         self._look_at = 0.0
-        _mark(attempt)
+        if attempt is not None:
+            _mark(attempt)
+
+    @property
+    def decision(self) -> int:
+        """What the ranks have agreed to do: STOP, CHECKPOINT or NOTHING."""
+        return self._decision
 
     @property
     def stopping(self) -> bool:
@@ -103,6 +112,7 @@ class Agreement:
         if now >= self._look_at:
             self._look_at = now + POLL_SECONDS
             self._decision = self._look(now)
+            self._tell_watcher()
         return bool(self._decision)
 
     def _look_together(self) -> None:
@@ -111,7 +121,12 @@ class Agreement:
         interval = calls_until_poll(self._interval, now - self._polled_at)
         self._decision, self._interval = collective.broadcast([decision, interval])
         self._left = self._interval
+        self._tell_watcher()
         self._polled_at = self._clock()
+
+    def _tell_watcher(self) -> None:
+        if self.watcher is not None:
+            self.watcher()
 
     def _look(self, now: float) -> int:
         due = self._every is not None and now - self._saved_at >= self._every
@@ -144,9 +159,23 @@ def settle(*, committed: bool) -> None:
         _agreement.settle(committed=committed)
 
 
+def decision() -> int:
+    """What the last `should_checkpoint` answered: STOP, CHECKPOINT or NOTHING."""
+    return NOTHING if _agreement is None else _agreement.decision
+
+
 def stopping() -> bool:
     """Whether the last `should_checkpoint` was True because the job is being stopped."""
-    return _agreement is not None and _agreement.stopping
+    return decision() == STOP
+
+
+def watch(watcher: Callable[[], None] | None) -> None:
+    """Has `should_checkpoint` call this at each of its looks, also off the queue, until None is given."""
+    global _agreement  # noqa: PLW0603 (one per process)
+    if _agreement is None and watcher is not None:
+        _agreement = Agreement(place.current())
+    if _agreement is not None:
+        _agreement.watcher = watcher
 
 
 def should_checkpoint() -> bool:

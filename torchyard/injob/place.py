@@ -51,6 +51,11 @@ def rank() -> int:
     return int(value) if value.isdigit() else 0
 
 
+def leads() -> bool:
+    """Whether this rank makes and commits the checkpoints of its node's disk."""
+    return rank() == 0
+
+
 def say(message: str) -> None:
     """A line on stderr; a full disk under it must not end a training."""
     try:

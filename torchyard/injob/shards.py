@@ -14,12 +14,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torchyard.injob import place
-from torchyard.injob.exceptions import AttachError
+from torchyard.injob.exceptions import AttachError, CheckpointError
 from torchyard.injob.modules import Models, differences, shapes, some
 from torchyard.injob.optimizers import Optimizers
 
 FOLDER = "shards"
-_MODEL = "model."
+#: Written by torch when all shards are there.
+INDEX = os.path.join(FOLDER, ".metadata")
+#: Before the names of parameters and buffers.
+MODEL = "model."
 _OPTIMIZER = "optimizer."
 
 
@@ -37,7 +40,7 @@ def _kinds(model: Any) -> set[type]:
 
 def collect(models: Models, optimizers: Optimizers) -> dict[str, Any]:
     """The tensors that this rank has a part in, by name."""
-    found = {_MODEL + name: value for name, value in models.state().items()}
+    found = {MODEL + name: value for name, value in models.state().items()}
     for name, values in optimizers.by_name(models.parameters()).items():
         for key, value in values.items():
             if hasattr(value, "shape"):
@@ -62,7 +65,12 @@ def write(tensors: Mapping[str, Any], folder: str, group: Any) -> None:
     """Writes the shards of all ranks, which talk over `group`; raises on all of them if one cannot."""
     dcp = importlib.import_module("torch.distributed.checkpoint")
     writer = dcp.FileSystemWriter(os.path.join(folder, FOLDER))
-    dcp.save(dict(tensors), storage_writer=writer, process_group=group, **_alone())
+    try:
+        dcp.save(dict(tensors), storage_writer=writer, process_group=group, **_alone())
+    except importlib.import_module("torch.distributed.checkpoint.api").CheckpointException as error:
+        # It is no Exception, and holds a trace for each rank.
+        reasons = ["rank %s: %s" % (rank, failure[0]) for rank, failure in sorted(error.failures.items())]
+        raise CheckpointError("; ".join(reasons)) from error
 
 
 def _alone() -> dict[str, Any]:
@@ -75,7 +83,7 @@ def _reader(folder: str) -> Any:
 
 def unlike(folder: str, models: Models, optimizers: Optimizers, values: Sequence[Mapping[str, Any]]) -> list[str]:
     """What keeps the model from being loaded, in words. Every rank may have parameters that others lack."""
-    there = _sizes(folder, _MODEL)
+    there = _sizes(folder, MODEL)
     here = shapes(models.state())
     found = differences(here, {name: there[name] for name in here if name in there})
     classes = {name for each in values for name in each["classes"]}
@@ -92,7 +100,7 @@ def _sizes(folder: str, prefix: str) -> dict[str, Any]:
 def load(folder: str, models: Models, optimizers: Optimizers, values: Sequence[Mapping[str, Any]]) -> None:
     """Loads this rank's part. All ranks call it."""
     parameters = models.parameters()
-    model = {_MODEL + name: value for name, value in models.state().items()}
+    model = {MODEL + name: value for name, value in models.state().items()}
     state = _template(folder, optimizers.names(parameters))
     flat = {"%s%s.%s" % (_OPTIMIZER, name, key): value for name, each in state.items() for key, value in each.items()}
     dcp = importlib.import_module("torch.distributed.checkpoint")

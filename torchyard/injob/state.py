@@ -18,15 +18,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torchyard.injob import chance, collective, place, plain, shards
+from torchyard.injob import chance, collective, files, place, plain, shards
 from torchyard.injob.cursor import Cursor
-from torchyard.injob.exceptions import ResumeError
+from torchyard.injob.exceptions import CheckpointError, ResumeError
 from torchyard.injob.modules import Models, some
 from torchyard.injob.optimizers import Optimizers
 
 FORMAT = 1
 MODEL = "model.pt"
 TRAINING = "training.pt"
+_PART = ".part"
 
 
 @dataclass(frozen=True)
@@ -60,16 +61,30 @@ class Snapshot:
     shards: Mapping[str, Any] | None
 
     def write(self, folder: str, group: Any = None) -> None:
-        """Writes it; shards together with the other ranks, which talk over `group`."""
-        for name, value in self.files.items():
-            sys.modules["torch"].save(value, os.path.join(folder, name))
-        if self.shards is not None:
-            shards.write(self.shards, folder, group)
+        """Writes it; shards together with the other ranks, which talk over `group`. Raises CheckpointError."""
+        torch = sys.modules["torch"]
+        try:
+            for name, value in self.files.items():
+                path = os.path.join(folder, name)
+                torch.save(value, path + _PART)
+                files.fsync(path + _PART)
+                # Under its own name it is whole, for others that look.
+                os.rename(path + _PART, path)
+            if self.shards is not None:
+                shards.write(self.shards, folder, group)
+        except (OSError, RuntimeError) as error:
+            raise CheckpointError("it cannot be written: %s" % error) from error
+
+
+def names(state: State) -> list[str]:
+    """Files that a whole checkpoint has, of all ranks."""
+    own = [_rank_file(rank) for rank in range(collective.world_size())]
+    return [TRAINING, *own, *([shards.INDEX] if state.sharded else [])]
 
 
 def take(state: State, position: Position, tensor: Callable[[Any], Any]) -> Snapshot:
     """The state of this moment, with `tensor` applied to each tensor. On every rank at once."""
-    files: dict[str, Any] = {_rank_file(place.rank()): _own(state)}
+    found: dict[str, Any] = {_rank_file(place.rank()): _own(state)}
     common = {
         "format": FORMAT,
         "ranks": collective.world_size(),
@@ -81,13 +96,13 @@ def take(state: State, position: Position, tensor: Callable[[Any], Any]) -> Snap
     pieces = None
     if state.sharded:
         pieces = shards.collect(state.models, state.optimizers)
-        files[_rank_file(place.rank())]["optimizer"] = shards.values(state.models, state.optimizers)
+        found[_rank_file(place.rank())]["optimizer"] = shards.values(state.models, state.optimizers)
     else:
         model, common["optimizer"] = state.models.state(), state.optimizers.state()
         if model:
-            files[MODEL] = model
-    files[TRAINING] = common
-    kept = files if place.rank() == 0 else {name: files[name] for name in [_rank_file(place.rank())]}
+            found[MODEL] = model
+    found[TRAINING] = common
+    kept = found if place.rank() == 0 else {name: found[name] for name in [_rank_file(place.rank())]}
     return Snapshot(
         files={name: plain.walk(value, tensor, name) for name, value in kept.items()},
         shards=None if pieces is None else {name: tensor(value) for name, value in pieces.items()},

@@ -48,6 +48,7 @@ class Training:
                     self._step(loss)
                     if self.run.step == until:
                         self.run.save()
+                        self.run.finish()
                         return
             self.schedule.step()
 

@@ -1,0 +1,77 @@
+"""Takes the checkpoints of a training, beside it or while it waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torchyard.injob import checkpoints, collective, control, numbers, place, state
+from torchyard.injob.background import Pending, Writer
+from torchyard.injob.exceptions import CheckpointError, OtherRankError
+from torchyard.injob.staging import Staging, taken
+
+BROKEN, UNPREPARED, READY = 0, 1, 2
+
+
+class Saver:
+    """One training's checkpoints, one after the other. Every rank makes the same calls."""
+
+    def __init__(self, *, asynchronous: bool) -> None:
+        self._asynchronous = asynchronous
+        self._writer = Writer()
+        self._staging = Staging()
+
+    def settle(self) -> None:
+        """Waits until the last checkpoint is committed or discarded."""
+        self._writer.settle()
+
+    def save(self, training: state.State, position: state.Position, metrics: Mapping[str, Any]) -> None:
+        """Takes a checkpoint; when the job is being stopped it is whole on the disk before all ranks leave.
+
+        One that was merely due may fail for want of a disk: it is told of, and the training goes on.
+        """
+        checkpoints.require_group()
+        self.settle()
+        due = control.decision() == control.CHECKPOINT
+        try:
+            if self._asynchronous and not control.stopping():
+                self._start(training, position, metrics)
+            else:
+                self._write(training, position, metrics)
+        except (OSError, CheckpointError) as error:
+            if not due:
+                raise
+            place.say("no checkpoint of step %d, the training goes on: %s" % (position.step, error))
+
+    def _write(self, training: state.State, position: state.Position, metrics: Mapping[str, Any]) -> None:
+        with checkpoints.checkpoint(position.step, metrics) as folder:
+            state.take(training, position, taken).write(str(folder), _group(training))
+
+    def _start(self, training: state.State, position: state.Position, metrics: Mapping[str, Any]) -> None:
+        folder, group = checkpoints.Folder(position.step), _group(training)
+        snapshot, failure = self._snapshot(training, position)
+        unprepared = folder.prepare()
+        ready = collective.minimum(BROKEN if failure else UNPREPARED if unprepared else READY)
+        control.settle(committed=ready == READY)
+        if ready == READY and snapshot is not None:
+            values = {name: numbers.as_float(value) for name, value in metrics.items()}
+            names = state.names(training)
+            self._writer.start(Pending(folder, lambda: snapshot.write(folder.path, group), values, names))
+            return
+        folder.discard()
+        raise failure or unprepared or OtherRankError()
+
+    def _snapshot(
+        self, training: state.State, position: state.Position
+    ) -> tuple[state.Snapshot | None, Exception | None]:
+        try:
+            self._staging.begin()
+            return state.take(training, position, self._staging.copy), None
+        except Exception as error:  # noqa: BLE001 (raised once the other ranks know)
+            return None, error
+        finally:
+            self._staging.finish()
+
+
+def _group(training: state.State) -> Any:
+    return collective.background_group() if training.sharded else None
