@@ -1,25 +1,33 @@
-"""An exponential moving average of the weights (Polyak and Juditsky 1992; `torch.optim.swa_utils`)."""
+"""An exponential moving average of the weights (Polyak and Juditsky 1992; `torch.optim.swa_utils.AveragedModel`)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 class Average:
-    """A second copy of parameters, which follows them slowly; of a sharded parameter, of this rank's shard."""
+    """A second copy of parameters, which follows them slowly; of a sharded parameter, of the piece that is here.
 
-    def __init__(self, parameters: Sequence[Tensor], decay: float) -> None:
-        self._live = [_local(parameter) for parameter in parameters]
+    It begins with the initial weights. Buffers are not averaged: an evaluation sees those of the model.
+    """
+
+    def __init__(self, parameters: Iterable[Tensor], modules: Iterable[nn.Module], decay: float) -> None:
+        # Names from the modules, so that another number of ranks or stages finds its part in a checkpoint.
+        names = {id(parameter): name for module in modules for name, parameter in module.named_parameters()}
+        live = {names[id(parameter)]: parameter.detach() for parameter in parameters}
         self._decay = decay
-        self._average = [parameter.clone() for parameter in self._live]
+        self._named = {name: parameter.clone() for name, parameter in live.items()}
+        self._live = [_local(parameter) for parameter in live.values()]
+        self._average = [_local(average) for average in self._named.values()]
 
     @torch.no_grad()
     def update(self) -> None:
         """After each step of the optimizer."""
-        torch._foreach_lerp_(self._average, self._live, 1 - self._decay)
+        if self._live:  # a stage of a pipeline may have no parameters
+            torch._foreach_lerp_(self._average, self._live, 1 - self._decay)
 
     @contextmanager
     def exchanged(self) -> Iterator[None]:
@@ -38,13 +46,15 @@ class Average:
             average.copy_(kept)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"average": self._average}
+        """The averages by the names of their parameters, behind ``ema.``; the tensors themselves."""
+        return {f"ema.{name}": average for name, average in self._named.items()}
 
+    @torch.no_grad()
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        for average, saved in zip(self._average, state["average"], strict=True):
-            average.copy_(saved)
+        for name, average in self.state_dict().items():
+            average.copy_(state[name])
 
 
-def _local(parameter: Tensor) -> Tensor:
-    local: Tensor = parameter.detach()
-    return local.to_local() if hasattr(local, "to_local") else local
+def _local(tensor: Tensor) -> Tensor:
+    local: Tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
+    return local

@@ -23,6 +23,7 @@ def evaluate(
 
     `poll` is called before each batch that all shares have.
     """
+    strategy.align()
     modules = strategy.modules()
     for module in modules:
         module.eval()
@@ -37,12 +38,13 @@ def evaluate(
 def _evaluated(strategy: Strategy, dataset: Dataset[Any], recipe: Recipe, poll: Callable[[], None]) -> dict[str, float]:
     objective, size = strategy.task.objective, strategy.task.share_size
     samples = len(dataset)  # type: ignore[arg-type]
-    sampler = EvaluationSampler(samples=samples, batch_size=size, shares=strategy.shares, equal=strategy.equal_batches)
+    equal = strategy.equal_batches or strategy.equal_passes
+    sampler = EvaluationSampler(samples=samples, batch_size=size, shares=strategy.shares, equal=equal)
     sums: list[float] = []
     for index, (pair, count) in enumerate(_passes(strategy, dataset, sampler, recipe)):
         if index < sampler.common:
             poll()
-        outputs = strategy.predict(pair[0]) if pair is not None else None
+        outputs = strategy.predict(None if pair is None else pair[0])
         if outputs is not None and strategy.counts and count:
             assert pair is not None
             measured = objective.measure(objective.trim(outputs, count), pair[1][:count]).tolist()

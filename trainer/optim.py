@@ -1,6 +1,7 @@
 """Optimizers by name."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from torch import nn
@@ -8,7 +9,8 @@ from torch.optim import Optimizer
 
 from torchyard.recipe.optim import Adam, AdamW, Sgd
 
-Parameters = Iterable[nn.Parameter]
+#: Parameters, or groups of them.
+Parameters = Iterable[nn.Parameter] | Iterable[dict[str, Any]]
 
 
 def adam(options: Adam, parameters: Parameters) -> Optimizer:

@@ -10,11 +10,13 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from trainer import randomness
 from trainer.data.loading import Batch
 from trainer.data.sampler import Shares
 from trainer.distributed import World
 from trainer.numerics import Numerics
 from trainer.objective import Objective
+from trainer.optim import Parameters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +24,7 @@ class Task:
     """What a strategy trains."""
 
     objective: Objective
-    make_optimizer: Callable[[Iterable[nn.Parameter]], Optimizer]
+    make_optimizer: Callable[[Parameters], Optimizer]
     numerics: Numerics
     #: Samples of this share in a full pass; with `equal_batches` every pass has so many.
     share_size: int
@@ -40,6 +42,8 @@ class Strategy(ABC):
 
     #: Every pass must have the same number of samples on every rank, and every rank the same number of passes.
     equal_batches: ClassVar[bool] = False
+    #: Evaluation must have the same number of passes on every rank, of any size: each of them communicates.
+    equal_passes: ClassVar[bool] = False
     #: Ranks hold different parameters: checkpoints are written by all of them.
     sharded: ClassVar[bool] = False
 
@@ -91,7 +95,12 @@ class Strategy(ABC):
         self.model = model
         self.module = self.wrap(model)
         self.scaler = task.numerics.scaler()
-        self.optimizer = task.make_optimizer(self.parameters())
+        # As a group: a stage of a pipeline may have no parameters.
+        self.optimizer = task.make_optimizer([{"params": self.parameters()}])
+
+    def seed(self, seed: int) -> None:
+        """Begins the random streams of the training, when the model is made and placed."""
+        randomness.seed_all(randomness.derive(seed, "rank", self.chance))
 
     @abstractmethod
     def wrap(self, model: nn.Module) -> nn.Module:
@@ -118,10 +127,13 @@ class Strategy(ABC):
         """One pass forward and back: adds to the gradients; the loss summed over this process's samples."""
         with self.exchanging(batch.last):
             with self.task.numerics.autocast():
-                outputs = self.module(batch.inputs)
-                loss = self.loss(outputs, batch)
+                loss = self.pass_loss(batch)
             self.scaler.scale(loss * self.weight(batch)).backward()  # type: ignore[no-untyped-call]
         return loss.detach()
+
+    def pass_loss(self, batch: Batch) -> Tensor:
+        """Forward: the loss summed over this process's samples."""
+        return self.loss(self.module(batch.inputs), batch)
 
     def loss(self, outputs: Any, batch: Batch) -> Tensor:
         """The objective's loss, summed over the samples that count."""
@@ -155,9 +167,14 @@ class Strategy(ABC):
         """Scales the gradients down to the limit."""
         nn.utils.clip_grads_with_norm_(self.parameters(), limit, norm)
 
+    def align(self) -> None:  # noqa: B027 (most models have no buffers that ranks update each by itself)
+        """Before an evaluation, on all ranks: each takes the buffers that a checkpoint would have, rank 0's."""
+
     @torch.no_grad()
-    def predict(self, inputs: Tensor) -> Any:
-        """Outputs in evaluation mode; None on a process that does not see them."""
+    def predict(self, inputs: Tensor | None) -> Any:
+        """Outputs in evaluation mode; None on a process that does not see them, or was given no samples."""
+        if inputs is None:
+            return None
         with self.task.numerics.autocast():
             return self.model(inputs)
 
@@ -178,6 +195,10 @@ class Strategy(ABC):
     def saved(self) -> tuple[Any, Any]:
         """Model and optimizer for `torchyard.attach`."""
         return self.modules(), self.optimizer
+
+    def own(self) -> dict[str, Any]:
+        """Other objects with state of this rank alone, by name, for checkpoints."""
+        return {}
 
     def whole_state(self) -> dict[str, Tensor]:
         """The whole model by the names it has alone, on the CPU; whole on rank 0 at least. All ranks call it."""

@@ -1,0 +1,123 @@
+"""Pipelines train what one process trains; their stages are real, and go on with another number of ranks."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.support import training
+
+#: Sums over microbatches are taken in another order than over whole batches.
+CLOSE = {"rtol": 1e-4, "atol": 1e-6}
+WHOLE = 10_000
+
+
+def recipe(schedule: str = "gpipe", **changed: Any) -> dict[str, Any]:
+    """91 samples in batches of 10, so that the last one is padded, as are 37 for validation."""
+    options = changed.pop("strategy", {})
+    return {
+        "model": {"name": "mlp", "hidden": [24, 20, 16]},
+        "data": {"name": "synthetic", "samples": 91, "validation_samples": 37},
+        "optim": {"name": "sgd", "lr": 0.05, "momentum": 0.9},
+        "strategy": {"name": "pipeline", "schedule": schedule, "microbatches": 2, **options},
+        "epochs": 2,
+        "batch_size": 10,
+        "log_every": 1,
+        **changed,
+    }
+
+
+def single(given: dict[str, Any]) -> dict[str, Any]:
+    return {**given, "strategy": "single"}
+
+
+def parameter_bytes(state: dict[str, Tensor]) -> int:
+    return sum(value.nbytes for value in state.values())
+
+
+@pytest.mark.parametrize(
+    ("schedule", "world", "microbatches"), [("gpipe", 2, 5), ("1f1b", 3, 5), ("interleaved", 2, 2), ("gpipe", 1, 2)]
+)
+def test_it_trains_what_one_process_trains(schedule: str, world: int, microbatches: int, tmp_path: Path) -> None:
+    given = recipe(schedule, accumulate=2, strategy={"microbatches": microbatches})
+    trained = training.train(given, world, tmp_path / "run")
+    weights, losses = training.alone(given, 20)
+    torch.testing.assert_close(trained.whole, weights, **CLOSE)
+    assert list(trained.whole) == list(weights)
+    assert trained.losses() == pytest.approx(losses, rel=1e-4)
+
+    # Each parameter is on one rank only, and on all of them together there is the model.
+    assert sum(map(len, trained.own)) == len(weights)
+    ranks = trained.proof["ranks"]
+    assert [each["parameter_bytes"]["cpu"] for each in ranks] == [parameter_bytes(own) for own in trained.own]
+    assert sum(each["parameter_bytes"]["cpu"] for each in ranks) == parameter_bytes(weights)
+    stages = sorted((stage["stage"], rank["rank"]) for rank in ranks for stage in rank["stages"])
+    count = 2 * world if schedule == "interleaved" else world
+    assert stages == [(stage, stage % world) for stage in range(count)]
+    assert {rank["schedule"] for rank in ranks} == {schedule}
+
+
+def test_scores_and_gradients_are_those_of_one_process(tmp_path: Path) -> None:
+    """Clipping must see the norm over all stages; the padding of 37 samples must not count."""
+    given = recipe("1f1b", clip_norm=0.5, ema_decay=0.9, optim={"name": "adam", "lr": 0.01})
+    pipeline = training.train(given, 2, tmp_path / "pipeline")
+    plain = training.train(single(given), 1, tmp_path / "single")
+    torch.testing.assert_close(pipeline.whole, plain.whole, rtol=1e-3, atol=1e-5)
+    for name in ("gradient_norm", "val/loss", "val/accuracy", "train/loss"):
+        here, there = pipeline.attempt.series(name), plain.attempt.series(name)
+        assert here.keys() == there.keys()
+        assert list(here.values()) == pytest.approx(list(there.values()), rel=1e-3), name
+
+
+def test_activations_and_gradients_sent_are_counted(tmp_path: Path) -> None:
+    """Bytes per step: 10 samples through the boundary, whose width is a hidden layer's; half of it in bf16."""
+    sent = {}
+    for precision in ("fp32", "bf16"):
+        trained = training.train(recipe(epochs=1, precision=precision), 2, tmp_path / precision)
+        sent[precision] = [each["bytes_sent_per_step"] for each in trained.proof["ranks"]]
+        assert trained.losses()[-1] < trained.losses()[0]
+    assert sent == {"fp32": [10 * 24 * 4] * 2, "bf16": [10 * 24 * 2] * 2}
+
+
+def test_a_stage_without_parameters_takes_part(tmp_path: Path) -> None:
+    """Of the two layers the first only flattens: its rank's optimizer and moving average have nothing to do."""
+    given = recipe(model={"name": "mlp", "hidden": []}, ema_decay=0.9, clip_norm=WHOLE)
+    trained = training.train(given, 2, tmp_path / "two")
+    weights, losses = training.alone(given, 10)
+    assert trained.own[0] == {}
+    torch.testing.assert_close(trained.whole, weights, **CLOSE)
+    assert trained.losses() == pytest.approx(losses, rel=1e-4)
+
+
+def test_images_in_any_layout_pass_through(tmp_path: Path) -> None:
+    given = recipe("interleaved", model={"name": "digits_cnn", "channels": 4, "dropout": 0.0}, channels_last=True)
+    trained = training.train(given, 2, tmp_path / "run")
+    weights, losses = training.alone(given, 10)
+    torch.testing.assert_close(trained.whole, weights, **CLOSE)
+    assert trained.losses() == pytest.approx(losses, rel=1e-4)
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "interleaved"])
+def test_resumed_at_any_step_it_ends_with_the_same_bits(schedule: str, tmp_path: Path) -> None:
+    """With dropout: each rank's random stream goes on where it was."""
+    model = {"name": "mlp", "hidden": [24, 20], "dropout": 0.3}
+    data = {"name": "synthetic", "samples": 51, "validation_samples": 7}
+    given = recipe(schedule, model=model, data=data, accumulate=2, ema_decay=0.9, clip_norm=1.0)
+    whole = training.train(given, 2, tmp_path / "whole", checkpoint_every=1e-9)
+    points = whole.attempt.checkpoints()
+    # A save that is due while one is being written is left out.
+    for point in points[:-1] if schedule == "1f1b" else points[:1]:
+        resumed = training.train(given, 2, tmp_path / point.name, restore=point)
+        assert all(torch.equal(resumed.whole[name], value) for name, value in whole.whole.items()), point
+
+
+@pytest.mark.parametrize("world", [1, 3])
+def test_it_goes_on_with_another_number_of_stages(world: int, tmp_path: Path) -> None:
+    """Adam's moments move with their parameters to whichever rank has them now."""
+    data = {"name": "synthetic", "samples": 51, "validation_samples": 7}
+    given = recipe(data=data, optim={"name": "adam", "lr": 0.01}, accumulate=2)
+    two = training.train(given, 2, tmp_path / "two", checkpoint_every=1e-9)
+    resumed = training.train(given, world, tmp_path / "other", restore=two.attempt.checkpoints()[0])
+    torch.testing.assert_close(resumed.whole, two.whole, rtol=1e-3, atol=1e-5)

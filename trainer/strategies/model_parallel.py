@@ -1,0 +1,94 @@
+"""Model parallelism: one model whose layers are spread over several devices of a process.
+
+The layers are placed in order, by the bytes of their parameters; activations move from device to device, and gradients
+back. Only one device computes at a time: this makes room, not speed (PyTorch's tutorial "Model Parallel Best
+Practices"); AlexNet was the first to need it (Krizhevsky et al. 2012). `pipeline` keeps several devices busy. With
+`data_parallel: n` each of n processes has such a model, under DistributedDataParallel with `device_ids=None` ("Getting
+Started with Distributed Data Parallel", on combining the two). Never run on two GPUs: tested with places on the CPU.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from torchyard.recipe.strategies import ModelParallel
+from trainer.distributed import World
+from trainer.exceptions import RecipeError
+from trainer.strategies.base import Strategy
+from trainer.strategies.placement import Part, parameter_bytes, place
+
+
+class Split(nn.Module):
+    """Parts of a model, each on its device; outputs come back to the first one, where the targets are."""
+
+    def __init__(self, parts: Sequence[Part], devices: Sequence[torch.device]) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList(part.to(device) for part, device in zip(parts, devices, strict=True))
+        self.devices = tuple(devices)
+        #: Bytes of activations handed from one place to the next, forward.
+        self.moved = 0
+
+    def forward(self, values: Any) -> Any:
+        for number, (part, device) in enumerate(zip(self.parts, self.devices, strict=True)):
+            if number:
+                self.moved += values.nbytes
+            values = part(values.to(device, non_blocking=True))
+        return _moved(values, self.devices[0])
+
+
+def _moved(outputs: Any, device: torch.device) -> Any:
+    if isinstance(outputs, Mapping):
+        return {name: output.to(device) for name, output in outputs.items()}
+    return outputs.to(device)
+
+
+class ModelParallelStrategy(Strategy):
+    """One process for each replica; a replica's layers lie on the process's devices."""
+
+    options: ModelParallel
+
+    def __init__(self, options: ModelParallel, world: World) -> None:
+        super().__init__(options, world)
+        if world.size % options.data_parallel:
+            raise RecipeError(
+                f"strategy model_parallel has data_parallel {options.data_parallel}, but {world.size} processes were "
+                "started: start one for each replica"
+            )
+        if len(world.devices) < 2:
+            raise RecipeError("strategy model_parallel needs two devices in a process: take strategy: single or ddp")
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        placed = place(model, len(self.world.devices), what="devices")
+        self.split = Split([Part(layers) for layers in placed], self.world.devices)
+        # With a single replica there is nobody to talk to.
+        return self.split if self.world.size == 1 else DistributedDataParallel(self.split, device_ids=None)
+
+    @property
+    def averaged_over(self) -> int:
+        return self.world.size
+
+    def exchanging(self, last: bool) -> AbstractContextManager[Any]:
+        if isinstance(self.module, DistributedDataParallel) and not last:
+            return self.module.no_sync()
+        return nullcontext()
+
+    @torch.no_grad()
+    def predict(self, inputs: Tensor | None) -> Any:
+        with self.task.numerics.autocast():
+            return self.split(inputs)
+
+    def proof(self) -> dict[str, Any]:
+        return {
+            **super().proof(),
+            "replica": self.world.rank,
+            "replicas": self.world.size,
+            "places": [
+                {"place": number, "device": str(device), "layers": part.names, "parameter_bytes": parameter_bytes(part)}
+                for number, (part, device) in enumerate(zip(self.split.parts, self.split.devices, strict=True))
+            ],
+            "activation_bytes_moved": self.split.moved,
+        }

@@ -1,0 +1,245 @@
+"""A pipeline: stages of layers, each on a rank, and batches cut into microbatches that follow one another through them.
+
+Schedules of `torch.distributed.pipelining` (docs.pytorch.org, "Pipeline Parallelism"): GPipe (Huang et al. 2019), 1F1B
+(PipeDream-Flush, Narayanan et al. 2021) and interleaved 1F1B with several stages on each rank (Megatron-LM, ibid.).
+
+A rank idles while the pipeline fills and drains: of s stages and m microbatches, (s - 1) / (m + s - 1) of the time. All
+schedules compute the same gradients. Batch normalisation sees microbatches, not batches, and the padding of an epoch's
+last batch with them. The last stage's rank loads whole samples for the sake of their targets. Never run on two GPUs:
+tested over gloo.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B
+
+from torchyard.recipe.strategies import Pipeline
+from trainer.data.loading import Batch
+from trainer.data.sampler import Shares
+from trainer.distributed import World, gathered, summed
+from trainer.exceptions import RecipeError
+from trainer.strategies.base import Strategy, Task
+from trainer.strategies.placement import Layers, Part, activations, parameter_bytes, place
+
+_SINGLE = {"gpipe": ScheduleGPipe, "1f1b": Schedule1F1B}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What the last stage compares a microbatch with."""
+
+    #: (N, …) with padding.
+    targets: Tensor
+    #: Samples that count.
+    count: int
+    #: Factor of their summed loss.
+    weight: float
+
+
+class Stage(PipelineStage):
+    """A stage that counts the bytes it sends, from the very tensors."""
+
+    sent = 0
+
+    def get_fwd_send_ops(self, fwd_chunk_id: int) -> list[dist.P2POp]:
+        return self._counted(super().get_fwd_send_ops(fwd_chunk_id))
+
+    def get_bwd_send_ops(self, bwd_chunk_id: int) -> list[dist.P2POp]:
+        return self._counted(super().get_bwd_send_ops(bwd_chunk_id))
+
+    def _counted(self, operations: list[dist.P2POp]) -> list[dist.P2POp]:
+        self.sent += sum(each.tensor.nbytes for each in operations)
+        return operations
+
+
+class Computed(nn.Module):
+    """A stage's layers as the pipeline calls them: in the recipe's types; answers what can be sent."""
+
+    def __init__(self, part: Part, autocast: Callable[[], Any]) -> None:
+        super().__init__()
+        self.part = part
+        self._autocast = autocast
+
+    def forward(self, values: Tensor) -> Any:
+        # Around the forward pass alone: backward runs in the same call of the schedule, and wants none.
+        with self._autocast():
+            outputs = self.part(values)
+        # In NHWC layout it could not be sent.
+        return outputs.contiguous() if isinstance(outputs, Tensor) else outputs
+
+
+class PipelineStrategy(Strategy):
+    """Ranks hold different layers; rank r of n has stages r, r + n, …
+
+    `model` is this rank's layers, under their names in the whole model.
+    """
+
+    equal_batches = True
+    sharded = True
+    options: Pipeline
+    model: Part
+
+    @property
+    def shares(self) -> Shares:
+        return Shares()
+
+    @property
+    def first(self) -> bool:
+        """Whether this rank has the first stage."""
+        return self.world.rank == 0
+
+    @property
+    def last(self) -> bool:
+        """Whether this rank has the last stage."""
+        return self.world.rank == self.world.size - 1
+
+    @property
+    def loads(self) -> bool:
+        return self.first or self.last
+
+    @property
+    def counts(self) -> bool:
+        return self.last
+
+    @property
+    def stages_per_rank(self) -> int:
+        return self.options.stages_per_rank if self.options.schedule == "interleaved" else 1
+
+    def prepare(self, model: nn.Module, task: Task) -> None:
+        check(self.options, self.world, task.share_size)
+        self._names = list(model.state_dict())
+        super().prepare(model, task)
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        stages = self.world.size * self.stages_per_rank
+        self.placed = dict(enumerate(place(model, stages, what="stages")))
+        self.indices = range(self.world.rank, stages, self.world.size)
+        self.model = Part([layer for stage in self.indices for layer in self.placed[stage]]).to(self.world.device)
+        for stage in self.indices:
+            _keep_inputs(self.placed[stage][0][1])
+        boundaries = self._boundaries(list(self.placed.values()))
+        self.training = self._stages(boundaries)
+        self._train = self._schedule(self.training, self._loss_of_microbatch)
+        # Without a loss a schedule only goes forward.
+        self._predict = self._schedule(self._stages(boundaries), None)
+        return self.model
+
+    def _boundaries(self, parts: list[Layers]) -> list[Tensor]:
+        """What goes into the first stage and comes out of each, for one microbatch; without memory."""
+        size = self.task.share_size // self.options.microbatches
+        inputs = torch.empty(size, *self.task.sample_shape, device="meta")
+        found = activations(parts, inputs.shape, self.world.device, self.task.numerics.autocast())
+        return [inputs, *(each.requires_grad_() for each in found)]
+
+    def _stages(self, boundaries: list[Tensor]) -> list[Stage]:
+        return [
+            Stage(
+                Computed(Part(self.placed[index]), self.task.numerics.autocast),
+                index,
+                len(self.placed),
+                self.world.device,
+                input_args=boundaries[index],
+                output_args=boundaries[index + 1],
+            )
+            for index in self.indices
+        ]
+
+    def _schedule(self, stages: list[Stage], loss: Callable[..., Tensor] | None) -> Any:
+        # Our losses are sums: gradients of microbatches are added, not averaged.
+        options: dict[str, Any] = {"loss_fn": loss, "scale_grads": False}
+        if self.options.schedule == "interleaved":
+            return ScheduleInterleaved1F1B(stages, self.options.microbatches, **options)  # type: ignore[arg-type]
+        return _SINGLE[self.options.schedule](stages[0], self.options.microbatches, **options)
+
+    def _loss_of_microbatch(self, outputs: Any, target: Target) -> Tensor:
+        objective = self.task.objective
+        with self.task.numerics.autocast():
+            loss = objective.loss(objective.trim(outputs, target.count), target.targets[: target.count])
+        self._sum += loss.detach()
+        return loss * target.weight
+
+    def backward(self, batch: Batch) -> Tensor:
+        self._sum = torch.zeros((), device=self.world.device)
+        before = sum(stage.sent for stage in self.training)
+        self._train.step(
+            arg_mbs=self._inputs(batch.inputs),
+            target_mbs=self._targets(batch) if self.last else None,
+            return_outputs=False,
+        )
+        self.bytes_sent += sum(stage.sent for stage in self.training) - before
+        return self._sum
+
+    def _inputs(self, inputs: Tensor | None) -> list[tuple[Tensor]] | None:
+        if not self.first or inputs is None:
+            return None
+        return [(each,) for each in inputs.chunk(self.options.microbatches)]
+
+    def _targets(self, batch: Batch) -> list[Target]:
+        assert batch.targets is not None
+        size = self.task.share_size // self.options.microbatches
+        return [
+            Target(targets=each, count=min(max(batch.count - number * size, 0), size), weight=self.weight(batch))
+            for number, each in enumerate(batch.targets.chunk(self.options.microbatches))
+        ]
+
+    def gradient_norm(self) -> Tensor:
+        gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
+        own = nn.utils.get_total_norm(gradients).to(self.world.device)
+        return summed(own**2).sqrt()
+
+    @torch.no_grad()
+    def predict(self, inputs: Tensor | None) -> Any:
+        if self.world.size == 1:
+            # The interleaved schedule cannot pass activations on within a rank without a backward pass.
+            return super().predict(inputs)
+        return self._predict.step(arg_mbs=self._inputs(inputs))
+
+    def whole_state(self) -> dict[str, Tensor]:
+        merged: dict[str, Tensor] = {}
+        for own in gathered(super().whole_state(), self.world):
+            merged |= own
+        return {name: merged[name] for name in self._names if name in merged}
+
+    def proof(self) -> dict[str, Any]:
+        return {
+            **super().proof(),
+            "schedule": self.options.schedule,
+            "microbatches": self.options.microbatches,
+            "stages": [
+                {
+                    "stage": stage.stage_index,
+                    "of": stage.num_stages,
+                    "layers": [name for name, _ in self.placed[stage.stage_index]],
+                    "parameter_bytes": parameter_bytes(stage.submod),
+                }
+                for stage in self.training
+            ],
+        }
+
+
+def _keep_inputs(layer: nn.Module) -> None:
+    """Makes the first layer of a stage leave its inputs alone: they are leaves of the stage's graph."""
+    if getattr(layer, "inplace", False):
+        layer.inplace = False  # type: ignore[assignment]
+
+
+def check(options: Pipeline, world: World, share_size: int) -> None:
+    """Raises RecipeError where batch, microbatches and ranks do not go together."""
+    parts = options.microbatches
+    if share_size % parts:
+        raise RecipeError(f"strategy.microbatches ({parts}) must divide the batch of {share_size} samples")
+    if options.schedule == "1f1b" and parts < world.size:
+        raise RecipeError(
+            f"schedule 1f1b needs a microbatch for each of {world.size} stages: raise strategy.microbatches"
+        )
+    rounds = max(1, parts // world.size)
+    if options.schedule == "interleaved" and parts % rounds:
+        raise RecipeError(
+            f"schedule interleaved passes {parts} microbatches in {rounds} rounds over {world.size} ranks, which does "
+            f"not come out even: take strategy.microbatches {rounds * (parts // rounds + 1)}"
+        )

@@ -1,0 +1,115 @@
+"""Which layers go where: consecutive ones, balanced by the bytes of their parameters."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from itertools import accumulate, chain
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from trainer.exceptions import RecipeError
+from trainer.models.layers import as_layers
+
+#: Layers in order, each with the prefix of its names in the whole model's state dict.
+Layers = Sequence[tuple[str, nn.Module]]
+
+
+def balanced(sizes: Sequence[int], parts: int) -> list[range]:
+    """Consecutive ranges of indices, none empty, whose largest sum of sizes is as small as can be.
+
+    Among those it prefers even ones (by the sum of squares), so that no part is left without a size for nothing.
+    Raises ValueError for more parts than sizes. Dynamic programming over prefixes: O(parts x len(sizes)^2).
+    """
+    if not 0 < parts <= len(sizes):
+        raise ValueError(f"{len(sizes)} sizes do not make {parts} parts")
+    sums = [0, *accumulate(sizes)]
+    # For each prefix: its largest part, the sum of squares, and the cuts that lead there.
+    best: list[tuple[int, int, tuple[int, ...]] | None] = [(0, 0, (0,)), *[None] * len(sizes)]
+    for _ in range(parts):
+        best = [_best_end(best, sums, end) for end in range(len(sums))]
+    found = best[-1]
+    assert found is not None
+    return [range(start, end) for start, end in zip(found[2], found[2][1:], strict=False)]
+
+
+def _best_end(
+    best: Sequence[tuple[int, int, tuple[int, ...]] | None], sums: Sequence[int], end: int
+) -> tuple[int, int, tuple[int, ...]] | None:
+    """The best way to end one more part at `end`."""
+    ways = []
+    for start, before in enumerate(best[:end]):
+        if before is not None:
+            size = sums[end] - sums[start]
+            ways.append((max(before[0], size), before[1] + size**2, (*before[2], end)))
+    return min(ways, default=None)
+
+
+def parameter_bytes(module: nn.Module) -> int:
+    return sum(parameter.nbytes for parameter in module.parameters())
+
+
+def place(model: nn.Module, parts: int, *, what: str) -> list[Layers]:
+    """The model's layers in so many parts, in order; raises RecipeError, which names them as `what`, for too many."""
+    layers = as_layers(model)
+    if len(layers) < parts:
+        raise RecipeError(
+            f"the model has {len(layers)} layers, too few for {parts} {what}: take fewer devices or a deeper model"
+        )
+    return [[layers[i] for i in each] for each in balanced([parameter_bytes(layer) for _, layer in layers], parts)]
+
+
+class Part(nn.Module):
+    """Consecutive layers, under the names that they have in the whole model."""
+
+    def __init__(self, layers: Layers) -> None:
+        super().__init__()
+        for name, layer in layers:
+            _hang(self, name, layer)
+        self.names = [name for name, _ in layers]
+        # A tuple, which torch does not look into: the layers are registered already.
+        self._layers = tuple(layer for _, layer in layers)
+
+    def forward(self, values: Any) -> Any:
+        for layer in self._layers:
+            values = layer(values)
+        return values
+
+
+def _hang(root: nn.Module, name: str, layer: nn.Module) -> None:
+    *path, last = name.split(".")
+    for step in path:
+        if step not in dict(root.named_children()):
+            root.add_module(step, nn.Module())
+        root = root.get_submodule(step)
+    root.add_module(last, layer)
+
+
+def activations(
+    parts: Sequence[Layers], shape: Sequence[int], device: torch.device, autocast: AbstractContextManager[Any]
+) -> list[Tensor]:
+    """Tensors on the meta device like what each part answers to inputs of this shape; nothing is computed."""
+    found = []
+    with FakeTensorMode(), torch.no_grad(), autocast:
+        values = torch.empty(*shape, device=device)
+        for layers in parts:
+            for _, layer in layers:
+                values = _imagined(layer, values)
+            found.append((values.shape, values.dtype))
+    return [torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in found]
+
+
+def _imagined(layer: nn.Module, values: Tensor) -> Tensor:
+    """The layer's answer with parameters that have no memory; in evaluation mode, which keeps batch statistics."""
+    state = {
+        name: torch.empty(value.shape, dtype=value.dtype, device=values.device)
+        for name, value in chain(layer.named_parameters(), layer.named_buffers())
+    }
+    training = layer.training
+    layer.eval()
+    try:
+        answer: Tensor = torch.func.functional_call(layer, state, (values,))
+    finally:
+        layer.train(training)
+    return answer
