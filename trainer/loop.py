@@ -42,8 +42,10 @@ class Training:
         model, optimizer = strategy.saved()
         own: dict[str, Any] = {"window": self.window, **strategy.own()}
         everywhere: dict[str, Any] = {"scaler": strategy.scaler}
-        if parts.average is not None:
-            (own if strategy.sharded else everywhere)["ema"] = parts.average
+        if parts.average is not None and strategy.sharded:
+            model = [*model, parts.average]  # in pieces, as the parameters are
+        elif parts.average is not None:
+            everywhere["ema"] = parts.average
         return {
             "model": model,
             "optimizer": optimizer,
@@ -94,12 +96,18 @@ class Training:
         proof.record(self.parts.strategy, recipe.strategy.name, self.step - self.resumed_step, self.parts.world)
 
     def _export(self) -> None:
-        """Leaves the whole model in one portable file, where the checkpoints are in pieces."""
+        """Leaves the whole model in one portable file where the checkpoints are in pieces, and with averaged weights."""
+        if self.parts.strategy.sharded:
+            self._export_as("model.pt")
+        if self.parts.average is not None:
+            with self._averaged():
+                self._export_as("ema.pt")
+
+    def _export_as(self, name: str) -> None:
         folder = os.environ.get(layout.OUTPUT_DIR)
-        if self.parts.strategy.sharded and folder:
-            whole = self.parts.strategy.whole_state()
-            if self.parts.world.leads:
-                torch.save(whole, Path(folder) / "model.pt")
+        whole = self.parts.strategy.whole_state() if folder else {}
+        if self.parts.world.leads and folder:
+            torch.save(whole, Path(folder) / name)
 
     def _announce(self) -> None:
         recipe, strategy = self.parts.recipe, self.parts.strategy
@@ -154,6 +162,7 @@ class Training:
         if not strategy.loads:
             yield from (_batch(micro, None, strategy) for micro in plan)
             return
+        parts.data.begin(parts.recipe.seed, epoch)
         stream = ("train", epoch, strategy.shares.index)
         pairs = self.waiting.around(load(parts.data.train, parts.sampler, parts.recipe, parts.world.device, stream))
         for micro, pair in zip(plan, pairs, strict=True):
@@ -171,7 +180,7 @@ class Training:
         values["lr"] = rate
         if norm is not None:
             values["gradient_norm"] = float(norm)
-        self._report(values)
+        self._report(values | strategy.measures())
 
     def _report(self, values: dict[str, float]) -> None:
         if self.parts.world.leads:
@@ -199,6 +208,7 @@ class Training:
                 self._save({})
 
     def _save(self, scores: dict[str, float]) -> None:
+        self.parts.strategy.align()
         self.state.save(metrics=scores)
 
 
