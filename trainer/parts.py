@@ -49,7 +49,7 @@ def build(recipe: Recipe, world: World) -> Parts:
         clip_norm=recipe.clip_norm,
     )
     strategy.prepare(model, task)
-    randomness.seed_all(randomness.derive(recipe.seed, "rank", strategy.chance))
+    strategy.seed(recipe.seed)
     return Parts(
         recipe=recipe,
         data=data,

@@ -15,10 +15,10 @@ from torchyard.recipe.data import DataNoun, Digits
 from torchyard.recipe.models import DigitsCnn, ModelNoun
 from torchyard.recipe.optim import Adam, OptimNoun
 from torchyard.recipe.schedule import Constant, ScheduleNoun
-from torchyard.recipe.strategies import Ddp, Dp, Pipeline, Single, StrategyNoun
+from torchyard.recipe.strategies import Broadcast, Ddp, Dp, Pipeline, Ring, Single, StrategyNoun
 
 #: Strategies whose ranks each have whole gradients, so that fp16's loss scale can agree.
-_WHOLE_GRADIENTS = (Single, Dp, Ddp)
+_WHOLE_GRADIENTS = (Single, Dp, Broadcast, Ring, Ddp)
 
 
 class Recipe(Options):
@@ -93,6 +93,9 @@ class Recipe(Options):
     def _precision(self) -> Self:
         if self.precision == "fp16" and not isinstance(self.strategy, _WHOLE_GRADIENTS):
             raise ValueError(f"precision fp16 is not for strategy {self.strategy.name}: take bf16, single, dp or ddp")
+        if self.precision == "fp16" and isinstance(self.strategy, Ddp) and self.strategy.hook == "powersgd":
+            # One gradient that overflows would stay in what PowerSGD carries over to the next steps.
+            raise ValueError("precision fp16 is not for strategy.hook powersgd: take bf16 or another hook")
         return self
 
     @model_validator(mode="after")

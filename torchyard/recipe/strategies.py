@@ -1,8 +1,8 @@
 """How a model is trained on several devices, and how many processes that takes."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from torchyard.recipe.base import Count, Options, named
 
@@ -106,7 +106,7 @@ class Ddp(Strategy):
     find_unused_parameters: bool = False
     """For models that leave parameters out of some forward passes."""
     static_graph: bool = False
-    """The graph is the same in all steps."""
+    """The graph is the same in all steps; from three ranks on, a resumed run may differ in the last bits."""
     bucket_cap_mb: Annotated[float, Field(gt=0)] | None = None
     """Size of the buckets that are reduced together; without it, PyTorch's own."""
     gradient_as_bucket_view: bool = False
@@ -114,9 +114,17 @@ class Ddp(Strategy):
     sync_batch_norm: bool = False
     """Batch statistics over all ranks; GPUs only."""
     hook: Literal["allreduce", "bf16", "fp16", "powersgd"] = "allreduce"
-    """How gradients are compressed on the way."""
+    """How gradients are compressed on the way; PowerSGD adds as much as the gradients to each rank's checkpoint."""
     powersgd_rank: Count = 2
     """Rank of PowerSGD's approximation."""
+    powersgd_start: Annotated[int, Field(ge=2)] = 1000
+    """Steps before PowerSGD begins; a tenth of the training loses little accuracy."""
+
+    @model_validator(mode="after")
+    def _compression(self) -> Self:
+        if self.hook == "powersgd" and self.static_graph:
+            raise ValueError("hook powersgd cannot be resumed with static_graph: leave one of them out")
+        return self
 
 
 class ModelParallel(Strategy):

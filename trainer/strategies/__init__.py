@@ -5,16 +5,22 @@ from typing import Any
 
 from trainer.distributed import World
 from trainer.strategies.base import Strategy, Task
+from trainer.strategies.broadcast import BroadcastStrategy
 from trainer.strategies.ddp import DdpStrategy
+from trainer.strategies.dp import DpStrategy
 from trainer.strategies.model_parallel import ModelParallelStrategy
 from trainer.strategies.pipeline import PipelineStrategy
+from trainer.strategies.ring import RingStrategy
 from trainer.strategies.single import SingleStrategy
 
 __all__ = ["STRATEGIES", "Strategy", "Task"]
 
 STRATEGIES: dict[str, Callable[[Any, World], Strategy]] = {
+    "broadcast": BroadcastStrategy,
     "ddp": DdpStrategy,
+    "dp": DpStrategy,
     "model_parallel": ModelParallelStrategy,
     "pipeline": PipelineStrategy,
+    "ring": RingStrategy,
     "single": SingleStrategy,
 }

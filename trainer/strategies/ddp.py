@@ -1,13 +1,23 @@
-"""DistributedDataParallel: a replica on each rank, gradients averaged during backward."""
+"""DistributedDataParallel: a replica on each rank, gradients averaged while backward runs.
+
+Li et al. 2020, https://arxiv.org/abs/2006.15704, and
+https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html. SyncBatchNorm and more
+than one GPU were never run here.
+"""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from torchyard.recipe.strategies import Ddp
+from trainer.distributed import World
+from trainer.exceptions import RecipeError
+from trainer.hooks import PowerSgd, compression
 from trainer.strategies.base import Strategy
+from trainer.strategies.by_hand import share
 
 
 class DdpStrategy(Strategy):
@@ -16,13 +26,35 @@ class DdpStrategy(Strategy):
     options: Ddp
     module: DistributedDataParallel
 
+    def __init__(self, options: Ddp, world: World) -> None:
+        super().__init__(options, world)
+        if len(world.devices) > 1:
+            raise RecipeError(
+                f"ddp has one device in a process, not {len(world.devices)}: start a process for each, or take "
+                "strategy: dp (replicas in one process) or model_parallel (one model over them)"
+            )
+        if options.sync_batch_norm and world.device.type == "cpu":
+            raise RecipeError("strategy.sync_batch_norm is for GPUs only (PyTorch): leave it out on the CPU")
+
     def wrap(self, model: nn.Module) -> nn.Module:
-        return DistributedDataParallel(
-            model.to(self.world.device),
+        if self.options.sync_batch_norm:
+            self.model = model = nn.SyncBatchNorm.convert_sync_batchnorm(model)  # type: ignore[no-untyped-call]
+        entry = Entry(model.to(self.world.device))
+        wrapped = DistributedDataParallel(
+            entry,
             device_ids=[self.world.device] if self.world.device.type == "cuda" else None,
             find_unused_parameters=self.options.find_unused_parameters,
             static_graph=self.options.static_graph,
+            bucket_cap_mb=self.options.bucket_cap_mb,
+            gradient_as_bucket_view=self.options.gradient_as_bucket_view,
         )
+        if not self.options.find_unused_parameters and not self.options.static_graph:
+            settle(wrapped)
+        self._compression = compression(self.options)
+        if self._compression is not None:
+            wrapped.register_comm_hook(None, self._compression.hook)
+        self._whole = sum(bucket_bytes(wrapped))
+        return wrapped
 
     @property
     def averaged_over(self) -> int:
@@ -30,3 +62,50 @@ class DdpStrategy(Strategy):
 
     def exchanging(self, last: bool) -> AbstractContextManager[Any]:
         return nullcontext() if last else self.module.no_sync()
+
+    def update(self, rate: float, *, measure: bool) -> Tensor | None:
+        reduced = self._whole if self._compression is None else self._compression.reduced()
+        # What a ring all-reduce sends; which algorithm the library takes for a bucket it does not tell.
+        self.bytes_sent += 2 * (self.world.size - 1) * reduced // self.world.size
+        return super().update(rate, measure=measure)
+
+    def align(self) -> None:
+        # DDP shares them before forward, so that after the last step of an epoch they differ.
+        share(self.model.buffers())
+
+    def own(self) -> dict[str, Any]:
+        return {"powersgd": self._compression} if isinstance(self._compression, PowerSgd) else {}
+
+    def proof(self) -> dict[str, Any]:
+        return {**super().proof(), "hook": self.options.hook, "bucket_bytes": bucket_bytes(self.module)}
+
+
+class Entry(nn.Module):
+    """What DDP wraps: the model, or without samples a stand-in that uses every parameter once."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, inputs: Tensor | None) -> Any:
+        if inputs is not None:
+            return self.model(inputs)
+        trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        return 0 * torch.stack([parameter.sum().float() for parameter in trained]).sum()
+
+
+def settle(wrapped: DistributedDataParallel) -> None:
+    """Has DDP lay out its buckets before training, from the last parameter to the first.
+
+    By itself it lays them out anew after the first step, in the order in which gradients came. From three ranks on
+    the place in a bucket decides in which order values are added up: a run that is resumed, and so takes its first
+    step again, would come to other bits.
+    """
+    wrapped(None).backward()
+    wrapped.zero_grad()
+
+
+def bucket_bytes(wrapped: DistributedDataParallel) -> list[int]:
+    """Sizes of the buckets as DDP has laid them out at present."""
+    told = wrapped._get_ddp_logging_data()  # type: ignore[no-untyped-call] # nothing public tells
+    return [int(size) for size in (told.get("rebuilt_bucket_sizes") or told["bucket_sizes"]).split(",")]
