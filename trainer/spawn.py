@@ -3,6 +3,7 @@
 Source: https://docs.pytorch.org/docs/stable/multiprocessing.html (spawning subprocesses).
 """
 
+import multiprocessing
 import os
 from collections.abc import Callable
 from datetime import timedelta
@@ -51,6 +52,8 @@ def environment(rank: int, ranks: int, port: int) -> dict[str, str]:
 
 
 def _rank(rank: int, ranks: int, port: int, function: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    # Else the rank's own children, such as loader processes, are spawned as well and load torch anew.
+    multiprocessing.set_start_method(None, force=True)
     os.environ.update(environment(rank, ranks, port))
     function(*arguments)
 

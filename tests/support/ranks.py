@@ -130,6 +130,8 @@ def _child(
 ) -> None:
     import torch
 
+    # Else the rank's own children, such as loader processes, come from a server of its own that loads torch anew.
+    multiprocessing.set_start_method(None, force=True)
     rank = environment["RANK"]
     output = os.open(folder / f"output-{rank}.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(output, 1)

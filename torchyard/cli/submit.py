@@ -36,7 +36,7 @@ def run(
     cpus: Annotated[int | None, typer.Option(help="CPU cores.", min=1)] = None,
     memory: Annotated[str | None, typer.Option(help="Main memory, such as 32GiB.")] = None,
     retries: Annotated[int | None, typer.Option(help="Start again so often after a failure.", min=0)] = None,
-    launcher: Annotated[str | None, typer.Option(help="torchrun, python or none; found out if absent.")] = None,
+    launcher: Annotated[str | None, typer.Option(help="torchrun, launch, python or none; found out if absent.")] = None,
     python: Annotated[
         str | None, typer.Option(help="venv, conda prefix or interpreter; default the active one.")
     ] = None,

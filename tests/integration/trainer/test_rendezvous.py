@@ -1,5 +1,6 @@
 """Ranks that meet in every way, and what they say when one is lost."""
 
+import json
 import os
 import signal
 from datetime import timedelta
@@ -8,10 +9,13 @@ from pathlib import Path
 import psutil
 import pytest
 import torch
+from torch.distributed import HashStore  # type: ignore[attr-defined]
 
 from tests.support import ranks
+from tests.support.attempt import forget
 from tests.support.wait import until
 from trainer import absence, spawn
+from trainer.__main__ import main
 from trainer.distributed import joined, summed
 from trainer.exceptions import SpawnError
 from trainer.rendezvous import Meeting
@@ -67,3 +71,24 @@ def test_a_spawned_rank_that_fails_ends_the_others(tmp_path: Path, monkeypatch: 
         spawn.run(2, fail, str(tmp_path))
     assert failed.value.code == 1
     assert not psutil.pid_exists(int((tmp_path / "pid-0").read_text()))
+
+
+def test_a_recipe_on_two_ranks_without_torchrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = tmp_path / "recipe.yaml"
+    data = {"name": "synthetic", "samples": 30, "validation_samples": 10, "shape": [5]}
+    recipe.write_text(json.dumps({"model": "mlp", "data": data, "epochs": 1, "rendezvous": "file", "num_workers": 1}))
+    forget(monkeypatch)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.chdir(tmp_path)
+    main([str(recipe), "--nproc", "2"])
+    (checkpoint,) = (tmp_path / "checkpoints").iterdir()
+    assert checkpoint.name == "step-000000001"
+
+
+def test_only_lost_ranks_are_named() -> None:
+    store = HashStore()
+    assert absence.explain(RuntimeError("shapes differ"), store, 0, 3) is None
+    assert absence.explain(RuntimeError("Timed out waiting 1000ms for recv"), store, 0, 1) is None
+    store.set("failed/0", "here")
+    lost = absence.explain(RuntimeError("[gloo/pair.cc:538] Connection closed by peer\nand more"), store, 1, 2)
+    assert lost is None  # rank 0 has failed too, and answers
