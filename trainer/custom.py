@@ -1,6 +1,7 @@
 """Functions of the job's own code, named ``module:function`` in the recipe. Only the job imports them."""
 
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,9 +19,10 @@ def made(noun: str, target: str, options: Mapping[str, Any]) -> Any:
     """
     function = _imported(noun, target)
     try:
-        return function(**options)
+        inspect.signature(function).bind(**options)
     except TypeError as error:
         raise RecipeError(f"{noun}.target {target} does not take {noun}.options: {error}") from error
+    return function(**options)
 
 
 def _imported(noun: str, target: str) -> Callable[..., Any]:

@@ -1,10 +1,11 @@
 import pytest
 import torch
 
-from torchyard.recipe.data import Digits, Synthetic
+from torchyard.recipe.data import Digits, Synthetic, SyntheticSegmentation
 from trainer.data import DATA, TensorData
 from trainer.data.digits import digits
-from trainer.data.synthetic import synthetic
+from trainer.data.sets import IGNORED
+from trainer.data.synthetic import synthetic, synthetic_segmentation
 from trainer.exceptions import RecipeError
 
 
@@ -48,3 +49,18 @@ def test_a_batch_is_one_indexing() -> None:
     samples, targets = data.__getitems__([3, 1])
     assert torch.equal(samples[0], data[3][0])
     assert int(targets[1]) == int(data[1][1])
+
+
+def test_shapes_with_their_masks() -> None:
+    options = SyntheticSegmentation(samples=30, validation_samples=5, size=24, classes=3, noise=0)
+    data = synthetic_segmentation(options)
+    train = held(data.train)
+    assert (train.samples.shape, train.targets.shape) == ((30, 3, 24, 24), (30, 24, 24))
+    assert (data.shape.sample, data.shape.classes, data.shape.kind) == ((3, 24, 24), 3, "segmentation")
+    assert set(train.targets.unique().tolist()) == {0, 1, 2, IGNORED}
+    assert torch.equal(train.targets, held(synthetic_segmentation(options).train).targets)
+    colours = train.samples.permute(0, 2, 3, 1)
+    for kind in range(3):  # without noise a class has one colour
+        assert len(colours[train.targets == kind].unique(dim=0)) == 1
+    borders = (train.targets == IGNORED).double().mean()
+    assert 0.01 < borders < 0.3
