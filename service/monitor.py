@@ -2,7 +2,7 @@
 
 import logging
 
-from sqlalchemy import select, update
+from sqlalchemy import ColumnElement, select, update
 
 from service import lifecycle, nodes
 from service.context import Context
@@ -53,17 +53,29 @@ class Monitor:
     def void_unclaimed(self) -> None:
         """Takes back what nobody claims; a service that was away gives the nodes their time first."""
         ctx = self._ctx
-        limit = ctx.settings.unclaimed_after_s
-        if ctx.monotonic() - ctx.started < limit:
-            return
-        old = ctx.now_us() - round(limit * 1e6)
-        with ctx.db.read() as tx:
-            query = select(Attempt.id, Attempt.job_id).where(
-                Attempt.state == AttemptState.ASSIGNED, Attempt.created_us < old
-            )
+        for limit, lacking, words in (
+            (ctx.settings.unclaimed_after_s, Member.nonce.is_(None), "has not claimed it"),
+            (ctx.settings.unprepared_after_s, Member.prepared.is_(None), "is not prepared"),
+        ):
+            if ctx.monotonic() - ctx.started < limit:
+                continue
+            for attempt, job, late in self._waiting_since(ctx.now_us() - round(limit * 1e6), lacking):
+                self._void(attempt, job, f"node {late} {words} within {limit:g} s")
+
+    def _waiting_since(self, old: int, lacking: ColumnElement[bool]) -> list[tuple[str, str, str]]:
+        """Attempts that were assigned before a moment, their jobs, and the nodes whose parts lack something."""
+        query = (
+            select(Attempt.id, Attempt.job_id, Member.node)
+            .join(Member, Member.attempt_id == Attempt.id)
+            .where(Attempt.state == AttemptState.ASSIGNED, Attempt.created_us < old, lacking)
+            .order_by(Attempt.id, Member.node_rank)
+        )
+        with self._ctx.db.read() as tx:
             rows = tx.execute(query).all()
-        for row in rows:
-            self._void(row.id, row.job_id, f"no node claimed it within {limit:g} s")
+        late: dict[tuple[str, str], list[str]] = {}
+        for attempt, job, node in rows:
+            late.setdefault((attempt, job), []).append(node)
+        return [(attempt, job, ", ".join(names)) for (attempt, job), names in late.items()]
 
     def mark_silent_nodes(self) -> None:
         """Marks nodes unreachable that were not heard for too long; what runs there may still run."""
@@ -86,6 +98,9 @@ class Monitor:
         ctx = self._ctx
         with ctx.db.write() as tx:
             jobs = nodes.mark_unreachable(tx, name, last_seen_us, ctx.now_us())
+            waiting = nodes.waiting_for(tx, name)
+        for attempt, job in waiting.items():
+            self._void(attempt, job, f"node {name} fell silent before all nodes were prepared")
         _log.warning("node %s is silent; %d jobs may still be running there", name, len(jobs))
         ctx.hub.notify(*(f"job:{job}" for job in jobs), "jobs", "queue", f"node:{name}")
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, exists, insert, or_, select, update
+from sqlalchemy.orm import aliased
 
 from service import lifecycle, proof
 from service.db.models import Attempt, Device, Job, Member, Node
@@ -74,7 +75,7 @@ def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen
     for attempt_id, why in dead.items():
         job, attempt = lifecycle.lock_attempt(tx, attempt_id)
         if attempt.state in lifecycle.CLAIMED:  # its result may have come in meanwhile
-            lifecycle.declare_dead(tx, attempt_id, why, now)
+            lifecycle.declare_dead(tx, attempt_id, why, now, node=node)
             changed.append(str(job.id))
     changed += lifecycle.set_reachable(tx, node, heartbeat.attempts, now)
     tx.execute(
@@ -114,13 +115,13 @@ def declare_dead(tx: Connection, node: str, actor: str, now: int) -> list[str]:
     if there is no such job.
     """
     row = _known(tx, node)
-    jobs = _live_jobs(tx, node, (AttemptState.UNREACHABLE,))
-    if not row.unreachable and not jobs:
+    unseen = _unseen(tx, node)
+    if not row.unreachable and not unseen:
         raise lifecycle.Conflict(f"node {node} is heard: drain it, or cancel its jobs")
-    query = select(Attempt.id).where(Attempt.job_id.in_(jobs), Attempt.state == AttemptState.UNREACHABLE)
-    for attempt_id in tx.scalars(query.order_by(Attempt.job_id)).all():
-        lifecycle.declare_dead(tx, attempt_id, f"{actor} says that node {node} is gone", now, gone=not row.unreachable)
-    return jobs
+    why = f"{actor} says that node {node} is gone"
+    for attempt_id in unseen:
+        lifecycle.declare_dead(tx, attempt_id, why, now, gone=not row.unreachable, node=node)
+    return list(unseen.values())
 
 
 def mark_unreachable(tx: Connection, node: str, last_seen_us: int | None, now: int) -> list[str]:
@@ -132,6 +133,17 @@ def mark_unreachable(tx: Connection, node: str, last_seen_us: int | None, now: i
         return []
     tx.execute(update(Node).where(Node.name == node).values(unreachable=True))
     return lifecycle.set_unreachable(tx, node, now)
+
+
+def waiting_for(tx: Connection, node: str) -> dict[str, str]:
+    """Attempts on several nodes that have not begun and need this one, with their jobs."""
+    query = (
+        select(Attempt.id, Attempt.job_id, Job.spec)
+        .join(Member, Member.attempt_id == Attempt.id)
+        .join(Job, Job.id == Attempt.job_id)
+        .where(Member.node == node, Attempt.state == AttemptState.ASSIGNED)
+    )
+    return {row.id: row.job_id for row in tx.execute(query) if row.spec["resources"].get("nodes", 1) > 1}
 
 
 def _lock(tx: Connection, node: str) -> Row[Any] | None:
@@ -200,7 +212,9 @@ def _kept_from_strangers(tx: Connection, heartbeat: wire.Heartbeat) -> list[wire
 def _adopt(tx: Connection, node: str, reports: Sequence[wire.AttemptReport], now: int) -> list[str]:
     """Takes over what the node has begun and this database believes to be waiting; returns the jobs' ids."""
     begun = [report.attempt for report in reports if report.phase is not wire.Phase.PREPARING]
-    waiting = (Attempt.id.in_(begun), Attempt.state == AttemptState.ASSIGNED, Member.node == node)
+    # of one on several nodes, the first part that is reported has taken the attempt along
+    unclaimed = Attempt.state.in_(lifecycle.CLAIMED) & Member.claimed_on.is_(None) & Member.ended_us.is_(None)
+    waiting = (Attempt.id.in_(begun), (Attempt.state == AttemptState.ASSIGNED) | unclaimed, Member.node == node)
     query = select(Attempt.id).join(Member, Member.attempt_id == Attempt.id).where(*waiting).order_by(Attempt.job_id)
     return [lifecycle.adopt(tx, attempt, node, now) for attempt in tx.scalars(query).all()] if begun else []
 
@@ -216,7 +230,7 @@ def _claimed(tx: Connection, node: str) -> list[proof.Claimed]:
     query = (
         select(Attempt.id, Member.claimed_on)
         .join(Member, Member.attempt_id == Attempt.id)
-        .where(Member.node == node, Attempt.state.in_(lifecycle.CLAIMED))
+        .where(Member.node == node, Member.ended_us.is_(None), Attempt.state.in_(lifecycle.CLAIMED))
         .order_by(Attempt.job_id)
     )
     return [
@@ -237,6 +251,24 @@ def _inventory(heartbeat: wire.Heartbeat, given: int) -> proof.Inventory:
         beat=heartbeat.beat,
         given=given,
     )
+
+
+def _unseen(tx: Connection, node: str) -> dict[str, str]:
+    """Attempts whose part on the node nobody sees, with their jobs. One on several nodes may miss another part."""
+    other = aliased(Member)
+    alone = ~exists().where(other.attempt_id == Attempt.id, other.node_rank > 0)
+    query = (
+        select(Attempt.id, Attempt.job_id)
+        .join(Member, Member.attempt_id == Attempt.id)
+        .where(
+            Attempt.state == AttemptState.UNREACHABLE,
+            Member.node == node,
+            Member.ended_us.is_(None),
+            or_(alone, Member.unseen_us.is_not(None)),
+        )
+        .order_by(Attempt.job_id)
+    )
+    return {row.id: row.job_id for row in tx.execute(query)}
 
 
 def _live_jobs(tx: Connection, node: str, states: tuple[AttemptState, ...]) -> list[str]:

@@ -87,7 +87,8 @@ def error_of(result: Result) -> JobError:
 def exit_message(result: Result) -> str:
     """How the rank that failed first ended, or the job's process if no rank is known to have failed."""
     rank, code, number = _culprit(result)
-    who = "" if rank is None else f"rank {rank} "
+    where = f"on node {result.node} " if result.node else ""
+    who = f"rank {rank} {where}" if rank is not None else f"the launcher {where}" if where else ""
     if number is not None:
         return f"{who}{'was ' if who else ''}killed by {_signal_name(number)}{_advice(number)}"
     return f"{who}exited with code {code}{_known(result)}"

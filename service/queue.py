@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from service.db.models import Attempt, Job, Member, User
+from service.jobs import fit
 from service.lifecycle import Unknown
 from service.scheduler import explain, forecast
 from service.scheduler.boxes import Box, Waiting
@@ -53,7 +54,7 @@ def entries(tx: Connection, seen: Moment, start: int, limit: int) -> list[QueueE
             name=rows[waiting.job].name,
             user=rows[waiting.job].user,
             priority=_PRIORITIES[waiting.priority],
-            gpus=waiting.shape.gpus,
+            gpus=waiting.nodes * waiting.shape.gpus,
             held=waiting.held,
             reason=explain.reasons(waiting, scene)[0].message,
         )
@@ -80,7 +81,7 @@ def _why_waiting(tx: Connection, job: Row[Any], seen: Moment) -> Why:
     if waiting is None:
         raise Unknown(f"job {job.number} left the queue just now: ask again")
     scene = _scene(tx, seen)
-    found = explain.reasons(waiting, scene)
+    found = explain.reasons(waiting, scene) + _advice(waiting, seen)
     place = scene.place(job.id)
     return Why(
         state=JobState.QUEUED,
@@ -89,6 +90,11 @@ def _why_waiting(tx: Connection, job: Row[Any], seen: Moment) -> Why:
         position=place,
         expected_start_at=_expected(job.id, seen),
     )
+
+
+def _advice(waiting: Waiting, seen: Moment) -> list[Reason]:
+    advice = fit.on_one_node(waiting.shape, list(seen.boxes), waiting.nodes)
+    return [Reason(code="advice", message=advice)] if advice else []
 
 
 def _expected(job_id: str, seen: Moment) -> datetime | None:
@@ -107,7 +113,7 @@ def _why_not_waiting(tx: Connection, job: Row[Any]) -> tuple[str, str]:
         case JobState.CANCELLED:
             return state.value, f"was cancelled{_by(job)}"
         case JobState.STOPPING:
-            return state.value, f"is stopping because {_STOPPED[StopReason(job.stop)]}{_by(job)}"
+            return state.value, f"is stopping because {_stopped(job)}"
     node = _node_of(tx, job)
     started = f" since {moment(job.started_us):%Y-%m-%d %H:%M:%S} UTC" if job.started_us else ""
     words = {
@@ -123,6 +129,12 @@ def _why_not_waiting(tx: Connection, job: Row[Any]) -> tuple[str, str]:
 def _failed(job: Row[Any]) -> tuple[str, str]:
     error = job.error or {}
     return error.get("cause", "failed"), f"failed: {error.get('message', 'no reason is known')}"
+
+
+def _stopped(job: Row[Any]) -> str:
+    if job.stop is None:
+        return "its part on one of its nodes has failed"
+    return f"{_STOPPED[StopReason(job.stop)]}{_by(job)}"
 
 
 def _by(job: Row[Any]) -> str:

@@ -178,6 +178,6 @@ def _drop_uncommitted_snapshots(tx: Connection, before_us: int) -> None:
 
 def _drop_vanished_checkpoints(tx: Connection, now: int) -> None:
     """A checkpoint that never came here before its node removed the attempt's folder is gone."""
-    settled = exists().where(Member.attempt_id == Checkpoint.attempt_id, Member.settled)
+    settled = ~exists().where(Member.attempt_id == Checkpoint.attempt_id, ~Member.settled)
     gone = select(Checkpoint.id).where(Checkpoint.state == "committed", settled)
     mark_deleted(tx, list(tx.scalars(gone)), now)

@@ -28,6 +28,8 @@ class Settings:
     """An attempt that stays ASSIGNED is nudged again after this long."""
     unclaimed_after_s: float = 120.0
     """An attempt that nobody claims is voided after this long."""
+    unprepared_after_s: float = 1800.0
+    """An attempt on several nodes is voided after this long, unless all of them are prepared."""
     disk_floor: int = 2 * 2**30
     """Free bytes below which nothing is launched on a node."""
     max_body: int = 2**20

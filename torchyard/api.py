@@ -149,11 +149,23 @@ class Rerun(Resource):
     changes: dict[str, Any] = {}
 
 
+class Member(Resource):
+    """An attempt's part on one node; `ranks` are the first and the last of its processes."""
+
+    node: str
+    node_rank: int
+    ranks: tuple[int, int]
+    #: When it ended, if it did before the attempt.
+    ended_at: datetime | None
+
+
 class Attempt(Resource):
     id: str
     number: int
     state: AttemptState
+    #: Its first node.
     node: str
+    members: list[Member]
     devices: list[HeldDevice]
     created_at: datetime
     claimed_at: datetime | None

@@ -197,6 +197,25 @@ class Claim(Message):
     nonce: str
 
 
+class Prepared(Message):
+    """``POST /agent/attempts/{id}/prepared``: this node's part of an attempt on several nodes has its code and
+    environment; answered by `Go`, or by 409 once the attempt is void. Asked again until the answer is go.
+    """
+
+    #: Address by which the other nodes reach this one.
+    address: str
+    #: Port that the ranks meet at; the first node's counts.
+    port: int
+
+
+class Go(Message):
+    """Whether all parts are prepared: if so, where the ranks meet."""
+
+    go: bool
+    address: str = ""
+    port: int = 0
+
+
 class Started(Message):
     """``POST /agent/attempts/{id}/running``: the job's first instruction ran; 204."""
 
@@ -246,12 +265,16 @@ class Result(Message):
     ranks: list[RankExit] = []
     #: The rank that failed first, and its traceback as its log has it.
     failed_rank: int | None = None
+    #: The node it ran on, of an attempt on several.
+    node: Text | None = None
     traceback: Text | None = None
     #: Name of a failure that is known by its words (`torchyard.fingerprints`).
     fingerprint: str | None = None
     message: Text | None = None
     started_us: int | None = None
     ended_us: int
+    #: The node's clock when it told of this: what its times are measured against.
+    sent_us: int | None = None
     #: Bytes of log and metric records that a full disk or `log_limit` made the node drop.
     dropped_log_bytes: int = 0
     dropped_records: int = 0

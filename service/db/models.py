@@ -201,6 +201,16 @@ class Member(Base):
     claimed_on: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: The node has stored everything of it and may forget its folder.
     settled: Mapped[bool] = mapped_column(default=False)
+    # All that follows is of attempts on several nodes; on one, the attempt's own columns say it.
+    #: Where it is reached (`wire.Prepared`), once its code and environment are ready.
+    prepared: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    #: How it ended, as its node said or as was proven, and when that was learnt: its devices are free since.
+    result: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    ended_us: Mapped[int | None]
+    #: When it was learnt that it failed, before any other member: those are to be killed.
+    failed_us: Mapped[int | None]
+    #: Since when nobody can see it.
+    unseen_us: Mapped[int | None]
 
 
 class Allocation(Base):

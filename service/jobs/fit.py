@@ -1,5 +1,7 @@
 """Whether the installation could ever run a job, judged before it is queued for ever."""
 
+from dataclasses import replace
+
 from sqlalchemy import Connection, select
 
 from service.db.models import Device, Node
@@ -22,27 +24,43 @@ def check(tx: Connection, spec: JobSpec) -> str:
     boxes = capacity(tx)
     if not boxes:
         return "submitted; no node has registered yet, so whether it fits one is not known"
-    lacks = never_fits(shape_of(spec.resources), boxes)
+    shape, nodes = shape_of(spec.resources), spec.resources.nodes
+    lacks = never_fits(shape, boxes, nodes)
     if lacks:
         what = "; ".join(lacks)
-        field = wrong_field(shape_of(spec.resources), boxes)
+        field = wrong_field(shape, boxes, nodes)
+        who = "no node" if nodes == 1 else "no nodes"
         raise ProblemError(
             "never-fits",
-            f"{field}: no node could ever run this job: {what}. Ask for less, or add a node.",
+            f"{field}: {who} could ever run this job: {what}. Ask for less, or add a node.",
             errors=[FieldProblem(field=field, message=what)],
         )
-    return "submitted"
+    advice = on_one_node(shape, boxes, nodes)
+    return f"submitted; {advice}" if advice else "submitted"
 
 
-def wrong_field(shape: Shape, boxes: list[Box]) -> str:
-    """The first field that no node satisfies even alone; all of them together if each alone would fit somewhere."""
+def on_one_node(shape: Shape, boxes: list[Box], nodes: int) -> str | None:
+    """Advice for a job that is spread over nodes although one could hold it."""
+    whole = replace(shape, gpus=nodes * shape.gpus, cpus=nodes * shape.cpus, memory=nodes * shape.memory)
+    box = next((box for box in boxes if box.lack(whole) is None), None)
+    if nodes == 1 or box is None:
+        return None
+    return (
+        f"node {box.node} alone could hold all of it, without a network between the ranks: "
+        f"take resources.nodes 1 and gpus {whole.gpus}"
+    )
+
+
+def wrong_field(shape: Shape, boxes: list[Box], nodes: int = 1) -> str:
+    """The first field that too few nodes satisfy even alone; all of them together if each alone would fit."""
     alone = {
+        "resources.nodes": Shape(gpus=0),
         "resources.gpus": Shape(gpus=shape.gpus),
         "resources.gpu_memory_min": Shape(gpus=shape.gpus, gpu_memory_min=shape.gpu_memory_min),
         "resources.cpus": Shape(gpus=0, cpus=shape.cpus),
         "resources.memory": Shape(gpus=0, memory=shape.memory),
     }
-    return next((field for field, part in alone.items() if never_fits(part, boxes)), "resources")
+    return next((field for field, part in alone.items() if never_fits(part, boxes, nodes)), "resources")
 
 
 def capacity(tx: Connection) -> list[Box]:

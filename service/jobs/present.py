@@ -11,7 +11,7 @@ from service import outcome, retention
 from service.db.models import Allocation, Attempt, Device, Event, Job, Member, MetricSeries, User
 from service.times import moment
 from torchyard import api
-from torchyard.spec import PRIORITY_RANK, Priority
+from torchyard.spec import PRIORITY_RANK, JobSpec, Priority
 from torchyard.states import JOB_HOLDS_GPUS, AttemptState, JobState, StopReason
 from torchyard.wire import DeviceKind, Result
 
@@ -77,7 +77,7 @@ def job(
         started_at=maybe(row.started_us),
         ended_at=maybe(row.ended_us),
         attempt=row.attempt,
-        gpus=row.spec["resources"]["gpus"],
+        gpus=row.spec["resources"]["gpus"] * row.spec["resources"].get("nodes", 1),
         devices=devices,
         progress=_progress(row, series, start),
         latest=_latest(series),
@@ -185,23 +185,49 @@ def _eta(row: Row[Any], series: Sequence[Row[Any]], start: Row[Any] | None) -> f
 
 def attempts(tx: Connection, job_id: str) -> list[api.Attempt]:
     """A job's attempts, the first one first."""
-    query = (
-        select(Attempt.__table__, Member.node)
-        .join(Member, and_(Member.attempt_id == Attempt.id, Member.node_rank == 0))
-        .where(Attempt.job_id == job_id)
-        .order_by(Attempt.number)
-    )
+    query = select(Attempt.__table__).where(Attempt.job_id == job_id).order_by(Attempt.number)
     devices = _grouped(tx.execute(_held_by(Attempt.id).where(Attempt.job_id == job_id)))
-    return [_attempt(row, [_held(device) for device in devices.get(row.id, [])]) for row in tx.execute(query)]
+    members = _members(tx, job_id)
+    return [
+        _attempt(row, members[row.id], [_held(device) for device in devices.get(row.id, [])])
+        for row in tx.execute(query)
+    ]
 
 
-def _attempt(row: Row[Any], devices: list[api.HeldDevice]) -> api.Attempt:
+def _members(tx: Connection, job_id: str) -> dict[str, list[api.Member]]:
+    spec = tx.scalar(select(Job.spec).where(Job.id == job_id))
+    ranks = _local_world_size(spec) if spec else 1
+    query = (
+        select(Member.attempt_id.label("owner"), Member.node, Member.node_rank, Member.ended_us)
+        .join(Attempt, Attempt.id == Member.attempt_id)
+        .where(Attempt.job_id == job_id)
+        .order_by(Member.node_rank)
+    )
+    return {owner: [_member(row, ranks) for row in rows] for owner, rows in _grouped(tx.execute(query)).items()}
+
+
+def _local_world_size(spec: dict[str, Any]) -> int:
+    try:
+        return JobSpec.model_validate(spec).local_world_size
+    except ValueError:  # stored when other rules held
+        return 1
+
+
+def _member(row: Row[Any], ranks: int) -> api.Member:
+    first = row.node_rank * ranks
+    return api.Member(
+        node=row.node, node_rank=row.node_rank, ranks=(first, first + ranks - 1), ended_at=maybe(row.ended_us)
+    )
+
+
+def _attempt(row: Row[Any], members: list[api.Member], devices: list[api.HeldDevice]) -> api.Attempt:
     result = row.result or {}
     return api.Attempt(
         id=row.id,
         number=row.number,
         state=AttemptState(row.state),
-        node=row.node,
+        node=members[0].node,
+        members=members,
         devices=devices,
         created_at=moment(row.created_us),
         claimed_at=maybe(row.claimed_us),

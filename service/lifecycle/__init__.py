@@ -9,6 +9,7 @@ nodes is the caller's part, after the commit.
 from service.lifecycle.exceptions import Conflict, Unknown
 from service.lifecycle.finish import declare_dead, finish, settle
 from service.lifecycle.orders import orders_for
+from service.lifecycle.parts import prepared
 from service.lifecycle.reach import lose_sight, set_reachable, set_unreachable
 from service.lifecycle.rows import CLAIMED, LIVE, lock_attempt, lock_job
 from service.lifecycle.start import adopt, assign, claim, mark_running, void
@@ -36,6 +37,7 @@ __all__ = [
     "move_attempt",
     "move_job",
     "orders_for",
+    "prepared",
     "release_hold",
     "request_checkpoint",
     "request_stop",

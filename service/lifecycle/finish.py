@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, Row, func, select, update
 
-from service import outcome
+from service import gang, outcome
 from service.db.models import Attempt, Member
-from service.lifecycle import restore
+from service.lifecycle import parts, restore
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.release import release
-from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, member
+from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, member, members, spans_nodes
 from service.lifecycle.start import adopt
 from service.lifecycle.transitions import Note, move_attempt, move_job
 from torchyard import fingerprints
@@ -17,22 +17,31 @@ from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState, StopReason
 from torchyard.wire import Result, ResultKind
 
 
-def finish(tx: Connection, attempt_id: str, result: Result, now: int) -> JobState:
+def finish(tx: Connection, attempt_id: str, result: Result, now: int, *, node: str | None = None) -> JobState:
     """Takes an attempt's result, frees its devices and moves the job on; returns the job's state.
 
-    A result that comes again, or after the attempt was proven dead, changes nothing.
+    A result that comes again, or after the attempt was proven dead, changes nothing. Of an attempt on several nodes
+    it is the result of the part on `node`.
     """
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state in ATTEMPT_FINAL:
         return JobState(job.state)
+    if attempt.state == AttemptState.ASSIGNED and spans_nodes(job) and result.started_us is None:
+        together = gang.merge([gang.Part(node=member(tx, attempt_id, node).node, result=result, learnt_us=now)])
+        return _end(tx, job, attempt, together, together, now)
     if attempt.state == AttemptState.ASSIGNED:
-        adopt(tx, attempt_id, member(tx, attempt_id).node, now)
+        adopt(tx, attempt_id, member(tx, attempt_id, node).node, now)
         job, attempt = lock_attempt(tx, attempt_id)
+    if spans_nodes(job):
+        return _end_part(tx, job, attempt, member(tx, attempt_id, node), result, now)
     return _end(tx, job, attempt, result, result, now)
 
 
-def declare_dead(tx: Connection, attempt_id: str, proof: str, now: int, *, gone: bool = True) -> JobState:
-    """Ends an attempt that left no result, on proof of death (see `service.proof`) or an administrator's word.
+def declare_dead(
+    tx: Connection, attempt_id: str, proof: str, now: int, *, gone: bool = True, node: str | None = None
+) -> JobState:
+    """Ends an attempt that left no result, on proof of death (see `service.proof`) or an administrator's word; one on
+    several nodes ends its part on `node`.
 
     Whether its first instruction ran is not known, so it counts as a run and may cost a retry. Unless it is `gone`
     from its node too, a node that comes back still brings what it has of logs, metrics and checkpoints.
@@ -40,10 +49,20 @@ def declare_dead(tx: Connection, attempt_id: str, proof: str, now: int, *, gone:
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state not in CLAIMED:
         raise Conflict(f"attempt {attempt_id} is {attempt.state}: it holds nothing that could be dead")
+    part = member(tx, attempt_id, node)
+    own = (Member.attempt_id == attempt_id, Member.node_rank == part.node_rank)
+    tx.execute(update(Member).where(*own).values(settled=gone))
     stored = Result(kind=ResultKind.LOST, message=proof, started_us=attempt.started_us, ended_us=now)
-    tx.execute(update(Member).where(Member.attempt_id == attempt_id).values(settled=gone))
     judged = stored.model_copy(update={"started_us": attempt.started_us or attempt.claimed_us})
+    if spans_nodes(job):
+        return _end_part(tx, job, attempt, part, judged, now)
     return _end(tx, job, attempt, stored, judged, now)
+
+
+def _end_part(tx: Connection, job: JobRow, attempt: AttemptRow, part: Row[Any], result: Result, now: int) -> JobState:
+    together = parts.end(tx, job, attempt, part, result, now)
+    job, attempt = lock_attempt(tx, attempt.id)
+    return JobState(job.state) if together is None else _end(tx, job, attempt, together, together, now)
 
 
 def settle(tx: Connection, attempt_id: str, node: str) -> None:
@@ -82,7 +101,7 @@ def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judge
 
 
 def _requeue(tx: Connection, job: JobRow, attempt: AttemptRow, decision: outcome.Outcome, now: int) -> JobState:
-    checkpoint = restore.choose(tx, job, member(tx, attempt.id).node)
+    checkpoint = restore.choose(tx, job, [part.node for part in members(tx, attempt.id)])
     resume = f"; resumes from step {checkpoint.step}" if checkpoint else ""
     note = Note(
         kind=decision.kind,

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, exists, select
+from sqlalchemy.orm import aliased
 
 from service.db.models import Attempt, Job, Member, Node
-from service.lifecycle.rows import LIVE
+from service.lifecycle.rows import CLAIMED, LIVE
 from torchyard.states import STOP_PRECEDENCE, AttemptState, StopReason
 from torchyard.wire import Action, AttemptReport, Order, Orders, Phase
 
@@ -18,20 +19,23 @@ def orders_for(tx: Connection, node: str, reported: Sequence[AttemptReport] = ()
     here (the database was restored from a backup) gets no order.
     """
     rows = _rows(tx, node, [report.attempt for report in reported])
-    lost = {row.id for row in rows if row.state == AttemptState.LOST}
+    lost = {row.id for row in rows if row.state == AttemptState.LOST or row.ended_us is not None}
     alive = {report.attempt for report in reported if report.phase is not Phase.ENDED}
     kill = [Order(attempt=attempt, action=Action.KILL) for attempt in sorted(lost & alive)]
     return Orders(
         assigned=[row.id for row in rows if row.state == AttemptState.ASSIGNED],
-        orders=[_order(row) for row in rows if row.state in LIVE and row.state != AttemptState.ASSIGNED] + kill,
+        orders=[_order(row) for row in rows if row.state in CLAIMED and row.ended_us is None] + kill,
         forget=[row.id for row in rows if row.settled and row.id not in alive],
         beat=tx.scalar(select(Node.beat).where(Node.name == node)) or 0,
     )
 
 
 def _rows(tx: Connection, node: str, reported: list[str]) -> Sequence[Row[Any]]:
+    other = aliased(Member)
+    failed = exists().where(other.attempt_id == Attempt.id, other.failed_us.is_not(None))
+    of_part = (Member.settled, Member.ended_us, failed.label("failed"))
     query = (
-        select(Attempt.id, Attempt.state, Attempt.checkpoint_serial, Member.settled, Job.stop, Job.spec)
+        select(Attempt.id, Attempt.state, Attempt.checkpoint_serial, Job.stop, Job.spec, *of_part)
         .join(Member, Member.attempt_id == Attempt.id)
         .join(Job, Job.id == Attempt.job_id)
         .where(Member.node == node, Attempt.state.in_(LIVE) | Attempt.id.in_(reported))
@@ -41,6 +45,8 @@ def _rows(tx: Connection, node: str, reported: list[str]) -> Sequence[Row[Any]]:
 
 
 def _order(row: Row[Any]) -> Order:
+    if row.failed:
+        return Order(attempt=row.id, action=Action.KILL)
     if row.stop:
         reason = StopReason(row.stop)
         # grows with every checkpoint asked for and with every stronger reason, so each order is new to the node

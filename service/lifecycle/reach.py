@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, attempts_on, lock_attempt
+from service.lifecycle import parts
+from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, attempts_on, lock_attempt, member, spans_nodes
 from service.lifecycle.transitions import Note, move_attempt, move_job
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import AttemptReport, Phase
@@ -15,7 +16,7 @@ _AUDIBLE = tuple(state for state in CLAIMED if state is not AttemptState.UNREACH
 def set_unreachable(tx: Connection, node: str, now: int) -> list[str]:
     """Marks what may be running on a silent node; returns the jobs' ids. Nothing is released."""
     why = f"node {node} is silent; the job may still be running there, so it is not started again"
-    return lose_sight(tx, node, attempts_on(tx, node, _AUDIBLE), why, now)
+    return lose_sight(tx, node, attempts_on(tx, node, CLAIMED), why, now)
 
 
 def lose_sight(tx: Connection, node: str, attempts: Sequence[str], why: str, now: int) -> list[str]:
@@ -24,11 +25,22 @@ def lose_sight(tx: Connection, node: str, attempts: Sequence[str], why: str, now
     changed = []
     for attempt_id in attempts:
         job, attempt = lock_attempt(tx, attempt_id)
-        if attempt.state in _AUDIBLE:
+        if spans_nodes(job):
+            changed += _part_out_of_sight(tx, job, attempt, node, note, now)
+        elif attempt.state in _AUDIBLE:
             move_attempt(tx, attempt, AttemptState.UNREACHABLE)
             move_job(tx, job, JobState.UNREACHABLE, note, now)
             changed.append(str(job.id))
     return changed
+
+
+def _part_out_of_sight(tx: Connection, job: JobRow, attempt: AttemptRow, node: str, note: Note, now: int) -> list[str]:
+    part = member(tx, attempt.id, node)
+    if attempt.state not in CLAIMED or part.ended_us is not None or part.unseen_us is not None:
+        return []
+    parts.set_seen(tx, part, now)
+    parts.settle_state(tx, job, attempt, note, now)
+    return [str(job.id)]
 
 
 def set_reachable(tx: Connection, node: str, attempts: Sequence[AttemptReport], now: int) -> list[str]:
@@ -43,12 +55,23 @@ def set_reachable(tx: Connection, node: str, attempts: Sequence[AttemptReport], 
         if attempt_id not in phases:
             continue
         job, attempt = lock_attempt(tx, attempt_id)
-        if attempt.state == AttemptState.UNREACHABLE:
+        if attempt.state == AttemptState.UNREACHABLE and spans_nodes(job):
+            changed += _part_in_sight(tx, job, attempt, node, note, now)
+        elif attempt.state == AttemptState.UNREACHABLE:
             state = _state_on_return(job, attempt, phases[attempt_id])
             move_attempt(tx, attempt, state)
             move_job(tx, job, JobState(state.value), note, now)
             changed.append(str(job.id))
     return changed
+
+
+def _part_in_sight(tx: Connection, job: JobRow, attempt: AttemptRow, node: str, note: Note, now: int) -> list[str]:
+    part = member(tx, attempt.id, node)
+    if part.unseen_us is None:
+        return []
+    parts.set_seen(tx, part, None)
+    parts.settle_state(tx, job, attempt, note, now)
+    return [str(job.id)]
 
 
 def _state_on_return(job: JobRow, attempt: AttemptRow, phase: Phase) -> AttemptState:

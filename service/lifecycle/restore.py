@@ -1,16 +1,22 @@
 """Which checkpoint the next attempt of a job starts from."""
 
-from sqlalchemy import Connection, Row, and_, or_, select
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, Row, and_, exists, false, or_, select
+from sqlalchemy.orm import aliased
 
 from service.db.models import Attempt, Checkpoint, Member
 from service.lifecycle.rows import JobRow
 
 
-def choose(tx: Connection, job: JobRow, node: str) -> Row[str, int] | None:
-    """The job's newest stored checkpoint, else its newest committed one that lies on this node, else the one it was
+def choose(tx: Connection, job: JobRow, nodes: Sequence[str]) -> Row[str, int] | None:
+    """The job's newest stored checkpoint, else its newest committed one that lies on the one node, else the one it was
     submitted with; None to start from nothing. The row has `id` and `step`.
     """
-    here = and_(Member.node == node, ~Member.settled)  # a node forgets the folder of what is settled
+    other = aliased(Member)
+    alone = ~exists().where(other.attempt_id == Attempt.id, other.node_rank > 0)
+    # A node forgets the folder of what is settled; and of what several nodes wrote, each has a part only.
+    here = and_(Member.node == nodes[0], ~Member.settled, alone) if len(nodes) == 1 else false()
     query = (
         select(Checkpoint.id, Checkpoint.step)
         .join(Attempt, Attempt.id == Checkpoint.attempt_id)

@@ -59,12 +59,25 @@ def member(tx: Connection, attempt_id: str, node: str | None = None) -> Row[Any]
     return row
 
 
+def members(tx: Connection, attempt_id: str) -> list[Row[Any]]:
+    """The attempt's parts by node rank."""
+    query = select(Member.__table__).where(Member.attempt_id == attempt_id).order_by(Member.node_rank)
+    return list(tx.execute(query))
+
+
+def spans_nodes(job: JobRow) -> bool:
+    """Whether the job's attempts have several parts."""
+    return bool(job.spec.get("resources", {}).get("nodes", 1) > 1)
+
+
 def attempts_on(tx: Connection, node: str, states: tuple[AttemptState, ...]) -> list[str]:
-    """Ids of the node's attempts in these states, in the order of their jobs (the order of locking)."""
+    """Ids of the node's attempts in these states whose part there has not ended, in the order of their jobs (the order
+    of locking).
+    """
     query = (
         select(Attempt.id)
         .join(Member, Member.attempt_id == Attempt.id)
-        .where(Member.node == node, Attempt.state.in_(states))
+        .where(Member.node == node, Member.ended_us.is_(None), Attempt.state.in_(states))
         .order_by(Attempt.job_id)
     )
     return list(tx.scalars(query))

@@ -1,6 +1,6 @@
 """From the queue to the first instruction: assign, claim, running; and void when nobody claims."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
@@ -10,26 +10,26 @@ from service.db.models import Allocation, Attempt, Device, Member, Node
 from service.lifecycle import restore
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.release import release
-from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, lock_job, member
-from service.lifecycle.transitions import Note, change_attempt, move_attempt, move_job
+from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, lock_job, member, spans_nodes
+from service.lifecycle.transitions import Note, change_attempt, change_job, move_attempt, move_job
+from service.scheduler.boxes import Place
 from torchyard.ids import new_id
 from torchyard.states import AttemptState, JobState
 
 
-def assign(tx: Connection, job_id: str, node: str, uuids: Sequence[str], now: int) -> str:
-    """Gives a queued job devices of a node; returns the new attempt's id.
+def assign(tx: Connection, job_id: str, places: Sequence[Place], now: int) -> str:
+    """Gives a queued job devices of each of its nodes; returns the new attempt's id.
 
-    `Conflict` if the job no longer waits, the node drains or is silent, or a device is held, gone or unusable. A
+    `Conflict` if the job no longer waits, a node drains or is silent, or a device is held, gone or unusable. A
     device can't be given twice: the database itself refuses the second live allocation. After a `Conflict` the
     transaction must be rolled back.
     """
     job = lock_job(tx, job_id)
     if job.state != JobState.QUEUED or job.held:
         raise Conflict(f"job {job.number} is {'held' if job.held else job.state}: it does not wait for devices")
-    _require_open(tx, node)
-    devices = _usable(tx, node, uuids)
+    devices = {place.node: _usable(tx, place) for place in places}
     attempt_id, number = new_id("att"), job.attempt + 1
-    checkpoint = restore.choose(tx, job, node)
+    checkpoint = restore.choose(tx, job, list(devices))
     tx.execute(
         insert(Attempt).values(
             id=attempt_id,
@@ -42,12 +42,16 @@ def assign(tx: Connection, job_id: str, node: str, uuids: Sequence[str], now: in
             nudged_us=now,
         )
     )
-    tx.execute(insert(Member).values(attempt_id=attempt_id, node_rank=0, node=node))
-    _allocate(tx, attempt_id, node, devices, now)
+    ranked = [{"attempt_id": attempt_id, "node_rank": rank, "node": node} for rank, node in enumerate(devices)]
+    tx.execute(insert(Member), ranked)
+    _allocate(tx, attempt_id, devices, now)
     note = Note(
         kind="assigned",
-        message=f"assigned to {_named(devices)} of node {node}",
-        data={"node": node, "devices": [device.uuid for device in devices]},
+        message="assigned to " + " and ".join(f"{_named(given)} of node {node}" for node, given in devices.items()),
+        data={
+            "node": ", ".join(devices),
+            "devices": [device.uuid for given in devices.values() for device in given],
+        },
     )
     move_job(
         tx,
@@ -64,7 +68,8 @@ def assign(tx: Connection, job_id: str, node: str, uuids: Sequence[str], now: in
 def claim(tx: Connection, attempt_id: str, node: str, nonce: str, now: int) -> None:
     """A node takes an assigned attempt; the same nonce may do so again, since its answer may have been lost.
 
-    `Conflict` if another nonce has it, or it is void or over.
+    `Conflict` if another nonce has it, or it is void or over. An attempt on several nodes stays ASSIGNED until all
+    are prepared (`parts.prepared`).
     """
     job, attempt = lock_attempt(tx, attempt_id)
     part = member(tx, attempt_id, node)
@@ -73,7 +78,21 @@ def claim(tx: Connection, attempt_id: str, node: str, nonce: str, now: int) -> N
     if attempt.state != AttemptState.ASSIGNED:
         raise Conflict(f"attempt {attempt_id} is {attempt.state}: it cannot be claimed")
     note = Note(kind="claimed", message=f"node {node} prepares code and environment")
-    _take(tx, job, attempt, node, note, now, nonce=nonce)
+    if spans_nodes(job):
+        _take_part(tx, job, attempt, part, note, now, nonce)
+    else:
+        _take(tx, job, attempt, node, note, now, nonce=nonce)
+
+
+def _take_part(
+    tx: Connection, job: JobRow, attempt: AttemptRow, part: Row[Any], note: Note, now: int, nonce: str
+) -> None:
+    if part.nonce not in (None, nonce):
+        raise Conflict(f"attempt {attempt.id} was claimed by another worker of node {part.node}")
+    # Also when it comes again: the node may have been booted in between.
+    _hand_over(tx, attempt, part.node, nonce=nonce)
+    if part.nonce is None:
+        change_job(tx, str(job.id), note, now)
 
 
 def adopt(tx: Connection, attempt_id: str, node: str, now: int) -> str:
@@ -84,14 +103,20 @@ def adopt(tx: Connection, attempt_id: str, node: str, now: int) -> str:
     if attempt.state == AttemptState.ASSIGNED:
         note = Note(kind="claimed", message=f"node {node} had begun it already: the database was restored since")
         _take(tx, job, attempt, node, note, now)
+    elif attempt.state in CLAIMED and member(tx, attempt_id, node).claimed_on is None:
+        _hand_over(tx, attempt, node)
     return str(job.id)
 
 
 def _take(tx: Connection, job: JobRow, attempt: AttemptRow, node: str, note: Note, now: int, **claimed: Any) -> None:
-    part = (Member.attempt_id == attempt.id, Member.node == node)
-    tx.execute(update(Member).where(*part).values(claimed_on=_identity(tx, node), **claimed))
+    _hand_over(tx, attempt, node, **claimed)
     move_attempt(tx, attempt, AttemptState.STARTING, claimed_us=now)
     move_job(tx, job, JobState.STARTING, note, now)
+
+
+def _hand_over(tx: Connection, attempt: AttemptRow, node: str, **claimed: Any) -> None:
+    part = (Member.attempt_id == attempt.id, Member.node == node)
+    tx.execute(update(Member).where(*part).values(claimed_on=_identity(tx, node), **claimed))
 
 
 def mark_running(tx: Connection, attempt_id: str, started_us: int, now: int | None = None) -> None:
@@ -130,28 +155,30 @@ def _require_open(tx: Connection, node: str) -> None:
         raise Conflict(f"node {node} takes no new jobs")
 
 
-def _usable(tx: Connection, node: str, uuids: Sequence[str]) -> list[Row[Any]]:
+def _usable(tx: Connection, place: Place) -> list[Row[Any]]:
+    _require_open(tx, place.node)
     query = select(Device.__table__).where(
-        Device.node == node, Device.uuid.in_(uuids), Device.present, Device.unusable.is_(None)
+        Device.node == place.node, Device.uuid.in_(place.uuids), Device.present, Device.unusable.is_(None)
     )
     found = {row.uuid: row for row in tx.execute(query)}
-    missing = [uuid for uuid in uuids if uuid not in found]
+    missing = [uuid for uuid in place.uuids if uuid not in found]
     if missing:
-        raise Conflict(f"node {node} cannot give {', '.join(missing)}")
-    return [found[uuid] for uuid in uuids]
+        raise Conflict(f"node {place.node} cannot give {', '.join(missing)}")
+    return [found[uuid] for uuid in place.uuids]
 
 
-def _allocate(tx: Connection, attempt_id: str, node: str, devices: Sequence[Row[Any]], now: int) -> None:
-    if not devices:
-        return
+def _allocate(tx: Connection, attempt_id: str, devices: Mapping[str, Sequence[Row[Any]]], now: int) -> None:
     values = [
         {"attempt_id": attempt_id, "node": node, "uuid": d.uuid, "index": d.index, "created_us": now}
-        for d in sorted(devices, key=lambda d: str(d.uuid))  # one order for all writers: no deadlock in the index
+        for node in sorted(devices)  # one order for all writers: no deadlock in the index
+        for d in sorted(devices[node], key=lambda d: str(d.uuid))
     ]
+    if not values:
+        return
     try:
         tx.execute(insert(Allocation), values)
     except IntegrityError as error:
-        raise Conflict(f"a device of node {node} is held by another attempt") from error
+        raise Conflict(f"a device of node {', '.join(devices)} is held by another attempt") from error
 
 
 def _identity(tx: Connection, node: str) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from service.downloads import download
 from service.exceptions import OffsetAheadError, TooLargeError
 from service.problems import MEDIA_TYPE, ProblemError, body, not_found
 from torchyard import wire
+from torchyard.spec import MAX_NODES
+from torchyard.states import JOB_FINAL
 
 MAX_LOG_BATCH = 2**20
 #: Protocol versions that are spoken: this one and the one before.
@@ -116,6 +118,17 @@ def claim(attempt_id: str, message: wire.Claim, ctx: Ctx, node: Node) -> None:
     _tell(ctx, attempt.job_id)
 
 
+@router.post("/attempts/{attempt_id}/prepared")
+def prepared(attempt_id: str, message: wire.Prepared, ctx: Ctx, node: Node) -> Response:
+    """The node's part of an attempt on several nodes could start; answered by whether all could."""
+    attempt = attempts.of_node(ctx.db, ctx.memory, attempt_id, node)
+    with _refusals(), ctx.db.write() as tx:
+        go = lifecycle.prepared(tx, attempt_id, node, message, ctx.now_us())
+    if go.go:
+        _tell(ctx, attempt.job_id)
+    return answer(go)
+
+
 @router.post("/attempts/{attempt_id}/running", status_code=NOTHING)
 def running(attempt_id: str, message: wire.Started, ctx: Ctx, node: Node) -> None:
     """The job's first instruction ran."""
@@ -130,7 +143,11 @@ def result(attempt_id: str, message: wire.Result, ctx: Ctx, node: Node) -> None:
     """The attempt is over."""
     attempt = attempts.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals(), ctx.db.write() as tx:
-        lifecycle.finish(tx, attempt_id, message, ctx.now_us())
+        state = lifecycle.finish(tx, attempt_id, message, ctx.now_us(), node=node)
+    if state not in JOB_FINAL:
+        for other in attempt.nodes:  # they may have to end their parts
+            if other != node:
+                ctx.dispatcher.nudge(other)
     _tell(ctx, attempt.job_id, f"logs:{attempt_id}", f"node:{node}", "queue")
     ctx.wake_scheduler()
 
@@ -151,7 +168,7 @@ def logs(
     data: Body,
     ctx: Ctx,
     node: Node,
-    rank: Annotated[int, Query(ge=-1, lt=2**31)],
+    rank: Annotated[int, Query(ge=-MAX_NODES, lt=2**31)],
     offset: Annotated[int, Query(ge=0, lt=2**62)],
     dropped: Annotated[int, Query(ge=0, lt=2**62)] = 0,
 ) -> Response:
@@ -159,6 +176,8 @@ def logs(
     if len(data) > MAX_LOG_BATCH:
         raise TooLargeError(MAX_LOG_BATCH)
     attempt = attempts.of_node(ctx.db, ctx.memory, attempt_id, node)
+    if rank < 0:
+        _check_node_rank(attempt, -1 - rank, node)
     try:
         return answer(ingest.append(ctx, attempt, rank, offset, data, dropped))
     except OffsetAheadError as error:
@@ -170,12 +189,16 @@ def metrics(attempt_id: str, data: Body, ctx: Ctx, node: Node) -> Response:
     """Records of a process's metrics file."""
     attempt = attempts.of_node(ctx.db, ctx.memory, attempt_id, node)
     batch = ingest.parse(data)
-    if attempt.nodes[batch.node_rank : batch.node_rank + 1] != (node,):
-        raise ProblemError("forbidden", f"Node rank {batch.node_rank} of attempt {attempt_id} is not on node {node}.")
+    _check_node_rank(attempt, batch.node_rank, node)
     try:
         return answer(ingest.record(ctx, attempt, batch))
     except OffsetAheadError as error:
         return _out_of_step(error)
+
+
+def _check_node_rank(attempt: attempts.Facts, node_rank: int, node: str) -> None:
+    if attempt.nodes[node_rank : node_rank + 1] != (node,):
+        raise ProblemError("forbidden", f"Node rank {node_rank} of attempt {attempt.id} is not on node {node}.")
 
 
 def _out_of_step(error: OffsetAheadError) -> Response:

@@ -12,10 +12,12 @@ from service.context import Context
 from service.problems import field_problem
 from service.routes.refs import JobId
 from torchyard import api
+from torchyard.spec import MAX_NODES
 
 router = APIRouter(tags=["logs"], dependencies=[requires("read")])
 Ctx = Annotated[Context, Depends(context)]
-Rank = Annotated[int, Query(ge=-1, lt=2**31, description="A rank, or -1 for the launcher's own words")]
+WHOSE = "A rank; -1 for the launcher's own words, -2 for those on the second node, and so on"
+Rank = Annotated[int, Query(ge=-MAX_NODES, lt=2**31, description=WHOSE)]
 Attempt = Annotated[int | None, Query(ge=1, lt=2**31, description="Number of the attempt; the newest if absent")]
 
 

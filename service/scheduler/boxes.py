@@ -27,12 +27,22 @@ class Waiting:
     job: str
     number: int
     priority: int
+    #: What it needs of each of its nodes.
     shape: Shape
+    nodes: int = 1
     held: bool = False
     #: Its time limit; None without one.
     limit_us: int | None = None
     #: Its last attempt's checkpoint is still on the way to the store: starting now would lose that work.
     saving: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """Slots of one node, for one job."""
+
+    node: str
+    uuids: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,7 +94,7 @@ class Box:
 
     @property
     def word(self) -> str:
-        """What a person calls the slots."""
+        """What a person calls the slots; nodes of one job are all of the same sort."""
         return "GPUs" if any(slot.kind == "gpu" for slot in self.slots) else "slots"
 
     def lack(self, shape: Shape) -> str | None:

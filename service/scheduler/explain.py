@@ -57,12 +57,23 @@ def reasons(waiting: Waiting, scene: Scene) -> list[Reason]:
     if waiting.job in scene.starting:
         return [Reason(code="starting", message="starts with the next scheduling pass")]
     able = [box for box in scene.boxes if box.lack(waiting.shape) is None]
-    found = [reason for box in able if (reason := _of_the_box(waiting, box, scene.titles)) is not None]
-    found += [] if len(found) == len(able) else [_behind(waiting, scene)]
+    lacking = {box.node: reason for box in able if (reason := _of_the_box(waiting, box, scene.titles)) is not None}
+    roomy = [box for box in able if box.node not in lacking]
+    found = list(lacking.values())
+    if policy.enough(roomy, waiting.shape, waiting.nodes):
+        found.append(_behind(waiting, scene))
+    elif waiting.nodes > 1:
+        found.append(_too_few(waiting, roomy))
     return sorted(found, key=lambda reason: _STRENGTH.index(reason.code))
 
 
-_STRENGTH = ("gpus", "cpus", "memory", "behind", "unusable", "disk-floor", "draining", "unreachable")
+def _too_few(waiting: Waiting, roomy: Sequence[Box]) -> Reason:
+    names = ", ".join(box.node for box in roomy) or "none"
+    message = f"needs {waiting.nodes} nodes at the same time, with room now: {names}"
+    return Reason(code="nodes", message=message)
+
+
+_STRENGTH = ("nodes", "gpus", "cpus", "memory", "behind", "unusable", "disk-floor", "draining", "unreachable")
 
 
 def _of_the_job(waiting: Waiting, boxes: Sequence[Box]) -> list[Reason]:
@@ -73,7 +84,7 @@ def _of_the_job(waiting: Waiting, boxes: Sequence[Box]) -> list[Reason]:
     if not boxes:
         message = "no node has registered yet: start one with `yard up` or `yard worker`"
         return [Reason(code="no-nodes", message=message)]
-    lacks = policy.never_fits(waiting.shape, boxes)
+    lacks = policy.never_fits(waiting.shape, boxes, waiting.nodes)
     return [Reason(code="never-fits", message=lack) for lack in lacks]
 
 

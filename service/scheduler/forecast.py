@@ -45,8 +45,9 @@ def _started(boxes: Sequence[Box], starts: Sequence[policy.Start], waiting: dict
     for start in starts:
         job = waiting[start.job]
         ends_us = None if job.limit_us is None else now + job.limit_us
-        part = Running(job=job.job, shape=job.shape, uuids=start.uuids, ends_us=ends_us)
-        running.setdefault(start.node, []).append(part)
+        for place in start.places:
+            part = Running(job=job.job, shape=job.shape, uuids=place.uuids, ends_us=ends_us)
+            running.setdefault(place.node, []).append(part)
     return [replace(box, running=(*box.running, *running.get(box.node, ()))) for box in boxes]
 
 

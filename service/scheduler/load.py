@@ -81,7 +81,7 @@ class Loader:
             select(Attempt.id, Attempt.started_us, Attempt.job_id, Job.version, Member.node)
             .join(Member, Member.attempt_id == Attempt.id)
             .join(Job, Job.id == Attempt.job_id)
-            .where(Attempt.state.in_(lifecycle.LIVE))
+            .where(Attempt.state.in_(lifecycle.LIVE), Member.ended_us.is_(None))
             .order_by(Attempt.id)
         )
         rows = tx.execute(query).all()
@@ -123,6 +123,7 @@ def _waiting(row: Row[Any]) -> Waiting:
         number=row.number,
         priority=row.priority,
         shape=shape_of(resources),
+        nodes=resources.nodes,
         held=row.held,
         limit_us=None if limit is None else limit * 1_000_000,
     )

@@ -8,12 +8,16 @@ enough of what runs there has ended.
 
 On a node, GPUs with neighbouring indexes are taken; among nodes, the one with the fewest free GPUs left, so that big
 holes stay for big jobs. Jobs without GPUs go to the node with the most free cores.
+
+A job is spread over several nodes only if its spec says so: networks are slower than what joins the GPUs of one node.
+It starts when enough nodes of one sort (all with GPUs, or all without) have room at once, and until then as many nodes
+are kept for it as it needs.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from service.scheduler.boxes import Box, Free, Shape, Slot, Waiting
+from service.scheduler.boxes import Box, Free, Place, Shape, Slot, Waiting
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,11 +30,10 @@ class Policy:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Start:
-    """A job starts now, on these slots of a node."""
+    """A job starts now, on these slots of each of its nodes."""
 
     job: str
-    node: str
-    uuids: tuple[str, ...]
+    places: tuple[Place, ...]
 
 
 Decision = Start
@@ -47,12 +50,34 @@ def decide(queue: Iterable[Waiting], boxes: Sequence[Box], now: int, policy: Pol
     return _Pass(boxes, policy).run(sorted(queue, key=order))
 
 
-def never_fits(shape: Shape, boxes: Sequence[Box]) -> list[str]:
-    """Why no node could ever run such a job, a reason for each node; empty if one could, or if there is none yet."""
-    lacks = {box.node: box.lack(shape) for box in boxes}
-    if not all(lacks.values()):
+def never_fits(shape: Shape, boxes: Sequence[Box], nodes: int = 1) -> list[str]:
+    """Why such a job could never run, with a reason for each node that is no help; empty if it could, or if there is
+    no node yet.
+    """
+    able = [box for box in boxes if box.lack(shape) is None]
+    if not boxes or any(len(same) >= nodes for same in _sorts(able, shape)):
         return []
-    return [f"node {node} {lack}" for node, lack in sorted(lacks.items())]
+    lacks = [f"node {box.node} {box.lack(shape)}" for box in sorted(boxes, key=lambda b: b.node) if box not in able]
+    return lacks if nodes == 1 else [_too_few(able, shape, nodes), *lacks]
+
+
+def _too_few(able: Sequence[Box], shape: Shape, nodes: int) -> str:
+    sorts = [same for same in _sorts(able, shape) if same]
+    found = " and ".join(f"{len(same)} with {same[0].word}" for same in sorts) if len(sorts) > 1 else str(len(able))
+    return f"the job needs {nodes} nodes of one sort, and only {found} could hold a part of it"
+
+
+def enough(boxes: Sequence[Box], shape: Shape, nodes: int) -> bool:
+    """Whether the job could be spread over these nodes, each of which has room."""
+    return any(len(same) >= nodes for same in _sorts(boxes, shape))
+
+
+def _sorts(boxes: Sequence[Box], shape: Shape) -> tuple[list[Box], ...]:
+    """The nodes apart by what their slots are: ranks on GPUs and ranks on CPUs cannot talk to each other."""
+    if not shape.gpus:
+        return (list(boxes),)
+    gpus = [box for box in boxes if box.word == "GPUs"]
+    return gpus, [box for box in boxes if box.word != "GPUs"]
 
 
 class _Pass:
@@ -61,44 +86,71 @@ class _Pass:
     def __init__(self, boxes: Sequence[Box], policy: Policy) -> None:
         self._policy = policy
         self._free = [Free.of(box) for box in sorted(boxes, key=lambda b: b.node) if box.closed is None]
-        #: Shapes that can neither start nor keep a node in this pass: what is left only shrinks.
-        self._hopeless: set[Shape] = set()
+        #: What can neither start nor keep a node in this pass: what is left only shrinks.
+        self._hopeless: set[tuple[Shape, int]] = set()
 
     def run(self, queue: Sequence[Waiting]) -> list[Decision]:
         starts = []
         for waiting in queue:
-            if waiting.held or waiting.saving or waiting.shape in self._hopeless:
+            if waiting.held or waiting.saving or (waiting.shape, waiting.nodes) in self._hopeless:
                 continue
-            free = _best(self._free, waiting.shape)
-            if free is not None:
-                starts.append(self._start(waiting, free))
+            frees = _best(self._free, waiting.shape, waiting.nodes)
+            if frees:
+                places = tuple(self._take(waiting.shape, free) for free in frees)
+                starts.append(Start(job=waiting.job, places=places))
             elif not self._keep(waiting):
-                self._hopeless.add(waiting.shape)
+                self._hopeless.add((waiting.shape, waiting.nodes))
         return starts
 
-    def _start(self, waiting: Waiting, free: Free) -> Start:
-        slots = adjacent(free.matching(waiting.shape), waiting.shape.gpus)
-        free.take(waiting.shape, slots)
-        return Start(job=waiting.job, node=free.node, uuids=tuple(slot.uuid for slot in slots))
+    def _take(self, shape: Shape, free: Free) -> Place:
+        slots = adjacent(free.matching(shape), shape.gpus)
+        free.take(shape, slots)
+        return Place(node=free.node, uuids=tuple(slot.uuid for slot in slots))
 
     def _keep(self, waiting: Waiting) -> bool:
-        """Keeps the node where the job lacks least; False if there is none to keep."""
+        """Keeps the nodes where the job lacks least; False if there are not enough to keep."""
         shape = waiting.shape
         able = [f for f in self._free if f.kept_for is None and f.total.usable.lack(shape) is None]
-        if not able or not self._policy.keep_for_blocked:
+        if not self._policy.keep_for_blocked:
             return False
-        free = max(able, key=lambda f: min(len(f.matching(shape)), shape.gpus))
-        free.kept_for = waiting.job
-        matching = free.matching(shape)
-        free.take(shape, adjacent(matching, min(len(matching), shape.gpus)))
+        choices = [same for same in _alike(able, shape) if len(same) >= waiting.nodes]
+        if not choices:
+            return False
+        best = max((_nearest(same, shape, waiting.nodes) for same in choices), key=lambda kept: _have(kept, shape))
+        for free in best:
+            free.kept_for = waiting.job
+            matching = free.matching(shape)
+            free.take(shape, adjacent(matching, min(len(matching), shape.gpus)))
         return True
 
 
-def _best(frees: Iterable[Free], shape: Shape) -> Free | None:
+def _have(frees: Sequence[Free], shape: Shape) -> int:
+    """Free slots that count towards the job."""
+    return sum(min(len(free.matching(shape)), shape.gpus) for free in frees)
+
+
+def _nearest(frees: Sequence[Free], shape: Shape, nodes: int) -> list[Free]:
+    return sorted(frees, key=lambda f: -_have([f], shape))[:nodes]
+
+
+def _best(frees: Iterable[Free], shape: Shape, nodes: int) -> list[Free]:
+    """The nodes to start on; empty if too few have room."""
     fitting = [free for free in frees if free.fits(shape)]
-    if not shape.gpus:
-        return max(fitting, key=lambda f: f.cpus, default=None)
-    return min(fitting, key=lambda f: len(f.slots), default=None)
+    if nodes == 1:
+        return [min(fitting, key=lambda f: _room(f, shape))] if fitting else []
+    choices = [sorted(same, key=lambda f: _room(f, shape))[:nodes] for same in _alike(fitting, shape)]
+    choices = [chosen for chosen in choices if len(chosen) == nodes]
+    return min(choices, key=lambda chosen: sum(_room(free, shape) for free in chosen), default=[])
+
+
+def _room(free: Free, shape: Shape) -> int:
+    """The least goes first: few free slots, or many free cores."""
+    return len(free.slots) if shape.gpus else -free.cpus
+
+
+def _alike(frees: Sequence[Free], shape: Shape) -> list[list[Free]]:
+    by_node = {free.node: free for free in frees}
+    return [[by_node[box.node] for box in same] for same in _sorts([free.total for free in frees], shape)]
 
 
 def adjacent(slots: Sequence[Slot], count: int) -> list[Slot]:

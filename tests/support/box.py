@@ -1,6 +1,6 @@
 """A box in the database: a user, nodes with devices, and jobs in the queue."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, func, insert, select
@@ -8,6 +8,7 @@ from sqlalchemy import Connection, func, insert, select
 from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Attempt, Device, Job, Node, Project, User
+from service.scheduler.boxes import Place
 from torchyard.ids import new_id
 from torchyard.spec import PRIORITY_RANK, JobSpec
 from torchyard.states import JobState
@@ -94,9 +95,15 @@ def insert_job(tx: Connection, gpus: int = 1, resources: dict[str, Any] | None =
 
 
 def assign(db: Database, job_id: str, uuids: Iterable[str], node: str = "box") -> str:
-    """Gives the job devices; returns the attempt's id."""
+    """Gives the job devices of a node; returns the attempt's id."""
+    return spread(db, job_id, {node: uuids})
+
+
+def spread(db: Database, job_id: str, uuids: Mapping[str, Iterable[str]]) -> str:
+    """Gives the job devices of several nodes; returns the attempt's id."""
+    places = [Place(node=node, uuids=tuple(given)) for node, given in uuids.items()]
     with db.write() as tx:
-        return lifecycle.assign(tx, job_id, node, list(uuids), NOW)
+        return lifecycle.assign(tx, job_id, places, NOW)
 
 
 def start(db: Database, job_id: str, uuids: Iterable[str], node: str = "box", nonce: str = "nonce") -> str:

@@ -19,6 +19,7 @@ from sqlalchemy import delete, func, select
 from service import lifecycle, nodes
 from service.db.engine import Database
 from service.db.models import Allocation, Attempt, Event, Job, Member
+from service.scheduler.boxes import Place
 from tests.support import box
 from tests.support.box import NOW
 from torchyard.states import (
@@ -75,13 +76,14 @@ class Machine(RuleBasedStateMachine):
 
     @rule(target=attempts, job=jobs, uuids=st.lists(st.sampled_from(GPUS), unique=True, max_size=3))
     def assign(self, job: str, uuids: list[str]) -> Any:
-        attempt = self.do(lifecycle.assign, job, "box", uuids, NOW)
+        attempt = self.do(lifecycle.assign, job, [Place(node="box", uuids=tuple(uuids))], NOW)
         return multiple() if attempt is None else attempt
 
     @rule(target=attempts, gpus=st.integers(0, 2), gpu=st.sampled_from(GPUS))
     def start(self, gpus: int, gpu: str) -> Any:
         """A short way to RUNNING, so that what comes after it is met often."""
-        attempt = self.do(lifecycle.assign, box.add_job(self.db, gpus, max_retries=1), "box", [gpu][:gpus], NOW)
+        place = Place(node="box", uuids=(gpu,)[:gpus])
+        attempt = self.do(lifecycle.assign, box.add_job(self.db, gpus, max_retries=1), [place], NOW)
         if attempt is None:
             return multiple()
         self.do(lifecycle.claim, attempt, "box", "one", NOW)

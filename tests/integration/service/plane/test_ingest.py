@@ -102,7 +102,8 @@ def test_a_log_batch_has_bounds(data_plane: Plane) -> None:
     seeded = data_plane.job()
     assert data_plane.log(seeded, 0, bytes(2**20 + 1)).status_code == 413
     assert data_plane.log(seeded, -1, b"x").status_code == 422
-    assert data_plane.log(seeded, 0, b"x", rank=-2).status_code == 422
+    assert data_plane.log(seeded, 0, b"x", rank=-65).status_code == 422
+    assert data_plane.log(seeded, 0, b"x", rank=-2).status_code == 403
     assert data_plane.get(f"/jobs/{seeded.job}/logs/streams").json() == []
 
 

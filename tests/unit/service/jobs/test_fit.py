@@ -1,6 +1,6 @@
 import pytest
 
-from service.jobs.fit import wrong_field
+from service.jobs.fit import on_one_node, wrong_field
 from service.scheduler.boxes import Box, Shape, Slot
 
 SLOTS = tuple(Slot(uuid=f"g{n}", index=n, memory=24) for n in range(2))
@@ -19,3 +19,17 @@ BOXES = [Box(node="a", slots=SLOTS, cpus=8, memory=64), Box(node="b", slots=(), 
 )
 def test_the_field_that_is_too_much_is_named(shape: Shape, field: str) -> None:
     assert wrong_field(shape, BOXES) == field
+
+
+def test_too_many_nodes_are_named() -> None:
+    assert wrong_field(Shape(gpus=2), BOXES, 3) == "resources.nodes"
+    assert wrong_field(Shape(gpus=1), BOXES, 2) == "resources.gpus"
+
+
+def test_one_node_that_could_hold_all_is_advised() -> None:
+    advice = on_one_node(Shape(gpus=1, cpus=4), BOXES, 2)
+    assert advice is not None
+    assert advice.startswith("node a alone could hold all of it")
+    assert advice.endswith("take resources.nodes 1 and gpus 2")
+    assert on_one_node(Shape(gpus=2), BOXES, 2) is None
+    assert on_one_node(Shape(gpus=1), BOXES, 1) is None

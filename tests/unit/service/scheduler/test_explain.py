@@ -76,6 +76,15 @@ def test_what_is_kept_for_a_job_before_it() -> None:
     assert "job 1 (ada)" in found[0].message
 
 
+def test_several_nodes_at_the_same_time() -> None:
+    waiting = job(1, gpus=2, nodes=2)
+    boxes = [box("a", gpus=2, held=(0,)), box("b", gpus=2)]
+    found = reasons(waiting, Scene([waiting], [boxes[0], boxes[1]], TITLES, 0))
+    assert [reason.code for reason in found] == ["nodes", "gpus"]
+    assert found[0].message == "needs 2 nodes at the same time, with room now: b"
+    assert codes(waiting, [job(0, gpus=2), waiting], [box("a", gpus=2), box("b", gpus=2)]) == ["behind"]
+
+
 def test_a_job_that_starts_in_a_moment() -> None:
     waiting = job(1)
     assert codes(waiting, [waiting], [box()]) == ["starting"]

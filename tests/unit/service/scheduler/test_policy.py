@@ -1,12 +1,13 @@
 """The policy by example and by property."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.scheduler.boxes import Box, Closed, Running, Shape, Slot, Waiting
+from service.scheduler.boxes import Box, Closed, Free, Running, Shape, Slot, Waiting
 from service.scheduler.policy import Start, adjacent, decide, never_fits, order
 
 GIB = 2**30
@@ -33,7 +34,7 @@ def job(number: int, gpus: int = 1, priority: int = 1, **fields: Any) -> Waiting
 
 
 def started(queue: list[Waiting], boxes: list[Box]) -> dict[str, tuple[str, ...]]:
-    return {start.job: start.uuids for start in decide(queue, boxes, 0)}
+    return {start.job: tuple(u for place in start.places for u in place.uuids) for start in decide(queue, boxes, 0)}
 
 
 def test_first_come_first_served_within_a_priority() -> None:
@@ -77,7 +78,7 @@ def test_a_blocked_job_keeps_cores_and_memory_too() -> None:
 def test_jobs_without_gpus_run_beside_them_as_far_as_cores_go() -> None:
     boxes = [box("a", gpus=1, held=(0,), cpus=2), box("b", gpus=1, held=(0,), cpus=1)]
     queue = [job(number, gpus=0, cpus=1) for number in range(1, 6)]
-    assert Counter(start.node for start in decide(queue, boxes, 0)) == {"a": 2, "b": 1}
+    assert Counter(start.places[0].node for start in decide(queue, boxes, 0)) == {"a": 2, "b": 1}
 
 
 def test_cores_memory_and_gpu_memory_bound_a_start() -> None:
@@ -114,6 +115,42 @@ def test_what_never_fits_says_why_for_each_node() -> None:
     assert never_fits(Shape(gpus=8), []) == []
 
 
+def cpu_box(node: str, slots: int) -> Box:
+    return box(node, slots=tuple(Slot(uuid=f"{node}{i}", index=i, memory=0, kind="cpu") for i in range(slots)))
+
+
+def test_several_nodes_start_at_once_or_not_at_all() -> None:
+    boxes = [box("a", held=(0, 1, 2)), box("b", held=(3,)), box("c", gpus=2)]
+    assert started([job(1, gpus=2, nodes=2)], boxes) == {"j1": ("c0", "c1", "b0", "b1")}
+    assert started([job(1, gpus=2, nodes=3)], boxes) == {}
+
+
+def test_no_job_is_split_that_does_not_say_so() -> None:
+    assert started([job(1, gpus=4)], [box("a", gpus=2), box("b", gpus=2)]) == {}
+
+
+def test_ranks_on_gpus_and_ranks_on_cpus_are_not_mixed() -> None:
+    boxes = [box("a", gpus=2), cpu_box("b", 2), cpu_box("c", 4)]
+    assert started([job(1, gpus=2, nodes=2)], boxes) == {"j1": ("b0", "b1", "c0", "c1")}
+    assert started([job(1, gpus=0, nodes=3)], boxes) == {"j1": ()}
+    assert never_fits(Shape(gpus=2), boxes, 3) == [
+        "the job needs 3 nodes of one sort, and only 1 with GPUs and 2 with slots could hold a part of it"
+    ]
+
+
+def test_as_many_nodes_as_it_needs_are_kept_for_a_blocked_job() -> None:
+    boxes = [box("a", held=(0,)), box("b"), box("c", gpus=2)]
+    assert started([job(1, gpus=4, nodes=2), job(2), job(3)], boxes) == {"j2": ("c0",), "j3": ("c1",)}
+
+
+def test_too_few_nodes_never_fit() -> None:
+    boxes = [box("a"), box("b", gpus=1)]
+    assert never_fits(Shape(gpus=2), boxes, 2) == [
+        "the job needs 2 nodes of one sort, and only 1 could hold a part of it",
+        "node b has 1 GPUs, the job needs 2",
+    ]
+
+
 def test_adjacent_takes_the_tightest_window() -> None:
     slots = [slot(i) for i in (7, 0, 3, 4, 6)]
     assert [s.index for s in adjacent(slots, 2)] == [3, 4]
@@ -128,12 +165,16 @@ shapes = st.builds(
     cpus=st.integers(0, 6),
     memory=st.integers(0, 6),
 )
-jobs = st.lists(st.tuples(shapes, st.integers(0, 3), st.booleans(), st.booleans()), max_size=20).map(
-    lambda rows: [
-        Waiting(job=f"j{n}", number=n, priority=priority, shape=shape, held=held and saving, saving=saving and not held)
-        for n, (shape, priority, held, saving) in enumerate(rows)
-    ]
-)
+rows = st.tuples(shapes, st.sampled_from([1, 1, 1, 2, 3]), st.integers(0, 3), st.sampled_from(["", "", "", "h", "s"]))
+
+
+def waiting_job(number: int, row: tuple[Shape, int, int, str]) -> Waiting:
+    shape, nodes, priority, mark = row
+    marks = {"held": mark == "h", "saving": mark == "s"}
+    return Waiting(job=f"j{number}", number=number, priority=priority, shape=shape, nodes=nodes, **marks)
+
+
+jobs = st.lists(rows, max_size=20).map(lambda found: [waiting_job(n, row) for n, row in enumerate(found)])
 
 
 @st.composite
@@ -141,8 +182,12 @@ def clusters(draw: st.DrawFn) -> list[Box]:
     boxes = []
     for node in "abc"[: draw(st.integers(0, 3))]:
         count = draw(st.integers(0, 6))
+        kind = draw(st.sampled_from(["gpu", "gpu", "cpu"]))
         slots = tuple(
-            slot(i, node, draw(st.sampled_from([16, 40, 80])), draw(st.sampled_from([None, None, "stuck"])))
+            replace(
+                slot(i, node, draw(st.sampled_from([16, 40, 80])), draw(st.sampled_from([None, None, "stuck"]))),
+                kind=kind,
+            )
             for i in range(count)
         )
         held = [s.uuid for s in slots if draw(st.booleans())]
@@ -172,7 +217,12 @@ def apply(starts: list[Start], queue: list[Waiting], boxes: list[Box]) -> list[B
             memory=b.memory,
             closed=b.closed,
             running=b.running
-            + tuple(Running(job=s.job, shape=shapes_of[s.job], uuids=s.uuids) for s in starts if s.node == b.node),
+            + tuple(
+                Running(job=s.job, shape=shapes_of[s.job], uuids=place.uuids)
+                for s in starts
+                for place in s.places
+                if place.node == b.node
+            ),
         )
         for b in boxes
     ]
@@ -198,8 +248,13 @@ def test_nothing_is_given_twice_or_beyond_what_is_there(queue: list[Waiting], bo
         if any(running.shape.memory for running in new):
             assert sum(running.shape.memory for running in after.running) <= after.memory
     assert len({start.job for start in starts}) == len(starts)
-    waiting = {w.job: w for w in queue}
-    assert not any(waiting[s.job].held or waiting[s.job].saving for s in starts)
+    by_job = {w.job: w for w in queue}
+    assert not any(by_job[s.job].held or by_job[s.job].saving for s in starts)
+    for start in starts:
+        nodes = {place.node for place in start.places}
+        assert len(nodes) == len(start.places) == by_job[start.job].nodes
+        if by_job[start.job].shape.gpus:
+            assert len({before[node].word for node in nodes}) == 1
 
 
 @given(jobs, clusters(), st.randoms(use_true_random=False))
@@ -216,7 +271,7 @@ def test_nobody_overtakes_a_job_of_the_same_shape(queue: list[Waiting], boxes: l
     eligible = sorted((w for w in queue if not w.held and not w.saving), key=order)
     for place, waiting in enumerate(eligible):
         if waiting.job not in starting:
-            behind = [w.job for w in eligible[place + 1 :] if w.shape == waiting.shape]
+            behind = [w.job for w in eligible[place + 1 :] if (w.shape, w.nodes) == (waiting.shape, waiting.nodes)]
             assert not starting & set(behind)
 
 
@@ -235,7 +290,10 @@ def test_the_first_blocked_job_gets_nearer_or_stays(queue: list[Waiting], boxes:
 
 
 def best(waiting: Waiting, boxes: list[Box]) -> int:
-    from service.scheduler.boxes import Free
-
     able = [b for b in boxes if b.closed is None and b.usable.lack(waiting.shape) is None]
-    return max((min(len(Free.of(b).matching(waiting.shape)), waiting.shape.gpus) for b in able), default=0)
+    sums = [0]
+    for word in ("GPUs", "slots"):
+        have = [min(len(Free.of(b).matching(waiting.shape)), waiting.shape.gpus) for b in able if b.word == word]
+        if len(have) >= waiting.nodes:
+            sums.append(sum(sorted(have)[-waiting.nodes :]))
+    return max(sums)
