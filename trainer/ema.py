@@ -14,11 +14,10 @@ class Average:
     It begins with the initial weights. Buffers are not averaged: an evaluation sees those of the model.
     """
 
-    def __init__(self, parameters: Iterable[Tensor], modules: Iterable[nn.Module], decay: float) -> None:
-        # Names from the modules, so that another number of ranks or stages finds its part in a checkpoint.
-        names = {id(parameter): name for module in modules for name, parameter in module.named_parameters()}
-        live = {names[id(parameter)]: parameter.detach() for parameter in parameters}
+    def __init__(self, modules: Iterable[nn.Module], decay: float) -> None:
+        live = {name: parameter.detach() for module in modules for name, parameter in module.named_parameters()}
         self._decay = decay
+        # By name, so that another number of ranks or stages finds its part in a checkpoint.
         self._named = {name: parameter.clone() for name, parameter in live.items()}
         self._live = [_local(parameter) for parameter in live.values()]
         self._average = [_local(average) for average in self._named.values()]

@@ -96,7 +96,7 @@ class Training:
         proof.record(self.parts.strategy, recipe.strategy.name, self.step - self.resumed_step, self.parts.world)
 
     def _export(self) -> None:
-        """Leaves the whole model in one portable file where the checkpoints are in pieces, and with averaged weights."""
+        """Leaves portable files: the model, where its checkpoints are in pieces, and with averaged weights."""
         if self.parts.strategy.sharded:
             self._export_as("model.pt")
         if self.parts.average is not None:

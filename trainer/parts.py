@@ -56,7 +56,7 @@ def build(recipe: Recipe, world: World) -> Parts:
         strategy=strategy,
         factor=SCHEDULES[recipe.schedule.name](recipe.schedule),
         sampler=sampler,
-        average=None if recipe.ema_decay is None else Average(strategy.parameters(), recipe.ema_decay),
+        average=None if recipe.ema_decay is None else Average(strategy.modules(), recipe.ema_decay),
     )
 
 
