@@ -14,6 +14,7 @@ from torchyard.exceptions import SpecError
 from torchyard.spec import SNAPSHOT_ID, JobSpec, Launcher
 
 LAUNCHERS_BY_HAND = ("torchrun", "accelerate", "deepspeed", "horovodrun", "mpirun")
+LAUNCHER_MODULES = ("torch.distributed.launch", "torch.distributed.run")
 _INSPECTED_BYTES = 2**20
 
 
@@ -71,11 +72,25 @@ def from_words(words: Sequence[str], folder: Path, **fields: Any) -> Draft:
 def launcher_for(words: Sequence[str], gpus: int) -> Launcher:
     """How a command line is started: Python scripts on GPUs under torchrun, other programs as they are."""
     first = Path(words[0]).name
-    if first in LAUNCHERS_BY_HAND:
-        raise SpecError(f"leave {first} out: the queue starts one process per GPU itself (or say --launcher none)")
+    if (by_hand := launcher_by_hand(words)) is not None:
+        raise SpecError(
+            f"leave {by_hand} out: the queue starts one process per GPU itself (or say --launcher none; where scripts "
+            "take --local_rank, say --launcher launch)"
+        )
     if not (inspection.PYTHON_WORD.fullmatch(first) or first.endswith(".py")):
         return Launcher.NONE
     return Launcher.TORCHRUN if gpus > 0 else Launcher.PYTHON
+
+
+def launcher_by_hand(words: Sequence[str]) -> str | None:
+    """The launcher that a command line starts by itself, if it does."""
+    first = Path(words[0]).name
+    if first in LAUNCHERS_BY_HAND:
+        return first
+    module = (
+        words[2] if inspection.PYTHON_WORD.fullmatch(first) and list(words[1:2]) == ["-m"] and len(words) > 2 else None
+    )
+    return f"-m {module}" if module in LAUNCHER_MODULES else None
 
 
 def name_for(words: Sequence[str]) -> str:
@@ -191,6 +206,18 @@ class _Command:
 
 
 def _check_command(command: _Command) -> list[str]:
+    return _launcher_warnings(command) + _program_warnings(command)
+
+
+def _launcher_warnings(command: _Command) -> list[str]:
+    by_hand = launcher_by_hand(command.words) if command.spec.launcher.ranked else None
+    if by_hand is None:
+        return []
+    return [f"command: leave {by_hand} out, the queue starts one process per GPU itself (or say launcher: none)"]
+
+
+def _program_warnings(command: _Command) -> list[str]:
+    """What is wrong with the command's own file and arguments; raises SpecError where it cannot run at all."""
     program = command.program
     if program is None:
         return _argument_warnings(command)

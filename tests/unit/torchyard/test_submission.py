@@ -150,9 +150,16 @@ def test_words_become_a_launcher_and_a_name(words: list[str], gpus: int, launche
     assert submission.name_for(words) == name
 
 
-def test_torchrun_by_hand_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="leave torchrun out"):
-        submission.from_words(["torchrun", "--nproc-per-node=2", "t.py"], tmp_path)
+@pytest.mark.parametrize("by_hand", ["torchrun", "python -m torch.distributed.launch"])
+def test_a_launcher_by_hand_is_refused(tmp_path: Path, by_hand: str) -> None:
+    with pytest.raises(SpecError, match=f"leave {by_hand.removeprefix('python ')} out"):
+        submission.from_words([*by_hand.split(), "--nproc-per-node=2", "t.py"], tmp_path)
+
+
+def test_a_launcher_by_hand_in_a_file_is_warned_of(tmp_path: Path) -> None:
+    text = "command: [python, -m, torch.distributed.run, t.py]\ncode: .\n"
+    assert [note for note in prepare(tmp_path, text).warnings if "leave -m torch.distributed.run out" in note]
+    assert not prepare(tmp_path, text + "launcher: none\n").warnings
 
 
 def test_words_take_the_working_directory_as_code(tmp_path: Path) -> None:
