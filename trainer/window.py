@@ -18,7 +18,9 @@ class Window:
         # Without `counts`, this rank's time and losses are left out: another one has the same share.
         self._world = world
         self._counts = counts
-        self._sums = torch.zeros(2, dtype=torch.float64, device=world.device)
+        self._loss = torch.zeros((), dtype=torch.float64, device=world.device)
+        #: Samples of this rank in `_loss`.
+        self._own = 0
         self._seconds = 0.0
         self._since = time.perf_counter()
         self._steps = 0
@@ -26,8 +28,8 @@ class Window:
 
     def add(self, loss_sum: Tensor, samples: int) -> None:
         """One pass: this rank's summed loss over its samples that count."""
-        self._sums[0] += loss_sum
-        self._sums[1] += samples
+        self._loss += loss_sum.to(self._loss.device)
+        self._own += samples
 
     def step(self, samples: int) -> None:
         """One step of the optimizer, on so many samples of all ranks."""
@@ -56,7 +58,7 @@ class Window:
         peaks = [0.0] * self._world.size
         peaks[self._world.rank] = memory_peak(self._world.device)
         # On the CPU, since not every rank need have a GPU.
-        everything = torch.cat([self._sums.cpu(), torch.tensor([*own, *peaks], dtype=torch.float64)])
+        everything = torch.tensor([*self._sums(), *own, *peaks], dtype=torch.float64)
         total, samples, all_waited, all_seconds, *peaks = summed(everything).tolist()
         throughput = self._samples / seconds
         read = {
@@ -67,16 +69,22 @@ class Window:
             "data_wait": all_waited / all_seconds,
             **{f"memory_peak/rank{rank}": peak for rank, peak in enumerate(peaks)},
         }
-        self._sums.zero_()
-        self._seconds, self._steps, self._samples, self._since = 0.0, 0, 0, time.perf_counter()
+        self._loss.zero_()
+        self._own = self._steps = self._samples = 0
+        self._seconds, self._since = 0.0, time.perf_counter()
         return read
+
+    def _sums(self) -> tuple[float, float]:
+        return float(self._loss), float(self._own)
 
     def state_dict(self) -> dict[str, list[float]]:
         """Sums of this rank, for a checkpoint."""
-        return {"sums": self._sums.tolist()}
+        return {"sums": list(self._sums())}
 
     def load_state_dict(self, state: dict[str, list[float]]) -> None:
-        self._sums.copy_(torch.tensor(state["sums"], dtype=torch.float64))
+        loss, samples = state["sums"]
+        self._loss.fill_(loss)
+        self._own = int(samples)
 
 
 def memory_peak(device: torch.device) -> int:
