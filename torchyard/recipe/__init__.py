@@ -15,7 +15,7 @@ from torchyard.recipe.data import DataNoun, Digits
 from torchyard.recipe.models import DigitsCnn, ModelNoun
 from torchyard.recipe.optim import Adam, OptimNoun
 from torchyard.recipe.schedule import Constant, ScheduleNoun
-from torchyard.recipe.strategies import Broadcast, Ddp, Dp, Pipeline, Ring, Single, StrategyNoun
+from torchyard.recipe.strategies import Broadcast, Ddp, Dp, ParameterServer, Pipeline, Ring, Single, StrategyNoun
 
 #: Strategies whose ranks each have whole gradients, so that fp16's loss scale can agree.
 _WHOLE_GRADIENTS = (Single, Dp, Broadcast, Ring, Ddp)
@@ -102,6 +102,13 @@ class Recipe(Options):
     def _static_graph(self) -> Self:
         if isinstance(self.strategy, Ddp) and self.strategy.static_graph and self.accumulate > 1:
             raise ValueError("strategy.static_graph fails with accumulate above 1 (PyTorch): leave one of them out")
+        return self
+
+    @model_validator(mode="after")
+    def _drift(self) -> Self:
+        drifts = isinstance(self.strategy, ParameterServer) and self.strategy.asynchronous
+        if drifts and self.ema_decay is not None:
+            raise ValueError("ema_decay needs workers with equal weights: leave it out, or strategy.async")
         return self
 
     @model_validator(mode="after")

@@ -9,6 +9,7 @@ from trainer.strategies.broadcast import BroadcastStrategy
 from trainer.strategies.ddp import DdpStrategy
 from trainer.strategies.dp import DpStrategy
 from trainer.strategies.model_parallel import ModelParallelStrategy
+from trainer.strategies.parameter_server import parameter_server
 from trainer.strategies.pipeline import PipelineStrategy
 from trainer.strategies.ring import RingStrategy
 from trainer.strategies.single import SingleStrategy
@@ -20,6 +21,7 @@ STRATEGIES: dict[str, Callable[[Any, World], Strategy]] = {
     "ddp": DdpStrategy,
     "dp": DpStrategy,
     "model_parallel": ModelParallelStrategy,
+    "parameter_server": parameter_server,
     "pipeline": PipelineStrategy,
     "ring": RingStrategy,
     "single": SingleStrategy,

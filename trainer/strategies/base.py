@@ -167,8 +167,8 @@ class Strategy(ABC):
         """Scales the gradients down to the limit."""
         nn.utils.clip_grads_with_norm_(self.parameters(), limit, norm)
 
-    def align(self) -> None:  # noqa: B027 (most models have no buffers that ranks update each by itself)
-        """Before an evaluation, on all ranks: each takes the buffers that a checkpoint would have, rank 0's."""
+    def align(self) -> None:  # noqa: B027 (most ranks never drift apart)
+        """Before an evaluation or a checkpoint, on all ranks: each takes what rank 0 would save, buffers above all."""
 
     @torch.no_grad()
     def predict(self, inputs: Tensor | None) -> Any:
@@ -186,6 +186,10 @@ class Strategy(ABC):
     def device_count(self) -> int:
         """Devices that all processes compute on."""
         return self.world.size * len(self.world.devices)
+
+    def measures(self) -> dict[str, float]:
+        """Figures of its own for a report, since the one before; all ranks call it."""
+        return {}
 
     # What goes into checkpoints, and what is recorded.
 

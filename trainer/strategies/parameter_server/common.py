@@ -1,0 +1,100 @@
+"""What workers and servers have in common: who is who, and the optimizer's state as one."""
+
+from abc import abstractmethod
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from torchyard.recipe.strategies import ParameterServer
+from trainer.data.sampler import Shares
+from trainer.distributed import World, summed
+from trainer.exceptions import RecipeError
+from trainer.strategies.base import Strategy, Task
+
+CPU = torch.device("cpu")
+
+
+class ParameterServerStrategy(Strategy):
+    """One side of the exchange. Every rank's optimizer lists all parameters in the model's order; those of servers
+    have the state, each of its own part. As a whole it is that of a model trained by one process.
+    """
+
+    options: ParameterServer
+
+    def __init__(self, options: ParameterServer, world: World) -> None:
+        super().__init__(options, world)
+        if world.size <= options.servers:
+            raise RecipeError(
+                f"strategy parameter_server has {options.servers} server(s) and no worker among {world.size} "
+                f"process(es): start {options.servers + 1} or more"
+            )
+        self.workers = range(world.size - options.servers)
+        self.servers = range(world.size - options.servers, world.size)
+        #: Of each update since the last report: updates done between taking the parameters and sending the gradient.
+        self.recent: list[int] = []
+
+    @property
+    def shares(self) -> Shares:
+        return Shares(index=self.world.rank % len(self.workers), count=len(self.workers))
+
+    @property
+    def device_count(self) -> int:
+        return len(self.workers)
+
+    def prepare(self, model: nn.Module, task: Task) -> None:
+        super().prepare(model, task)
+        self.optimizer.register_state_dict_post_hook(self._whole)
+        self.optimizer.register_load_state_dict_pre_hook(self._part)
+
+    def _whole(self, optimizer: Optimizer, state: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 (a hook of torch)
+        """Brings the servers' states to rank 0, which writes checkpoints; all ranks call `state_dict` together."""
+        if self.world.rank in self.servers:
+            dist.send_object_list([state["state"]], dst=0, device=CPU)
+        elif self.world.leads:
+            merged = [each for server in self.servers for each in self._state_of(server).items()]
+            state["state"] = dict(sorted(merged))
+        return state
+
+    def _state_of(self, server: int) -> dict[int, Any]:
+        received: list[Any] = [None]
+        dist.recv_object_list(received, src=server, device=CPU)
+        state: dict[int, Any] = received[0]
+        return state
+
+    def _part(self, optimizer: Optimizer, state: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 (a hook of torch)
+        """Of a whole state, what this rank steps."""
+        return {**state, "state": {index: each for index, each in state["state"].items() if index in self.stepped}}
+
+    @property
+    @abstractmethod
+    def stepped(self) -> set[int]:
+        """Numbers of the parameters, in the optimizer's order, that this rank steps."""
+
+    def norm_over_servers(self, own: Tensor) -> Tensor:
+        """The 2-norm of all gradients from that of each rank's part; all ranks call it."""
+        return summed(own**2).sqrt()
+
+    def measures(self) -> dict[str, float]:
+        if not self.options.asynchronous:
+            return {}
+        own = torch.zeros(2 + len(self.servers), dtype=torch.float64)
+        if self.recent:
+            own[:2] = torch.tensor([sum(self.recent), len(self.recent)])
+            own[2 + self.world.rank - self.servers.start] = max(self.recent)
+        self.recent.clear()
+        total, updates, *most = summed(own).tolist()
+        return {"staleness/mean": total / max(updates, 1), "staleness/max": max(most)}
+
+    def proof(self) -> dict[str, Any]:
+        state = [each for values in self.optimizer.state.values() for each in values.values()]
+        return {
+            **super().proof(),
+            "role": "server" if self.world.rank in self.servers else "worker",
+            "workers": len(self.workers),
+            "servers": len(self.servers),
+            "asynchronous": self.options.asynchronous,
+            "optimizer_bytes": sum(each.nbytes for each in state if isinstance(each, Tensor)),
+        }
