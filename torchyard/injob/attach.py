@@ -81,6 +81,14 @@ class Run:
             reasons.append(self._training.cursor.inexact)
         return "; ".join(reasons) or None
 
+    @property
+    def batch(self) -> int:
+        """Batches that the loop has taken of this epoch, if the loader is a `DataLoader`; else 0.
+
+        A loop that counts its batches goes on from there: ``enumerate(loader, start=run.batch)``.
+        """
+        return self._training.cursor.taken
+
     def epochs(self, count: int) -> Iterator[int]:
         """The epochs from where the training is, up to `count`; tells them to all that have a `set_epoch`."""
         resumed = self._saved

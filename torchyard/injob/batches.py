@@ -54,6 +54,10 @@ class Batches(Cursor):
         return self._next is None and self._pass.exhausted
 
     @property
+    def taken(self) -> int:  # type: ignore[override]
+        return (self._next or self._pass).taken
+
+    @property
     def random(self) -> dict[str, Any] | None:
         return self._pass.random_at_end if self._next is None else self._next.after
 
@@ -119,6 +123,13 @@ class Batches(Cursor):
             yield from first
         yield from rest
 
+    def length(self, sampler: Any) -> int:
+        """Batches of an epoch; while the rest of one is dealt anew, what there is of it."""
+        now = self._pass
+        if now.consumed and not now.exhausted:
+            return dealing.batches_left(self._loader, now.consumed)
+        return len(sampler)
+
     def _draw(self) -> None:
         """Goes back to where the streams were when the order was drawn, or notes where they are."""
         now = self._pass
@@ -157,7 +168,7 @@ class _Order:
         self._sampler = sampler
 
     def __len__(self) -> int:
-        return len(self._sampler)
+        return self._cursor.length(self._sampler)
 
     def __iter__(self) -> Iterator[Any]:
         # A generator: with loader processes torch asks for two iterators and takes indices of one.

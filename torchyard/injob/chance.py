@@ -37,8 +37,8 @@ def restore(state: Mapping[str, Any]) -> None:
 
 
 def same(states: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether all ranks' torch streams were at one place: then any number of ranks can go on from it."""
-    return all(bool((state["torch"] == states[0]["torch"]).all()) for state in states)
+    """Whether several ranks' torch streams were all at one place: then any number of ranks can go on from it."""
+    return len(states) > 1 and all(bool((state["torch"] == states[0]["torch"]).all()) for state in states)
 
 
 def derived(states: Sequence[Mapping[str, Any]], rank: int, ranks: int) -> dict[str, Any]:

@@ -11,6 +11,8 @@ class Cursor:
 
     #: The loop has asked for a batch after the last one.
     exhausted = False
+    #: Batches that the loop has taken of this epoch; 0 where they are not counted.
+    taken = 0
 
     def __init__(self, loader: Any = None) -> None:
         self._find: Callable[[], Any] = lambda: loader

@@ -31,6 +31,17 @@ def consumed(loader: Any, state: Mapping[str, Any]) -> int:
     return int(min(samples, state["consumed"] + taken))
 
 
+def batches_left(loader: Any, start: int) -> int:
+    """How many batches `rest` has."""
+    sampler, batches = loader.sampler, loader.batch_sampler
+    samples = _share(len(sampler.dataset) - start, sampler.num_replicas, whole=sampler.drop_last)
+    return _share(samples, batches.batch_size, whole=batches.drop_last)
+
+
+def _share(total: int, parts: int, *, whole: bool) -> int:
+    return total // parts if whole else -(-total // parts)
+
+
 def rest(loader: Any, start: int) -> Iterable[list[int]]:
     """Batches of this rank from the order from `start` on, dealt as the sampler deals, with its padding or its tail."""
     sampler = loader.sampler
@@ -38,10 +49,8 @@ def rest(loader: Any, start: int) -> Iterable[list[int]]:
     whole.num_replicas, whole.rank, whole.drop_last = 1, 0, False
     whole.num_samples = whole.total_size = len(sampler.dataset)
     order = list(whole)[start:]
-    count = len(order) // sampler.num_replicas * sampler.num_replicas
-    if count < len(order) and not sampler.drop_last:
-        count += sampler.num_replicas
-        order += (order * sampler.num_replicas)[: count - len(order)]
+    count = _share(len(order), sampler.num_replicas, whole=sampler.drop_last) * sampler.num_replicas
+    order += (order * sampler.num_replicas)[: max(0, count - len(order))]
     batches = loader.batch_sampler
     mine = order[sampler.rank : count : sampler.num_replicas]
     dealt: Iterable[list[int]] = type(batches)(mine, batches.batch_size, batches.drop_last)

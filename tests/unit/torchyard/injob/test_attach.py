@@ -41,7 +41,7 @@ class Training:
 
     def _train(self, until: int | None) -> None:
         for _ in self.run.epochs(EPOCHS):
-            for number, (inputs, targets) in enumerate(self.loader, start=1):
+            for number, (inputs, targets) in enumerate(self.loader, start=self.run.batch + 1):
                 loss = (self.model(inputs) - targets).square().mean()
                 loss.backward()
                 if number % ACCUMULATED == 0:

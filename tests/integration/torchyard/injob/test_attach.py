@@ -1,0 +1,48 @@
+"""`attach` on several ranks."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.support import attached, ranks
+
+
+@pytest.mark.parametrize("wrapper", ["ddp", "fsdp"])
+def test_two_ranks_stopped_at_any_step_go_on_exactly(wrapper: str, tmp_path: Path) -> None:
+    assert ranks.run(attached.stopped_at_every_step, 2, wrapper, tmp_path, cwd=tmp_path) == [[], []]
+    (checkpoint, *_) = sorted((tmp_path / "checkpoints").iterdir())
+    written = {os.path.relpath(file, checkpoint) for file in checkpoint.rglob("*") if file.is_file()}
+    shards = {"shards/.metadata", "shards/__0_0.distcp", "shards/__1_0.distcp"}
+    common = {"manifest.json", "training.pt", "rank-0.pt", "rank-1.pt"}
+    assert written == common | (shards if wrapper == "fsdp" else {"model.pt"})
+
+
+def test_the_model_alone_is_portable(tmp_path: Path) -> None:
+    """A plain state dict on the CPU, with the names that the model has alone."""
+    (checkpoint, weights, _), _ = ranks.run(attached.stopped, 2, "ddp", tmp_path, 2, cwd=tmp_path)
+    saved = torch.load(checkpoint / "model.pt", weights_only=True)
+    model = attached.bare()
+    model.load_state_dict(saved)
+    assert attached.same({f"module.{name}": value for name, value in saved.items()}, weights)
+    alone = attached.Training(loader=torch.utils.data.DataLoader(attached.Seen(), batch_size=4), restore=checkpoint)
+    assert attached.same(alone.weights(), saved)
+    assert alone.run.inexact is not None
+    assert "there were 2 ranks" in alone.run.inexact
+
+
+@pytest.mark.parametrize(("wrapper", "first", "second"), [("ddp", 2, 3), ("fsdp", 2, 1), ("fsdp", 1, 3)])
+def test_another_number_of_ranks_goes_on_without_loss_or_double(
+    wrapper: str, first: int, second: int, tmp_path: Path
+) -> None:
+    before = ranks.run(attached.stopped, first, wrapper, tmp_path, 2, cwd=tmp_path)
+    checkpoint, weights, _ = before[0]
+    after = ranks.run(attached.went_on, second, wrapper, checkpoint, cwd=tmp_path)
+    assert all(attached.same(loaded, weights) for loaded, _, _ in after)
+    taken = [index for _, _, loaded in before for index in loaded]
+    taken += [index for _, loaded, _ in after for index in loaded]
+    assert set(taken) == set(range(attached.SAMPLES))
+    # The last samples are padded, so that all ranks get as many.
+    assert len(taken) - attached.SAMPLES < second
+    assert all("random streams are new ones" in (inexact or "") for _, _, inexact in after)

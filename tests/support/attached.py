@@ -1,0 +1,141 @@
+"""Tiny trainings that follow `torchyard.attach`, alone or on the ranks of `tests.support.ranks`."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset, DistributedSampler
+
+import torchyard
+
+SAMPLES = 44
+BATCH_SIZE = 4
+EPOCHS = 2
+
+
+class Seen(Dataset[tuple[Tensor, Tensor]]):
+    """Remembers which samples were loaded in this process."""
+
+    def __init__(self, samples: int = SAMPLES) -> None:
+        chance = torch.Generator().manual_seed(1)
+        self.inputs = torch.randn(samples, 6, generator=chance)
+        self.targets = torch.randn(samples, 4, generator=chance)
+        self.loaded: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
+        self.loaded.append(index)
+        return self.inputs[index], self.targets[index]
+
+
+def bare() -> nn.Sequential:
+    """The model as it is alone."""
+    return nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.3), nn.ReLU(), nn.Linear(8, 4))
+
+
+def fsdp(model: nn.Sequential) -> nn.Module:
+    from torch.distributed.fsdp import fully_shard
+
+    for layer in (model[0], model[3]):
+        fully_shard(layer)
+    return fully_shard(model)
+
+
+WRAPPERS: dict[str, Callable[[nn.Sequential], nn.Module]] = {
+    "bare": lambda model: model,
+    "ddp": nn.parallel.DistributedDataParallel,
+    "fsdp": fsdp,
+}
+
+
+class Training:
+    """Two batches make a step of the optimizer; the last of an epoch may have one."""
+
+    def __init__(self, wrapper: str = "bare", *, loader: DataLoader[Any] | None = None, **options: Any) -> None:
+        torch.manual_seed(3)
+        self.model = WRAPPERS[wrapper](bare())
+        # The ranks' dropout differs.
+        torch.manual_seed(10 + (dist.get_rank() if dist.is_initialized() else 0))
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.01)
+        self.data = Seen()
+        self.loader = loader or DataLoader(
+            self.data, batch_size=BATCH_SIZE, sampler=DistributedSampler(self.data, seed=2)
+        )
+        self.run = torchyard.attach(model=self.model, optimizer=self.optimizer, loader=self.loader, **options)
+
+    def train(self, until: int | None = None, epochs: int = EPOCHS) -> "Training":
+        """Goes on until a step is done, or to the end."""
+        for _ in self.run.epochs(epochs):
+            for number, (inputs, targets) in enumerate(self.loader, start=self.run.batch + 1):
+                loss = (self.model(inputs) - targets).square().mean()
+                loss.backward()
+                if number % 2 == 0 or number == len(self.loader):
+                    self.optimizer.step()
+                    self.optimizer.zero_grad()
+                    self.run.report(loss=loss)
+                    if self.run.step == until:
+                        return self
+        return self
+
+    def saved(self, folder: Path) -> Path:
+        """A checkpoint of now, below the folder that is the working directory."""
+        self.run.save()
+        self.run.finish()
+        return folder / f"checkpoints/step-{self.run.step:09d}"
+
+    def weights(self) -> dict[str, Tensor]:
+        """Whole parameters by their names."""
+        return {
+            name: (value.full_tensor() if hasattr(value, "full_tensor") else value).detach().clone()
+            for name, value in self.model.state_dict().items()
+        }
+
+
+def same(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
+    """Whether all bits are equal."""
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+@contextmanager
+def joined() -> Iterator[None]:
+    """A gloo group of the ranks."""
+    dist.init_process_group("gloo", timeout=timedelta(seconds=60))
+    yield
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def stopped_at_every_step(wrapper: str, folder: Path) -> list[int]:
+    """Steps after which a training that stopped and went on ended otherwise than one that never stopped."""
+    with joined():
+        whole = Training(wrapper).train()
+        return [step for step in range(1, whole.run.step) if not _goes_on(wrapper, folder, step, whole)]
+
+
+def _goes_on(wrapper: str, folder: Path, step: int, whole: Training) -> bool:
+    checkpoint = Training(wrapper).train(until=step).saved(folder)
+    resumed = Training(wrapper, restore=checkpoint).train()
+    return resumed.run.inexact is None and same(resumed.weights(), whole.weights())
+
+
+def stopped(wrapper: str, folder: Path, step: int) -> tuple[Path, dict[str, Tensor], list[int]]:
+    """A checkpoint after a step, the weights in it, and the samples that this rank has taken in the epoch."""
+    with joined():
+        training = Training(wrapper).train(until=step)
+        return training.saved(folder), training.weights(), training.data.loaded
+
+
+def went_on(wrapper: str, checkpoint: Path) -> tuple[dict[str, Tensor], list[int], str | None]:
+    """The weights as they were loaded, the samples of this rank in the rest of the epoch, and what is not exact."""
+    with joined():
+        training = Training(wrapper, restore=checkpoint)
+        loaded = training.weights()
+        training.train(epochs=1)
+        return loaded, training.data.loaded, training.run.inexact
