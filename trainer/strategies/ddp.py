@@ -65,8 +65,7 @@ class DdpStrategy(Strategy):
 
     def update(self, rate: float, *, measure: bool) -> Tensor | None:
         reduced = self._whole if self._compression is None else self._compression.reduced()
-        # What a ring all-reduce sends; which algorithm the library takes for a bucket it does not tell.
-        self.bytes_sent += 2 * (self.world.size - 1) * reduced // self.world.size
+        self.bytes_sent += ring_bytes(reduced, self.world.size)
         return super().update(rate, measure=measure)
 
     def align(self) -> None:
@@ -91,7 +90,8 @@ class Entry(nn.Module):
         if inputs is not None:
             return self.model(inputs)
         trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        return 0 * torch.stack([parameter.sum().float() for parameter in trained]).sum()
+        # A model split over devices has them on several.
+        return 0 * torch.stack([parameter.sum().float().to(trained[0].device) for parameter in trained]).sum()
 
 
 def settle(wrapped: DistributedDataParallel) -> None:
@@ -103,6 +103,11 @@ def settle(wrapped: DistributedDataParallel) -> None:
     """
     wrapped(None).backward()
     wrapped.zero_grad()
+
+
+def ring_bytes(reduced: int, ranks: int) -> int:
+    """What a rank sends in a ring all-reduce; which algorithm the library takes for a bucket it does not tell."""
+    return 2 * (ranks - 1) * reduced // ranks
 
 
 def bucket_bytes(wrapped: DistributedDataParallel) -> list[int]:

@@ -19,6 +19,8 @@ from torchyard.recipe.strategies import ModelParallel
 from trainer.distributed import World
 from trainer.exceptions import RecipeError
 from trainer.strategies.base import Strategy
+from trainer.strategies.by_hand import share
+from trainer.strategies.ddp import Entry, bucket_bytes, ring_bytes, settle
 from trainer.strategies.placement import Part, parameter_bytes, place
 
 
@@ -64,8 +66,11 @@ class ModelParallelStrategy(Strategy):
     def wrap(self, model: nn.Module) -> nn.Module:
         placed = place(model, len(self.world.devices), what="devices")
         self.split = Split([Part(layers) for layers in placed], self.world.devices)
-        # With a single replica there is nobody to talk to.
-        return self.split if self.world.size == 1 else DistributedDataParallel(self.split, device_ids=None)
+        if self.world.size == 1:
+            return self.split  # with a single replica there is nobody to talk to
+        wrapped = DistributedDataParallel(Entry(self.split), device_ids=None)
+        settle(wrapped)
+        return wrapped
 
     @property
     def averaged_over(self) -> int:
@@ -75,6 +80,16 @@ class ModelParallelStrategy(Strategy):
         if isinstance(self.module, DistributedDataParallel) and not last:
             return self.module.no_sync()
         return nullcontext()
+
+    def update(self, rate: float, *, measure: bool) -> Tensor | None:
+        if isinstance(self.module, DistributedDataParallel):
+            self.bytes_sent += ring_bytes(sum(bucket_bytes(self.module)), self.world.size)
+        return super().update(rate, measure=measure)
+
+    def align(self) -> None:
+        if self.world.size > 1:
+            for part in self.split.parts:
+                share(part.buffers())
 
     @torch.no_grad()
     def predict(self, inputs: Tensor | None) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import torch
@@ -16,33 +16,35 @@ from trainer.models.layers import as_layers
 Layers = Sequence[tuple[str, nn.Module]]
 
 
+#: A prefix cut into parts: its largest one, the sum of squares, and the cuts, negative to prefer late ones.
+_Way = tuple[int, int, tuple[int, ...]]
+
+
 def balanced(sizes: Sequence[int], parts: int) -> list[range]:
     """Consecutive ranges of indices, none empty, whose largest sum of sizes is as small as can be.
 
-    Among those it prefers even ones (by the sum of squares), so that no part is left without a size for nothing.
+    Among those it prefers even ones (by the sum of squares), so that no part is left without a size for nothing; then
+    late cuts: an activation function stays with its layer, and what crosses to the next part is behind the pooling.
     Raises ValueError for more parts than sizes. Dynamic programming over prefixes: O(parts x len(sizes)^2).
     """
     if not 0 < parts <= len(sizes):
         raise ValueError(f"{len(sizes)} sizes do not make {parts} parts")
     sums = [0, *accumulate(sizes)]
-    # For each prefix: its largest part, the sum of squares, and the cuts that lead there.
-    best: list[tuple[int, int, tuple[int, ...]] | None] = [(0, 0, (0,)), *[None] * len(sizes)]
+    best: list[_Way | None] = [(0, 0, (0,)), *[None] * len(sizes)]
     for _ in range(parts):
         best = [_best_end(best, sums, end) for end in range(len(sums))]
     found = best[-1]
     assert found is not None
-    return [range(start, end) for start, end in zip(found[2], found[2][1:], strict=False)]
+    return [range(-start, -end) for start, end in pairwise(found[2])]
 
 
-def _best_end(
-    best: Sequence[tuple[int, int, tuple[int, ...]] | None], sums: Sequence[int], end: int
-) -> tuple[int, int, tuple[int, ...]] | None:
+def _best_end(best: Sequence[_Way | None], sums: Sequence[int], end: int) -> _Way | None:
     """The best way to end one more part at `end`."""
     ways = []
     for start, before in enumerate(best[:end]):
         if before is not None:
             size = sums[end] - sums[start]
-            ways.append((max(before[0], size), before[1] + size**2, (*before[2], end)))
+            ways.append((max(before[0], size), before[1] + size**2, (*before[2], -end)))
     return min(ways, default=None)
 
 

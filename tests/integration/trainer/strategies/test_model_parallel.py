@@ -38,8 +38,8 @@ def test_one_replica_trains_the_very_same_bits(tmp_path: Path) -> None:
 
     (rank,) = split.proof["ranks"]
     assert [(place["place"], place["device"], place["layers"]) for place in rank["places"]] == [
-        (0, "cpu", ["0", "1"]),
-        (1, "cpu", ["2", "3", "4", "5", "6", "7", "8", "9", "10"]),
+        (0, "cpu", ["0", "1", "2", "3"]),
+        (1, "cpu", ["4", "5", "6", "7", "8", "9", "10"]),
     ]
     total = sum(value.nbytes for value in plain.whole.values())
     assert sum(place["parameter_bytes"] for place in rank["places"]) == total
@@ -54,6 +54,10 @@ def test_replicas_train_what_one_process_trains(tmp_path: Path) -> None:
     torch.testing.assert_close(trained.whole, weights, **CLOSE)
     assert trained.losses() == pytest.approx(losses, rel=1e-4)
     assert all(torch.equal(value, trained.own[1][name]) for name, value in trained.own[0].items())
+    size = sum(value.nbytes for value in weights.values())
+    assert [(rank["replica"], rank["replicas"]) for rank in trained.proof["ranks"]] == [(0, 2), (1, 2)]
+    # A ring all-reduce between two: half of the gradients, twice.
+    assert {rank["bytes_sent_per_step"] for rank in trained.proof["ranks"]} == {size}
 
 
 def test_resumed_at_any_step_it_ends_with_the_same_bits(tmp_path: Path) -> None:
@@ -71,8 +75,8 @@ def test_resumed_at_any_step_it_ends_with_the_same_bits(tmp_path: Path) -> None:
 def test_it_is_not_data_parallelism_nor_that_model_parallelism(tmp_path: Path) -> None:
     """Two VGGs on two devices each: halves of one model, or whole models that exchange gradients."""
     vgg = recipe(
-        model="digits_cnn",
-        data={"name": "synthetic", "samples": 12, "validation_samples": 4, "shape": [3, 8, 8]},
+        model="tiny_vgg",
+        data={"name": "synthetic", "samples": 12, "validation_samples": 4, "shape": [3, 16, 16]},
         batch_size=4,
         epochs=1,
     )

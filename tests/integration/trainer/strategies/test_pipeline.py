@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tests.support import training
 
 #: Sums over microbatches are taken in another order than over whole batches.
 CLOSE = {"rtol": 1e-4, "atol": 1e-6}
-WHOLE = 10_000
+#: A norm that no gradient reaches.
+UNREACHED = 10_000
 
 
 def recipe(schedule: str = "gpipe", **changed: Any) -> dict[str, Any]:
@@ -81,12 +82,17 @@ def test_activations_and_gradients_sent_are_counted(tmp_path: Path) -> None:
     assert sent == {"fp32": [10 * 24 * 4] * 2, "bf16": [10 * 24 * 2] * 2}
 
 
-def test_a_stage_without_parameters_takes_part(tmp_path: Path) -> None:
-    """Of the two layers the first only flattens: its rank's optimizer and moving average have nothing to do."""
-    given = recipe(model={"name": "mlp", "hidden": []}, ema_decay=0.9, clip_norm=WHOLE)
-    trained = training.train(given, 2, tmp_path / "two")
+def three_layers() -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 10), nn.ReLU(inplace=True))
+
+
+def test_stages_without_parameters_take_part(tmp_path: Path) -> None:
+    """Their optimizers and moving averages have nothing to do; what a stage has received it does not overwrite."""
+    model = {"name": "custom", "target": f"{__name__}:three_layers"}
+    given = recipe(model=model, ema_decay=0.9, clip_norm=UNREACHED)
+    trained = training.train(given, 3, tmp_path / "run")
     weights, losses = training.alone(given, 10)
-    assert trained.own[0] == {}
+    assert [len(own) for own in trained.own] == [0, 2, 0]
     torch.testing.assert_close(trained.whole, weights, **CLOSE)
     assert trained.losses() == pytest.approx(losses, rel=1e-4)
 

@@ -41,7 +41,11 @@ def test_no_other_way_has_a_smaller_largest_part(problem: tuple[list[int], int])
 
 
 def test_a_part_without_parameters_is_avoided() -> None:
-    assert balanced([0, 90, 10, 0], 2) == [range(2), range(2, 4)]
+    assert balanced([90, 10, 0], 2) == [range(1), range(1, 3)]
+
+
+def test_what_has_no_parameters_stays_with_the_layer_before() -> None:
+    assert balanced([9, 0, 0, 9, 0], 2) == [range(3), range(3, 5)]
 
 
 @pytest.mark.parametrize("parts", [0, 3])
