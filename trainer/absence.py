@@ -1,5 +1,6 @@
 """Which ranks are gone when a collective operation fails: its own error names only a socket."""
 
+import re
 import time
 from datetime import timedelta
 
@@ -10,6 +11,8 @@ from trainer.exceptions import PeerError
 
 #: Ranks that wait in the same operation notice within moments of each other.
 ROLL_CALL_S = 5.0
+#: gloo begins with its own source file and line.
+_PLACE = re.compile(r"^\[\S+:\d+\] ")
 _SIGNS = (
     "Application timeout caused pair closure",
     "Broken pipe",
@@ -29,14 +32,14 @@ def explain(error: RuntimeError, store: Store, rank: int, size: int) -> PeerErro
     text = str(error)
     if size == 1 or not (isinstance(error, dist.DistError) or any(sign in text for sign in _SIGNS)):
         return None
-    absent = roll_call(store, rank, size)
+    absent = roll_call(store, rank, size, ROLL_CALL_S)
     if not absent:
         return None
-    noticed = (text.strip() or type(error).__name__).splitlines()[0]
+    noticed = _PLACE.sub("", text.strip().partition("\n")[0]).partition(". ")[0]
     return PeerError(f"{_named(absent)} no longer answers: it failed, was killed or hangs; see its log ({noticed})")
 
 
-def roll_call(store: Store, rank: int, size: int, seconds: float = ROLL_CALL_S) -> list[int]:
+def roll_call(store: Store, rank: int, size: int, seconds: float) -> list[int]:
     """The ranks that do not answer; rank 0 when its store does not, where it keeps one."""
     try:
         store.set(_key(rank), "here")

@@ -85,10 +85,15 @@ def test_a_recipe_on_two_ranks_without_torchrun(tmp_path: Path, monkeypatch: pyt
     assert checkpoint.name == "step-000000001"
 
 
-def test_only_lost_ranks_are_named() -> None:
+def test_only_lost_ranks_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(absence, "ROLL_CALL_S", 0.1)
     store = HashStore()
+    closed = RuntimeError("[/gloo/pair.cc:538] Connection closed by peer [10.0.0.1]:4. This is typically caused by\n")
     assert absence.explain(RuntimeError("shapes differ"), store, 0, 3) is None
-    assert absence.explain(RuntimeError("Timed out waiting 1000ms for recv"), store, 0, 1) is None
-    store.set("failed/0", "here")
-    lost = absence.explain(RuntimeError("[gloo/pair.cc:538] Connection closed by peer\nand more"), store, 1, 2)
-    assert lost is None  # rank 0 has failed too, and answers
+    assert absence.explain(closed, store, 0, 1) is None
+    lost = absence.explain(closed, store, 0, 3)
+    assert str(lost) == (
+        "each of the ranks 1, 2 no longer answers: it failed, was killed or hangs; see its log "
+        "(Connection closed by peer [10.0.0.1]:4)"
+    )
+    assert absence.explain(closed, store, 1, 2) is None  # rank 0 has failed too, and answers
