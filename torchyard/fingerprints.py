@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 ADDRESS_IN_USE: Final = "address-in-use"
+LOST_RANK: Final = "lost-rank"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,14 @@ FINGERPRINTS: tuple[Fingerprint, ...] = (
         pattern=re.compile(r"EADDRINUSE|address already in use", re.IGNORECASE),
         advice="the port that it listens at is in use on this box: do not fix one, take MASTER_PORT from the "
         "environment (`init_method='env://'`), or let the system choose (port 0)",
+    ),
+    Fingerprint(
+        name=LOST_RANK,
+        pattern=re.compile(
+            r"PeerError: |Watchdog caught collective operation timeout"
+            r"|gloo.*(?:Timed out waiting|Connection (?:closed|reset) by peer)"
+        ),
+        advice="it waited in vain for another rank, which hangs, failed or was killed: that rank's log says more",
     ),
 )
 

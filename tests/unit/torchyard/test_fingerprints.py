@@ -20,6 +20,19 @@ def test_a_port_in_use_is_recognised_in_the_words_of_python_and_of_torch() -> No
         assert fingerprints.recognise(str(error.value)) == fingerprints.ADDRESS_IN_USE
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:538] Connection closed by peer [::1]:4",
+        "RuntimeError: [third_party/gloo/gloo/unbound_buffer.cc:78] Timed out waiting 1800000ms for recv operation",
+        "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE) ran for 600000 ms",
+        "trainer.exceptions.PeerError: rank 1 no longer answers",
+    ],
+)
+def test_a_rank_that_is_waited_for_in_vain(words: str) -> None:
+    assert fingerprints.recognise(words) == fingerprints.LOST_RANK
+
+
 def test_what_is_not_known() -> None:
     assert fingerprints.recognise("ValueError: boom") is None
     assert fingerprints.advice(None) is fingerprints.advice("of a newer worker") is None
