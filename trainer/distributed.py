@@ -61,7 +61,9 @@ def _devices(
     environment: Mapping[str, str], gpus: int, strategy: Strategy, local_rank: int
 ) -> tuple[torch.device, ...]:
     """The part of the node's devices that is this process's: GPUs in order, or logical ones."""
-    workers = int(environment.get("LOCAL_WORLD_SIZE", "1")) - strategy.servers_per_node
+    # A launcher that does not say how many ranks are here has no servers behind the others.
+    here = environment.get("LOCAL_WORLD_SIZE")
+    workers = local_rank + 1 if here is None else int(here) - strategy.servers_per_node
     if local_rank >= workers:
         return (torch.device("cpu"),)
     if not gpus:
