@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torchyard.spec import JobSpec, Launcher
+from worker.meeting import Meeting
 
 _PYTHON = frozenset({"python", "python3"})
 #: Options of the interpreter that take the next word with them.
@@ -32,6 +33,8 @@ class Places:
     cwd: Path
     #: The recipe as JSON, when the job is one.
     recipe: Path
+    #: Where the ranks of several nodes meet; None on one node.
+    meeting: Meeting | None = None
 
 
 def python_arguments(command: Sequence[str]) -> tuple[str, ...]:
@@ -73,7 +76,7 @@ def main_process(spec: JobSpec, programs: Programs, places: Places, local_rank: 
     """
     if spec.recipe is not None:
         trainer = [str(programs.worker), "-P", "-u", "-m", "trainer", str(places.recipe)]
-        return _torchrun(programs.worker, spec.world_size, programs, places, trainer)
+        return _torchrun(programs.worker, spec.local_world_size, programs, places, trainer)
     command = spec.command or ()
     if spec.launcher is Launcher.NONE:
         return list(command)
@@ -84,13 +87,26 @@ def main_process(spec: JobSpec, programs: Programs, places: Places, local_rank: 
         return ranked
     own = len(interpreter) + python_program(arguments).own
     told = [] if local_rank is None else [local_rank, str(own)]
-    return _torchrun(programs.job, spec.world_size, programs, places, ranked, told)
+    return _torchrun(programs.job, spec.local_world_size, programs, places, ranked, told)
 
 
 def _torchrun(
-    agent: Path, world_size: int, programs: Programs, places: Places, ranked: list[str], told: Sequence[str] = ()
+    agent: Path, local_world_size: int, programs: Programs, places: Places, ranked: list[str], told: Sequence[str] = ()
 ) -> list[str]:
-    torchrun = [str(agent), "-m", "torch.distributed.run", "--standalone", "--nnodes=1"]
-    torchrun += [f"--nproc-per-node={world_size}", "--max-restarts=0", "--no-python"]
+    torchrun = [str(agent), "-m", "torch.distributed.run", *_rendezvous(places.meeting)]
+    torchrun += [f"--nproc-per-node={local_world_size}", "--max-restarts=0", "--no-python"]
     wrapper = [str(programs.worker), "-I", "-S", str(programs.rank)]
     return [*torchrun, *wrapper, str(places.logs), str(places.marks), str(places.cwd), *told, "--", *ranked]
+
+
+def _rendezvous(meeting: Meeting | None) -> list[str]:
+    """On several nodes a static one: the c10d rendezvous would hand out node ranks of its own."""
+    if meeting is None:
+        return ["--standalone", "--nnodes=1"]
+    return [
+        f"--nnodes={meeting.nodes}",
+        f"--node-rank={meeting.node_rank}",
+        "--rdzv-backend=static",
+        f"--master-addr={meeting.address}",
+        f"--master-port={meeting.port}",
+    ]

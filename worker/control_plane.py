@@ -80,6 +80,14 @@ class ControlPlane:
             return False
         return True
 
+    def prepared(self, attempt: str, where: wire.Prepared) -> wire.Go | None:
+        """Tells that the node's part could start; whether all could. None when the attempt is void or over."""
+        try:
+            return wire.Go.model_validate_json(self._post(_attempt(attempt, "prepared"), where).content)
+        except RefusedError as error:
+            _pass_unwanted(error)
+            return None
+
     def running(self, attempt: str, started_us: int) -> None:
         self._post(_attempt(attempt, "running"), wire.Started(started_us=started_us))
 

@@ -14,6 +14,7 @@ from torchyard.wire import Device, DeviceKind
 from worker.folder import AttemptFolder
 from worker.identity import Identity
 from worker.interpreter import Interpreter
+from worker.meeting import Meeting
 
 #: What belongs to the worker's own process and would mislead a job's.
 _OWN = frozenset(
@@ -65,6 +66,8 @@ class Inside:
     """CPU cores per rank."""
     restores: bool
     identity: Identity | None
+    meeting: Meeting | None = None
+    """Where the ranks of several nodes meet; None on one node."""
 
 
 def build(inside: Inside) -> dict[str, str]:
@@ -77,6 +80,8 @@ def build(inside: Inside) -> dict[str, str]:
         | _interpreter(inside)
         | _attempt(inside)
         | _devices(inside.devices)
+        | _network(inside)
+        | _several_nodes(inside)
     )
 
 
@@ -120,6 +125,37 @@ def _devices(devices: Sequence[Device]) -> dict[str, str]:
     # A MIG instance has no index of its own.
     names = [gpu.uuid if gpu.uuid.startswith("MIG-") else str(gpu.index) for gpu in gpus]
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(names)}
+
+
+def _network(inside: Inside) -> dict[str, str]:
+    """The interface of gloo and NCCL: what the spec says, else what it or the node has set, else the way to node 0."""
+    asked, meeting = inside.spec.resources.network_interface, inside.meeting
+    found = asked or (meeting.interface if meeting else None)
+    if found is None:
+        return {}
+    # "=" makes NCCL take the name as a whole; without it eth1 means eth10 too.
+    names = {"GLOO_SOCKET_IFNAME": found, "NCCL_SOCKET_IFNAME": f"={found}"}
+    given = inside.spec.env if asked else inside.spec.env.keys() | inside.own.keys()
+    return {name: value for name, value in names.items() if name not in given}
+
+
+def _several_nodes(inside: Inside) -> dict[str, str]:
+    """What torchrun tells each rank; a program that is started once a node is a rank itself."""
+    meeting = inside.meeting
+    if meeting is None:
+        return {}
+    made = {"NODE_RANK": str(meeting.node_rank)}
+    if inside.spec.launcher.ranked:
+        return made
+    return made | {
+        "MASTER_ADDR": meeting.address,
+        "MASTER_PORT": str(meeting.port),
+        "RANK": str(meeting.node_rank),
+        "GROUP_RANK": str(meeting.node_rank),
+        "LOCAL_RANK": "0",
+        "WORLD_SIZE": str(meeting.nodes),
+        "LOCAL_WORLD_SIZE": "1",
+    }
 
 
 def install_injob(home: Path) -> Path:

@@ -6,7 +6,8 @@ WorkerError
 │   ├── RestoreError
 │   ├── PythonError
 │   ├── IdentityError
-│   └── DeviceGoneError
+│   ├── DeviceGoneError
+│   └── NetworkError
 ├── StoppedError
 ├── MissingBlobError
 ├── UnavailableError
@@ -50,6 +51,10 @@ class IdentityError(UnusableError):
 
 class DeviceGoneError(UnusableError):
     """A GPU of this attempt is no longer on the node: see `yard nodes`, and rerun the job."""
+
+
+class NetworkError(UnusableError):
+    """Other nodes cannot reach this one, which has no IPv4 address: give it a network."""
 
 
 class StoppedError(WorkerError):

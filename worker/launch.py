@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,15 +14,19 @@ from torchyard.ids import now_us
 from torchyard.injob import layout
 from torchyard.spec import JobSpec
 from torchyard.spec import Launcher as How
-from torchyard.wire import Device, Launch, RankExit, Result, ResultKind
-from worker import argv, environment, interpreter, local_rank, prepare, processes
-from worker.exceptions import DeviceGoneError, StoppedError, UnusableError
+from torchyard.wire import Device, Go, Launch, Prepared, RankExit, Result, ResultKind
+from worker import argv, environment, interpreter, local_rank, meeting, prepare, processes
+from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, UnusableError
 from worker.folder import AttemptFolder
 from worker.identity import Identity, identity
 from worker.shim import verdict
 
 SHIM = Path(__file__).parent / "shim" / "__main__.py"
 RANK = Path(__file__).parent / "rank.py"
+#: How often it is asked whether all nodes are prepared.
+ASK_S = 0.5
+#: How long a stop waits for the first poll of a rank on a node whose ranks have not polled, before SIGTERM.
+PATIENCE_S = 10.0
 
 
 class ControlPlane(Protocol):
@@ -33,8 +38,21 @@ class ControlPlane(Protocol):
     def claim(self, attempt: str, nonce: str) -> bool:
         """False when another nonce has it or it is void."""
 
+    def prepared(self, attempt: str, where: Prepared) -> Go | None:
+        """Tells that the part of an attempt on several nodes could start; whether all could. None when it is void."""
+
     def fetch_blob(self, sha256: str, target: Path) -> None:
         """Writes the blob to the target; raises MissingBlobError when the store no longer has it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laid:
+    """An attempt whose code and environment are ready."""
+
+    who: Identity | None
+    python: interpreter.Interpreter
+    cwd: Path
+    threads: int
 
 
 def no_locks(_uuids: Sequence[str]) -> list[int]:
@@ -61,6 +79,8 @@ class Launcher:
     lock_descriptors: Callable[[Sequence[str]], list[int]] = no_locks
     """Open locks of GPUs, by UUID (`devices.locks.DeviceLocks.descriptors`): the shim keeps them too."""
     own_environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    own_address: Callable[[str | None], str] = meeting.default_address
+    """The address by which other nodes reach this one, through an interface if one is named."""
 
     def start(self, attempt_id: str) -> None:
         """Brings an attempt to life unless somebody has, or the service no longer wants it.
@@ -89,7 +109,8 @@ class Launcher:
             _go_on(folder)
             present = launch.devices if self.present is None else self.present()
             launch = with_present(launch, present)
-            record = self._prepare(folder, launch, self._threads(launch, len(present)))
+            laid = self._prepare(folder, launch, self._threads(launch, len(present)))
+            go = self._meet(folder, launch)
         except StoppedError as error:
             folder.write_result(
                 Result(kind=ResultKind.KILLED, stop=folder.stop_asked(), message=str(error), ended_us=now_us())
@@ -98,36 +119,69 @@ class Launcher:
         except UnusableError as error:
             folder.write_result(Result(kind=ResultKind.UNUSABLE, message=str(error), ended_us=now_us()))
             return
-        folder.write_launch(record)
+        if go is None:
+            folder.remove()
+            return
+        folder.write_launch(self._record(folder, launch, laid, _meeting(launch, go)))
         folder.mark_started()
         self._spawn(folder, [descriptor, *self.lock_descriptors([device.uuid for device in launch.devices])])
 
-    def _prepare(self, folder: AttemptFolder, launch: Launch, threads: int) -> dict[str, Any]:
+    def _meet(self, folder: AttemptFolder, launch: Launch) -> Go | None:
+        """Waits until all nodes are prepared; None when they will not be. Killed here, it is all done again."""
+        resources = launch.spec.resources
+        if resources.nodes == 1:
+            return Go(go=True)
+        with meeting.reserved_port() as port:
+            where = Prepared(address=self.own_address(resources.network_interface), port=port)
+            while True:
+                answer = self._asked(folder.attempt_id, where)
+                if answer is None or answer.go:
+                    return answer
+                _go_on(folder)
+                time.sleep(ASK_S)
+
+    def _asked(self, attempt: str, where: Prepared) -> Go | None:
+        try:
+            return self.control.prepared(attempt, where)
+        except UnavailableError:
+            return Go(go=False)  # the others wait as well
+
+    def _prepare(self, folder: AttemptFolder, launch: Launch, threads: int) -> Laid:
         spec = launch.spec
         who = identity(launch.user, launch.unix_user, one_trust_domain=self.one_trust_domain)
         python = interpreter.resolve(None if spec.recipe is not None else spec.python, self.python)
         cwd = prepare.lay_out(folder, launch, partial(self._fetch, folder))
-        recipe = folder.at(layout.JOB) / "recipe.json"
         if spec.recipe is not None:
-            recipe.write_text(spec.recipe.model_dump_json())
+            _recipe(folder).write_text(spec.recipe.model_dump_json())
         prepare.hand_over(folder, launch, who)
-        places = argv.Places(logs=folder.at(layout.LOGS), marks=folder.at(layout.MARKS), cwd=cwd, recipe=recipe)
-        programs = argv.Programs(worker=self.python, job=python.path, rank=RANK)
+        return Laid(who=who, python=python, cwd=cwd, threads=threads)
+
+    def _record(self, folder: AttemptFolder, launch: Launch, laid: Laid, met: meeting.Meeting | None) -> dict[str, Any]:
+        spec = launch.spec
+        places = argv.Places(
+            logs=folder.at(layout.LOGS),
+            marks=folder.at(layout.MARKS),
+            cwd=laid.cwd,
+            recipe=_recipe(folder),
+            meeting=met,
+        )
+        programs = argv.Programs(worker=self.python, job=laid.python.path, rank=RANK)
         inside = environment.Inside(
             own=self.own_environment,
             folder=folder,
             spec=spec,
             job=launch.job,
-            interpreter=python,
+            interpreter=laid.python,
             injob=self.injob,
             worker_bin=self.python.parent,
             devices=launch.devices,
-            threads=threads,
+            threads=laid.threads,
             restores=launch.restore is not None,
-            identity=who,
+            identity=laid.who,
+            meeting=met,
         )
-        command = argv.main_process(spec, programs, places, _local_rank(spec, cwd))
-        return launch_record(folder, launch, command, environment.build(inside), cwd, who)
+        command = argv.main_process(spec, programs, places, _local_rank(spec, laid.cwd))
+        return launch_record(folder, launch, command, environment.build(inside), laid.cwd, laid.who)
 
     def _fetch(self, folder: AttemptFolder, sha256: str, target: Path) -> None:
         _go_on(folder)
@@ -137,7 +191,7 @@ class Launcher:
         """CPU cores per rank: what the spec names, else the share of its devices."""
         resources = launch.spec.resources
         share = self.cpus * max(1, len(launch.devices)) // max(1, devices)
-        return max(1, (resources.cpus or share) // launch.spec.world_size)
+        return max(1, (resources.cpus or share) // launch.spec.local_world_size)
 
     def _spawn(self, folder: AttemptFolder, descriptors: list[int]) -> None:
         """Forks the shim and waits until it has daemonised and let the job go."""
@@ -179,6 +233,23 @@ def _local_rank(spec: JobSpec, cwd: Path) -> str | None:
     return local_rank.option(argv.python_arguments(spec.command), cwd)
 
 
+def _recipe(folder: AttemptFolder) -> Path:
+    return folder.at(layout.JOB) / "recipe.json"
+
+
+def _meeting(launch: Launch, go: Go) -> meeting.Meeting | None:
+    nodes = launch.spec.resources.nodes
+    if nodes == 1:
+        return None
+    return meeting.Meeting(
+        nodes=nodes,
+        node_rank=launch.node_rank,
+        address=go.address,
+        port=go.port,
+        interface=meeting.interface_towards(go.address),
+    )
+
+
 def _go_on(folder: AttemptFolder) -> None:
     """Raises StoppedError once the attempt is to stop: no shim is there to obey yet."""
     if folder.stop_asked() is not None:
@@ -203,8 +274,8 @@ def _bury_locked(folder: AttemptFolder, seconds: float) -> bool:
 def _exits(folder: AttemptFolder) -> list[RankExit]:
     """What the ranks' wrappers noted before the shim was gone."""
     launch = folder.read_launch() or {}
-    world_size, owners = launch.get("world_size", 0), {os.getuid(), launch.get("uid")}
-    noted = verdict.marked_exits(str(folder.at(layout.MARKS)), world_size, owners)
+    ranks = verdict.ranks_of(launch)
+    noted = verdict.marked_exits(str(folder.at(layout.MARKS)), ranks, {os.getuid(), launch.get("uid")})
     return [RankExit(**each._asdict()) for each in noted]
 
 
@@ -228,15 +299,19 @@ def launch_record(
     """``launch.json``: what the shim is to do, with absolute paths, since it knows nothing of ours."""
     torchrun = launch.spec.launcher.ranked
     logs = folder.at(layout.LOGS)
+    ranks = prepare.ranks(launch)
     return {
         "argv": command,
         "env": env,
         # torchrun looks for modules in its own working folder; the wrapper takes the ranks to theirs.
         "cwd": str(logs if torchrun else cwd),
-        "output": str(logs / (layout.LAUNCHER_LOG if torchrun else layout.rank_log(0))),
+        "output": str(logs / (layout.LAUNCHER_LOG if torchrun else layout.rank_log(ranks.start))),
         "torchrun": torchrun,
         "rank_program": str(RANK),
-        "world_size": launch.spec.world_size,
+        "first_rank": ranks.start,
+        "local_world_size": len(ranks),
+        # Ranks of other nodes may have polled when none of this one has yet.
+        "patience_s": PATIENCE_S if launch.spec.resources.nodes > 1 else 0.0,
         "uid": who.uid if who else None,
         "gid": who.gid if who else None,
         "groups": list(who.groups) if who else None,

@@ -156,10 +156,16 @@ def _relative_program(spec: JobSpec) -> str | None:
     return None if word is None or word.startswith("/") else word
 
 
+def ranks(launch: Launch) -> range:
+    """The ranks that run on this node."""
+    count = launch.spec.local_world_size
+    return range(launch.node_rank * count, (launch.node_rank + 1) * count)
+
+
 def hand_over(folder: AttemptFolder, launch: Launch, identity: Identity | None) -> None:
     """Makes logs, job and restore private, and the property of the job's user if that is not the worker's."""
     logs = folder.at(layout.LOGS)
-    names = [layout.LAUNCHER_LOG, *(layout.rank_log(rank) for rank in range(launch.spec.world_size))]
+    names = [layout.LAUNCHER_LOG, *map(layout.rank_log, ranks(launch))]
     for name in names:
         (logs / name).touch(mode=0o600)
     folder.at(layout.JOB).chmod(0o700)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchyard import wire
-from worker import environment, inventory, node, watch
+from worker import environment, inventory, meeting, node, watch
 from worker.agent import Agent, Node
 from worker.control_plane import ControlPlane
 from worker.devices import nvml, offenders
@@ -56,6 +56,7 @@ class Runtime:
             one_trust_domain=self._settings.one_trust_domain,
             present=self._discover,
             lock_descriptors=self._locks.descriptors,
+            own_address=lambda interface: meeting.own_address(self._settings.address(), interface),
         )
         tools = Tools(
             service=self._control,

@@ -9,8 +9,8 @@ from typing import Any
 
 from tests.support.wait import until
 from torchyard.spec import JobSpec
-from torchyard.wire import Device, DeviceKind, FileRef, Launch, Restore, Result
-from worker import environment
+from torchyard.wire import Device, DeviceKind, FileRef, Go, Launch, Prepared, Restore, Result
+from worker import environment, files
 from worker.exceptions import MissingBlobError
 from worker.folder import AttemptFolder
 from worker.launch import Launcher
@@ -21,7 +21,7 @@ class FolderControl:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        for name in ("launches", "claims", "blobs"):
+        for name in ("launches", "claims", "blobs", "prepared", "go"):
             (root / name).mkdir(parents=True, exist_ok=True)
 
     def assign(self, attempt: str, launch: Launch) -> None:
@@ -39,6 +39,26 @@ class FolderControl:
         except FileExistsError:
             return path.read_text() == nonce
         return True
+
+    def prepared(self, attempt: str, where: Prepared) -> Go | None:
+        """Go as soon as a file says so; void without a launch."""
+        files.write_whole(self.root / "prepared" / f"{attempt}.json", where.model_dump_json().encode())
+        go = self.root / "go" / f"{attempt}.json"
+        if not (self.root / "launches" / attempt).exists():
+            return None
+        return Go.model_validate_json(go.read_bytes()) if go.exists() else Go(go=False)
+
+    def say_go(self, attempt: str, address: str = "127.0.0.1") -> Go:
+        """All nodes are prepared."""
+        told = self.told(attempt)
+        go = Go(go=True, address=address, port=told.port)
+        (self.root / "go" / f"{attempt}.json").write_text(go.model_dump_json())
+        return go
+
+    def told(self, attempt: str) -> Prepared:
+        """What the node has said of its part, once it has."""
+        path = self.root / "prepared" / f"{attempt}.json"
+        return until(lambda: Prepared.model_validate_json(path.read_bytes()) if path.exists() else None)
 
     def fetch_blob(self, sha256: str, target: Path) -> None:
         blob = self.root / "blobs" / sha256
@@ -76,6 +96,7 @@ class Box:
         restore_local: Restore | None = None,
         slots: int = 0,
         unix_user: str | None = None,
+        node_rank: int = 0,
         **spec: Any,
     ) -> AttemptFolder:
         """Assigns a job with this code and spec; by default a plain program."""
@@ -89,7 +110,7 @@ class Box:
             spec=JobSpec.model_validate(defaults | spec),
             user="ada",
             unix_user=unix_user,
-            node_rank=0,
+            node_rank=node_rank,
             devices=[
                 Device(uuid=f"cpu-{index}", index=index, kind=DeviceKind.CPU_SLOT, name="CPU", memory=0)
                 for index in range(slots)

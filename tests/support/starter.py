@@ -1,6 +1,6 @@
 """``python -m tests.support.starter ROOT ATTEMPT WHERE``: starts an attempt and is killed on the way.
 
-WHERE is where SIGKILL strikes: launch, claim, started, forked, or never.
+WHERE is where SIGKILL strikes: launch, claim, prepared (told, and not to go yet), go, started, forked, or never.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.node import Box, FolderControl
-from torchyard.wire import Launch
+from torchyard.wire import Go, Launch, Prepared
 
 
 def die() -> None:
@@ -32,6 +32,12 @@ class DyingControl(FolderControl):
     def claim(self, attempt: str, nonce: str) -> bool:
         answer = super().claim(attempt, nonce)
         if self.where == "claim":
+            die()
+        return answer
+
+    def prepared(self, attempt: str, where: Prepared) -> Go | None:
+        answer = super().prepared(attempt, where)
+        if self.where == ("go" if answer is not None and answer.go else "prepared"):
             die()
         return answer
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from torchyard import wire
+from torchyard.ids import now_us
 from torchyard.injob import layout
 from worker.exceptions import RefusedError
 from worker.folder import AttemptFolder, ShimRecord
@@ -103,11 +104,17 @@ class Follower:
         launch = self._launch()
         owner = self._owner()
         self._logs = LogForwarder(
-            tools.service, attempt, folder, limit=launch.get("log_limit", DEFAULT_LOG_LIMIT), fresh=self._fresh
+            tools.service,
+            attempt,
+            folder,
+            limit=launch.get("log_limit", DEFAULT_LOG_LIMIT),
+            fresh=self._fresh,
+            node_rank=launch.get("node_rank", 0),
         )
         self._metrics = MetricForwarder(
             tools.service, attempt, folder, node_rank=launch.get("node_rank", 0), owner=owner, fresh=self._fresh
         )
+        self._first_rank = launch.get("first_rank", 0)
         self._outputs = OutputForwarder(tools.service, tools.blobs, attempt, folder, owner=owner)
         checkpoints = CheckpointForwarder(tools.service, tools.blobs, attempt, folder, owner=owner, spawn=tools.spawn)
         self._running_lane = Lane(f"{attempt} running", self._announce)
@@ -231,10 +238,14 @@ class Follower:
         if result is None:
             raise OSError("the result has vanished")
         complete = results.complete(
-            result, self._folder.path, dropped_bytes=self._logs.dropped, dropped_records=self._metrics.skipped
+            result,
+            self._folder.path,
+            first_rank=self._first_rank,
+            dropped_bytes=self._logs.dropped,
+            dropped_records=self._metrics.skipped,
         )
         try:
-            self._tools.service.result(self._folder.attempt_id, complete)
+            self._tools.service.result(self._folder.attempt_id, complete.model_copy(update={"sent_us": now_us()}))
         except RefusedError as error:
             if error.status not in {409, 410}:
                 raise

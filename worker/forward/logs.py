@@ -48,12 +48,15 @@ class _Stream:
 class LogForwarder:
     """The logs of one attempt. `limit`: bytes kept of each; what lies beyond is dropped and counted."""
 
-    def __init__(self, sink: LogSink, attempt: str, folder: Path, *, limit: int, fresh: bool) -> None:
+    def __init__(
+        self, sink: LogSink, attempt: str, folder: Path, *, limit: int, fresh: bool, node_rank: int = 0
+    ) -> None:
         self._sink = sink
         self._attempt = attempt
         self._folder = folder
         self._limit = limit
         self._fresh = fresh
+        self._node_rank = node_rank
         self._streams: dict[str, _Stream] = {}
         self._strange: set[str] = set()
 
@@ -75,7 +78,7 @@ class LogForwarder:
         except FileNotFoundError:
             return
         for name in found:
-            if name not in self._streams and (rank := rank_of(name)) is not None:
+            if name not in self._streams and (rank := rank_of(name, self._node_rank)) is not None:
                 self._streams[name] = _Stream(rank=rank, known=self._fresh)
             if name in self._streams and name not in self._strange:
                 yield name, self._streams[name]
@@ -117,10 +120,10 @@ class LogForwarder:
         stream.known = True
 
 
-def rank_of(name: str) -> int | None:
-    """The rank whose log has this name; -1 is the launcher's. None: not a log."""
+def rank_of(name: str, node_rank: int = 0) -> int | None:
+    """The rank whose log has this name; -1 is the launcher's, -2 that of the second node's. None: not a log."""
     if name == layout.LAUNCHER_LOG:
-        return -1
+        return -1 - node_rank
     match = _RANK_LOG.fullmatch(name)
     return int(match.group(1)) if match else None
 

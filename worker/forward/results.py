@@ -27,9 +27,11 @@ _CHAINED: Final = (
 logger = logging.getLogger(__name__)
 
 
-def complete(result: wire.Result, folder: Path, *, dropped_bytes: int, dropped_records: int) -> wire.Result:
+def complete(
+    result: wire.Result, folder: Path, *, dropped_bytes: int, dropped_records: int, first_rank: int = 0
+) -> wire.Result:
     """The shim's result with what only the agent knows: the traceback and what it had to drop."""
-    words = words_of_failure(result, folder)
+    words = words_of_failure(result, folder, first_rank)
     return result.model_copy(
         update={
             "traceback": words,
@@ -40,12 +42,15 @@ def complete(result: wire.Result, folder: Path, *, dropped_bytes: int, dropped_r
     )
 
 
-def words_of_failure(result: wire.Result, folder: Path) -> str | None:
+def words_of_failure(result: wire.Result, folder: Path, first_rank: int = 0) -> str | None:
     """What the failing rank last said; None for a success, a stop that was asked for, or when no process ran."""
     failed = result.exit_code != 0 or result.failed_rank is not None
     if not failed or result.stop is not None or result.kind in {wire.ResultKind.UNUSABLE, wire.ResultKind.LOST}:
         return None
-    for name in (layout.rank_log(result.failed_rank or 0), layout.LAUNCHER_LOG):
+    for name in (
+        layout.rank_log(first_rank if result.failed_rank is None else result.failed_rank),
+        layout.LAUNCHER_LOG,
+    ):
         text = _tail(folder / layout.LOGS / name)
         if text.strip():
             return extract(text)

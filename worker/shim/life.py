@@ -25,9 +25,9 @@ class Shim:
         self.launch = launch
         self.paths: dict[str, str] = launch["paths"]
         self.torchrun: bool = launch["torchrun"]
-        self.world_size: int = launch["world_size"]
+        self.ranks = verdict.ranks_of(launch)
         self.owners: set[int | None] = {os.getuid(), launch["uid"]}
-        self.result_file = ResultFile(self.paths["result"], self.world_size)
+        self.result_file = ResultFile(self.paths["result"], len(self.ranks))
         self.commands = CommandFile(self.paths["command"])
         self.stop = Stop()
         #: Of the control file; grows with everything the ranks are asked.
@@ -98,7 +98,7 @@ class Shim:
             return
         if now >= self.stop.deadline:
             self.killed = True
-        elif not self.stop.announced or not self.polled():
+        elif not self.stop.announced or (now >= self.stop.patient_until and not self.polled()):
             self.terminate()
 
     def obey(self, now: float) -> None:
@@ -114,7 +114,7 @@ class Shim:
             self.ask(command.get("reason") or "cancel", grace_s, now)
 
     def ask(self, reason: str, grace_s: float, now: float) -> None:
-        if self.stop.ask(reason, grace_s, now):
+        if self.stop.ask(reason, grace_s, now, self.launch["patience_s"]):
             say(f"stopping ({reason}) within {grace_s} s")
             self.serial += 1
             self.stop.announced = self.announce("stop")
@@ -200,7 +200,7 @@ class Shim:
         if failure is not None:
             code, number = failure.exit_code, failure.signal
         if self.torchrun and code and not self.stop:
-            vanished = verdict.vanished(exits, self.world_size)
+            vanished = verdict.vanished(exits, self.ranks)
             failed_rank = failed_rank if vanished is None else vanished
         return {
             "kind": "killed" if self.killed else "exited",
@@ -215,8 +215,8 @@ class Shim:
 
     def exits(self, code: int | None, number: int | None) -> list[verdict.Exit]:
         if self.torchrun:
-            return verdict.marked_exits(self.paths["marks"], self.world_size, self.owners)
-        return [verdict.Exit(0, code, number, self.ended_us or now_us())]
+            return verdict.marked_exits(self.paths["marks"], self.ranks, self.owners)
+        return [verdict.Exit(self.ranks.start, code, number, self.ended_us or now_us())]
 
     def write(self, result: Json) -> None:
         common = {"stop": self.stop.reason, "started_us": self.started_us, "ended_us": self.ended_us or now_us()}

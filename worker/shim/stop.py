@@ -14,17 +14,20 @@ class Stop:
         #: Monotonic seconds at which what is left is killed.
         self.deadline = float("inf")
         self.asked_us: int | None = None
+        #: Until then a job that has not polled is not signalled.
+        self.patient_until = float("inf")
         #: The control file could be written; without it only a signal tells the ranks.
         self.announced = False
 
     def __bool__(self) -> bool:
         return self.reason is not None
 
-    def ask(self, reason: str, grace_s: float, now: float) -> bool:
+    def ask(self, reason: str, grace_s: float, now: float, patience_s: float = 0.0) -> bool:
         """Whether there is a new reason to announce; an unknown one counts as a cancel."""
         reason = reason if reason in PRECEDENCE else "cancel"
         self.asked_us = self.asked_us or now_us()
         self.deadline = min(self.deadline, now + grace_s)
+        self.patient_until = min(self.patient_until, now + min(patience_s, grace_s / 2))
         if self.reason is not None and PRECEDENCE[reason] <= PRECEDENCE[self.reason]:
             return False
         self.reason = reason

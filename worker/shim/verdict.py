@@ -25,9 +25,15 @@ def exit_of(status: int | None) -> tuple[int | None, int | None]:
     return (code, None) if code >= 0 else (None, -code)
 
 
-def marked_exits(marks: str, world_size: int, owners: set[int | None]) -> list[Exit]:
+def ranks_of(launch: Json) -> range:
+    """The ranks of this node; none when there is no launch file."""
+    first = launch.get("first_rank", 0)
+    return range(first, first + launch.get("local_world_size", 0))
+
+
+def marked_exits(marks: str, ranks: range, owners: set[int | None]) -> list[Exit]:
     """What the rank wrappers noted; a rank whose wrapper was killed is missing."""
-    found = (_marked_exit(marks, rank, owners) for rank in range(world_size))
+    found = (_marked_exit(marks, rank, owners) for rank in ranks)
     return [each for each in found if each is not None]
 
 
@@ -53,9 +59,9 @@ def first_failure(exits: Iterable[Exit], before_us: int | None) -> Exit | None:
     return min(failed, key=lambda each: (each.signal == signal.SIGTERM, each.ended_us), default=None)
 
 
-def vanished(exits: list[Exit], world_size: int) -> int | None:
+def vanished(exits: list[Exit], ranks: range) -> int | None:
     """The one rank without a mark, when all others were only terminated because of it."""
-    missing = set(range(world_size)) - {each.rank for each in exits}
+    missing = set(ranks) - {each.rank for each in exits}
     if not exits or len(missing) != 1 or not all(each.signal == signal.SIGTERM for each in exits):
         return None
     return missing.pop()

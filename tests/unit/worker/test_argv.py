@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -5,6 +6,7 @@ import pytest
 
 from torchyard.spec import JobSpec
 from worker import argv, rank
+from worker.meeting import Meeting
 
 PROGRAMS = argv.Programs(worker=Path("/ty/bin/python"), job=Path("/env/bin/python"), rank=Path("/ty/rank.py"))
 PLACES = argv.Places(logs=Path("/a/logs"), marks=Path("/a/marks"), cwd=Path("/a/code"), recipe=Path("/a/recipe.json"))
@@ -27,6 +29,16 @@ def test_a_recipe_runs_in_the_workers_own_python() -> None:
         "/ty/bin/python -m torch.distributed.run --standalone --nnodes=1 --nproc-per-node=1 --max-restarts=0"
         " --no-python /ty/bin/python -I -S /ty/rank.py /a/logs /a/marks /a/code"
         " -- /ty/bin/python -P -u -m trainer /a/recipe.json"
+    )
+
+
+def test_several_nodes_meet_at_a_fixed_place() -> None:
+    met = Meeting(nodes=2, node_rank=1, address="10.0.0.1", port=20001, interface="eth0")
+    spec = JobSpec.model_validate({"command": ["train.py"], "resources": {"gpus": 2, "nodes": 2}})
+    words = " ".join(argv.main_process(spec, PROGRAMS, replace(PLACES, meeting=met)))
+    assert words.startswith(
+        "/env/bin/python -m torch.distributed.run --nnodes=2 --node-rank=1 --rdzv-backend=static"
+        " --master-addr=10.0.0.1 --master-port=20001 --nproc-per-node=2 --max-restarts=0"
     )
 
 

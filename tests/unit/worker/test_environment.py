@@ -7,6 +7,7 @@ from worker import environment
 from worker.folder import AttemptFolder
 from worker.identity import Identity
 from worker.interpreter import Interpreter
+from worker.meeting import Meeting
 
 OWN = {
     "PATH": "/ty/bin:/usr/bin",
@@ -62,6 +63,39 @@ def test_the_whole_environment_of_a_job() -> None:
         "TORCHYARD_ATTEMPT_DIR": "/home/attempts/att-1",
         "TORCHYARD_OUTPUT_DIR": "/home/attempts/att-1/job/output",
     }
+
+
+MET = Meeting(nodes=2, node_rank=1, address="10.0.0.1", port=20001, interface="eth0")
+SOCKETS = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
+
+
+def sockets(spec: dict[str, Any] | None = None, **own: str) -> tuple[str | None, ...]:
+    env = build(spec, meeting=MET, own=OWN | own)
+    return tuple(env.get(name) for name in SOCKETS)
+
+
+def test_gloo_and_nccl_take_the_way_to_the_first_node_unless_somebody_says_otherwise() -> None:
+    assert sockets() == ("eth0", "=eth0")
+    assert sockets({"env": {"NCCL_SOCKET_IFNAME": "ib"}}) == ("eth0", "ib")
+    assert sockets(GLOO_SOCKET_IFNAME="eno1") == ("eno1", "=eth0")
+    named = {"resources": {"nodes": 2, "network_interface": "ib0"}}
+    assert sockets(named, GLOO_SOCKET_IFNAME="eno1") == ("ib0", "=ib0")
+    assert not build().keys() & {*SOCKETS, "NODE_RANK"}
+
+
+def test_a_program_that_is_started_once_a_node_is_a_rank() -> None:
+    env = build({"launcher": "none", "resources": {"nodes": 2}}, meeting=MET)
+    assert {name: env[name] for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK")} == {
+        "RANK": "1",
+        "LOCAL_RANK": "0",
+        "WORLD_SIZE": "2",
+        "LOCAL_WORLD_SIZE": "1",
+        "NODE_RANK": "1",
+    }
+    assert (env["MASTER_ADDR"], env["MASTER_PORT"]) == ("10.0.0.1", "20001")
+    under_torchrun = build({"resources": {"nodes": 2}}, meeting=MET)
+    assert "RANK" not in under_torchrun
+    assert under_torchrun["NODE_RANK"] == "1"
 
 
 def test_the_spec_is_on_top() -> None:

@@ -33,10 +33,11 @@ def test_nobody_failed() -> None:
 
 
 def test_a_rank_that_vanished() -> None:
-    assert verdict.vanished([terminated(0, 10)], 2) == 1
-    assert verdict.vanished([failed(0, 10)], 2) is None
-    assert verdict.vanished([terminated(0, 10)], 3) is None
-    assert verdict.vanished([], 1) is None
+    assert verdict.vanished([terminated(0, 10)], range(2)) == 1
+    assert verdict.vanished([terminated(4, 10)], range(4, 6)) == 5
+    assert verdict.vanished([failed(0, 10)], range(2)) is None
+    assert verdict.vanished([terminated(0, 10)], range(3)) is None
+    assert verdict.vanished([], range(1)) is None
 
 
 def test_wait_statuses() -> None:
