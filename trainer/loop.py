@@ -15,7 +15,7 @@ from torchyard.injob import control, layout
 from torchyard.injob.exceptions import ResumeError
 from trainer import proof
 from trainer.data.loading import Batch, Pair, Waiting, load, padded
-from trainer.data.sampler import Micro
+from trainer.data.sampler import Micro, TrainSampler
 from trainer.evaluation import evaluate
 from trainer.parts import Parts
 from trainer.strategies import Strategy
@@ -32,6 +32,7 @@ class Training:
         self.parts = parts
         self.window = Window(parts.world, counts=parts.strategy.counts)
         self.waiting = Waiting()
+        self._begun: Iterator[Pair] | None = None
         self.state = torchyard.attach(restore=restore, loader=parts.sampler, **self._saved())
         parts.strategy.restored()
         self.resumed_step = self.step
@@ -84,6 +85,7 @@ class Training:
         self.window.begin()
         for epoch in self.state.epochs(recipe.epochs):
             self.train_epoch(epoch)
+            self._begin(epoch + 1)
             with self.window.paused():
                 scores = self._evaluate() if self._due(recipe.evaluate_every) else {}
                 saves = self._due(recipe.checkpoint_every)
@@ -162,11 +164,22 @@ class Training:
         if not strategy.loads:
             yield from (_batch(micro, None, strategy) for micro in plan)
             return
-        parts.data.begin(parts.recipe.seed, epoch)
-        stream = ("train", epoch, strategy.shares.index)
-        pairs = self.waiting.around(load(parts.data.train, parts.sampler, parts.recipe, parts.world.device, stream))
-        for micro, pair in zip(plan, pairs, strict=True):
+        begun, self._begun = self._begun, None
+        pairs = self._load(epoch, parts.sampler) if begun is None else begun
+        for micro, pair in zip(plan, self.waiting.around(pairs), strict=True):
             yield _batch(micro, pair, strategy)
+
+    def _begin(self, epoch: int) -> None:
+        """Has loader processes fetch the first samples of an epoch while the model is evaluated and saved."""
+        recipe = self.parts.recipe
+        if recipe.num_workers and self.parts.strategy.loads and epoch < recipe.epochs:
+            self._begun = self._load(epoch, self.parts.sampler.at(epoch))
+
+    def _load(self, epoch: int, sampler: TrainSampler) -> Iterator[Pair]:
+        parts = self.parts
+        parts.data.begin(parts.recipe.seed, epoch)
+        stream = ("train", epoch, parts.strategy.shares.index)
+        return load(parts.data.train, sampler, parts.recipe, parts.world.device, stream)
 
     @property
     def rate(self) -> float:

@@ -1,9 +1,10 @@
 """Which samples each share of a step takes, counted so that a run resumes inside an epoch exactly."""
 
+import copy
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch.utils.data import Sampler
@@ -60,6 +61,12 @@ class TrainSampler(Sampler[list[int]]):
         """Goes to a place in the training: the next iteration starts there."""
         self.epoch = epoch
         self.consumed = consumed
+
+    def at(self, epoch: int) -> Self:
+        """Another one at the beginning of an epoch, which moves by itself."""
+        other = copy.copy(self)
+        other.set_epoch(epoch)
+        return other
 
     def state_dict(self) -> dict[str, int]:
         return {"epoch": self.epoch, "consumed": self.consumed}

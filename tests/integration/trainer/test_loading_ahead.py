@@ -1,0 +1,64 @@
+"""Loader processes begin with the next epoch while the model is evaluated; what is trained stays the same."""
+
+import multiprocessing
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tests.support import ranks, training
+from tests.support.attempt import AttemptFolder
+from torchyard.recipe import Recipe
+from trainer import loop
+from trainer.distributed import joined
+from trainer.parts import build
+
+RECIPE = {
+    "model": {"name": "mlp", "hidden": [8], "dropout": 0.3},
+    "data": {"name": "synthetic", "samples": 23, "validation_samples": 7},
+    "strategy": "single",
+    "epochs": 3,
+    "batch_size": 8,
+}
+AHEAD = {**RECIPE, "num_workers": 1}
+
+
+def watched(given: dict[str, Any], attempt: AttemptFolder, stops: bool) -> tuple[list[int], dict[str, Tensor]]:
+    """Trains; also answers how many loader processes there were when each evaluation began. May be stopped in one."""
+    seen, evaluate = [], loop.evaluate
+
+    def watch(*arguments: Any) -> dict[str, float]:
+        seen.append(len(multiprocessing.active_children()))
+        if stops:
+            attempt.ask("stop")
+        return evaluate(*arguments)
+
+    loop.evaluate = watch
+    recipe = Recipe.model_validate(given)
+    with joined(recipe.strategy) as world:
+        parts = build(recipe, world)
+        loop.Training(parts).run()
+        return seen, parts.strategy.whole_state()
+
+
+def equal(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    return all(torch.equal(value, other[name]) for name, value in one.items())
+
+
+def test_the_next_epoch_is_being_loaded_in_evaluation(tmp_path: Path) -> None:
+    """All but the last one's; the weights are those of a run that loads everything in its turn."""
+    attempt = AttemptFolder(tmp_path / "ahead")
+    ((seen, ahead),) = ranks.run(watched, 1, AHEAD, attempt, False, environment=attempt.environment())
+    assert seen == [1, 1, 0]
+    in_turn = training.train(RECIPE, 1, tmp_path / "in-turn")
+    assert equal(in_turn.whole, ahead)
+
+
+def test_a_resumed_run_loads_what_it_would_have_loaded(tmp_path: Path) -> None:
+    """Stopped in the first evaluation, with the second epoch begun."""
+    attempt = AttemptFolder(tmp_path / "stopped")
+    assert ranks.run(watched, 1, AHEAD, attempt, True, environment=attempt.environment()) == [None]
+    (point,) = attempt.checkpoints()
+    resumed = training.train(AHEAD, 1, tmp_path / "resumed", restore=point)
+    assert equal(resumed.whole, training.train(AHEAD, 1, tmp_path / "whole").whole)
