@@ -1,0 +1,74 @@
+"""Every strategy as a line of YAML, through the queue: one model, one effective batch, one result."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import processes, stack, wait
+from tests.support.stack import Stack
+from torchyard.api import Job
+from torchyard.states import JobState
+
+pytestmark = pytest.mark.e2e
+
+RECIPE: dict[str, Any] = {
+    "model": {"name": "mlp", "hidden": [32, 32]},
+    "data": {"name": "synthetic", "samples": 203, "validation_samples": 51, "shape": [16]},
+    "optim": {"name": "sgd", "lr": 0.05},
+    "epochs": 3,
+    "global_batch_size": 32,
+    "log_every": 1,
+}
+#: A strategy, the devices it gets, and how many ranks then run.
+STRATEGIES: dict[str, tuple[Any, int, int]] = {
+    "single": ("single", 1, 1),
+    "dp": ("dp", 2, 1),
+    "broadcast": ("broadcast", 2, 2),
+    "parameter_server": ({"name": "parameter_server", "servers": 1}, 2, 3),
+    "ring": ("ring", 2, 2),
+    "ddp": ("ddp", 2, 2),
+    "model_parallel": ("model_parallel", 2, 1),
+    "pipeline": ({"name": "pipeline", "schedule": "1f1b", "microbatches": 4}, 2, 2),
+    "fsdp": ("fsdp", 2, 2),
+    "tensor_parallel": ("tensor_parallel", 2, 2),
+}
+
+
+@pytest.fixture(scope="module")
+def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """Slots enough for all of them at once: what counts here is the result, not the speed."""
+    with processes.unmarked(), stack.running(tmp_path_factory.mktemp("home"), slots=20) as running:
+        yield running
+
+
+def _proof(yard: Stack, job: Job, folder: Path) -> dict[str, Any]:
+    """``strategy.json`` of the job's outputs."""
+    found = wait.until(
+        lambda: [each for each in yard.client.outputs(job.id) if each.name == "strategy.json"], what="the proof"
+    )
+    proof: dict[str, Any] = json.loads(yard.client.download_output(job.id, found[0], folder).read_text())
+    return proof
+
+
+@pytest.mark.timeout(300)
+def test_all_strategies_come_to_the_same_and_prove_what_they_are(yard: Stack, tmp_path: Path) -> None:
+    jobs = {
+        name: yard.client.submit(
+            {"name": name.replace("_", "-"), "resources": {"gpus": gpus}, "recipe": {**RECIPE, "strategy": strategy}}
+        )
+        for name, (strategy, gpus, _) in STRATEGIES.items()
+    }
+    losses = {}
+    for name, job in jobs.items():
+        ended = yard.client.wait(job.id)
+        assert ended.state is JobState.SUCCEEDED, (name, ended.error, yard.log(job)[-3000:])
+        proof = _proof(yard, job, tmp_path / name)
+        assert proof["strategy"] == name
+        assert len(proof["ranks"]) == proof["world_size"] == STRATEGIES[name][2]
+        (series,) = [each for each in yard.client.metrics(job.id).series if each.name == "val/loss"]
+        losses[name] = [value for _, _, value in series.points]
+    for name, reached in losses.items():
+        assert reached == pytest.approx(losses["single"], rel=1e-4), name
