@@ -1,0 +1,109 @@
+"""DataParallel in one process, on logical devices: shares, losses, bytes, and the same weights as one replica."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.support import training
+from torchyard.recipe.strategies import Dp
+from trainer.distributed import World
+from trainer.exceptions import RecipeError
+from trainer.strategies.dp import DpStrategy
+
+#: Sums over replicas are taken in another order than over the whole batch.
+CLOSE: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-6}
+BALANCED = {"name": "dp", "devices": 3, "first_device_batch": 2}
+
+
+def recipe(strategy: Any, **changed: Any) -> dict[str, Any]:
+    return {
+        "model": {"name": "mlp", "hidden": [16], "dropout": 0.0},
+        "data": {"name": "synthetic", "samples": 91, "validation_samples": 37, "shape": [5]},
+        "optim": {"name": "sgd", "lr": 0.1, "momentum": 0.9},
+        "strategy": strategy,
+        "epochs": 2,
+        "batch_size": 3,
+        "log_every": 1,
+        **changed,
+    }
+
+
+def equal(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize("loss_in_model", [False, True], ids=["outputs", "losses"])
+def test_shares_of_any_size_train_as_one_process(loss_in_model: bool, tmp_path: Path) -> None:
+    """2 + 3 + 3 samples a pass are 4 + 6 + 6 a step with two passes; the last pass of an epoch is dealt alike.
+
+    Commonly taught wrong: the mean of the replicas' mean losses, which is biased as soon as shares differ, in the last
+    batch and under accumulation too.
+    """
+    given = recipe({**BALANCED, "loss_in_model": loss_in_model}, accumulate=2)
+    trained = training.train(given, 1, tmp_path / "run")
+    weights, losses = training.alone(given, 16)
+    torch.testing.assert_close(trained.whole, weights, **CLOSE)
+    assert list(trained.whole) == list(weights)  # without "module."
+    assert trained.losses() == pytest.approx(losses, rel=1e-4)
+
+    scores, last = training.scores(given, trained.whole), len(losses)
+    for name, value in scores.items():
+        assert trained.attempt.series(f"val/{name}")[last] == pytest.approx(value, rel=1e-6)
+
+    (proof,) = trained.proof["ranks"]
+    assert proof["replicas"] == 3
+    assert proof["deals"] == {"pass": [[2, 3, 3], [1, 1, 1]], "step": [[4, 6, 6], [3, 4, 4]]}
+    whole = sum(value.nbytes for value in weights.values())
+    assert proof["parameter_bytes"] == {"cpu": whole}
+    assert proof["replica_bytes"] == [{"cpu": whole}] * 2
+    # Two copies go out and their gradients come back in each of the passes, two a step but for the last of an epoch.
+    passes, steps = 2 * 12, 2 * 6
+    assert proof["bytes_sent_per_step"] > 4 * whole * passes / steps
+
+
+def test_the_mean_of_means_would_be_another_loss() -> None:
+    """What the test above would not tell apart, if the replicas' losses were alike."""
+    losses = torch.arange(8.0)
+    means = torch.stack([part.mean() for part in losses.split([2, 3, 3])])
+    assert means.mean() != losses.mean()
+
+
+def test_even_shares_and_clipping(tmp_path: Path) -> None:
+    given = recipe({"name": "dp", "devices": 2}, clip_norm=0.3, ema_decay=0.9, epochs=1)
+    trained = training.train(given, 1, tmp_path / "dp")
+    plain = training.train({**given, "strategy": "single", "batch_size": 6}, 1, tmp_path / "single")
+    torch.testing.assert_close(trained.whole, plain.whole, rtol=1e-3, atol=1e-5)
+    for name in ("gradient_norm", "train/loss", "val/loss", "val/accuracy"):
+        here, there = trained.attempt.series(name), plain.attempt.series(name)
+        assert list(here.values()) == pytest.approx(list(there.values()), rel=1e-3), name
+
+
+def test_resumed_on_the_same_and_on_fewer_devices(tmp_path: Path) -> None:
+    """Replicas on the CPU run one after the other, so that dropout repeats itself bit by bit."""
+    model = {"name": "mlp", "hidden": [16], "dropout": 0.5}
+    given = recipe(BALANCED, model=model, optim={"name": "adam", "lr": 0.01}, precision="bf16")
+    whole = training.train(given, 1, tmp_path / "whole", checkpoint_every=1e-9)
+    for step in (1, 11, 12, 17):
+        checkpoint = whole.attempt.checkpoints()[step - 1]
+        resumed = training.train(given, 1, tmp_path / f"from-{step}", restore=checkpoint)
+        assert equal(resumed.whole, whole.whole), step
+        assert resumed.losses() == whole.losses()[step:]
+    single = {**given, "strategy": "single"}
+    other = training.train(single, 1, tmp_path / "single", restore=whole.attempt.checkpoints()[-2])
+    assert len(other.losses()) >= 1
+
+
+def test_devices_of_the_job_are_the_replicas(tmp_path: Path) -> None:
+    given = recipe("dp", epochs=1)
+    trained = training.train(given, 1, tmp_path / "run", environment={"TORCHYARD_DEVICES": "4"})
+    (proof,) = trained.proof["ranks"]
+    assert proof["replicas"] == 4
+    assert proof["deals"]["pass"][0] == [3, 3, 3, 3]
+
+
+def test_it_refuses_company() -> None:
+    with pytest.raises(RecipeError, match="dp is one process, but 2 were started: take strategy: ddp"):
+        DpStrategy(Dp(), World(rank=0, local_rank=0, size=2, devices=(torch.device("cpu"),) * 2))
