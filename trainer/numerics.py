@@ -1,5 +1,7 @@
 """In which types, layouts and with which algorithms a model is computed."""
 
+import os
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -8,8 +10,11 @@ import torch
 from torch import nn
 
 from torchyard.recipe import Recipe
+from trainer.recompute import recompute
 
 _TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+#: What `torch.compile` hands graphs to.
+BACKEND = "inductor"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,25 +24,54 @@ class Numerics:
     device_type: str
     #: Type of forward and backward; None keeps that of the weights.
     compute: torch.dtype | None = None
+    compile: bool = False
+    activation_checkpointing: bool = False
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """Around forward and loss: automatic mixed precision."""
+        """Around forward and loss: automatic mixed precision (Micikevicius et al. 2018)."""
         return torch.autocast(self.device_type, dtype=self.compute, enabled=self.compute is not None)
 
     def scaler(self) -> torch.amp.GradScaler:
         """Keeps fp16's small gradients from vanishing; passes through for the other types."""
         return torch.amp.GradScaler(self.device_type, enabled=self.compute is torch.float16)
 
+    def change(self, modules: Iterable[nn.Module], compiled: Iterable[nn.Module]) -> None:
+        """Makes modules compute activations again and be compiled, as the recipe says; in place, names stay.
+
+        Raises RecipeError for modules without layers or blocks whose activations could be dropped.
+        """
+        if self.activation_checkpointing:
+            recompute(modules)
+        if self.compile:
+            for module in compiled:
+                module.compile(backend=BACKEND)
+
 
 def numerics(recipe: Recipe, device: torch.device) -> Numerics:
-    return Numerics(device_type=device.type, compute=_TYPES.get(recipe.precision))
+    return Numerics(
+        device_type=device.type,
+        compute=_TYPES.get(recipe.precision),
+        compile=recipe.compile,
+        activation_checkpointing=recipe.activation_checkpointing,
+    )
 
 
 def switch(recipe: Recipe) -> None:
-    """Sets this process's switches; they are global in PyTorch."""
+    """Sets this process's switches, which are global in PyTorch; before the first product on a GPU.
+
+    Source: https://docs.pytorch.org/docs/stable/notes/randomness.html. With `deterministic`, an operation that has no
+    such algorithm raises RuntimeError, which names it.
+    """
+    if recipe.deterministic:
+        # cuBLAS reads it when it starts.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(recipe.deterministic)
+    torch.backends.cudnn.deterministic = recipe.deterministic
     torch.backends.cudnn.benchmark = recipe.cudnn_benchmark
+    torch.set_float32_matmul_precision("high" if recipe.tf32 else "highest")
+    torch.backends.cudnn.allow_tf32 = recipe.tf32
 
 
 def shaped(model: nn.Module, recipe: Recipe) -> nn.Module:
-    """The model with the memory layout, checkpointing and compilation of the recipe."""
+    """The model with the memory layout of the recipe."""
     return model.to(memory_format=torch.channels_last) if recipe.channels_last else model

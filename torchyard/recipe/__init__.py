@@ -99,6 +99,16 @@ class Recipe(Options):
         return self
 
     @model_validator(mode="after")
+    def _algorithms(self) -> Self:
+        if self.deterministic and self.cudnn_benchmark:
+            raise ValueError("cudnn_benchmark chooses by time, which no run repeats: leave it out, or deterministic")
+        if self.compile and isinstance(self.strategy, Dp):
+            raise ValueError("compile is not for strategy dp, whose copies cannot be compiled: take ddp or single")
+        if self.compile and self.activation_checkpointing:
+            raise ValueError("compile and activation_checkpointing exclude each other: keep one of them")
+        return self
+
+    @model_validator(mode="after")
     def _static_graph(self) -> Self:
         if isinstance(self.strategy, Ddp) and self.strategy.static_graph and self.accumulate > 1:
             raise ValueError("strategy.static_graph fails with accumulate above 1 (PyTorch): leave one of them out")

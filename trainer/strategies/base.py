@@ -94,6 +94,7 @@ class Strategy(ABC):
         self.task = task
         self.model = model
         self.module = self.wrap(model)
+        task.numerics.change(self.called(), self.compiled())
         self.scaler = task.numerics.scaler()
         # As a group: a stage of a pipeline may have no parameters.
         self.optimizer = task.make_optimizer([{"params": self.parameters()}])
@@ -181,6 +182,14 @@ class Strategy(ABC):
     def modules(self) -> list[nn.Module]:
         """The parts of the model that this process holds: switched between training and evaluation, and saved."""
         return [self.model]
+
+    def called(self) -> list[nn.Module]:
+        """The modules that forward passes go through, each as a whole."""
+        return self.modules()
+
+    def compiled(self) -> list[nn.Module]:
+        """What is compiled, each by itself."""
+        return self.called()
 
     @property
     def device_count(self) -> int:

@@ -96,6 +96,9 @@ class ModelParallelStrategy(Strategy):
         with self.task.numerics.autocast():
             return self.split(inputs)
 
+    def called(self) -> list[nn.Module]:
+        return list(self.split.parts)
+
     def proof(self) -> dict[str, Any]:
         return {
             **super().proof(),

@@ -71,10 +71,10 @@ class Part(nn.Module):
             _hang(self, name, layer)
         self.names = [name for name, _ in layers]
         # A tuple, which torch does not look into: the layers are registered already.
-        self._layers = tuple(layer for _, layer in layers)
+        self.in_order = tuple(layer for _, layer in layers)
 
     def forward(self, values: Any) -> Any:
-        for layer in self._layers:
+        for layer in self.in_order:
             values = layer(values)
         return values
 

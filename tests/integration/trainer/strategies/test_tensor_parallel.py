@@ -1,0 +1,69 @@
+"""Linear layers in pieces train what whole ones train."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.support import training
+
+#: A row-split layer sums its inputs in two parts.
+CLOSE = {"rtol": 1e-4, "atol": 1e-6}
+
+
+def recipe(**changed: Any) -> dict[str, Any]:
+    """91 samples in batches of 10, validated on 37; three linear layers: a pair and a single one of five outputs."""
+    return {
+        "model": {"name": "mlp", "hidden": [24, 16]},
+        "data": {"name": "synthetic", "samples": 91, "validation_samples": 37, "classes": 5},
+        "optim": {"name": "sgd", "lr": 0.05, "momentum": 0.9},
+        "strategy": "tensor_parallel",
+        "epochs": 1,
+        "batch_size": 10,
+        "log_every": 1,
+        **changed,
+    }
+
+
+def test_trains_what_one_process_trains(tmp_path: Path) -> None:
+    given = recipe(accumulate=2, epochs=2)
+    trained = training.train(given, 2, tmp_path / "run")
+    weights, losses = training.alone(given, 20)
+    torch.testing.assert_close(trained.whole, weights, **CLOSE)
+    assert trained.losses() == pytest.approx(losses, rel=1e-4)
+
+    total = sum(value.nbytes for value in weights.values())
+    first, second = trained.proof["ranks"]
+    for rank in (first, second):
+        assert rank["mesh"] == {"data": 1, "tensor": 2}
+        assert rank["split"] == {"1": "columns", "4": "rows", "7": "gathered columns"}
+        assert rank["spread"] == {"tensor": 5, "whole": 1}
+    # Five outputs are three and two; the second layer's bias is whole on both.
+    assert first["parameter_bytes"]["cpu"] - second["parameter_bytes"]["cpu"] == 4 * (16 + 1)
+    assert first["parameter_bytes"]["cpu"] + second["parameter_bytes"]["cpu"] == total + 4 * 16
+
+
+def test_with_convolutions_dropout_clipping_and_average_as_a_single_process(tmp_path: Path) -> None:
+    """Dropout between split layers falls as it would alone, for all ranks draw for the whole width."""
+    given = recipe(
+        model={"name": "digits_cnn", "channels": 4, "dropout": 0.3},
+        data={"name": "synthetic", "samples": 50, "validation_samples": 37, "shape": [1, 6, 6]},
+        clip_norm=0.5,
+        ema_decay=0.9,
+    )
+    split = training.train(given, 2, tmp_path / "split")
+    plain = training.train({**given, "strategy": "single"}, 1, tmp_path / "single")
+    torch.testing.assert_close(split.whole, plain.whole, **CLOSE)
+    for name in ("train/loss", "gradient_norm", "val/loss", "val/accuracy"):
+        assert split.attempt.series(name) == pytest.approx(plain.attempt.series(name), rel=1e-4), name
+    assert split.proof["ranks"][0]["spread"] == {"tensor": 3, "whole": 5}
+
+
+def test_resumed_at_any_step_it_ends_with_the_same_bits(tmp_path: Path) -> None:
+    given = recipe(model={"name": "mlp", "hidden": [24], "dropout": 0.3}, optim="adam", ema_decay=0.9)
+    whole = training.train(given, 2, tmp_path / "whole", checkpoint_every=1e-9)
+    for number in (0, 5):
+        point = whole.attempt.checkpoints()[number]
+        resumed = training.train(given, 2, tmp_path / str(number), restore=point)
+        assert all(torch.equal(resumed.whole[name], value) for name, value in whole.whole.items()), number
