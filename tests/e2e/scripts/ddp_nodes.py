@@ -1,0 +1,52 @@
+"""Plain DDP that says who it is, checks that all ranks hold the same parameters, and trains until it is stopped."""
+
+import os
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+import torchyard
+
+NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GLOO_SOCKET_IFNAME", "MASTER_ADDR")
+
+
+def same_everywhere(model):
+    mine = torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+    all_of_them = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
+    dist.all_gather(all_of_them, mine)
+    return all(torch.equal(mine, other) for other in all_of_them)
+
+
+def main():
+    print(" ".join(os.environ[name] for name in NAMES), flush=True)
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    torch.manual_seed(rank)
+    model = DistributedDataParallel(torch.nn.Linear(8, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    folder, first = torchyard.restore(), 0
+    if folder is not None:
+        saved = torch.load(folder / "state.pt")
+        model.module.load_state_dict(saved["model"])
+        first = saved["step"]
+    for step in range(first + 1, 1_000_000):
+        optimizer.zero_grad()
+        loss = model(torch.randn(4, 8)).square().mean()
+        loss.backward()
+        optimizer.step()
+        if step == first + 3:
+            assert same_everywhere(model)
+            print(f"from {first}: same parameters", flush=True)
+        torchyard.report(step=step, loss=loss)
+        if torchyard.should_checkpoint():
+            with torchyard.checkpoint(step=step) as target:
+                if rank == 0:
+                    torch.save({"model": model.module.state_dict(), "step": step}, target / "state.pt")
+        time.sleep(0.005)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
