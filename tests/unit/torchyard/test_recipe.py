@@ -73,6 +73,11 @@ def test_it_survives_json() -> None:
         ({"data": {"name": "mnist", "crop_scale": [1, 0.5]}}, "data.mnist", "least share must not be above"),
         ({"model": {"name": "custom", "target": "models.py"}}, "model.custom.target", "should match pattern"),
         ({"model": {"name": "custom", "target": "a:b;c"}}, "model.custom.target", "should match pattern"),
+        (
+            {"strategy": {"name": "parameter_server", "async": True}, "ema_decay": 0.9},
+            "",
+            "ema_decay needs workers with equal weights: leave it out, or strategy.async",
+        ),
         ({"epochs": 0}, "epochs", "greater than or equal to 1"),
     ],
 )
