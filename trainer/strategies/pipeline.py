@@ -11,7 +11,7 @@ tested over gloo.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
@@ -116,13 +116,14 @@ class PipelineStrategy(Strategy):
         super().prepare(model, task)
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        stages = self.world.size * self.stages_per_rank
-        self.placed = dict(enumerate(place(model, stages, what="stages")))
-        self.indices = range(self.world.rank, stages, self.world.size)
-        self.model = Part([layer for stage in self.indices for layer in self.placed[stage]]).to(self.world.device)
-        for stage in self.indices:
-            _keep_inputs(self.placed[stage][0][1])
-        boundaries = self._boundaries(list(self.placed.values()))
+        self.stages = self.world.size * self.stages_per_rank
+        parts = place(model, self.stages, what="stages")
+        # Only these: the layers of other ranks are given up with the model.
+        self.placed = {index: parts[index] for index in range(self.world.rank, self.stages, self.world.size)}
+        self.model = Part([layer for layers in self.placed.values() for layer in layers]).to(self.world.device)
+        for layers in self.placed.values():
+            _keep_inputs(layers[0][1])
+        boundaries = self._boundaries(parts)
         self.training = self._stages(boundaries)
         self._train = self._schedule(self.training, self._loss_of_microbatch)
         # Without a loss a schedule only goes forward.
@@ -139,14 +140,14 @@ class PipelineStrategy(Strategy):
     def _stages(self, boundaries: list[Tensor]) -> list[Stage]:
         return [
             Stage(
-                Computed(Part(self.placed[index]), self.task.numerics.autocast),
+                Computed(Part(layers), self.task.numerics.autocast),
                 index,
-                len(self.placed),
+                self.stages,
                 self.world.device,
                 input_args=boundaries[index],
                 output_args=boundaries[index + 1],
             )
-            for index in self.indices
+            for index, layers in self.placed.items()
         ]
 
     def _schedule(self, stages: list[Stage], loss: Callable[..., Tensor] | None) -> Any:
@@ -198,6 +199,9 @@ class PipelineStrategy(Strategy):
             # The interleaved schedule cannot pass activations on within a rank without a backward pass.
             return super().predict(inputs)
         return self._predict.step(arg_mbs=self._inputs(inputs))
+
+    def called(self) -> list[nn.Module]:
+        return [cast("Computed", stage.submod).part for stage in self.training]
 
     def whole_state(self) -> dict[str, Tensor]:
         merged: dict[str, Tensor] = {}
