@@ -81,5 +81,6 @@ def _sampler(recipe: Recipe, strategy: Strategy, samples: int) -> TrainSampler:
         size=_pass_size(recipe, strategy),
         shares=strategy.shares,
         accumulate=recipe.accumulate,
+        drop_last=recipe.drop_last,
         seed=recipe.seed,
     )

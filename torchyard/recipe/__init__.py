@@ -37,6 +37,8 @@ class Recipe(Options):
     """The effective batch itself, the same for any number of devices; instead of `batch_size`."""
     accumulate: Count = 1
     """Forward and backward passes for each step of the optimizer."""
+    drop_last: bool = False
+    """Leaves out the epoch's last samples if they are fewer than a whole pass, as batch normalisation may need."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Fixes initial weights, the order of samples and all other chance."""
     deterministic: bool = False

@@ -39,12 +39,16 @@ class TrainSampler(Sampler[list[int]]):
 
     A forward pass takes `size` samples of the epoch's order, share s those at s, s + count, …; `accumulate` passes
     make a step of the optimizer. The epoch's last pass takes what is left, in portions that differ by at most one;
-    fewer samples than shares are left out of that epoch. `consumed` counts the samples that all shares have trained
+    fewer samples than shares are left out of that epoch, with `drop_last` fewer than a whole pass. `consumed` counts the samples that all shares have trained
     on in this epoch. The training loop advances it, because loader processes read ahead. It does not depend on the
     number of shares, so another number of them can go on from it without loss or double.
     """
 
-    def __init__(self, *, samples: int, size: int, shares: Shares, accumulate: int = 1, seed: int) -> None:
+    def __init__(
+        self, *, samples: int, size: int, shares: Shares, seed: int, accumulate: int = 1, drop_last: bool = False
+    ) -> None:
+        if drop_last and samples < size:
+            raise RecipeError(f"drop_last leaves none of {samples} samples for passes of {size}: leave it out")
         if samples < shares.count:
             raise RecipeError(f"{samples} training samples are fewer than {shares.count} ranks: use fewer ranks")
         if size < shares.count:
@@ -54,6 +58,7 @@ class TrainSampler(Sampler[list[int]]):
         self._shares = shares
         self._accumulate = accumulate
         self._seed = seed
+        self._least = size if drop_last else shares.count
         self.epoch = 0
         self.consumed = 0
 
@@ -120,7 +125,7 @@ class TrainSampler(Sampler[list[int]]):
 
     def _passes(self, left: int) -> int:
         full, rest = divmod(left, self._size)
-        return full + (rest >= self._shares.count)
+        return full + (rest >= self._least)
 
     def _steps(self, left: int) -> int:
         return math.ceil(self._passes(left) / self._accumulate)

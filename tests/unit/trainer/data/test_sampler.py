@@ -130,3 +130,15 @@ def test_evaluation_counts_every_sample_once(samples: int, batch_size: int, worl
 def test_a_batch_smaller_than_the_shares_is_refused() -> None:
     with pytest.raises(RecipeError, match="smaller than the 4 shares"):
         TrainSampler(samples=10, size=3, shares=Shares(count=4), seed=0)
+
+
+@given(samples=st.integers(1, 100), size=st.integers(2, 17), shares=st.integers(1, 2), accumulate=st.integers(1, 3))
+def test_the_last_pass_may_be_dropped(samples: int, size: int, shares: int, accumulate: int) -> None:
+    given_ = {"samples": samples, "size": size, "accumulate": accumulate, "drop_last": True, "seed": 0}
+    if samples < size:
+        with pytest.raises(RecipeError, match="drop_last leaves none"):
+            TrainSampler(shares=Shares(count=shares), **given_)  # type: ignore[arg-type]
+        return
+    sampler = TrainSampler(shares=Shares(count=shares), **given_)  # type: ignore[arg-type]
+    assert {micro.size for micro in sampler.plan()} == {size}
+    assert len(sampler) == samples // size
