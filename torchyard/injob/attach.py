@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from torchyard.injob import chance, checkpoints, control, cursor, metrics, place, saver, shards, state
+from torchyard.injob import chance, checkpoints, collective, control, cursor, metrics, place, saver, shards, state
 from torchyard.injob.modules import Models
 from torchyard.injob.optimizers import Optimizers
 
@@ -25,6 +25,39 @@ def attach(
     check: Callable[[dict[str, Any]], None] | None = None,
     **stateful: Any,
 ) -> Run:
+    """Follows a training loop: metrics, checkpoints, exact resume, a clean stop. It wraps nothing.
+
+        run = torchyard.attach(model=model, optimizer=optimizer, loader=loader)
+        for epoch in run.epochs(10):            # from where it was stopped; calls set_epoch
+            for inputs, targets in loader:      # without the batches that were taken
+                ...
+                run.report(loss=loss)           # after each step of the optimizer, on every rank
+
+    Call it on every rank, after the model is wrapped and the optimizer made, before the first batch. If the job goes
+    on from a checkpoint, everything given is loaded from it; off the queue nothing is recorded, and a checkpoint is
+    taken only by `Run.save`.
+
+    - `model`: a module, or the stages of one in a list; bare, in DDP, sharded by `fully_shard`, compiled.
+    - `optimizer`: an optimizer or several.
+    - `loader`: a `DataLoader`; or a loader or sampler that keeps its place itself (`state_dict`, `load_state_dict`).
+      Of any other iterable an interrupted epoch is begun anew.
+    - `stateful`: anything else with `state_dict` and `load_state_dict` that is equal on all ranks: schedulers,
+      scalers, averages.
+    - `ranks`: the same by name, each rank's own.
+    - `sharded`: whether each rank writes its part of the parameters; by default if one of them is a DTensor.
+      Otherwise rank 0 writes the whole model, portably, as ``model.pt``.
+    - `asynchronous`: write beside the training. It needs host memory for one copy of what this rank writes.
+    - `extra`: plain data that is saved, too. On resume `check` gets what was saved, before anything is loaded, and
+      may raise; afterwards it is `Run.extra`.
+    - `restore`: the checkpoint to go on from instead of `torchyard.restore()`.
+
+    A run that is stopped and resumed is bit for bit the one that was not, on the CPU with as many ranks, where chance
+    comes from the streams of Python, NumPy and torch in this process and from generators of the loader and its
+    samplers. Chance in loader processes is not followed: their streams begin anew. See `Run.inexact`.
+
+    Raises AttachError for what cannot be saved, ResumeError for a checkpoint that does not fit; then nothing is
+    changed.
+    """
     importlib.import_module("torch.utils.data")
     models = _several(model)
     training = state.State(
@@ -43,7 +76,10 @@ def attach(
         if check is not None:
             check(saved.extra)
         saved.load(training)
-    return Run(training, saved, asynchronous=asynchronous)
+    run = Run(training, saved, asynchronous=asynchronous)
+    if run.resumed and run.inexact is not None and place.rank() == 0:
+        place.say("resumed at step %d, but not exactly: %s" % (run.step, run.inexact))
+    return run
 
 
 def _several(value: Any) -> list[Any]:
@@ -102,6 +138,8 @@ class Run:
             yield epoch
             if self.epoch == epoch:
                 self.end_epoch()
+            if self.epoch < count:
+                self.checkpoint_if_due()
         self.finish()
 
     def end_epoch(self) -> None:
@@ -135,9 +173,12 @@ class Run:
     def checkpoint_if_due(self, metrics: Mapping[str, Any] | None = None) -> bool:
         """Takes a checkpoint if one is due, was asked for, or the job is being stopped; then it leaves.
 
-        All ranks call it at the same places. Answers whether one was taken.
+        All ranks call it at the same places: `report` does at each step, a long evaluation should. Answers whether
+        one was taken. After the last batch of an epoch none is: what follows the loop belongs to that epoch, and
+        `epochs` asks when it is done. In a run that resumes from one taken there, the loop has no batch left.
         """
-        if not control.should_checkpoint():
+        # Agreed, because loaders may differ in length.
+        if not (control.should_checkpoint() and collective.all_true(not self._training.cursor.at_last)):
             return False
         self._save(metrics or {})
         return True

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torchyard.injob import chance, dealing
+from torchyard.injob import chance, dealing, place
 from torchyard.injob.cursor import Cursor
 
 
@@ -54,6 +54,13 @@ class Batches(Cursor):
         return self._next is None and self._pass.exhausted
 
     @property
+    def at_last(self) -> bool:  # type: ignore[override]
+        try:
+            return self._next is None and not self.exhausted and self.taken >= len(self._loader)
+        except TypeError:  # an iterable need not know its length
+            return False
+
+    @property
     def taken(self) -> int:  # type: ignore[override]
         return (self._next or self._pass).taken
 
@@ -77,16 +84,18 @@ class Batches(Cursor):
         replicas, batch_size = dealing.replicas(self._loader), dealing.batch_size(self._loader)
         same = replicas == state["replicas"] and batch_size == state["batch_size"]
         if same and not (other_ranks and replicas is None):
-            place = Pass(taken=state["taken"], consumed=state["consumed"], drawn=state["drawn"])
+            goal = Pass(taken=state["taken"], consumed=state["consumed"], drawn=state["drawn"])
         elif replicas is not None and state["replicas"] is not None:
-            place = Pass(consumed=dealing.consumed(self._loader, state))
+            goal = Pass(consumed=dealing.consumed(self._loader, state))
         else:
-            place = Pass()
+            goal = Pass()
             if state["taken"]:
                 self.inexact = "its batches are not those of the checkpoint (number of ranks or batch size): "
                 self.inexact += "the epoch is begun anew"
-        place.after = random
-        self._resumed = self._next = place
+        goal.after = random
+        if goal.taken and not _has_order(self._loader):
+            self.inexact = "the data set is an iterable: its first %d batches are read again and dropped" % goal.taken
+        self._resumed = self._next = goal
         _set(self._generators, state["generators"])
 
     def begin(self, epoch: int, *, resumed: bool) -> None:
@@ -115,13 +124,21 @@ class Batches(Cursor):
         if now.consumed:
             sampler = dealing.rest(self._loader, now.consumed)
         rest = iter(sampler)
-        first = collections.deque(itertools.islice(rest, max(1, now.taken)), maxlen=1)
+        first = list(itertools.islice(rest, 1))
         if resumed is not None:
-            now.after = None
+            self._leave_out(rest, now.taken - 1)
             chance.restore(resumed)
+            now.after = None
         if not now.taken:
             yield from first
         yield from rest
+
+    def _leave_out(self, rest: Iterator[Any], count: int) -> None:
+        before = chance.capture()
+        collections.deque(itertools.islice(rest, max(0, count)), maxlen=0)
+        if chance.moved(before):
+            self.inexact = "the sampler draws from the global random streams as it goes: give it its own generator"
+            place.say("not an exact resume: " + self.inexact)
 
     def length(self, sampler: Any) -> int:
         """Batches of an epoch; while the rest of one is dealt anew, what there is of it."""
@@ -153,7 +170,6 @@ class Batches(Cursor):
         """Reads again what was taken, where there is no order of indices to leave it out of."""
         if now.after is None or not now.taken or _has_order(self._loader):
             return
-        self.inexact = "the data set is an iterable: its first %d batches were read again and dropped" % now.taken
         for _ in itertools.islice(batches, now.taken):
             pass
         chance.restore(now.after)

@@ -36,6 +36,12 @@ def restore(state: Mapping[str, Any]) -> None:
         torch.cuda.set_rng_state(state["cuda"])
 
 
+def moved(before: Mapping[str, Any]) -> bool:
+    """Whether Python's or torch's stream has been drawn from since."""
+    now = capture()
+    return bool(now["python"] != before["python"] or (now["torch"] != before["torch"]).any())
+
+
 def same(states: Sequence[Mapping[str, Any]]) -> bool:
     """Whether several ranks' torch streams were all at one place: then any number of ranks can go on from it."""
     return len(states) > 1 and all(bool((state["torch"] == states[0]["torch"]).all()) for state in states)

@@ -11,6 +11,8 @@ class Cursor:
 
     #: The loop has asked for a batch after the last one.
     exhausted = False
+    #: The loop has taken the last batch; false where they are not counted.
+    at_last = False
     #: Batches that the loop has taken of this epoch; 0 where they are not counted.
     taken = 0
 

@@ -70,15 +70,13 @@ def differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
     """How the shapes here and in a checkpoint differ, in words."""
     missing = [name for name in here if name not in there]
     surplus = [name for name in there if name not in here]
-    other = ["%s %s, here %s" % (name, there[name], here[name]) for name in here if here[name] != there.get(name)]
-    found = []
-    if missing:
-        found.append("it lacks " + some(missing))
-    if surplus:
-        found.append("the model lacks " + some(surplus))
-    if not found and other:
-        found.append("there is " + some(other))
-    return found
+    found = (["it lacks " + some(missing)] if missing else []) + (
+        ["the model lacks " + some(surplus)] if surplus else []
+    )
+    if found:
+        return found
+    other = ["%s %s, here %s" % (name, there[name], here[name]) for name in here if here[name] != there[name]]
+    return ["there is " + some(other)] if other else []
 
 
 def some(names: Sequence[str], shown: int = 3) -> str:

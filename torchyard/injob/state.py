@@ -13,6 +13,7 @@ from __future__ import annotations
 import inspect
 import os
 import pickle
+import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -62,18 +63,24 @@ class Snapshot:
 
     def write(self, folder: str, group: Any = None) -> None:
         """Writes it; shards together with the other ranks, which talk over `group`. Raises CheckpointError."""
-        torch = sys.modules["torch"]
         try:
-            for name, value in self.files.items():
-                path = os.path.join(folder, name)
-                torch.save(value, path + _PART)
-                files.fsync(path + _PART)
-                # Under its own name it is whole, for others that look.
-                os.rename(path + _PART, path)
-            if self.shards is not None:
-                shards.write(self.shards, folder, group)
+            self._write(folder, group)
+            return
         except (OSError, RuntimeError) as error:
-            raise CheckpointError("it cannot be written: %s" % error) from error
+            # torch's own message does not tell a full disk.
+            failure = "it cannot be written: %s (%d MiB are free)" % (error, shutil.disk_usage(folder).free >> 20)
+        # Not from the first error, whose trace keeps the torn file open and so its room on the disk taken.
+        raise CheckpointError(failure)
+
+    def _write(self, folder: str, group: Any) -> None:
+        for name, value in self.files.items():
+            path = os.path.join(folder, name)
+            sys.modules["torch"].save(value, path + _PART)
+            files.fsync(path + _PART)
+            # Under its own name it is whole, for others that look.
+            os.rename(path + _PART, path)
+        if self.shards is not None:
+            shards.write(self.shards, folder, group)
 
 
 def names(state: State) -> list[str]:
