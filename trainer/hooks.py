@@ -60,8 +60,9 @@ class PowerSgd(Compression):
     for each rank, and is lost when another number of ranks goes on, which begins uncompressed as a new run does.
     """
 
-    def __init__(self, rank: int, start: int) -> None:
+    def __init__(self, rank: int, start: int, device: torch.device) -> None:
         super().__init__()
+        self._device = device
         self._state = PowerSGDState(
             process_group=_everybody(),
             matrix_approximation_rank=rank,
@@ -93,17 +94,17 @@ class PowerSgd(Compression):
         kind, keys, *rest = state["random"]
         self._state.rng.set_state((kind, numpy.array(keys, dtype=numpy.uint32), *rest))
         self._state.iter = state["iter"]
-        device = torch.device("cuda", torch.cuda.current_device()) if dist.get_backend() == "nccl" else "cpu"
         for name, target in (("errors", "error_dict"), ("p", "p_memory_dict"), ("q", "q_memory_dict")):
-            setattr(self._state, target, {index: each.to(device, copy=True) for index, each in state[name].items()})
+            here = {index: each.to(self._device, copy=True) for index, each in state[name].items()}
+            setattr(self._state, target, here)
 
 
-def compression(options: Ddp) -> Compression | None:
+def compression(options: Ddp, device: torch.device) -> Compression | None:
     """The hook of the recipe; None for DDP's own all-reduce, which costs no call into Python."""
     if options.hook == "allreduce":
         return None
     if options.hook == "powersgd":
-        return PowerSgd(options.powersgd_rank, options.powersgd_start)
+        return PowerSgd(options.powersgd_rank, options.powersgd_start, device)
     return Halved({"bf16": default_hooks.bf16_compress_hook, "fp16": default_hooks.fp16_compress_hook}[options.hook])
 
 

@@ -50,7 +50,7 @@ class DdpStrategy(Strategy):
         )
         if not self.options.find_unused_parameters and not self.options.static_graph:
             settle(wrapped)
-        self._compression = compression(self.options)
+        self._compression = compression(self.options, self.world.device)
         if self._compression is not None:
             wrapped.register_comm_hook(None, self._compression.hook)
         self._whole = sum(bucket_bytes(wrapped))

@@ -95,8 +95,13 @@ class DpStrategy(Strategy):
         with self.task.numerics.autocast():
             return self.module(inputs)
 
+    def called(self) -> list[nn.Module]:
+        return [self.model, *(each.module for each in self.module.copies)]
+
     def own(self) -> dict[str, Any]:
-        return {"replica_streams": Streams(_further_gpus(self.world.devices))}
+        # Not without need: a checkpoint of another strategy has none.
+        further = _further_gpus(self.world.devices)
+        return {"replica_streams": Streams(further)} if further else {}
 
     def proof(self) -> dict[str, Any]:
         return {

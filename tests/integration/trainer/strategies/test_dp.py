@@ -42,7 +42,7 @@ def test_shares_of_any_size_train_as_one_process(loss_in_model: bool, tmp_path: 
     Commonly taught wrong: the mean of the replicas' mean losses, which is biased as soon as shares differ, in the last
     batch and under accumulation too.
     """
-    given = recipe({**BALANCED, "loss_in_model": loss_in_model}, accumulate=2)
+    given = recipe({**BALANCED, "loss_in_model": loss_in_model}, accumulate=2, activation_checkpointing=loss_in_model)
     trained = training.train(given, 1, tmp_path / "run")
     weights, losses = training.alone(given, 16)
     torch.testing.assert_close(trained.whole, weights, **CLOSE)
@@ -81,19 +81,28 @@ def test_even_shares_and_clipping(tmp_path: Path) -> None:
         assert list(here.values()) == pytest.approx(list(there.values()), rel=1e-3), name
 
 
-def test_resumed_on_the_same_and_on_fewer_devices(tmp_path: Path) -> None:
+def test_a_run_resumed_after_any_step_is_bitwise_the_same(tmp_path: Path) -> None:
     """Replicas on the CPU run one after the other, so that dropout repeats itself bit by bit."""
     model = {"name": "mlp", "hidden": [16], "dropout": 0.5}
     given = recipe(BALANCED, model=model, optim={"name": "adam", "lr": 0.01}, precision="bf16")
     whole = training.train(given, 1, tmp_path / "whole", checkpoint_every=1e-9)
-    for step in (1, 11, 12, 17):
+    for step in (1, 11, 12):
         checkpoint = whole.attempt.checkpoints()[step - 1]
         resumed = training.train(given, 1, tmp_path / f"from-{step}", restore=checkpoint)
         assert equal(resumed.whole, whole.whole), step
         assert resumed.losses() == whole.losses()[step:]
-    single = {**given, "strategy": "single"}
-    other = training.train(single, 1, tmp_path / "single", restore=whole.attempt.checkpoints()[-2])
-    assert len(other.losses()) >= 1
+
+
+def test_a_run_goes_on_with_fewer_devices_and_with_more(tmp_path: Path) -> None:
+    """At one effective batch and without dropout the weights are those of a run that kept its devices."""
+    given = {**recipe("single"), "global_batch_size": 8}
+    del given["batch_size"]
+    single = training.train(given, 1, tmp_path / "single", checkpoint_every=1e-9)
+    more = {**given, "strategy": {"name": "dp", "devices": 3}}
+    dealt = training.train(more, 1, tmp_path / "more", restore=single.attempt.checkpoints()[3], checkpoint_every=1e-9)
+    torch.testing.assert_close(dealt.whole, single.whole, **CLOSE)
+    fewer = training.train(given, 1, tmp_path / "fewer", restore=dealt.attempt.checkpoints()[3])
+    torch.testing.assert_close(fewer.whole, single.whole, **CLOSE)
 
 
 def test_devices_of_the_job_are_the_replicas(tmp_path: Path) -> None:
