@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from tests.support import processes, stack, wait
 from tests.support.stack import Stack
@@ -72,3 +73,33 @@ def test_all_strategies_come_to_the_same_and_prove_what_they_are(yard: Stack, tm
         losses[name] = [value for _, _, value in series.points]
     for name, reached in losses.items():
         assert reached == pytest.approx(losses["single"], rel=1e-4), name
+
+
+def test_checkpoints_in_pieces_and_whole_are_averaged(yard: Stack, tmp_path: Path) -> None:
+    by_name = {job.name: job for job in yard.client.jobs()}
+    pulled = yard.yard("pull", by_name["ddp"].id, str(tmp_path / "ddp"))
+    assert pulled.returncode == 0, pulled.stderr
+    (folder,) = (tmp_path / "ddp").glob("step-*")
+    alone = torch.load(folder / "model.pt", weights_only=True)
+
+    out = tmp_path / "mean.pt"
+    averaged = yard.yard("checkpoints", "average", by_name["ddp"].id, by_name["fsdp"].id, "--out", str(out))
+    assert averaged.returncode == 0, averaged.stderr
+    mean = torch.load(out, weights_only=True)
+    assert mean.keys() == alone.keys()
+    for name, value in mean.items():
+        torch.testing.assert_close(value, alone[name], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.timeout(300)
+def test_the_comparison_runs_as_a_job(yard: Stack, tmp_path: Path) -> None:
+    sizes = ["--batch", "16", "--steps", "1", "--repeats", "1", "--warm-up", "0"]
+    ended = yard.yard("bench", "strategies", "--", "--strategies", "dp", *sizes, seconds=200)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "speed-up" in ended.stdout
+    (job,) = [each for each in yard.client.jobs() if each.name == "bench-strategies"]
+    names = wait.until(
+        lambda: {each.name for each in found} if len(found := list(yard.client.outputs(job.id))) == 3 else None,
+        what="the outputs",
+    )
+    assert names == {"strategies.csv", "strategies.png", "strategies.svg"}
