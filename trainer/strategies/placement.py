@@ -1,4 +1,8 @@
-"""Which layers go where: consecutive ones, balanced by the bytes of their parameters."""
+"""Which layers go where: consecutive ones, balanced by the bytes of their parameters.
+
+That shares out memory, not time: the first part of a convolutional network computes longer than its last layers, which
+have most of the parameters.
+"""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager

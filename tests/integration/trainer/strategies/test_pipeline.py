@@ -114,16 +114,16 @@ def test_resumed_at_any_step_it_ends_with_the_same_bits(schedule: str, tmp_path:
     whole = training.train(given, 2, tmp_path / "whole", checkpoint_every=1e-9)
     points = whole.attempt.checkpoints()
     # A save that is due while one is being written is left out.
-    for point in points[:-1] if schedule == "1f1b" else points[:1]:
+    for point in points[:-1:2] if schedule == "1f1b" else points[:1]:
         resumed = training.train(given, 2, tmp_path / point.name, restore=point)
         assert all(torch.equal(resumed.whole[name], value) for name, value in whole.whole.items()), point
 
 
-@pytest.mark.parametrize("world", [1, 3])
-def test_it_goes_on_with_another_number_of_stages(world: int, tmp_path: Path) -> None:
+def test_it_goes_on_with_another_number_of_stages(tmp_path: Path) -> None:
     """Adam's moments move with their parameters to whichever rank has them now."""
     data = {"name": "synthetic", "samples": 51, "validation_samples": 7}
     given = recipe(data=data, optim={"name": "adam", "lr": 0.01}, accumulate=2)
     two = training.train(given, 2, tmp_path / "two", checkpoint_every=1e-9)
-    resumed = training.train(given, world, tmp_path / "other", restore=two.attempt.checkpoints()[0])
-    torch.testing.assert_close(resumed.whole, two.whole, rtol=1e-3, atol=1e-5)
+    for world in (1, 3):
+        resumed = training.train(given, world, tmp_path / str(world), restore=two.attempt.checkpoints()[0])
+        torch.testing.assert_close(resumed.whole, two.whole, rtol=1e-3, atol=1e-5)
