@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, DistributedSampler
 
 import torchyard
+from tests.support.attempt import AttemptFolder
 
 SAMPLES = 44
 BATCH_SIZE = 4
@@ -139,3 +140,42 @@ def went_on(wrapper: str, checkpoint: Path) -> tuple[dict[str, Tensor], list[int
         loaded = training.weights()
         training.train(epochs=1)
         return loaded, training.data.loaded, training.run.inexact
+
+
+class Heavy:
+    """State of one rank's own that is larger than its disk."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"bytes": torch.zeros((6 if dist.get_rank() == 1 else 0) << 20, dtype=torch.uint8)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        raise AssertionError
+
+
+def one_cannot_write(wrapper: str, attempt: Path) -> list[list[str]]:
+    """What checkpoints there are after one, then one that rank 1 has no room for, then another one."""
+    with joined():
+        light, heavy = Training(wrapper), Training(wrapper, ranks={"heavy": Heavy()})
+        left = []
+        for step, training in enumerate((light, heavy, light), start=1):
+            training.run.step = step
+            training.run.save()
+            training.run.finish()
+            dist.barrier()
+            left.append(sorted(path.name for path in (attempt / "job/checkpoints").iterdir()))
+            dist.barrier()
+        return left
+
+
+def stopped_when_asked(attempt: Path) -> None:
+    """Rank 0 asks for a stop; never comes back from it."""
+    with joined():
+        training = Training("ddp")
+        for _ in training.run.epochs(1_000_000):
+            for inputs, targets in training.loader:
+                (training.model(inputs) - targets).square().mean().backward()
+                training.optimizer.step()
+                training.optimizer.zero_grad()
+                training.run.report()
+                if training.run.step == 20 and dist.get_rank() == 0:
+                    AttemptFolder(attempt).ask("stop")

@@ -73,14 +73,15 @@ class Snapshot:
         raise CheckpointError(failure)
 
     def _write(self, folder: str, group: Any) -> None:
+        # First, because a rank that fails here fails on all: none is left waiting for it.
+        if self.shards is not None:
+            shards.write(self.shards, folder, group)
         for name, value in self.files.items():
             path = os.path.join(folder, name)
             sys.modules["torch"].save(value, path + _PART)
             files.fsync(path + _PART)
             # Under its own name it is whole, for others that look.
             os.rename(path + _PART, path)
-        if self.shards is not None:
-            shards.write(self.shards, folder, group)
 
 
 def names(state: State) -> list[str]:

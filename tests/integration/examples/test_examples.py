@@ -51,6 +51,23 @@ def test_train_ddp_stops_and_resumes(tmp_path: Path) -> None:
     assert set(state["model"]) == {"0.weight", "0.bias", "2.weight", "2.bias"}
 
 
+def test_attach_ddp_stops_and_resumes(tmp_path: Path) -> None:
+    plain, attached = ((EXAMPLES / name).read_text().splitlines() for name in ("plain_ddp.py", "attach_ddp.py"))
+    added = [line for line in attached[5:] if line and line not in plain]
+    assert len(added) == 4
+
+    program = [str(EXAMPLES / "attach_ddp.py"), "--samples", "1024", "--epochs"]
+    stopped = AttemptFolder(tmp_path / "stopped")
+    with torchrun.started([*program, "200"], stopped.root, stopped.environment()):
+        wait.until(stopped.records, seconds=60, what="the first report")
+        stopped.ask("stop")
+    step = stopped.outcome()["stopped_at_step"]
+    epochs = step // 16 + 2
+    resumed = AttemptFolder(tmp_path / "resumed")
+    torchrun.run([*program, str(epochs)], resumed.root, resumed.environment(restore=stopped.checkpoints()[-1]))
+    assert list(resumed.series("loss")) == list(range(step + 1, epochs * 16 + 1))
+
+
 def test_train_ddp_off_the_queue(tmp_path: Path) -> None:
     torchrun.run([str(EXAMPLES / "train_ddp.py"), "--epochs", "1", "--samples", "256"], tmp_path, {})
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["step-000000004"]

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.support import attached, ranks
+from tests.support import attached, disks, ranks
+from tests.support.attempt import AttemptFolder
 
 
 @pytest.mark.parametrize("wrapper", ["ddp", "fsdp"])
@@ -46,3 +47,25 @@ def test_another_number_of_ranks_goes_on_without_loss_or_double(
     # The last samples are padded, so that all ranks get as many.
     assert len(taken) - attached.SAMPLES < second
     assert all("random streams are new ones" in (inexact or "") for _, _, inexact in after)
+
+
+@pytest.mark.parametrize("wrapper", ["ddp", "fsdp"])
+def test_what_one_rank_cannot_write_none_commits(wrapper: str, tmp_path: Path) -> None:
+    with disks.small(tmp_path / "disk", 4) as disk:
+        folder = AttemptFolder(disk / "attempt")
+        arguments = (attached.one_cannot_write, 2, wrapper, folder.root)
+        with ranks.started(*arguments, environment=folder.environment()) as running:
+            results = running.results()
+            output = running.output(1)
+    first, third = "step-000000001", "step-000000003"
+    assert results == [[[first], [first], [first, third]]] * 2
+    assert "no checkpoint of step 2, the training goes on: it cannot be written" in output
+
+
+def test_all_ranks_leave_when_asked(tmp_path: Path) -> None:
+    folder = AttemptFolder(tmp_path / "attempt")
+    assert ranks.run(attached.stopped_when_asked, 2, folder.root, environment=folder.environment()) == [None, None]
+    step = folder.outcome()["stopped_at_step"]
+    assert [path.name for path in folder.checkpoints()] == [f"step-{step:09d}"]
+    assert folder.marks() == {"polled-0", "polled-1"}
+    assert {record["step"] for record in folder.records()} == set(range(1, step + 1))
