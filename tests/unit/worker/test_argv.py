@@ -32,6 +32,11 @@ def test_a_recipe_runs_in_the_workers_own_python() -> None:
     )
 
 
+def test_a_recipes_servers_are_processes_without_a_gpu() -> None:
+    recipe = {"strategy": {"name": "parameter_server", "servers": 2, "async": True}}
+    assert "--nproc-per-node=4 " in command(recipe=recipe, resources={"gpus": 2})
+
+
 def test_several_nodes_meet_at_a_fixed_place() -> None:
     met = Meeting(nodes=2, node_rank=1, address="10.0.0.1", port=20001, interface="eth0")
     spec = JobSpec.model_validate({"command": ["train.py"], "resources": {"gpus": 2, "nodes": 2}})

@@ -15,7 +15,8 @@ statistics) are worker 0's, handed on with the parameters by the first server.
 
 Asynchronously, a server takes each worker's gradient, the mean over that worker's own samples, as a step of its own: n
 of them in the time of one. All workers do the same number of passes, and meet for reports, evaluations and checkpoints;
-in between, fast ones run ahead. No two such runs are alike.
+in between, fast ones run ahead. No two such runs are alike. A server that takes gradients from anybody notices a dead
+worker only at the recipe's time-out; a launcher is quicker.
 
 Not run on two GPUs so far.
 """

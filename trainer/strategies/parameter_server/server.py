@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from trainer.data.loading import Batch
 from trainer.strategies.base import placed
 from trainer.strategies.parameter_server.common import CPU, ParameterServerStrategy
-from trainer.strategies.parameter_server.spreading import Layout, parts
+from trainer.strategies.parameter_server.spreading import Layout, Part, parts
 
 
 class Outline:
@@ -37,28 +37,25 @@ class Server(ParameterServerStrategy):
     """A rank without a device. Its `model` is on the meta device; what it holds lies in one buffer, ready to send."""
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        part = parts(model, len(self.servers))[self.world.rank - self.servers.start]
-        layout = Layout(part.tensors)
-        self._sent, self._received, self._sum = (layout.buffer(CPU) for _ in range(3))
-        views = layout.views(self._sent)
-        torch._foreach_copy_(views, [value.detach() for value in part.tensors])
-        count = len(part.parameters)
-        self._held = dict(zip(part.parameters, map(nn.Parameter, views[:count]), strict=True))
-        self._buffers = dict(zip(part.buffers, views[count:], strict=True))
-        self._incoming = layout.views(self._received)
-        self._total = layout.views(self._sum)
+        self._hold(parts(model, len(self.servers))[self.world.rank - self.servers.start])
         self._listed = {name: self._held.get(name, _outline(value)) for name, value in model.named_parameters()}
-        self._clocks()
-        self.model = model.to("meta")
-        return self.model
-
-    def _clocks(self) -> None:
         self._steps = 0
-        #: Updates done; and what that was when each worker last took parameters.
+        #: Updates done; and how many those were when each worker last took parameters.
         self._version = 0
         self._taken = [0] * len(self.workers)
         self._pushed = [0] * len(self.workers)
         self._staleness: Counter[int] = Counter()
+        self.model = model.to("meta")
+        return self.model
+
+    @torch.no_grad()
+    def _hold(self, part: Part) -> None:
+        layout, count = Layout(part.tensors), len(part.parameters)
+        self._sent, self._received, self._sum = (layout.buffer(CPU) for _ in range(3))
+        own, self._incoming, self._total = map(layout.views, (self._sent, self._received, self._sum))
+        torch._foreach_copy_(own, part.tensors)
+        self._held = dict(zip(part.parameters, map(nn.Parameter, own[:count]), strict=True))
+        self._buffers = dict(zip(part.buffers, own[count:], strict=True))
 
     @property
     def loads(self) -> bool:
