@@ -48,7 +48,7 @@ class DdpStrategy(Strategy):
             bucket_cap_mb=self.options.bucket_cap_mb,
             gradient_as_bucket_view=self.options.gradient_as_bucket_view,
         )
-        if not self.options.find_unused_parameters and not self.options.static_graph:
+        if not (self.options.find_unused_parameters or self.options.static_graph or has_sparse_gradients(model)):
             settle(wrapped)
         self._compression = compression(self.options, self.world.device)
         if self._compression is not None:
@@ -108,6 +108,12 @@ def settle(wrapped: DistributedDataParallel) -> None:
 def ring_bytes(reduced: int, ranks: int) -> int:
     """What a rank sends in a ring all-reduce; which algorithm the library takes for a bucket it does not tell."""
     return 2 * (ranks - 1) * reduced // ranks
+
+
+def has_sparse_gradients(model: nn.Module) -> bool:
+    """Whether DDP waits for gradients that the stand-in cannot give."""
+    embeddings = (each for each in model.modules() if isinstance(each, (nn.Embedding, nn.EmbeddingBag)))
+    return any(each.sparse for each in embeddings)
 
 
 def bucket_bytes(wrapped: DistributedDataParallel) -> list[int]:

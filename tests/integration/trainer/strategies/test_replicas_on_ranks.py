@@ -87,11 +87,11 @@ def test_clipping_sees_the_norm_of_the_whole_batch(strategy: str, tmp_path: Path
     assert max(trained.attempt.series("gradient_norm").values()) > 0.3
 
 
-@pytest.mark.parametrize(("strategy", "steps"), [("ddp", (1, 2, 4, 7)), ("broadcast", (3,)), ("ring", (4,))])
+@pytest.mark.parametrize(("strategy", "steps"), [("ddp", (1, 3, 4)), ("broadcast", (3,)), ("ring", (4,))])
 def test_a_run_resumed_after_any_step_is_bitwise_the_same(
     strategy: str, steps: tuple[int, ...], tmp_path: Path
 ) -> None:
-    """After the first step, in mid-epoch, between epochs, before the last; DDP lays out its buckets anew each time."""
+    """After the first step, in mid-epoch, between epochs; DDP lays out its buckets anew each time."""
     given = resumable(strategy)
     whole = training.train(given, RANKS, tmp_path / "whole", checkpoint_every=1e-9)
     checkpoints = whole.attempt.checkpoints()
