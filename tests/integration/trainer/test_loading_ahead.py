@@ -9,6 +9,7 @@ from torch import Tensor
 
 from tests.support import ranks, training
 from tests.support.attempt import AttemptFolder
+from torchyard.injob import control
 from torchyard.recipe import Recipe
 from trainer import loop
 from trainer.distributed import joined
@@ -34,7 +35,7 @@ def watched(given: dict[str, Any], attempt: AttemptFolder, stops: bool) -> tuple
             attempt.ask("stop")
         return evaluate(*arguments)
 
-    loop.evaluate = watch
+    loop.evaluate, control.POLL_SECONDS = watch, 0
     recipe = Recipe.model_validate(given)
     with joined(recipe.strategy) as world:
         parts = build(recipe, world)
