@@ -1,17 +1,16 @@
 """Checkpoints: reported when they are committed on the node, stored once every file is here with its hash."""
 
-import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
 
 from sqlalchemy import Connection, Row, insert, select, update
-from sqlalchemy import delete as sql_delete
 
-from service import blobs, lifecycle, paths, retention
+from service import blobs, checkpoint_parts, lifecycle, paths, retention
 from service.attempts import Facts
 from service.auth import Caller
+from service.checkpoint_parts import Part
 from service.context import Context
 from service.db.models import Attempt, Checkpoint, CheckpointFile, Job
 from service.exceptions import BadPathError, NotAHashError
@@ -27,13 +26,15 @@ from torchyard.wire import CheckpointAnswer, CheckpointReport, FileRef, Restore
 MAX_FILES = 10_000
 
 
-def report(ctx: Context, attempt: Facts, message: CheckpointReport) -> CheckpointAnswer:
-    """Registers a checkpoint, and stores it once its hashes are given and its blobs are here.
+def report(ctx: Context, attempt: Facts, message: CheckpointReport, node: str) -> CheckpointAnswer:
+    """Registers a checkpoint, and stores it once its hashes are given and its blobs are here; of an attempt on several
+    nodes, once every node has done so for its own files.
 
     May be sent any number of times. One that newer stored checkpoints have made superfluous is dropped at once, so
     that the node does not bring it for nothing.
     """
-    _check(message)
+    part = Part(of=len(attempt.nodes), node_rank=attempt.nodes.index(node))
+    _check(message, part)
     now = ctx.now_us()
     with ctx.db.write() as tx:
         job = lifecycle.lock_job(tx, attempt.job_id)
@@ -41,11 +42,15 @@ def report(ctx: Context, attempt: Facts, message: CheckpointReport) -> Checkpoin
         row = _find(tx, attempt, message.name) or _insert(tx, attempt, message, now)
         missing: list[str] = []
         doomed: list[str] = []
-        if row.state == "committed" and all(file.sha256 for file in message.files):
-            _set_hashes(tx, row.id, message)
+        hashed = all(file.sha256 for file in message.files)
+        if row.state == "committed" and (hashed or checkpoint_parts.is_new(tx, row.id, part)):
+            checkpoint_parts.set_files(tx, row.id, message, part)
+        if row.state == "committed" and hashed:
             if _comes_too_late(tx, attempt, row.id, policy):
                 doomed = retention.mark_deleted(tx, [row.id], now)
-            elif not (missing := blobs.missing(tx, (str(file.sha256) for file in message.files))):
+            elif not (missing := blobs.missing(tx, (str(file.sha256) for file in message.files))) and (
+                checkpoint_parts.all_stored(tx, row.id, part)
+            ):
                 _store(tx, attempt, row, now)
                 doomed = retention.enforce(tx, attempt.job_id, policy, now)
         answer = CheckpointAnswer(checkpoint=row.id, missing=missing, remove=_removable(tx, attempt.id))
@@ -55,8 +60,9 @@ def report(ctx: Context, attempt: Facts, message: CheckpointReport) -> Checkpoin
     return answer
 
 
-def _check(message: CheckpointReport) -> None:
-    if not message.files or len(message.files) > MAX_FILES:
+def _check(message: CheckpointReport, part: Part) -> None:
+    # A node whose ranks wrote nothing says so: nobody could tell that from a part that is still on its way.
+    if (not message.files and part.node_rank == 0) or len(message.files) > MAX_FILES:
         raise field_problem("files", f"must be 1 to {MAX_FILES} files")
     if not (0 <= message.step < 2**63 and 0 <= message.created_us < 2**63):
         raise field_problem("step", "step and created_us must not be negative, and fit into 64 bits")
@@ -88,12 +94,11 @@ def _insert(tx: Connection, attempt: Facts, message: CheckpointReport, now: int)
             name=message.name,
             step=message.step,
             state="committed",
-            metrics={name: _storable(value) for name, value in message.metrics.items()},
+            metrics=checkpoint_parts.metrics_of(message),
             size=sum(file.size for file in message.files),
             created_us=message.created_us,
         )
     )
-    _insert_files(tx, checkpoint_id, message)
     _tell(tx, attempt, checkpoint_id, message.step, f"checkpoint of step {message.step} written", now)
     return tx.execute(select(Checkpoint.__table__).where(Checkpoint.id == checkpoint_id)).one()
 
@@ -101,24 +106,6 @@ def _insert(tx: Connection, attempt: Facts, message: CheckpointReport, now: int)
 def _tell(tx: Connection, attempt: Facts, checkpoint_id: str, step: int, message: str, now: int) -> None:
     data = {"checkpoint": checkpoint_id, "step": step}
     lifecycle.insert_event(tx, attempt.job_id, "checkpoint", message, attempt=attempt.number, data=data, now=now)
-
-
-def _set_hashes(tx: Connection, checkpoint_id: str, message: CheckpointReport) -> None:
-    """The hashed report lists the files anew: it is what will be restored."""
-    tx.execute(sql_delete(CheckpointFile).where(CheckpointFile.checkpoint_id == checkpoint_id))
-    _insert_files(tx, checkpoint_id, message)
-
-
-def _storable(value: api.Number) -> api.Number:
-    """JSON has no words of its own for what is not finite."""
-    if isinstance(value, str) or math.isfinite(value):
-        return value
-    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-
-
-def _insert_files(tx: Connection, checkpoint_id: str, message: CheckpointReport) -> None:
-    rows = [{"checkpoint_id": checkpoint_id, **file.model_dump()} for file in message.files]
-    tx.execute(insert(CheckpointFile), rows)
 
 
 def _comes_too_late(tx: Connection, attempt: Facts, checkpoint_id: str, policy: CheckpointPolicy) -> bool:
@@ -133,8 +120,8 @@ def _as_stored(kept: retention.Kept) -> retention.Kept:
 
 
 def _store(tx: Connection, attempt: Facts, row: Row[Any], now: int) -> None:
-    tx.execute(update(Checkpoint).where(Checkpoint.id == row.id).values(state="stored"))
-    message = f"checkpoint of step {row.step} stored ({format_size(row.size)})"
+    stored = update(Checkpoint).where(Checkpoint.id == row.id).values(state="stored").returning(Checkpoint.size)
+    message = f"checkpoint of step {row.step} stored ({format_size(tx.scalar(stored) or 0)})"
     _tell(tx, attempt, row.id, row.step, message, now)
 
 

@@ -144,7 +144,9 @@ def _resource(name: str, rank: int, points: Points, max_points: int | None) -> a
 
 
 def telemetry_of_job(tx: Connection, job_id: str, max_points: int, since: str | None) -> api.Metrics:
-    """Series of what was sampled of the job's processes; a point's step is its time in whole seconds."""
+    """Series of what was sampled of the job's processes; a point's step is its time in whole seconds. Of a job that
+    has run on several nodes, each name begins with its node's.
+    """
     if tx.scalar(select(Job.id).where(Job.id == job_id)) is None:
         raise not_found("job", job_id)
     attempts = select(Attempt.id).where(Attempt.job_id == job_id)
@@ -164,14 +166,19 @@ def _telemetry(tx: Connection, where: Any, max_points: int, since: str | None) -
     count, newest = tx.execute(select(func.count(), func.max(Sample.time_us)).where(matching)).one()
     every = max(1, count // (max_points * SAMPLES_PER_POINT))
     place = func.row_number().over(order_by=Sample.time_us)
-    numbered = select(Sample.time_us, Sample.values.label("sampled"), place.label("place")).where(matching).subquery()
+    columns = (Sample.time_us, Sample.node, Sample.values.label("sampled"), place.label("place"))
+    numbered = select(*columns).where(matching).subquery()
     rows = tx.execute(
-        select(numbered.c.time_us, numbered.c.sampled).where(numbered.c.place % every == 0).order_by(numbered.c.time_us)
+        select(numbered.c.time_us, numbered.c.node, numbered.c.sampled)
+        .where(numbered.c.place % every == 0)
+        .order_by(numbered.c.time_us)
     )
+    several = len(tx.execute(select(Sample.node).where(where).distinct().limit(2)).all()) > 1
     series: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
-    for time_us, values in rows:
+    for time_us, node, values in rows:
+        prefix = f"{node}/" if several else ""
         for name, value in values.items():
-            series[name].append((time_us, float(value)))
+            series[prefix + name].append((time_us, float(value)))
     return api.Metrics(
         series=[_resource(name, 0, _sampled(series[name]), max_points) for name in sorted(series)],
         cursor=str(newest or after),

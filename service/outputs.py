@@ -1,6 +1,6 @@
 """Files that jobs leave in their output folders."""
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, or_, select
 
 from service import blobs, paths
 from service.attempts import Facts
@@ -16,9 +16,9 @@ from torchyard.wire import FileRef, Missing, OutputReport
 MAX_FILES = 10_000
 
 
-def report(ctx: Context, attempt: Facts, message: OutputReport) -> Missing:
+def report(ctx: Context, attempt: Facts, message: OutputReport, node: str) -> Missing:
     """Takes the list of an attempt's output files, in place of older ones of the same names; answers which blobs are
-    missing.
+    missing. Where several nodes have left a file of one name, the lowest node rank's is kept.
     """
     _check(message.files)
     if not message.files:
@@ -26,11 +26,18 @@ def report(ctx: Context, attempt: Facts, message: OutputReport) -> Missing:
     with ctx.db.write() as tx:
         old = _hashes(tx, attempt.job_id)
         statement = insert(tx, Output)
-        changes = {name: statement.excluded[name] for name in ("attempt_id", "size", "sha256")}
-        statement = statement.on_conflict_do_update(index_elements=["job_id", "path"], set_=changes)
-        tx.execute(statement, [_row(attempt, file) for file in message.files])
-        replaced = old - _hashes(tx, attempt.job_id)
-        missing = blobs.missing(tx, (file.sha256 for file in message.files))
+        changes = {name: statement.excluded[name] for name in ("attempt_id", "size", "sha256", "node_rank")}
+        lower = or_(
+            Output.attempt_id != attempt.id,
+            Output.node_rank.is_(None),
+            Output.node_rank >= statement.excluded.node_rank,
+        )
+        statement = statement.on_conflict_do_update(index_elements=["job_id", "path"], set_=changes, where=lower)
+        node_rank = attempt.nodes.index(node) if len(attempt.nodes) > 1 else None
+        tx.execute(statement, [_row(attempt, file, node_rank) for file in message.files])
+        kept = _hashes(tx, attempt.job_id)
+        replaced = old - kept
+        missing = blobs.missing(tx, (file.sha256 for file in message.files if file.sha256 in kept))
     ctx.hub.notify(f"job:{attempt.job_id}")
     blobs.collect(ctx, replaced)
     return Missing(missing=missing)
@@ -47,13 +54,14 @@ def _check(files: list[FileRef]) -> None:
             raise NotAHashError(file.sha256)
 
 
-def _row(attempt: Facts, file: FileRef) -> dict[str, object]:
+def _row(attempt: Facts, file: FileRef, node_rank: int | None) -> dict[str, object]:
     return {
         "job_id": attempt.job_id,
         "path": file.path,
         "attempt_id": attempt.id,
         "size": file.size,
         "sha256": file.sha256,
+        "node_rank": node_rank,
     }
 
 

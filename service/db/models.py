@@ -379,6 +379,16 @@ class CheckpointFile(Base):
     path: Mapped[str] = mapped_column(primary_key=True)
     size: Mapped[int]
     sha256: Mapped[str | None] = mapped_column(index=True)
+    #: Of the node that wrote it; None where there was one node.
+    node_rank: Mapped[int | None]
+
+
+class CheckpointPart(Base):
+    """One of several nodes has brought all its files of a checkpoint to the store."""
+
+    __tablename__ = "checkpoint_parts"
+    checkpoint_id: Mapped[str] = mapped_column(ForeignKey("checkpoints.id"), primary_key=True)
+    node_rank: Mapped[int] = mapped_column(primary_key=True)
 
 
 class Output(Base):
@@ -390,6 +400,8 @@ class Output(Base):
     attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"))
     size: Mapped[int]
     sha256: Mapped[str] = mapped_column(index=True)
+    #: Of the node that it lay on; None where there was one node.
+    node_rank: Mapped[int | None]
 
 
 class IdempotencyKey(Base):

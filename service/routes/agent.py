@@ -216,14 +216,14 @@ def samples(message: wire.SampleBatch, ctx: Ctx, node: Node) -> None:
 def checkpoint(attempt_id: str, message: wire.CheckpointReport, ctx: Ctx, node: Node) -> Response:
     """A checkpoint is committed, or its hashes are known."""
     attempt = attempts.of_node(ctx.db, ctx.memory, attempt_id, node)
-    return answer(checkpoints.report(ctx, attempt, message))
+    return answer(checkpoints.report(ctx, attempt, message, node))
 
 
 @router.post("/attempts/{attempt_id}/outputs")
 def output(attempt_id: str, message: wire.OutputReport, ctx: Ctx, node: Node) -> Response:
     """What lies in the output folder."""
     attempt = attempts.of_node(ctx.db, ctx.memory, attempt_id, node)
-    return answer(outputs.report(ctx, attempt, message))
+    return answer(outputs.report(ctx, attempt, message, node))
 
 
 @router.get("/blobs/{sha256}", dependencies=[Depends(node_name)])

@@ -139,7 +139,7 @@ def require_group() -> None:
 
 def _write_manifest(folder: str, step: int, metrics: Mapping[str, Any]) -> None:
     listed = _sync_tree(folder)
-    if not listed:
+    if not listed and place.rank() == 0:
         raise EmptyCheckpointError
     if any(entry["path"] == layout.MANIFEST for entry in listed):
         raise CheckpointError("%s is TorchYard's own file: choose another name" % layout.MANIFEST)
@@ -174,7 +174,8 @@ def checkpoint(step: int, metrics: Mapping[str, Any] | None = None) -> AbstractC
     """A folder to save the state of this step in: ``with torchyard.checkpoint(step=step) as folder: …``.
 
     Every rank enters and gets the same folder; each may write files of its own. When all have left the block, rank 0
-    commits it: the files are brought to the disk, listed with their sizes, and renamed into place. An exception on
+    commits it: the files are brought to the disk, listed with their sizes, and renamed into place. On several nodes
+    each has a folder of its own, which its first rank commits; the queue puts all their files together. An exception on
     any rank discards it on all and leaves earlier checkpoints alone. `metrics` decide which one is the best. If the
     job is being stopped, every rank then exits with code 0. A second checkpoint at a step that has one is dropped.
 

@@ -52,8 +52,15 @@ def rank() -> int:
 
 
 def leads() -> bool:
-    """Whether this rank makes and commits the checkpoints of its node's disk."""
-    return rank() == 0
+    """Whether this rank makes and commits the checkpoints of its node's disk: rank 0, and the first rank of each other
+    node of the queue, which has a disk of its own. Off the queue the nodes may well share one.
+    """
+    return rank() == 0 or (current() is not None and _first_of_node())
+
+
+def _first_of_node() -> bool:
+    """What the launcher says, unless the script has started ranks of its own, which inherit its words."""
+    return os.environ.get("LOCAL_RANK") == "0" and os.environ.get("RANK") == str(rank())
 
 
 def say(message: str) -> None:

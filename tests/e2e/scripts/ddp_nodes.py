@@ -29,6 +29,7 @@ def main():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     folder, first = torchyard.restore(), 0
     if folder is not None:
+        assert sorted(path.name for path in folder.glob("rank-*")) == [f"rank-{n}.pt" for n in range(4)]
         saved = torch.load(folder / "state.pt")
         model.module.load_state_dict(saved["model"])
         first = saved["step"]
@@ -45,6 +46,7 @@ def main():
             with torchyard.checkpoint(step=step) as target:
                 if rank == 0:
                     torch.save({"model": model.module.state_dict(), "step": step}, target / "state.pt")
+                torch.save(torch.get_rng_state(), target / f"rank-{rank}.pt")
         time.sleep(0.005)
 
 

@@ -4,15 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
+from service import lifecycle
 from service.db.engine import Database
-from service.db.models import Node
+from service.db.models import Event, Node
 from service.leader import Leader
 from service.monitor import Monitor
 from tests.support import box
 from tests.support.parts import Parts, parts
 from torchyard.states import JobState
+from torchyard.wire import Prepared
 
 
 @pytest.fixture
@@ -52,6 +54,58 @@ def test_an_unclaimed_attempt_is_taken_back(yard: Parts, monitor: Monitor) -> No
     assert box.job_row(yard.ctx.db, job_id).state == JobState.QUEUED
     assert box.attempt_row(yard.ctx.db, attempt_id).state == "voided"
     assert yard.woken.is_set()
+
+
+def gang(yard: Parts) -> tuple[str, str]:
+    """A job on two nodes, of which the second has claimed and prepared its part."""
+    db = yard.ctx.db
+    job_id = box.add_job(db, resources={"nodes": 2})
+    attempt_id = box.spread(db, job_id, {"box": ["box-gpu-0"], "far": box.add_node(db, "far")[:1]})
+    with db.write() as tx:
+        lifecycle.claim(tx, attempt_id, "far", "n", box.NOW)
+        lifecycle.prepared(tx, attempt_id, "far", Prepared(address="10.0.0.2", port=1), box.NOW)
+    return job_id, attempt_id
+
+
+def last_event(yard: Parts, job_id: str) -> str:
+    with yard.ctx.db.read() as tx:
+        query = select(Event.message).where(Event.job_id == job_id).order_by(Event.seq.desc()).limit(1)
+        return str(tx.scalar(query))
+
+
+def test_one_of_several_nodes_that_does_not_claim_voids_all(yard: Parts, monitor: Monitor) -> None:
+    job_id, attempt_id = gang(yard)
+    yard.clock.sleep(3)
+    monitor.republish()
+    assert set(yard.sent) == {("launch", "box", attempt_id), ("launch", "far", attempt_id)}
+    yard.clock.sleep(118)
+    monitor.void_unclaimed()
+    assert box.attempt_row(yard.ctx.db, attempt_id).state == "voided"
+    assert box.job_row(yard.ctx.db, job_id).retries_used == 0
+    assert last_event(yard, job_id) == "node box has not claimed it within 120 s"
+
+
+def test_one_of_several_nodes_that_prepares_for_ever_voids_all(yard: Parts, monitor: Monitor) -> None:
+    job_id, attempt_id = gang(yard)
+    with yard.ctx.db.write() as tx:
+        lifecycle.claim(tx, attempt_id, "box", "n", box.NOW)
+    yard.clock.sleep(1799)
+    monitor.void_unclaimed()
+    assert box.job_row(yard.ctx.db, job_id).state == JobState.ASSIGNED
+    yard.clock.sleep(2)
+    monitor.void_unclaimed()
+    assert last_event(yard, job_id) == "node box is not prepared within 1800 s"
+
+
+def test_one_of_several_nodes_that_falls_silent_before_the_word_voids_all(yard: Parts, monitor: Monitor) -> None:
+    job_id, attempt_id = gang(yard)
+    monitor.mark_silent_nodes()
+    yard.clock.sleep(61)
+    with yard.ctx.db.write() as tx:
+        tx.execute(update(Node).where(Node.name == "box").values(last_seen_us=yard.clock.us))
+    monitor.mark_silent_nodes()
+    assert box.attempt_row(yard.ctx.db, attempt_id).state == "voided"
+    assert last_event(yard, job_id) == "node far fell silent before all nodes were prepared"
 
 
 def test_a_service_that_was_away_gives_the_nodes_their_time(yard: Parts, monitor: Monitor) -> None:
