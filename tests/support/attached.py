@@ -179,3 +179,34 @@ def stopped_when_asked(attempt: Path) -> None:
                 training.run.report()
                 if training.run.step == 20 and dist.get_rank() == 0:
                     AttemptFolder(attempt).ask("stop")
+
+
+def stages_of(names: list[list[str]]) -> list[nn.Sequential]:
+    """Stages of `bare`, each with some of its layers under the names that they have there."""
+    torch.manual_seed(3)
+    layers = dict(bare().named_children())
+    stages = [nn.Sequential() for _ in names]
+    for stage, its in zip(stages, names, strict=True):
+        for name in its:
+            stage.add_module(name, layers[name])
+    return stages
+
+
+def pipelined(names: list[list[list[str]]], restore: Path | None) -> tuple[Path, dict[str, Tensor], dict[str, Any]]:
+    """Each rank has its stages: their weights and Adam's state after a step, or as they were loaded."""
+    with joined():
+        stages = stages_of(names[dist.get_rank()])
+        parameters = [parameter for stage in stages for parameter in stage.parameters()]
+        groups = [{"params": [each], "lr": 0.1 * (1 + each.dim())} for each in parameters]
+        optimizer = torch.optim.Adam(groups if restore is None else parameters, lr=0.5)
+        run = torchyard.attach(model=stages, optimizer=optimizer, sharded=True, restore=restore)
+        if restore is None:
+            for parameter in parameters:
+                parameter.grad = torch.full_like(parameter, float(parameter.numel()))
+            optimizer.step()
+            run.save()
+            run.finish()
+        named = {name: each for stage in stages for name, each in stage.named_parameters()}
+        rates = {id(each): group["lr"] for group in optimizer.param_groups for each in group["params"]}
+        state = {name: (optimizer.state[each]["exp_avg"], rates[id(each)]) for name, each in named.items()}
+        return Path.cwd() / "checkpoints/step-000000000", {name: each.detach() for name, each in named.items()}, state

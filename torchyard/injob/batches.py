@@ -11,7 +11,7 @@ import itertools
 import sys
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torchyard.injob import chance, dealing, place
@@ -112,7 +112,8 @@ class Batches(Cursor):
 
     def start(self) -> None:
         """The loop asks the loader for an iterator."""
-        self._pass, self._next = self._next or Pass(), None
+        # A copy: the script may look into the loader before its epochs, which go on from the same place.
+        self._pass, self._next = replace(self._next or Pass()), None
         if not _has_order(self._loader):
             self._draw()
 

@@ -85,9 +85,16 @@ class Snapshot:
 
 
 def names(state: State) -> list[str]:
-    """Files that a whole checkpoint has, of all ranks."""
-    own = [_rank_file(rank) for rank in range(collective.world_size())]
-    return [TRAINING, *own, *([shards.INDEX] if state.sharded else [])]
+    """Files of a whole checkpoint on this node's disk, as the rank that leads there knows them."""
+    common = [TRAINING, *([shards.INDEX] if state.sharded else [])] if place.rank() == 0 else []
+    return common + [_rank_file(rank) for rank in _ranks_here()]
+
+
+def _ranks_here() -> range:
+    rank, count = place.rank(), collective.world_size()
+    if place.current() is None or os.environ.get("RANK") != str(rank):
+        return range(count)
+    return range(rank, min(count, rank + int(os.environ.get("LOCAL_WORLD_SIZE", count))))
 
 
 def take(state: State, position: Position, tensor: Callable[[Any], Any]) -> Snapshot:
@@ -173,8 +180,10 @@ class Saved:
         model = None if self.sharded else self._model()
         own = self._owns()
         differences = self._differences(state, model, own)
-        if differences:
-            raise ResumeError("%s does not fit this training: %s" % (self._folder, "; ".join(differences)))
+        fits = collective.all_true(not differences)
+        if not fits:
+            reasons = "; ".join(differences) or "another rank cannot load it, see its log"
+            raise ResumeError("%s does not fit this training: %s" % (self._folder, reasons))
         try:
             self._load(state, model, own)
         except (RuntimeError, ValueError, KeyError, TypeError) as error:

@@ -69,3 +69,19 @@ def test_all_ranks_leave_when_asked(tmp_path: Path) -> None:
     assert [path.name for path in folder.checkpoints()] == [f"step-{step:09d}"]
     assert folder.marks() == {"polled-0", "polled-1"}
     assert {record["step"] for record in folder.records()} == set(range(1, step + 1))
+
+
+def test_other_stages_find_their_part(tmp_path: Path) -> None:
+    """Of two ranks with a stage each, one rank with both and two ranks the other way round take what is theirs."""
+    two = [[["0", "1"]], [["2", "3"]]]
+    saved = ranks.run(attached.pipelined, 2, two, None, cwd=tmp_path)
+    weights = {name: value for _, each, _ in saved for name, value in each.items()}
+    state = {name: value for _, _, each in saved for name, value in each.items()}
+    assert set(weights) == {"0.weight", "0.bias", "3.weight", "3.bias"}
+    for other in ([[["0"], ["1", "2", "3"]]], [[["2", "3"]], [["0", "1"]]]):
+        loaded = ranks.run(attached.pipelined, len(other), other, saved[0][0], cwd=tmp_path)
+        assert attached.same({name: value for _, each, _ in loaded for name, value in each.items()}, weights)
+        for _, _, each in loaded:
+            assert all(torch.equal(moment, state[name][0]) for name, (moment, _) in each.items())
+            # Its parameters are one group here: it has the options of its first.
+            assert {rate for _, rate in each.values()} == {state[next(iter(each))][1]}
