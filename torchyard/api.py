@@ -150,11 +150,12 @@ class Rerun(Resource):
 
 
 class Member(Resource):
-    """An attempt's part on one node; `ranks` are the first and the last of its processes."""
+    """An attempt's part on one node, and the ranks of its processes."""
 
     node: str
     node_rank: int
-    ranks: tuple[int, int]
+    first_rank: int
+    last_rank: int
     #: When it ended, if it did before the attempt.
     ended_at: datetime | None
 

@@ -216,7 +216,11 @@ def _local_world_size(spec: dict[str, Any]) -> int:
 def _member(row: Row[Any], ranks: int) -> api.Member:
     first = row.node_rank * ranks
     return api.Member(
-        node=row.node, node_rank=row.node_rank, ranks=(first, first + ranks - 1), ended_at=maybe(row.ended_us)
+        node=row.node,
+        node_rank=row.node_rank,
+        first_rank=first,
+        last_rank=first + ranks - 1,
+        ended_at=maybe(row.ended_us),
     )
 
 

@@ -44,7 +44,7 @@ def test_two_by_two(two: Fleet) -> None:
     for rank in range(4):
         who = f"{rank} {rank % 2} 4 2 {rank // 2} eth0 {first_address}\n"
         assert log(two, job.id, rank).startswith(who)
-    assert [member.ranks for member in two.client.attempts(job.id)[0].members] == [(0, 1), (2, 3)]
+    assert [member.last_rank for member in two.client.attempts(job.id)[0].members] == [1, 3]
 
     two.client.cancel(job.id)
     stopped = two.client.wait(job.id, timeout_s=60)

@@ -219,9 +219,11 @@ def _tell_end(client: Client, job: Job) -> None:
 
 def _print_launcher(client: Client, job: Job) -> None:
     """What the launcher itself said, where no rank says why it failed."""
-    try:
-        text = b"".join(client.logs(job.id, rank=-1)).decode(errors="replace")
-    except TorchYardError:
-        return
-    for line in text.splitlines()[-12:]:
-        common.note(f"launcher: {line}")
+    nodes = job.spec["resources"].get("nodes", 1)
+    for rank in range(-1, -1 - nodes, -1):
+        try:
+            text = b"".join(client.logs(job.id, rank=rank)).decode(errors="replace")
+        except TorchYardError:
+            return
+        for line in text.splitlines()[-12:]:
+            common.note(f"launcher: {line}")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from torchyard.api import HeldDevice, Job, Node, Number
+from torchyard.api import HeldDevice, Job, Member, Node, Number
 from torchyard.quantities import format_duration
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -51,6 +51,18 @@ def devices(held: Sequence[HeldDevice]) -> str:
     for device in held:
         nodes.setdefault(device.node, []).append(str(device.index))
     return " ".join(f"{node}:{','.join(indexes)}" for node, indexes in nodes.items())
+
+
+def ranks(members: Sequence[Member]) -> str:
+    """``0-1 on box, 2-3 on far``; empty on one node."""
+    if len(members) < 2:
+        return ""
+    return ", ".join(f"{_range(each)} on {each.node}" for each in members)
+
+
+def _range(member: Member) -> str:
+    first, last = member.first_rank, member.last_rank
+    return f"{first}" if first == last else f"{first}-{last}"
 
 
 def progress(job: Job) -> str:

@@ -87,13 +87,13 @@ def show(job: common.JobRef, json: common.Json = False) -> None:
             }
         )
         return
-    _print_facts(found)
+    _print_facts(found, attempts)
     _print_attempts(attempts)
     _print_events(events)
     print_error(found)
 
 
-def _print_facts(job: "Job") -> None:
+def _print_facts(job: "Job", attempts: "list[Attempt]") -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -107,6 +107,7 @@ def _print_facts(job: "Job") -> None:
         "user": f"{job.user}, project {job.project}, priority {job.priority.value}",
         "work": escape(" ".join(work) if isinstance(work, list) else " ".join(f"{k}={v}" for k, v in work.items())),
         "where": shown.devices(job.devices),
+        "ranks": shown.ranks(attempts[-1].members) if attempts else "",
         "time": shown.elapsed(job, shown.now()),
         "progress": shown.progress(job),
         "latest": shown.latest(job.latest),
@@ -133,7 +134,8 @@ def _print_attempts(attempts: "list[Attempt]") -> None:
     for each in attempts:
         resumed = "" if each.resumed_from_step is None else str(each.resumed_from_step)
         ended = f"signal {each.signal}" if each.signal else "" if each.exit_code is None else str(each.exit_code)
-        table.add_row(str(each.number), each.state.value, each.node, resumed, ended)
+        nodes = " ".join(member.node for member in each.members)
+        table.add_row(str(each.number), each.state.value, nodes, resumed, ended)
     common.console().print(table)
 
 

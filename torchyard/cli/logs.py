@@ -21,7 +21,9 @@ def register(app: typer.Typer) -> None:
 def logs(
     job: common.JobRef,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the log grows, until the end.")] = False,
-    rank: Annotated[int, typer.Option("--rank", "-r", help="Whose log; -1 is the launcher's.", min=-1)] = 0,
+    rank: Annotated[
+        int, typer.Option("--rank", "-r", help="Whose log; -1 is the launcher's, -2 the second node's.", min=-64)
+    ] = 0,
     attempt: Annotated[int | None, typer.Option(help="Which attempt; default the newest.", min=1)] = None,
     list_: Annotated[bool, typer.Option("--list", "-l", help="List the logs that there are.")] = False,
     json: common.Json = False,
@@ -53,7 +55,7 @@ def _list(client: "Client", job: str, json: bool) -> None:
 
     table = Table("ATTEMPT", "RANK", "SIZE", "DROPPED", box=None, header_style="dim")
     for each in streams:
-        rank = "launcher" if each.rank < 0 else str(each.rank)
+        rank = str(each.rank) if each.rank >= 0 else "launcher" if each.rank == -1 else f"launcher ({each.rank})"
         dropped = format_size(each.dropped_bytes) if each.dropped_bytes else ""
         table.add_row(str(each.attempt), rank, format_size(each.size), dropped)
     common.console().print(table)

@@ -61,6 +61,9 @@ function devicesOf(job: Job): string {
   const [first] = job.devices;
   const word = first?.kind === "cpu" ? "slot" : "GPU";
   if (first === undefined) return job.gpus === 0 ? "no GPU" : `${job.gpus} ${job.gpus === 1 ? "GPU" : "GPUs"}`;
-  const places = job.devices.map((device) => device.index).join(", ");
-  return `${first.node}, ${job.devices.length > 1 ? `${word}s` : word} ${places}`;
+  const nodes = [...new Set(job.devices.map((device) => device.node))];
+  return nodes.map((node) => {
+    const places = job.devices.filter((device) => device.node === node).map((device) => device.index);
+    return `${node}, ${places.length > 1 ? `${word}s` : word} ${places.join(", ")}`;
+  }).join("; ");
 }

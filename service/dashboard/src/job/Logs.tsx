@@ -27,7 +27,7 @@ export function Logs({ job }: { job: Job }) {
       )}
       <Segments
         label="Rank"
-        options={here.map(({ rank }) => ({ key: String(rank), label: rank < 0 ? "launcher" : `rank ${rank}` }))}
+        options={here.map(({ rank }) => ({ key: String(rank), label: nameOf(rank) }))}
         value={String(stream.rank)}
         onChange={(key) => setChosen({ ...chosen, rank: Number(key) })}
       />
@@ -52,7 +52,13 @@ function Shown({ job, stream }: { job: string; stream: LogStream }) {
   );
 }
 
-/** Ranks in order, the launcher's own log last. */
+/** -1 is the launcher, -2 that of the second node. */
+function nameOf(rank: number): string {
+  if (rank >= 0) return `rank ${rank}`;
+  return rank === -1 ? "launcher" : `launcher, node ${-rank}`;
+}
+
+/** Ranks in order, the launchers' own logs last. */
 function byRank(a: LogStream, b: LogStream): number {
-  return (a.rank < 0 ? Infinity : a.rank) - (b.rank < 0 ? Infinity : b.rank);
+  return Number(a.rank < 0) - Number(b.rank < 0) || Math.abs(a.rank) - Math.abs(b.rank);
 }

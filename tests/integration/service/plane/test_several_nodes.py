@@ -108,9 +108,9 @@ def test_each_launcher_has_its_own_log(data_plane: Plane, gang: Seeded) -> None:
 
 def test_members_and_their_ranks_are_shown(data_plane: Plane, gang: Seeded) -> None:
     (attempt,) = data_plane.get(f"/jobs/{gang.job}/attempts").json()
-    assert [(each["node"], each["ranks"]) for each in attempt["members"]] == [
-        (home.node_name(), [0, 1]),
-        ("elsewhere", [2, 3]),
+    assert [(each["node"], each["first_rank"], each["last_rank"]) for each in attempt["members"]] == [
+        (home.node_name(), 0, 1),
+        ("elsewhere", 2, 3),
     ]
     assert data_plane.get(f"/jobs/{gang.job}").json()["gpus"] == 4
 

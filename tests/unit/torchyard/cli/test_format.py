@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.support.resources import job
-from torchyard.api import HeldDevice, Progress
+from torchyard.api import HeldDevice, Member, Progress
 from torchyard.cli import format as shown
 from torchyard.wire import DeviceKind
 
@@ -35,6 +35,15 @@ def test_a_long_curve_is_squeezed() -> None:
 )
 def test_numbers(value: float, text: str) -> None:
     assert shown.number(value) == text
+
+
+def test_ranks_of_several_nodes() -> None:
+    members = [
+        Member(node=node, node_rank=number, first_rank=first, last_rank=last, ended_at=None)
+        for number, (node, first, last) in enumerate((("box", 0, 1), ("far", 2, 2)))
+    ]
+    assert shown.ranks(members) == "0-1 on box, 2 on far"
+    assert shown.ranks(members[:1]) == ""
 
 
 def test_time_counts_from_the_start_or_from_the_submission() -> None:
