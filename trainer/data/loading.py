@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,7 +90,7 @@ def copied(pairs: Iterator[Pair], device: torch.device, *, ahead: int, channels_
 
 def _copy(pair: Pair, device: torch.device, side: Any, channels_last: bool) -> Pair:
     layout = torch.channels_last if channels_last and pair[0].dim() == 4 else torch.preserve_format
-    with torch.cuda.stream(side):  # does nothing without one
+    with nullcontext() if side is None else torch.cuda.stream(side):
         return (
             pair[0].to(device, non_blocking=True, memory_format=layout),
             pair[1].to(device, non_blocking=True),
