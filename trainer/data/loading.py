@@ -77,7 +77,7 @@ def load(
 
 
 def copied(pairs: Iterator[Pair], device: torch.device, *, ahead: int, channels_last: bool = False) -> Iterator[Pair]:
-    """Each pair on the device, its copy started `ahead` pairs early on a stream of its own (where there are streams)."""
+    """Each pair on the device, its copy started `ahead` pairs early, on a stream of its own where there are any."""
     side = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
     started: deque[Pair] = deque()
     for pair in pairs:
