@@ -1,7 +1,7 @@
 """In which types, layouts and with which algorithms a model is computed."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from trainer.recompute import recompute
 
 _TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 #: What `torch.compile` hands graphs to.
-BACKEND = "inductor"
+BACKEND: str | Callable[..., Any] = "inductor"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,8 @@ class Numerics:
             recompute(modules)
         if self.compile:
             for module in compiled:
-                module.compile(backend=BACKEND)
+                # Not the whole call: hooks of FSDP around it gather parameters, which no graph can hold.
+                module.forward = torch.compile(module.forward, backend=BACKEND)
 
 
 def numerics(recipe: Recipe, device: torch.device) -> Numerics:

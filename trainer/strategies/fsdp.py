@@ -71,7 +71,6 @@ class FsdpStrategy(MeshStrategy):
         sharded.set_custom_reduce_scatter(CountedReduceScatter(self))
 
     def compiled(self) -> list[nn.Module]:
-        # Between blocks parameters are gathered, which no graph can hold.
         return [self.model.get_submodule(name) for name in self.units]
 
     @property
