@@ -55,7 +55,7 @@ def _evaluated(strategy: Strategy, dataset: Dataset[Any], recipe: Recipe, poll: 
 def _passes(
     strategy: Strategy, dataset: Dataset[Any], sampler: EvaluationSampler, recipe: Recipe
 ) -> Iterator[tuple[Pair | None, int]]:
-    """This process's batches and how many samples of each count; no data for one that loads nothing."""
+    """The batches of this process, and how many samples of each count; no data for one that loads nothing."""
     if not strategy.loads:
         for count in sampler.counts():
             yield None, count

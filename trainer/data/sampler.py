@@ -39,9 +39,10 @@ class TrainSampler(Sampler[list[int]]):
 
     A forward pass takes `size` samples of the epoch's order, share s those at s, s + count, …; `accumulate` passes
     make a step of the optimizer. The epoch's last pass takes what is left, in portions that differ by at most one;
-    fewer samples than shares are left out of that epoch, with `drop_last` fewer than a whole pass. `consumed` counts the samples that all shares have trained
-    on in this epoch. The training loop advances it, because loader processes read ahead. It does not depend on the
-    number of shares, so another number of them can go on from it without loss or double.
+    fewer samples than shares are left out of that epoch, with `drop_last` fewer than a whole pass. `consumed` counts
+    the samples that all shares have trained on in this epoch. The training loop advances it, because loader processes
+    read ahead. It does not depend on the number of shares, so another number of them can go on from it without loss or
+    double.
     """
 
     def __init__(
