@@ -1,8 +1,8 @@
 """TorchYard: a training job queue for teams that share a GPU box.
 
-In a training script: `report`, `should_checkpoint`, `checkpoint` and `restore`. They need only the standard library,
-run on Python 3.9, and do nothing harmful off the queue. `Client` and `JobSpec` submit and follow jobs; they need the
-whole distribution.
+In a training script: `attach`, or underneath `report`, `should_checkpoint`, `checkpoint` and `restore`. They need only
+the standard library, run on Python 3.9, and do nothing harmful off the queue. `Client` and `JobSpec` submit and follow
+jobs; they need the whole distribution.
 """
 
 from __future__ import annotations
