@@ -187,6 +187,8 @@ class JobSpec(Model):
 
     def _fits(self, recipe: Recipe) -> None:
         recipe.strategy.processes(self.resources.gpus)  # raises when they do not fit
+        if self.resources.nodes > 1 and recipe.rendezvous == "file":
+            raise ValueError("recipe.rendezvous file needs a folder that all nodes share: take rendezvous: env or tcp")
         if self.resources.nodes > 1 and not recipe.strategy.spans_nodes:
             raise ValueError(
                 f"resources.nodes is {self.resources.nodes}, but recipe.strategy {recipe.strategy.name} keeps to one "
