@@ -66,11 +66,11 @@ class Saver:
     ) -> tuple[state.Snapshot | None, Exception | None]:
         try:
             self._staging.begin()
-            return state.take(training, position, self._staging.copy), None
+            snapshot = state.take(training, position, self._staging.copy)
+            self._staging.finish()
         except Exception as error:  # noqa: BLE001 (raised once the other ranks know)
             return None, error
-        finally:
-            self._staging.finish()
+        return snapshot, None
 
 
 def _group(training: state.State) -> Any:

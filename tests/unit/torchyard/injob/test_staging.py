@@ -1,7 +1,7 @@
 import torch
 
 from torchyard.injob import chance
-from torchyard.injob.staging import Staging, taken
+from torchyard.injob.staging import LARGE, Staging, taken
 
 
 def test_buffers_are_used_again() -> None:
@@ -28,6 +28,15 @@ def test_buffers_are_used_again() -> None:
 def test_the_layout_is_kept() -> None:
     images = torch.rand(2, 3, 4, 4).to(memory_format=torch.channels_last)
     assert Staging().copy(images).stride() == images.stride()
+
+
+def test_large_tensors_are_copied_whole() -> None:
+    staging = Staging()
+    values = [torch.full((1 << 21,), float(number)) for number in range(4)]
+    copies = [staging.copy(value) for value in values]
+    staging.finish()
+    assert sum(value.nbytes for value in values) > LARGE
+    assert all(map(torch.equal, copies, values))
 
 
 def test_a_view_is_taken_without_what_it_is_a_view_of() -> None:
