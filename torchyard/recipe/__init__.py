@@ -42,7 +42,7 @@ class Recipe(Options):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Fixes initial weights, the order of samples and all other chance."""
     deterministic: bool = False
-    """Only algorithms that give the same bits in every run; slower on GPUs."""
+    """Only algorithms that give the same bits in every run; slower on GPUs, and an error where there is none."""
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     """Type that forward and backward compute in; weights stay fp32 (automatic mixed precision)."""
     tf32: bool = False
@@ -50,15 +50,15 @@ class Recipe(Options):
     cudnn_benchmark: bool = False
     """cuDNN tries its algorithms and keeps the fastest; for inputs of one size."""
     channels_last: bool = False
-    """Images and convolutions in NHWC layout."""
+    """Images and convolutions in NHWC layout; under fsdp the images only."""
     compile: bool = False
-    """`torch.compile` of the model."""
+    """`torch.compile` of the model; of each block under fsdp, of each stage under pipeline."""
     activation_checkpointing: bool = False
     """Activations are computed again in backward instead of being kept."""
     clip_norm: Rate | None = None
     """Gradients are scaled down to this norm."""
     ema_decay: Annotated[Fraction, Field(gt=0)] | None = None
-    """An exponential moving average of the weights is kept with this decay, and evaluated."""
+    """An exponential moving average of the weights is kept with this decay, evaluated, and left as `ema.pt`."""
     num_workers: Annotated[int, Field(ge=0, le=256)] = 0
     """Processes per rank that load data; 0 loads in the rank itself."""
     log_every: Count = 10

@@ -38,6 +38,7 @@ STRATEGIES: dict[str, tuple[int, Any]] = {
     "model_parallel": (1, {"name": "model_parallel", "devices": 2}),
     "ddp": (2, "ddp"),
     "ring": (2, "ring"),
+    "parameter_server": (3, "parameter_server"),
     "pipeline": (2, {"name": "pipeline", "microbatches": 2}),
     "fsdp": (2, "fsdp"),
     "tensor_parallel": (2, "tensor_parallel"),
@@ -126,7 +127,7 @@ def test_layers_compute_in_the_type_of_the_recipe(name: str) -> None:
     assert first["types"] == {torch.bfloat16}
     assert first["layouts"] == {True}
     assert first["recomputed"]
-    assert all(other["types"] == first["types"] for other in others)
+    assert all(other["types"] <= first["types"] for other in others)  # a server computes nothing
 
 
 def test_switches() -> None:

@@ -78,6 +78,10 @@ def test_it_survives_json() -> None:
             "",
             "ema_decay needs workers with equal weights: leave it out, or strategy.async",
         ),
+        ({"deterministic": True, "cudnn_benchmark": True}, "", "cudnn_benchmark chooses by time"),
+        ({"compile": True, "strategy": "dp"}, "", "compile is not for strategy dp"),
+        ({"compile": True, "activation_checkpointing": True}, "", "exclude each other: keep one of them"),
+        ({"precision": "fp16", "strategy": "fsdp"}, "", "precision fp16 is not for strategy fsdp: take bf16"),
         ({"epochs": 0}, "epochs", "greater than or equal to 1"),
     ],
 )

@@ -11,6 +11,22 @@ def test_the_device_follows_local_rank() -> None:
     assert (world.rank, world.size, world.device, world.leads) == (3, 4, torch.device("cuda", 1), False)
 
 
+def test_two_machines_with_two_processes_each_are_a_world_of_four() -> None:
+    """RANK and WORLD_SIZE count processes, not machines."""
+    launched = [
+        {"RANK": str(2 * node + local), "LOCAL_RANK": str(local), "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}
+        for node in range(2)
+        for local in range(2)
+    ]
+    worlds = [describe(environment, gpus=2) for environment in launched]
+    assert [(world.rank, world.size, world.device.index) for world in worlds] == [
+        (0, 4, 0),
+        (1, 4, 1),
+        (2, 4, 0),
+        (3, 4, 1),
+    ]
+
+
 def test_without_a_launcher_it_is_alone_on_the_cpu() -> None:
     world = describe({}, gpus=0)
     assert (world.rank, world.size, world.device, world.leads) == (0, 1, torch.device("cpu"), True)

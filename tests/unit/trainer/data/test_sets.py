@@ -23,6 +23,13 @@ def test_digits_are_all_there_and_split() -> None:
     assert set(train.targets.tolist()) == set(validation.targets.tolist()) == set(range(10))
 
 
+def test_synthetic_data_has_every_class() -> None:
+    """The last one too, which a bound taken for a maximum would leave out."""
+    data = synthetic(Synthetic(samples=500, validation_samples=300))
+    for part in (held(data.train), held(data.validation)):
+        assert set(part.targets.tolist()) == set(range(data.shape.classes))
+
+
 def test_the_split_depends_on_its_own_seed_only() -> None:
     torch.manual_seed(1)
     first = held(digits(Digits()).validation).targets
