@@ -46,6 +46,20 @@ def test_a_pass_starts_what_fits_and_tells_the_node(yard: Parts, scheduler: Sche
     assert scheduler.run_pass() == 0
 
 
+def test_several_nodes_are_taken_and_told_at_once(yard: Parts, scheduler: Scheduler) -> None:
+    box.add_node(yard.ctx.db, "a", devices=2)
+    box.add_node(yard.ctx.db, "b", devices=1)
+    first, second = (box.add_job(yard.ctx.db, gpus, resources={"nodes": 2}) for gpus in (1, 2))
+    assert scheduler.run_pass() == 1
+    assert box.job_row(yard.ctx.db, second).state == JobState.QUEUED
+    assert sorted(message[:2] for message in yard.sent) == [("launch", "a"), ("launch", "b")]
+    with yard.ctx.db.read() as tx:
+        members = tx.execute(select(Member.node_rank, Member.node).order_by(Member.node_rank)).all()
+        boxes = yard.ctx.loader.boxes(tx)
+    assert [tuple(member) for member in members] == [(0, "b"), (1, "a")]
+    assert [[running.job for running in one.running] for one in boxes] == [[first], [first]]
+
+
 def test_a_stored_spec_that_is_no_longer_valid_stops_nobody(yard: Parts, scheduler: Scheduler) -> None:
     box.add_node(yard.ctx.db, devices=2)
     old, new = box.add_job(yard.ctx.db), box.add_job(yard.ctx.db)
