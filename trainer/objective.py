@@ -47,7 +47,8 @@ def classification(shape: Shape) -> Objective:  # noqa: ARG001 (all objectives a
 
 
 def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
-    return functional.cross_entropy(outputs, targets, reduction="sum")
+    # In full precision: autocast leaves outputs of 16 bits, whose sums keep two or three digits, and fp16 overflows.
+    return functional.cross_entropy(outputs.float(), targets, reduction="sum")
 
 
 def _loss_and_correct(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -81,7 +82,7 @@ def segmentation(shape: Shape) -> Objective:
 
 def pixel_loss(scores: Tensor, targets: Tensor) -> Tensor:
     """Each sample's mean over its valid pixels, summed over samples."""
-    losses = functional.cross_entropy(scores, targets, ignore_index=IGNORED, reduction="none")
+    losses = functional.cross_entropy(scores.float(), targets, ignore_index=IGNORED, reduction="none")
     valid = (targets != IGNORED).sum(dim=(1, 2)).clamp(min=1)
     return (losses.sum(dim=(1, 2)) / valid).sum()
 

@@ -40,6 +40,21 @@ def pixels() -> tuple[Tensor, Tensor]:
     return torch.randn(7, 4, 2, 3, generator=chance), targets
 
 
+@pytest.mark.parametrize(
+    ("shape", "outputs", "targets"), [(IMAGES, (4099, 3), (4099,)), (MASKS, (7, 4, 99, 99), (7, 99, 99))]
+)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_sums_of_outputs_of_16_bits_are_exact(
+    shape: Shape, outputs: tuple[int, ...], targets: tuple[int, ...], dtype: torch.dtype
+) -> None:
+    """As a model under autocast answers them: a sum in their own type would be rounded, or infinite."""
+    objective = objective_for(shape)
+    answered, wanted = (30 * torch.randn(outputs)).to(dtype), torch.randint(shape.classes, targets)
+    torch.testing.assert_close(
+        objective.measure(answered, wanted), objective.measure(answered.double(), wanted), rtol=1e-5, atol=0
+    )
+
+
 def test_a_samples_loss_is_the_mean_over_its_valid_pixels() -> None:
     objective = objective_for(MASKS)
     outputs, targets = pixels()
