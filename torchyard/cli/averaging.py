@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torchyard.api import Checkpoint
     from torchyard.client import Client
 
+
 def average(
     jobs: Annotated[list[str], typer.Argument(metavar="JOB...", help="Jobs by number or id.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write: a plain state dict.")] = Path("model.pt"),

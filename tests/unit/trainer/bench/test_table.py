@@ -16,7 +16,13 @@ def result(seconds: list[float], sent: list[int]) -> dict[str, Any]:
 
 
 def test_counts_are_those_of_the_box() -> None:
-    assert [plan.counts(devices) for devices in (1, 2, 5, 8, 16)] == [[1], [1, 2], [1, 2, 4], [1, 2, 4, 8], [1, 2, 4, 8]]
+    assert [plan.counts(devices) for devices in (1, 2, 5, 8, 16)] == [
+        [1],
+        [1, 2],
+        [1, 2, 4],
+        [1, 2, 4, 8],
+        [1, 2, 4, 8],
+    ]
 
 
 def test_every_case_has_the_same_effective_batch() -> None:
