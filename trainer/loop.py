@@ -52,19 +52,20 @@ class Training:
             "optimizer": optimizer,
             "sharded": strategy.sharded,
             "ranks": own,
-            "extra": {"recipe": parts.recipe.model_dump(mode="json")},
+            "extra": {"recipe": parts.recipe.model_dump(mode="json"), "sharded": strategy.sharded},
             "check": self._check,
             **everywhere,
         }
 
     def _check(self, extra: dict[str, Any]) -> None:
-        """Raises ResumeError when a checkpoint is that of another model or optimizer."""
+        """Raises ResumeError when a checkpoint does not hold what this recipe goes on from."""
         saved, recipe = extra.get("recipe", {}), self.parts.recipe.model_dump(mode="json")
-        if saved.get("model") != recipe["model"]:
-            raise ResumeError(f"the checkpoint holds {saved.get('model')}, the recipe says {recipe['model']}: {MEND}")
-        if saved["optim"]["name"] != recipe["optim"]["name"]:
-            names = f"{saved['optim']['name']}, the recipe says {recipe['optim']['name']}"
-            raise ResumeError(f"the checkpoint holds the state of {names}: {MEND}")
+        there, here = held(saved, extra.get("sharded")), held(recipe, self.parts.strategy.sharded)
+        for what, value in here.items():
+            if there[what] != value:
+                raise ResumeError(f"{what}: the checkpoint holds {there[what]}, the recipe says {value}: {MEND}")
+        if recipe["precision"] == "fp16" != saved["precision"]:
+            raise ResumeError(f"precision: the checkpoint holds no loss scale for fp16: take bf16, or {MEND}")
 
     @property
     def step(self) -> int:
@@ -223,6 +224,16 @@ class Training:
     def _save(self, scores: dict[str, float]) -> None:
         self.parts.strategy.align()
         self.state.save(metrics=scores)
+
+
+def held(recipe: dict[str, Any], sharded: bool | None) -> dict[str, Any]:
+    """What is in the checkpoints of a recipe (as plain data), by the key that decides it."""
+    return {
+        "model": recipe.get("model"),
+        "optim": recipe.get("optim", {}).get("name"),
+        "ema_decay": "no average" if recipe.get("ema_decay") is None else "an average",
+        "strategy": "shards" if sharded else "a whole model",
+    }
 
 
 def _batch(micro: Micro, pair: Pair | None, strategy: Strategy) -> Batch:

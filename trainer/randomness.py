@@ -2,10 +2,11 @@
 
 import hashlib
 import random
-from typing import Any
+from collections.abc import Sequence
 
 import numpy
 import torch
+from torch import Tensor
 
 
 def derive(seed: int, *names: object) -> int:
@@ -21,23 +22,15 @@ def seed_all(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def state(device: torch.device) -> dict[str, Any]:
-    """The position of all random streams of this process, as tensors and plain numbers."""
-    kind, keys, *rest = numpy.random.get_state(legacy=True)
-    return {
-        "python": random.getstate(),
-        "numpy": (kind, numpy.asarray(keys).tolist(), *rest),
-        "torch": torch.get_rng_state(),
-        "cuda": torch.cuda.get_rng_state(device) if device.type == "cuda" else None,
-    }
+class Streams:
+    """Random streams of the GPUs behind a process's first, whose own a checkpoint holds anyway."""
 
+    def __init__(self, devices: Sequence[torch.device]) -> None:
+        self.devices = [each for each in dict.fromkeys(devices[1:]) if each.type == "cuda" and each != devices[0]]
 
-def restore(saved: dict[str, Any], device: torch.device) -> None:
-    """Puts the random streams back to where `state` found them."""
-    version, internal, gauss = saved["python"]
-    random.setstate((version, tuple(internal), gauss))
-    kind, keys, *rest = saved["numpy"]
-    numpy.random.set_state((kind, numpy.array(keys, dtype=numpy.uint32), *rest))
-    torch.set_rng_state(saved["torch"])
-    if device.type == "cuda" and saved["cuda"] is not None:
-        torch.cuda.set_rng_state(saved["cuda"], device)
+    def state_dict(self) -> dict[str, list[Tensor]]:
+        return {"cuda": [torch.cuda.get_rng_state(device) for device in self.devices]}
+
+    def load_state_dict(self, state: dict[str, list[Tensor]]) -> None:
+        for device, stream in zip(self.devices, state["cuda"], strict=False):
+            torch.cuda.set_rng_state(stream, device)

@@ -231,7 +231,10 @@ class Saved:
             return
         mine = own[place.rank()] if self.sharded else own[0]
         for name, each in state.ranks.items():
-            each.load_state_dict(mine["own"][name])
+            if name in mine["own"]:
+                each.load_state_dict(mine["own"][name])
+        if missing := [name for name in state.ranks if name not in mine["own"]]:
+            self.inexact.append("it has no %s of each rank's own: it begins anew" % some(missing))
         self.random = mine["random"]
         state.cursor.load([mine["loader"]], self.random, other_ranks=False)
 

@@ -60,6 +60,7 @@ class Strategy(ABC):
         self.world = world
         #: Bytes that this rank has sent to others since the start, as far as the strategy can count them.
         self.bytes_sent = 0
+        self.streams = randomness.Streams(world.devices)
 
     # The layout: who takes which samples.
 
@@ -211,7 +212,7 @@ class Strategy(ABC):
 
     def own(self) -> dict[str, Any]:
         """Other objects with state of this rank alone, by name, for checkpoints."""
-        return {}
+        return {"gpu_streams": self.streams} if self.streams.devices else {}
 
     def whole_state(self) -> dict[str, Tensor]:
         """The whole model by the names it has alone, on the CPU; whole on rank 0 at least. All ranks call it."""

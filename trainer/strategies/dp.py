@@ -1,6 +1,5 @@
 """DataParallel: one process, a replica on each of its devices (`trainer.replicas` says how, and what is slow)."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -57,7 +56,7 @@ class DpStrategy(Strategy):
     def seed(self, seed: int) -> None:
         super().seed(seed)
         # torch.manual_seed gives all GPUs one stream: their replicas would draw the same dropout masks.
-        for number, device in enumerate(_further_gpus(self.world.devices)):
+        for number, device in enumerate(self.streams.devices):
             with torch.cuda.device(device):
                 torch.cuda.manual_seed(randomness.derive(seed, "replica", number))
 
@@ -98,11 +97,6 @@ class DpStrategy(Strategy):
     def called(self) -> list[nn.Module]:
         return [self.model, *(each.module for each in self.module.copies)]
 
-    def own(self) -> dict[str, Any]:
-        # Not without need: a checkpoint of another strategy has none.
-        further = _further_gpus(self.world.devices)
-        return {"replica_streams": Streams(further)} if further else {}
-
     def proof(self) -> dict[str, Any]:
         return {
             **super().proof(),
@@ -110,21 +104,3 @@ class DpStrategy(Strategy):
             "replica_bytes": [placed(each.held()) for each in self.module.copies],
             "deals": self._deals,
         }
-
-
-class Streams:
-    """Random streams of the GPUs behind the first, whose own a checkpoint holds anyway."""
-
-    def __init__(self, devices: Sequence[torch.device]) -> None:
-        self._devices = devices
-
-    def state_dict(self) -> dict[str, list[Tensor]]:
-        return {"cuda": [torch.cuda.get_rng_state(device) for device in self._devices]}
-
-    def load_state_dict(self, state: dict[str, list[Tensor]]) -> None:
-        for device, stream in zip(self._devices, state["cuda"], strict=False):
-            torch.cuda.set_rng_state(stream, device)
-
-
-def _further_gpus(devices: Sequence[torch.device]) -> list[torch.device]:
-    return [device for device in dict.fromkeys(devices[1:]) if device.type == "cuda" and device != devices[0]]

@@ -134,8 +134,11 @@ def test_more_epochs_later(train: Train) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model": "mlp"}, r"the checkpoint holds .*the recipe says"),
-        ({"optim": "adamw"}, "holds the state of adam, the recipe says adamw"),
+        ({"model": "mlp"}, r"model: the checkpoint holds .*the recipe says"),
+        ({"optim": "adamw"}, "optim: the checkpoint holds adam, the recipe says adamw"),
+        ({"ema_decay": 0.9}, "ema_decay: the checkpoint holds no average, the recipe says an average: resume with"),
+        ({"strategy": "fsdp"}, "strategy: the checkpoint holds a whole model, the recipe says shards: resume with"),
+        ({"precision": "fp16"}, "precision: the checkpoint holds no loss scale for fp16: take bf16"),
         ({"data": {"name": "synthetic", "shape": [6]}}, r"there is 1.weight \(8, 5\), here \(8, 6\)"),
     ],
 )

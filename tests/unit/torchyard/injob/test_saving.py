@@ -126,6 +126,14 @@ def test_a_full_disk_leaves_the_previous_one_intact(
     assert tight.outcome() is None
 
 
+def test_what_no_rank_had_of_its_own_begins_anew(off_the_queue: Path) -> None:
+    model = nn.Linear(3, 2)
+    torchyard_run(model, ranks={"kept": Ballast()})
+    checkpoint = off_the_queue / "checkpoints/step-000000000"
+    run = torchyard.attach(model=model, ranks={"kept": Ballast(), "new": Ballast()}, restore=checkpoint)
+    assert run.inexact == "it has no new of each rank's own: it begins anew"
+
+
 def test_what_does_not_fit_is_named_and_changes_nothing(off_the_queue: Path) -> None:
     model = nn.Linear(3, 2)
     torchyard_run(model, optimizer=torch.optim.SGD(model.parameters()), ballast=Ballast(), extra={"lr": 1})
