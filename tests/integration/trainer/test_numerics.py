@@ -68,15 +68,14 @@ def same(first: Weights, second: Weights) -> bool:
 def test_two_runs_are_alike_and_so_are_recomputed_activations(name: str, tmp_path: Path) -> None:
     world, strategy = STRATEGIES[name]
     plain = {**RECIPE, "strategy": strategy, "accumulate": 2}
-    others: list[dict[str, Any]] = [{}, {"deterministic": True}, {"activation_checkpointing": True}, {"seed": 1}]
-    first, *again, different = ranks.run(each, world, [{**plain, **other} for other in [{}, *others]])[0]
-    assert all(same(first, other) for other in again[:-1])
-    assert list(first) == list(different)
-    assert same(first, again[-1])
+    others: list[dict[str, Any]] = [{"deterministic": True}, {"activation_checkpointing": True}, {"seed": 1}]
+    first, again, recomputed, different = ranks.run(each, world, [{**plain, **other} for other in [{}, *others]])[0]
+    assert same(first, again)
+    assert same(first, recomputed)
     assert not same(first, different)
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", ["dp", "ddp", "pipeline", "fsdp", "tensor_parallel"])
 def test_half_precision_stays_close(name: str, tmp_path: Path) -> None:
     """Eight bits of mantissa: after four steps weights differ by less than a hundredth."""
     world, strategy = STRATEGIES[name]
@@ -171,7 +170,7 @@ def overflowing(recipe: dict[str, Any]) -> tuple[list[float], list[bool]]:
     return scales, changed
 
 
-@pytest.mark.parametrize("name", ["single", "dp", "ddp", "ring"])
+@pytest.mark.parametrize("name", ["dp", "ddp"])
 def test_a_step_that_overflows_is_left_out(name: str) -> None:
     world, strategy = STRATEGIES[name]
     recipe = {**RECIPE, "strategy": strategy, "precision": "fp16", "clip_norm": 1.0}
@@ -211,7 +210,7 @@ def compiled(recipes: list[dict[str, Any]]) -> tuple[list[Weights], int]:
     return each(recipes), len(graphs)
 
 
-@pytest.mark.parametrize("name", ["single", "ddp", "pipeline", "fsdp", "tensor_parallel"])
+@pytest.mark.parametrize("name", ["ddp", "pipeline", "fsdp", "tensor_parallel"])
 def test_compiled_models_train_alike(name: str) -> None:
     world, strategy = STRATEGIES[name]
     plain = {**RECIPE, "strategy": strategy}
