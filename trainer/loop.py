@@ -13,7 +13,7 @@ from torch import Tensor
 import torchyard
 from torchyard.injob import control, layout
 from torchyard.injob.exceptions import ResumeError
-from trainer import proof
+from trainer import bandwidth, proof
 from trainer.data.loading import Batch, Pair, Waiting, load, padded
 from trainer.data.sampler import Micro, TrainSampler
 from trainer.evaluation import evaluate
@@ -33,6 +33,7 @@ class Training:
         self.window = Window(parts.world, counts=parts.strategy.counts)
         self.waiting = Waiting()
         self._begun: Iterator[Pair] | None = None
+        self._network_judged = False
         self.state = torchyard.attach(restore=restore, loader=parts.sampler, **self._saved())
         parts.strategy.restored()
         self.resumed_step = self.step
@@ -191,10 +192,22 @@ class Training:
     def _log(self, rate: float, norm: Tensor | None) -> None:
         strategy = self.parts.strategy
         values = self.window.read(self.waiting.read(), strategy.device_count)
+        self._judge_network(values["step_time"])
         values["lr"] = rate
         if norm is not None:
             values["gradient_norm"] = float(norm)
         self._report(values | strategy.measures())
+
+    def _judge_network(self, step_time: float) -> None:
+        """Once, on several nodes: says when the network is what the training waits for."""
+        count = bandwidth.nodes(self.parts.world, os.environ)
+        if count == 1 or self._network_judged:
+            return
+        self._network_judged = True
+        rate = bandwidth.measure(self.parts.world)
+        sent = self.parts.strategy.bytes_sent / (self.step - self.resumed_step)
+        if self.parts.world.leads and (warning := bandwidth.advice(rate, sent, step_time, count)):
+            log.warning(warning)
 
     def _report(self, values: dict[str, float]) -> None:
         if self.parts.world.leads:

@@ -1,0 +1,51 @@
+"""How fast ranks on several nodes talk, and whether that is what a training waits for.
+
+Several nodes on a slow network train slower than one: the queue never splits what fits one node unless the spec says
+so, and a run that spans nodes measures and says what it costs.
+"""
+
+import time
+from collections.abc import Mapping
+
+import torch
+import torch.distributed as dist
+
+from trainer.distributed import World
+
+#: Bytes of the tensor that is summed, twice: the first time connects.
+PROBE = 8 * 2**20
+#: Above this part of a step the exchange is worth a warning.
+WORTH_A_WORD = 0.5
+
+
+def nodes(world: World, environment: Mapping[str, str]) -> int:
+    """Nodes that the ranks are on."""
+    return world.size // int(environment.get("LOCAL_WORLD_SIZE", world.size))
+
+
+def measure(world: World) -> float:
+    """Bytes a second that a rank sends in an all-reduce over all ranks; all ranks call it."""
+    tensor = torch.zeros(PROBE // 4, device=world.device)
+    seconds = 0.0
+    for _ in range(2):
+        dist.barrier()
+        began = time.perf_counter()
+        dist.all_reduce(tensor)
+        float(tensor[0])  # waits for a GPU
+        seconds = time.perf_counter() - began
+    return 2 * (world.size - 1) / world.size * PROBE / seconds
+
+
+def advice(rate: float, sent: float, step_time: float, nodes: int) -> str | None:
+    """A warning when the bytes that a rank sends in a step take a large part of it; None when they do not.
+
+    `rate` in bytes a second, `sent` in bytes, `step_time` in seconds.
+    """
+    share = sent / rate / step_time
+    if share < WORTH_A_WORD:
+        return None
+    return (
+        f"{nodes} nodes exchange {rate / 1e6:,.0f} MB/s: the {sent / 1e6:,.1f} MB of each step take about "
+        f"{min(share, 1.0):.0%} of its {step_time * 1000:,.0f} ms. One node, accumulate, or strategy: "
+        "{name: ddp, hook: bf16} may be faster"
+    )
