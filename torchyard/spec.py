@@ -186,7 +186,7 @@ class JobSpec(Model):
         return self
 
     def _fits(self, recipe: Recipe) -> None:
-        recipe.strategy.processes(self.resources.gpus)  # raises when they do not fit
+        processes = recipe.strategy.processes(self.resources.gpus)  # raises when they do not fit
         if self.resources.nodes > 1 and recipe.rendezvous == "file":
             raise ValueError("recipe.rendezvous file needs a folder that all nodes share: take rendezvous: env or tcp")
         if self.resources.nodes > 1 and not recipe.strategy.spans_nodes:
@@ -194,6 +194,7 @@ class JobSpec(Model):
                 f"resources.nodes is {self.resources.nodes}, but recipe.strategy {recipe.strategy.name} keeps to one "
                 "node: take resources.nodes 1, or strategy: ddp"
             )
+        recipe.strategy.check_ranks(self.resources.nodes * processes)
 
     @property
     def local_world_size(self) -> int:

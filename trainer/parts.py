@@ -8,7 +8,6 @@ from trainer.data import DATA, DataSets
 from trainer.data.sampler import TrainSampler
 from trainer.distributed import World
 from trainer.ema import Average
-from trainer.exceptions import RecipeError
 from trainer.models import MODELS
 from trainer.objective import objective_for
 from trainer.optim import OPTIMIZERS
@@ -64,15 +63,7 @@ def _pass_size(recipe: Recipe, strategy: Strategy) -> int:
     """Samples of all shares in one pass."""
     if recipe.global_batch_size is None:
         return strategy.pass_size(recipe.batch_size)
-    size, rest = divmod(recipe.global_batch_size, recipe.accumulate)
-    if rest:
-        raise RecipeError(f"accumulate ({recipe.accumulate}) must divide global_batch_size {recipe.global_batch_size}")
-    if strategy.equal_batches and size % strategy.shares.count:
-        raise RecipeError(
-            f"global_batch_size {recipe.global_batch_size} must be a multiple of {strategy.shares.count} shares "
-            f"times accumulate under strategy {recipe.strategy.name}"
-        )
-    return size
+    return recipe.global_batch_size // recipe.accumulate
 
 
 def _sampler(recipe: Recipe, strategy: Strategy, samples: int) -> TrainSampler:

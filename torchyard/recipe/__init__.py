@@ -15,10 +15,7 @@ from torchyard.recipe.data import DataNoun, Digits
 from torchyard.recipe.models import DigitsCnn, ModelNoun
 from torchyard.recipe.optim import Adam, OptimNoun
 from torchyard.recipe.schedule import Constant, ScheduleNoun
-from torchyard.recipe.strategies import Broadcast, Ddp, Dp, ParameterServer, Pipeline, Ring, Single, StrategyNoun
-
-#: Strategies whose ranks each have whole gradients, so that fp16's loss scale can agree.
-_WHOLE_GRADIENTS = (Single, Dp, Broadcast, Ring, Ddp)
+from torchyard.recipe.strategies import Ddp, StrategyNoun
 
 
 class Recipe(Options):
@@ -85,52 +82,22 @@ class Recipe(Options):
     def _batch(self) -> Self:
         if self.global_batch_size is not None and "batch_size" in self.model_fields_set:
             raise ValueError("batch_size and global_batch_size exclude each other: keep one of them")
-        if isinstance(self.strategy, Pipeline) and self.global_batch_size is None:
-            _divides(self.batch_size, "batch_size", self.strategy.microbatches)
-        if isinstance(self.strategy, Dp) and self.global_batch_size is not None and self.strategy.first_device_batch:
-            raise ValueError("strategy.first_device_batch needs batch_size, the share of the other devices")
-        return self
-
-    @model_validator(mode="after")
-    def _precision(self) -> Self:
-        if self.precision == "fp16" and not isinstance(self.strategy, _WHOLE_GRADIENTS):
-            raise ValueError(f"precision fp16 is not for strategy {self.strategy.name}: take bf16, single, dp or ddp")
-        if self.precision == "fp16" and isinstance(self.strategy, Ddp) and self.strategy.hook == "powersgd":
-            # One gradient that overflows would stay in what PowerSGD carries over to the next steps.
-            raise ValueError("precision fp16 is not for strategy.hook powersgd: take bf16 or another hook")
+        if self.global_batch_size is not None and self.global_batch_size % self.accumulate:
+            raise ValueError(f"accumulate ({self.accumulate}) must divide global_batch_size ({self.global_batch_size})")
         return self
 
     @model_validator(mode="after")
     def _algorithms(self) -> Self:
         if self.deterministic and self.cudnn_benchmark:
             raise ValueError("cudnn_benchmark chooses by time, which no run repeats: leave it out, or deterministic")
-        if self.compile and isinstance(self.strategy, Dp):
-            raise ValueError("compile is not for strategy dp, whose copies cannot be compiled: take ddp or single")
         if self.compile and self.activation_checkpointing:
             raise ValueError("compile and activation_checkpointing exclude each other: keep one of them")
         return self
 
     @model_validator(mode="after")
-    def _static_graph(self) -> Self:
-        if isinstance(self.strategy, Ddp) and self.strategy.static_graph and self.accumulate > 1:
-            raise ValueError("strategy.static_graph fails with accumulate above 1 (PyTorch): leave one of them out")
-        return self
-
-    @model_validator(mode="after")
-    def _drift(self) -> Self:
-        drifts = isinstance(self.strategy, ParameterServer) and self.strategy.asynchronous
-        if drifts and self.ema_decay is not None:
-            raise ValueError("ema_decay needs workers with equal weights: leave it out, or strategy.async")
-        return self
-
-    @model_validator(mode="after")
     def _fits(self) -> Self:
         self.model.check(self.data)
+        self.strategy.check(self)
         if self.schedule.warmup >= self.epochs:
             raise ValueError(f"schedule.warmup ({self.schedule.warmup:g} epochs) must be less than epochs")
         return self
-
-
-def _divides(size: int, name: str, parts: int) -> None:
-    if size % parts:
-        raise ValueError(f"strategy.microbatches ({parts}) must divide {name} ({size})")

@@ -17,6 +17,8 @@ class Model(Options):
     """Answers one class for each pixel, instead of one for each sample; None where only the job knows."""
     colours: ClassVar[int | None] = None
     """Channels that an image must have."""
+    layered: ClassVar[bool | None] = True
+    """A sequence of layers, which can be cut; None where only the job knows."""
 
     @property
     def least_side(self) -> int:
@@ -141,6 +143,7 @@ class DeepLabV3Resnet101(Model):
 
     name: Literal["deeplabv3_resnet101"] = "deeplabv3_resnet101"
     segments: ClassVar[bool | None] = True
+    layered: ClassVar[bool | None] = False
     colours: ClassVar[int | None] = 3
     weights: Weights = "none"
     """Start from a ResNet-101 trained on ImageNet (170 MB to download)."""
@@ -168,6 +171,7 @@ class TinySegmenter(Model):
 
     name: Literal["tiny_segmenter"] = "tiny_segmenter"
     segments: ClassVar[bool | None] = True
+    layered: ClassVar[bool | None] = False
     width: Count = 16
     """Channels of the convolutions."""
 
@@ -177,6 +181,7 @@ class CustomModel(Model):
 
     name: Literal["custom"] = "custom"
     segments: ClassVar[bool | None] = None
+    layered: ClassVar[bool | None] = None
     target: Target
     """Called with the options; imported in the job, with its code folder on the path."""
     options: dict[str, JsonValue] = Field(default_factory=dict)

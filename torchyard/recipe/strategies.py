@@ -1,14 +1,39 @@
 """How a model is trained on several devices, and how many processes that takes."""
 
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from torchyard.recipe.base import Count, Options, named
 
+if TYPE_CHECKING:
+    from torchyard.recipe import Recipe
+
 
 class Strategy(Options):
     """Base of all strategies: one process for each device."""
+
+    whole_gradients: ClassVar[bool] = True
+    """Each rank that steps has all gradients, so that the ranks agree on fp16's loss scale."""
+    cuts: ClassVar[bool] = False
+    """Places the model's layers one by one."""
+
+    def check(self, recipe: "Recipe") -> None:
+        """Raises ValueError with the mend where other keys of the recipe do not go with it."""
+        if recipe.precision == "fp16" and not self.whole_gradients:
+            raise ValueError(f"precision fp16 is not for strategy {self._name}: take bf16, single, dp or ddp")
+        if self.cuts and recipe.model.layered is False:
+            raise ValueError(
+                f"strategy {self._name} cuts the model into layers, but model {recipe.model.name} is no sequence of "
+                "them: take strategy: ddp or fsdp, or another model"
+            )
+
+    def check_ranks(self, ranks: int) -> None:
+        """Raises ValueError with the mend where so many processes, those of all nodes, cannot train."""
+
+    @property
+    def _name(self) -> str:
+        return str(type(self).model_fields["name"].default)
 
     def processes(self, devices: int) -> int:
         """Processes on a node with so many devices (GPUs or CPU slots); raises ValueError when they do not fit."""
@@ -34,6 +59,10 @@ class OneProcess(Strategy):
 
     def processes(self, devices: int) -> int:  # noqa: ARG002 (one, whatever there is)
         return 1
+
+    def check_ranks(self, ranks: int) -> None:
+        if ranks > 1:
+            raise ValueError(f"strategy {self._name} is one process, but {ranks} were started: take strategy: ddp")
 
     @property
     def spans_nodes(self) -> bool:
@@ -62,6 +91,13 @@ class Dp(OneProcess):
     devices: Count | None = None
     """Replicas; without it, the devices of the job."""
 
+    def check(self, recipe: "Recipe") -> None:
+        super().check(recipe)
+        if recipe.global_batch_size is not None and self.first_device_batch is not None:
+            raise ValueError("strategy.first_device_batch needs batch_size, the share of the other devices")
+        if recipe.compile:
+            raise ValueError("compile is not for strategy dp, whose copies cannot be compiled: take ddp or single")
+
     def devices_per_process(self, there: int | None) -> int:
         return self.devices or there or 2
 
@@ -75,11 +111,24 @@ class Broadcast(Strategy):
 class ParameterServer(Strategy):
     """Workers send gradients to servers, which hold the parameters and the optimizer's state, on the CPU."""
 
+    whole_gradients: ClassVar[bool] = False
     name: Literal["parameter_server"] = "parameter_server"
     servers: Count = 1
     """Servers, extra processes without a GPU; the parameters are spread over them by size."""
     asynchronous: Annotated[bool, Field(alias="async")] = False
     """A server applies each gradient as it comes; workers then compute on stale parameters."""
+
+    def check(self, recipe: "Recipe") -> None:
+        super().check(recipe)
+        if self.asynchronous and recipe.ema_decay is not None:
+            raise ValueError("ema_decay needs workers with equal weights: leave it out, or strategy.async")
+
+    def check_ranks(self, ranks: int) -> None:
+        if ranks <= self.servers:
+            raise ValueError(
+                f"strategy parameter_server has {self.servers} server(s) and no worker among {ranks} process(es): "
+                f"start {self.servers + 1} or more"
+            )
 
     def processes(self, devices: int) -> int:
         return max(1, devices) + self.servers
@@ -126,10 +175,19 @@ class Ddp(Strategy):
             raise ValueError("hook powersgd cannot be resumed with static_graph: leave one of them out")
         return self
 
+    def check(self, recipe: "Recipe") -> None:
+        super().check(recipe)
+        if recipe.precision == "fp16" and self.hook == "powersgd":
+            # One gradient that overflows would stay in what PowerSGD carries over to the next steps.
+            raise ValueError("precision fp16 is not for strategy.hook powersgd: take bf16 or another hook")
+        if self.static_graph and recipe.accumulate > 1:
+            raise ValueError("strategy.static_graph fails with accumulate above 1 (PyTorch): leave one of them out")
+
 
 class ModelParallel(Strategy):
     """Layers placed over several devices by their size, activations moved between them."""
 
+    cuts: ClassVar[bool] = True
     name: Literal["model_parallel"] = "model_parallel"
     data_parallel: Count = 1
     """Replicas of the split model, each in a process of its own under DistributedDataParallel."""
@@ -144,6 +202,13 @@ class ModelParallel(Strategy):
             )
         return self.data_parallel
 
+    def check_ranks(self, ranks: int) -> None:
+        if ranks % self.data_parallel:
+            raise ValueError(
+                f"strategy model_parallel has data_parallel {self.data_parallel}, but {ranks} processes were started: "
+                "start one for each replica"
+            )
+
     def devices_per_process(self, there: int | None) -> int:
         return self.devices or there or 2
 
@@ -151,6 +216,8 @@ class ModelParallel(Strategy):
 class Pipeline(Strategy):
     """Stages of layers, one or more on each rank, fed with microbatches (`torch.distributed.pipelining`)."""
 
+    whole_gradients: ClassVar[bool] = False
+    cuts: ClassVar[bool] = True
     name: Literal["pipeline"] = "pipeline"
     schedule: Literal["gpipe", "1f1b", "interleaved"] = "gpipe"
     microbatches: Count = 4
@@ -158,21 +225,58 @@ class Pipeline(Strategy):
     stages_per_rank: Annotated[int, Field(ge=2)] = 2
     """Stages of each rank under the interleaved schedule; the others have one."""
 
+    def check(self, recipe: "Recipe") -> None:
+        super().check(recipe)
+        # All ranks together are one share of the samples.
+        size, name = recipe.batch_size, "batch_size"
+        if recipe.global_batch_size is not None:
+            size, name = recipe.global_batch_size // recipe.accumulate, "global_batch_size / accumulate"
+        if size % self.microbatches:
+            raise ValueError(f"strategy.microbatches ({self.microbatches}) must divide {name} ({size})")
+
+    def check_ranks(self, ranks: int) -> None:
+        if self.schedule == "1f1b" and self.microbatches < ranks:
+            raise ValueError(
+                f"strategy.schedule 1f1b needs a microbatch for each of {ranks} stages: raise strategy.microbatches"
+            )
+        rounds = max(1, self.microbatches // ranks)
+        if self.schedule == "interleaved" and self.microbatches % rounds:
+            raise ValueError(
+                f"strategy.schedule interleaved passes {self.microbatches} microbatches in {rounds} rounds over "
+                f"{ranks} ranks, which does not come out even: take strategy.microbatches "
+                f"{rounds * (self.microbatches // rounds + 1)}"
+            )
+
 
 class Fsdp(Strategy):
     """Fully sharded data parallelism (FSDP2): parameters, gradients and optimizer state are spread over the ranks."""
 
+    whole_gradients: ClassVar[bool] = False
     name: Literal["fsdp"] = "fsdp"
     tensor_parallel: Count = 1
     """Ranks that also share each layer's computation: the inner dimension of the device mesh."""
     reshard_after_forward: bool = True
     """Frees gathered parameters between forward and backward."""
 
+    def check_ranks(self, ranks: int) -> None:
+        if ranks % self.tensor_parallel:
+            raise ValueError(
+                f"strategy.tensor_parallel is {self.tensor_parallel}, but {ranks} processes do not divide into groups "
+                "of that size: change one of them"
+            )
+
 
 class TensorParallel(Strategy):
     """Each layer's matrices split over all ranks (DTensor); all ranks see the same samples."""
 
+    whole_gradients: ClassVar[bool] = False
     name: Literal["tensor_parallel"] = "tensor_parallel"
+
+    def check_ranks(self, ranks: int) -> None:
+        if ranks < 2:
+            raise ValueError(
+                "strategy tensor_parallel needs at least two ranks: take strategy: single for one, or resources.gpus 2"
+            )
 
 
 StrategyNoun = Annotated[

@@ -14,6 +14,7 @@ from trainer import randomness
 from trainer.data.loading import Batch
 from trainer.data.sampler import Shares
 from trainer.distributed import World
+from trainer.exceptions import RecipeError
 from trainer.numerics import Numerics
 from trainer.objective import Objective
 from trainer.optim import Parameters
@@ -56,6 +57,11 @@ class Strategy(ABC):
     task: Task
 
     def __init__(self, options: Any, world: World) -> None:
+        """Raises RecipeError where so many processes cannot train with these options."""
+        try:
+            options.check_ranks(world.size)
+        except ValueError as error:
+            raise RecipeError(str(error)) from error
         self.options = options
         self.world = world
         #: Bytes that this rank has sent to others since the start, as far as the strategy can count them.

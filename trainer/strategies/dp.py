@@ -10,7 +10,6 @@ from trainer import randomness
 from trainer.data.loading import Batch
 from trainer.data.sampler import Shares
 from trainer.distributed import World
-from trainer.exceptions import RecipeError
 from trainer.replicas import Replicas
 from trainer.strategies.base import Strategy, Task, placed
 
@@ -29,8 +28,6 @@ class DpStrategy(Strategy):
 
     def __init__(self, options: Dp, world: World) -> None:
         super().__init__(options, world)
-        if world.size > 1:
-            raise RecipeError(f"strategy dp is one process, but {world.size} were started: take strategy: ddp")
         #: Distinct deals that training has seen: samples of each replica in a pass, and in a step.
         self._deals: dict[str, list[list[int]]] = {"pass": [], "step": []}
 

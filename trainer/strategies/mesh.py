@@ -36,11 +36,6 @@ class MeshStrategy(Strategy):
 
     def __init__(self, options: Any, world: World, tensor: int) -> None:
         super().__init__(options, world)
-        if world.size % tensor:
-            raise RecipeError(
-                f"strategy.tensor_parallel is {tensor}, but {world.size} processes do not divide into groups of that "
-                "size: change one of them"
-            )
         self.tensor = tensor
         self.planned: dict[str, Split] = {}
 

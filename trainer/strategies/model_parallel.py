@@ -55,11 +55,6 @@ class ModelParallelStrategy(Strategy):
 
     def __init__(self, options: ModelParallel, world: World) -> None:
         super().__init__(options, world)
-        if world.size % options.data_parallel:
-            raise RecipeError(
-                f"strategy model_parallel has data_parallel {options.data_parallel}, but {world.size} processes were "
-                "started: start one for each replica"
-            )
         if len(world.devices) < 2:
             raise RecipeError("strategy model_parallel needs two devices in a process: take strategy: single or ddp")
 

@@ -21,8 +21,7 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGP
 from torchyard.recipe.strategies import Pipeline
 from trainer.data.loading import Batch
 from trainer.data.sampler import Shares
-from trainer.distributed import World, gathered, summed
-from trainer.exceptions import RecipeError
+from trainer.distributed import gathered, summed
 from trainer.strategies.base import Strategy, Task
 from trainer.strategies.placement import Layers, Part, activations, parameter_bytes, place
 
@@ -111,7 +110,6 @@ class PipelineStrategy(Strategy):
         return self.options.stages_per_rank if self.options.schedule == "interleaved" else 1
 
     def prepare(self, model: nn.Module, task: Task) -> None:
-        check(self.options, self.world, task.share_size)
         self._names = list(model.state_dict())
         super().prepare(model, task)
 
@@ -230,20 +228,3 @@ def _keep_inputs(layer: nn.Module) -> None:
     """Makes the first layer of a stage leave its inputs alone: they are leaves of the stage's graph."""
     if getattr(layer, "inplace", False):
         layer.inplace = False  # type: ignore[assignment]
-
-
-def check(options: Pipeline, world: World, share_size: int) -> None:
-    """Raises RecipeError where batch, microbatches and ranks do not go together."""
-    parts = options.microbatches
-    if share_size % parts:
-        raise RecipeError(f"strategy.microbatches ({parts}) must divide the batch of {share_size} samples")
-    if options.schedule == "1f1b" and parts < world.size:
-        raise RecipeError(
-            f"schedule 1f1b needs a microbatch for each of {world.size} stages: raise strategy.microbatches"
-        )
-    rounds = max(1, parts // world.size)
-    if options.schedule == "interleaved" and parts % rounds:
-        raise RecipeError(
-            f"schedule interleaved passes {parts} microbatches in {rounds} rounds over {world.size} ranks, which does "
-            f"not come out even: take strategy.microbatches {rounds * (parts // rounds + 1)}"
-        )

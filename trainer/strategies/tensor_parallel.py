@@ -9,7 +9,6 @@ than one GPU.
 
 from torchyard.recipe.strategies import TensorParallel
 from trainer.distributed import World
-from trainer.exceptions import RecipeError
 from trainer.strategies.mesh import MeshStrategy
 
 
@@ -20,5 +19,3 @@ class TensorParallelStrategy(MeshStrategy):
 
     def __init__(self, options: TensorParallel, world: World) -> None:
         super().__init__(options, world, world.size)
-        if world.size < 2:
-            raise RecipeError("strategy tensor_parallel needs at least two ranks: take strategy: single for one")

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from torchyard.recipe import Recipe
 from torchyard.recipe.models import Mlp
 from torchyard.recipe.optim import Sgd
+from torchyard.recipe.strategies import Pipeline
 from torchyard.spec import JobSpec
 
 
@@ -82,6 +83,23 @@ def test_it_survives_json() -> None:
         ({"compile": True, "strategy": "dp"}, "", "compile is not for strategy dp"),
         ({"compile": True, "activation_checkpointing": True}, "", "exclude each other: keep one of them"),
         ({"precision": "fp16", "strategy": "fsdp"}, "", "precision fp16 is not for strategy fsdp: take bf16"),
+        (
+            {"strategy": "pipeline", "model": "tiny_segmenter", "data": "synthetic_segmentation"},
+            "",
+            "pipeline cuts the model into layers, but model tiny_segmenter is no sequence of them: take strategy: ddp",
+        ),
+        (
+            {"strategy": "model_parallel", "model": "deeplabv3_resnet101", "data": "voc"},
+            "",
+            "model_parallel cuts the model into layers, but model deeplabv3_resnet101 is no sequence",
+        ),
+        ({"strategy": "pipeline", "batch_size": 10}, "", "strategy.microbatches (4) must divide batch_size (10)"),
+        (
+            {"strategy": "pipeline", "global_batch_size": 12, "accumulate": 2},
+            "",
+            "strategy.microbatches (4) must divide global_batch_size / accumulate (6)",
+        ),
+        ({"global_batch_size": 10, "accumulate": 4}, "", "accumulate (4) must divide global_batch_size (10)"),
         ({"epochs": 0}, "epochs", "greater than or equal to 1"),
     ],
 )
@@ -91,6 +109,31 @@ def test_a_mistake_is_one_error_that_names_field_and_mend(given: dict[str, Any],
     (error,) = caught.value.errors()
     assert ".".join(map(str, error["loc"])) == field
     assert message in error["msg"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "gpus", "message"),
+    [
+        ({"name": "fsdp", "tensor_parallel": 2}, 3, "strategy.tensor_parallel is 2, but 3 processes do not divide"),
+        ("tensor_parallel", 1, "needs at least two ranks: take strategy: single for one, or resources.gpus 2"),
+        ({"name": "pipeline", "schedule": "1f1b"}, 5, "needs a microbatch for each of 5 stages: raise strategy.micro"),
+        (
+            {"name": "pipeline", "schedule": "interleaved", "microbatches": 5},
+            2,
+            "take strategy.microbatches 6",
+        ),
+    ],
+)
+def test_ranks_that_cannot_train_are_refused_at_submission(strategy: Any, gpus: int, message: str) -> None:
+    recipe = {"strategy": strategy, "batch_size": 60}
+    with pytest.raises(ValidationError) as caught:
+        JobSpec.model_validate({"recipe": recipe, "resources": {"gpus": gpus}})
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("schedule", "microbatches"), [("gpipe", 1), ("1f1b", 2), ("interleaved", 10)])
+def test_schedules_that_come_out_even(schedule: str, microbatches: int) -> None:
+    Pipeline.model_validate({"schedule": schedule, "microbatches": microbatches}).check_ranks(2)
 
 
 def test_the_json_schema_takes_both_forms() -> None:

@@ -11,7 +11,6 @@ from torch.optim import Optimizer
 from torchyard.recipe.strategies import ParameterServer
 from trainer.data.sampler import Shares
 from trainer.distributed import World, summed
-from trainer.exceptions import RecipeError
 from trainer.strategies.base import Strategy, Task
 
 CPU = torch.device("cpu")
@@ -26,11 +25,6 @@ class ParameterServerStrategy(Strategy):
 
     def __init__(self, options: ParameterServer, world: World) -> None:
         super().__init__(options, world)
-        if world.size <= options.servers:
-            raise RecipeError(
-                f"strategy parameter_server has {options.servers} server(s) and no worker among {world.size} "
-                f"process(es): start {options.servers + 1} or more"
-            )
         self.workers = range(world.size - options.servers)
         self.servers = range(world.size - options.servers, world.size)
         #: Of each update since the last report: updates done between taking the parameters and sending the gradient.
