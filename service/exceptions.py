@@ -60,3 +60,13 @@ class NoRoomError(ProblemError):
             "unavailable",
             f"The artifact store has only {format_size(free)} left: delete checkpoints, or give it a larger disk.",
         )
+
+
+class StaleSpecError(ProblemError):
+    """A stored spec that was valid when it was submitted, and is not any more."""
+
+    def __init__(self, mistake: str) -> None:
+        super().__init__(
+            "not-acceptable-state",
+            f"This version refuses the job's spec: {mistake}. Submit it again, with that mended.",
+        )

@@ -2,21 +2,31 @@
 
 from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy import Connection, Row, and_, select
 
 from service import checkpoints, lifecycle, snapshots
 from service.db.models import Allocation, Attempt, Device, Job, Member, User
+from service.exceptions import StaleSpecError
 from service.problems import ProblemError, not_found
-from torchyard import wire
+from torchyard import mistakes, wire
 from torchyard.spec import JobSpec
 
 
 def launch(tx: Connection, attempt_id: str, node: str) -> wire.Launch:
-    """The attempt's part on the node; a problem if it is unknown (404), another node's (403) or over (409)."""
+    """The attempt's part on the node; a problem if it is unknown (404), another node's (403) or over (409).
+
+    Raises StaleSpecError when the spec, stored by an earlier version, is none of today's.
+    """
     row = _row(tx, attempt_id, node)
     if row.state not in lifecycle.LIVE:
         raise ProblemError("not-acceptable-state", f"Attempt {attempt_id} is {row.state}: forget it.")
-    spec = JobSpec.model_validate(row.spec)
+    try:
+        spec = JobSpec.model_validate(row.spec)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "spec"
+        raise StaleSpecError(f"{place}: {mistakes.message(first, JobSpec)}") from error
     return wire.Launch(
         attempt=attempt_id,
         job=row.job_id,

@@ -13,7 +13,7 @@ from service.auth import Caller, context, requires
 from service.context import Context
 from service.dispatch import key_prefix
 from service.downloads import download
-from service.exceptions import OffsetAheadError, TooLargeError
+from service.exceptions import OffsetAheadError, StaleSpecError, TooLargeError
 from service.problems import MEDIA_TYPE, ProblemError, body, not_found
 from torchyard import wire
 from torchyard.spec import MAX_NODES
@@ -104,9 +104,17 @@ def heartbeat(message: wire.Heartbeat, ctx: Ctx, node: Node) -> Response:
 
 @router.get("/attempts/{attempt_id}")
 def launch(attempt_id: str, ctx: Ctx, node: Node) -> Response:
-    """All that is needed to start an attempt."""
-    with ctx.db.read() as tx:
-        return answer(launches.launch(tx, attempt_id, node))
+    """All that is needed to start an attempt; one that cannot be started any more ends here."""
+    try:
+        with ctx.db.read() as tx:
+            return answer(launches.launch(tx, attempt_id, node))
+    except StaleSpecError as error:
+        now = ctx.now_us()
+        unusable = wire.Result(kind=wire.ResultKind.UNUSABLE, message=error.detail, ended_us=now)
+        with _refusals(), ctx.db.write() as tx:
+            lifecycle.finish(tx, attempt_id, unusable, now, node=node)
+        _tell(ctx, attempts.of_node(ctx.db, ctx.memory, attempt_id, node).job_id)
+        raise
 
 
 @router.post("/attempts/{attempt_id}/claim", status_code=NOTHING)

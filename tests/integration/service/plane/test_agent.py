@@ -4,9 +4,9 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 
-from service.db.models import Allocation, Device, Event, Member, SnapshotFile
+from service.db.models import Allocation, Device, Event, Job, Member, SnapshotFile
 from tests.support.plane import Plane, Seeded, sha256
 from torchyard import home, wire
 
@@ -173,3 +173,17 @@ def test_checkpoint_metrics_without_a_number_are_words(data_plane: Plane) -> Non
     assert answer.status_code == 200, answer.text
     (found,) = data_plane.get(f"/jobs/{seeded.job}/checkpoints").json()
     assert found["metrics"] == {"a": "nan", "b": "inf", "c": "-inf", "d": 1.0}
+
+
+def test_a_spec_that_is_valid_no_more_ends_its_job(data_plane: Plane) -> None:
+    register(data_plane)
+    seeded = data_plane.job(state="assigned")
+    with data_plane.ctx.db.write() as tx:
+        spec = tx.execute(select(Job.spec).where(Job.id == seeded.job)).scalar_one()
+        tx.execute(update(Job).where(Job.id == seeded.job).values(spec={**spec, "gone": 1}))
+    for _ in range(2):  # the node may ask again
+        answer = data_plane.node.get(f"/api/v1/agent/attempts/{seeded.attempt}")
+        assert answer.status_code == 409, answer.text
+    job = data_plane.get(f"/jobs/{seeded.job}").json()
+    assert job["state"] == "failed"
+    assert "gone: unknown field: leave it out" in job["error"]["message"]
