@@ -71,7 +71,10 @@ def _devices(
         return (torch.device("cpu"),) * strategy.devices_per_process(allocated or None)
     count = strategy.devices_per_process(gpus // workers or None)
     if (local_rank + 1) * count > gpus:
-        raise RecipeError(f"local rank {local_rank} has no GPU: {gpus} are visible, start at most that many ranks")
+        raise RecipeError(
+            f"local rank {local_rank} needs {count} GPU(s) after those of the ranks before it, but {gpus} are visible: "
+            f"start at most {gpus // count} rank(s), or lower strategy.devices"
+        )
     return tuple(torch.device("cuda", local_rank * count + number) for number in range(count))
 
 

@@ -23,6 +23,7 @@ def evaluate(
 
     `poll` is called before each batch that all shares have.
     """
+    sent = strategy.bytes_sent
     strategy.align()
     modules = strategy.modules()
     for module in modules:
@@ -33,6 +34,8 @@ def evaluate(
     finally:
         for module in modules:
             module.train()
+        # What is told of a step is that of training alone.
+        strategy.bytes_sent = sent
 
 
 def _evaluated(strategy: Strategy, dataset: Dataset[Any], recipe: Recipe, poll: Callable[[], None]) -> dict[str, float]:

@@ -90,7 +90,8 @@ class Training:
             self._begin(epoch + 1)
             with self.window.paused():
                 scores = self._evaluate() if self._due(recipe.evaluate_every) else {}
-                saves = self._due(recipe.checkpoint_every)
+                # Asked for or due by time as well: an epoch may have no step after which that is asked.
+                saves = self._due(recipe.checkpoint_every) or torchyard.should_checkpoint()
                 sampler.set_epoch(epoch + 1)
                 self.state.end_epoch()
                 if saves:

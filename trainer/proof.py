@@ -15,7 +15,7 @@ NAME = "strategy.json"
 def record(strategy: Strategy, name: str, steps: int, world: World) -> dict[str, Any] | None:
     """Gathers every rank's proof on rank 0 and writes it to the job's outputs; all ranks call it.
 
-    `bytes_sent_per_step` is what a rank sent to others, over the steps done since the start.
+    `bytes_sent_per_step` is what a rank sent to others, over the steps of training since the start.
     """
     own = {"rank": world.rank, **strategy.proof(), "bytes_sent_per_step": strategy.bytes_sent // max(steps, 1)}
     ranks = gathered(own, world)

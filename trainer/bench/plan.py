@@ -38,7 +38,6 @@ def cases(recipe: Recipe, strategies: Sequence[str], numbers: Sequence[int], eff
 
 def case(recipe: Recipe, strategy: str, devices: int, effective_batch: int) -> Case:
     given: dict[str, Any] = recipe.model_dump(mode="json", exclude={"batch_size"})
-    given["strategy"] = {"name": strategy, "devices": devices} if strategy == "dp" else strategy
-    fitting = Recipe.model_validate({**given, "global_batch_size": effective_batch})
+    fitting = Recipe.model_validate({**given, "strategy": strategy, "global_batch_size": effective_batch})
     options: Strategy = fitting.strategy
     return Case(strategy=strategy, devices=devices, processes=options.processes(devices), recipe=fitting)

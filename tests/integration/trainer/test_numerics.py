@@ -170,7 +170,7 @@ def overflowing(recipe: dict[str, Any]) -> tuple[list[float], list[bool]]:
     return scales, changed
 
 
-@pytest.mark.parametrize("name", ["dp", "ddp"])
+@pytest.mark.parametrize("name", ["dp", "ddp", "model_parallel"])
 def test_a_step_that_overflows_is_left_out(name: str) -> None:
     world, strategy = STRATEGIES[name]
     recipe = {**RECIPE, "strategy": strategy, "precision": "fp16", "clip_norm": 1.0}

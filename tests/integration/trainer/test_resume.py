@@ -13,6 +13,7 @@ from tests.support.attempt import AttemptFolder
 from torchyard.injob import control, metrics
 from torchyard.injob.exceptions import ResumeError
 from trainer.__main__ import main
+from trainer.strategies.single import SingleStrategy
 
 RECIPE: dict[str, Any] = {
     "model": {"name": "mlp", "hidden": [8], "dropout": 0.5},
@@ -121,6 +122,16 @@ def test_another_number_of_ranks_goes_on(train: Train, tmp_path: Path) -> None:
     resumed = train({**RECIPE, "batch_size": 4, "log_every": 1}, restore=checkpoint)
     losses = resumed.series("train/loss")
     assert list(losses) == list(range(4, max(losses) + 1))
+
+
+def test_ranks_are_aligned_before_every_checkpoint(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also before those that are due by time in epochs of one step, which are neither evaluated nor saved."""
+    aligned: list[None] = []
+    monkeypatch.setattr(SingleStrategy, "align", lambda _: aligned.append(None))
+    recipe = {**RECIPE, "batch_size": 23, "epochs": 4, "evaluate_every": 9, "checkpoint_every": 9}
+    folder = train({**recipe, "strategy": "single"}, checkpoint_every=EVERY_STEP)
+    # The last epoch is evaluated, too.
+    assert (len(folder.checkpoints()), len(aligned)) == (4, 5)
 
 
 def test_more_epochs_later(train: Train) -> None:
