@@ -9,6 +9,7 @@ from typing import Final
 
 ADDRESS_IN_USE: Final = "address-in-use"
 LOST_RANK: Final = "lost-rank"
+SINGLE_SAMPLE: Final = "single-sample"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +38,12 @@ FINGERPRINTS: tuple[Fingerprint, ...] = (
             r"|gloo.*(?:Timed out waiting|Connection (?:closed|reset) by peer)"
         ),
         advice="it waited in vain for another rank, which hangs, failed or was killed: that rank's log says more",
+    ),
+    Fingerprint(
+        name=SINGLE_SAMPLE,
+        pattern=re.compile(r"Expected more than 1 value per channel when training"),
+        advice="batch normalisation got a single sample, as an epoch's last batch may have: leave that out with "
+        "drop_last (a key of recipes, an argument of DataLoader), or change the batch size",
     ),
 )
 

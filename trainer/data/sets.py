@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from trainer.exceptions import RecipeError
+
 #: Pixels of this class count neither in losses nor in scores (PASCAL VOC's borders).
 IGNORED = 255
 #: Samples (N, …) and their targets (N, or N, height, width).
@@ -26,11 +28,15 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class DataSets:
-    """Training and validation samples."""
+    """Training and validation samples. Raises RecipeError when there are none of the latter."""
 
     train: Dataset[Any]
     validation: Dataset[Any]
     shape: Shape
+
+    def __post_init__(self) -> None:
+        if not len(self.validation):  # type: ignore[arg-type] # the sets are to have a length
+            raise RecipeError("the data have no validation samples: hold some back, one is enough")
 
     def begin(self, seed: int, epoch: int) -> None:
         """Fixes what chance does to the training samples in an epoch: call it before the loader is made.

@@ -2,6 +2,8 @@ import re
 import socket
 
 import pytest
+import torch
+from torch import nn
 from torch.distributed import TCPStore
 
 from torchyard import fingerprints
@@ -31,6 +33,12 @@ def test_a_port_in_use_is_recognised_in_the_words_of_python_and_of_torch() -> No
 )
 def test_a_rank_that_is_waited_for_in_vain(words: str) -> None:
     assert fingerprints.recognise(words) == fingerprints.LOST_RANK
+
+
+def test_batch_normalisation_of_a_single_sample() -> None:
+    with pytest.raises(ValueError, match="channel") as error:
+        nn.BatchNorm1d(3)(torch.ones(1, 3))
+    assert fingerprints.recognise(f"ValueError: {error.value}") == fingerprints.SINGLE_SAMPLE
 
 
 def test_what_is_not_known() -> None:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -71,3 +73,9 @@ def test_shapes_with_their_masks() -> None:
         assert len(colours[train.targets == kind].unique(dim=0)) == 1
     borders = (train.targets == IGNORED).double().mean()
     assert 0.01 < borders < 0.3
+
+
+def test_a_set_without_validation_samples_is_refused() -> None:
+    data = synthetic(Synthetic(samples=2, validation_samples=1))
+    with pytest.raises(RecipeError, match="no validation samples: hold some back"):
+        replace(data, validation=TensorData(torch.ones(0, 1, 8, 8), torch.ones(0)))
