@@ -58,11 +58,12 @@ $(STAMPS)/browser: $(STAMPS)/dev scripts/browser.sh
 .PHONY: test
 test: $(STAMPS)/dev $(STAMPS)/browser dashboard ## Run every test
 	@sh scripts/build_dashboard.sh $(BIN) test
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses=logical --maxprocesses=4 --dist=loadfile
 
 .PHONY: bench
-bench: $(STAMPS)/dev ## Measure the control plane and print a table
+bench: $(STAMPS)/dev ## Measure control plane and trainer and print tables
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.training
 
 .PHONY: clean
 clean: ## Remove what the other targets made

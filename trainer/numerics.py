@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ class Numerics:
 
     def autocast(self) -> AbstractContextManager[Any]:
         """Around forward and loss: automatic mixed precision (Micikevicius et al. 2018)."""
-        return torch.autocast(self.device_type, dtype=self.compute, enabled=self.compute is not None)
+        return nullcontext() if self.compute is None else torch.autocast(self.device_type, dtype=self.compute)
 
     def scaler(self) -> torch.amp.GradScaler:
         """Keeps fp16's small gradients from vanishing; passes through for the other types."""

@@ -37,8 +37,9 @@ def objective_for(shape: Shape) -> Objective:
 def trimmed(outputs: Any, samples: int) -> Any:
     """The first samples of a tensor, or of every tensor in a mapping."""
     if isinstance(outputs, Mapping):
-        return {name: output[:samples] for name, output in outputs.items()}
-    return outputs[:samples]
+        return {name: trimmed(output, samples) for name, output in outputs.items()}
+    # A slice costs a step of the backward pass, also one of everything.
+    return outputs if len(outputs) == samples else outputs[:samples]
 
 
 def classification(shape: Shape) -> Objective:  # noqa: ARG001 (all objectives are made alike)

@@ -12,14 +12,16 @@ from trainer.distributed import World, summed
 
 
 class Window:
-    """Sums on the device, so that a step never waits for the GPU; reduced over the ranks when it is read."""
+    """Keeps losses on the device, so that a step never waits for the GPU; reduced over the ranks when it is read."""
 
     def __init__(self, world: World, *, counts: bool = True) -> None:
         # Without `counts`, this rank's time and losses are left out: another one has the same share.
         self._world = world
         self._counts = counts
-        self._loss = torch.zeros((), dtype=torch.float64, device=world.device)
-        #: Samples of this rank in `_loss`.
+        #: Sum of the losses that were read, and those that wait on the device.
+        self._loss = 0.0
+        self._unread: list[Tensor] = []
+        #: Samples of this rank in both.
         self._own = 0
         self._seconds = 0.0
         self._since = time.perf_counter()
@@ -28,7 +30,7 @@ class Window:
 
     def add(self, loss_sum: Tensor, samples: int) -> None:
         """One pass: this rank's summed loss over its samples that count."""
-        self._loss += loss_sum.to(self._loss.device)
+        self._unread.append(loss_sum)
         self._own += samples
 
     def step(self, samples: int) -> None:
@@ -69,21 +71,26 @@ class Window:
             "data_wait": all_waited / all_seconds,
             **{f"memory_peak/rank{rank}": peak for rank, peak in enumerate(peaks)},
         }
-        self._loss.zero_()
+        self._loss = 0.0
         self._own = self._steps = self._samples = 0
         self._seconds, self._since = 0.0, time.perf_counter()
         return read
 
     def _sums(self) -> tuple[float, float]:
-        return float(self._loss), float(self._own)
+        if self._unread:
+            # One after the other, so that a reading in between, for a checkpoint, changes no bit of the sum.
+            for loss in torch.stack(self._unread).double().tolist():
+                self._loss += loss
+            self._unread.clear()
+        return self._loss, float(self._own)
 
     def state_dict(self) -> dict[str, list[float]]:
         """Sums of this rank, for a checkpoint."""
         return {"sums": list(self._sums())}
 
     def load_state_dict(self, state: dict[str, list[float]]) -> None:
-        loss, samples = state["sums"]
-        self._loss.fill_(loss)
+        self._loss, samples = state["sums"]
+        self._unread.clear()
         self._own = int(samples)
 
 

@@ -30,10 +30,11 @@ SEGMENTS = 8
 BATCH = 64
 RECIPE = Recipe.model_validate(
     {
-        "model": {"name": "mlp", "hidden": [640, 640]},
+        "model": {"name": "mlp", "hidden": [800, 800]},
         "data": {"name": "synthetic", "shape": [256]},
         "optim": {"name": "sgd", "lr": 0.01},
         "batch_size": BATCH,
+        "log_every": 50,  # four reports a second at steps of 5 ms
     }
 )
 

@@ -87,9 +87,8 @@ def _fill(pair: tuple[Any, Any]) -> None:
 
 
 def _threads() -> int:
-    ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(4, cores // ranks))
+    return min(4, cores)
 
 
 def _like(tensor: Any) -> Any:
