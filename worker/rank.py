@@ -74,7 +74,7 @@ def run(program: list[str]) -> int:
     if child == 0:
         become(program, wrapper)
     for number in FORWARDED:
-        signal.signal(number, lambda received, _: os.kill(child, received))
+        signal.signal(number, lambda received, _: hand_on(child, received))
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     # The child is not reaped before its signals are switched off: a handler must not meet a pid that is free again.
     os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
@@ -82,6 +82,13 @@ def run(program: list[str]) -> int:
         signal.signal(number, signal.SIG_IGN)
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)
+
+
+def hand_on(child: int, number: int) -> None:
+    """Gives the program a signal; if stopped it goes on to take it, and need not wait for torchrun's SIGKILL."""
+    os.kill(child, number)
+    if number != signal.SIGUSR1:
+        os.kill(child, signal.SIGCONT)
 
 
 def leave(code: int) -> None:
