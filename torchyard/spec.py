@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from torchyard.quantities import Duration, Size
 from torchyard.recipe import Recipe
+from torchyard.sweeps import Sweep
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -30,6 +31,7 @@ RESERVED_ENV = frozenset(
         "MASTER_PORT",
     }
 )
+Ref = Annotated[str, Field(min_length=1, max_length=64)]
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
 MAX_NODES = 64
 SNAPSHOT_ID = re.compile(r"snap-[0-9a-z]{26}")
@@ -83,10 +85,38 @@ class Resources(Model):
     """Interface that the ranks reach each other through; without it, the one that leads to the first node."""
     gpu_memory_min: Size | None = None
     """Memory that every GPU must have."""
+    gpu_share: Annotated[Size, Field(gt=0)] | None = None
+    """Memory of each GPU that the job needs: it shares the GPU with others; without it, the GPU is its own."""
+    gpu_type: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    """Part of the GPUs' name, such as ``H200``; large and small letters are the same."""
+    labels: Annotated[tuple[Tag, ...], Field(max_length=32)] = ()
+    """Labels that every node of the job must have."""
     cpus: Annotated[int, Field(ge=1)] | None = None
     """CPU cores."""
     memory: Size | None = None
     """Main memory."""
+
+
+class After(Model):
+    """Jobs that this one waits for."""
+
+    jobs: Annotated[tuple[Ref, ...], Field(min_length=1, max_length=1000)]
+    """Ids or numbers of jobs or sweeps."""
+    need: Literal["all", "any"] = "all"
+    """Whether all of them must have ended, or one is enough."""
+    when: Literal["success", "end"] = "success"
+    """Whether they must succeed, or may end in any way."""
+
+
+class HangPolicy(Model):
+    """What is done with a run that makes no step for ``max(after, factor * its median step)``."""
+
+    after: Duration = 300
+    """No run is taken for hanging before this."""
+    factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 20
+    """Times its median step."""
+    action: Literal["stop", "show"] = "stop"
+    """Once its stacks are dumped: stop it (retries count), or only show that it hangs."""
 
 
 class KeepBest(Model):
@@ -140,6 +170,20 @@ class JobSpec(Model):
     priority: Priority = Priority.NORMAL
     time_limit: Duration | None = None
     """Running time after which the job is stopped."""
+    start_limit: Annotated[Duration, Field(gt=0)] | None = None
+    """Time in the queue after which a job that never started is given up."""
+    idle_limit: Annotated[Duration, Field(gt=0)] | None = None
+    """Time without any work of its GPUs after which the job is stopped."""
+    hang: HangPolicy = HangPolicy()
+    preemptible: bool | None = None
+    """Whether it may be stopped in favour of another job and go on later; without it, only once it has written a
+    checkpoint that was verified, or if it is restartable."""
+    restartable: bool = False
+    """It may be stopped at any time: it starts from its newest checkpoint, or from the beginning."""
+    after: After | None = None
+    """Jobs that must have ended before it starts; a list stands for all of them, with success."""
+    sweep: Sweep | None = None
+    """Parameters and their values: one job for each combination."""
     grace: Duration = 60
     """How long a stopping job may take to save its work before it is killed."""
     max_retries: Annotated[int, Field(ge=0, le=100)] = 0
@@ -147,6 +191,13 @@ class JobSpec(Model):
     log_limit: Size = 2**30
     """Bytes of log kept per rank and attempt; the rest is dropped and counted."""
     checkpoint: CheckpointPolicy = CheckpointPolicy()
+
+    @field_validator("after", mode="before")
+    @classmethod
+    def _bare_after(cls, given: Any) -> Any:
+        if isinstance(given, str | int):
+            given = [given]
+        return {"jobs": [str(job) for job in given]} if isinstance(given, list | tuple) else given
 
     @field_validator("env")
     @classmethod

@@ -60,15 +60,27 @@ class StopReason(StrEnum):
     """Why an attempt is asked to stop."""
 
     CANCEL = "cancel"
+    #: Its time limit.
     TIMEOUT = "timeout"
+    #: Makes no step any more.
+    HUNG = "hung"
+    #: Its GPUs did nothing for as long as its idle limit.
+    IDLE = "idle"
+    #: Its sweep stopped it early: others do better.
+    EARLY = "early"
+    #: Its devices go to another job; it goes on later.
     PREEMPT = "preempt"
+    #: Its node takes no jobs; it goes on later.
     DRAIN = "drain"
 
 
 #: A stronger reason replaces a weaker one, never the other way round.
 STOP_PRECEDENCE: dict[StopReason, int] = {
-    StopReason.CANCEL: 3,
-    StopReason.TIMEOUT: 2,
+    StopReason.CANCEL: 6,
+    StopReason.TIMEOUT: 5,
+    StopReason.HUNG: 4,
+    StopReason.IDLE: 3,
+    StopReason.EARLY: 2,
     StopReason.PREEMPT: 1,
     StopReason.DRAIN: 0,
 }

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Integer,
     Sequence,
     UniqueConstraint,
+    false,
     text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -102,6 +103,8 @@ class Node(Base):
     disk_free: Mapped[int] = mapped_column(default=0)
     #: Who computes on a GPU that is not theirs, in words.
     offenders: Mapped[list[Any]] = mapped_column(default=list)
+    #: Words of its administrator that jobs may ask for; NULL is none.
+    labels: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
     #: Heartbeats answered; see `service.proof`.
     beat: Mapped[int] = mapped_column(default=0)
     last_seen_us: Mapped[int | None]
@@ -120,6 +123,33 @@ class Device(Base):
     memory: Mapped[int]
     unusable: Mapped[str | None]
     present: Mapped[bool] = mapped_column(default=True)
+    #: How near it is to the node's other devices (`wire.Topology`), where the driver tells.
+    topology: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+
+
+class DeviceUse(Base):
+    """Memory of a device that is given out: all of it to a job that has the device alone, parts to jobs that share it.
+
+    The check makes it impossible to give out more than there is. Written with each allocation, in its transaction.
+    """
+
+    __tablename__ = "device_use"
+    node: Mapped[str] = mapped_column(ForeignKey("nodes.name"), primary_key=True)
+    uuid: Mapped[str] = mapped_column(primary_key=True)
+    capacity: Mapped[int]
+    used: Mapped[int]
+
+    __table_args__ = (CheckConstraint("used >= 0 AND used <= capacity", name="within_capacity"),)
+
+
+class NodeLink(Base):
+    """What a run on two nodes has measured of the network between them; `a` sorts before `b`."""
+
+    __tablename__ = "node_links"
+    a: Mapped[str] = mapped_column(ForeignKey("nodes.name"), primary_key=True)
+    b: Mapped[str] = mapped_column(ForeignKey("nodes.name"), primary_key=True)
+    bytes_per_s: Mapped[float]
+    measured_us: Mapped[int]
 
 
 class Job(Base):
@@ -152,11 +182,136 @@ class Job(Base):
     queued_us: Mapped[int]
     started_us: Mapped[int | None]
     ended_us: Mapped[int | None]
+    #: When its version last changed: what a reader that knows older rows asks for.
+    changed_us: Mapped[int] = mapped_column(default=0, server_default=text("0"))
+    #: Since when it could have started: its age in the queue, which an attempt that ends does not renew.
+    eligible_us: Mapped[int] = mapped_column(default=0, server_default=text("0"))
+    #: Waits for jobs that its spec names in `after`.
+    blocked: Mapped[bool] = mapped_column(default=False, server_default=false())
+    #: How long its earlier attempts ran.
+    ran_us: Mapped[int] = mapped_column(default=0, server_default=text("0"))
+    #: How often it was stopped in favour of another.
+    preemptions: Mapped[int] = mapped_column(default=0, server_default=text("0"))
+    #: The group it is a trial of, its place there from 0, and its values of the group's parameters.
+    group_id: Mapped[str | None] = mapped_column(index=True)
+    trial: Mapped[int | None]
+    parameters: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 
     __table_args__ = (
         Index("ix_jobs_queue", "state", "priority", "number"),
         Index("ix_jobs_user_id_state", "user_id", "state"),
+        Index("ix_jobs_changed_us", "changed_us"),
     )
+
+
+class Dependency(Base):
+    """A job that another one's `after` names."""
+
+    __tablename__ = "dependencies"
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    needs: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True, index=True)
+
+
+class Group(Base):
+    """The jobs of one sweep: shown, capped, stopped early and cancelled as one."""
+
+    __tablename__ = "groups"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    project: Mapped[str] = mapped_column(ForeignKey("projects.name"))
+    name: Mapped[str]
+    #: `torchyard.sweeps.Sweep` as it was submitted, and how many jobs it made.
+    sweep: Mapped[dict[str, Any]]
+    size: Mapped[int]
+    #: Why none of its waiting jobs starts; NULL while they may.
+    paused: Mapped[str | None]
+    created_us: Mapped[int]
+
+
+class Account(Base):
+    """What a user or a project is entitled to, and what it used lately. The name ``*`` holds what counts for everybody
+    who has no value of their own; NULL is no limit.
+    """
+
+    __tablename__ = "accounts"
+    #: user or project
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    #: A user's id, a project's name, or ``*``.
+    name: Mapped[str] = mapped_column(primary_key=True)
+    weight: Mapped[float | None]
+    max_gpus: Mapped[int | None]
+    #: GPU-hours in any seven days.
+    max_gpu_hours: Mapped[float | None]
+    max_queued: Mapped[int | None]
+    #: GPU-seconds of ended attempts, halved every half-life, as of `usage_us`.
+    usage: Mapped[float] = mapped_column(default=0.0)
+    usage_us: Mapped[int] = mapped_column(default=0)
+
+
+class Usage(Base):
+    """GPU time of one day (UTC), by whose it was and what became of it."""
+
+    __tablename__ = "usage"
+    #: Days since 1970-01-01.
+    day: Mapped[int] = mapped_column(primary_key=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), primary_key=True)
+    project: Mapped[str] = mapped_column(ForeignKey("projects.name"), primary_key=True)
+    #: useful, idle, failed, lost
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    gpu_us: Mapped[int]
+
+
+class Forecast(Base):
+    """How long a job was expected to run when it first started, and how long it took: history and calibration."""
+
+    __tablename__ = "forecasts"
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    #: What jobs of one history have in common (`service.estimates`).
+    key: Mapped[str]
+    #: history, limit, or none
+    source: Mapped[str]
+    p10_us: Mapped[int | None]
+    p50_us: Mapped[int | None]
+    p90_us: Mapped[int | None]
+    made_us: Mapped[int]
+    #: Running time of the job that succeeded, over all its attempts.
+    actual_us: Mapped[int | None]
+    ended_us: Mapped[int | None]
+
+    __table_args__ = (Index("ix_forecasts_key_ended_us", "key", "ended_us"),)
+
+
+class Reservation(Base):
+    """Devices kept for people or projects (or out of use for maintenance) from one moment to another."""
+
+    __tablename__ = "reservations"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    #: Takes the nodes out of use, instead of keeping them for somebody.
+    maintenance: Mapped[bool] = mapped_column(default=False)
+    users: Mapped[list[Any]]
+    projects: Mapped[list[Any]]
+    #: The nodes it is on; empty: any.
+    nodes: Mapped[list[Any]]
+    #: GPUs; NULL: all of the nodes.
+    gpus: Mapped[int | None]
+    starts_us: Mapped[int]
+    ends_us: Mapped[int]
+    created_by: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    created_us: Mapped[int]
+    cancelled_us: Mapped[int | None]
+
+
+class Stacks(Base):
+    """The stacks of a run's processes at one moment, dumped because it seemed to hang or somebody asked."""
+
+    __tablename__ = "stacks"
+    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
+    node_rank: Mapped[int] = mapped_column(primary_key=True)
+    serial: Mapped[int] = mapped_column(primary_key=True)
+    at_us: Mapped[int]
+    #: `wire.StackDump` as the node sent it.
+    dump: Mapped[dict[str, Any]]
 
 
 class Tag(Base):
@@ -184,6 +339,14 @@ class Attempt(Base):
     claimed_us: Mapped[int | None]
     started_us: Mapped[int | None]
     ended_us: Mapped[int | None]
+    #: The preemption that is under way (`service.preemption.Yielding`): for whom, since when, until when at the latest.
+    yielding: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    #: Not to be chosen for a preemption before this: its last one had to be given up.
+    spared_until_us: Mapped[int | None]
+    #: Serial of the newest "dump your stacks" order.
+    dump_serial: Mapped[int] = mapped_column(default=0, server_default=text("0"))
+    #: Since when it makes no step, if it is taken for hanging.
+    hung_us: Mapped[int | None]
 
     __table_args__ = (UniqueConstraint("job_id", "number"), Index("ix_attempts_state", "state"))
 
@@ -214,7 +377,9 @@ class Member(Base):
 
 
 class Allocation(Base):
-    """A device held by an attempt; the partial unique index makes double booking impossible."""
+    """A device held by an attempt. The partial unique index makes double booking impossible, and `DeviceUse` giving
+    out more of a shared device than there is.
+    """
 
     __tablename__ = "allocations"
     attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
@@ -224,6 +389,8 @@ class Allocation(Base):
     live: Mapped[bool] = mapped_column(default=True)
     created_us: Mapped[int]
     released_us: Mapped[int | None]
+    #: Bytes of the device's memory, if it is shared with other attempts; NULL: the whole device.
+    share: Mapped[int | None]
 
     __table_args__ = (
         Index(
@@ -231,8 +398,8 @@ class Allocation(Base):
             "node",
             "uuid",
             unique=True,
-            sqlite_where=text("live"),
-            postgresql_where=text("live"),
+            sqlite_where=text("live AND share IS NULL"),
+            postgresql_where=text("live AND share IS NULL"),
         ),
         CheckConstraint("live = (released_us IS NULL)", name="live_until_released"),
     )

@@ -16,6 +16,11 @@ class Shape:
 
     gpus: int
     gpu_memory_min: int = 0
+    #: Memory that it takes of each GPU, which it then shares; 0: the GPUs are its own.
+    gpu_share: int = 0
+    #: Part of the GPUs' name, in small letters.
+    gpu_type: str = ""
+    labels: frozenset[str] = frozenset()
     cpus: int = 0
     memory: int = 0
 

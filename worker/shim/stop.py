@@ -3,7 +3,7 @@
 from worker.shim.files import now_us
 
 #: The same order as `torchyard.states.STOP_PRECEDENCE`, which cannot be imported here.
-PRECEDENCE = {"drain": 0, "preempt": 1, "timeout": 2, "cancel": 3}
+PRECEDENCE = {"drain": 0, "preempt": 1, "early": 2, "idle": 3, "hung": 4, "timeout": 5, "cancel": 6}
 
 
 class Stop:

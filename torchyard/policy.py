@@ -1,0 +1,50 @@
+"""What an administrator decides about sharing: the policy file, and what ``/policy`` answers."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from torchyard.quantities import Duration
+
+
+class Order(StrEnum):
+    """Who comes first."""
+
+    #: Priority class, then shares, age and the running time that is still to come, as far as it has been earned.
+    FAIR = "fair"
+    #: Who came first.
+    FIFO = "fifo"
+    #: Shortest job first: an oracle, in simulations alone.
+    SJF = "sjf"
+    #: Shortest remaining time first: an oracle, in simulations alone.
+    SRTF = "srtf"
+    #: Least attained service, in two queues (Tiresias, Gu et al. 2019).
+    LAS = "las"
+
+
+class Policy(BaseModel):
+    """How the box is shared."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    order: Order = Order.FAIR
+    half_life: Annotated[Duration, Field(gt=0)] = 7 * 86400
+    """After this long, GPU time that somebody had counts half."""
+    class_age: Annotated[Duration, Field(gt=0)] = 86400
+    """Waiting this long lifts a job by one priority class."""
+    longest_wait: Annotated[Duration, Field(gt=0)] = 3 * 86400
+    """A job that has waited this long comes before all others, and nothing overtakes or preempts it any more."""
+    backfill: bool = True
+    """Whether jobs may start before one that is blocked, if that does not delay it."""
+    preemption: bool = True
+    """Whether a job may be stopped, after a checkpoint, for one of a higher class or of somebody below their share."""
+    min_run: Duration = 60
+    """A job that was started is left alone for so long."""
+    preemption_cost: Duration = 30
+    """What a preemption is taken to cost of its GPUs: checkpoint, start, and work done again."""
+    checkpoint_timeout: Annotated[Duration, Field(gt=0)] = 300
+    """If the checkpoint takes longer, the preemption is given up."""
+    time_slice: Duration | None = 60
+    """When the box is over-full: a new job of unknown length gets so long on its GPUs, then the shorter goes first;
+    null lets what runs run, unless `preemption` stops it."""
