@@ -1,10 +1,12 @@
 """Two real workers in two network namespaces train together over the network between them."""
 
+import json
 import os
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,11 +16,19 @@ from torchyard.states import JobState
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 SCRIPT = Path(__file__).parent / "scripts" / "ddp_nodes.py"
+RECIPE: dict[str, Any] = {
+    "model": {"name": "mlp", "hidden": [32, 32]},
+    "data": {"name": "synthetic", "samples": 203, "validation_samples": 51, "shape": [16]},
+    "optim": {"name": "sgd", "lr": 0.05},
+    "epochs": 2,
+    "global_batch_size": 32,
+    "log_every": 1,
+}
 
 
 @pytest.fixture
 def two(tmp_path: Path, short_tmp: Path, yard_home: Path) -> Iterator[Fleet]:
-    with fleet(tmp_path, short_tmp) as made:
+    with fleet(tmp_path, short_tmp, slots=6) as made:
         yield made
 
 
@@ -65,3 +75,43 @@ def test_two_by_two(two: Fleet) -> None:
     assert failed.error.message.startswith(f"rank 3 on node {second} was killed by SIGKILL (signal 9)")
     assert time.monotonic() - killed < 30
     assert failed.devices == []
+
+
+def validation_losses(two: Fleet, job: str) -> list[float]:
+    (series,) = [each for each in two.client.metrics(job).series if each.name == "val/loss"]
+    return [float(value) for _, _, value in series.points]
+
+
+def proof(two: Fleet, job: str, folder: Path) -> dict[str, Any]:
+    """``strategy.json`` of the job's outputs."""
+    found = until(lambda: [each for each in two.client.outputs(job) if each.name == "strategy.json"])
+    content: dict[str, Any] = json.loads(two.client.download_output(job, found[0], folder).read_text())
+    return content
+
+
+def test_recipes_on_two_nodes_come_to_what_one_node_comes_to(two: Fleet, tmp_path: Path) -> None:
+    wanted = {"ddp": ("ddp", 2), "fsdp": ("fsdp", 2), "one node": ("ddp", 1)}
+    jobs = {
+        name: two.client.submit({"resources": {"gpus": 2, "nodes": nodes}, "recipe": {**RECIPE, "strategy": strategy}})
+        for name, (strategy, nodes) in wanted.items()
+    }
+    losses, proofs = {}, {}
+    for name, job in jobs.items():
+        ended = two.client.wait(job.id, timeout_s=120)
+        assert ended.state is JobState.SUCCEEDED, (name, ended.error, log(two, job.id, 0)[-3000:])
+        losses[name] = validation_losses(two, job.id)
+        proofs[name] = proof(two, job.id, tmp_path / name)
+
+    # Four shares' gradients are added in another order than two shares' are.
+    assert losses["ddp"] == pytest.approx(losses["one node"], rel=1e-6)
+    assert losses["fsdp"] == pytest.approx(losses["one node"], rel=1e-6)
+    for name, (strategy, nodes) in wanted.items():
+        assert proofs[name]["strategy"] == strategy
+        assert [rank["rank"] for rank in proofs[name]["ranks"]] == list(range(2 * nodes))
+    (whole,) = {rank["parameter_bytes"]["cpu"] for rank in proofs["ddp"]["ranks"]}
+    pieces = [rank["parameter_bytes"]["cpu"] for rank in proofs["fsdp"]["ranks"]]
+    assert sum(pieces) == whole
+    assert max(pieces) < whole / 3
+    # Of a ring's 2(W-1)/W, four ranks send 3/2 of the gradients and two ranks 1.
+    assert {rank["bytes_sent_per_step"] for rank in proofs["ddp"]["ranks"]} == {whole * 3 // 2}
+    assert {rank["bytes_sent_per_step"] for rank in proofs["one node"]["ranks"]} == {whole}
