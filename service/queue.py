@@ -81,7 +81,7 @@ def _why_waiting(tx: Connection, job: Row[Any], seen: Moment) -> Why:
     if waiting is None:
         raise Unknown(f"job {job.number} left the queue just now: ask again")
     scene = _scene(tx, seen)
-    found = explain.reasons(waiting, scene) + _advice(waiting, seen)
+    found = explain.reasons(waiting, scene) + _advice(tx, waiting, seen)
     place = scene.place(job.id)
     return Why(
         state=JobState.QUEUED,
@@ -92,9 +92,9 @@ def _why_waiting(tx: Connection, job: Row[Any], seen: Moment) -> Why:
     )
 
 
-def _advice(waiting: Waiting, seen: Moment) -> list[Reason]:
-    advice = fit.on_one_node(waiting.shape, list(seen.boxes), waiting.nodes)
-    return [Reason(code="advice", message=advice)] if advice else []
+def _advice(tx: Connection, waiting: Waiting, seen: Moment) -> list[Reason]:
+    found = fit.advice(tx, waiting.shape, seen.boxes, waiting.nodes)
+    return [Reason(code="advice", message=message) for message in found]
 
 
 def _expected(job_id: str, seen: Moment) -> datetime | None:

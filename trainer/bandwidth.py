@@ -1,7 +1,8 @@
 """How fast ranks on several nodes talk, and whether that is what a training waits for.
 
 Several nodes on a slow network train slower than one: the queue never splits what fits one node unless the spec says
-so, and a run that spans nodes measures and says what it costs.
+so, and a run that spans nodes measures and says what it costs. The rate is a metric of the run, which the service
+remembers for the next one (`torchyard.links`).
 """
 
 import time
@@ -10,12 +11,11 @@ from collections.abc import Mapping
 import torch
 import torch.distributed as dist
 
+from torchyard import links
 from trainer.distributed import World
 
 #: Bytes of the tensor that is summed, twice: the first time connects.
 PROBE = 8 * 2**20
-#: Above this part of a step the exchange is worth a warning.
-WORTH_A_WORD = 0.5
 
 
 def nodes(world: World, environment: Mapping[str, str]) -> int:
@@ -41,11 +41,10 @@ def advice(rate: float, sent: float, step_time: float, nodes: int) -> str | None
 
     `rate` in bytes a second, `sent` in bytes, `step_time` in seconds.
     """
-    share = sent / rate / step_time
-    if share < WORTH_A_WORD:
+    if not links.is_slow(rate, sent, step_time):
         return None
+    share = min(links.share(rate, sent, step_time), 1.0)
     return (
-        f"{nodes} nodes exchange {rate / 1e6:,.0f} MB/s: the {sent / 1e6:,.1f} MB of each step take about "
-        f"{min(share, 1.0):.0%} of its {step_time * 1000:,.0f} ms. One node, accumulate, or strategy: "
-        "{name: ddp, hook: bf16} may be faster"
+        f"{nodes} nodes exchange {links.shown(rate)}: the {sent / 1e6:,.1f} MB of each step take about "
+        f"{share:.0%} of its {step_time * 1000:,.0f} ms. {links.MENDS}"
     )

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 import torchyard
+from torchyard import links
 from torchyard.injob import control, layout
 from torchyard.injob.exceptions import ResumeError
 from trainer import bandwidth, proof
@@ -193,22 +194,23 @@ class Training:
     def _log(self, rate: float, norm: Tensor | None) -> None:
         strategy = self.parts.strategy
         values = self.window.read(self.waiting.read(), strategy.device_count)
-        self._judge_network(values["step_time"])
+        values |= self._judge_network(values["step_time"])
         values["lr"] = rate
         if norm is not None:
             values["gradient_norm"] = float(norm)
         self._report(values | strategy.measures())
 
-    def _judge_network(self, step_time: float) -> None:
-        """Once, on several nodes: says when the network is what the training waits for."""
+    def _judge_network(self, step_time: float) -> dict[str, float]:
+        """Once, on several nodes: how fast they talk; says when that is what the training waits for."""
         count = bandwidth.nodes(self.parts.world, os.environ)
         if count == 1 or self._network_judged:
-            return
+            return {}
         self._network_judged = True
         rate = bandwidth.measure(self.parts.world)
         sent = self.parts.strategy.bytes_sent / (self.step - self.resumed_step)
         if self.parts.world.leads and (warning := bandwidth.advice(rate, sent, step_time, count)):
             log.warning(warning)
+        return {links.METRIC: rate}
 
     def _report(self, values: dict[str, float]) -> None:
         if self.parts.world.leads:

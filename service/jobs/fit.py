@@ -1,9 +1,11 @@
 """Whether the installation could ever run a job, judged before it is queued for ever."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlalchemy import Connection, select
 
+from service import links
 from service.db.models import Device, Node
 from service.problems import ProblemError
 from service.scheduler.boxes import Box, Shape, Slot
@@ -35,11 +37,19 @@ def check(tx: Connection, spec: JobSpec) -> str:
             f"{field}: {who} could ever run this job: {what}. Ask for less, or add a node.",
             errors=[FieldProblem(field=field, message=what)],
         )
-    advice = on_one_node(shape, boxes, nodes)
-    return f"submitted; {advice}" if advice else "submitted"
+    return "; ".join(["submitted", *advice(tx, shape, boxes, nodes)])
 
 
-def on_one_node(shape: Shape, boxes: list[Box], nodes: int) -> str | None:
+def advice(tx: Connection, shape: Shape, boxes: Sequence[Box], nodes: int) -> list[str]:
+    """What to know of a job that is to be spread over nodes: whether it need be, and what is between them."""
+    if nodes == 1:
+        return []
+    able = [box.node for box in boxes if box.lack(shape) is None]
+    found = (on_one_node(shape, boxes, nodes), links.advice(links.between(tx, able)))
+    return [each for each in found if each is not None]
+
+
+def on_one_node(shape: Shape, boxes: Sequence[Box], nodes: int) -> str | None:
     """Advice for a job that is spread over nodes although one could hold it."""
     whole = replace(shape, gpus=nodes * shape.gpus, cpus=nodes * shape.cpus, memory=nodes * shape.memory)
     box = next((box for box in boxes if box.lack(whole) is None), None)

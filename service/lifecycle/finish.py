@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select, update
 
-from service import gang, outcome
+from service import gang, links, outcome
 from service.db.models import Attempt, Member
 from service.lifecycle import parts, restore
 from service.lifecycle.exceptions import Conflict
@@ -69,6 +69,7 @@ def settle(tx: Connection, attempt_id: str, node: str) -> None:
     """The service has all of the attempt's part on the node: the node may forget its folder."""
     member(tx, attempt_id, node)
     tx.execute(update(Member).where(Member.attempt_id == attempt_id, Member.node == node).values(settled=True))
+    links.learn(tx, attempt_id)
 
 
 def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judged: Result, now: int) -> JobState:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.fleet import Fleet, fleet
 from tests.support.wait import until
+from torchyard import links
 from torchyard.states import JobState
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
@@ -82,6 +83,14 @@ def validation_losses(two: Fleet, job: str) -> list[float]:
     return [float(value) for _, _, value in series.points]
 
 
+def rate(two: Fleet, job: str) -> float:
+    """What the run has measured, once."""
+    (series,) = [each for each in two.client.metrics(job).series if each.name == links.METRIC]
+    ((step, _, value),) = series.points
+    assert step == 1
+    return float(value)
+
+
 def proof(two: Fleet, job: str, folder: Path) -> dict[str, Any]:
     """``strategy.json`` of the job's outputs."""
     found = until(lambda: [each for each in two.client.outputs(job) if each.name == "strategy.json"])
@@ -95,7 +104,8 @@ def test_recipes_on_two_nodes_come_to_what_one_node_comes_to(two: Fleet, tmp_pat
         name: two.client.submit({"resources": {"gpus": 2, "nodes": nodes}, "recipe": {**RECIPE, "strategy": strategy}})
         for name, (strategy, nodes) in wanted.items()
     }
-    losses, proofs = {}, {}
+    losses: dict[str, list[float]] = {}
+    proofs: dict[str, dict[str, Any]] = {}
     for name, job in jobs.items():
         ended = two.client.wait(job.id, timeout_s=120)
         assert ended.state is JobState.SUCCEEDED, (name, ended.error, log(two, job.id, 0)[-3000:])
@@ -115,3 +125,9 @@ def test_recipes_on_two_nodes_come_to_what_one_node_comes_to(two: Fleet, tmp_pat
     # Of a ring's 2(W-1)/W, four ranks send 3/2 of the gradients and two ranks 1.
     assert {rank["bytes_sent_per_step"] for rank in proofs["ddp"]["ranks"]} == {whole * 3 // 2}
     assert {rank["bytes_sent_per_step"] for rank in proofs["one node"]["ranks"]} == {whole}
+
+    # The runs have measured what lies between the nodes, and the next one is told.
+    told = " and ".join(sorted(two.addresses))
+    moved = [f"the network between {told} moved {links.shown(rate(two, jobs[name].id))} at" for name in ("ddp", "fsdp")]
+    wanted_next = {"command": ["true"], "resources": {"gpus": 2, "nodes": 2}}
+    until(lambda: any(words in two.client.check(wanted_next).note for words in moved), what=str(moved))

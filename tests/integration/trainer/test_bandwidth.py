@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import training
+from torchyard import links
 from trainer.bandwidth import advice
 
 RECIPE: dict[str, Any] = {
@@ -26,3 +27,8 @@ def test_ranks_on_two_nodes_train_as_on_one(tmp_path: Path) -> None:
     one = training.train(RECIPE, 2, tmp_path / "one")
     two = training.train(RECIPE, 2, tmp_path / "two", environment={"LOCAL_WORLD_SIZE": "1", "LOCAL_RANK": "0"})
     assert two.losses() == one.losses()
+    # Measured with the first report, and never again.
+    (rate,) = two.attempt.series(links.METRIC).items()
+    assert rate[0] == 5
+    assert rate[1] > 0
+    assert not one.attempt.series(links.METRIC)
