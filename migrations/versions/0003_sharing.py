@@ -32,10 +32,17 @@ def _facts(name: str) -> "sa.Column[Any]":
 
 def _new_columns() -> dict[str, list["sa.Column[Any]"]]:
     columns: dict[str, list[sa.Column[Any]]] = {
-        "nodes": [_facts("labels")],
+        "users": [_number("deactivated_us")],
+        "nodes": [_facts("labels"), sa.Column("maintenance", sa.String(), nullable=True)],
         "devices": [_facts("topology")],
         "allocations": [_number("share")],
-        "attempts": [_facts("yielding"), _number("spared_until_us"), _counter("dump_serial"), _number("hung_us")],
+        "attempts": [
+            _facts("yielding"),
+            _number("spared_until_us"),
+            _counter("dump_serial"),
+            _number("hung_us"),
+            _facts("gpu_time"),
+        ],
         "jobs": [
             _counter("changed_us"),
             _counter("eligible_us"),

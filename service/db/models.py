@@ -59,6 +59,8 @@ class User(Base):
     admin: Mapped[bool] = mapped_column(default=False)
     unix_user: Mapped[str | None]
     created_us: Mapped[int]
+    #: Since when they may do nothing here; their jobs and their usage stay.
+    deactivated_us: Mapped[int | None]
 
 
 class Token(Base):
@@ -96,6 +98,8 @@ class Node(Base):
     version: Mapped[str]
     runs_as_root: Mapped[bool]
     draining: Mapped[bool] = mapped_column(default=False)
+    #: The maintenance (a reservation) that it drains for and takes jobs again after; NULL: an administrator's drain.
+    maintenance: Mapped[str | None]
     #: Silent for too long; set by the monitor, which measures silence, and taken back by the next heartbeat.
     unreachable: Mapped[bool] = mapped_column(default=False)
     cpus: Mapped[int]
@@ -347,6 +351,8 @@ class Attempt(Base):
     dump_serial: Mapped[int] = mapped_column(default=0, server_default=text("0"))
     #: Since when it makes no step, if it is taken for hanging.
     hung_us: Mapped[int | None]
+    #: Its GPU time in microseconds by day and kind (as in `Usage`), once it has ended and was charged.
+    gpu_time: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 
     __table_args__ = (UniqueConstraint("job_id", "number"), Index("ix_attempts_state", "state"))
 
