@@ -12,9 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from torchyard.quantities import Duration, Size
 from torchyard.recipe import Recipe
+from torchyard.sweeps import ENVIRONMENT as PARAMETERS
 from torchyard.sweeps import Sweep
 
-NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
+MAX_NAME = 63
+NAME = rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME - 1}}}"
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: Names that belong to the launcher; a spec that sets them would escape its allocation.
 RESERVED_ENV = frozenset(
@@ -205,7 +207,7 @@ class JobSpec(Model):
         for name in env:
             if not ENV_NAME.fullmatch(name):
                 raise ValueError(f"{name!r} is not a name for an environment variable")
-            if name in RESERVED_ENV or name.startswith("TORCHYARD_"):
+            if name in RESERVED_ENV or (name.startswith("TORCHYARD_") and name != PARAMETERS):
                 raise ValueError(f"{name} is set by the launcher: leave it out")
         return env
 

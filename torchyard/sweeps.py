@@ -1,12 +1,39 @@
 """The sweep of a spec: parameters and their values, one job for each combination."""
 
-from typing import Annotated, Any, Literal
+import json
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 Value = str | int | float | bool | None
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
 MAX_TRIALS = 10_000
+#: Where a trial of a command finds its values, as a JSON object.
+ENVIRONMENT = "TORCHYARD_PARAMETERS"
+
+
+def written(value: Value) -> str:
+    """A value as it stands in an argument: texts as they are, all else as in JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _rising(ends: tuple[Any, Any]) -> tuple[Any, Any]:
+    if ends[0] >= ends[1]:
+        raise ValueError(f"must rise: write the smaller number first, then the larger, not {ends[0]}, {ends[1]}")
+    return ends
+
+
+def _different(values: tuple[Value, ...]) -> tuple[Value, ...]:
+    seen: set[str] = set()
+    for value in values:
+        if (text := json.dumps(value)) in seen:
+            raise ValueError(f"{text} is listed twice: keep one of them")
+        seen.add(text)
+    return values
+
+
+Rising = AfterValidator(_rising)
 
 
 class Part(BaseModel):
@@ -16,35 +43,58 @@ class Part(BaseModel):
 class Range(Part):
     """Whole numbers from `range[0]` to below `range[1]`, all of them."""
 
-    range: tuple[int, int]
+    range: Annotated[tuple[int, int], Rising]
 
 
 class Uniform(Part):
     """Drawn evenly between two numbers."""
 
-    uniform: tuple[Finite, Finite]
+    uniform: Annotated[tuple[Finite, Finite], Rising]
 
 
 class LogUniform(Part):
     """Drawn so that every order of magnitude is as likely."""
 
-    loguniform: tuple[Annotated[Finite, Field(gt=0)], Annotated[Finite, Field(gt=0)]]
+    loguniform: Annotated[tuple[Annotated[Finite, Field(gt=0)], Annotated[Finite, Field(gt=0)]], Rising]
 
 
 class Integer(Part):
     """A whole number drawn evenly, both ends included."""
 
-    integer: tuple[int, int]
+    integer: Annotated[tuple[int, int], Rising]
 
 
-Listed = Annotated[tuple[Value, ...], Field(min_length=1, max_length=MAX_TRIALS)]
-Values = Listed | Range | Uniform | LogUniform | Integer
+Listed = Annotated[tuple[Value, ...], Field(min_length=1, max_length=MAX_TRIALS), AfterValidator(_different)]
+_DRAWN: dict[str, type[Part]] = {"range": Range, "uniform": Uniform, "loguniform": LogUniform, "integer": Integer}
+
+
+def _form(given: Any) -> str | None:
+    """Which of the forms is meant, so that complaints are about that one."""
+    if isinstance(given, list | tuple):
+        return "list"
+    if isinstance(given, dict):
+        return next((name for name in given if name in _DRAWN), None)
+    return next((name for name, kind in _DRAWN.items() if isinstance(given, kind)), None)
+
+
+Values = Annotated[
+    Annotated[Listed, Tag("list")]
+    | Annotated[Range, Tag("range")]
+    | Annotated[Uniform, Tag("uniform")]
+    | Annotated[LogUniform, Tag("loguniform")]
+    | Annotated[Integer, Tag("integer")],
+    Discriminator(
+        _form,
+        custom_error_type="values",
+        custom_error_message="give a list of values, or range, uniform, loguniform or integer with two numbers",
+    ),
+]
 
 
 class EarlyStopping(Part):
     """ASHA (Li et al. 2020): at each rung a trial goes on if it is among the best ``1/reduction`` that got there."""
 
-    metric: Annotated[str, Field(min_length=1, max_length=200)]
+    metric: Name
     """Name of a reported metric."""
     mode: Literal["min", "max"] = "min"
     """Whether small or large values are good."""
@@ -57,7 +107,7 @@ class EarlyStopping(Part):
 class Sweep(Part):
     """A grid, or random search; `{lr: [0.1, 0.01]}` alone is a grid."""
 
-    parameters: Annotated[dict[str, Values], Field(min_length=1, max_length=32)]
+    parameters: Annotated[dict[Name, Values], Field(min_length=1, max_length=32)]
     """A path into the spec (``recipe.optim.lr``), a key of the recipe that is found only once there (``lr``), or, of a
     command, a name that stands in it in braces (``{lr}``); with a list of values or a distribution."""
     trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)] | None = None
@@ -76,3 +126,45 @@ class Sweep(Part):
         if isinstance(given, dict) and given and "parameters" not in given:
             return {"parameters": given}
         return given
+
+    @model_validator(mode="after")
+    def _countable(self) -> Self:
+        """Sets a bound before anything is made: a few words must not stand for a million jobs."""
+        if self.trials is None and (drawn := next((n for n, v in self.parameters.items() if count(v) is None), None)):
+            raise ValueError(f"parameters.{drawn} is drawn by chance: say how often, with trials, or list its values")
+        combinations = self.combinations
+        if self.trials is None and combinations is not None and combinations > MAX_TRIALS:
+            raise ValueError(
+                f"makes {combinations} trials, and {MAX_TRIALS} are the most: list fewer values, or take so many of "
+                "the combinations by chance, with trials"
+            )
+        if self.trials is not None and combinations is not None and self.trials > combinations:
+            raise ValueError(
+                f"trials is {self.trials}, but there are only {combinations} combinations: leave trials out to try all"
+            )
+        return self
+
+    @property
+    def combinations(self) -> int | None:
+        """How many different trials there can be; None if a parameter is drawn between two numbers."""
+        product = 1
+        for values in self.parameters.values():
+            if (number := count(values)) is None:
+                return None
+            product *= number
+        return product
+
+    @property
+    def size(self) -> int:
+        """How many jobs it makes."""
+        return self.trials if self.trials is not None else self.combinations or 0
+
+
+def count(values: Values) -> int | None:
+    """How many values there are to choose from; None for a distribution."""
+    match values:
+        case tuple():
+            return len(values)
+        case Range(range=(start, end)):
+            return end - start
+    return None

@@ -1,0 +1,82 @@
+"""From the spec of a sweep to those of its trials. Pure, and the same for the same spec."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from service.problems import ProblemError, field_problems, invalid
+from service.sweeps import draw
+from service.sweeps.places import Places
+from torchyard.api import FieldProblem
+from torchyard.spec import MAX_NAME, JobSpec
+from torchyard.sweeps import ENVIRONMENT, Value, written
+
+#: Wrong fields of one trial that are named.
+MAX_COMPLAINTS = 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trial:
+    """One job of a sweep."""
+
+    number: int
+    """From 1."""
+    parameters: dict[str, Value]
+    spec: JobSpec
+
+
+def trials(spec: JobSpec) -> list[Trial]:
+    """The trials of a spec that has a sweep, each spec checked as if it had been submitted alone.
+
+    An ``invalid-request`` problem names the parameter and the value that do not work.
+    """
+    if spec.sweep is None:
+        raise ValueError("the spec has no sweep")
+    places = Places(spec)
+    return [_trial(number, drawn, places) for number, drawn in enumerate(draw.parameters(spec.sweep), 1)]
+
+
+def _trial(number: int, parameters: dict[str, Value], places: Places) -> Trial:
+    data = places.fill(parameters)
+    suffix = f"-{number}"
+    data["name"] = f"{data['name'][: MAX_NAME - len(suffix)]}{suffix}"
+    data["env"] = {**data["env"], ENVIRONMENT: json.dumps(parameters)}
+    try:
+        spec = JobSpec.model_validate(data)
+    except ValidationError as error:
+        raise _refused(number, parameters, places, error) from error
+    return Trial(number=number, parameters=parameters, spec=spec)
+
+
+def _refused(number: int, parameters: Mapping[str, Value], places: Places, error: ValidationError) -> ProblemError:
+    errors = error.errors(include_url=False)[:MAX_COMPLAINTS]
+    words = field_problems(errors, JobSpec)
+    return invalid(
+        [
+            _complaint(number, parameters, _blamed(places, each["loc"]), problem)
+            for each, problem in zip(errors, words, strict=True)
+        ]
+    )
+
+
+def _blamed(places: Places, where: tuple[Any, ...]) -> str | None:
+    """The parameter at the place of an error; the place names the kind of each noun too (recipe.optim.adam.lr)."""
+    fitting = [name for name, path in places.paths.items() if _is_along(path, where)]
+    return fitting[-1] if fitting else None  # the deepest comes last
+
+
+def _is_along(path: tuple[str, ...], where: tuple[Any, ...]) -> bool:
+    rest = iter(where)
+    return all(part in rest for part in path)
+
+
+def _complaint(number: int, parameters: Mapping[str, Value], blamed: str | None, problem: FieldProblem) -> FieldProblem:
+    if blamed is not None:
+        message = f"{written(parameters[blamed])} does not work: {problem.message}"
+        return FieldProblem(field=f"sweep.parameters.{blamed}", message=message)
+    values = ", ".join(f"{name} {written(value)}" for name, value in parameters.items())
+    message = f"trial {number} ({values}) does not work: {problem.field}: {problem.message}"
+    return FieldProblem(field="sweep.parameters", message=message)
