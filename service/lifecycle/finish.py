@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select, update
 
-from service import gang, links, outcome
+from service import gang, links, outcome, usage
 from service.db.models import Attempt, Member
 from service.lifecycle import parts, restore
 from service.lifecycle.exceptions import Conflict
@@ -74,7 +74,7 @@ def settle(tx: Connection, attempt_id: str, node: str) -> None:
 
 def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judged: Result, now: int) -> JobState:
     decision = outcome.decide(_facts(tx, job), judged)
-    move_attempt(
+    attempt = move_attempt(
         tx,
         attempt,
         decision.attempt_state,
@@ -83,6 +83,7 @@ def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judge
         ended_us=stored.ended_us,
     )
     release(tx, attempt.id, now)
+    usage.charge(tx, job, attempt, decision.job_state, now)
     if decision.job_state is JobState.QUEUED:
         return _requeue(tx, job, attempt, decision, now)
     note = Note(kind=decision.kind, message=decision.message, actor=_actor(job, decision))

@@ -1,0 +1,170 @@
+"""What users and projects are entitled to, and what they have had: weights, quotas, decaying usage.
+
+An account without a value of its own has that of ``*``, everybody's default; without one there, there is no limit and
+the weight is 1. Users are named by id here.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, func, or_, select, update
+
+from service.db import upsert
+from service.db.models import Account, Job, Project, Usage, User
+from service.gpu_time import DAY_US
+from service.problems import ProblemError
+from service.scheduler import state
+from torchyard.api import FieldProblem
+from torchyard.states import JobState
+
+Who = Literal["user", "project"]
+Key = tuple[Who, str]
+EVERYBODY = "*"
+WEEK_DAYS = 7
+LIMITS = ("weight", "max_gpus", "max_gpu_hours", "max_queued")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What counts for somebody, their own values or everybody's."""
+
+    weight: float = 1.0
+    max_gpus: int | None = None
+    max_gpu_hours: float | None = None
+    max_queued: int | None = None
+
+
+Rows = Mapping[Key, Row[Any]]
+
+
+def rows(tx: Connection) -> dict[Key, Row[Any]]:
+    """All accounts that there are, as stored."""
+    return {(row.kind, row.name): row for row in tx.execute(select(Account.__table__))}
+
+
+def limits(stored: Rows, key: Key) -> Limits:
+    """What counts for a user or project."""
+    own, default = stored.get(key), stored.get((key[0], EVERYBODY))
+    found = {name: _first(own, default, name) for name in LIMITS}
+    return Limits(**{name: value for name, value in found.items() if value is not None})
+
+
+def _first(own: Row[Any] | None, default: Row[Any] | None, name: str) -> Any:
+    values = (row._mapping[name] for row in (own, default) if row is not None)
+    return next((value for value in values if value is not None), None)
+
+
+def names(tx: Connection, kind: Who) -> list[str]:
+    """Everybody of a kind: users' ids or projects' names."""
+    column = User.id if kind == "user" else Project.name
+    return list(tx.scalars(select(column).order_by(column)))
+
+
+def for_policy(tx: Connection, kind: Who, now: int) -> dict[str, state.Account]:
+    """Everybody's account as the policy wants it, by user id or project name."""
+    stored, week = rows(tx), week_us(tx, kind, now)
+    return {name: _for_policy(stored, (kind, name), week[name]) for name in names(tx, kind)}
+
+
+def _for_policy(stored: Rows, key: Key, used_us: int) -> state.Account:
+    own, counts = stored.get(key), limits(stored, key)
+    hours = counts.max_gpu_hours
+    return state.Account(
+        weight=counts.weight,
+        usage=0.0 if own is None else own.usage,
+        usage_us=0 if own is None else own.usage_us,
+        max_gpus=counts.max_gpus,
+        week_left_us=None if hours is None else round(hours * 3.6e9) - used_us,
+    )
+
+
+def week_us(tx: Connection, kind: Who, now: int) -> Counter[str]:
+    """GPU time of ended attempts in the last seven days. Usage is known by day: of the eighth day back, as much counts
+    as lies within.
+    """
+    today, elapsed = divmod(now, DAY_US)
+    owner = Usage.user_id if kind == "user" else Usage.project
+    since = today - WEEK_DAYS
+    query = select(owner, Usage.day, func.sum(Usage.gpu_us)).where(Usage.day >= since).group_by(owner, Usage.day)
+    found: Counter[str] = Counter()
+    for name, day, gpu_us in tx.execute(query):
+        found[name] += int(gpu_us) * (DAY_US - elapsed) // DAY_US if day == since else int(gpu_us)
+    return found
+
+
+def decayed(usage: float, since_us: int, now: int, half_life_s: float) -> float:
+    """Usage as it counts now."""
+    return float(usage * 0.5 ** (max(0, now - since_us) / (half_life_s * 1e6)))
+
+
+def charge(tx: Connection, key: Key, gpu_s: float, now: int, half_life_s: float) -> None:
+    """Adds GPU-seconds to what somebody has had lately."""
+    kind, name = key
+    tx.execute(upsert.insert(tx, Account).values(kind=kind, name=name).on_conflict_do_nothing())
+    own = (Account.kind == kind, Account.name == name)
+    row = tx.execute(select(Account.usage, Account.usage_us).where(*own).with_for_update()).one()
+    had = decayed(row.usage, row.usage_us, now, half_life_s)
+    tx.execute(update(Account).where(*own).values(usage=had + gpu_s, usage_us=max(now, row.usage_us)))
+
+
+def set_limits(tx: Connection, key: Key, values: Mapping[str, float | int | None]) -> None:
+    """Sets values of an account; None takes one away."""
+    kind, name = key
+    row = upsert.insert(tx, Account).values(kind=kind, name=name, **values)
+    tx.execute(
+        row.on_conflict_do_update(index_elements=["kind", "name"], set_=dict(values))
+        if values
+        else row.on_conflict_do_nothing()
+    )
+
+
+def check_queued(tx: Connection, owner: tuple[str, str], project: str, more: int, *, lock: bool) -> None:
+    """Refuses `more` waiting jobs than the quotas of user (an id and a name) and project allow.
+
+    With `lock`, submissions which overlap cannot pass together; the transaction must be one that writes.
+    """
+    user, user_name = owner
+    query = select(Account.__table__).where(
+        Account.max_queued.is_not(None),
+        or_(
+            (Account.kind == "user") & Account.name.in_((user, EVERYBODY)),
+            (Account.kind == "project") & Account.name.in_((project, EVERYBODY)),
+        ),
+    )
+    query = query.order_by(Account.kind, Account.name)
+    found = tx.execute(query.with_for_update() if lock else query)
+    stored = {(row.kind, row.name): row for row in found}
+    if stored:
+        _check_one(tx, limits(stored, ("user", user)), Job.user_id == user, f"user {user_name}", more)
+        _check_one(tx, limits(stored, ("project", project)), Job.project == project, f"project {project}", more)
+
+
+def _check_one(tx: Connection, counts: Limits, theirs: Any, who: str, more: int) -> None:
+    most = counts.max_queued
+    if most is None:
+        return
+    waiting = tx.scalar(select(func.count()).where(Job.state == JobState.QUEUED, theirs)) or 0
+    if waiting + more <= most:
+        return
+    message = (
+        f"{who} has {waiting} jobs waiting and may have {most}, which leaves no room for {more} more: wait until some "
+        f"have started, cancel some, or ask an administrator for `yard quota set {who} --max-queued {waiting + more}`"
+    )
+    raise ProblemError(
+        "forbidden", f"max_queued: {message}", errors=[FieldProblem(field="max_queued", message=message)]
+    )
+
+
+def queued(tx: Connection, kind: Who) -> dict[str, int]:
+    """How many jobs wait, by whose they are."""
+    owner = Job.user_id if kind == "user" else Job.project
+    query = select(owner, func.count()).where(Job.state == JobState.QUEUED).group_by(owner)
+    return {row[0]: row[1] for row in tx.execute(query)}
+
+
+def shares(weights: Mapping[str, float], active: Sequence[str]) -> dict[str, float]:
+    """The part of the box that each of those who want something is entitled to."""
+    whole = sum(weights[name] for name in active)
+    return {name: weights[name] / whole for name in active} if whole else {}

@@ -1,0 +1,43 @@
+"""The policy that this installation has chosen; without a choice, the defaults."""
+
+import logging
+from functools import lru_cache
+
+from pydantic import ValidationError
+from sqlalchemy import Connection, select
+
+from service.db import upsert
+from service.db.models import Installation
+from service.problems import field_problem
+from torchyard.policy import Order, Policy
+
+KEY = "policy"
+#: They know how long jobs will take, which nobody does here.
+ORACLES = frozenset({Order.SJF, Order.SRTF})
+
+_log = logging.getLogger(__name__)
+
+
+def current_policy(tx: Connection) -> Policy:
+    """As it is stored now."""
+    stored = tx.scalar(select(Installation.value).where(Installation.key == KEY))
+    return Policy() if stored is None else _read(stored)
+
+
+@lru_cache(maxsize=4)
+def _read(stored: str) -> Policy:
+    try:
+        return Policy.model_validate_json(stored)
+    except ValidationError as error:  # written by another version: scheduling must go on
+        _log.warning("the stored policy is not read here, the defaults count until it is set again: %s", error)
+        return Policy()
+
+
+def set_policy(tx: Connection, policy: Policy) -> None:
+    """Stores a policy; ``invalid-request`` for an order that needs to see the future."""
+    if policy.order in ORACLES:
+        usable = ", ".join(order for order in Order if order not in ORACLES)
+        raise field_problem("order", f"{policy.order} is an oracle, for `yard simulate` alone: take one of {usable}")
+    value = policy.model_dump_json()
+    row = upsert.insert(tx, Installation).values(key=KEY, value=value)
+    tx.execute(row.on_conflict_do_update(index_elements=["key"], set_={"value": value}))

@@ -1,0 +1,188 @@
+"""GPU time as it is charged: at the end of each attempt, to its user and project, by day and by what became of it.
+
+What runs is added on the fly to every answer, as work that counts so far. Attempts that nobody claimed are charged to
+nobody: nothing of theirs ran.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, exists, func, or_, select, update
+
+from service import accounts, gpu_time
+from service.db import upsert
+from service.db.models import Allocation, Attempt, Checkpoint, Device, Job, Member, Sample, Usage
+from service.gpu_time import Course, Fate, Held, Kind, Split
+from service.policy_settings import current_policy
+from torchyard.states import AttemptState, JobState
+
+#: Looks at a device's samples for an attempt that ends, and for one that runs: a long run is seen more coarsely.
+LOOKS, LOOKS_RUNNING = 500, 100
+#: How often nodes send samples, in microseconds.
+SAMPLED_EVERY_US = 2_000_000
+
+_FATES = {JobState.QUEUED: Fate.CONTINUED, JobState.FAILED: Fate.FAILED}
+_HOLDING = (
+    AttemptState.ASSIGNED,
+    AttemptState.STARTING,
+    AttemptState.RUNNING,
+    AttemptState.STOPPING,
+    AttemptState.UNREACHABLE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owned:
+    """GPU time of one attempt that still runs."""
+
+    job: Row[Any]
+    split: Split
+
+
+def charge(tx: Connection, job: Row[Any], attempt: Row[Any], became: JobState, now: int) -> None:
+    """Charges an attempt that has just ended; to be called once, in its transaction, after its devices are free.
+
+    `job` as it was before, `attempt` with its times, `became` the job's new state.
+    """
+    fate = _FATES.get(became, Fate.KEPT)
+    course = Course(
+        fate=fate,
+        started_us=attempt.started_us,
+        restart=_is_restart(job.started_us, attempt.created_us),
+        saved_us=_saved_us(tx, attempt.id) if fate is Fate.CONTINUED else None,
+    )
+    split = gpu_time.split(_held(tx, [attempt.id], now, LOOKS)[attempt.id], course)
+    if not split:
+        return
+    _store(tx, job, attempt.id, split)
+    half_life, gpu_s = current_policy(tx).half_life, split.total() / 1e6
+    # One order for all writers: no deadlock.
+    accounts.charge(tx, ("project", job.project), gpu_s, now, half_life)
+    accounts.charge(tx, ("user", job.user_id), gpu_s, now, half_life)
+
+
+def running(tx: Connection, now: int) -> list[Owned]:
+    """GPU time of what holds devices now."""
+    query = (
+        select(
+            Attempt.id,
+            Attempt.started_us,
+            Attempt.created_us,
+            Job.started_us.label("first_us"),
+            Job.number,
+            Job.user_id,
+            Job.project,
+        )
+        .join(Job, Job.id == Attempt.job_id)
+        .where(Attempt.state.in_(_HOLDING))
+    )
+    rows: list[Row[Any]] = list(tx.execute(query))
+    held = _held(tx, [row.id for row in rows], now, LOOKS_RUNNING)
+    return [Owned(job=row, split=gpu_time.split(held[row.id], _so_far(row))) for row in rows if held[row.id]]
+
+
+def _so_far(row: Row[Any]) -> Course:
+    restart = _is_restart(row.first_us, row.created_us)
+    return Course(fate=Fate.KEPT, started_us=row.started_us, restart=restart)
+
+
+def _is_restart(first_us: int | None, created_us: int) -> bool:
+    return first_us is not None and first_us < created_us
+
+
+def _store(tx: Connection, job: Row[Any], attempt_id: str, split: Split) -> None:
+    days: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for (day, kind), gpu_us in sorted(split.items()):
+        days[str(day)][kind] = gpu_us
+        row = upsert.insert(tx, Usage).values(
+            day=day, user_id=job.user_id, project=job.project, kind=kind, gpu_us=gpu_us
+        )
+        tx.execute(
+            row.on_conflict_do_update(
+                index_elements=["day", "user_id", "project", "kind"],
+                set_={"gpu_us": Usage.gpu_us + row.excluded.gpu_us},
+            )
+        )
+    tx.execute(update(Attempt).where(Attempt.id == attempt_id).values(gpu_time=dict(days)))
+
+
+def read_split(stored: Mapping[str, Mapping[str, int]]) -> Split:
+    """`Attempt.gpu_time` as it was charged."""
+    return Counter({(int(day), Kind(kind)): us for day, kinds in stored.items() for kind, us in kinds.items()})
+
+
+def _saved_us(tx: Connection, attempt_id: str) -> int | None:
+    """When the newest checkpoint of the attempt was written that another one can go on from: it is in the store, or its
+    node keeps it.
+    """
+    kept = exists().where(Member.attempt_id == attempt_id, ~Member.settled)
+    usable = or_(Checkpoint.state == "stored", and_(Checkpoint.state == "committed", kept))
+    return tx.scalar(select(func.max(Checkpoint.created_us)).where(Checkpoint.attempt_id == attempt_id, usable))
+
+
+def _held(tx: Connection, attempts: Sequence[str], now: int, looks: int) -> dict[str, list[Held]]:
+    """The devices of attempts, and when they were idle."""
+    query = (
+        select(
+            Allocation.attempt_id,
+            Allocation.node,
+            Allocation.index.label("at"),
+            Allocation.created_us,
+            Allocation.released_us,
+            Allocation.share,
+            Device.memory,
+            Device.kind,
+        )
+        .join(Device, and_(Device.node == Allocation.node, Device.uuid == Allocation.uuid))
+        .where(Allocation.attempt_id.in_(attempts))
+        .order_by(Allocation.attempt_id, Allocation.node, Allocation.index)
+    )
+    rows: list[Row[Any]] = list(tx.execute(query))
+    parts: defaultdict[tuple[str, str], list[Row[Any]]] = defaultdict(list)
+    for row in rows:
+        parts[row.attempt_id, row.node].append(row)
+    found: defaultdict[str, list[Held]] = defaultdict(list)
+    for (attempt_id, node), devices in parts.items():
+        seen = _Seen.of(tx, attempt_id, node, devices, now, looks)
+        found[attempt_id] += [_one(device, seen, now) for device in devices]
+    return found
+
+
+def _one(row: Row[Any], seen: "_Seen", now: int) -> Held:
+    shared = row.share is not None and row.memory > 0
+    return Held(
+        since_us=row.created_us,
+        until_us=now if row.released_us is None else row.released_us,
+        share=min(row.share, row.memory) if shared else 1,
+        of=row.memory if shared else 1,
+        idle=seen.idle(f"{row.kind}.{row.at}.utilization"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Seen:
+    """Samples of an attempt's part on a node, the newest of each bucket of time."""
+
+    bucket_us: int
+    samples: Sequence[Row[Any]]
+
+    @classmethod
+    def of(
+        cls, tx: Connection, attempt_id: str, node: str, devices: Sequence[Row[Any]], now: int, looks: int
+    ) -> "_Seen":
+        since = min(device.created_us for device in devices)
+        until = max(now if device.released_us is None else device.released_us for device in devices)
+        bucket_us = max(SAMPLED_EVERY_US, (until - since) // looks)
+        bucket = Sample.time_us // bucket_us
+        own = (Sample.node == node, Sample.attempt_id == attempt_id, Sample.time_us.between(since, until))
+        newest = select(func.max(Sample.time_us)).where(*own).group_by(bucket)
+        query = select(bucket.label("bucket"), Sample.values.label("sampled"))
+        rows = tx.execute(query.where(*own, Sample.time_us.in_(newest))).all()
+        return cls(bucket_us=bucket_us, samples=rows)
+
+    def idle(self, series: str) -> tuple[gpu_time.Span, ...]:
+        """When the device was idle, as far as it is known."""
+        known = ((row.bucket, row.sampled[series]) for row in self.samples if series in row.sampled)
+        return gpu_time.idle_spans(known, self.bucket_us)

@@ -1,0 +1,168 @@
+"""GPU time is charged at the end of each attempt, to whose it was, by what became of it."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from sqlalchemy import insert, select, update
+
+from service import accounts, lifecycle, usage
+from service.db.engine import Database
+from service.db.models import Account, Allocation, Attempt, Checkpoint, Job, Sample, Usage
+from service.gpu_time import DAY_US, Kind
+from service.policy_settings import current_policy, set_policy
+from tests.support import box
+from tests.support.box import NOW
+from torchyard.ids import new_id
+from torchyard.policy import Policy
+from torchyard.states import StopReason
+from torchyard.wire import Result, ResultKind
+
+HOUR = 3_600_000_000
+#: Noon.
+START = NOW - NOW % DAY_US + DAY_US // 2
+
+
+def add_run(db: Database, uuids: list[str], *, hours: float, **spec: Any) -> tuple[str, str]:
+    """A job that was given devices `hours` before `START`, half an hour before its first instruction."""
+    job = box.add_job(db, len(uuids), **spec)
+    attempt = again(db, job, uuids, hours=hours)
+    with db.write() as tx:
+        tx.execute(update(Job).where(Job.id == job).values(started_us=START - round(hours * HOUR) + HOUR // 2))
+    return job, attempt
+
+
+def again(db: Database, job: str, uuids: list[str], *, hours: float) -> str:
+    """As `add_run`, for a job that is there."""
+    attempt = box.start(db, job, uuids)
+    since = START - round(hours * HOUR)
+    with db.write() as tx:
+        tx.execute(update(Allocation).where(Allocation.attempt_id == attempt).values(created_us=since))
+        own = update(Attempt).where(Attempt.id == attempt)
+        tx.execute(own.values(created_us=since, started_us=since + HOUR // 2))
+    return attempt
+
+
+def end(db: Database, attempt: str, **values: Any) -> None:
+    """Ends an attempt at `START`; by default its process exited with 0."""
+    fields = {"kind": ResultKind.EXITED, "exit_code": 0, "ended_us": START} | values
+    started = box.attempt_row(db, attempt).started_us
+    with db.write() as tx:
+        lifecycle.finish(tx, attempt, Result(started_us=started, **fields), START)
+
+
+def hours(db: Database) -> dict[Kind, float]:
+    """What all were charged, in hours by kind."""
+    found: Counter[Kind] = Counter()
+    with db.read() as tx:
+        for row in tx.execute(select(Usage.__table__)):
+            found[Kind(row.kind)] += row.gpu_us
+    return {kind: round(value / HOUR, 3) for kind, value in found.items()}
+
+
+@pytest.fixture
+def gpus(db: Database) -> list[str]:
+    """A box of two GPUs."""
+    box.add_people(db)
+    return box.add_node(db)
+
+
+def test_a_run_that_succeeds(db: Database, gpus: list[str]) -> None:
+    _, attempt = add_run(db, gpus, hours=4)
+    with db.read() as tx:
+        (so_far,) = usage.running(tx, START - HOUR)
+    assert so_far.split.total() == 2 * 3 * HOUR
+    end(db, attempt)
+    assert hours(db) == {Kind.IDLE: 1, Kind.USEFUL: 7}
+    with db.read() as tx:
+        assert usage.running(tx, START) == []
+    assert usage.read_split(box.attempt_row(db, attempt).gpu_time).total() == 8 * HOUR
+    end(db, attempt)  # told again
+    assert sum(hours(db).values()) == 8
+
+
+def test_time_is_of_its_day(db: Database, gpus: list[str]) -> None:
+    _, attempt = add_run(db, gpus[:1], hours=20)
+    end(db, attempt)
+    with db.read() as tx:
+        rows = tx.execute(select(Usage.day, Usage.gpu_us).where(Usage.kind == Kind.USEFUL))
+        days = {row.day: row.gpu_us for row in rows}
+    today = START // DAY_US
+    assert days == {today - 1: 7.5 * HOUR, today: 12 * HOUR}
+
+
+def test_a_failure_that_nobody_continues(db: Database, gpus: list[str]) -> None:
+    _, attempt = add_run(db, gpus[:1], hours=4)
+    end(db, attempt, exit_code=1)
+    assert hours(db) == {Kind.IDLE: 0.5, Kind.FAILED: 3.5}
+
+
+def add_checkpoint(db: Database, job: str, attempt: str, at_us: int, state: str = "stored") -> None:
+    with db.write() as tx:
+        values = {"id": new_id("ckpt"), "job_id": job, "attempt_id": attempt, "name": f"step-{at_us}", "step": 1}
+        tx.execute(insert(Checkpoint).values(**values, state=state, metrics={}, size=0, created_us=at_us))
+
+
+def test_what_a_retry_does_again_is_lost(db: Database, gpus: list[str]) -> None:
+    job, attempt = add_run(db, gpus[:1], hours=4, max_retries=1)
+    add_checkpoint(db, job, attempt, START - HOUR, "committed")
+    add_checkpoint(db, job, attempt, START - HOUR // 2, "deleted")
+    end(db, attempt, exit_code=1)
+    assert hours(db) == {Kind.IDLE: 0.5, Kind.USEFUL: 2.5, Kind.LOST: 1}
+    end(db, again(db, job, gpus[:1], hours=0.5 + 1))
+    assert hours(db) == {Kind.IDLE: 0.5, Kind.USEFUL: 3.5, Kind.LOST: 1.5}
+
+
+def test_a_preemption_after_a_checkpoint_loses_little(db: Database, gpus: list[str]) -> None:
+    job, attempt = add_run(db, gpus, hours=4)
+    add_checkpoint(db, job, attempt, START - HOUR // 100)
+    with db.write() as tx:
+        lifecycle.request_stop(tx, job, StopReason.PREEMPT, None, START - HOUR // 50)
+    end(db, attempt, stop=StopReason.PREEMPT, stopped_at_step=1)
+    assert hours(db) == {Kind.IDLE: 1, Kind.USEFUL: 6.98, Kind.LOST: 0.02}
+
+
+def test_what_the_samples_show_idle_is_idle(db: Database, gpus: list[str]) -> None:
+    _, attempt = add_run(db, gpus, hours=2)
+    with db.write() as tx:
+        for minute in range(90):
+            busy = {"gpu.0.utilization": 97.0, "gpu.1.utilization": 0.0 if minute < 60 else 88.0}
+            at = {"node": "box", "attempt_id": attempt, "time_us": START - (90 - minute) * 60_000_000}
+            tx.execute(insert(Sample).values(**at, values=busy))
+    end(db, attempt)
+    found = hours(db)
+    assert found[Kind.IDLE] + found[Kind.USEFUL] == 4
+    # Of each minute one sample speaks for one bucket, a five-hundredth of the time.
+    assert found[Kind.IDLE] == pytest.approx(1 + 60 * 2 / 500, abs=0.05)
+
+
+def test_part_of_a_shared_device_counts_as_that_part(db: Database, gpus: list[str]) -> None:
+    _, attempt = add_run(db, gpus[:1], hours=4)
+    with db.write() as tx:
+        tx.execute(update(Allocation).where(Allocation.attempt_id == attempt).values(share=20 * box.GIB))
+    end(db, attempt)
+    assert sum(hours(db).values()) == 1
+
+
+def test_an_attempt_that_nobody_claimed_is_charged_to_nobody(db: Database, gpus: list[str]) -> None:
+    attempt = box.assign(db, box.add_job(db), gpus[:1])
+    with db.write() as tx:
+        lifecycle.void(tx, attempt, "nobody came", START)
+    assert hours(db) == {}
+
+
+def test_usage_decays_with_the_half_life_of_the_policy(db: Database, gpus: list[str]) -> None:
+    with db.write() as tx:
+        set_policy(tx, Policy(half_life=86400))
+    for _ in range(2):
+        _, attempt = add_run(db, gpus[:1], hours=1)
+        end(db, attempt)
+        with db.write() as tx:
+            tx.execute(update(Account).values(usage_us=Account.usage_us - DAY_US))
+    with db.read() as tx:
+        half_life = current_policy(tx).half_life
+        rows = accounts.rows(tx)
+    assert set(rows) == {("user", "user-ada"), ("project", "default")}
+    for row in rows.values():
+        assert row.usage == pytest.approx(3600 * 1.5)
+        assert accounts.decayed(row.usage, row.usage_us, START, half_life) == pytest.approx(3600 * 0.75)
