@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from service.attempts import Memory
 from service.db.engine import Database
 from service.dispatch import Dispatcher
+from service.forecasts import Estimator
 from service.hub import Hub
 from service.scheduler.load import Loader
 from service.settings import Settings
@@ -27,6 +28,8 @@ class Context:
     loader: Loader
     """Reads queue and boxes."""
     wake_scheduler: Callable[[], None]
+    estimator: Estimator = field(default_factory=Estimator)
+    """Knows how long jobs take."""
     memory: Memory = field(default_factory=Memory)
     now_us: Callable[[], int] = now_us
     monotonic: Callable[[], float] = time.monotonic

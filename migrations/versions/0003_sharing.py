@@ -116,32 +116,38 @@ def _create_jobs() -> None:
     op.create_table(
         "groups",
         _words("id"),
+        _number("number", nullable=False),
         _words("user_id"),
         _words("project"),
         _words("name"),
         sa.Column("sweep", sa.JSON(), nullable=False),
         _number("size", nullable=False),
         sa.Column("paused", sa.String(), nullable=True),
+        _number("resumed_us"),
         _number("created_us", nullable=False),
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_groups_user_id")),
         sa.ForeignKeyConstraint(["project"], ["projects.name"], name=op.f("fk_groups_project")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_groups")),
+        sa.UniqueConstraint("number", name=op.f("uq_groups_number")),
     )
     op.create_table(
         "forecasts",
         _words("job_id"),
-        _words("key"),
         _words("source"),
+        _words("key"),
         _number("p10_us"),
         _number("p50_us"),
         _number("p90_us"),
+        _number("raw_p10_us"),
+        _number("raw_p50_us"),
+        _number("raw_p90_us"),
         _number("made_us", nullable=False),
         _number("actual_us"),
         _number("ended_us"),
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_forecasts_job_id")),
-        sa.PrimaryKeyConstraint("job_id", name=op.f("pk_forecasts")),
+        sa.PrimaryKeyConstraint("job_id", "source", name=op.f("pk_forecasts")),
     )
-    op.create_index("ix_forecasts_key_ended_us", "forecasts", ["key", "ended_us"])
+    op.create_index("ix_forecasts_ended_us", "forecasts", ["ended_us"])
     op.create_table(
         "stacks",
         _words("attempt_id"),

@@ -221,6 +221,8 @@ class Group(Base):
 
     __tablename__ = "groups"
     id: Mapped[str] = mapped_column(primary_key=True)
+    #: From the numbers of jobs; its trials have those that follow.
+    number: Mapped[int] = mapped_column(unique=True)
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
     project: Mapped[str] = mapped_column(ForeignKey("projects.name"))
     name: Mapped[str]
@@ -229,6 +231,8 @@ class Group(Base):
     size: Mapped[int]
     #: Why none of its waiting jobs starts; NULL while they may.
     paused: Mapped[str | None]
+    #: When somebody resumed it: trials that had ended by then count no more for a pause.
+    resumed_us: Mapped[int | None]
     created_us: Mapped[int]
 
 
@@ -266,23 +270,29 @@ class Usage(Base):
 
 
 class Forecast(Base):
-    """How long a job was expected to run when it first started, and how long it took: history and calibration."""
+    """How long a job was expected to run when it first started (and once its steps told), and how long it took: history
+    and calibration.
+    """
 
     __tablename__ = "forecasts"
     job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
-    #: What jobs of one history have in common (`service.estimates`).
+    #: What it was made of (`service.estimates.Raw.basis`): a history, limit, progress, or none.
+    source: Mapped[str] = mapped_column(primary_key=True)
+    #: What jobs of one history have in common (`service.estimates.Kin`).
     key: Mapped[str]
-    #: history, limit, or none
-    source: Mapped[str]
     p10_us: Mapped[int | None]
     p50_us: Mapped[int | None]
     p90_us: Mapped[int | None]
+    #: The same before its correction by what earlier forecasts were worth.
+    raw_p10_us: Mapped[int | None]
+    raw_p50_us: Mapped[int | None]
+    raw_p90_us: Mapped[int | None]
     made_us: Mapped[int]
-    #: Running time of the job that succeeded, over all its attempts.
+    #: From then on: running time of the job that succeeded, over all its attempts.
     actual_us: Mapped[int | None]
     ended_us: Mapped[int | None]
 
-    __table_args__ = (Index("ix_forecasts_key_ended_us", "key", "ended_us"),)
+    __table_args__ = (Index("ix_forecasts_ended_us", "ended_us"),)
 
 
 class Reservation(Base):

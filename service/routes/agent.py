@@ -142,7 +142,8 @@ def running(attempt_id: str, message: wire.Started, ctx: Ctx, node: Node) -> Non
     """The job's first instruction ran."""
     attempt = attempts.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals(), ctx.db.write() as tx:
-        lifecycle.mark_running(tx, attempt_id, message.started_us)
+        lifecycle.mark_running(tx, attempt_id, message.started_us, ctx.now_us())
+        ctx.estimator.begin(tx, attempt.job_id, ctx.now_us())
     _tell(ctx, attempt.job_id)
 
 
@@ -152,6 +153,7 @@ def result(attempt_id: str, message: wire.Result, ctx: Ctx, node: Node) -> None:
     attempt = attempts.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals(), ctx.db.write() as tx:
         state = lifecycle.finish(tx, attempt_id, message, ctx.now_us(), node=node)
+        ctx.estimator.done(tx, attempt.job_id, ctx.now_us())
     if state not in JOB_FINAL:
         for other in attempt.nodes:  # they may have to end their parts
             if other != node:
