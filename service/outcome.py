@@ -29,6 +29,8 @@ class Facts:
     lost_starts: int = 0
     #: Earlier attempts of the job whose launcher met a port in use.
     port_races: int = 0
+    #: Whom it was preempted for, in words.
+    yields_to: str = ""
 
     @property
     def can_retry(self) -> bool:
@@ -46,6 +48,8 @@ class Outcome:
     message: str
     error: JobError | None = None
     spend_retry: bool = False
+    preempted: bool = False
+    """Its devices go to another."""
 
 
 def decide(facts: Facts, result: Result) -> Outcome:
@@ -68,7 +72,7 @@ def decide(facts: Facts, result: Result) -> Outcome:
         case StopReason.TIMEOUT:
             return _timed_out(result)
         case StopReason.PREEMPT | StopReason.DRAIN if _stopped(result):
-            return _preempted(stop, result)
+            return _preempted(facts, stop, result)
     return _failed(facts, result)
 
 
@@ -152,13 +156,16 @@ def _timed_out(result: Result) -> Outcome:
     )
 
 
-def _preempted(stop: StopReason, result: Result) -> Outcome:
-    why = "preempted" if stop is StopReason.PREEMPT else "stopped because its node is draining"
+def _preempted(facts: Facts, stop: StopReason, result: Result) -> Outcome:
+    preempted = stop is StopReason.PREEMPT
+    for_whom = f" for {facts.yields_to}" if facts.yields_to else ""
+    why = f"preempted{for_whom}" if preempted else "stopped because its node is draining"
     return Outcome(
         attempt_state=_ended_as(result, AttemptState.PREEMPTED),
         job_state=JobState.QUEUED,
         kind="requeued",
         message=f"{why}{_at_step(result)}",
+        preempted=preempted,
     )
 
 

@@ -171,6 +171,8 @@ def _values(order: Order, number: int, now: int) -> dict[str, Any]:
         "restore_checkpoint": order.restore_checkpoint,
         "created_us": now,
         "queued_us": now,
+        "changed_us": now,
+        "eligible_us": now,
     }
 
 

@@ -8,6 +8,7 @@ nodes is the caller's part, after the commit.
 
 from service.lifecycle.exceptions import Conflict, Unknown
 from service.lifecycle.finish import declare_dead, finish, settle
+from service.lifecycle.giving_way import ask_to_yield, keep_devices
 from service.lifecycle.orders import orders_for
 from service.lifecycle.parts import prepared
 from service.lifecycle.reach import lose_sight, set_reachable, set_unreachable
@@ -23,6 +24,7 @@ __all__ = [
     "Note",
     "Unknown",
     "adopt",
+    "ask_to_yield",
     "assign",
     "change_job",
     "claim",
@@ -30,6 +32,7 @@ __all__ = [
     "finish",
     "hold",
     "insert_event",
+    "keep_devices",
     "lock_attempt",
     "lock_job",
     "lose_sight",

@@ -7,8 +7,8 @@ from sqlalchemy import Connection, Row, func, select, update
 from service import gang, links, outcome, usage
 from service.db.models import Attempt, Member
 from service.lifecycle import parts, restore
+from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
-from service.lifecycle.release import release
 from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, member, members, spans_nodes
 from service.lifecycle.start import adopt
 from service.lifecycle.transitions import Note, move_attempt, move_job
@@ -73,7 +73,7 @@ def settle(tx: Connection, attempt_id: str, node: str) -> None:
 
 
 def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judged: Result, now: int) -> JobState:
-    decision = outcome.decide(_facts(tx, job), judged)
+    decision = outcome.decide(_facts(tx, job, attempt), judged)
     attempt = move_attempt(
         tx,
         attempt,
@@ -97,6 +97,7 @@ def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judge
         error=error,
         started_us=job.started_us or stored.started_us,
         ended_us=stored.ended_us,
+        ran_us=job.ran_us + _ran_us(attempt),
         **_stop_seen(job, stored),
     )
     return decision.job_state
@@ -118,6 +119,8 @@ def _requeue(tx: Connection, job: JobRow, attempt: AttemptRow, decision: outcome
         now,
         queued_us=now,
         retries_used=job.retries_used + decision.spend_retry,
+        ran_us=job.ran_us + _ran_us(attempt),
+        preemptions=job.preemptions + decision.preempted,
         restore_checkpoint=checkpoint.id if checkpoint else job.restore_checkpoint,
         stop=None,
         stop_actor=None,
@@ -125,9 +128,15 @@ def _requeue(tx: Connection, job: JobRow, attempt: AttemptRow, decision: outcome
     return JobState.QUEUED
 
 
-def _facts(tx: Connection, job: JobRow) -> outcome.Facts:
+def _ran_us(attempt: AttemptRow) -> int:
+    """How long the attempt ran; it may never have."""
+    return 0 if attempt.started_us is None else max(0, attempt.ended_us - attempt.started_us)
+
+
+def _facts(tx: Connection, job: JobRow, attempt: AttemptRow) -> outcome.Facts:
     return outcome.Facts(
         stop=StopReason(job.stop) if job.stop else None,
+        yields_to=(attempt.yielding or {}).get("words", ""),
         retries_used=job.retries_used,
         max_retries=int(job.spec.get("max_retries", 0)),
         lost_starts=tx.scalar(

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, Row, update
 
 from service import gang
 from service.db.models import Member
+from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
-from service.lifecycle.release import release
 from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, member, members
 from service.lifecycle.transitions import Note, change_job, move_attempt, move_job
 from torchyard.states import AttemptState, JobState

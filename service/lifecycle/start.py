@@ -1,19 +1,19 @@
 """From the queue to the first instruction: assign, claim, running; and void when nobody claims."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
-from service.db.models import Allocation, Attempt, Device, Member, Node
-from service.lifecycle import restore
+from service.db.models import Attempt, Member, Node
+from service.lifecycle import devices, restore
 from service.lifecycle.exceptions import Conflict
-from service.lifecycle.release import release
+from service.lifecycle.notes import Note
 from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, lock_job, member, spans_nodes
-from service.lifecycle.transitions import Note, change_attempt, change_job, move_attempt, move_job
+from service.lifecycle.transitions import change_attempt, change_job, move_attempt, move_job
 from service.scheduler.boxes import Place
 from torchyard.ids import new_id
+from torchyard.quantities import format_size
 from torchyard.states import AttemptState, JobState
 
 
@@ -25,11 +25,12 @@ def assign(tx: Connection, job_id: str, places: Sequence[Place], now: int) -> st
     transaction must be rolled back.
     """
     job = lock_job(tx, job_id)
-    if job.state != JobState.QUEUED or job.held:
-        raise Conflict(f"job {job.number} is {'held' if job.held else job.state}: it does not wait for devices")
-    devices = {place.node: _usable(tx, place) for place in places}
+    if job.state != JobState.QUEUED or job.held or job.blocked:
+        why = "held" if job.held else "blocked" if job.blocked else job.state
+        raise Conflict(f"job {job.number} is {why}: it does not wait for devices")
+    given = devices.usable(tx, places)
     attempt_id, number = new_id("att"), job.attempt + 1
-    checkpoint = restore.choose(tx, job, list(devices))
+    checkpoint = restore.choose(tx, job, list(given))
     tx.execute(
         insert(Attempt).values(
             id=attempt_id,
@@ -42,15 +43,17 @@ def assign(tx: Connection, job_id: str, places: Sequence[Place], now: int) -> st
             nudged_us=now,
         )
     )
-    ranked = [{"attempt_id": attempt_id, "node_rank": rank, "node": node} for rank, node in enumerate(devices)]
+    ranked = [{"attempt_id": attempt_id, "node_rank": rank, "node": node} for rank, node in enumerate(given)]
     tx.execute(insert(Member), ranked)
-    _allocate(tx, attempt_id, devices, now)
+    share = job.spec.get("resources", {}).get("gpu_share")
+    devices.take(tx, attempt_id, given, share, now)
+    part = "" if share is None else f"{format_size(share)} each of "
     note = Note(
         kind="assigned",
-        message="assigned to " + " and ".join(f"{_named(given)} of node {node}" for node, given in devices.items()),
+        message="assigned to " + " and ".join(f"{part}{_named(rows)} of node {node}" for node, rows in given.items()),
         data={
-            "node": ", ".join(devices),
-            "devices": [device.uuid for given in devices.values() for device in given],
+            "node": ", ".join(given),
+            "devices": [row.uuid for rows in given.values() for row in rows],
         },
     )
     move_job(
@@ -145,40 +148,8 @@ def void(tx: Connection, attempt_id: str, why: str, now: int) -> None:
 def withdraw(tx: Connection, job: JobRow, attempt: AttemptRow, note: Note, now: int) -> None:
     """Puts the job of an unclaimed attempt back into the queue."""
     move_attempt(tx, attempt, AttemptState.VOIDED, ended_us=now)
-    release(tx, attempt.id, now)
+    devices.release(tx, attempt.id, now)
     move_job(tx, job, JobState.QUEUED, note, now, queued_us=now, stop=None, stop_actor=None)
-
-
-def _require_open(tx: Connection, node: str) -> None:
-    row = tx.execute(select(Node.draining, Node.unreachable).where(Node.name == node)).one_or_none()
-    if row is None or row.draining or row.unreachable:
-        raise Conflict(f"node {node} takes no new jobs")
-
-
-def _usable(tx: Connection, place: Place) -> list[Row[Any]]:
-    _require_open(tx, place.node)
-    query = select(Device.__table__).where(
-        Device.node == place.node, Device.uuid.in_(place.uuids), Device.present, Device.unusable.is_(None)
-    )
-    found = {row.uuid: row for row in tx.execute(query)}
-    missing = [uuid for uuid in place.uuids if uuid not in found]
-    if missing:
-        raise Conflict(f"node {place.node} cannot give {', '.join(missing)}")
-    return [found[uuid] for uuid in place.uuids]
-
-
-def _allocate(tx: Connection, attempt_id: str, devices: Mapping[str, Sequence[Row[Any]]], now: int) -> None:
-    values = [
-        {"attempt_id": attempt_id, "node": node, "uuid": d.uuid, "index": d.index, "created_us": now}
-        for node in sorted(devices)  # one order for all writers: no deadlock in the index
-        for d in sorted(devices[node], key=lambda d: str(d.uuid))
-    ]
-    if not values:
-        return
-    try:
-        tx.execute(insert(Allocation), values)
-    except IntegrityError as error:
-        raise Conflict(f"a device of node {', '.join(devices)} is held by another attempt") from error
 
 
 def _identity(tx: Connection, node: str) -> dict[str, Any]:
@@ -194,11 +165,11 @@ def _identity(tx: Connection, node: str) -> dict[str, Any]:
     }
 
 
-def _named(devices: Sequence[Row[Any]]) -> str:
-    if not devices:
+def _named(given: Sequence[Row[Any]]) -> str:
+    if not given:
         return "CPU cores"
-    word = "GPU" if devices[0].kind == "gpu" else "slot"
-    return f"{word}{'s' if len(devices) > 1 else ''} {', '.join(str(d.index) for d in devices)}"
+    word = "GPU" if given[0].kind == "gpu" else "slot"
+    return f"{word}{'s' if len(given) > 1 else ''} {', '.join(str(row.index) for row in given)}"
 
 
 def _resuming(attempt: AttemptRow) -> str:

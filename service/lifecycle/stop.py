@@ -2,8 +2,8 @@
 
 from sqlalchemy import Connection
 
+from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
-from service.lifecycle.release import release
 from service.lifecycle.rows import AttemptRow, JobRow, live_attempt, lock_job
 from service.lifecycle.start import withdraw
 from service.lifecycle.transitions import Note, change_attempt, change_job, move_attempt, move_job
@@ -12,13 +12,18 @@ from torchyard.states import JOB_FINAL, STOP_PRECEDENCE, AttemptState, JobState,
 _WORDS = {
     StopReason.CANCEL: "cancelled",
     StopReason.TIMEOUT: "stopped at its time limit",
+    StopReason.HUNG: "stopped because it makes no step any more",
+    StopReason.IDLE: "stopped at its idle limit",
+    StopReason.EARLY: "stopped early: other trials of its sweep do better",
     StopReason.PREEMPT: "preempted",
     StopReason.DRAIN: "stopped because its node is draining",
 }
 
 
-def request_stop(tx: Connection, job_id: str, reason: StopReason, actor: str | None, now: int) -> JobState:
-    """Asks a job to stop; returns the state it is in now.
+def request_stop(
+    tx: Connection, job_id: str, reason: StopReason, actor: str | None, now: int, words: str | None = None
+) -> JobState:
+    """Asks a job to stop; returns the state it is in now. `words` say more than the reason alone.
 
     What has not been claimed ends (or goes back to the queue) at once; what may be running is told so with the node's
     next orders. A stronger reason replaces a weaker one; asking again changes nothing. `Conflict` if the job is over
@@ -28,7 +33,7 @@ def request_stop(tx: Connection, job_id: str, reason: StopReason, actor: str | N
     state = JobState(job.state)
     if state in JOB_FINAL:
         return _already_over(job, reason)
-    note = Note(kind="stop-requested", message=_WORDS[reason], actor=actor, data={"reason": reason})
+    note = Note(kind="stop-requested", message=words or _WORDS[reason], actor=actor, data={"reason": reason})
     match state:
         case JobState.QUEUED:
             return _cancel_waiting(tx, job, note, now) if reason is StopReason.CANCEL else state
@@ -57,20 +62,21 @@ def request_checkpoint(tx: Connection, job_id: str, actor: str | None, now: int)
 
 def hold(tx: Connection, job_id: str, actor: str | None, now: int) -> None:
     """Keeps a queued job from starting; `Conflict` if it does not wait."""
-    _set_held(tx, job_id, True, Note(kind="held", message="held", actor=actor), now)
+    _set_held(tx, job_id, Note(kind="held", message="held", actor=actor), now, held=True)
 
 
 def release_hold(tx: Connection, job_id: str, actor: str | None, now: int) -> None:
-    """Lets a held job start again; `Conflict` if it does not wait."""
-    _set_held(tx, job_id, False, Note(kind="released", message="released", actor=actor), now)
+    """Lets a held job start again; its age counts from now. `Conflict` if it does not wait."""
+    note = Note(kind="released", message="released", actor=actor)
+    _set_held(tx, job_id, note, now, held=False, eligible_us=now)
 
 
-def _set_held(tx: Connection, job_id: str, held: bool, note: Note, now: int) -> None:
+def _set_held(tx: Connection, job_id: str, note: Note, now: int, *, held: bool, **values: int) -> None:
     job = lock_job(tx, job_id)
     if job.state != JobState.QUEUED:
         raise Conflict(f"job {job.number} is {job.state}: only a queued job can be held or released")
     if job.held != held:
-        change_job(tx, job_id, note, now, held=held)
+        change_job(tx, job_id, note, now, held=held, **values)
 
 
 def _already_over(job: JobRow, reason: StopReason) -> JobState:

@@ -17,7 +17,7 @@ _TELL = insert(cast("Table", Event.__table__))
 _COUNT_EVENT = (
     update(_JOBS)
     .where(_JOBS.c.id == bindparam("job"))
-    .values(last_event=_JOBS.c.last_event + 1)
+    .values(last_event=_JOBS.c.last_event + 1, changed_us=bindparam("now"))
     .returning(*_JOBS.columns)
 )
 _SET_JOB = (
@@ -87,15 +87,16 @@ def insert_event(
     now: int | None = None,
 ) -> int:
     """Tells of something that changed no column of the job; returns the event's number within the job."""
-    row = tx.execute(_COUNT_EVENT, {"job": job_id}).one_or_none()
+    now = now or now_us()
+    row = tx.execute(_COUNT_EVENT, {"job": job_id, "now": now}).one_or_none()
     if row is None:
         raise Unknown(f"there is no job {job_id}")
-    _tell(tx, row, Note(kind=kind, message=message, actor=actor, data=data or {}), now or now_us(), attempt)
+    _tell(tx, row, Note(kind=kind, message=message, actor=actor, data=data or {}), now, attempt)
     return int(row.last_event)
 
 
 def _set_job(tx: Connection, job: JobRow, note: Note, now: int, **values: Any) -> JobRow:
-    expected = {"job": job.id, "was": job.state, "seen": job.version}
+    expected = {"job": job.id, "was": job.state, "seen": job.version, "changed_us": now}
     row = tx.execute(_SET_JOB, expected | values).one_or_none()
     if row is None:
         raise Conflict(f"job {job.number} was changed meanwhile")

@@ -88,6 +88,8 @@ def insert_job(tx: Connection, gpus: int = 1, resources: dict[str, Any] | None =
             tags=list(whole.tags),
             created_us=NOW,
             queued_us=NOW,
+            changed_us=NOW,
+            eligible_us=NOW,
         )
     )
     lifecycle.insert_event(tx, job_id, "submitted", "submitted", actor="ada", now=NOW)

@@ -1,0 +1,104 @@
+"""Giving devices to attempts, and back.
+
+A device that an attempt has alone is guarded by a partial unique index over live allocations. Of one that attempts
+share, `DeviceUse` counts the memory that is given out, and its check refuses more than there is; who takes a device
+alone takes all of its memory there, so the two kinds exclude each other.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from sqlalchemy import Connection, Row, Table, Update, bindparam, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from service.db import upsert
+from service.db.models import Allocation, Device, DeviceUse, Node
+from service.lifecycle.exceptions import Conflict
+from service.scheduler.boxes import Place
+
+Given = Mapping[str, Sequence[Row[Any]]]
+
+
+def usable(tx: Connection, places: Sequence[Place]) -> dict[str, list[Row[Any]]]:
+    """The devices' rows by node; `Conflict` if a node takes no jobs, or a device is gone or unusable."""
+    return {place.node: _usable(tx, place) for place in places}
+
+
+def _usable(tx: Connection, place: Place) -> list[Row[Any]]:
+    row = tx.execute(select(Node.draining, Node.unreachable).where(Node.name == place.node)).one_or_none()
+    if row is None or row.draining or row.unreachable:
+        raise Conflict(f"node {place.node} takes no new jobs")
+    query = select(Device.__table__).where(
+        Device.node == place.node, Device.uuid.in_(place.uuids), Device.present, Device.unusable.is_(None)
+    )
+    found = {row.uuid: row for row in tx.execute(query)}
+    missing = [uuid for uuid in place.uuids if uuid not in found]
+    if missing:
+        raise Conflict(f"node {place.node} cannot give {', '.join(missing)}")
+    return [found[uuid] for uuid in place.uuids]
+
+
+def take(tx: Connection, attempt_id: str, given: Given, share: int | None, now: int) -> None:
+    """Gives devices to an attempt: `share` bytes of each, or all of each if that is None; `Conflict` if one is held."""
+    # One order for all writers: no deadlock between their rows.
+    rows = [row for node in sorted(given) for row in sorted(given[node], key=lambda row: str(row.uuid))]
+    if not rows:
+        return
+    held = f"a device of node {', '.join(given)} is held by another attempt, or too little of it is left"
+    tx.execute(_known(tx), [{"node": row.node, "uuid": row.uuid, "capacity": row.memory, "used": 0} for row in rows])
+    try:
+        for row in rows:
+            # In the statement, not beforehand: of two writers that meet, the second sees what the first has taken.
+            if not _execute(tx, (row.node, row.uuid), share, _TAKE, _TAKE_PART):
+                raise Conflict(held)
+        tx.execute(insert(Allocation), [_allocation(attempt_id, row, share, now) for row in rows])
+    except IntegrityError as error:
+        raise Conflict(held) from error
+
+
+def release(tx: Connection, attempt_id: str, now: int, node: str | None = None) -> None:
+    """Frees the attempt's devices, on one node if that is named; only a result or a proof of death may lead here."""
+    held = update(Allocation).where(Allocation.attempt_id == attempt_id, Allocation.live)
+    if node is not None:
+        held = held.where(Allocation.node == node)
+    freed = held.values(live=False, released_us=now).returning(Allocation.node, Allocation.uuid, Allocation.share)
+    for row in sorted(tx.execute(freed), key=lambda row: (row.node, row.uuid)):
+        _execute(tx, (row.node, row.uuid), row.share, _FREE, _FREE_PART)
+
+
+def _known(tx: Connection) -> Any:
+    """A row for each device; its size is brought up to date while nobody has any of it."""
+    row = upsert.insert(tx, DeviceUse)
+    return row.on_conflict_do_update(
+        index_elements=[DeviceUse.node, DeviceUse.uuid],
+        set_={"capacity": row.excluded.capacity},
+        where=DeviceUse.used == 0,
+    )
+
+
+# Built once, over the table: to build a statement over a mapped class costs more than to run it.
+_USE = cast("Table", DeviceUse.__table__)
+_DEVICE = update(_USE).where(_USE.c.node == bindparam("at_node"), _USE.c.uuid == bindparam("at_uuid"))
+_PART = bindparam("part", type_=_USE.c.used.type)
+_TAKE = _DEVICE.where(_USE.c.used == 0).values(used=_USE.c.capacity)
+_TAKE_PART = _DEVICE.where(_USE.c.used + _PART <= _USE.c.capacity).values(used=_USE.c.used + _PART)
+_FREE = _DEVICE.values(used=0)
+_FREE_PART = _DEVICE.values(used=_USE.c.used - _PART)
+
+
+def _execute(tx: Connection, place: tuple[str, str], share: int | None, whole: Update, part: Update) -> bool:
+    """Runs the statement for all of a device or for a part of it; whether it found the row as it wants it."""
+    key = {"at_node": place[0], "at_uuid": place[1]}
+    done = tx.execute(whole, key) if share is None else tx.execute(part, key | {"part": share})
+    return bool(done.rowcount)
+
+
+def _allocation(attempt_id: str, row: Row[Any], share: int | None, now: int) -> dict[str, Any]:
+    return {
+        "attempt_id": attempt_id,
+        "node": row.node,
+        "uuid": row.uuid,
+        "index": row._mapping["index"],
+        "created_us": now,
+        "share": share,
+    }

@@ -1,0 +1,46 @@
+"""A running job gives its devices to another: it is asked first, and keeps them if that comes to nothing.
+
+The stop itself is `stop.request_stop`. What is agreed lies in the attempt (`service.preemption.Yielding`), so a service
+that is killed in between goes on where it was.
+"""
+
+from typing import Any
+
+from sqlalchemy import Connection
+
+from service.lifecycle.exceptions import Conflict
+from service.lifecycle.notes import Note
+from service.lifecycle.rows import live_attempt, lock_attempt, lock_job
+from service.lifecycle.transitions import change_attempt, change_job
+from torchyard.states import ATTEMPT_FINAL, JobState
+
+
+def ask_to_yield(
+    tx: Connection, job_id: str, yielding: dict[str, Any], note: Note, now: int, *, checkpoint: bool
+) -> None:
+    """Begins a preemption; with `checkpoint` it orders one, whose serial is kept with it.
+
+    `Conflict` if the job does not run, is being stopped, or yields already.
+    """
+    job = lock_job(tx, job_id)
+    if job.state != JobState.RUNNING or job.stop:
+        raise Conflict(f"job {job.number} is {job.state}: only a running job can give way")
+    attempt = live_attempt(tx, job)
+    if attempt.yielding:
+        raise Conflict(f"job {job.number} gives way already")
+    serial = attempt.checkpoint_serial + checkpoint
+    agreed = yielding | {"serial": serial if checkpoint else None}
+    change_attempt(tx, attempt, checkpoint_serial=serial, yielding=agreed)
+    change_job(tx, job_id, note, now)
+
+
+def keep_devices(tx: Connection, attempt_id: str, note: Note, spared_until_us: int | None, now: int) -> None:
+    """Gives a preemption up; the attempt is not to be chosen again before `spared_until_us`.
+
+    `Conflict` if it is over or already stopping.
+    """
+    job, attempt = lock_attempt(tx, attempt_id)
+    if attempt.state in ATTEMPT_FINAL or job.stop or not attempt.yielding:
+        raise Conflict(f"attempt {attempt_id} is {attempt.state}: it does not give way")
+    change_attempt(tx, attempt, yielding=None, spared_until_us=spared_until_us or attempt.spared_until_us)
+    change_job(tx, str(job.id), note, now)
