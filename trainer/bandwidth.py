@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 
 from torchyard import links
-from trainer.distributed import World
+from trainer.distributed import World, all_reduce_bytes
 
 #: Bytes of the tensor that is summed, twice: the first time connects.
 PROBE = 8 * 2**20
@@ -33,7 +33,7 @@ def measure(world: World) -> float:
         dist.all_reduce(tensor)
         float(tensor[0])  # waits for a GPU
         seconds = time.perf_counter() - began
-    return 2 * (world.size - 1) / world.size * PROBE / seconds
+    return all_reduce_bytes(PROBE, world.size) / seconds
 
 
 def advice(rate: float, sent: float, step_time: float, nodes: int) -> str | None:

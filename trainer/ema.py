@@ -5,7 +5,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
+
+from trainer.distributed import local
 
 
 class Average:
@@ -19,8 +21,8 @@ class Average:
         self._decay = decay
         # By name, so that another number of ranks or stages finds its part in a checkpoint.
         self._named = {name: parameter.clone() for name, parameter in live.items()}
-        self._live = [_local(parameter) for parameter in live.values()]
-        self._average = [_local(average) for average in self._named.values()]
+        self._live = [local(parameter) for parameter in live.values()]
+        self._average = [local(average) for average in self._named.values()]
 
     @torch.no_grad()
     def update(self) -> None:
@@ -52,8 +54,3 @@ class Average:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for name, average in self.state_dict().items():
             average.copy_(state[name])
-
-
-def _local(tensor: Tensor) -> Tensor:
-    local: Tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
-    return local

@@ -13,12 +13,36 @@ from torchyard.injob import control, files, layout
 from torchyard.recipe import Recipe
 from trainer.data import DATA
 from trainer.data.sampler import Shares, TrainSampler
-from trainer.distributed import joined
+from trainer.distributed import joined, local
 from trainer.loop import Training
 from trainer.models import MODELS
 from trainer.objective import objective_for
 from trainer.optim import OPTIMIZERS
 from trainer.parts import build
+
+#: For sums over ranks, replicas or microbatches, which are taken in another order than over a whole batch.
+CLOSE: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-6}
+#: Neither number of samples divides by the ranks of a test, or by its batch.
+SYNTHETIC: dict[str, Any] = {"name": "synthetic", "samples": 91, "validation_samples": 37}
+
+
+def recipe(strategy: Any, **changed: Any) -> dict[str, Any]:
+    """Two epochs with nothing even about them."""
+    return {
+        "model": {"name": "mlp", "hidden": [24, 20, 16]},
+        "data": SYNTHETIC,
+        "optim": {"name": "sgd", "lr": 0.05, "momentum": 0.9},
+        "strategy": strategy,
+        "epochs": 2,
+        "batch_size": 10,
+        "log_every": 1,
+        **changed,
+    }
+
+
+def equal(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
+    """Whether both have the same names and the very same bits."""
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,13 +90,8 @@ def _rank(given: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         Training(parts).run()
         own: dict[str, Tensor] = {}
         for module in parts.strategy.modules():
-            own |= {name: _local(value).clone() for name, value in module.state_dict().items()}
+            own |= {name: local(value).detach().cpu().clone() for name, value in module.state_dict().items()}
         return own, parts.strategy.whole_state()
-
-
-def _local(value: Any) -> Tensor:
-    local: Tensor = value.to_local() if hasattr(value, "to_local") else value
-    return local.detach().cpu()
 
 
 def alone(given: dict[str, Any], effective_batch: int) -> tuple[dict[str, Tensor], list[float]]:

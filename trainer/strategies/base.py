@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 from trainer import randomness
 from trainer.data.loading import Batch
 from trainer.data.sampler import Shares
-from trainer.distributed import World
+from trainer.distributed import World, local
 from trainer.exceptions import RecipeError
 from trainer.numerics import Numerics
 from trainer.objective import Objective
@@ -233,6 +233,6 @@ def placed(parameters: Iterable[Tensor]) -> dict[str, int]:
     """Bytes of parameters on each device; of a DTensor, those of this rank's shard."""
     found: dict[str, int] = {}
     for parameter in parameters:
-        local = parameter.to_local() if hasattr(parameter, "to_local") else parameter
-        found[str(local.device)] = found.get(str(local.device), 0) + local.nbytes
+        own = local(parameter)
+        found[str(own.device)] = found.get(str(own.device), 0) + own.nbytes
     return found

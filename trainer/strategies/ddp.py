@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from torchyard.recipe.strategies import Ddp
-from trainer.distributed import World
+from trainer.distributed import World, all_reduce_bytes
 from trainer.exceptions import RecipeError
 from trainer.hooks import PowerSgd, compression
 from trainer.strategies.base import Strategy
@@ -65,7 +65,7 @@ class DdpStrategy(Strategy):
 
     def update(self, rate: float, *, measure: bool) -> Tensor | None:
         reduced = self._whole if self._compression is None else self._compression.reduced()
-        self.bytes_sent += ring_bytes(reduced, self.world.size)
+        self.bytes_sent += all_reduce_bytes(reduced, self.world.size)
         return super().update(rate, measure=measure)
 
     def align(self) -> None:
@@ -103,11 +103,6 @@ def settle(wrapped: DistributedDataParallel) -> None:
     """
     wrapped(None).backward()
     wrapped.zero_grad()
-
-
-def ring_bytes(reduced: int, ranks: int) -> int:
-    """What a rank sends in a ring all-reduce; which algorithm the library takes for a bucket it does not tell."""
-    return 2 * (ranks - 1) * reduced // ranks
 
 
 def has_sparse_gradients(model: nn.Module) -> bool:

@@ -19,7 +19,7 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor
 
 from trainer.data.sampler import Shares
-from trainer.distributed import World
+from trainer.distributed import World, all_reduce_bytes, local
 from trainer.exceptions import RecipeError
 from trainer.strategies.base import Strategy
 from trainer.strategies.by_hand import bucketed, pack, share, unpack
@@ -146,20 +146,9 @@ class MeshStrategy(Strategy):
         }
 
 
-def local(tensor: Tensor) -> Tensor:
-    """The piece of this rank."""
-    own: Tensor = tensor.to_local() if isinstance(tensor, DTensor) else tensor
-    return own
-
-
 def spread_over(tensor: Tensor) -> tuple[str, ...]:
     """Dimensions of the mesh over which the tensor lies in pieces."""
     if not isinstance(tensor, DTensor):
         return ()
     names = tensor.device_mesh.mesh_dim_names or ()
     return tuple(name for name, placement in zip(names, tensor.placements, strict=True) if not placement.is_replicate())
-
-
-def all_reduce_bytes(size: int, ranks: int) -> int:
-    """What each rank sends when so many bytes are summed over the ranks in a ring (Patarasuk and Yuan 2009)."""
-    return 2 * size * (ranks - 1) // ranks

@@ -16,11 +16,11 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from torchyard.recipe.strategies import ModelParallel
-from trainer.distributed import World
+from trainer.distributed import World, all_reduce_bytes
 from trainer.exceptions import RecipeError
 from trainer.strategies.base import Strategy
 from trainer.strategies.by_hand import share
-from trainer.strategies.ddp import Entry, bucket_bytes, ring_bytes, settle
+from trainer.strategies.ddp import Entry, bucket_bytes, settle
 from trainer.strategies.placement import Part, parameter_bytes, place
 
 
@@ -78,7 +78,7 @@ class ModelParallelStrategy(Strategy):
 
     def update(self, rate: float, *, measure: bool) -> Tensor | None:
         if isinstance(self.module, DistributedDataParallel):
-            self.bytes_sent += ring_bytes(sum(bucket_bytes(self.module)), self.world.size)
+            self.bytes_sent += all_reduce_bytes(sum(bucket_bytes(self.module)), self.world.size)
         return super().update(rate, measure=measure)
 
     def align(self) -> None:

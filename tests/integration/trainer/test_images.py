@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 
-from tests.support import pictures, ranks
+from tests.support import pictures, ranks, training
 from tests.support.attempt import AttemptFolder
 from torchyard.injob import layout
 from torchyard.recipe import Recipe
@@ -28,7 +28,7 @@ def test_augmented_images_resume_exactly(tmp_path: Path) -> None:
     trained(tmp_path / "first", tmp_path / "images", epochs=1)
     (first,) = (tmp_path / "first" / layout.CHECKPOINTS).iterdir()
     resumed = trained(tmp_path / "second", tmp_path / "images", epochs=2, restore=first)
-    assert all(torch.equal(undisturbed[name], resumed[name]) for name in undisturbed)
+    assert training.equal(undisturbed, resumed)
 
 
 CODE = """

@@ -4,7 +4,6 @@ import multiprocessing
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from tests.support import ranks, training
@@ -43,17 +42,13 @@ def watched(given: dict[str, Any], attempt: AttemptFolder, stops: bool) -> tuple
         return seen, parts.strategy.whole_state()
 
 
-def equal(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
-    return all(torch.equal(value, other[name]) for name, value in one.items())
-
-
 def test_the_next_epoch_is_being_loaded_in_evaluation(tmp_path: Path) -> None:
     """All but the last one's; the weights are those of a run that loads everything in its turn."""
     attempt = AttemptFolder(tmp_path / "ahead")
     ((seen, ahead),) = ranks.run(watched, 1, AHEAD, attempt, False, environment=attempt.environment())
     assert seen == [1, 1, 0]
     in_turn = training.train(RECIPE, 1, tmp_path / "in-turn")
-    assert equal(in_turn.whole, ahead)
+    assert training.equal(in_turn.whole, ahead)
 
 
 def test_a_resumed_run_loads_what_it_would_have_loaded(tmp_path: Path) -> None:
@@ -62,4 +57,4 @@ def test_a_resumed_run_loads_what_it_would_have_loaded(tmp_path: Path) -> None:
     assert ranks.run(watched, 1, AHEAD, attempt, True, environment=attempt.environment()) == [None]
     (point,) = attempt.checkpoints()
     resumed = training.train(AHEAD, 1, tmp_path / "resumed", restore=point)
-    assert equal(resumed.whole, training.train(AHEAD, 1, tmp_path / "whole").whole)
+    assert training.equal(resumed.whole, training.train(AHEAD, 1, tmp_path / "whole").whole)

@@ -60,19 +60,15 @@ def _trained(recipe: Recipe, world: World) -> Weights:
     return {name: value.clone() for name, value in parts.strategy.whole_state().items()}
 
 
-def same(first: Weights, second: Weights) -> bool:
-    return list(first) == list(second) and all(torch.equal(first[name], second[name]) for name in first)
-
-
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_two_runs_are_alike_and_so_are_recomputed_activations(name: str, tmp_path: Path) -> None:
     world, strategy = STRATEGIES[name]
     plain = {**RECIPE, "strategy": strategy, "accumulate": 2}
     others: list[dict[str, Any]] = [{"deterministic": True}, {"activation_checkpointing": True}, {"seed": 1}]
     first, again, recomputed, different = ranks.run(each, world, [{**plain, **other} for other in [{}, *others]])[0]
-    assert same(first, again)
-    assert same(first, recomputed)
-    assert not same(first, different)
+    assert training.equal(first, again)
+    assert training.equal(first, recomputed)
+    assert not training.equal(first, different)
 
 
 @pytest.mark.parametrize("name", ["dp", "ddp", "pipeline", "fsdp", "tensor_parallel"])
@@ -84,7 +80,7 @@ def test_half_precision_stays_close(name: str, tmp_path: Path) -> None:
         each, world, [plain, {**plain, "precision": "bf16"}, {**plain, "channels_last": True}]
     )[0]
     assert all(value.dtype is torch.float32 for value in half.values())
-    assert not same(precise, half)
+    assert not training.equal(precise, half)
     torch.testing.assert_close(half, precise, rtol=0, atol=1e-2)
     # Another order of channels in memory: other kernels, other rounding.
     torch.testing.assert_close(nhwc, precise, rtol=1e-4, atol=1e-6)
@@ -184,12 +180,12 @@ def test_resumed_in_half_precision(precision: str, tmp_path: Path) -> None:
     given = {**RECIPE, "precision": precision, "optim": "adam", "ema_decay": 0.9}
     whole = training.train(given, 2, tmp_path / "whole", checkpoint_every=1e-9)
     resumed = training.train(given, 2, tmp_path / "resumed", restore=whole.attempt.checkpoints()[1])
-    assert same(whole.whole, resumed.whole)
+    assert training.equal(whole.whole, resumed.whole)
     averages = [
         torch.load(each.attempt.root / layout.OUTPUT / "ema.pt", weights_only=True) for each in (whole, resumed)
     ]
-    assert same(*averages)
-    assert not same(averages[0], whole.whole)
+    assert training.equal(*averages)
+    assert not training.equal(averages[0], whole.whole)
     states = [
         torch.load(each.attempt.checkpoints()[-1] / "training.pt", weights_only=True)["stateful"]["scaler"]
         for each in (whole, resumed)
@@ -215,7 +211,7 @@ def test_compiled_models_train_alike(name: str) -> None:
     world, strategy = STRATEGIES[name]
     plain = {**RECIPE, "strategy": strategy}
     for (first, second), graphs in ranks.run(compiled, world, [plain, {**plain, "compile": True}]):
-        assert same(first, second)
+        assert training.equal(first, second)
         assert graphs > 0
 
 
@@ -225,4 +221,4 @@ def test_a_compiled_model_resumes_exactly(tmp_path: Path) -> None:
     [(whole,), _] = ranks.run(compiled, 2, [recipe], environment=folder.environment(checkpoint_every=1e-9))[0]
     restored = second.environment(restore=folder.checkpoints()[0])
     [(resumed,), _] = ranks.run(compiled, 2, [recipe], environment=restored)[0]
-    assert same(whole, resumed)
+    assert training.equal(whole, resumed)

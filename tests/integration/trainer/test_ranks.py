@@ -52,7 +52,7 @@ def test_two_ranks_train_as_one_would(tmp_path: Path) -> None:
     """Equal parameters on all ranks; losses, weights and scores those of the whole batch in one process."""
     trained = training.train(UNEVEN, 2, tmp_path)
     first, second = trained.own
-    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert training.equal(first, second)
 
     weights, losses = training.alone(UNEVEN, 20)
     assert trained.losses() == pytest.approx(losses, rel=1e-4)
@@ -104,7 +104,7 @@ def test_a_stopped_run_resumes_exactly(tmp_path: Path) -> None:
         assert {**stopped.series(name), **resumed.series(name)} == undisturbed.series(name)
         assert not stopped.series(name).keys() & resumed.series(name).keys()
     ends = [load(folder.checkpoints()[-1] / "model.pt") for folder in (undisturbed, resumed)]
-    assert all(torch.equal(ends[0][name], ends[1][name]) for name in ends[0])
+    assert training.equal(*ends)
 
 
 def test_off_the_queue_with_loader_processes(tmp_path: Path) -> None:

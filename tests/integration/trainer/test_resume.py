@@ -58,10 +58,6 @@ def weights(checkpoint: Path) -> dict[str, torch.Tensor]:
     return loaded
 
 
-def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
-    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
-
-
 def from_step(series: dict[int, Any], step: int) -> dict[int, Any]:
     return {at: value for at, value in series.items() if at > step}
 
@@ -78,7 +74,7 @@ def test_from_every_step(train: Train, change: dict[str, Any]) -> None:
     final = weights(undisturbed.checkpoints()[-1])
     for step, checkpoint in enumerate(saved.checkpoints()[:-1], start=1):
         resumed = train(recipe, restore=checkpoint)
-        assert same(weights(resumed.checkpoints()[-1]), final)
+        assert training.equal(weights(resumed.checkpoints()[-1]), final)
         for name in ("train/loss", "val/loss", "val/accuracy", "lr"):
             assert resumed.series(name) == from_step(undisturbed.series(name), step), (name, step)
 
@@ -89,9 +85,9 @@ def test_with_loader_processes(train: Train) -> None:
     recipe = {**RECIPE, "num_workers": 1, "epochs": 1}
     final = weights(train({**recipe, "num_workers": 0}).checkpoints()[-1])
     saved = train(recipe, checkpoint_every=EVERY_STEP)
-    assert same(weights(saved.checkpoints()[-1]), final)
+    assert training.equal(weights(saved.checkpoints()[-1]), final)
     resumed = train(recipe, restore=saved.checkpoints()[2])
-    assert same(weights(resumed.checkpoints()[-1]), final)
+    assert training.equal(weights(resumed.checkpoints()[-1]), final)
 
 
 def test_a_stop_in_evaluation_evaluates_again(train: Train) -> None:
@@ -105,7 +101,7 @@ def test_a_stop_in_evaluation_evaluates_again(train: Train) -> None:
     assert folder.series("val/loss") == {}
     resumed = train(recipe, restore=folder.checkpoints()[-1])
     assert resumed.series("val/loss") == undisturbed.series("val/loss")
-    assert same(weights(resumed.checkpoints()[-1]), weights(undisturbed.checkpoints()[-1]))
+    assert training.equal(weights(resumed.checkpoints()[-1]), weights(undisturbed.checkpoints()[-1]))
 
 
 def test_a_checkpoint_asked_for_in_evaluation_waits_for_the_scores(train: Train) -> None:
@@ -139,7 +135,7 @@ def test_more_epochs_later(train: Train) -> None:
     short = train(constant)
     resumed = train({**constant, "epochs": 3}, restore=short.checkpoints()[-1])
     longer = train({**constant, "epochs": 3})
-    assert same(weights(resumed.checkpoints()[-1]), weights(longer.checkpoints()[-1]))
+    assert training.equal(weights(resumed.checkpoints()[-1]), weights(longer.checkpoints()[-1]))
 
 
 @pytest.mark.parametrize(

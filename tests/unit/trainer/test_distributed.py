@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from torchyard.recipe.strategies import Dp, ModelParallel, ParameterServer
-from trainer.distributed import describe, threads_per_rank
+from trainer.distributed import all_reduce_bytes, describe, local, threads_per_rank
 from trainer.exceptions import RecipeError
 
 
@@ -54,3 +54,12 @@ def test_servers_have_no_gpu() -> None:
     environment = {"LOCAL_RANK": "2", "LOCAL_WORLD_SIZE": "3"}
     assert describe(environment, gpus=2, strategy=ParameterServer()).device == torch.device("cpu")
     assert describe({**environment, "LOCAL_RANK": "1"}, gpus=2, strategy=ParameterServer()).device.index == 1
+
+
+def test_a_ring_sends_all_of_it_but_a_ranks_own_part_twice() -> None:
+    assert [all_reduce_bytes(100, ranks) for ranks in (1, 2, 4)] == [0, 100, 150]
+
+
+def test_a_plain_tensor_is_its_own_piece() -> None:
+    whole = torch.ones(2)
+    assert local(whole) is whole

@@ -18,22 +18,12 @@ from trainer.strategies.ddp import DdpStrategy
 CPU = torch.device("cpu")
 
 
-def recipe(**changed: Any) -> dict[str, Any]:
-    options = {"name": "ddp", **changed.pop("strategy", {})}
-    return {
-        "model": {"name": "mlp", "hidden": [32, 24], "dropout": 0.0},
-        "data": {"name": "synthetic", "samples": 47, "validation_samples": 7, "shape": [5]},
-        "optim": {"name": "sgd", "lr": 0.1},
-        "strategy": options,
-        "epochs": 2,
-        "batch_size": 4,
-        "log_every": 1,
-        **changed,
-    }
-
-
-def equal(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
-    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+def recipe(strategy: dict[str, Any] | None = None, **changed: Any) -> dict[str, Any]:
+    model = {"name": "mlp", "hidden": [32, 24]}
+    data = {"name": "synthetic", "samples": 47, "validation_samples": 7, "shape": [5]}
+    optim = {"name": "sgd", "lr": 0.1}
+    own = {"model": model, "data": data, "optim": optim, "batch_size": 4, **changed}
+    return training.recipe({"name": "ddp", **(strategy or {})}, **own)
 
 
 def sent(trained: training.Trained) -> list[int]:
@@ -53,7 +43,7 @@ def test_options_change_no_result(options: dict[str, Any], buckets: int, tmp_pat
     given = recipe(strategy=options)
     trained = training.train(given, 2, tmp_path / "run")
     weights, _ = training.alone(given, 8)
-    torch.testing.assert_close(trained.whole, weights, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(trained.whole, weights, **training.CLOSE)
     whole = sum(value.nbytes for value in weights.values())
     (laid_out,) = {tuple(rank["bucket_bytes"]) for rank in trained.proof["ranks"]}
     assert len(laid_out) == buckets
@@ -67,9 +57,9 @@ def test_half_as_many_bytes_in_16_bits(hook: str, tmp_path: Path) -> None:
     given = recipe(strategy={"hook": hook}, accumulate=2)
     trained = training.train(given, 2, tmp_path / "run")
     weights, losses = training.alone(given, 16)
-    assert equal(*trained.own)
+    assert training.equal(*trained.own)
     torch.testing.assert_close(trained.whole, weights, rtol=0, atol=0.02)
-    assert not equal(trained.whole, weights)
+    assert not training.equal(trained.whole, weights)
     assert trained.losses() == pytest.approx(losses, rel=0.02)
     assert sent(trained) == [sum(value.nbytes for value in weights.values()) // 2] * 2
 
@@ -79,7 +69,7 @@ def test_powersgd_sends_less_and_resumes_with_what_it_left_out(tmp_path: Path) -
     options = {"hook": "powersgd", "powersgd_rank": 1, "powersgd_start": 2, "bucket_cap_mb": 0.001}
     given = recipe(strategy=options)
     whole = training.train(given, 3, tmp_path / "whole", checkpoint_every=1e-9)
-    assert all(equal(own, whole.own[0]) for own in whole.own)
+    assert all(training.equal(own, whole.own[0]) for own in whole.own)
     assert whole.losses() == pytest.approx(training.alone(given, 12)[1], rel=0.15)
 
     matrices = [value for value in whole.whole.values() if value.dim() == 2]
@@ -93,10 +83,10 @@ def test_powersgd_sends_less_and_resumes_with_what_it_left_out(tmp_path: Path) -
 
     checkpoint = whole.attempt.checkpoints()[4]
     resumed = training.train(given, 3, tmp_path / "resumed", restore=checkpoint)
-    assert equal(resumed.whole, whole.whole)
+    assert training.equal(resumed.whole, whole.whole)
     assert resumed.losses() == whole.losses()[5:]
     fewer = training.train(given, 2, tmp_path / "fewer", restore=checkpoint)
-    assert equal(*fewer.own)
+    assert training.equal(*fewer.own)
 
 
 def test_one_device_in_a_process() -> None:

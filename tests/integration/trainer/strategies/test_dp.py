@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from tests.support import training
 from torchyard.recipe.strategies import Dp
@@ -13,26 +12,11 @@ from trainer.distributed import World
 from trainer.exceptions import RecipeError
 from trainer.strategies.dp import DpStrategy
 
-#: Sums over replicas are taken in another order than over the whole batch.
-CLOSE: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-6}
 BALANCED = {"name": "dp", "devices": 3, "first_device_batch": 2}
 
 
 def recipe(strategy: Any, **changed: Any) -> dict[str, Any]:
-    return {
-        "model": {"name": "mlp", "hidden": [16], "dropout": 0.0},
-        "data": {"name": "synthetic", "samples": 91, "validation_samples": 37, "shape": [5]},
-        "optim": {"name": "sgd", "lr": 0.1, "momentum": 0.9},
-        "strategy": strategy,
-        "epochs": 2,
-        "batch_size": 3,
-        "log_every": 1,
-        **changed,
-    }
-
-
-def equal(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
-    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+    return training.recipe(strategy, **{"batch_size": 3, **changed})
 
 
 @pytest.mark.parametrize("loss_in_model", [False, True], ids=["outputs", "losses"])
@@ -45,7 +29,7 @@ def test_shares_of_any_size_train_as_one_process(loss_in_model: bool, tmp_path: 
     given = recipe({**BALANCED, "loss_in_model": loss_in_model}, accumulate=2, activation_checkpointing=loss_in_model)
     trained = training.train(given, 1, tmp_path / "run")
     weights, losses = training.alone(given, 16)
-    torch.testing.assert_close(trained.whole, weights, **CLOSE)
+    torch.testing.assert_close(trained.whole, weights, **training.CLOSE)
     assert list(trained.whole) == list(weights)  # without "module."
     assert trained.losses() == pytest.approx(losses, rel=1e-4)
 
@@ -89,7 +73,7 @@ def test_a_run_resumed_after_any_step_is_bitwise_the_same(tmp_path: Path) -> Non
     for step in (1, 11, 12):
         checkpoint = whole.attempt.checkpoints()[step - 1]
         resumed = training.train(given, 1, tmp_path / f"from-{step}", restore=checkpoint)
-        assert equal(resumed.whole, whole.whole), step
+        assert training.equal(resumed.whole, whole.whole), step
         assert resumed.losses() == whole.losses()[step:]
 
 
@@ -100,9 +84,9 @@ def test_a_run_goes_on_with_fewer_devices_and_with_more(tmp_path: Path) -> None:
     single = training.train(given, 1, tmp_path / "single", checkpoint_every=1e-9)
     more = {**given, "strategy": {"name": "dp", "devices": 3}}
     dealt = training.train(more, 1, tmp_path / "more", restore=single.attempt.checkpoints()[3], checkpoint_every=1e-9)
-    torch.testing.assert_close(dealt.whole, single.whole, **CLOSE)
+    torch.testing.assert_close(dealt.whole, single.whole, **training.CLOSE)
     fewer = training.train(given, 1, tmp_path / "fewer", restore=dealt.attempt.checkpoints()[3])
-    torch.testing.assert_close(fewer.whole, single.whole, **CLOSE)
+    torch.testing.assert_close(fewer.whole, single.whole, **training.CLOSE)
 
 
 def test_devices_of_the_job_are_the_replicas(tmp_path: Path) -> None:

@@ -10,23 +10,9 @@ from torch import nn
 from tests.support import training
 from torchyard.injob import layout
 
-#: Gradients are averaged over ranks in another order than a whole batch's are summed.
-CLOSE = {"rtol": 1e-4, "atol": 1e-6}
-DATA = {"name": "synthetic", "samples": 91, "validation_samples": 37}
-
 
 def recipe(tensor: int = 1, **changed: Any) -> dict[str, Any]:
-    """91 samples in batches of 10 a share, validated on 37: nothing comes out even."""
-    return {
-        "model": {"name": "mlp", "hidden": [24, 20, 16]},
-        "data": DATA,
-        "optim": {"name": "sgd", "lr": 0.05, "momentum": 0.9},
-        "strategy": {"name": "fsdp", "tensor_parallel": tensor},
-        "epochs": 2,
-        "batch_size": 10,
-        "log_every": 1,
-        **changed,
-    }
+    return training.recipe({"name": "fsdp", "tensor_parallel": tensor}, **changed)
 
 
 def normalised() -> nn.Module:
@@ -43,7 +29,7 @@ def test_trains_what_one_process_trains(world: int, tensor: int, tmp_path: Path)
     groups = world // tensor
     trained = training.train(given, world, tmp_path / "run")
     weights, losses = training.alone(given, 20 * groups)
-    torch.testing.assert_close(trained.whole, weights, **CLOSE)
+    torch.testing.assert_close(trained.whole, weights, **training.CLOSE)
     assert trained.losses() == pytest.approx(losses, rel=1e-4)
 
     total = sum(value.nbytes for value in weights.values())
@@ -61,7 +47,7 @@ def test_trains_what_one_process_trains(world: int, tensor: int, tmp_path: Path)
 @pytest.mark.parametrize("reshard", [True, False])
 def test_bytes_are_those_of_the_gathers_and_the_reduction(reshard: bool, tmp_path: Path) -> None:
     strategy = {"name": "fsdp", "reshard_after_forward": reshard}
-    trained = training.train(recipe(strategy=strategy, epochs=1), 2, tmp_path / "run")
+    trained = training.train(training.recipe(strategy, epochs=1), 2, tmp_path / "run")
     for rank in trained.proof["ranks"]:
         piece = rank["parameter_bytes"]["cpu"]
         # A gather for forward, perhaps one for backward, and a reduction; nothing of the evaluation. A percent for
@@ -73,20 +59,20 @@ def test_statistics_clipping_and_uneven_pieces(tmp_path: Path) -> None:
     """As under ddp: a norm over all pieces, exact scores, the running statistics of rank 0 on all ranks."""
     given = recipe(
         model={"name": "custom", "target": f"{__name__}:normalised"},
-        data={**DATA, "shape": [1, 6, 6]},
+        data={**training.SYNTHETIC, "shape": [1, 6, 6]},
         clip_norm=0.5,
         epochs=1,
     )
     sharded = training.train(given, 2, tmp_path / "fsdp", checkpoint_every=1e-9)
     plain = training.train({**given, "strategy": "ddp"}, 2, tmp_path / "ddp")
-    torch.testing.assert_close(sharded.whole, plain.whole, **CLOSE)
+    torch.testing.assert_close(sharded.whole, plain.whole, **training.CLOSE)
     for name in ("train/loss", "gradient_norm", "val/loss", "val/accuracy"):
         assert sharded.attempt.series(name) == pytest.approx(plain.attempt.series(name), rel=1e-4), name
     first, second = sharded.own
     assert torch.equal(first["1.running_var"], second["1.running_var"])
 
     resumed = training.train(given, 2, tmp_path / "resumed", restore=sharded.attempt.checkpoints()[1])
-    assert all(torch.equal(resumed.whole[name], value) for name, value in sharded.whole.items())
+    assert training.equal(resumed.whole, sharded.whole)
     half = training.train({**given, "precision": "bf16"}, 2, tmp_path / "half")
     torch.testing.assert_close(half.whole, plain.whole, rtol=0, atol=1e-2)
 
@@ -96,7 +82,7 @@ def test_resumed_it_ends_with_the_same_bits(tmp_path: Path) -> None:
     given = recipe(2, model=model, optim="adam", ema_decay=0.9, clip_norm=1.0, epochs=1)
     whole = training.train(given, 4, tmp_path / "whole", checkpoint_every=1e-9)
     resumed = training.train(given, 4, tmp_path / "resumed", restore=whole.attempt.checkpoints()[2])
-    assert all(torch.equal(resumed.whole[name], value) for name, value in whole.whole.items())
+    assert training.equal(resumed.whole, whole.whole)
     for name in ("train/loss", "val/loss", "gradient_norm"):
         series = whole.attempt.series(name)
         assert resumed.attempt.series(name) == {step: series[step] for step in series if step > 3}
@@ -109,10 +95,10 @@ def test_another_number_of_ranks_goes_on(world: int, strategy: Any, tmp_path: Pa
     whole = training.train(given, 2, tmp_path / "whole", checkpoint_every=1e-9)
     point = whole.attempt.checkpoints()[2]
     resumed = training.train({**given, "strategy": strategy}, world, tmp_path / "on", restore=point)
-    torch.testing.assert_close(resumed.whole, whole.whole, **CLOSE)
+    torch.testing.assert_close(resumed.whole, whole.whole, **training.CLOSE)
     assert list(resumed.attempt.series("train/loss")) == [4, 5]
     # Scores are those of the averaged weights.
     assert resumed.attempt.series("val/loss") == pytest.approx(whole.attempt.series("val/loss"), rel=1e-4)
     left = torch.load(resumed.attempt.root / layout.OUTPUT / "ema.pt", weights_only=True)
     averaged = torch.load(whole.attempt.root / layout.OUTPUT / "ema.pt", weights_only=True)
-    torch.testing.assert_close(left, averaged, **CLOSE)
+    torch.testing.assert_close(left, averaged, **training.CLOSE)

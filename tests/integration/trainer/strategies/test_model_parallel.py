@@ -8,22 +8,9 @@ import torch
 
 from tests.support import training
 
-#: Gradients of replicas are averaged in another order than a whole batch's are summed.
-CLOSE = {"rtol": 1e-4, "atol": 1e-6}
-
 
 def recipe(replicas: int = 1, **changed: Any) -> dict[str, Any]:
-    """91 samples in batches of 10 for each replica, validated on 37: nothing comes out even."""
-    return {
-        "model": {"name": "mlp", "hidden": [24, 20, 16]},
-        "data": {"name": "synthetic", "samples": 91, "validation_samples": 37},
-        "optim": {"name": "sgd", "lr": 0.05, "momentum": 0.9},
-        "strategy": {"name": "model_parallel", "data_parallel": replicas, "devices": 2},
-        "epochs": 2,
-        "batch_size": 10,
-        "log_every": 1,
-        **changed,
-    }
+    return training.recipe({"name": "model_parallel", "data_parallel": replicas, "devices": 2}, **changed)
 
 
 def test_one_replica_trains_the_very_same_bits(tmp_path: Path) -> None:
@@ -32,7 +19,7 @@ def test_one_replica_trains_the_very_same_bits(tmp_path: Path) -> None:
     split = training.train(given, 1, tmp_path / "split")
     plain = training.train({**given, "strategy": "single"}, 1, tmp_path / "single")
     assert list(split.whole) == list(plain.whole)
-    assert all(torch.equal(split.whole[name], value) for name, value in plain.whole.items())
+    assert training.equal(split.whole, plain.whole)
     for name in ("train/loss", "gradient_norm", "val/loss", "val/accuracy"):
         assert split.attempt.series(name) == plain.attempt.series(name)
 
@@ -51,9 +38,9 @@ def test_replicas_train_what_one_process_trains(tmp_path: Path) -> None:
     given = recipe(replicas=2, accumulate=2)
     trained = training.train(given, 2, tmp_path / "run")
     weights, losses = training.alone(given, 40)
-    torch.testing.assert_close(trained.whole, weights, **CLOSE)
+    torch.testing.assert_close(trained.whole, weights, **training.CLOSE)
     assert trained.losses() == pytest.approx(losses, rel=1e-4)
-    assert all(torch.equal(value, trained.own[1][name]) for name, value in trained.own[0].items())
+    assert training.equal(*trained.own)
     size = sum(value.nbytes for value in weights.values())
     assert [(rank["replica"], rank["replicas"]) for rank in trained.proof["ranks"]] == [(0, 2), (1, 2)]
     # A ring all-reduce between two: half of the gradients, twice.
@@ -68,7 +55,7 @@ def test_resumed_at_any_step_it_ends_with_the_same_bits(tmp_path: Path) -> None:
     points = whole.attempt.checkpoints()
     for point in points[:2]:
         resumed = training.train(given, 2, tmp_path / point.name, restore=point)
-        assert all(torch.equal(resumed.whole[name], value) for name, value in whole.whole.items()), point
+        assert training.equal(resumed.whole, whole.whole), point
     # The checkpoint is portable: the whole model goes on in one process.
     assert training.train({**given, "strategy": "single"}, 1, tmp_path / "single", restore=points[0]).losses()
 

@@ -16,26 +16,10 @@ from trainer.loop import Training
 from trainer.parts import build
 from trainer.rendezvous import meeting
 
-#: Servers add up the workers' sums: another order than over the whole batch.
-CLOSE: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-6}
-
 
 def recipe(servers: int = 1, *, asynchronous: bool = False, **changed: Any) -> dict[str, Any]:
-    """91 and 37 samples: neither divides by the workers or by the batch."""
-    return {
-        "model": {"name": "mlp", "hidden": [24, 20, 16]},
-        "data": {"name": "synthetic", "samples": 91, "validation_samples": 37, "shape": [5]},
-        "optim": {"name": "sgd", "lr": 0.1, "momentum": 0.9},
-        "strategy": {"name": "parameter_server", "servers": servers, "async": asynchronous},
-        "epochs": 2,
-        "batch_size": 4,
-        "log_every": 1,
-        **changed,
-    }
-
-
-def equal(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
-    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+    strategy = {"name": "parameter_server", "servers": servers, "async": asynchronous}
+    return training.recipe(strategy, **{"batch_size": 4, **changed})
 
 
 @pytest.mark.parametrize(("workers", "servers", "accumulate"), [(2, 1, 1), (2, 2, 2), (3, 1, 2)])
@@ -43,9 +27,9 @@ def test_trains_what_one_process_trains(workers: int, servers: int, accumulate: 
     given = recipe(servers, accumulate=accumulate)
     trained = training.train(given, workers + servers, tmp_path / "run")
     weights, losses = training.alone(given, 4 * workers * accumulate)
-    torch.testing.assert_close(trained.whole, weights, **CLOSE)
+    torch.testing.assert_close(trained.whole, weights, **training.CLOSE)
     assert trained.losses() == pytest.approx(losses, rel=1e-4)
-    assert all(equal(own, trained.own[0]) for own in trained.own[:workers])
+    assert all(training.equal(own, trained.own[0]) for own in trained.own[:workers])
     for name, value in training.scores(given, trained.whole).items():
         assert trained.attempt.series(f"val/{name}")[len(losses)] == pytest.approx(value, rel=1e-6)
 
@@ -73,11 +57,12 @@ def normalised() -> nn.Module:
 def test_clipping_buffers_and_averages_are_those_of_ddp(tmp_path: Path) -> None:
     model = {"name": "custom", "target": f"{__name__}:normalised"}
     optim = {"name": "adam", "lr": 0.01}
-    given = recipe(2, model=model, optim=optim, batch_size=6, clip_norm=0.3, ema_decay=0.9, precision="bf16")
+    data = {**training.SYNTHETIC, "shape": [5]}
+    given = recipe(2, model=model, data=data, optim=optim, batch_size=6, clip_norm=0.3, ema_decay=0.9, precision="bf16")
     trained = training.train(given, 4, tmp_path / "servers")
     other = training.train({**given, "strategy": "ddp"}, 2, tmp_path / "ddp")
     torch.testing.assert_close(trained.whole, other.whole, rtol=1e-3, atol=1e-5)
-    assert equal(trained.own[0], trained.own[1])
+    assert training.equal(trained.own[0], trained.own[1])
     for name in ("gradient_norm", "train/loss", "val/loss", "val/accuracy"):
         here, there = trained.attempt.series(name), other.attempt.series(name)
         assert list(here.values()) == pytest.approx(list(there.values()), rel=1e-3), name
@@ -99,7 +84,7 @@ def test_a_run_resumed_after_any_step_is_bitwise_the_same(tmp_path: Path) -> Non
     assert len(checkpoints) == 8
     for step in (1, 4, 6):  # the first, at the end of an epoch, in the middle of the next
         resumed = training.train(given, 4, tmp_path / f"from-{step}", restore=checkpoints[step - 1])
-        assert all(equal(here, there) for here, there in zip(resumed.own, whole.own, strict=True)), step
+        assert all(training.equal(here, there) for here, there in zip(resumed.own, whole.own, strict=True)), step
         assert resumed.losses() == whole.losses()[step:]
         assert resumed.attempt.series("val/loss")[8] == whole.attempt.series("val/loss")[8]
 
@@ -114,7 +99,7 @@ def test_its_checkpoints_are_those_of_any_replica(tmp_path: Path) -> None:
     for name, world, changed in (("3+2", 5, recipe(2)), ("2+1", 3, recipe(1)), ("single", 1, alone)):
         run = {**given, "strategy": changed["strategy"]}
         resumed = training.train(run, world, tmp_path / name, restore=at, checkpoint_every=1e-9)
-        torch.testing.assert_close(resumed.whole, undisturbed.whole, **CLOSE)
+        torch.testing.assert_close(resumed.whole, undisturbed.whole, **training.CLOSE)
         at = resumed.attempt.checkpoints()[1]
 
 
@@ -124,7 +109,7 @@ def test_asynchronous_training_learns_and_leaves_one_model(tmp_path: Path) -> No
     model, optim = {"name": "mlp", "hidden": [32]}, {"name": "sgd", "lr": 0.1, "momentum": 0}
     given = recipe(2, asynchronous=True, model=model, data=data, optim=optim, clip_norm=5.0)
     trained = training.train(given, 4, tmp_path / "run", checkpoint_every=0.02)
-    assert equal(trained.own[0], trained.own[1])
+    assert training.equal(trained.own[0], trained.own[1])
     steps = max(trained.attempt.series("train/loss"))
     scores = training.scores(given, trained.whole)
     assert scores["accuracy"] > 0.9

@@ -9,25 +9,13 @@ from torch import Tensor, nn
 
 from tests.support import training
 
-#: Sums over microbatches are taken in another order than over whole batches.
-CLOSE = {"rtol": 1e-4, "atol": 1e-6}
 #: A norm that no gradient reaches.
 UNREACHED = 10_000
 
 
-def recipe(schedule: str = "gpipe", **changed: Any) -> dict[str, Any]:
-    """91 samples in batches of 10, so that the last one is padded, as are 37 for validation."""
-    options = changed.pop("strategy", {})
-    return {
-        "model": {"name": "mlp", "hidden": [24, 20, 16]},
-        "data": {"name": "synthetic", "samples": 91, "validation_samples": 37},
-        "optim": {"name": "sgd", "lr": 0.05, "momentum": 0.9},
-        "strategy": {"name": "pipeline", "schedule": schedule, "microbatches": 2, **options},
-        "epochs": 2,
-        "batch_size": 10,
-        "log_every": 1,
-        **changed,
-    }
+def recipe(schedule: str = "gpipe", strategy: dict[str, Any] | None = None, **changed: Any) -> dict[str, Any]:
+    """The last of 91 samples in batches of 10 is padded, as are 37 for validation."""
+    return training.recipe({"name": "pipeline", "schedule": schedule, "microbatches": 2, **(strategy or {})}, **changed)
 
 
 def single(given: dict[str, Any]) -> dict[str, Any]:
@@ -45,7 +33,7 @@ def test_it_trains_what_one_process_trains(schedule: str, world: int, microbatch
     given = recipe(schedule, accumulate=2, strategy={"microbatches": microbatches})
     trained = training.train(given, world, tmp_path / "run")
     weights, losses = training.alone(given, 20)
-    torch.testing.assert_close(trained.whole, weights, **CLOSE)
+    torch.testing.assert_close(trained.whole, weights, **training.CLOSE)
     assert list(trained.whole) == list(weights)
     assert trained.losses() == pytest.approx(losses, rel=1e-4)
 
@@ -93,7 +81,7 @@ def test_stages_without_parameters_take_part(tmp_path: Path) -> None:
     trained = training.train(given, 3, tmp_path / "run")
     weights, losses = training.alone(given, 10)
     assert [len(own) for own in trained.own] == [0, 2, 0]
-    torch.testing.assert_close(trained.whole, weights, **CLOSE)
+    torch.testing.assert_close(trained.whole, weights, **training.CLOSE)
     assert trained.losses() == pytest.approx(losses, rel=1e-4)
 
 
@@ -101,7 +89,7 @@ def test_images_in_any_layout_pass_through(tmp_path: Path) -> None:
     given = recipe("interleaved", model={"name": "digits_cnn", "channels": 4, "dropout": 0.0}, channels_last=True)
     trained = training.train(given, 2, tmp_path / "run")
     weights, losses = training.alone(given, 10)
-    torch.testing.assert_close(trained.whole, weights, **CLOSE)
+    torch.testing.assert_close(trained.whole, weights, **training.CLOSE)
     assert trained.losses() == pytest.approx(losses, rel=1e-4)
 
 
@@ -116,7 +104,7 @@ def test_resumed_at_any_step_it_ends_with_the_same_bits(schedule: str, tmp_path:
     # A save that is due while one is being written is left out.
     for point in points[:-1:2] if schedule == "1f1b" else points[:1]:
         resumed = training.train(given, 2, tmp_path / point.name, restore=point)
-        assert all(torch.equal(resumed.whole[name], value) for name, value in whole.whole.items()), point
+        assert training.equal(resumed.whole, whole.whole), point
 
 
 def test_it_goes_on_with_another_number_of_stages(tmp_path: Path) -> None:

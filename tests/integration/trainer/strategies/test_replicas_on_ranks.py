@@ -19,22 +19,10 @@ from trainer.strategies import STRATEGIES, Strategy, Task
 
 RANKS = 3
 STRATEGY = pytest.mark.parametrize("strategy", ["ddp", "broadcast", "ring"])
-#: Each rank adds up its own samples, then the sums are added: another order than over the whole batch.
-CLOSE: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-6}
 
 
 def recipe(strategy: Any, **changed: Any) -> dict[str, Any]:
-    """91 and 37 samples: neither divides by three ranks or by the batch."""
-    return {
-        "model": {"name": "mlp", "hidden": [16], "dropout": 0.0},
-        "data": {"name": "synthetic", "samples": 91, "validation_samples": 37, "shape": [5]},
-        "optim": {"name": "sgd", "lr": 0.1, "momentum": 0.9},
-        "strategy": strategy,
-        "epochs": 2,
-        "batch_size": 4,
-        "log_every": 1,
-        **changed,
-    }
+    return training.recipe(strategy, **{"batch_size": 4, **changed})
 
 
 def resumable(strategy: Any, **changed: Any) -> dict[str, Any]:
@@ -42,10 +30,6 @@ def resumable(strategy: Any, **changed: Any) -> dict[str, Any]:
     model = {"name": "mlp", "hidden": [40, 30], "dropout": 0.5}
     data = {"name": "synthetic", "samples": 23, "validation_samples": 7, "shape": [5]}
     return recipe(strategy, model=model, data=data, optim={"name": "adam", "lr": 0.01}, batch_size=2, **changed)
-
-
-def equal(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
-    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
 def model_bytes(state: dict[str, Tensor]) -> int:
@@ -60,10 +44,10 @@ def test_parameters_are_equal_on_all_ranks_and_those_of_one_process(strategy: st
     """
     given = recipe(strategy, accumulate=2)
     trained = training.train(given, RANKS, tmp_path / "run")
-    assert all(equal(own, trained.own[0]) for own in trained.own)
+    assert all(training.equal(own, trained.own[0]) for own in trained.own)
 
     weights, losses = training.alone(given, 2 * 4 * RANKS)
-    torch.testing.assert_close(trained.whole, weights, **CLOSE)
+    torch.testing.assert_close(trained.whole, weights, **training.CLOSE)
     assert trained.losses() == pytest.approx(losses, rel=1e-4)
 
     scores, last = training.scores(given, trained.whole), len(losses)
@@ -98,7 +82,7 @@ def test_a_run_resumed_after_any_step_is_bitwise_the_same(
     assert len(checkpoints) == 8
     for done in steps:
         resumed = training.train(given, RANKS, tmp_path / f"from-{done}", restore=checkpoints[done - 1])
-        assert all(equal(here, there) for here, there in zip(resumed.own, whole.own, strict=True)), done
+        assert all(training.equal(here, there) for here, there in zip(resumed.own, whole.own, strict=True)), done
         assert resumed.losses() == whole.losses()[done:]
 
 
@@ -109,7 +93,7 @@ def test_a_run_goes_on_with_fewer_ranks(strategy: str, tmp_path: Path) -> None:
     del given["batch_size"]
     whole = training.train(given, RANKS, tmp_path / "whole", checkpoint_every=1e-9)
     resumed = training.train(given, 2, tmp_path / "resumed", restore=whole.attempt.checkpoints()[2])
-    torch.testing.assert_close(resumed.whole, whole.whole, **CLOSE)
+    torch.testing.assert_close(resumed.whole, whole.whole, **training.CLOSE)
 
 
 def beginning(given: dict[str, Any]) -> tuple[Tensor, Tensor]:

@@ -8,29 +8,19 @@ import torch
 
 from tests.support import training
 
-#: A row-split layer sums its inputs in two parts.
-CLOSE = {"rtol": 1e-4, "atol": 1e-6}
-
 
 def recipe(**changed: Any) -> dict[str, Any]:
-    """91 samples in batches of 10, validated on 37; three linear layers: a pair and a single one of five outputs."""
-    return {
-        "model": {"name": "mlp", "hidden": [24, 16]},
-        "data": {"name": "synthetic", "samples": 91, "validation_samples": 37, "classes": 5},
-        "optim": {"name": "sgd", "lr": 0.05, "momentum": 0.9},
-        "strategy": "tensor_parallel",
-        "epochs": 1,
-        "batch_size": 10,
-        "log_every": 1,
-        **changed,
-    }
+    """Three linear layers: a pair and a single one of five outputs."""
+    model = {"name": "mlp", "hidden": [24, 16]}
+    data = {**training.SYNTHETIC, "classes": 5}
+    return training.recipe("tensor_parallel", **{"model": model, "data": data, "epochs": 1, **changed})
 
 
 def test_trains_what_one_process_trains(tmp_path: Path) -> None:
     given = recipe(accumulate=2, epochs=2)
     trained = training.train(given, 2, tmp_path / "run")
     weights, losses = training.alone(given, 20)
-    torch.testing.assert_close(trained.whole, weights, **CLOSE)
+    torch.testing.assert_close(trained.whole, weights, **training.CLOSE)
     assert trained.losses() == pytest.approx(losses, rel=1e-4)
 
     total = sum(value.nbytes for value in weights.values())
@@ -54,7 +44,7 @@ def test_with_convolutions_dropout_clipping_and_average_as_a_single_process(tmp_
     )
     split = training.train(given, 2, tmp_path / "split")
     plain = training.train({**given, "strategy": "single"}, 1, tmp_path / "single")
-    torch.testing.assert_close(split.whole, plain.whole, **CLOSE)
+    torch.testing.assert_close(split.whole, plain.whole, **training.CLOSE)
     for name in ("train/loss", "gradient_norm", "val/loss", "val/accuracy"):
         assert split.attempt.series(name) == pytest.approx(plain.attempt.series(name), rel=1e-4), name
     assert split.proof["ranks"][0]["spread"] == {"tensor": 3, "whole": 5}
@@ -64,7 +54,7 @@ def test_resumed_it_ends_with_the_same_bits(tmp_path: Path) -> None:
     given = recipe(model={"name": "mlp", "hidden": [24], "dropout": 0.3}, optim="adam", ema_decay=0.9)
     whole = training.train(given, 2, tmp_path / "whole", checkpoint_every=1e-9)
     resumed = training.train(given, 2, tmp_path / "resumed", restore=whole.attempt.checkpoints()[5])
-    assert all(torch.equal(resumed.whole[name], value) for name, value in whole.whole.items())
+    assert training.equal(resumed.whole, whole.whole)
 
 
 def test_bytes_follow_from_the_activations(tmp_path: Path) -> None:
