@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, select
 from service.db.models import Allocation, Attempt, Device, Job, Node, Sample, User
 from service.times import moment
 from torchyard import api
-from torchyard.wire import DeviceKind
+from torchyard.wire import DeviceKind, Topology
 
 
 def present(tx: Connection, name: str | None = None) -> list[api.Node]:
@@ -31,6 +31,7 @@ def _node(
         cpus=row.cpus,
         memory=row.memory,
         disk_free=row.disk_free,
+        labels=row.labels or [],
         offenders=row.offenders,
         devices=[_device(device, holders.get((row.name, device.uuid)), latest) for device in devices],
         latest=latest,
@@ -53,6 +54,7 @@ def _device(device: Row[Any], holder: Row[Any] | None, latest: dict[str, float])
         name=device.name,
         memory=device.memory,
         unusable=device.unusable,
+        topology=Topology.model_validate(device.topology) if device.topology else None,
         job=holder.id if holder else None,
         job_number=holder.number if holder else None,
         job_name=holder.name if holder else None,

@@ -46,6 +46,7 @@ def register(tx: Connection, message: wire.Register, now: int, heartbeat_s: floa
         "runs_as_root": message.runs_as_root,
         "cpus": message.cpus,
         "memory": message.memory,
+        "labels": message.labels or None,
         "registered_us": now,
     }
     if known is None:
@@ -95,9 +96,14 @@ def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen
 
 
 def set_draining(tx: Connection, node: str, draining: bool) -> None:
-    """Starts or ends a drain: a draining node gets no new jobs. `lifecycle.Unknown` for a strange name."""
+    """Starts or ends a drain: a draining node gets no new jobs. Its end also gives devices another chance that jobs
+    have failed under. `lifecycle.Unknown` for a strange name.
+    """
     _known(tx, node)
     tx.execute(update(Node).where(Node.name == node).values(draining=draining))
+    if not draining:
+        faulty = Device.unusable.startswith(lifecycle.FAULTY, autoescape=True)
+        tx.execute(update(Device).where(Device.node == node, faulty).values(unusable=None))
 
 
 def stop_jobs(tx: Connection, node: str, actor: str | None, now: int) -> list[str]:
@@ -174,6 +180,8 @@ def _store_devices(tx: Connection, node: str, devices: Sequence[wire.Device]) ->
     for device in devices:
         values = {**device.model_dump(mode="json", exclude={"uuid"}), "present": True}
         old = stored.pop(device.uuid, None)
+        if old is not None and device.unusable is None and (old.unusable or "").startswith(lifecycle.FAULTY):
+            values["unusable"] = old.unusable  # an administrator's to take back
         if old is None:
             tx.execute(insert(Device).values(node=node, uuid=device.uuid, **values))
         elif any(old._mapping[key] != value for key, value in values.items()):

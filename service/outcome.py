@@ -5,17 +5,14 @@ from dataclasses import dataclass
 
 from torchyard import fingerprints
 from torchyard.api import JobError
+from torchyard.fingerprints import Blame
 from torchyard.states import STOP_PRECEDENCE, AttemptState, JobState, StopReason
 from torchyard.wire import Result, ResultKind
 
 #: A launcher that dies so often before the job's first instruction is broken: more tries would not end.
 MAX_LOST_STARTS = 3
-
-_EXIT_ADVICE = {
-    signal.SIGKILL: "often the kernel's out-of-memory killer",
-    signal.SIGBUS: "often a full /dev/shm: lower num_workers",
-    signal.SIGSEGV: "a crash in native code",
-}
+#: So often in a row a job that makes no progress starts again for what is not its fault.
+MAX_FAULTS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +26,9 @@ class Facts:
     lost_starts: int = 0
     #: Earlier attempts of the job whose launcher met a port in use.
     port_races: int = 0
+    #: Attempts in a row before this one that failed for what is not the job's fault, none of them and not this one with
+    #: a checkpoint.
+    faults: int = 0
     #: Whom it was preempted for, in words.
     yields_to: str = ""
 
@@ -70,7 +70,9 @@ def decide(facts: Facts, result: Result) -> Outcome:
         case StopReason.CANCEL:
             return _cancelled(result)
         case StopReason.TIMEOUT:
-            return _timed_out(result)
+            return _gave_up(result, stop)
+        case StopReason.IDLE if _stopped(result):
+            return _gave_up(result, stop)
         case StopReason.PREEMPT | StopReason.DRAIN if _stopped(result):
             return _preempted(facts, stop, result)
     return _failed(facts, result)
@@ -82,10 +84,23 @@ def error_of(result: Result) -> JobError:
         case ResultKind.UNUSABLE:
             return JobError(cause="unusable", message=result.message or "the attempt could not be prepared")
         case ResultKind.LOST:
-            return JobError(cause="lost", message=result.message or "the launcher died without a result")
-    if result.stop is StopReason.TIMEOUT:
-        return _with_rank(result, "time-limit", _TIME_LIMIT)
-    return _with_rank(result, "exit", result.message or exit_message(result))
+            return JobError(cause=fingerprints.LOST, message=result.message or "the launcher died without a result")
+    if result.stop in _STOPPED:
+        return _with_rank(result, *_STOPPED[result.stop])
+    return _with_rank(result, cause_of(result) or "exit", result.message or exit_message(result))
+
+
+def cause_of(result: Result) -> str | None:
+    """The name of the failure (`torchyard.fingerprints`), if it is known.
+
+    A process that was killed has not ended by what it said before, but for an abort: then the C++ runtime has spoken.
+    """
+    if result.kind is ResultKind.LOST:
+        return fingerprints.LOST
+    _, _, number = _culprit(result)
+    if number is not None and number != signal.SIGABRT:
+        return fingerprints.of_signal(number)
+    return result.fingerprint
 
 
 def exit_message(result: Result) -> str:
@@ -94,13 +109,13 @@ def exit_message(result: Result) -> str:
     where = f"on node {result.node} " if result.node else ""
     who = f"rank {rank} {where}" if rank is not None else f"the launcher {where}" if where else ""
     if number is not None:
-        return f"{who}{'was ' if who else ''}killed by {_signal_name(number)}{_advice(number)}"
+        return f"{who}{'was ' if who else ''}killed by {_signal_name(number)}{_known(result)}"
     return f"{who}exited with code {code}{_known(result)}"
 
 
 def _known(result: Result) -> str:
-    """What is known of a failure with these last words."""
-    advice = _TAKEN if _lost_its_port(result) else fingerprints.advice(result.fingerprint)
+    """What is known of such a failure."""
+    advice = _TAKEN if _lost_its_port(result) else fingerprints.advice(cause_of(result), result.subject)
     return f": {advice}" if advice else ""
 
 
@@ -111,6 +126,14 @@ def _lost_its_port(result: Result) -> bool:
 
 _TAKEN = "the port that was chosen for its ranks to meet at has been taken by another program meanwhile"
 _TIME_LIMIT = "ran into its time limit: give a longer time_limit, or rerun it from its newest checkpoint"
+_IDLE = "its devices did nothing for as long as its idle_limit: see what it waits for, or give a longer idle_limit"
+_HUNG = "made no step any more: `yard stacks` shows what its ranks waited for; hang: says when a run counts as hanging"
+#: Cause and words of a failure by a stop.
+_STOPPED = {
+    StopReason.TIMEOUT: ("time-limit", _TIME_LIMIT),
+    StopReason.IDLE: ("idle", _IDLE),
+    StopReason.HUNG: ("hung", _HUNG),
+}
 
 
 def _finished_by_itself(result: Result) -> bool:
@@ -146,13 +169,15 @@ def _cancelled(result: Result) -> Outcome:
     )
 
 
-def _timed_out(result: Result) -> Outcome:
+def _gave_up(result: Result, stop: StopReason) -> Outcome:
+    """Fails for a reason that another try would meet again."""
+    cause, message = _STOPPED[stop]
     return Outcome(
         attempt_state=_ended_as(result, AttemptState.FAILED),
         job_state=JobState.FAILED,
         kind="failed",
-        message=f"{_TIME_LIMIT}{_at_step(result)}",
-        error=_with_rank(result, "time-limit", _TIME_LIMIT),
+        message=f"{message}{_at_step(result)}",
+        error=_with_rank(result, cause, message),
     )
 
 
@@ -171,34 +196,36 @@ def _preempted(facts: Facts, stop: StopReason, result: Result) -> Outcome:
 
 def _failed(facts: Facts, result: Result) -> Outcome:
     error = error_of(result)
-    state = _ended_as(result, AttemptState.FAILED)
+    blame = fingerprints.blame(error.cause)
     never_ran = result.kind is ResultKind.LOST and result.started_us is None
     if never_ran and facts.lost_starts < MAX_LOST_STARTS:
-        return Outcome(
-            attempt_state=state,
-            job_state=JobState.QUEUED,
-            kind="requeued",
-            message=f"{error.message}; nothing had run yet, so no retry is spent",
-            error=error,
-        )
+        return _requeued(result, error, "nothing had run yet, so no retry is spent")
     if _lost_its_port(result) and not facts.port_races:
-        return Outcome(
-            attempt_state=state,
-            job_state=JobState.QUEUED,
-            kind="requeued",
-            message=f"{error.message}; it starts once more, and no retry is spent",
-            error=error,
-        )
-    if facts.can_retry and result.kind is not ResultKind.UNUSABLE:
-        return Outcome(
-            attempt_state=state,
-            job_state=JobState.QUEUED,
-            kind="requeued",
-            message=f"{error.message}; retry {facts.retries_used + 1} of {facts.max_retries}",
-            error=error,
-            spend_retry=True,
-        )
-    return Outcome(attempt_state=state, job_state=JobState.FAILED, kind="failed", message=error.message, error=error)
+        return _requeued(result, error, "it starts once more, and no retry is spent")
+    if blame is Blame.BOX and not never_ran and facts.faults < MAX_FAULTS:
+        return _requeued(result, error, f"not its own fault: try {facts.faults + 1} of {MAX_FAULTS}, no retry is spent")
+    if facts.can_retry and blame is not Blame.JOB and result.kind is not ResultKind.UNUSABLE:
+        return _requeued(result, error, f"retry {facts.retries_used + 1} of {facts.max_retries}", spend=True)
+    spared = "; it would fail the same way again, so max_retries is left alone"
+    unspent = facts.can_retry and blame is Blame.JOB
+    return Outcome(
+        attempt_state=_ended_as(result, AttemptState.FAILED),
+        job_state=JobState.FAILED,
+        kind="failed",
+        message=f"{error.message}{spared if unspent else ''}",
+        error=error,
+    )
+
+
+def _requeued(result: Result, error: JobError, why: str, *, spend: bool = False) -> Outcome:
+    return Outcome(
+        attempt_state=_ended_as(result, AttemptState.FAILED),
+        job_state=JobState.QUEUED,
+        kind="requeued",
+        message=f"{error.message}; {why}",
+        error=error,
+        spend_retry=spend,
+    )
 
 
 def _with_rank(result: Result, cause: str, message: str) -> JobError:
@@ -218,8 +245,3 @@ def _signal_name(number: int) -> str:
         return f"{signal.Signals(number).name} (signal {number})"
     except ValueError:
         return f"signal {number}"
-
-
-def _advice(number: int) -> str:
-    advice = _EXIT_ADVICE.get(number)  # type: ignore[call-overload]
-    return f": {advice}" if advice else ""

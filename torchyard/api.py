@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from torchyard.quantities import Duration
 from torchyard.spec import NAME, Priority, Tag
 from torchyard.states import AttemptState, JobState, StopReason
-from torchyard.wire import DeviceKind, FileRef
+from torchyard.wire import DeviceKind, FileRef, Topology
 
 Item = TypeVar("Item")
 Scope = Literal["read", "submit", "admin", "node"]
@@ -301,6 +301,8 @@ class QueueEntry(Resource):
     position: int
     job: str
     number: int
+    #: Words of its administrator that jobs may ask for.
+    labels: list[str] = []
     name: str
     user: str
     priority: Priority
@@ -315,6 +317,8 @@ class User(Resource):
     admin: bool
     unix_user: str | None
     created_at: datetime
+    #: How near it is to the node's other GPUs, where the driver tells.
+    topology: Topology | None = None
 
 
 class Token(Resource):

@@ -1,58 +1,276 @@
-"""What well-known failures look like in a job's last words, and what to do about them.
+"""What well-known failures look like, whose fault they are, and what to do about them: one table.
 
-The worker recognises them where the logs are; the service words the advice.
+The worker recognises them by their words, where the logs are; the service words the advice and decides by the blame
+whether the job starts again.
 """
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
+from signal import SIGBUS, SIGKILL, SIGSEGV, Signals
 from typing import Final
 
 ADDRESS_IN_USE: Final = "address-in-use"
+GPU_FAULT: Final = "gpu-fault"
+LOST: Final = "lost"
 LOST_RANK: Final = "lost-rank"
+MISSING_MODULE: Final = "missing-module"
+NCCL_TIMEOUT: Final = "nccl-timeout"
+OUT_OF_MEMORY: Final = "out-of-memory"
 SINGLE_SAMPLE: Final = "single-sample"
+
+
+class Blame(StrEnum):
+    """Whose fault a failure is."""
+
+    #: The box's or the network's: the same job may well succeed elsewhere or later.
+    BOX = "box"
+    #: The job's: it would fail the same way again.
+    JOB = "job"
+    #: Nobody can tell from outside.
+    UNCLEAR = "unclear"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fingerprint:
-    """One failure that is known by its words."""
+    """One failure that is known by its words, or by the signal that ends the process."""
 
     name: str
-    pattern: re.Pattern[str]
-    """Searched in the failing rank's traceback, or in its last lines."""
+    blame: Blame
     advice: str
-    """Goes on after "rank 0 exited with code 1: "."""
+    """Goes on after "rank 0 exited with code 1: "; ``{0}`` is what the pattern's group holds."""
+    pattern: re.Pattern[str] | None = None
+    """Searched in the failing rank's traceback, or in its last lines."""
+    signal: Signals | None = None
+    """Of a process that was killed without a word."""
 
 
-#: The first that matches counts.
+#: What precedes the words in the line of an uncaught exception, so that a log that only mentions them does not match.
+_RAISED = r"^(?:[A-Za-z_][\w.]*(?:Error|Exception|Interrupted))\b[^\n]*?"
+#: What precedes the words of the C++ runtime when it ends a process.
+_ABORTED = r"^ *what\(\): [^\n]*?"
+
+
+def _error(words: str) -> re.Pattern[str]:
+    return re.compile(rf"(?:{_RAISED}|{_ABORTED})(?:{words})", re.MULTILINE)
+
+
+def _line(words: str) -> re.Pattern[str]:
+    return re.compile(rf"^(?:{words})", re.MULTILINE)
+
+
+#: Of those that match, the one whose words come last in the text counts; of those that match at one place, the first.
 FINGERPRINTS: tuple[Fingerprint, ...] = (
     Fingerprint(
+        name=GPU_FAULT,
+        blame=Blame.BOX,
+        pattern=re.compile(
+            rf"(?:{_RAISED}|{_ABORTED})(?:CUDA error|CUDA driver error|cuda runtime error \(\d+\)|NVML_\w+|NVMLError\w*"
+            r"|Unable to determine the device handle)[^\n]*?"
+            r"(?:uncorrectable (?:ECC|NVLink) error|hardware stack error|GPU is lost|GPU has fallen off the bus)"
+            r"|^pynvml\.NVMLError_GpuIsLost"
+            r"|^(?:\[[^\]\n]*\] )?NVRM: Xid \(PCI:[0-9a-fA-F:.]+\): (?:48|62|63|64|74|79|94|95|119|120)\b",
+            re.MULTILINE,
+        ),
+        advice="the GPU failed (an uncorrectable memory error, a broken link, or it has fallen off the bus): `dmesg` "
+        "on the node shows the driver's Xid; reset the GPU, or reboot the node",
+    ),
+    Fingerprint(
+        name=NCCL_TIMEOUT,
+        blame=Blame.BOX,
+        pattern=re.compile(
+            rf"(?:{_RAISED}|{_ABORTED}|^\[E[^\n\]]*\.cpp:\d+\][^\n]*?)Watchdog caught collective operation timeout",
+            re.MULTILINE,
+        ),
+        advice="a collective of NCCL got no answer in time: another rank hangs or was lost, or the link between GPUs "
+        "or nodes broke; all ranks must call the same collectives in the same order",
+    ),
+    Fingerprint(
+        name=OUT_OF_MEMORY,
+        blame=Blame.JOB,
+        pattern=_error(r"CUDA out of memory\.|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED"),
+        advice="the GPU's memory was too small: take a smaller batch_size (and accumulate), mixed precision, "
+        "activation checkpointing, or a strategy that shards the model (fsdp)",
+    ),
+    Fingerprint(
+        name="host-memory",
+        blame=Blame.UNCLEAR,
+        pattern=re.compile(
+            r"^MemoryError\b|(?:^RuntimeError: )(?:[^\n]*DefaultCPUAllocator: (?:can't|not enough)[^\n]*memory"
+            r"|DataLoader worker \([^)\n]*\) is killed by signal: Killed)"
+            r"|^OSError: \[Errno 12\]",
+            re.MULTILINE,
+        ),
+        advice="main memory ran out: ask for it (resources.memory), or lower num_workers and what each of them holds",
+    ),
+    Fingerprint(
+        name="shared-memory",
+        blame=Blame.JOB,
+        pattern=re.compile(
+            r"^RuntimeError: (?:DataLoader worker \([^)\n]*\) is killed by signal: Bus error"
+            r"|unable to (?:write to|allocate shared memory\(shm\) for|mmap [^\n]* from) file </torch_)"
+            r"|^(?:torch\.)?_?\w*Error: [^\n]*No space left on device[^\n]*/dev/shm",
+            re.MULTILINE,
+        ),
+        advice="the shared memory is full (/dev/shm) through which DataLoader's workers hand batches over: lower "
+        "num_workers or the batch size, or have the administrator enlarge it (in a container: --shm-size)",
+    ),
+    Fingerprint(
+        name="not-finite",
+        blame=Blame.JOB,
+        pattern=re.compile(
+            r"^\w*(?:Error|Exception): [^\n]*\bloss\b[^\n]*\b(?:nan|inf|not finite|non-finite)\b"
+            r"|^RuntimeError: Function '\w+' returned nan values"
+            r"|^FloatingPointError: "
+            r"|^Loss is (?:nan|inf|-inf), stopping training",
+            re.MULTILINE | re.IGNORECASE,
+        ),
+        advice="the loss is no finite number any more: lower the learning rate, clip gradients, warm up, take bf16 "
+        "instead of fp16, and look for bad samples in the data",
+    ),
+    Fingerprint(
         name=ADDRESS_IN_USE,
-        pattern=re.compile(r"EADDRINUSE|address already in use", re.IGNORECASE),
+        blame=Blame.UNCLEAR,
+        pattern=re.compile(rf"{_RAISED}(?:EADDRINUSE|address already in use)", re.MULTILINE | re.IGNORECASE),
         advice="the port that it listens at is in use on this box: do not fix one, take MASTER_PORT from the "
         "environment (`init_method='env://'`), or let the system choose (port 0)",
     ),
     Fingerprint(
         name=LOST_RANK,
+        blame=Blame.UNCLEAR,
         pattern=re.compile(
-            r"PeerError: |Watchdog caught collective operation timeout"
-            r"|gloo.*(?:Timed out waiting|Connection (?:closed|reset) by peer)"
+            r"^(?:[\w.]+\.)?PeerError: "
+            rf"|{_RAISED}gloo[^\n]*(?:Timed out waiting|Connection (?:closed|reset) by peer)"
+            rf"|{_RAISED}(?:Timed out after \d+ seconds waiting for clients|Connection was likely closed)"
+            r"|^ncclRemoteError: ",
+            re.MULTILINE,
         ),
         advice="it waited in vain for another rank, which hangs, failed or was killed: that rank's log says more",
     ),
     Fingerprint(
         name=SINGLE_SAMPLE,
-        pattern=re.compile(r"Expected more than 1 value per channel when training"),
+        blame=Blame.JOB,
+        pattern=_error("Expected more than 1 value per channel when training"),
         advice="batch normalisation got a single sample, as an epoch's last batch may have: leave that out with "
         "drop_last (a key of recipes, an argument of DataLoader), or change the batch size",
     ),
+    Fingerprint(
+        name="driver-mismatch",
+        blame=Blame.JOB,
+        pattern=_error(
+            "no kernel image is available for execution|CUDA driver version is insufficient"
+            "|NVIDIA driver on your system is too old|Torch not compiled with CUDA enabled"
+        ),
+        advice="this build of torch does not fit the node's GPU or driver: install one for its CUDA version, or point "
+        "python: to an environment that has it",
+    ),
+    Fingerprint(
+        name="device-assert",
+        blame=Blame.JOB,
+        pattern=_error("CUDA error: (?:device-side assert triggered|an illegal memory access was encountered)"),
+        advice="a kernel met an index or an address that does not exist, often a label outside the classes: run it "
+        "once with env: {{CUDA_LAUNCH_BLOCKING: '1'}} to see which line",
+    ),
+    Fingerprint(
+        name=MISSING_MODULE,
+        blame=Blame.JOB,
+        pattern=re.compile(r"^ModuleNotFoundError: No module named '([\w.]{1,100})'", re.MULTILINE),
+        advice="the module {0} is not in the job's environment: install it there, or point python: to the environment "
+        "that has it",
+    ),
+    Fingerprint(
+        name="import-error",
+        blame=Blame.JOB,
+        pattern=re.compile(r"^ImportError: ", re.MULTILINE),
+        advice="a module cannot be imported: the environment that python: names does not fit the code",
+    ),
+    Fingerprint(
+        name="disk-full",
+        blame=Blame.BOX,
+        pattern=re.compile(r"^\w*Error: (?:\[Errno 28\]|[^\n]*No space left on device)", re.MULTILINE),
+        advice="a disk is full: make room on the node, or write elsewhere",
+    ),
+    Fingerprint(
+        name="missing-file",
+        blame=Blame.JOB,
+        pattern=re.compile(r"^FileNotFoundError: \[Errno 2\] [^\n]*?(?:'([^'\n]{1,200})'|$)", re.MULTILINE),
+        advice="the file {0} is not on the node: give its whole path, join its folder with link:, or put it into the "
+        "code",
+    ),
+    Fingerprint(
+        name="permission",
+        blame=Blame.JOB,
+        pattern=re.compile(r"^PermissionError: \[Errno (?:1|13)\] [^\n]*?(?:'([^'\n]{1,200})'|$)", re.MULTILINE),
+        advice="the job's user may not use {0}: change who may, or write below TORCHYARD_OUTPUT_DIR",
+    ),
+    Fingerprint(
+        name="code-error",
+        blame=Blame.JOB,
+        pattern=re.compile(
+            r"^(?:SyntaxError|IndentationError|TabError|NameError|UnboundLocalError|AttributeError|TypeError"
+            r"|NotImplementedError): ",
+            re.MULTILINE,
+        ),
+        advice="an error in the code: the traceback shows the line",
+    ),
+    Fingerprint(
+        name="killed",
+        blame=Blame.UNCLEAR,
+        signal=SIGKILL,
+        advice="often the kernel's out-of-memory killer: ask for main memory (resources.memory), or lower num_workers",
+    ),
+    Fingerprint(
+        name="bus-error",
+        blame=Blame.UNCLEAR,
+        signal=SIGBUS,
+        advice="often a full /dev/shm: lower num_workers",
+    ),
+    Fingerprint(
+        name="crash",
+        blame=Blame.UNCLEAR,
+        signal=SIGSEGV,
+        advice="a crash in native code",
+    ),
+    Fingerprint(
+        name=LOST,
+        blame=Blame.BOX,
+        advice="the node, or the process that guarded the attempt, was lost",
+    ),
 )
+_BY_NAME = {each.name: each for each in FINGERPRINTS}
 
 
-def recognise(words: str) -> str | None:
-    """The name of the failure that these last words tell of, if it is known."""
-    return next((each.name for each in FINGERPRINTS if each.pattern.search(words)), None)
+@dataclass(frozen=True, kw_only=True)
+class Recognised:
+    """A failure, with what its words name: a module, a file."""
+
+    name: str
+    subject: str | None = None
 
 
-def advice(name: str | None) -> str | None:
+def recognise(words: str) -> Recognised | None:
+    """The failure that these last words tell of, if it is known."""
+    best: tuple[int, Recognised] | None = None
+    for each in FINGERPRINTS:
+        for match in each.pattern.finditer(words) if each.pattern else ():
+            if best is None or match.start() > best[0]:
+                subject = match[1] if match.re.groups else None
+                best = match.start(), Recognised(name=each.name, subject=subject)
+    return best[1] if best else None
+
+
+def of_signal(number: int) -> str | None:
+    """The failure that a signal alone tells of, if it is known."""
+    return next((each.name for each in FINGERPRINTS if each.signal == number), None)
+
+
+def blame(name: str | None) -> Blame:
+    """Whose fault a failure is; one that is not known here is nobody's."""
+    known = _BY_NAME.get(name or "")
+    return known.blame if known else Blame.UNCLEAR
+
+
+def advice(name: str | None, subject: str | None = None) -> str | None:
     """What to do about a failure; None for one that is not known here."""
-    return next((each.advice for each in FINGERPRINTS if each.name == name), None)
+    known = _BY_NAME.get(name or "")
+    return known.advice.format(subject or "that it names") if known else None

@@ -38,6 +38,31 @@ class DeviceKind(StrEnum):
     CPU_SLOT = "cpu"
 
 
+class LinkLevel(StrEnum):
+    """What lies between two GPUs of a node, the fastest first, as the driver tells it."""
+
+    NVLINK = "nvlink"
+    #: One PCIe switch.
+    PIX = "pix"
+    #: Several PCIe switches.
+    PXB = "pxb"
+    #: A PCIe host bridge.
+    PHB = "phb"
+    #: The NUMA node's interconnect.
+    NODE = "node"
+    #: The link between NUMA nodes.
+    SYS = "sys"
+
+
+class Topology(Message):
+    """How near a GPU is to the node's other GPUs; what the driver does not tell is left out."""
+
+    #: Its NUMA node.
+    numa: int | None = None
+    #: By UUID of the other GPU.
+    links: dict[str, LinkLevel] = {}
+
+
 class Device(Message):
     """One GPU or CPU slot of a node."""
 
@@ -48,6 +73,7 @@ class Device(Message):
     memory: int
     #: Why the device must not be used: another stack owns it, or a rank on it could not be killed.
     unusable: str | None = None
+    topology: Topology | None = None
 
 
 class Identity(Message):
@@ -70,6 +96,8 @@ class Register(Message):
     cpus: int
     memory: int
     runs_as_root: bool
+    #: Words of the node's administrator that jobs may ask for.
+    labels: list[str] = []
 
 
 class Registered(Message):
@@ -270,6 +298,8 @@ class Result(Message):
     traceback: Text | None = None
     #: Name of a failure that is known by its words (`torchyard.fingerprints`).
     fingerprint: str | None = None
+    #: What those words name: a module, a file.
+    subject: Text | None = None
     message: Text | None = None
     started_us: int | None = None
     ended_us: int

@@ -58,10 +58,21 @@ def parse(arguments: list[str] | None) -> settings.Settings:
     parser.add_argument("--token-file", type=Path, metavar="FILE", help="file of the node token")
     parser.add_argument("--home", type=Path, metavar="DIR", help="folder of attempts and caches, on a local disk")
     parser.add_argument("--cpu-slots", type=int, metavar="N", help="CPU slots to offer instead of GPUs")
-    given = parser.parse_args(arguments)
-    return settings.from_environment(
-        name=given.name, join=given.join, token_file=given.token_file, folder=given.home, cpu_slots=given.cpu_slots
+    parser.add_argument(
+        "--label", action="append", metavar="WORD", help="a word that jobs may ask for; may be given several times"
     )
+    given = parser.parse_args(arguments)
+    try:
+        return settings.from_environment(
+            name=given.name,
+            join=given.join,
+            token_file=given.token_file,
+            folder=given.home,
+            cpu_slots=given.cpu_slots,
+            labels=given.label,
+        )
+    except ValueError as error:
+        parser.error(str(error))
 
 
 def lock_home(home: Path) -> int:

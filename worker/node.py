@@ -4,7 +4,7 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -36,7 +36,9 @@ def identity(folder: Path) -> wire.Identity:
     )
 
 
-def registration(name: str, who: wire.Identity, devices: list[wire.Device]) -> wire.Register:
+def registration(
+    name: str, who: wire.Identity, devices: list[wire.Device], labels: Sequence[str] = ()
+) -> wire.Register:
     """The first message to the service."""
     return wire.Register(
         node=name,
@@ -47,6 +49,7 @@ def registration(name: str, who: wire.Identity, devices: list[wire.Device]) -> w
         cpus=len(os.sched_getaffinity(0)),
         memory=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
         runs_as_root=os.geteuid() == 0,
+        labels=list(labels),
     )
 
 

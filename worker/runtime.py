@@ -13,6 +13,7 @@ from worker.devices import nvml, offenders
 from worker.devices.discovery import discover
 from worker.devices.locks import DeviceLocks
 from worker.devices.telemetry import Sampler
+from worker.devices.topology import Known
 from worker.folder import finish_removals
 from worker.forward.attempt import Tools
 from worker.forward.blobs import BlobSender
@@ -37,6 +38,7 @@ class Runtime:
         self._moved = moved
         self._used: wire.Registered | None = None
         self._nvml = nvml.load()
+        self._topology = Known(self._nvml) if self._nvml is not None else None
         self._locks = DeviceLocks(settings.home)
         self._identity = node.identity(settings.home)
         self._pacer = Pacer()
@@ -120,7 +122,9 @@ class Runtime:
                 logger.exception("no sample was taken")
 
     def _register(self) -> wire.Registered:
-        return self._control.register(node.registration(self._settings.name, self._identity, self._devices()))
+        settings = self._settings
+        message = node.registration(settings.name, self._identity, self._devices(), settings.labels)
+        return self._control.register(message)
 
     def _renew(self) -> wire.Registered:
         registered = self.registration.renew()
@@ -135,7 +139,7 @@ class Runtime:
         return inventory.scan(self._settings.attempts)
 
     def _discover(self) -> list[wire.Device]:
-        return discover(self._nvml, self._settings.cpu_slots)
+        return discover(self._nvml, self._settings.cpu_slots, topology=self._topology)
 
     def _devices(self) -> list[wire.Device]:
         return offenders.keep_off(self._locks.apply(self._discover()), self._offenders())

@@ -1,10 +1,14 @@
 """Settings of a worker, from its arguments and ``TORCHYARD_*`` variables."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from torchyard import home
+from torchyard.spec import Resources
 from worker.exceptions import UnavailableError
 
 
@@ -26,6 +30,8 @@ class Settings:
     """Redis, where it is reached otherwise than the service says."""
     one_trust_domain: bool = False
     """A worker that is not root may run every user's jobs."""
+    labels: tuple[str, ...] = ()
+    """Words that jobs may ask for (`resources.labels`)."""
 
     @property
     def attempts(self) -> Path:
@@ -51,9 +57,18 @@ class Settings:
 
 
 def from_environment(
-    *, name: str | None, join: str | None, token_file: Path | None, folder: Path | None, cpu_slots: int | None
+    *,
+    name: str | None,
+    join: str | None,
+    token_file: Path | None,
+    folder: Path | None,
+    cpu_slots: int | None,
+    labels: Sequence[str] | None = None,
 ) -> Settings:
-    """Settings of this process: arguments first, then its environment, then the embedded stack's defaults."""
+    """Settings of this process: arguments first, then its environment, then the embedded stack's defaults.
+
+    ValueError for a label that no job could ask for.
+    """
     env = os.environ
     slots = env.get("TORCHYARD_CPU_SLOTS")
     return Settings(
@@ -64,4 +79,14 @@ def from_environment(
         cpu_slots=cpu_slots if cpu_slots is not None else int(slots) if slots else None,
         redis_url=env.get("TORCHYARD_REDIS_URL"),
         one_trust_domain=env.get("TORCHYARD_ONE_TRUST_DOMAIN") == "1",
+        labels=_labels(env.get("TORCHYARD_LABELS", "").split(",") if labels is None else labels),
     )
+
+
+def _labels(given: Sequence[str]) -> tuple[str, ...]:
+    labels = tuple(dict.fromkeys(filter(None, map(str.strip, given))))
+    try:
+        return Resources(labels=labels).labels
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise ValueError(f"labels: {problem['input']!r}: {problem['msg']}") from error

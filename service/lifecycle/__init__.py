@@ -7,6 +7,7 @@ nodes is the caller's part, after the commit.
 """
 
 from service.lifecycle.exceptions import Conflict, Unknown
+from service.lifecycle.faults import FAULTY
 from service.lifecycle.finish import declare_dead, finish, settle
 from service.lifecycle.giving_way import ask_to_yield, keep_devices
 from service.lifecycle.orders import orders_for
@@ -21,6 +22,7 @@ __all__ = [
     "CLAIMED",
     "LIVE",
     "Conflict",
+    "FAULTY",
     "Note",
     "Unknown",
     "adopt",

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, Row, func, select, update
 
 from service import gang, links, outcome, usage
 from service.db.models import Attempt, Member
-from service.lifecycle import parts, restore
+from service.lifecycle import faults, parts, restore
 from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, member, members, spans_nodes
@@ -85,6 +85,7 @@ def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judge
     release(tx, attempt.id, now)
     usage.charge(tx, job, attempt, decision.job_state, now)
     if decision.job_state is JobState.QUEUED:
+    faults.condemn(tx, job, attempt.id, judged)
         return _requeue(tx, job, attempt, decision, now)
     note = Note(kind=decision.kind, message=decision.message, actor=_actor(job, decision))
     error = decision.error.model_dump(mode="json") if decision.error else None
@@ -139,6 +140,7 @@ def _facts(tx: Connection, job: JobRow, attempt: AttemptRow) -> outcome.Facts:
         yields_to=(attempt.yielding or {}).get("words", ""),
         retries_used=job.retries_used,
         max_retries=int(job.spec.get("max_retries", 0)),
+        faults=faults.in_a_row(tx, attempt),
         lost_starts=tx.scalar(
             select(func.count())
             .select_from(Attempt)

@@ -1,5 +1,5 @@
 """NVML as a box with GPUs answers it: the functions of `pynvml` over a table of cards."""
-# ruff: noqa: N802 (the library's own names)
+# ruff: noqa: N802, N815 (the library's own names)
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,11 +23,19 @@ class Record:
     pids: list[int] = field(default_factory=list)
     instances: "list[Record]" = field(default_factory=list)
     lost: bool = False
+    #: PCI bus id as NVML writes it.
+    bus: str | None = None
+    #: The other ends of its live NVLinks: bus ids of cards or switches.
+    nvlinks: list[str] = field(default_factory=list)
+    #: `nvmlGpuTopologyLevel_t` of the common ancestor with other cards, by UUID.
+    ancestors: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
 class Values:
     """A structure of the C library."""
+
+    busId: str = ""
 
     total: int = 0
     used: int = 0
@@ -40,6 +48,7 @@ class RecordedNvml:
 
     NVMLError = NVMLError
     NVML_TEMPERATURE_GPU = 0
+    NVML_NVLINK_MAX_LINKS = 18
 
     def __init__(self, *cards: Record) -> None:
         self.cards = list(cards)
@@ -83,6 +92,24 @@ class RecordedNvml:
         if index >= len(device.instances):
             raise NVMLError("Not Found")
         return device.instances[index]
+
+    def nvmlDeviceGetPciInfo(self, handle: Record) -> Values:
+        return Values(busId=_known(handle.bus))
+
+    def nvmlDeviceGetTopologyCommonAncestor(self, device1: Record, device2: Record) -> int:
+        return _supported(device1.ancestors.get(device2.uuid))
+
+    def nvmlDeviceGetNvLinkState(self, device: Record, link: int) -> int:
+        return int(link < len(device.nvlinks))
+
+    def nvmlDeviceGetNvLinkRemotePciInfo(self, device: Record, link: int) -> Values:
+        return Values(busId=device.nvlinks[link])
+
+
+def _known(value: str | None) -> str:
+    if value is None:
+        raise NVMLError("Not Supported")
+    return value
 
 
 def _supported(value: Any) -> int:

@@ -42,10 +42,11 @@ def nodes(
         common.console().print(
             f"[bold]{node.name}[/] [{style}]{node.state}[/]  {shown.capacity(node)}  {node.cpus} cores, "
             f"{format_size(node.memory)}, {format_size(node.disk_free)} of disk free, seen {seen}"
+            f"{''.join(f' [cyan]{escape(label)}[/]' for label in node.labels)}"
         )
-        table = Table("DEVICE", "NAME", "MEMORY", "USE", "JOB", "USER", box=None, header_style="dim")
+        table = Table("DEVICE", "NAME", "MEMORY", "USE", "JOB", "USER", "LINKS", box=None, header_style="dim")
         for device in node.devices:
-            table.add_row(*_row(device))
+            table.add_row(*_row(device), shown.links(device, node))
         common.console().print(table)
         for offender in node.offenders:
             common.console().print(f"[red]{escape(offender)}[/]")

@@ -1,11 +1,12 @@
 """How values look in a terminal; pure functions."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from torchyard.api import HeldDevice, Job, Member, Node, Number
+from torchyard.api import HeldDevice, Job, Member, Node, NodeDevice, Number
 from torchyard.quantities import format_duration
+from torchyard.wire import LinkLevel
 
 BARS = "▁▂▃▄▅▆▇█"
 STYLES = {
@@ -112,3 +113,18 @@ def capacity(node: Node) -> str:
     """How many devices are free."""
     usable = [device for device in node.devices if device.unusable is None]
     return f"{sum(device.job is None for device in usable)} of {len(usable)} free"
+
+
+def links(device: NodeDevice, node: Node) -> str:
+    """``nvlink 1,2 sys 3 (numa 0)``: what joins a GPU to the node's others, the fastest first."""
+    if device.topology is None:
+        return ""
+    indexes = {each.uuid: each.index for each in node.devices}
+    levels = {level: sorted(_at(device.topology.links, level, indexes)) for level in LinkLevel}
+    ways = " ".join(f"{level} {','.join(map(str, others))}" for level, others in levels.items() if others)
+    numa = "" if device.topology.numa is None else f"(numa {device.topology.numa})"
+    return f"{ways} {numa}".strip()
+
+
+def _at(found: Mapping[str, LinkLevel], level: LinkLevel, indexes: Mapping[str, int]) -> Iterable[int]:
+    return (indexes[uuid] for uuid, each in found.items() if each is level and uuid in indexes)

@@ -5,30 +5,36 @@ from collections.abc import Mapping
 
 import psutil
 
-from torchyard.wire import Device, DeviceKind
+from torchyard.wire import Device, DeviceKind, Topology
 from worker.devices import nvml as library
+from worker.devices.topology import Known
 
 #: MIG instances are numbered apart from whole GPUs: GPU 2's instance 3 is 1023.
 _MIG_BASE = 1000
 
 
 def discover(
-    nvml: library.Nvml | None, cpu_slots: int | None = None, own: Mapping[str, str] = os.environ
+    nvml: library.Nvml | None,
+    cpu_slots: int | None = None,
+    own: Mapping[str, str] = os.environ,
+    topology: Known | None = None,
 ) -> list[Device]:
     """All devices of this machine. `cpu_slots`, if given, are offered instead of GPUs.
 
     A worker that runs under CUDA_VISIBLE_DEVICES (`own` is its environment) offers only what is named there.
     """
     if cpu_slots is None and nvml is not None:
-        gpus = _visible([_gpu(card) for card in library.cards(nvml)], own.get("CUDA_VISIBLE_DEVICES"))
+        cards = library.cards(nvml)
+        near = topology.of(cards) if topology else {}
+        gpus = _visible([_gpu(card, near.get(card.uuid)) for card in cards], own.get("CUDA_VISIBLE_DEVICES"))
         if gpus:
             return gpus
     return _slots(os.cpu_count() or 1 if cpu_slots is None else cpu_slots)
 
 
-def _gpu(card: library.Card) -> Device:
+def _gpu(card: library.Card, near: Topology | None) -> Device:
     index = card.index if card.instance is None else _MIG_BASE + 10 * card.index + card.instance
-    return Device(uuid=card.uuid, index=index, kind=DeviceKind.GPU, name=card.name, memory=card.memory)
+    return Device(uuid=card.uuid, index=index, kind=DeviceKind.GPU, name=card.name, memory=card.memory, topology=near)
 
 
 def _visible(gpus: list[Device], names: str | None) -> list[Device]:

@@ -14,6 +14,8 @@ from worker.forward import opening
 TAIL: Final = 256 * 1024
 MAX_TRACEBACK: Final = 16 * 1024
 LAST_LINES: Final = 20
+#: Lines at the end that are searched for a known failure: stacks of C++ are long.
+LAST_SEARCHED: Final = 200
 
 _ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _HEADER: Final = "Traceback (most recent call last):"
@@ -31,19 +33,21 @@ def complete(
     result: wire.Result, folder: Path, *, dropped_bytes: int, dropped_records: int, first_rank: int = 0
 ) -> wire.Result:
     """The shim's result with what only the agent knows: the traceback and what it had to drop."""
-    words = words_of_failure(result, folder, first_rank)
+    log = log_of_failure(result, folder, first_rank)
+    known = recognise(log) if log else None
     return result.model_copy(
         update={
-            "traceback": words,
-            "fingerprint": fingerprints.recognise(words or ""),
+            "traceback": extract(log) if log else None,
+            "fingerprint": known.name if known else None,
+            "subject": known.subject if known else None,
             "dropped_log_bytes": result.dropped_log_bytes + dropped_bytes,
             "dropped_records": result.dropped_records + dropped_records,
         }
     )
 
 
-def words_of_failure(result: wire.Result, folder: Path, first_rank: int = 0) -> str | None:
-    """What the failing rank last said; None for a success, a stop that was asked for, or when no process ran."""
+def log_of_failure(result: wire.Result, folder: Path, first_rank: int = 0) -> str | None:
+    """The end of the failing rank's log; None for a success, a stop that was asked for, or when no process ran."""
     failed = result.exit_code != 0 or result.failed_rank is not None
     if not failed or result.stop is not None or result.kind in {wire.ResultKind.UNUSABLE, wire.ResultKind.LOST}:
         return None
@@ -53,15 +57,29 @@ def words_of_failure(result: wire.Result, folder: Path, first_rank: int = 0) -> 
     ):
         text = _tail(folder / layout.LOGS / name)
         if text.strip():
-            return extract(text)
+            return text
     return None
 
 
 def extract(text: str) -> str:
     """The last traceback of a log with those it is chained to, else the last lines; at most `MAX_TRACEBACK` bytes."""
-    lines = [line.rsplit("\r", 1)[-1].rstrip() for line in clean(text).replace("\r\n", "\n").split("\n")]
-    block = _last_traceback(lines) or _last_lines(lines)
+    lines = _lines(text)
+    block = [_plain(line) for line in lines[_last_traceback(lines)]] or _last_lines(lines)
     return "\n".join(block).encode()[-MAX_TRACEBACK:].decode(errors="ignore")
+
+
+def recognise(text: str) -> fingerprints.Recognised | None:
+    """The failure that a log ends with: by what was said after its last traceback (as NCCL's watchdog does, from C++),
+    else by that. What an earlier traceback says was mended by the job itself.
+    """
+    lines = [_plain(line) for line in _lines(text)]
+    block = _last_traceback(lines)
+    after = lines[block.stop :][-LAST_SEARCHED:]
+    return fingerprints.recognise("\n".join(after)) or fingerprints.recognise("\n".join(lines[block]))
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rsplit("\r", 1)[-1].rstrip() for line in clean(text).replace("\r\n", "\n").split("\n")]
 
 
 def clean(text: str) -> str:
@@ -70,15 +88,15 @@ def clean(text: str) -> str:
     return "".join(character for character in text if character in "\n\t\r" or character >= " ")
 
 
-def _last_traceback(lines: list[str]) -> list[str]:
+def _last_traceback(lines: list[str]) -> slice:
+    """Where it is; nowhere, at the beginning, if there is none."""
     headers = [number for number, line in enumerate(lines) if _plain(line) == _HEADER]
     if not headers:
-        return []
+        return slice(0, 0)
     first = last = headers.pop()
     while headers and _is_chained(lines[headers[-1] : first]):
         first = headers.pop()
-    end = _end_of_block(lines, last)
-    return [_plain(line) for line in lines[first:end]]
+    return slice(first, _end_of_block(lines, last))
 
 
 def _is_chained(between: list[str]) -> bool:

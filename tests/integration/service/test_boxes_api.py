@@ -111,9 +111,11 @@ def test_only_a_silent_node_can_be_declared_dead(live: Live) -> None:
     why = live.client.get(f"/api/v1/jobs/{job_id}/why").json()
     assert "may still be running on node box" in why["summary"]
     live.client.post("/api/v1/nodes/box/declare-dead").raise_for_status()
-    job = box.job_row(live.context.db, job_id)
-    assert (job.state, job.error["cause"]) == ("failed", "lost")
-    assert "says that node box is gone" in job.error["message"]
+    assert box.job_row(live.context.db, job_id).state == "queued"
+    told = live.client.get(f"/api/v1/jobs/{job_id}/events").json()["items"]
+    requeued = next(event for event in told if event["kind"] == "requeued")
+    assert "says that node box is gone" in requeued["message"]
+    assert requeued["data"]["error"]["cause"] == "lost"
 
 
 def test_reasons_of_jobs_that_do_not_wait_for_gpus(live: Live) -> None:

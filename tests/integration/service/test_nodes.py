@@ -98,7 +98,7 @@ def test_a_name_belongs_to_one_machine_while_it_is_heard(yard: Database) -> None
 
 def test_an_attempt_that_is_missing_after_its_claim_is_dead(yard: Database) -> None:
     beat = seen(yard, heartbeat()).orders.beat
-    job_id = box.add_job(yard, max_retries=1)
+    job_id = box.add_job(yard)
     attempt_id = box.start(yard, job_id, ["box-gpu-0"])
     # this inventory was begun before the claim, as far as the service can tell
     answer = seen(yard, heartbeat(beat=beat))
@@ -107,7 +107,7 @@ def test_an_attempt_that_is_missing_after_its_claim_is_dead(yard: Database) -> N
     assert again.changed == [job_id]
     assert again.wake
     job = box.job_row(yard, job_id)
-    assert (job.state, job.retries_used) == (JobState.QUEUED, 1)
+    assert (job.state, job.retries_used) == (JobState.QUEUED, 0)
     assert "found none" in box.attempt_row(yard, attempt_id).result["message"]
 
 
@@ -132,7 +132,7 @@ def test_a_reboot_ends_what_ran_but_not_what_was_claimed_since(yard: Database) -
     beat = seen(yard, heartbeat(identity=rebooted)).orders.beat
     box.start(yard, after, ["box-gpu-1"])
     seen(yard, heartbeat(identity=rebooted, beat=beat))
-    assert box.job_row(yard, before).error["cause"] == "lost"
+    assert box.job_row(yard, before).state == JobState.QUEUED
     assert "booted again" in box.attempt_row(yard, dead).result["message"]
     assert box.job_row(yard, after).state == JobState.RUNNING
 
@@ -167,7 +167,7 @@ def test_what_another_home_cannot_see_is_out_of_sight_until_an_administrator_spe
     assert seen(yard, heartbeat(identity=other, beat=beat + 1)).changed == []
     with yard.write() as tx:
         assert nodes.declare_dead(tx, "box", "ada", NOW) == [job_id]
-    assert box.job_row(yard, job_id).state == JobState.FAILED
+    assert box.job_row(yard, job_id).state == JobState.QUEUED
     with pytest.raises(lifecycle.Conflict, match="is heard"), yard.write() as tx:
         nodes.declare_dead(tx, "box", "ada", NOW)
 
@@ -244,3 +244,17 @@ def test_offenders_are_shown_with_their_node_until_they_leave(yard: Database) ->
         with yard.read() as tx:
             (node,) = node_list.present(tx)
         assert node.offenders == offenders
+
+
+def test_labels_and_topology_are_stored_and_shown(yard: Database) -> None:
+    near = wire.Topology(numa=1, links={"box-gpu-1": wire.LinkLevel.NVLINK})
+    register(yard, labels=["ib", "fast-disk"], devices=[device(0, topology=near), device(1)])
+    with yard.read() as tx:
+        (node,) = node_list.present(tx)
+    assert node.labels == ["ib", "fast-disk"]
+    assert [each.topology for each in node.devices] == [near, None]
+    assert not seen(yard, heartbeat(devices=[device(0, topology=near), device(1)], beat=0)).changed
+    register(yard)
+    with yard.read() as tx:
+        (node,) = node_list.present(tx)
+    assert node.labels == []

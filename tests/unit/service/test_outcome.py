@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from service.outcome import MAX_LOST_STARTS, Facts, decide, exit_message
+from service.outcome import MAX_FAULTS, MAX_LOST_STARTS, Facts, cause_of, decide, exit_message
+from torchyard import fingerprints
 from torchyard.states import ATTEMPT_TRANSITIONS, JOB_TRANSITIONS, AttemptState, JobState, StopReason
 from torchyard.wire import RankExit, Result, ResultKind
 
@@ -26,6 +27,9 @@ LOST = result(kind=ResultKind.LOST)
 NEVER_RAN = result(kind=ResultKind.LOST, started_us=None)
 UNUSABLE = result(kind=ResultKind.UNUSABLE, message="python: /opt/envs/x has no torch", started_us=None)
 CRASH = result(exit_code=1)
+NO_MODULE = result(exit_code=1, failed_rank=0, fingerprint="missing-module", subject="apex")
+GPU_FAULT = result(exit_code=1, failed_rank=0, fingerprint="gpu-fault")
+KILLER = fingerprints.advice("killed")
 
 
 @pytest.mark.parametrize("stop", [None, *StopReason])
@@ -98,7 +102,7 @@ def test_a_port_that_the_script_fixed_fails_with_the_mend() -> None:
     assert "take MASTER_PORT from the environment" in decision.message
 
 
-@pytest.mark.parametrize(("ended", "cause"), [(LOST, "lost"), (CRASH, "exit"), (KILLED, "exit")])
+@pytest.mark.parametrize(("ended", "cause"), [(CRASH, "exit"), (KILLED, "killed")])
 def test_failures_are_retried_as_often_as_allowed(ended: Result, cause: str) -> None:
     retried = decide(facts(retries_used=1, max_retries=2), ended)
     assert (retried.job_state, retried.spend_retry) == (JobState.QUEUED, True)
@@ -107,6 +111,56 @@ def test_failures_are_retried_as_often_as_allowed(ended: Result, cause: str) -> 
     assert (failed.job_state, failed.spend_retry) == (JobState.FAILED, False)
     assert failed.error is not None
     assert failed.error.cause == cause
+
+
+@pytest.mark.parametrize(("ended", "cause"), [(LOST, "lost"), (GPU_FAULT, "gpu-fault")])
+def test_what_is_the_boxs_fault_is_tried_again_without_a_retry_but_not_for_ever(ended: Result, cause: str) -> None:
+    for faults in range(MAX_FAULTS):
+        decision = decide(facts(faults=faults, max_retries=1), ended)
+        assert (decision.job_state, decision.spend_retry) == (JobState.QUEUED, False)
+        assert decision.message.endswith(f"not its own fault: try {faults + 1} of 3, no retry is spent")
+        assert decision.error is not None
+        assert decision.error.cause == cause
+    assert decide(facts(faults=MAX_FAULTS, max_retries=1), ended).spend_retry
+    assert decide(facts(faults=MAX_FAULTS), ended).job_state is JobState.FAILED
+
+
+def test_what_would_fail_the_same_way_again_is_not_tried_again() -> None:
+    decision = decide(facts(max_retries=3), NO_MODULE)
+    assert (decision.job_state, decision.spend_retry) == (JobState.FAILED, False)
+    assert "the module apex is not in the job's environment" in decision.message
+    assert "python:" in decision.message
+    assert decision.message.endswith("it would fail the same way again, so max_retries is left alone")
+    assert decision.error is not None
+    assert decision.error.cause == "missing-module"
+    assert "max_retries" not in decide(facts(), NO_MODULE).message
+
+
+def test_what_was_said_before_a_kill_is_not_its_cause() -> None:
+    shouted = {"fingerprint": "missing-file", "exit_code": 1, "failed_rank": 0}
+    for number, cause in ((9, "killed"), (15, None), (6, "missing-file")):
+        ended = result(**shouted, ranks=[RankExit(rank=0, signal=number, ended_us=1)])
+        assert cause_of(ended) == cause
+
+
+def test_a_run_that_hangs_may_be_tried_again() -> None:
+    hung = KILLED.model_copy(update={"stop": StopReason.HUNG})
+    decision = decide(facts(stop=StopReason.HUNG, max_retries=1), hung)
+    assert (decision.job_state, decision.spend_retry) == (JobState.QUEUED, True)
+    failed = decide(facts(stop=StopReason.HUNG), hung)
+    assert failed.job_state is JobState.FAILED
+    assert failed.error is not None
+    assert failed.error.cause == "hung"
+    assert "`yard stacks`" in failed.message
+
+
+@pytest.mark.parametrize("ended", [STOPPED, KILLED])
+def test_an_idle_run_fails_and_is_not_tried_again(ended: Result) -> None:
+    decision = decide(facts(stop=StopReason.IDLE, max_retries=1), ended.model_copy(update={"stop": StopReason.IDLE}))
+    assert decision.job_state is JobState.FAILED
+    assert decision.error is not None
+    assert decision.error.cause == "idle"
+    assert "idle_limit" in decision.message
 
 
 @pytest.mark.parametrize("reason", [StopReason.PREEMPT, StopReason.DRAIN])
@@ -133,12 +187,12 @@ def test_the_failing_rank_speaks() -> None:
     ("fields", "message"),
     [
         ({"exit_code": 2}, "exited with code 2"),
-        ({"signal": 9}, "killed by SIGKILL (signal 9): often the kernel's out-of-memory killer"),
+        ({"signal": 9}, f"killed by SIGKILL (signal 9): {KILLER}"),
         ({"signal": 15}, "killed by SIGTERM (signal 15)"),
         ({"signal": 99}, "killed by signal 99"),
         (
             {"failed_rank": 1, "ranks": [RankExit(rank=1, signal=9, ended_us=1)], "exit_code": 1},
-            "rank 1 was killed by SIGKILL (signal 9): often the kernel's out-of-memory killer",
+            f"rank 1 was killed by SIGKILL (signal 9): {KILLER}",
         ),
     ],
 )

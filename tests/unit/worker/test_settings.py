@@ -9,7 +9,7 @@ from worker.settings import Settings, from_environment
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("URL", "NODE", "NODE_TOKEN_FILE", "CPU_SLOTS", "REDIS_URL", "ONE_TRUST_DOMAIN"):
+    for name in ("URL", "NODE", "NODE_TOKEN_FILE", "CPU_SLOTS", "REDIS_URL", "ONE_TRUST_DOMAIN", "LABELS"):
         monkeypatch.delenv(f"TORCHYARD_{name}", raising=False)
     monkeypatch.setenv("TORCHYARD_HOME", str(tmp_path))
 
@@ -53,3 +53,15 @@ def test_the_token_is_read_when_it_is_there(tmp_path: Path) -> None:
         found.token()
     (tmp_path / "token").write_text("secret\n")
     assert found.token() == "secret"
+
+
+def test_labels_are_those_given_or_those_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings().labels == ()
+    monkeypatch.setenv("TORCHYARD_LABELS", "fast-disk, ib ,,ib")
+    assert settings().labels == ("fast-disk", "ib")
+    assert settings(labels=["only"]).labels == ("only",)
+
+
+def test_a_label_that_no_job_could_ask_for_is_refused() -> None:
+    with pytest.raises(ValueError, match="labels: "):
+        settings(labels=["x" * 1000])

@@ -299,14 +299,14 @@ def test_a_late_result_ends_an_unreachable_job(db: Database, gpus: list[str]) ->
 
 
 def test_the_dead_are_retried_and_killed_if_they_live(db: Database, gpus: list[str]) -> None:
-    job_id = box.add_job(db, max_retries=1)
+    job_id = box.add_job(db)
     attempt_id = box.start(db, job_id, gpus[:1])
     with db.write() as tx:
         lifecycle.set_unreachable(tx, "box", NOW)
         assert lifecycle.declare_dead(tx, attempt_id, "the node was rebooted", NOW) is JobState.QUEUED
         orders = lifecycle.orders_for(tx, "box", [AttemptReport(attempt=attempt_id, phase=Phase.RUNNING)])
     assert held(db) == set()
-    assert box.job_row(db, job_id).retries_used == 1
+    assert box.job_row(db, job_id).retries_used == 0
     assert [(order.attempt, order.action) for order in orders.orders] == [(attempt_id, Action.KILL)]
     assert box.finish(db, attempt_id) is JobState.QUEUED  # its late result no longer counts
 

@@ -1,11 +1,12 @@
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from tests.support.resources import job
-from torchyard.api import HeldDevice, Member, Progress
+from torchyard.api import HeldDevice, Member, Node, Progress
 from torchyard.cli import format as shown
-from torchyard.wire import DeviceKind
+from torchyard.wire import DeviceKind, LinkLevel, Topology
 
 AT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -69,3 +70,35 @@ def test_devices_are_grouped_by_node() -> None:
 def test_a_held_job_says_so() -> None:
     assert shown.state(job(held=True)) == "[yellow]held[/]"
     assert shown.state(job()) == "[yellow]queued[/]"
+
+
+def test_links_of_a_gpu_the_fastest_first() -> None:
+    links = {"b": LinkLevel.NVLINK, "d": LinkLevel.SYS, "c": LinkLevel.NVLINK, "gone": LinkLevel.PIX}
+    node = api_node(
+        [
+            {"uuid": "a", "index": 0, "topology": Topology(numa=1, links=links)},
+            *({"uuid": uuid, "index": index} for index, uuid in enumerate("bcd", start=1)),
+        ]
+    )
+    assert shown.links(node.devices[0], node) == "nvlink 1,2 sys 3 (numa 1)"
+    assert shown.links(node.devices[1], node) == ""
+
+
+def api_node(devices: list[dict[str, Any]]) -> Node:
+    """A node of which only the devices matter."""
+    about = {"kind": "gpu", "name": "H200", "memory": 1, "unusable": None, "job": None, "job_number": None}
+    empty = {"job_name": None, "user": None, "utilization": None, "memory_used": None}
+    return Node.model_validate(
+        {
+            "name": "box",
+            "state": "online",
+            "hostname": "box",
+            "version": "0",
+            "last_seen_at": None,
+            "cpus": 1,
+            "memory": 1,
+            "disk_free": 1,
+            "latest": {},
+            "devices": [about | empty | device for device in devices],
+        }
+    )

@@ -85,3 +85,21 @@ def test_a_known_failure_is_named_by_the_words_that_are_quoted(folder: Path) -> 
     assert complete(failed(), folder, dropped_bytes=0, dropped_records=0).fingerprint == "address-in-use"
     (folder / "logs" / "rank-1.log").write_text(f"address already in use, next\n{HEADER}\nValueError: rank one\n")
     assert complete(failed(), folder, dropped_bytes=0, dropped_records=0).fingerprint is None
+
+
+def test_what_is_said_after_the_last_traceback_counts_first(folder: Path) -> None:
+    watchdog = (
+        "[rank1]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:616] [Rank 1] Watchdog caught collective operation timeout: W"
+    )
+    stack = "\n".join(f"frame #{n}: c10d::ProcessGroupNCCL" for n in range(40))
+    mended = f"{HEADER}\nFileNotFoundError: [Errno 2] No such file or directory: 'cache'\n\n"
+    (folder / "logs" / "rank-1.log").write_text(f"{mended}step 1\n{watchdog}\n{stack}\n")
+    assert complete(failed(), folder, dropped_bytes=0, dropped_records=0).fingerprint == "nccl-timeout"
+    (folder / "logs" / "rank-1.log").write_text(f"{mended}step 1\n{HEADER}\nValueError: rank one\n")
+    assert complete(failed(), folder, dropped_bytes=0, dropped_records=0).fingerprint is None
+
+
+def test_what_a_known_failure_names_goes_along(folder: Path) -> None:
+    (folder / "logs" / "rank-1.log").write_text(f"{HEADER}\nModuleNotFoundError: No module named 'apex'\n")
+    done = complete(failed(), folder, dropped_bytes=0, dropped_records=0)
+    assert (done.fingerprint, done.subject) == ("missing-module", "apex")

@@ -1,0 +1,84 @@
+"""Faults of the box in a row: of one job, which is not tried for ever, and of one device, which goes out of use."""
+
+from typing import Any
+
+from sqlalchemy import Connection, Row, exists, select, update
+
+from service import outcome
+from service.db.models import Allocation, Attempt, Checkpoint, Device
+from service.lifecycle.rows import AttemptRow, JobRow
+from torchyard import fingerprints
+from torchyard.fingerprints import Blame
+from torchyard.states import ATTEMPT_FINAL, AttemptState
+from torchyard.wire import Result
+
+#: A device on which so many attempts in a row ended by its fault gets no more jobs.
+MAX_ON_DEVICE = 3
+#: How the reason begins that stays with a device until an administrator resumes its node.
+FAULTY = "failed under the last "
+
+
+def in_a_row(tx: Connection, attempt: AttemptRow) -> int:
+    """How many attempts before this one failed for what is not the job's fault, if none has come further since."""
+    count = 0
+    if _has_checkpoint(tx, attempt.id):
+        return count
+    query = (
+        select(Attempt.id, Attempt.state, Attempt.result)
+        .where(Attempt.job_id == attempt.job_id, Attempt.number < attempt.number)
+        .order_by(Attempt.number.desc())
+        .limit(2 * outcome.MAX_FAULTS)
+    )
+    for row in tx.execute(query):
+        if row.state == AttemptState.VOIDED:
+            continue
+        if fingerprints.blame(_cause(row)) is not Blame.BOX or _has_checkpoint(tx, row.id):
+            break
+        count += 1
+    return count
+
+
+def _cause(row: Row[Any]) -> str | None:
+    return outcome.cause_of(Result.model_validate(row.result)) if row.result else None
+
+
+def _has_checkpoint(tx: Connection, attempt_id: str) -> bool:
+    return bool(tx.scalar(select(exists().where(Checkpoint.attempt_id == attempt_id))))
+
+
+def condemn(tx: Connection, job: JobRow, attempt_id: str, result: Result) -> None:
+    """Takes devices out of use under which the last attempts all ended by a fault of the GPU, this one among them."""
+    if outcome.cause_of(result) != fingerprints.GPU_FAULT:
+        return
+    for node, uuid in _suspects(tx, job, attempt_id, result):
+        if _always_faulty(tx, node, uuid):
+            why = f"{FAULTY}{MAX_ON_DEVICE} jobs: reset the GPU or reboot, then `yard nodes --resume {node}`"
+            tx.execute(update(Device).where(Device.node == node, Device.uuid == uuid).values(unusable=why))
+
+
+def _suspects(tx: Connection, job: JobRow, attempt_id: str, result: Result) -> list[tuple[str, str]]:
+    """The failing rank's device where each rank has one, else all that the attempt had."""
+    query = (
+        select(Allocation.node, Allocation.uuid)
+        .where(Allocation.attempt_id == attempt_id)
+        .order_by(Allocation.node, Allocation.index)
+    )
+    held = [(row.node, row.uuid) for row in tx.execute(query)]
+    here = [each for each in held if result.node in {None, each[0]}]
+    ranked = job.spec.get("launcher") == "torchrun" and job.spec.get("recipe") is None
+    if result.failed_rank is None or not ranked or not here:
+        return here
+    return [here[result.failed_rank % len(here)]]
+
+
+def _always_faulty(tx: Connection, node: str, uuid: str) -> bool:
+    query = (
+        select(Attempt.result)
+        .join(Allocation, Allocation.attempt_id == Attempt.id)
+        .where(Allocation.node == node, Allocation.uuid == uuid, Attempt.state.in_(ATTEMPT_FINAL))
+        .where(Attempt.started_us.is_not(None))
+        .order_by(Attempt.ended_us.desc(), Attempt.id.desc())
+        .limit(MAX_ON_DEVICE)
+    )
+    causes = [_cause(row) for row in tx.execute(query)]
+    return causes == [fingerprints.GPU_FAULT] * MAX_ON_DEVICE
