@@ -4,8 +4,9 @@ No database and no clock: the loop, tests and a simulator make these values each
 integer microseconds.
 """
 
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum, StrEnum
 
 from torchyard.quantities import format_size
 
@@ -61,6 +62,22 @@ class Running:
     ends_us: int | None = None
 
 
+class Link(IntEnum):
+    """What joins two GPUs of a node, the fastest first; names as `nvidia-smi topo` has them."""
+
+    NVLINK = 0
+    #: One PCIe switch.
+    PIX = 1
+    #: Several PCIe switches.
+    PXB = 2
+    #: The PCIe host bridge.
+    PHB = 3
+    #: The interconnect of one NUMA node.
+    NODE = 4
+    #: The interconnect between NUMA nodes.
+    SYS = 5
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Slot:
     """One GPU or CPU slot."""
@@ -71,6 +88,23 @@ class Slot:
     kind: str = "gpu"
     #: Why it must not be used.
     unusable: str | None = None
+    #: The product's name, as the driver tells it.
+    name: str = ""
+    numa: int | None = None
+    #: What joins it to other slots of its node, by their `uuid`, as far as that is known.
+    links: Mapping[str, Link] = field(default_factory=dict, hash=False)
+
+    def link(self, other: "Slot") -> Link:
+        """What joins it to another; where the driver tells nothing, the NUMA nodes do."""
+        known = self.links.get(other.uuid)
+        if known is not None:
+            return known
+        apart = self.numa is not None and other.numa is not None and self.numa != other.numa
+        return Link.SYS if apart else Link.NODE
+
+    def suits(self, shape: Shape) -> bool:
+        """Whether it is of the sort that the job asks for, whoever holds it."""
+        return self.memory >= max(shape.gpu_memory_min, shape.gpu_share) and shape.gpu_type.lower() in self.name.lower()
 
 
 class Closed(StrEnum):
@@ -91,6 +125,7 @@ class Box:
     memory: int
     running: tuple[Running, ...] = ()
     closed: Closed | None = None
+    labels: frozenset[str] = frozenset()
 
     @property
     def usable(self) -> "Box":
@@ -104,17 +139,26 @@ class Box:
 
     def lack(self, shape: Shape) -> str | None:
         """What the node does not have of what the job needs, even when empty; None if the job would fit."""
-        matching = sum(slot.memory >= shape.gpu_memory_min for slot in self.slots)
+        missing = sorted(shape.labels - self.labels)
+        if missing:
+            return f"has no label {', '.join(missing)}"
         if shape.gpus > len(self.slots):
             return f"has {len(self.slots)} {self.word}, the job needs {shape.gpus}"
-        if shape.gpus > matching:
-            least = format_size(shape.gpu_memory_min)
-            return f"has {matching} {self.word} with at least {least}, the job needs {shape.gpus}"
+        suitable = sum(slot.suits(shape) for slot in self.slots)
+        if shape.gpus > suitable:
+            return f"has {suitable} {self.word} {wanted(shape)}, the job needs {shape.gpus}"
         if shape.cpus > self.cpus:
             return f"has {self.cpus} CPU cores, the job needs {shape.cpus}"
         if shape.memory > self.memory:
             return f"has {format_size(self.memory)} of memory, the job needs {format_size(shape.memory)}"
         return None
+
+
+def wanted(shape: Shape) -> str:
+    """The sort of GPU that a job asks for, in words; empty if any will do."""
+    least = max(shape.gpu_memory_min, shape.gpu_share)
+    words = [f"of type {shape.gpu_type}"] if shape.gpu_type else []
+    return " ".join([*words, *([f"with at least {format_size(least)}"] if least else [])])
 
 
 @dataclass(kw_only=True)

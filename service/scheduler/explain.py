@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from service.scheduler import policy
+from service.scheduler import former as policy
 from service.scheduler.boxes import Box, Closed, Free, Running, Waiting
 from torchyard.api import Reason
 from torchyard.quantities import format_size

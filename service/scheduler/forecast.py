@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from service.scheduler import policy
+from service.scheduler import former as policy
 from service.scheduler.boxes import Box, Running, Waiting
 
 #: A forecast looks at so many ends of jobs and so long a queue, no more.

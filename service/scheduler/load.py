@@ -1,168 +1,159 @@
-"""From the database to the policy's plain data."""
+"""The policy's state, kept true to the database by reading only what has changed.
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+Every change of a job renews its `changed_us`, so a pass reads the jobs that changed since the last one. Transactions may
+become visible a little later than they say: each look goes back over the last seconds again, and now and then all jobs
+are compared. A job is known by the number of its last event, which only grows, so what is read late never undoes what
+was read before.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from service import lifecycle
-from service.db.models import Allocation, Attempt, Device, Job, Member, Node
-from service.scheduler.boxes import Box, Closed, Running, Shape, Slot, Waiting
-from service.scheduler.policy import order
-from torchyard.spec import Resources
-from torchyard.states import JobState
+from service import accounts
+from service.db.models import Reservation as ReservationRow
+from service.forecasts import Estimator
+from service.scheduler import load_jobs
+from service.scheduler.guesses import Guesses
+from service.scheduler.hindrances import Hindrances
+from service.scheduler.load_boxes import Boxes
+from service.scheduler.load_jobs import shape_of
+from service.scheduler.state import Estimate, Reservation, State
+from torchyard.states import JOB_FINAL, JobState
 
-#: A job waits at most this long for its last attempt's checkpoints to be stored.
-SAVING_US = 600 * 1_000_000
-#: Jobs remembered beyond twice those that wait, before all are forgotten.
-SPARE = 10_000
+__all__ = ["Loader", "shape_of"]
 
-
-def shape_of(resources: Resources) -> Shape:
-    """What a job asks of a node. Without GPUs it counts as at least one core, so that such jobs have a bound too."""
-    return Shape(
-        gpus=resources.gpus,
-        gpu_memory_min=resources.gpu_memory_min or 0,
-        cpus=resources.cpus or (0 if resources.gpus else 1),
-        memory=resources.memory or 0,
-    )
+#: Transactions become visible at most this much later than the times that they write, or wait for the next comparison.
+OVERLAP_US = 15 * 1_000_000
+#: All jobs are compared this often.
+COMPARE_US = 300 * 1_000_000
+#: What jobs that run have still to do is estimated this often; in between it is taken to shrink by the time that passes.
+ESTIMATE_US = 10 * 1_000_000
+#: Jobs that are made from rows at a time, so that a long queue needs little memory on the way.
+BATCH = 2000
 
 
 class Loader:
-    """Reads queue and boxes; safe from many threads.
+    """Holds the state; safe from many threads."""
 
-    What was made of a job is kept while its version stays the same, so that a long queue costs little to read again.
-    """
+    def __init__(self, disk_floor: int, estimator: Estimator) -> None:
+        self._lock = threading.Lock()
+        self._state = State()
+        self._boxes = Boxes(disk_floor)
+        self._estimator = estimator
+        self._guesses = Guesses(estimator)
+        self._hindrances = Hindrances()
+        #: Number of the last event of each job that was read.
+        self._seen: dict[str, int] = {}
+        self._mark_us = self._compared_us = self._estimated_us = 0
 
-    def __init__(self, disk_floor: int) -> None:
-        self._disk_floor = disk_floor
-        self._known: dict[str, _Known] = {}
+    @contextmanager
+    def live(self, tx: Connection, now: int) -> Iterator[State]:
+        """The state as of now, for the time of the block, in which everybody else waits for it."""
+        with self._lock:
+            self._refresh(tx, now)
+            if self.busy:
+                self._surroundings(tx, now)
+            yield self._state
 
-    def queue(self, tx: Connection, now: int) -> list[Waiting]:
-        """The jobs that wait, in the order of the queue."""
-        query = select(Job.id, Job.version, Job.attempt).where(Job.state == JobState.QUEUED)
-        rows = tx.execute(query).all()
-        if len(self._known) > 2 * len(rows) + SPARE:
-            self._known = {}
-        known = self._load(tx, [(job, version) for job, version, _ in rows])
-        queue = [known[job].waiting for job, _, _ in rows if job in known]
-        if any(attempt for _, _, attempt in rows):
-            saving = _saving(tx, now)
-            queue = [replace(w, saving=True) if w.job in saving else w for w in queue]
-        return sorted(queue, key=order)
+    def snapshot(self, tx: Connection, now: int) -> State:
+        """The state as of now, the caller's own to change."""
+        with self._lock:
+            self._refresh(tx, now)
+            self._surroundings(tx, now)
+            return self._state.copy()
 
-    def boxes(self, tx: Connection) -> list[Box]:
-        """The nodes, what they have, and who holds it."""
-        nodes = tx.execute(select(Node.__table__).order_by(Node.name)).all()
-        slots = _slots(tx)
-        running = self._running(tx)
-        return [
-            Box(
-                node=node.name,
-                slots=tuple(slots.get(node.name, ())),
-                cpus=node.cpus,
-                memory=node.memory,
-                running=tuple(running.get(node.name, ())),
-                closed=self._closed(node),
-            )
-            for node in nodes
-        ]
+    @property
+    def busy(self) -> bool:
+        """Whether there is anything to decide."""
+        state = self._state
+        return bool(state.queue or state.reservations or state.yielding or state.promised)
 
-    def _closed(self, node: Row[Any]) -> Closed | None:
-        if node.draining:
-            return Closed.DRAINING
-        if node.unreachable or node.last_seen_us is None:
-            return Closed.UNREACHABLE
-        return Closed.DISK_FLOOR if node.disk_free < self._disk_floor else None
+    def _refresh(self, tx: Connection, now: int) -> None:
+        """Jobs and reservations."""
+        self._state.reservations = _reservations(tx, now)
+        compare = not self._mark_us or now - self._compared_us >= COMPARE_US or now < self._mark_us - OVERLAP_US
+        changed = self._compare(tx, now) if compare else self._changed(tx)
+        for start in range(0, len(changed), BATCH):
+            self._read(tx, changed[start : start + BATCH], now)
+        self._mark_us = now if compare else max(now, self._mark_us)
 
-    def _running(self, tx: Connection) -> dict[str, list[Running]]:
-        query = (
-            select(Attempt.id, Attempt.started_us, Attempt.job_id, Job.version, Member.node)
-            .join(Member, Member.attempt_id == Attempt.id)
-            .join(Job, Job.id == Attempt.job_id)
-            .where(Attempt.state.in_(lifecycle.LIVE), Member.ended_us.is_(None))
-            .order_by(Attempt.id)
+    def _changed(self, tx: Connection) -> list[str]:
+        rows = tx.execute(load_jobs.CHANGED, {"since": self._mark_us - OVERLAP_US})
+        return [row.id for row in rows if self._is_news(row)]
+
+    def _compare(self, tx: Connection, now: int) -> list[str]:
+        """All jobs that are not over; what is known of others is forgotten."""
+        first, self._compared_us = not self._mark_us, now
+        rows = tx.execute(load_jobs.ALIVE).all()
+        for job in self._seen.keys() - {row.id for row in rows}:
+            self._forget(job)
+            del self._seen[job]
+        if first:
+            promised = load_jobs.promised(tx, now)
+            self._state.promised.update(dict.fromkeys(promised))
+        return [row.id for row in rows if self._is_news(row)]
+
+    def _is_news(self, row: Row[Any]) -> bool:
+        return bool(self._seen.get(row.id, -1) < row.last_event)
+
+    def _read(self, tx: Connection, jobs: list[str], now: int) -> None:
+        rows = [row for row in load_jobs.rows_of(tx, jobs) if self._is_news(row)]
+        left = self._estimates(tx, [row for row in rows if row.attempt and row.state not in JOB_FINAL], now)
+        runs = []
+        for row in rows:
+            self._seen[row.id] = row.last_event
+            if row.state == JobState.QUEUED:
+                waiting = load_jobs.waiting(row, left.get(row.id) or self._guesses.add(tx, row, now))
+                self._state.put([waiting])
+                self._hindrances.add(row, now)
+            elif row.state in JOB_FINAL:
+                self._forget(row.id)
+            else:
+                self._unqueue(row.id)
+                runs.append(row)
+        self._state.put(load_jobs.running(tx, runs, left))
+
+    def _estimates(self, tx: Connection, rows: list[Row[Any]], now: int) -> dict[str, Estimate]:
+        return self._estimator.remaining(tx, rows, now) if rows else {}
+
+    def _forget(self, job: str) -> None:
+        self._state.remove(job)
+        self._unqueue(job)
+
+    def _unqueue(self, job: str) -> None:
+        self._guesses.drop(job)
+        self._hindrances.drop(job)
+
+    def _surroundings(self, tx: Connection, now: int) -> None:
+        """All that a decision looks at beside the jobs themselves."""
+        state = self._state
+        state.boxes = self._boxes.read(tx)
+        state.users, state.projects = (accounts.for_policy(tx, kind, now) for kind in ("user", "project"))
+        self._hindrances.apply(tx, state, now)
+        if now - self._estimated_us >= ESTIMATE_US:
+            self._estimated_us = now
+            rows = load_jobs.rows_of(tx, list(state.running))
+            load_jobs.estimate(state, self._estimates(tx, rows, now), now)
+            self._guesses.renew(tx, state, now)
+
+
+def _reservations(tx: Connection, now: int) -> tuple[Reservation, ...]:
+    coming = select(ReservationRow.__table__).where(ReservationRow.cancelled_us.is_(None), ReservationRow.ends_us > now)
+    return tuple(
+        Reservation(
+            id=row.id,
+            name=row.name,
+            starts_us=row.starts_us,
+            ends_us=row.ends_us,
+            maintenance=row.maintenance,
+            users=frozenset(row.users),
+            projects=frozenset(row.projects),
+            nodes=frozenset(row.nodes),
+            gpus=row.gpus,
         )
-        rows = tx.execute(query).all()
-        held = _held(tx) if rows else {}
-        known = self._load(tx, [(job, version) for _, _, job, version, _ in rows])
-        running: dict[str, list[Running]] = {}
-        for attempt_id, started_us, job_id, _, node in rows:
-            waiting = known[job_id].waiting
-            part = Running(
-                job=job_id,
-                shape=waiting.shape,
-                uuids=tuple(held.get((attempt_id, node), ())),
-                ends_us=started_us + waiting.limit_us if started_us and waiting.limit_us else None,
-            )
-            running.setdefault(node, []).append(part)
-        return running
-
-    def _load(self, tx: Connection, jobs: list[tuple[str, int]]) -> dict[str, "_Known"]:
-        known = self._known
-        missing = [job for job, version in jobs if job not in known or known[job].version != version]
-        for some in _chunks(missing, 500):
-            for row in tx.execute(select(Job.__table__).where(Job.id.in_(some))):
-                known[row.id] = _Known(row.version, _waiting(row))
-        return known
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    version: int
-    waiting: Waiting
-
-
-def _waiting(row: Row[Any]) -> Waiting:
-    # Stored specs were checked when they came. One that today's rules would refuse must not stop the whole queue.
-    resources = Resources.model_construct(**row.spec.get("resources", {}))
-    limit = row.spec.get("time_limit")
-    return Waiting(
-        job=row.id,
-        number=row.number,
-        priority=row.priority,
-        shape=shape_of(resources),
-        nodes=resources.nodes,
-        held=row.held,
-        limit_us=None if limit is None else limit * 1_000_000,
+        for row in tx.execute(coming.order_by(ReservationRow.starts_us))
     )
-
-
-def _chunks(items: list[str], size: int) -> Iterable[list[str]]:
-    return (items[start : start + size] for start in range(0, len(items), size))
-
-
-def _slots(tx: Connection) -> dict[str, list[Slot]]:
-    slots: dict[str, list[Slot]] = {}
-    query = select(Device.__table__).where(Device.present).order_by(Device.node, Device.index)
-    for row in tx.execute(query):
-        slot = Slot(uuid=row.uuid, index=row._mapping["index"], memory=row.memory, kind=row.kind, unusable=row.unusable)
-        slots.setdefault(row.node, []).append(slot)
-    return slots
-
-
-def _held(tx: Connection) -> dict[tuple[str, str], list[str]]:
-    held: dict[tuple[str, str], list[str]] = {}
-    query = select(Allocation.attempt_id, Allocation.node, Allocation.uuid).where(Allocation.live)
-    for attempt_id, node, uuid in tx.execute(query):
-        held.setdefault((attempt_id, node), []).append(uuid)
-    return held
-
-
-def _saving(tx: Connection, now: int) -> frozenset[str]:
-    """Queued jobs whose last attempt's checkpoints are still on the way from a node that is heard."""
-    query = (
-        select(Job.id)
-        .join(Attempt, (Attempt.job_id == Job.id) & (Attempt.number == Job.attempt))
-        .join(Member, Member.attempt_id == Attempt.id)
-        .join(Node, Node.name == Member.node)
-        .where(
-            Job.state == JobState.QUEUED,
-            Attempt.claimed_us.is_not(None),
-            Attempt.ended_us > now - SAVING_US,
-            ~Member.settled,
-            ~Node.unreachable,
-        )
-    )
-    return frozenset(tx.scalars(query))

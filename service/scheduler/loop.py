@@ -7,7 +7,7 @@ from service import lifecycle
 from service.context import Context
 from service.leader import Leader
 from service.observability import Counters
-from service.scheduler import policy
+from service.scheduler import former as policy
 
 _log = logging.getLogger(__name__)
 

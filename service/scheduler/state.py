@@ -4,11 +4,15 @@ Plain data without a database and without a clock: the live scheduler, the simul
 own way and then run the same policy. Times are integer microseconds, sizes bytes.
 """
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 from service.scheduler.boxes import Box, Place, Shape
+from service.scheduler.rooms import Room
+from service.scheduler.table import Lane, Lanes, Table
 
 
 class Source(StrEnum):
@@ -32,6 +36,8 @@ class Estimate:
     p50_us: int
     p90_us: int
     source: Source
+    #: When it was made; what a running job has run since is taken off. None: now.
+    as_of_us: int | None = None
 
 
 class Hindrance(StrEnum):
@@ -136,7 +142,9 @@ class Reservation:
 
 @dataclass(kw_only=True)
 class State:
-    """Everything that one decision looks at. Change it through its methods alone: they keep what is derived true."""
+    """Everything that one decision looks at. Change jobs through the methods alone: they keep what is derived true. The
+    other mappings may be replaced, or change between two decisions.
+    """
 
     boxes: Mapping[str, Box] = field(default_factory=dict)
     waiting: dict[str, Waiting] = field(default_factory=dict)
@@ -146,17 +154,199 @@ class State:
     #: Trials that a sweep may run at once; sweeps without a cap are absent.
     caps: Mapping[str, int] = field(default_factory=dict)
     reservations: tuple[Reservation, ...] = ()
+    #: Jobs that others were stopped for and that have not started yet: they have the first look at what is free.
+    promised: dict[str, None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._derive()
+        for waiting in self.waiting.values():
+            self._enter(waiting)
+        for running in self.running.values():
+            self._enter(running)
+
+    def _derive(self) -> None:
+        self.lanes = Lanes()
+        #: Waiting jobs that are considered, those that something hinders, and running ones.
+        self.queue, self.aside, self.held = Table(), Table(), Table()
+        #: Running jobs of each sweep.
+        self.trials: dict[str, int] = {}
+        #: Running jobs that give way, for each newcomer.
+        self.yielding: dict[str, dict[str, None]] = {}
+        self._rooms: dict[str, Room] = {}
 
     def put(self, jobs: Iterable[Waiting | Running]) -> None:
         """Adds jobs, or replaces what was known of them; one that ran and now waits (or the other way round) moves."""
         for job in jobs:
-            self.remove(job.job)
+            self._leave(job.job, runs_on=isinstance(job, Running))
             if isinstance(job, Waiting):
                 self.waiting[job.job] = job
             else:
                 self.running[job.job] = job
+                self.promised.pop(job.job, None)
+            self._enter(job)
 
     def remove(self, job: str) -> None:
         """Forgets a job that is over; an unknown one is no error."""
-        self.waiting.pop(job, None)
-        self.running.pop(job, None)
+        self._leave(job, runs_on=False)
+        self.promised.pop(job, None)
+
+    def start(self, job: str, places: tuple[Place, ...], now_us: int) -> Running:
+        """Moves a waiting job to where it runs."""
+        waiting = self.waiting[job]
+        common = {name: getattr(waiting, name) for name in _COMMON}
+        ends_us = None if waiting.limit_us is None else now_us + waiting.limit_us
+        running = Running(**common, places=places, since_us=now_us, ends_us=ends_us)
+        if running.remaining is not None:
+            running = replace(running, remaining=replace(running.remaining, as_of_us=now_us))
+        self.put([running])
+        return running
+
+    def requeue(self, job: str, now_us: int, for_job: str | None = None) -> Waiting:
+        """Moves a running job back to the queue, with its age, and with what it ran counted; `for_job` is who it was
+        stopped for.
+        """
+        running = self.running[job]
+        common: dict[str, Any] = {name: getattr(running, name) for name in _COMMON}
+        common["ran_us"] = running.ran_us + now_us - running.since_us
+        left = running.remaining
+        if left is not None and left.as_of_us is not None:
+            gone = now_us - left.as_of_us
+            points = {name: max(getattr(left, name) - gone, 0) for name in ("p10_us", "p50_us", "p90_us")}
+            common["remaining"] = replace(left, as_of_us=None, **points)
+        waiting = Waiting(**common)
+        self.put([waiting])
+        if for_job in self.waiting:
+            self.promised[for_job] = None
+        return waiting
+
+    def copy(self) -> "State":
+        """Independent of this one: what is done to it does not touch this one."""
+        other = State.__new__(State)
+        other.__dict__.update(self.__dict__)
+        other.waiting, other.running = self.waiting.copy(), self.running.copy()
+        other.promised, other.trials = self.promised.copy(), self.trials.copy()
+        other.lanes = self.lanes.copy()
+        other.queue, other.aside, other.held = self.queue.copy(), self.aside.copy(), self.held.copy()
+        other.yielding = {job: victims.copy() for job, victims in self.yielding.items()}
+        other._rooms = {node: room.copy() for node, room in self._rooms.items()}
+        return other
+
+    def rooms(self) -> dict[str, Room]:
+        """What is left of each node; not to be changed."""
+        rooms, boxes = self._rooms, self.boxes
+        if len(rooms) != len(boxes):
+            for node in rooms.keys() - boxes.keys():
+                del rooms[node]
+        stale = [node for node, box in boxes.items() if node not in rooms or rooms[node].box is not box]
+        if stale:
+            self._furnish(stale)
+        return rooms
+
+    def _furnish(self, nodes: list[str]) -> None:
+        fresh = {node: Room(self.boxes[node]) for node in nodes}
+        for job in self.running.values():
+            for place in job.places:
+                if place.node in fresh:
+                    fresh[place.node].hold(job.job, job.shape, place.uuids)
+        self._rooms.update(fresh)
+
+    def _enter(self, job: Waiting | Running) -> None:
+        lane = self.lanes.take(_lane(job))
+        if isinstance(job, Waiting):
+            table = self.queue if job.hindrance is None else self.aside
+            table.add(job.job, lane, _waiting_columns(job))
+            return
+        self.held.add(job.job, lane, _running_columns(job))
+        self.lanes.hold(lane, job.since_us)
+        if job.group is not None:
+            self.trials[job.group] = self.trials.get(job.group, 0) + 1
+        if job.yields_to is not None:
+            self.yielding.setdefault(job.yields_to, {})[job.job] = None
+        for place in job.places:
+            if place.node in self._rooms:
+                self._rooms[place.node].hold(job.job, job.shape, place.uuids)
+
+    def _leave(self, job: str, *, runs_on: bool) -> None:
+        waiting = self.waiting.pop(job, None)
+        if waiting is not None:
+            table = self.queue if waiting.hindrance is None else self.aside
+            self.lanes.drop(table.remove(job))
+        running = self.running.pop(job, None)
+        if running is not None:
+            self._vacate(running)
+            if running.yields_to is not None:
+                self._yielded(job, running.yields_to, gone=not runs_on)
+
+    def _vacate(self, job: Running) -> None:
+        lane = self.held.remove(job.job)
+        self.lanes.release(lane, job.since_us)
+        self.lanes.drop(lane)
+        if job.group is not None:
+            self.trials[job.group] -= 1
+            if not self.trials[job.group]:
+                del self.trials[job.group]
+        for place in job.places:
+            if place.node in self._rooms:
+                self._rooms[place.node].release(job.job, job.shape, place.uuids)
+
+    def _yielded(self, victim: str, newcomer: str, *, gone: bool) -> None:
+        victims = self.yielding[newcomer]
+        del victims[victim]
+        if not victims:
+            del self.yielding[newcomer]
+        if gone and newcomer in self.waiting:
+            self.promised[newcomer] = None
+
+
+_COMMON = tuple(Job.__dataclass_fields__)
+
+
+def _lane(job: Job) -> Lane:
+    return Lane(job.shape, job.nodes, job.user, job.project, job.group, job.preemptible)
+
+
+def _waiting_columns(job: Waiting) -> tuple[float, ...]:
+    left, guess = _known(job)
+    return (
+        job.number,
+        job.priority,
+        job.eligible_us,
+        job.eligible_us + job.ran_us,
+        job.ran_us,
+        left,
+        math.inf,
+        guess,
+        min(job.limit_us or math.inf, math.inf if job.remaining is None else job.remaining.p90_us),
+        0,
+        0,
+    )
+
+
+def _running_columns(job: Running) -> tuple[float, ...]:
+    left, guess = _known(job)
+    as_of = None if job.remaining is None else job.remaining.as_of_us
+    return (
+        job.number,
+        job.priority,
+        job.eligible_us,
+        max(job.since_us - job.eligible_us - job.ran_us, 0),
+        job.ran_us - job.since_us,
+        left,
+        math.inf if as_of is None else as_of,
+        guess,
+        math.inf,
+        job.since_us,
+        job.spared_until_us if job.preemptible and job.yields_to is None else math.inf,
+    )
+
+
+def _known(job: Job) -> tuple[float, float]:
+    """Running time to come as the job itself tells it, and as others do."""
+    if job.remaining is None:
+        return math.nan, math.nan
+    if job.remaining.source in _OWN:
+        return job.remaining.p50_us, math.nan
+    return math.nan, job.remaining.p50_us
+
+
+_OWN = (Source.ORACLE, Source.PROGRESS)

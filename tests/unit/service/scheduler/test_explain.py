@@ -8,8 +8,8 @@ from hypothesis import given
 from service.scheduler.boxes import Box, Closed, Running, Shape, Slot, Waiting
 from service.scheduler.explain import Scene, Title, reasons
 from service.scheduler.forecast import latest_start
-from service.scheduler.policy import decide
-from tests.unit.service.scheduler.test_policy import GIB, box, clusters, job, jobs, slot
+from service.scheduler.former import decide
+from tests.unit.service.scheduler.test_former import GIB, box, clusters, job, jobs, slot
 
 TITLES = {f"j{n}": Title(number=n, user="ada") for n in range(1, 30)} | {"held": Title(number=99, user="bob")}
 MINUTE = 60_000_000

@@ -1,0 +1,59 @@
+"""Small numbers for things that many jobs have in common, so that numpy can count with them."""
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Interner(Generic[K]):
+    """Numbers keys from 0; a number is free again once everybody who took its key has dropped it."""
+
+    def __init__(self) -> None:
+        self.ids: dict[K, int] = {}
+        self.keys: list[K | None] = []
+        self._counts: list[int] = []
+        self._free: list[int] = []
+
+    def take(self, key: K) -> int:
+        """The key's number, which stays as long as it is not dropped as often as it was taken."""
+        known = self.ids.get(key)
+        if known is not None:
+            self._counts[known] += 1
+            return known
+        if self._free:
+            number = self._free.pop()
+            self.keys[number], self._counts[number] = key, 1
+        else:
+            number = len(self.keys)
+            self.keys.append(key)
+            self._counts.append(1)
+        self.ids[key] = number
+        return number
+
+    def drop(self, number: int) -> None:
+        """One taker less."""
+        self._counts[number] -= 1
+        if not self._counts[number]:
+            key = self.keys[number]
+            assert key is not None
+            del self.ids[key]
+            self.keys[number] = None
+            self._free.append(number)
+
+    def key(self, number: int) -> K:
+        """The key of a number in use."""
+        key = self.keys[number]
+        assert key is not None
+        return key
+
+    def __len__(self) -> int:
+        """One more than the highest number ever given."""
+        return len(self.keys)
+
+    def copy(self) -> "Interner[K]":
+        """Independent of this one."""
+        other: Interner[K] = Interner()
+        other.ids, other.keys = self.ids.copy(), self.keys.copy()
+        other._counts, other._free = self._counts.copy(), self._free.copy()
+        return other

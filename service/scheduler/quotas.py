@@ -1,0 +1,140 @@
+"""What users, projects and sweeps may still start. A job over its quota waits and blocks nobody."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from service.scheduler.interning import Interner
+from service.scheduler.table import Bools, Column, Floats, Ints, Lane
+
+if TYPE_CHECKING:
+    from service.scheduler.state import Account, State
+
+
+class Quota(StrEnum):
+    """A bound that somebody has reached."""
+
+    USER_GPUS = "user-gpus"
+    PROJECT_GPUS = "project-gpus"
+    USER_WEEK = "user-week"
+    PROJECT_WEEK = "project-week"
+    SWEEP = "sweep"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reached:
+    """Why a quota forbids a start: so much is used of so much. GPUs, GPU-microseconds, or trials."""
+
+    quota: Quota
+    #: The user, project or sweep.
+    whose: str
+    used: float
+    limit: float
+
+
+@dataclass(kw_only=True, slots=True)
+class _Budget:
+    """What is left of one account."""
+
+    account: "Account"
+    gpus: int
+    week_us: float
+
+    def gpus_left(self) -> float:
+        return math.inf if self.account.max_gpus is None else self.account.max_gpus - self.gpus
+
+    def week_left(self) -> float:
+        return math.inf if self.account.week_left_us is None else self.account.week_left_us - self.week_us
+
+
+class Quotas:
+    """What is left of all quotas while a decision hands it out.
+
+    GPU time of the week is charged as it is used. So that several starts at once do not pass what is left, running
+    jobs are charged with the time that they are known to need still, too; a job may start as long as something is
+    left.
+    """
+
+    def __init__(self, state: "State", now_us: int) -> None:
+        self._state = state
+        self._now_us = now_us
+        lanes = state.lanes
+        self._users = self._budgets(lanes.users, state.users, lanes.of_users, lanes.user)
+        self._projects = self._budgets(lanes.projects, state.projects, lanes.of_projects, lanes.project)
+        #: Trials that each capped sweep may still start.
+        self._trials = {group: cap - state.trials.get(group, 0) for group, cap in state.caps.items()}
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is any quota at all."""
+        return bool(self._users or self._projects or self._trials)
+
+    def reached(self, lane: Lane) -> list[Reached]:
+        """What forbids a job of the lane to start; empty if nothing does."""
+        if not self.bounded:
+            return []
+        found = self._of(self._users.get(lane.user), lane, Quota.USER_GPUS, Quota.USER_WEEK, lane.user)
+        found += self._of(self._projects.get(lane.project), lane, Quota.PROJECT_GPUS, Quota.PROJECT_WEEK, lane.project)
+        if lane.group is not None and self._trials.get(lane.group, 1) <= 0:
+            cap = self._state.caps[lane.group]
+            used = cap - self._trials[lane.group]
+            found.append(Reached(quota=Quota.SWEEP, whose=lane.group, used=used, limit=cap))
+        return found
+
+    def charge(self, lane: Lane, expected_us: float) -> None:
+        """A job of the lane starts, and is expected to run for so long."""
+        for budget in (self._users.get(lane.user), self._projects.get(lane.project)):
+            if budget is not None:
+                budget.gpus += lane.gpus
+                budget.week_us += lane.gpus * expected_us
+        if lane.group in self._trials:
+            self._trials[lane.group] -= 1
+
+    def _of(self, budget: _Budget | None, lane: Lane, gpus: Quota, week: Quota, whose: str) -> list[Reached]:
+        if budget is None or not lane.gpus:
+            return []
+        found = []
+        if lane.gpus > budget.gpus_left():
+            found.append(Reached(quota=gpus, whose=whose, used=budget.gpus, limit=budget.account.max_gpus or 0))
+        if budget.week_left() <= 0:
+            found.append(Reached(quota=week, whose=whose, used=budget.week_us, limit=budget.account.week_left_us or 0))
+        return found
+
+    def _budgets(
+        self, parties: Interner[str], accounts: Mapping[str, "Account"], runs: Ints, party_of: Ints
+    ) -> dict[str, _Budget]:
+        bounded = [name for name in parties.ids if _bounded(accounts.get(name))]
+        if not bounded:
+            return {}
+        to_come = self._to_come(party_of, len(parties))
+        budgets = {}
+        for name in bounded:
+            number = parties.ids[name]
+            gpus, begun = runs[:, number].tolist()
+            week_us = gpus * self._now_us - begun + float(to_come[number])
+            budgets[name] = _Budget(account=accounts[name], gpus=gpus, week_us=week_us)
+        return budgets
+
+    def _to_come(self, party_of: Ints, parties: int) -> Floats:
+        """GPU time that each party's running jobs are known to need still."""
+        held = self._state.held
+        left = held.column(Column.LEFT) - np.maximum(self._now_us - held.column(Column.AS_OF), 0)
+        left = np.nan_to_num(np.maximum(left, 0)) * self._state.lanes.gpus[held.lane]
+        return np.bincount(party_of[held.lane], weights=left, minlength=parties).astype(np.float64)
+
+
+def _bounded(account: "Account | None") -> bool:
+    return account is not None and (account.max_gpus is not None or account.week_left_us is not None)
+
+
+def spent(quotas: Quotas, state: "State") -> Bools:
+    """Which lanes may start nothing."""
+    found = np.zeros(len(state.lanes), dtype=bool)
+    if quotas.bounded:
+        for lane, number in state.lanes.lanes.ids.items():
+            found[number] = bool(quotas.reached(lane))
+    return found
