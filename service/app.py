@@ -21,6 +21,7 @@ from service.pages import Pages
 from service.routes import (
     agent,
     checkpoints,
+    groups,
     health,
     jobs,
     logs,
@@ -45,6 +46,7 @@ ROUTERS = (
     metrics.router,
     checkpoints.router,
     outputs.router,
+    groups.router,
     snapshots.router,
     queue.router,
     nodes.router,

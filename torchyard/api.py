@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from torchyard.quantities import Duration
 from torchyard.spec import NAME, Priority, Tag
 from torchyard.states import AttemptState, JobState, StopReason
-from torchyard.wire import DeviceKind, FileRef, Topology
+from torchyard.wire import DeviceKind, FileRef, ProcessStack, Topology
 
 Item = TypeVar("Item")
 Scope = Literal["read", "submit", "admin", "node"]
@@ -110,6 +110,43 @@ class Job(Resource):
     rerun_of: str | None
     resumed_from: str | None
     spec: dict[str, Any]
+    #: Waits for jobs that its spec names in `after`.
+    blocked: bool = False
+    #: The sweep it is a trial of, its number there from 1, and its values of the sweep's parameters.
+    group: str | None = None
+    trial: int | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class Group(Resource):
+    """All jobs of one sweep: what ``POST /jobs`` answers to a spec with `sweep`."""
+
+    id: str
+    #: From the numbers of jobs; its trials have the ones that follow.
+    number: int
+    name: str
+    user: str
+    project: str
+    created_at: datetime
+    #: When the last trial ended; None before.
+    ended_at: datetime | None
+    #: How many jobs it has.
+    size: int
+    #: The spec's `sweep`.
+    sweep: dict[str, Any]
+    #: Why no trial starts, until somebody resumes it.
+    paused: str | None
+    #: Waiting trials that are held.
+    held: int
+    #: Trials by state; a state that none is in is absent.
+    states: dict[JobState, int]
+    #: Of those cancelled, how many because others do better.
+    stopped_early: int
+    #: What trials are compared by: what was asked for, else the sweep's `stop`, else the spec's `checkpoint.keep_best`.
+    metric: str | None
+    mode: Literal["min", "max"] | None
+    #: The trial whose last value is best; never in lists of groups.
+    best: Job | None
 
 
 class JobCounts(Resource):
@@ -124,6 +161,16 @@ class DryRun(Resource):
     spec: dict[str, Any]
     world_size: int
     note: str
+    #: Of a sweep: how many jobs it would make, and the first of them.
+    trials: int | None = None
+    first_trials: list["PlannedTrial"] = []
+
+
+class PlannedTrial(Resource):
+    """One job that a sweep would make."""
+
+    name: str
+    parameters: dict[str, Any]
 
 
 class JobChanges(Resource):
@@ -239,6 +286,23 @@ class Checkpoint(Resource):
     files: list[CheckpointFileInfo]
 
 
+class Stacks(Resource):
+    """What the processes of an attempt did on one node at one moment."""
+
+    attempt: int
+    node: str
+    node_rank: int
+    #: Grows with every time that they were asked for.
+    serial: int
+    at: datetime
+    #: What each rank did, in words.
+    summary: str
+    #: The ranks' own processes first.
+    processes: list[ProcessStack]
+    #: Processes left out, for there are too many.
+    left_out: int
+
+
 class Output(Resource):
     name: str
     size: int
@@ -254,6 +318,8 @@ class Node(Resource):
     cpus: int
     memory: int
     disk_free: int
+    #: Words of its administrator that jobs may ask for.
+    labels: list[str] = []
     #: Processes on GPUs that the queue has given to somebody else, or to nobody, in words.
     offenders: list[str] = []
     devices: list["NodeDevice"]
@@ -268,6 +334,8 @@ class NodeDevice(Resource):
     name: str
     memory: int
     unusable: str | None
+    #: How near it is to the node's other GPUs, where the driver tells.
+    topology: Topology | None = None
     job: str | None
     job_number: int | None
     job_name: str | None
@@ -287,7 +355,14 @@ class Why(Resource):
     reasons: list["Reason"]
     #: Place in the queue, from 1; None when it does not wait.
     position: int | None
+    #: When it starts, in half of such cases, and in nine of ten; None where that cannot be told.
     expected_start_at: datetime | None
+    expected_start_p90_at: datetime | None = None
+    #: When a job that runs is over, in half of such cases, and in nine of ten.
+    expected_end_at: datetime | None = None
+    expected_end_p90_at: datetime | None = None
+    #: What would start a waiting job now, or much sooner.
+    alternatives: list["Alternative"] = []
 
 
 class Reason(Resource):
@@ -295,20 +370,58 @@ class Reason(Resource):
     message: str
     #: Jobs that hold what this one waits for.
     jobs: list[str] = []
+    #: When it is expected to be over, in half of such cases.
+    until: datetime | None = None
+
+
+class Alternative(Resource):
+    """A change of the spec with which a waiting job would start now, or much sooner."""
+
+    #: Fields of the spec by their dotted paths, such as ``resources.gpus``; null takes a field's default.
+    change: dict[str, Any]
+    message: str
+    #: Or when it is expected to.
+    starts: Literal["now"] | datetime
+    #: What to type.
+    command: str
 
 
 class QueueEntry(Resource):
     position: int
     job: str
     number: int
-    #: Words of its administrator that jobs may ask for.
-    labels: list[str] = []
     name: str
     user: str
     priority: Priority
     gpus: int
     held: bool
     reason: str
+    #: As of `Why`; only of the first jobs of the queue.
+    expected_start_at: datetime | None = None
+    expected_start_p90_at: datetime | None = None
+
+
+class Calibration(Resource):
+    """``GET /queue/calibration``: what estimates of running times turned out to be worth."""
+
+    sources: list["SourceCalibration"]
+
+
+class SourceCalibration(Resource):
+    """Forecasts from one source, against how long the jobs then took."""
+
+    #: progress (the job's own steps), history (jobs of the same user, project and work), history-user, history-project,
+    #: limit (the time limit), outrun (jobs that ran longer than all their like).
+    source: str
+    #: Jobs that it is judged by, the newest that succeeded.
+    n: int
+    #: Shares of them that were done by p10, p50 and p90; ideally 0.1, 0.5 and 0.9.
+    p10: float
+    p50: float
+    p90: float
+    #: Median of the error of p50, as a part of what the job took.
+    median_relative_error: float
+    since: datetime
 
 
 class User(Resource):
@@ -317,8 +430,8 @@ class User(Resource):
     admin: bool
     unix_user: str | None
     created_at: datetime
-    #: How near it is to the node's other GPUs, where the driver tells.
-    topology: Topology | None = None
+    #: False: all tokens have ended; jobs and usage stay.
+    active: bool = True
 
 
 class Token(Resource):

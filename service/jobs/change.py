@@ -142,6 +142,8 @@ def rerun(ctx: Context, caller: Caller, ref: str, request: api.Rerun, order: dic
         found = versions.find(tx, ref)
         source = tx.execute(select(Job.spec).where(Job.id == found.id)).one()
         spec = changed_spec(source.spec, request.changes)
+        if spec.sweep is not None:
+            raise field_problem("changes.sweep", "a rerun is one job: submit a sweep with POST /jobs")
         checkpoint = _checkpoint(tx, found.id, request.from_checkpoint, spec)
     return submit.submit(
         ctx,

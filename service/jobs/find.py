@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, or_, select
 
-from service.db.models import Job, Tag, User
+from service.db.models import Group, Job, Tag, User
 from service.jobs.versions import COLUMNS
 from service.problems import field_problem
 from torchyard.states import JobState
@@ -24,6 +24,10 @@ class Filters:
     tag: Sequence[str] = ()
     q: str | None = None
     """Part of the name, the number, or the beginning of the id."""
+    group: str | None = None
+    """Only trials of the sweep with this id or number."""
+    trials: bool = True
+    """Whether jobs that belong to a sweep are shown."""
 
 
 def page(tx: Connection, filters: Filters, cursor: str | None, limit: int) -> tuple[list[Row[Any]], str | None]:
@@ -61,7 +65,17 @@ def _filtered(query: Any, filters: Filters) -> Any:
         query = query.where(Job.id.in_(select(Tag.job_id).where(Tag.tag.in_(filters.tag))))
     if filters.q:
         query = query.where(_matches(filters.q.strip()))
+    if filters.group:
+        query = query.where(Job.group_id == _group(filters.group))
+    if not filters.trials:
+        query = query.where(Job.group_id.is_(None))
     return query
+
+
+def _group(ref: str) -> Any:
+    if ref.isascii() and ref.isdigit() and len(ref) <= 18:
+        return select(Group.id).where(Group.number == int(ref)).scalar_subquery()
+    return ref
 
 
 def _matches(words: str) -> Any:

@@ -87,6 +87,10 @@ def job(
         rerun_of=row.rerun_of,
         resumed_from=row.restore_checkpoint,
         spec=row.spec,
+        blocked=row.blocked and row.state == JobState.QUEUED,
+        group=row.group_id,
+        trial=None if row.trial is None else row.trial + 1,
+        parameters=row.parameters,
     )
 
 

@@ -1,24 +1,23 @@
 """Submission: everything is checked and stored in one transaction, or nothing is."""
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from sqlalchemy import Connection, Select, Table, bindparam, func, insert, select
+from sqlalchemy import Connection, Select, bindparam, select
 from sqlalchemy.exc import IntegrityError
 
-from service import idempotency, lifecycle
+from service import idempotency
 from service.auth import Caller
 from service.context import Context
 from service.db import upsert
-from service.db.models import JOB_NUMBERS, Job, Project, Snapshot, Tag
-from service.jobs import fit, present, versions
+from service.db.models import Project, Snapshot
+from service.jobs import fit, planning, present, versions
 from service.people import audit
 from service.problems import ProblemError, field_problem
+from service.sweeps import dependencies, groups
 from torchyard import api
 from torchyard.api import FieldProblem
-from torchyard.ids import new_id
-from torchyard.spec import PRIORITY_RANK, JobSpec, Priority
-from torchyard.states import JobState
+from torchyard.spec import JobSpec, Priority
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,60 +37,83 @@ class Order:
 
 @dataclass(frozen=True, kw_only=True)
 class Submitted:
-    """The job, and whether this request made it."""
+    """The job, or the sweep that stands for many, and whether this request made it."""
 
-    job: api.Job
+    made: api.Job | api.Group
     tag: str
-    """The job's ETag."""
+    """Its ETag."""
     new: bool = True
 
 
+#: Trials that a dry run shows.
+SHOWN = 5
+
+
 def submit(ctx: Context, order: Order) -> Submitted:
-    """Stores a job and wakes the scheduler; problems name the field that is wrong."""
+    """Stores a job, or all jobs of a sweep, and wakes the scheduler; problems name the field that is wrong."""
+    plan = planning.plan(order.spec)  # before the transaction: what can be checked alone holds up nobody
     if order.key is None:
-        return _announced(ctx, _store(ctx, order))
+        return _announced(ctx, _store(ctx, order, plan))
     try:
-        return _announced(ctx, _store(ctx, order))
+        return _announced(ctx, _store(ctx, order, plan))
     except IntegrityError:
         # The same key came at the same time, and the other request has just committed its job.
-        return _announced(ctx, _store(ctx, order))
+        return _announced(ctx, _store(ctx, order, plan))
 
 
 def check(ctx: Context, order: Order) -> api.DryRun:
     """What `submit` would check, without storing anything."""
+    plan = planning.plan(order.spec)
     with ctx.db.read() as tx:
         _check_rights(order)
         known = _project_exists(tx, order)
-        note = _check(tx, order)
+        note = _check(tx, order, plan)
+        dependencies.resolve(tx, order.spec.after, len(plan.jobs), lock=False)
     if not known:
         note += f"; project {order.spec.project} would be created"
-    return api.DryRun(spec=order.spec.model_dump(mode="json"), world_size=order.spec.world_size, note=note)
+    return api.DryRun(
+        spec=order.spec.model_dump(mode="json"),
+        world_size=plan.jobs[0].spec.world_size,
+        note=note,
+        trials=len(plan.jobs) if plan.sweep else None,
+        first_trials=[
+            api.PlannedTrial(name=job.spec.name, parameters=job.parameters or {})
+            for job in plan.jobs[:SHOWN]
+            if plan.sweep
+        ],
+    )
 
 
 def _announced(ctx: Context, submitted: Submitted) -> Submitted:
     if submitted.new:
         ctx.wake_scheduler()
-        ctx.hub.notify("jobs", "queue", f"job:{submitted.job.id}")
+        topic = "job" if isinstance(submitted.made, api.Job) else "group"
+        ctx.hub.notify("jobs", "queue", f"{topic}:{submitted.made.id}")
     return submitted
 
 
-def _store(ctx: Context, order: Order) -> Submitted:
+def _store(ctx: Context, order: Order, plan: planning.Plan) -> Submitted:
     now = ctx.now_us()
     _check_rights(order)
     with ctx.db.write() as tx:
         if order.key and (made := idempotency.find(tx, order.caller.user_id, order.key, order.fingerprint, now)):
-            return _submitted(tx, made, new=False)
+            return _submitted(tx, made, sweep=plan.sweep is not None, new=False)
         if not _project_exists(tx, order):
             _create_project(tx, order, now)
-        note = _check(tx, order)
-        job_id = _insert(tx, order, now, note)
+        note = _check(tx, order, plan)
+        needs = dependencies.resolve(tx, order.spec.after, len(plan.jobs), lock=True)
+        first = planning.store(tx, plan, _common(order, now, blocked=needs.blocked), needs, note)
         if order.key:
-            idempotency.remember(tx, order.caller.user_id, order.key, order.fingerprint, job_id, now)
-        return _submitted(tx, job_id, new=True)
+            idempotency.remember(tx, order.caller.user_id, order.key, order.fingerprint, first, now)
+        return _submitted(tx, first, sweep=plan.sweep is not None, new=True)
 
 
-def _submitted(tx: Connection, job_id: str, *, new: bool) -> Submitted:
-    return Submitted(job=present.jobs(tx, [job_id])[0], tag=versions.tag(versions.find(tx, job_id)), new=new)
+def _submitted(tx: Connection, job_id: str, *, sweep: bool, new: bool) -> Submitted:
+    """What stands for the submission whose first job this is."""
+    if sweep:
+        group = groups.of_job(tx, job_id)
+        return Submitted(made=groups.present(tx, group), tag=groups.tag(tx, group), new=new)
+    return Submitted(made=present.jobs(tx, [job_id])[0], tag=versions.tag(versions.find(tx, job_id)), new=new)
 
 
 def check_priority(caller: Caller, priority: Priority) -> None:
@@ -124,9 +146,10 @@ def _create_project(tx: Connection, order: Order, now: int) -> None:
         audit(tx, order.caller, "project.create", order.spec.project, now, by="submission")
 
 
-def _check(tx: Connection, order: Order) -> str:
+def _check(tx: Connection, order: Order, plan: planning.Plan) -> str:
     _check_snapshot(tx, order)
-    return fit.check(tx, order.spec)
+    notes = [fit.check(tx, spec) for spec in plan.shapes()]
+    return notes[0]
 
 
 def _check_snapshot(tx: Connection, order: Order) -> None:
@@ -140,47 +163,15 @@ def _check_snapshot(tx: Connection, order: Order) -> None:
         raise field_problem("code", f"snapshot {code} is not complete: upload what is missing, then commit it")
 
 
-def _next_number(tx: Connection) -> int:
-    if tx.dialect.name == "sqlite":
-        return int(tx.scalar(_NEWEST) or 0) + 1
-    return int(tx.scalar(JOB_NUMBERS.next_value().select()) or 0)
-
-
-_NEWEST = select(func.max(Job.number))
-#: Statements that every submission runs are built once. The table, not the class: it is three times as quick.
-_INSERT = insert(cast("Table", Job.__table__))
 _PROJECT: Select[Any] = select(Project.name).where(Project.name == bindparam("name"))
 
 
-def _values(order: Order, number: int, now: int) -> dict[str, Any]:
-    spec = order.spec
-    return {
-        "id": new_id("job"),
-        "number": number,
-        "name": spec.name,
-        "user_id": order.caller.user_id,
-        "project": spec.project,
-        "state": JobState.QUEUED,
-        "version": 1,
-        "held": False,
-        "priority": PRIORITY_RANK[spec.priority],
-        "spec": spec.model_dump(mode="json"),
-        "tags": list(spec.tags),
-        "attempt": 0,
-        "rerun_of": order.rerun_of,
-        "restore_checkpoint": order.restore_checkpoint,
-        "created_us": now,
-        "queued_us": now,
-        "changed_us": now,
-        "eligible_us": now,
-    }
-
-
-def _insert(tx: Connection, order: Order, now: int, message: str) -> str:
-    values = _values(order, _next_number(tx), now)
-    tx.execute(_INSERT, values)
-    if order.spec.tags:
-        tx.execute(insert(Tag), [{"tag": tag, "job_id": values["id"]} for tag in dict.fromkeys(order.spec.tags)])
-    data = {"rerun_of": order.rerun_of} if order.rerun_of else {}
-    lifecycle.insert_event(tx, values["id"], "submitted", message, actor=order.caller.name, data=data, now=now)
-    return str(values["id"])
+def _common(order: Order, now: int, *, blocked: bool) -> planning.Common:
+    return planning.Common(
+        user_id=order.caller.user_id,
+        actor=order.caller.name,
+        now=now,
+        blocked=blocked,
+        rerun_of=order.rerun_of,
+        restore_checkpoint=order.restore_checkpoint,
+    )

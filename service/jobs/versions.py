@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
 from service.answers import etag
-from service.db.models import Attempt, Job, LogStream, MetricStream, Output
+from service.db.models import Attempt, Group, Job, LogStream, MetricStream, Output
 from service.problems import ProblemError, not_found
 from torchyard.states import JobState
 
@@ -51,8 +51,16 @@ def find(tx: Connection, ref: str) -> Row[Any]:
     else:
         row = tx.execute(_BY_ID, {"ref": ref}).one_or_none()
     if row is None:
-        raise not_found("job", ref)
+        raise _no_job(tx, ref)
     return row
+
+
+def _no_job(tx: Connection, ref: str) -> ProblemError:
+    """Sweeps have numbers too, and people try them as they try those of jobs."""
+    of_sweep = Group.number == int(ref) if ref.isascii() and ref.isdigit() and len(ref) <= 18 else Group.id == ref
+    if (number := tx.scalar(select(Group.number).where(of_sweep))) is None:
+        return not_found("job", ref)
+    return ProblemError("not-found", f"{number} is a sweep, not a job: see GET /groups/{number}, or its trials.")
 
 
 def tag(row: Row[Any]) -> str:

@@ -10,34 +10,43 @@ from service.lifecycle.exceptions import Conflict, Unknown
 from service.lifecycle.faults import FAULTY
 from service.lifecycle.finish import declare_dead, finish, settle
 from service.lifecycle.giving_way import ask_to_yield, keep_devices
+from service.lifecycle.many import change_waiting, lock_waiting
+from service.lifecycle.notes import Note
+from service.lifecycle.limits import clear_hung, give_up, mark_hung, request_dump
 from service.lifecycle.orders import orders_for
 from service.lifecycle.parts import prepared
 from service.lifecycle.reach import lose_sight, set_reachable, set_unreachable
 from service.lifecycle.rows import CLAIMED, LIVE, lock_attempt, lock_job
 from service.lifecycle.start import adopt, assign, claim, mark_running, void
-from service.lifecycle.stop import hold, release_hold, request_checkpoint, request_stop
-from service.lifecycle.transitions import Note, change_job, insert_event, move_attempt, move_job
+from service.lifecycle.stop import cancel_waiting, hold, release_hold, request_checkpoint, request_stop
+from service.lifecycle.transitions import change_job, insert_event, move_attempt, move_job
 
 __all__ = [
     "CLAIMED",
+    "FAULTY",
     "LIVE",
     "Conflict",
-    "FAULTY",
     "Note",
     "Unknown",
     "adopt",
     "ask_to_yield",
     "assign",
+    "cancel_waiting",
     "change_job",
+    "clear_hung",
+    "change_waiting",
     "claim",
     "declare_dead",
     "finish",
+    "give_up",
     "hold",
     "insert_event",
     "keep_devices",
     "lock_attempt",
     "lock_job",
+    "lock_waiting",
     "lose_sight",
+    "mark_hung",
     "mark_running",
     "move_attempt",
     "move_job",
@@ -45,6 +54,7 @@ __all__ = [
     "prepared",
     "release_hold",
     "request_checkpoint",
+    "request_dump",
     "request_stop",
     "set_reachable",
     "set_unreachable",

@@ -9,9 +9,10 @@ from service.db.models import Attempt, Member
 from service.lifecycle import faults, parts, restore
 from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
+from service.lifecycle.notes import Note
 from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, member, members, spans_nodes
 from service.lifecycle.start import adopt
-from service.lifecycle.transitions import Note, move_attempt, move_job
+from service.lifecycle.transitions import move_attempt, move_job
 from torchyard import fingerprints
 from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState, StopReason
 from torchyard.wire import Result, ResultKind
@@ -84,8 +85,8 @@ def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judge
     )
     release(tx, attempt.id, now)
     usage.charge(tx, job, attempt, decision.job_state, now)
-    if decision.job_state is JobState.QUEUED:
     faults.condemn(tx, job, attempt.id, judged)
+    if decision.job_state is JobState.QUEUED:
         return _requeue(tx, job, attempt, decision, now)
     note = Note(kind=decision.kind, message=decision.message, actor=_actor(job, decision))
     error = decision.error.model_dump(mode="json") if decision.error else None
@@ -139,8 +140,8 @@ def _facts(tx: Connection, job: JobRow, attempt: AttemptRow) -> outcome.Facts:
         stop=StopReason(job.stop) if job.stop else None,
         yields_to=(attempt.yielding or {}).get("words", ""),
         retries_used=job.retries_used,
-        max_retries=int(job.spec.get("max_retries", 0)),
         faults=faults.in_a_row(tx, attempt),
+        max_retries=int(job.spec.get("max_retries", 0)),
         lost_starts=tx.scalar(
             select(func.count())
             .select_from(Attempt)

@@ -9,8 +9,9 @@ from typing import Any
 from sqlalchemy import Connection
 
 from service.lifecycle.exceptions import Conflict
+from service.lifecycle.notes import Note
 from service.lifecycle.rows import live_attempt, lock_attempt, lock_job
-from service.lifecycle.transitions import Note, change_attempt, change_job
+from service.lifecycle.transitions import change_attempt, change_job
 from torchyard.states import ATTEMPT_FINAL, JobState
 
 

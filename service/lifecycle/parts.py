@@ -14,8 +14,9 @@ from service import gang
 from service.db.models import Member
 from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
+from service.lifecycle.notes import Note
 from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, member, members
-from service.lifecycle.transitions import Note, change_job, move_attempt, move_job
+from service.lifecycle.transitions import change_job, move_attempt, move_job
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import Go, Prepared, Result, ResultKind
 

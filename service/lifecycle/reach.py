@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from sqlalchemy import Connection
 
 from service.lifecycle import parts
+from service.lifecycle.notes import Note
 from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, attempts_on, lock_attempt, member, spans_nodes
-from service.lifecycle.transitions import Note, move_attempt, move_job
+from service.lifecycle.transitions import move_attempt, move_job
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import AttemptReport, Phase
 

@@ -8,8 +8,9 @@ from sqlalchemy import Connection, Row, insert, select, update
 from service.db.models import Attempt, Member, Node
 from service.lifecycle import devices, restore
 from service.lifecycle.exceptions import Conflict
+from service.lifecycle.notes import Note
 from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, lock_job, member, spans_nodes
-from service.lifecycle.transitions import Note, change_attempt, change_job, move_attempt, move_job
+from service.lifecycle.transitions import change_attempt, change_job, move_attempt, move_job
 from service.scheduler.boxes import Place
 from torchyard.ids import new_id
 from torchyard.quantities import format_size

@@ -1,12 +1,16 @@
 """What people and the scheduler ask of a job: stop, checkpoint, hold, release."""
 
+from collections.abc import Sequence
+
 from sqlalchemy import Connection
 
+from service.lifecycle import ended, many
 from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
+from service.lifecycle.notes import Note
 from service.lifecycle.rows import AttemptRow, JobRow, live_attempt, lock_job
 from service.lifecycle.start import withdraw
-from service.lifecycle.transitions import Note, change_attempt, change_job, move_attempt, move_job
+from service.lifecycle.transitions import change_attempt, change_job, move_attempt, move_job
 from torchyard.states import JOB_FINAL, STOP_PRECEDENCE, AttemptState, JobState, StopReason
 
 _WORDS = {
@@ -18,6 +22,7 @@ _WORDS = {
     StopReason.PREEMPT: "preempted",
     StopReason.DRAIN: "stopped because its node is draining",
 }
+_NEVER_STARTED = "cancelled before it started"
 
 
 def request_stop(
@@ -47,6 +52,15 @@ def request_stop(
     move_attempt(tx, live_attempt(tx, job), AttemptState.STOPPING)
     move_job(tx, job, JobState.STOPPING, note, now, stop=reason, stop_actor=actor)
     return JobState.STOPPING
+
+
+def cancel_waiting(tx: Connection, jobs: Sequence[str], actor: str | None, now: int) -> list[str]:
+    """Cancels many queued jobs at once; returns the ids of those that were queued."""
+    note = Note(kind="cancelled", message=_NEVER_STARTED, actor=actor)
+    values = {"state": JobState.CANCELLED, "stop": StopReason.CANCEL, "stop_actor": actor, "ended_us": now}
+    cancelled = many.change_waiting(tx, jobs, note, now, **values)
+    ended.settle(tx, cancelled, now)
+    return cancelled
 
 
 def request_checkpoint(tx: Connection, job_id: str, actor: str | None, now: int) -> int:
@@ -86,7 +100,7 @@ def _already_over(job: JobRow, reason: StopReason) -> JobState:
 
 
 def _cancel_waiting(tx: Connection, job: JobRow, note: Note, now: int) -> JobState:
-    note = Note(kind="cancelled", message="cancelled before it started", actor=note.actor)
+    note = Note(kind="cancelled", message=_NEVER_STARTED, actor=note.actor)
     move_job(tx, job, JobState.CANCELLED, note, now, stop=StopReason.CANCEL, stop_actor=note.actor, ended_us=now)
     return JobState.CANCELLED
 

@@ -1,19 +1,19 @@
 """The compare-and-set moves of jobs and attempts, and the events that tell of them."""
 
-from dataclasses import dataclass, field
 from typing import Any, cast
 
-from sqlalchemy import Connection, Table, bindparam, insert, update
+from sqlalchemy import Connection, Table, bindparam, update
 
-from service.db.models import Attempt, Event, Job
+from service.db.models import Attempt, Job
+from service.lifecycle.ended import ended
 from service.lifecycle.exceptions import Conflict, Unknown
+from service.lifecycle.notes import Note, tell
 from service.lifecycle.rows import AttemptRow, JobRow, lock_job
 from torchyard.ids import now_us
-from torchyard.states import ATTEMPT_TRANSITIONS, JOB_TRANSITIONS, AttemptState, JobState
+from torchyard.states import ATTEMPT_TRANSITIONS, JOB_FINAL, JOB_TRANSITIONS, AttemptState, JobState
 
 # Built once, over tables: to build a statement over a mapped class costs many times what SQLite needs to run it.
 _JOBS, _ATTEMPTS = cast("Table", Job.__table__), cast("Table", Attempt.__table__)
-_TELL = insert(cast("Table", Event.__table__))
 _COUNT_EVENT = (
     update(_JOBS)
     .where(_JOBS.c.id == bindparam("job"))
@@ -36,21 +36,14 @@ _SET_ATTEMPT = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Note:
-    """The event that goes with a change; `kind` is a short slug, `message` a sentence for a person."""
-
-    kind: str
-    message: str
-    actor: str | None = None
-    data: dict[str, Any] = field(default_factory=dict)
-
-
 def move_job(tx: Connection, job: JobRow, to: JobState, note: Note, now: int, **values: Any) -> JobRow:
     """Moves a job to another state, with its event; `Conflict` if the row is no longer as it was read."""
     if to not in JOB_TRANSITIONS[JobState(job.state)]:
         raise Conflict(f"job {job.number} is {job.state}: it cannot become {to}")
-    return _set_job(tx, job, note, now, state=to, **values)
+    moved = _set_job(tx, job, note, now, state=to, **values)
+    if to in JOB_FINAL:
+        ended(tx, [moved], now)
+    return moved
 
 
 def change_job(
@@ -91,7 +84,7 @@ def insert_event(
     row = tx.execute(_COUNT_EVENT, {"job": job_id, "now": now}).one_or_none()
     if row is None:
         raise Unknown(f"there is no job {job_id}")
-    _tell(tx, row, Note(kind=kind, message=message, actor=actor, data=data or {}), now, attempt)
+    tell(tx, [row], Note(kind=kind, message=message, actor=actor, data=data or {}), now, attempt)
     return int(row.last_event)
 
 
@@ -100,7 +93,7 @@ def _set_job(tx: Connection, job: JobRow, note: Note, now: int, **values: Any) -
     row = tx.execute(_SET_JOB, expected | values).one_or_none()
     if row is None:
         raise Conflict(f"job {job.number} was changed meanwhile")
-    _tell(tx, row, note, now, None)
+    tell(tx, [row], note, now)
     return row
 
 
@@ -110,18 +103,3 @@ def _set_attempt(tx: Connection, attempt: AttemptRow, **values: Any) -> AttemptR
     if row is None:
         raise Conflict(f"attempt {attempt.id} was changed meanwhile")
     return row
-
-
-def _tell(tx: Connection, job: JobRow, note: Note, now: int, attempt: int | None) -> None:
-    event = {
-        "job_id": job.id,
-        "seq": job.last_event,
-        "at_us": now,
-        "kind": note.kind,
-        "state": job.state,
-        "attempt": attempt if attempt is not None else job.attempt or None,
-        "actor": note.actor,
-        "message": note.message,
-        "data": note.data,
-    }
-    tx.execute(_TELL, event)

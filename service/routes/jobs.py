@@ -41,7 +41,7 @@ async def raw_body(request: Request, caller: Submitter) -> bytes:
     return await request.body()
 
 
-@router.post("", status_code=201, response_model=api.Job, openapi_extra=_SPEC_BODY)
+@router.post("", status_code=201, response_model=api.Job | api.Group, openapi_extra=_SPEC_BODY)
 def submit_job(
     request: Request,
     raw: Annotated[bytes, Depends(raw_body)],
@@ -50,7 +50,11 @@ def submit_job(
     dry_run: bool = False,
     idempotency_key: Key = None,
 ) -> Response:
-    """Submits a job; with `dry_run` it is only checked (200, a `DryRun`)."""
+    """Submits a job, or with `sweep` many: then the answer is a `Group`, and Location is below ``/groups``.
+
+    With `dry_run` it is only checked (200, a `DryRun`). Either all jobs of a sweep are stored, or none is. `after`
+    names jobs that exist, anybody's, so no two can wait for each other.
+    """
     spec = body.check(body.parse(raw, request.headers.get("content-type", "")))
     order = submit.Order(caller=caller, spec=spec, **_idempotent(idempotency_key, b"submit", raw))
     if dry_run:
@@ -65,10 +69,11 @@ def _idempotent(key: str | None, *parts: bytes) -> dict[str, Any]:
 
 
 def _created(submitted: submit.Submitted) -> Response:
-    headers = {"Location": f"/api/v1/jobs/{submitted.job.id}"}
+    where = "jobs" if isinstance(submitted.made, api.Job) else "groups"
+    headers = {"Location": f"/api/v1/{where}/{submitted.made.id}"}
     if not submitted.new:
         headers["Idempotency-Replayed"] = "true"
-    return answer(submitted.job, tag=submitted.tag, status=201, headers=headers)
+    return answer(submitted.made, tag=submitted.tag, status=201, headers=headers)
 
 
 @router.get("", response_model=api.Page[api.Job], dependencies=[requires("read")])
@@ -80,11 +85,15 @@ def list_jobs(
     project: str | None = None,
     tag: Annotated[list[str], Query()] = [],  # noqa: B006
     q: Annotated[str | None, Query(max_length=200)] = None,
+    group: str | None = None,
+    trials: bool = True,
     cursor: str | None = None,
     limit: Limit = 50,
 ) -> Response:
-    """Jobs, the newest first; several states or tags are alternatives."""
-    filters = find.Filters(state=state, user=user, project=project, tag=tag, q=q)
+    """Jobs, the newest first; several states or tags are alternatives. `group` shows the trials of one sweep alone,
+    ``trials=false`` none of any sweep.
+    """
+    filters = find.Filters(state=state, user=user, project=project, tag=tag, q=q, group=group, trials=trials)
     with ctx.db.read() as tx:
         rows, following = find.page(tx, filters, cursor, limit)
         etag = versions.tag_of_list(rows, following)

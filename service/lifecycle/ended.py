@@ -1,0 +1,102 @@
+"""What the end of jobs means for others, in the transaction that ends them: for those that wait, and for a sweep."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from sqlalchemy import Connection, Row, exists, func, select
+from sqlalchemy.orm import aliased
+
+from service.db.chunks import chunks
+from service.db.models import Dependency, Job
+from service.lifecycle import many
+from service.lifecycle.notes import Note
+from service.sweeps import dependencies, pausing
+from service.sweeps.dependencies import Needed, Verdict
+from torchyard.api import JobError
+from torchyard.states import JOB_FINAL, JobState
+
+_UNBLOCKED = Note(kind="unblocked", message="what it waited for has ended")
+_OTHER = aliased(Job)
+_NEEDED = exists().where(Dependency.job_id == Job.id, Dependency.needs == _OTHER.id).correlate(Job)
+_FAILED_STATES = (JobState.FAILED, JobState.CANCELLED)
+
+
+def ended(tx: Connection, jobs: Sequence[Row[Any]], now: int) -> None:
+    """Called with the rows of jobs that have just ended, as they are now."""
+    settle(tx, [job.id for job in jobs], now)
+    for group in dict.fromkeys(job.group_id for job in jobs if job.group_id and job.state == JobState.FAILED):
+        pausing.after_failure(tx, group)
+
+
+def settle(tx: Connection, jobs: Sequence[str], now: int) -> None:
+    """Lets those start that waited for the jobs, and fails those that never can; then those that wait for these."""
+    while jobs:
+        jobs = [failed for some in chunks(jobs) for failed in _settle(tx, some, now)]
+
+
+def _settle(tx: Connection, ended: Sequence[str], now: int) -> list[str]:
+    found = [
+        _Waiting.of(row) for some in chunks(_waiting(tx, ended)) for row in tx.execute(_FACTS.where(Job.id.in_(some)))
+    ]
+    many.change_waiting(
+        tx,
+        [each.job for each in found if each.verdict is Verdict.MAY_START],
+        _UNBLOCKED,
+        now,
+        blocked=False,
+        eligible_us=now,
+    )
+    return list(_fail(tx, [each for each in found if each.verdict is Verdict.NEVER], now))
+
+
+def _waiting(tx: Connection, ended: Sequence[str]) -> list[str]:
+    """Who waits for the jobs; locked first and judged later, so that of two ends at the same time one sees both."""
+    named = select(Dependency.job_id).where(Dependency.needs.in_(ended))
+    return many.lock_waiting(tx, Job.blocked, Job.id.in_(named))
+
+
+_FACTS = select(
+    Job.id,
+    Job.spec[("after", "need")].as_string().label("need"),
+    Job.spec[("after", "when")].as_string().label("when"),
+    _NEEDED.where(_OTHER.state.not_in(JOB_FINAL)).label("open"),
+    _NEEDED.where(_OTHER.state == JobState.SUCCEEDED).label("succeeded"),
+    select(func.min(_OTHER.number))
+    .join(Dependency, Dependency.needs == _OTHER.id)
+    .where(Dependency.job_id == Job.id, _OTHER.state.in_(_FAILED_STATES))
+    .correlate(Job)
+    .scalar_subquery()
+    .label("culprit"),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Waiting:
+    job: str
+    verdict: Verdict
+    #: Number of a job that has not succeeded.
+    culprit: int | None
+
+    @classmethod
+    def of(cls, row: Row[Any]) -> Self:
+        needed = Needed(open=row.open, succeeded=row.succeeded, failed=row.culprit is not None)
+        return cls(job=row.id, verdict=dependencies.verdict(row.need, row.when, needed), culprit=row.culprit)
+
+
+def _fail(tx: Connection, never: Sequence[_Waiting], now: int) -> Iterator[str]:
+    for culprit in sorted({each.culprit for each in never if each.culprit is not None}):
+        message = (
+            f"job {culprit}, which it waited for, has not succeeded: rerun that one, then this one with the new one's "
+            "number in after (or after: null)"
+        )
+        error = JobError(cause="dependency", message=message)
+        yield from many.change_waiting(
+            tx,
+            [each.job for each in never if each.culprit == culprit],
+            Note(kind="failed", message=message, data={"job": culprit}),
+            now,
+            state=JobState.FAILED,
+            error=error.model_dump(mode="json"),
+            ended_us=now,
+        )

@@ -1,0 +1,36 @@
+"""One change of many waiting jobs: a few statements for any number of them, each with its event."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from sqlalchemy import ColumnElement, Connection, Table, select, update
+from sqlalchemy.orm import InstrumentedAttribute
+
+from service.db.chunks import chunks
+from service.db.models import Job
+from service.lifecycle.notes import Note, tell
+from torchyard.states import JobState
+
+Condition = ColumnElement[bool] | InstrumentedAttribute[bool]
+_JOBS = cast("Table", Job.__table__)
+
+
+def lock_waiting(tx: Connection, *where: Condition) -> list[str]:
+    """Ids of queued jobs, locked in the order in which everybody locks them."""
+    query = select(Job.id).where(Job.state == JobState.QUEUED, *where).order_by(Job.id)
+    return list(tx.scalars(query.with_for_update(key_share=True)))
+
+
+def change_waiting(tx: Connection, jobs: Sequence[str], note: Note, now: int, **values: Any) -> list[str]:
+    """Changes columns of queued jobs; returns the ids of those that were (whoever no longer waits is left alone)."""
+    changed: list[str] = []
+    for some in chunks(jobs):
+        rows = tx.execute(
+            update(_JOBS)
+            .where(_JOBS.c.id.in_(some), _JOBS.c.state == JobState.QUEUED)
+            .values(version=_JOBS.c.version + 1, last_event=_JOBS.c.last_event + 1, changed_us=now, **values)
+            .returning(_JOBS.c.id, _JOBS.c.state, _JOBS.c.attempt, _JOBS.c.last_event)
+        ).all()
+        tell(tx, rows, note, now)
+        changed += [row.id for row in rows]
+    return changed

@@ -1,0 +1,107 @@
+"""``/groups``: the jobs of a sweep as one."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from service.answers import answer, not_modified
+from service.answers import etag as make_etag
+from service.auth import Caller, context, requires
+from service.context import Context
+from service.jobs import find
+from service.sweeps import actions, groups
+from torchyard import api
+from torchyard.states import JobState
+
+router = APIRouter(prefix="/groups", tags=["groups"])
+
+Ctx = Annotated[Context, Depends(context)]
+Submitter = Annotated[Caller, requires("submit")]
+Limit = Annotated[int, Query(ge=1, le=find.MAX_PAGE)]
+Metric = Annotated[str | None, Query(min_length=1, max_length=255)]
+
+
+@router.get("", response_model=api.Page[api.Group], dependencies=[requires("read")])
+def list_groups(
+    request: Request,
+    ctx: Ctx,
+    state: Annotated[list[JobState], Query()] = [],  # noqa: B006  FastAPI copies it
+    user: str | None = None,
+    project: str | None = None,
+    tag: Annotated[list[str], Query()] = [],  # noqa: B006
+    q: Annotated[str | None, Query(max_length=200)] = None,
+    cursor: str | None = None,
+    limit: Limit = 50,
+) -> Response:
+    """Sweeps, the newest first; a state passes that any trial is in."""
+    filters = find.Filters(state=state, user=user, project=project, tag=tag, q=q)
+    with ctx.db.read() as tx:
+        rows, following = groups.page(tx, filters, cursor, limit)
+        items = groups.present_all(tx, rows)
+    etag = make_etag(following, items)
+    return not_modified(request, etag) or answer(api.Page[api.Group](items=items, next=following), tag=etag)
+
+
+@router.get("/{group}", response_model=api.Group, dependencies=[requires("read")])
+def show_group(
+    request: Request, group: str, ctx: Ctx, metric: Metric = None, mode: groups.Mode | None = None
+) -> Response:
+    """A sweep by id or number, with its best trial by a metric."""
+    with ctx.db.read() as tx:
+        found = groups.find(tx, group)
+        etag = groups.tag(tx, found, metric, mode)
+        if (same := not_modified(request, etag)) is not None:
+            return same
+        return answer(groups.present(tx, found, groups.measure(tx, found, metric, mode)), tag=etag)
+
+
+@router.get("/{group}/trials", response_model=api.Page[api.Job], dependencies=[requires("read")])
+def list_trials(
+    request: Request,
+    group: str,
+    ctx: Ctx,
+    metric: Metric = None,
+    mode: groups.Mode | None = None,
+    best_first: bool = False,
+    cursor: str | None = None,
+    limit: Limit = 50,
+) -> Response:
+    """The trials by their numbers; or the best first, then those that have not reported the metric."""
+    with ctx.db.read() as tx:
+        found = groups.find(tx, group)
+        etag = groups.tag(tx, found, metric, mode, best_first, cursor, limit)
+        if (same := not_modified(request, etag)) is not None:
+            return same
+        by = groups.measure(tx, found, metric, mode)
+        items, following = groups.trials(tx, found, by, best_first=best_first, cursor=cursor, limit=limit)
+    return answer(api.Page[api.Job](items=items, next=following), tag=etag)
+
+
+@router.post("/{group}/cancel", response_model=api.Group)
+def cancel_group(group: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Stops all trials for good: those that wait at once, those that run after they have saved their work."""
+    return _presented(ctx, caller, group, actions.cancel)
+
+
+@router.post("/{group}/hold", response_model=api.Group)
+def hold_group(group: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Keeps the trials that wait from starting."""
+    return _presented(ctx, caller, group, actions.hold)
+
+
+@router.post("/{group}/release", response_model=api.Group)
+def release_group(group: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Lets the trials that are held start."""
+    return _presented(ctx, caller, group, actions.release)
+
+
+@router.post("/{group}/resume", response_model=api.Group)
+def resume_group(group: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Lets the trials of a sweep start again that was paused because its first ones failed alike."""
+    return _presented(ctx, caller, group, actions.resume)
+
+
+def _presented(ctx: Context, caller: Caller, group: str, action: actions.Action) -> Response:
+    found = actions.act(ctx, caller, group, action)
+    with ctx.db.read() as tx:
+        return answer(groups.present(tx, found), tag=groups.tag(tx, found, None, None))

@@ -1,0 +1,126 @@
+"""What `after` names: looked up at submission, and what it means that some of it has ended.
+
+Only jobs that exist can be named, so no two can wait for each other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from service.db.chunks import chunks
+from service.db.models import Group, Job
+from service.problems import ProblemError, field_problem, invalid
+from torchyard.api import FieldProblem
+from torchyard.spec import After
+from torchyard.states import JOB_FINAL, JobState
+
+#: Rows that one submission may add: its jobs times the jobs that each waits for.
+MAX_ROWS = 200_000
+
+
+class Verdict(Enum):
+    """What becomes of a job that waits for others."""
+
+    WAITS = "waits"
+    MAY_START = "may start"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needed:
+    """How it stands with the jobs that another one waits for."""
+
+    open: bool
+    """Some have not ended."""
+    succeeded: bool
+    """Some have succeeded."""
+    failed: bool
+    """Some have ended otherwise."""
+
+
+def verdict(need: str, when: str, needed: Needed) -> Verdict:
+    """Whether a job may start; `need` and `when` as in `After`."""
+    good = needed.succeeded if when == "success" else needed.succeeded or needed.failed
+    bad = needed.failed and when == "success"
+    if need == "any":
+        return Verdict.MAY_START if good else Verdict.WAITS if needed.open else Verdict.NEVER
+    if bad:
+        return Verdict.NEVER
+    return Verdict.WAITS if needed.open else Verdict.MAY_START
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """The jobs that a submission waits for, and whether it must wait at all."""
+
+    jobs: tuple[str, ...] = ()
+    blocked: bool = False
+
+
+def resolve(tx: Connection, after: After | None, trials: int, *, lock: bool) -> Needs:
+    """The jobs that `after` names, a sweep standing for all its trials.
+
+    With `lock` none of them ends before the transaction does, so that its end finds what was stored meanwhile.
+    Problems name what does not exist, what can never come, and what is too much.
+    """
+    if after is None:
+        return Needs()
+    found = {ref: _find(tx, ref) for ref in after.jobs}
+    if unknown := [number for number, ref in enumerate(after.jobs) if not found[ref]]:
+        raise invalid([_unknown(number, after.jobs[number]) for number in unknown])
+    ids = sorted({job for jobs in found.values() for job in jobs})
+    if len(ids) * trials > MAX_ROWS:
+        raise field_problem(
+            "after",
+            f"{trials} jobs that wait for {len(ids)} each are too many: wait for one job that itself waits for them",
+        )
+    rows = _states(tx, ids, lock=lock)
+    match verdict(after.need, after.when, _needed(rows)):
+        case Verdict.NEVER:
+            raise _never(rows)
+        case ruled:
+            return Needs(jobs=tuple(ids), blocked=ruled is Verdict.WAITS)
+
+
+def _find(tx: Connection, ref: str) -> list[str]:
+    """The job with this id or number, or the trials of the sweep with it."""
+    number = int(ref) if ref.isascii() and ref.isdigit() and len(ref) <= 18 else None
+    job, group = (table.number == number if number is not None else table.id == ref for table in (Job, Group))
+    return list(tx.scalars(select(Job.id).where(job))) or list(
+        tx.scalars(select(Job.id).where(Job.group_id == select(Group.id).where(group).scalar_subquery()))
+    )
+
+
+def _states(tx: Connection, ids: Sequence[str], *, lock: bool) -> list[Row[Any]]:
+    rows: list[Row[Any]] = []
+    for some in chunks(ids):
+        query = select(Job.state, Job.number).where(Job.id.in_(some)).order_by(Job.id)
+        rows += tx.execute(query.with_for_update(read=True) if lock else query)
+    return rows
+
+
+def _needed(rows: Sequence[Row[Any]]) -> Needed:
+    states = {JobState(row.state) for row in rows}
+    return Needed(
+        open=bool(states - JOB_FINAL),
+        succeeded=JobState.SUCCEEDED in states,
+        failed=bool(states & (JOB_FINAL - {JobState.SUCCEEDED})),
+    )
+
+
+def _unknown(number: int, ref: str) -> FieldProblem:
+    message = f"there is no job or sweep {ref}: take its number or id from `yard ls`"
+    return FieldProblem(field=f"after.jobs.{number}", message=message)
+
+
+def _never(rows: Sequence[Row[Any]]) -> ProblemError:
+    row = next(row for row in rows if row.state in JOB_FINAL and row.state != JobState.SUCCEEDED)
+    ended = "has failed" if row.state == JobState.FAILED else "was cancelled"
+    return field_problem(
+        "after",
+        f"job {row.number} {ended}, so this one would never start: rerun that one and name the new one, say when: end, "
+        "or leave after out",
+    )

@@ -1,0 +1,107 @@
+"""Sweeps are stored whole or not at all, on both databases."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event, func, select
+
+from service.db.engine import Database
+from service.db.models import Dependency, Event, Group, Job, Tag
+from service.jobs import planning, submit
+from service.problems import ProblemError
+from tests.support import box, submissions
+from tests.support.parts import Parts, parts
+from torchyard import api
+
+
+@pytest.fixture
+def made(db: Database, tmp_path: Path) -> Iterator[Parts]:
+    box.add_people(db)
+    box.add_node(db, devices=4)
+    with parts(db, tmp_path) as made:
+        yield made
+
+
+def count(db: Database, table: type) -> int:
+    with db.read() as tx:
+        return tx.scalar(select(func.count()).select_from(table)) or 0
+
+
+def test_a_sweep_is_a_group_and_its_jobs(made: Parts, db: Database) -> None:
+    before = submissions.job(made.ctx)
+    group = submissions.sweep(
+        made.ctx, name="digits", tags=["a"], recipe={"model": "digits_cnn"}, sweep={"lr": [0.1, 0.01], "seed": [1, 2]}
+    )
+    assert (group.number, group.size, group.states) == (before.number + 1, 4, {"queued": 4})
+    assert group.sweep["parameters"] == {"lr": [0.1, 0.01], "seed": [1, 2]}
+    with db.read() as tx:
+        rows = tx.execute(select(Job.__table__).where(Job.group_id == group.id).order_by(Job.number)).all()
+    assert [row.number for row in rows] == [group.number + n for n in range(1, 5)]
+    assert [row.name for row in rows] == ["digits-1", "digits-2", "digits-3", "digits-4"]
+    assert [row.trial for row in rows] == [0, 1, 2, 3]
+    assert sorted(row.id for row in rows) == [row.id for row in rows]
+    assert rows[1].parameters == {"lr": 0.1, "seed": 2}
+    assert rows[1].spec["recipe"]["optim"]["lr"] == 0.1
+    assert all(row.spec["sweep"] is None for row in rows)
+    assert (count(db, Event), count(db, Tag)) == (5, 4)
+    assert submissions.job(made.ctx).number == group.number + 5
+
+
+def test_what_no_node_can_ever_hold_stores_nothing(made: Parts, db: Database) -> None:
+    with pytest.raises(ProblemError) as caught:
+        submissions.sweep(made.ctx, sweep={"resources.gpus": [1, 2, 99]})
+    assert caught.value.kind == "never-fits"
+    assert (count(db, Group), count(db, Job)) == (0, 0)
+
+
+def test_each_different_shape_is_checked_once(made: Parts, db: Database) -> None:
+    asked: list[str] = []
+    listen = lambda *call: asked.append(call[2])  # noqa: E731
+    event.listen(db.engine, "before_cursor_execute", listen)
+    submissions.sweep(made.ctx, sweep={"resources.gpus": [1, 2], "env.SEED": {"range": [0, 50]}})
+    event.remove(db.engine, "before_cursor_execute", listen)
+    assert sum("FROM devices" in statement for statement in asked) == 2
+    assert len(asked) < 30
+    with pytest.raises(ProblemError) as caught:
+        submissions.sweep(made.ctx, sweep={"resources.cpus": {"range": [1, planning.MAX_SHAPES + 2]}})
+    assert caught.value.errors[0].field == "sweep.parameters"
+
+
+def test_a_key_that_comes_again_makes_no_second_sweep(made: Parts, db: Database) -> None:
+    order = submissions.order("key", sweep={"env.SEED": [1, 2]})
+    first, again = submit.submit(made.ctx, order), submit.submit(made.ctx, order)
+    assert (first.new, again.new) == (True, False)
+    assert first.made == again.made
+    assert (count(db, Group), count(db, Job)) == (1, 2)
+
+
+def test_a_dry_run_counts_and_shows_the_first(made: Parts, db: Database) -> None:
+    shown = submit.check(made.ctx, submissions.order(name="x", sweep={"env.SEED": {"range": [0, 7]}}))
+    assert shown.trials == 7
+    assert shown.first_trials[0] == api.PlannedTrial(name="x-1", parameters={"env.SEED": 0})
+    assert len(shown.first_trials) == submit.SHOWN
+    assert count(db, Job) == 0
+    alone = submit.check(made.ctx, submissions.order())
+    assert (alone.trials, alone.first_trials) == (None, [])
+
+
+def test_submissions_at_the_same_time_keep_their_numbers_apart(made: Parts, db: Database) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        groups = list(pool.map(lambda _: submissions.sweep(made.ctx, 20), range(4)))
+    with db.read() as tx:
+        numbers = list(tx.scalars(select(Job.number)))
+    assert len({*numbers, *(group.number for group in groups)}) == 84
+    for group in groups:
+        with db.read() as tx:
+            own = list(tx.scalars(select(Job.number).where(Job.group_id == group.id)))
+        assert min(own) > group.number
+
+
+def test_every_trial_waits_for_what_the_sweep_comes_after(made: Parts, db: Database) -> None:
+    first = submissions.job(made.ctx)
+    submissions.sweep(made.ctx, 3, after=[first.number])
+    assert count(db, Dependency) == 3
+    with db.read() as tx:
+        assert tx.scalar(select(func.count()).where(Job.blocked)) == 3
