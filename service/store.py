@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from typing import IO
 
@@ -190,7 +191,7 @@ class BlobStore:
         return swept
 
 
-def _open_placed(path: Path, size: int) -> IO[bytes]:
+def _open_placed(path: Path, size: int) -> FileIO:
     """Opens a regular file with one name, following no link."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -204,10 +205,8 @@ def _open_placed(path: Path, size: int) -> IO[bytes]:
     return os.fdopen(descriptor, "rb", buffering=0)
 
 
-def _check(file: IO[bytes], sha256: str) -> None:
-    digest = hashlib.sha256()
-    while chunk := file.read(_CHUNK):
-        digest.update(chunk)
-    if digest.hexdigest() != sha256:
-        raise exceptions.WrongHashError(sha256, digest.hexdigest())
+def _check(file: FileIO, sha256: str) -> None:
+    digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != sha256:
+        raise exceptions.WrongHashError(sha256, digest)
     os.fsync(file.fileno())

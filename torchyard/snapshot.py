@@ -210,9 +210,7 @@ def _offenders(walk: _Walk) -> str:
 
 
 def _hashed(path: str, source: Path, status: os.stat_result) -> CodeFile:
-    digest, size = hashlib.sha256(), 0
-    for piece in pieces(source):
-        digest.update(piece)
-        size += len(piece)
+    with source.open("rb") as file:
+        digest, size = hashlib.file_digest(file, "sha256"), file.tell()
     mode = 0o755 if status.st_mode & 0o111 else 0o644
     return CodeFile(path=path, source=source, size=size, mode=mode, sha256=digest.hexdigest())

@@ -12,7 +12,7 @@ from service.auth import cookie_name
 from service.db.models import Token
 from service.routes import health
 from tests.support.live import Live, connect
-from torchyard.problems import kind_of
+from tests.support.problems import kind
 
 API = "/api/v1"
 #: What anybody reaches: whether the service lives, its description, and the way in.
@@ -22,6 +22,8 @@ OWN = {("POST", f"{API}/tokens"), ("DELETE", f"{API}/tokens/x"), ("DELETE", f"{A
 OWN |= {("POST", f"{API}/session/codes")}
 ADMIN = {("POST", f"{API}/users"), ("POST", f"{API}/projects"), ("GET", f"{API}/audit")}
 ADMIN |= {("POST", f"{API}/nodes/x/{word}") for word in ("drain", "resume", "declare-dead")}
+ADMIN |= {("PATCH", f"{API}/users/x"), ("DELETE", f"{API}/users/x"), ("PUT", f"{API}/policy")}
+ADMIN |= {("PUT", f"{API}/quotas/x/x"), ("POST", f"{API}/reservations"), ("DELETE", f"{API}/reservations/x")}
 
 
 def routes() -> Iterator[tuple[str, str]]:
@@ -34,11 +36,6 @@ def routes() -> Iterator[tuple[str, str]]:
 
 
 ROUTES = sorted(routes())
-
-
-def status(answer: httpx.Response) -> tuple[int, str | None]:
-    assert answer.headers["content-type"] == "application/problem+json", (answer.request.url, answer.text)
-    return answer.status_code, kind_of(answer.json()["type"])
 
 
 def ask(client: httpx.Client, method: str, path: str) -> httpx.Response:
@@ -72,7 +69,7 @@ def test_secrets_that_do_not_count_reach_nothing(live_service: Live) -> None:
         with connect(live_service.url, secret) as client:
             for method, path in ROUTES:
                 if (method, path) not in OPEN:
-                    assert status(ask(client, method, path)) == (401, "unauthorized"), (method, path)
+                    assert kind(ask(client, method, path)) == (401, "unauthorized"), (method, path)
 
 
 def test_a_cookie_that_does_not_count_reaches_nothing(live_service: Live) -> None:
@@ -81,7 +78,7 @@ def test_a_cookie_that_does_not_count_reaches_nothing(live_service: Live) -> Non
         client.headers["Origin"] = live_service.url
         for method, path in ROUTES:
             if (method, path) not in OPEN:
-                assert status(ask(client, method, path)) == (401, "unauthorized"), (method, path)
+                assert kind(ask(client, method, path)) == (401, "unauthorized"), (method, path)
 
 
 def test_a_cookie_does_not_count_beside_another_way_to_sign_in(live_service: Live) -> None:
@@ -90,20 +87,20 @@ def test_a_cookie_does_not_count_beside_another_way_to_sign_in(live_service: Liv
         opened = browser.post(f"{API}/session", json={"token": live_service.admin_token}, headers=origin)
         assert opened.status_code == 201
         basic = {"Authorization": "Basic eDp5"}
-        assert status(browser.post(f"{API}/projects", json={"name": "x"}, headers=basic)) == (401, "unauthorized")
+        assert kind(browser.post(f"{API}/projects", json={"name": "x"}, headers=basic)) == (401, "unauthorized")
 
 
 def test_nodes_reach_their_own_routes_alone(live_service: Live) -> None:
     with live_service.as_token(live_service.node_token) as node:
         for method, path in ROUTES:
             if not path.startswith(f"{API}/agent/") and (method, path) not in OPEN:
-                assert status(ask(node, method, path)) == (403, "forbidden"), (method, path)
+                assert kind(ask(node, method, path)) == (403, "forbidden"), (method, path)
 
 
 def test_people_do_not_reach_the_routes_of_nodes(live_service: Live) -> None:
     for method, path in ROUTES:
         if path.startswith(f"{API}/agent/"):
-            assert status(ask(live_service.client, method, path)) == (403, "forbidden"), (method, path)
+            assert kind(ask(live_service.client, method, path)) == (403, "forbidden"), (method, path)
 
 
 def test_a_reader_changes_nothing(live_service: Live) -> None:
@@ -111,14 +108,14 @@ def test_a_reader_changes_nothing(live_service: Live) -> None:
     with live_service.as_token(secret) as reader:
         for method, path in ROUTES:
             if method != "GET" and (method, path) not in OPEN | OWN:
-                assert status(ask(reader, method, path)) == (403, "forbidden"), (method, path)
+                assert kind(ask(reader, method, path)) == (403, "forbidden"), (method, path)
 
 
 def test_administration_needs_the_scope(live_service: Live) -> None:
     _, secret = make(live_service, "submit")
     with live_service.as_token(secret) as client:
         for method, path in sorted(ADMIN):
-            assert status(ask(client, method, path)) == (403, "forbidden"), (method, path)
+            assert kind(ask(client, method, path)) == (403, "forbidden"), (method, path)
 
 
 def test_a_token_makes_none_that_outlives_it(live_service: Live) -> None:
@@ -135,6 +132,6 @@ def test_a_token_ends_no_mightier_one(live_service: Live) -> None:
     mightier, _ = make(live_service, "submit")
     own, secret = make(live_service, "read")
     with live_service.as_token(secret) as reader:
-        assert status(reader.delete(f"{API}/tokens/{mightier}")) == (403, "forbidden")
+        assert kind(reader.delete(f"{API}/tokens/{mightier}")) == (403, "forbidden")
         assert reader.delete(f"{API}/tokens/{own}").status_code == 204
-        assert status(reader.get(f"{API}/jobs")) == (401, "unauthorized")
+        assert kind(reader.get(f"{API}/jobs")) == (401, "unauthorized")

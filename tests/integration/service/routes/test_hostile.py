@@ -3,23 +3,16 @@
 import json
 from typing import Any
 
-import httpx
 import pytest
 from sqlalchemy import func, select
 
 from service.db.models import Job, Token
 from tests.support.live import Live
+from tests.support.problems import kind
 from tests.support.specs import spec
-from torchyard.problems import kind_of
 
 API = "/api/v1"
 JSON = {"Content-Type": "application/json"}
-
-
-def problem(answer: httpx.Response) -> tuple[int, str | None]:
-    assert answer.headers["content-type"] == "application/problem+json", answer.text
-    assert answer.json()["detail"]
-    return answer.status_code, kind_of(answer.json()["type"])
 
 
 def count(live: Live, model: Any) -> int:
@@ -46,14 +39,14 @@ def test_values_beyond_all_bounds(live_service: Live, changes: dict[str, Any]) -
     path = f"{API}/jobs/{job['id']}"
     field = next(iter(changes))
     submitted = live_service.client.post(f"{API}/jobs", json=spec(**changes))
-    assert problem(submitted) == (422, "invalid-request")
+    assert kind(submitted) == (422, "invalid-request")
     assert submitted.json()["errors"][0]["field"].startswith(field)
     again = live_service.client.post(f"{path}/rerun", json={"changes": changes})
-    assert problem(again) == (422, "invalid-request")
+    assert kind(again) == (422, "invalid-request")
     assert again.json()["errors"][0]["field"].startswith(f"changes.{field}")
     if field in {"time_limit", "tags"}:
         changed = live_service.client.patch(path, json=changes, headers={"If-Match": "*"})
-        assert problem(changed) == (422, "invalid-request")
+        assert kind(changed) == (422, "invalid-request")
         assert changed.json()["errors"][0]["field"].startswith(field)
     assert count(live_service, Job) == 1
 
@@ -76,7 +69,7 @@ def test_reruns_of_nonsense(live_service: Live, body: str) -> None:
     job = live_service.client.post(f"{API}/jobs", json=spec()).json()
     for headers in (JSON, {**JSON, "Idempotency-Key": "k"}):
         answer = live_service.client.post(f"{API}/jobs/{job['id']}/rerun", content=body, headers=headers)
-        assert problem(answer) == (422, "invalid-request")
+        assert kind(answer) == (422, "invalid-request")
     assert count(live_service, Job) == 1
 
 
@@ -84,13 +77,13 @@ def test_tokens_and_sessions_of_nonsense(live_service: Live) -> None:
     before = count(live_service, Token)
     for wrong in ({"name": "a\0b"}, {"user": "a\0b"}, {"expires_in": 10**12}, {"expires_in": "9" * 400 + "d"}):
         answer = live_service.client.post(f"{API}/tokens", json={"name": "x", "scopes": ["read"], **wrong})
-        assert problem(answer) == (422, "invalid-request")
+        assert kind(answer) == (422, "invalid-request")
         assert answer.json()["errors"][0]["field"] == next(iter(wrong))
     content = '{"name": "\\ud800", "scopes": ["read"]}'
-    assert problem(live_service.client.post(f"{API}/tokens", content=content, headers=JSON)) == (422, "invalid-request")
+    assert kind(live_service.client.post(f"{API}/tokens", content=content, headers=JSON)) == (422, "invalid-request")
     for field in ("token", "code"):
         answer = live_service.anonymous.post(f"{API}/session", content=f'{{"{field}": "\\ud800"}}', headers=JSON)
-        assert problem(answer) == (401, "unauthorized")
+        assert kind(answer) == (401, "unauthorized")
     assert count(live_service, Token) == before
 
 
@@ -99,26 +92,26 @@ def test_headers_of_nonsense(live_service: Live) -> None:
     stream = f"{API}/jobs/{job['id']}/logs/stream"
     for event_id in (f"{10**20}:0", f"1:{10**20}", ":", "1:", "x:1"):
         answer = live_service.client.get(stream, headers={"Last-Event-ID": event_id})
-        assert problem(answer) == (422, "invalid-request")
+        assert kind(answer) == (422, "invalid-request")
     for origin in ("http://[", "http://[::1", "null", "http://evil.example"):
         answer = live_service.client.post(f"{API}/projects", json={"name": "x"}, headers={"Origin": origin})
-        assert problem(answer) == (403, "forbidden")
+        assert kind(answer) == (403, "forbidden")
 
 
 def test_a_long_body_without_a_length_is_refused(live_service: Live) -> None:
     for path, limit in (("/jobs", 2**20), ("/users", 2**20), ("/snapshots", 2**25)):
         pieces = (b" " * 65_536 for _ in range(limit // 65_536 + 1))
         answer = live_service.client.post(API + path, content=pieces, headers=JSON)
-        assert problem(answer) == (413, "payload-too-large")
+        assert kind(answer) == (413, "payload-too-large")
 
 
 def test_the_bodies_of_strangers_are_not_read(live_service: Live) -> None:
     for path in ("/jobs", "/users", "/snapshots", "/agent/heartbeat", "/nothing"):
         answer = live_service.anonymous.post(API + path, content="{", headers=JSON)
-        assert problem(answer) == (401, "unauthorized"), path
+        assert kind(answer) == (401, "unauthorized"), path
     token = json.dumps({"token": "x" * 5000})
     answer = live_service.anonymous.post(f"{API}/session", content=token, headers=JSON)
-    assert problem(answer) == (413, "payload-too-large")
+    assert kind(answer) == (413, "payload-too-large")
 
 
 def test_a_node_that_sends_what_no_database_holds(live_service: Live) -> None:
