@@ -14,6 +14,7 @@ from service.auth import Tokens
 from service.context import Context
 from service.db.engine import Database
 from service.dispatch import Dispatcher, key_prefix
+from service.forecasts import Estimator
 from service.guard import Guard
 from service.hub import Hub
 from service.observability import Counted, Counters
@@ -91,6 +92,7 @@ def create_app(settings: Settings) -> FastAPI:
     installation = bootstrap.prepare(db)
     woken = threading.Event()
     app = bare()
+    estimator = Estimator()
     counters, dispatcher = Counters(), Dispatcher(settings.broker_url, key_prefix(installation))
     ctx = Context(
         settings=settings,
@@ -99,7 +101,8 @@ def create_app(settings: Settings) -> FastAPI:
         store=BlobStore(settings.artifacts),
         dispatcher=dispatcher,
         installation=installation,
-        loader=Loader(settings.disk_floor),
+        loader=Loader(settings.disk_floor, estimator),
+        estimator=estimator,
         wake_scheduler=woken.set,
     )
     counters.watch(db, dispatcher)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, select
 from service.db.models import Attempt, Job, Member, User
 from service.jobs import fit
 from service.lifecycle import Unknown
-from service.scheduler import explain, forecast
+from service.scheduler import explain, forecast, former_view
 from service.scheduler.boxes import Box, Waiting
 from service.scheduler.load import Loader
 from service.times import moment
@@ -38,7 +38,8 @@ class Moment:
 
 def moment_of(tx: Connection, loader: Loader, now: int) -> Moment:
     """Reads queue and boxes."""
-    return Moment(queue=loader.queue(tx, now), boxes=loader.boxes(tx), now=now)
+    state = loader.snapshot(tx, now)
+    return Moment(queue=former_view.queue(state), boxes=former_view.boxes(state), now=now)
 
 
 def entries(tx: Connection, seen: Moment, start: int, limit: int) -> list[QueueEntry]:

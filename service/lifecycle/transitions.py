@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from sqlalchemy import Connection, Table, bindparam, update
+from sqlalchemy import Connection, Table, bindparam, case, update
 
 from service.db.models import Attempt, Job
 from service.lifecycle.ended import ended
@@ -14,17 +14,19 @@ from torchyard.states import ATTEMPT_TRANSITIONS, JOB_FINAL, JOB_TRANSITIONS, At
 
 # Built once, over tables: to build a statement over a mapped class costs many times what SQLite needs to run it.
 _JOBS, _ATTEMPTS = cast("Table", Job.__table__), cast("Table", Attempt.__table__)
+#: Never earlier than it was: a clock that is set back hides no change.
+_CHANGED = case((_JOBS.c.changed_us < bindparam("now"), bindparam("now")), else_=_JOBS.c.changed_us)
 _COUNT_EVENT = (
     update(_JOBS)
     .where(_JOBS.c.id == bindparam("job"))
-    .values(last_event=_JOBS.c.last_event + 1, changed_us=bindparam("now"))
+    .values(last_event=_JOBS.c.last_event + 1, changed_us=_CHANGED)
     .returning(*_JOBS.columns)
 )
 _SET_JOB = (
     update(_JOBS)
     .where(_JOBS.c.id == bindparam("job"))
     .where(_JOBS.c.state == bindparam("was"), _JOBS.c.version == bindparam("seen"))
-    .values(version=_JOBS.c.version + 1, last_event=_JOBS.c.last_event + 1)
+    .values(version=_JOBS.c.version + 1, last_event=_JOBS.c.last_event + 1, changed_us=_CHANGED)
     .returning(*_JOBS.columns)
 )
 _SET_ATTEMPT = (
@@ -89,7 +91,7 @@ def insert_event(
 
 
 def _set_job(tx: Connection, job: JobRow, note: Note, now: int, **values: Any) -> JobRow:
-    expected = {"job": job.id, "was": job.state, "seen": job.version, "changed_us": now}
+    expected = {"job": job.id, "was": job.state, "seen": job.version, "now": now}
     row = tx.execute(_SET_JOB, expected | values).one_or_none()
     if row is None:
         raise Conflict(f"job {job.number} was changed meanwhile")

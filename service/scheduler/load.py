@@ -1,9 +1,9 @@
 """The policy's state, kept true to the database by reading only what has changed.
 
-Every change of a job renews its `changed_us`, so a pass reads the jobs that changed since the last one. Transactions may
-become visible a little later than they say: each look goes back over the last seconds again, and now and then all jobs
-are compared. A job is known by the number of its last event, which only grows, so what is read late never undoes what
-was read before.
+Every change of a job renews its `changed_us`, so a pass reads the jobs that changed since the last one. Transactions
+may become visible a little later than they say: each look goes back over the last seconds again, and now and then all
+jobs are compared. A job is known by the number of its last event, which only grows, so what is read late never undoes
+what was read before.
 """
 
 import threading
@@ -30,7 +30,7 @@ __all__ = ["Loader", "shape_of"]
 OVERLAP_US = 15 * 1_000_000
 #: All jobs are compared this often.
 COMPARE_US = 300 * 1_000_000
-#: What jobs that run have still to do is estimated this often; in between it is taken to shrink by the time that passes.
+#: What jobs have still to do is estimated this often; in between it is taken to shrink by the time that passes.
 ESTIMATE_US = 10 * 1_000_000
 #: Jobs that are made from rows at a time, so that a long queue needs little memory on the way.
 BATCH = 2000
@@ -70,7 +70,7 @@ class Loader:
     def busy(self) -> bool:
         """Whether there is anything to decide."""
         state = self._state
-        return bool(state.queue or state.reservations or state.yielding or state.promised)
+        return bool(state.waiting or state.reservations or state.yielding)
 
     def _refresh(self, tx: Connection, now: int) -> None:
         """Jobs and reservations."""
@@ -79,6 +79,9 @@ class Loader:
         changed = self._compare(tx, now) if compare else self._changed(tx)
         for start in range(0, len(changed), BATCH):
             self._read(tx, changed[start : start + BATCH], now)
+        if not self._mark_us:
+            known = (job for job in load_jobs.promised(tx, now) if job in self._state.waiting)
+            self._state.promised.update(dict.fromkeys(known))
         self._mark_us = now if compare else max(now, self._mark_us)
 
     def _changed(self, tx: Connection) -> list[str]:
@@ -87,14 +90,11 @@ class Loader:
 
     def _compare(self, tx: Connection, now: int) -> list[str]:
         """All jobs that are not over; what is known of others is forgotten."""
-        first, self._compared_us = not self._mark_us, now
+        self._compared_us = now
         rows = tx.execute(load_jobs.ALIVE).all()
         for job in self._seen.keys() - {row.id for row in rows}:
             self._forget(job)
             del self._seen[job]
-        if first:
-            promised = load_jobs.promised(tx, now)
-            self._state.promised.update(dict.fromkeys(promised))
         return [row.id for row in rows if self._is_news(row)]
 
     def _is_news(self, row: Row[Any]) -> bool:
@@ -115,7 +115,7 @@ class Loader:
             else:
                 self._unqueue(row.id)
                 runs.append(row)
-        self._state.put(load_jobs.running(tx, runs, left))
+        self._state.put(load_jobs.running(tx, runs, left, now))
 
     def _estimates(self, tx: Connection, rows: list[Row[Any]], now: int) -> dict[str, Estimate]:
         return self._estimator.remaining(tx, rows, now) if rows else {}

@@ -2,12 +2,15 @@
 
 import logging
 import time
+from collections import defaultdict
+from collections.abc import Iterable
 
-from service import lifecycle
+from service import lifecycle, preemption
 from service.context import Context
 from service.leader import Leader
 from service.observability import Counters
-from service.scheduler import former as policy
+from service.policy_settings import current_policy
+from service.scheduler.policy import Cause, Decision, Preempt, Start, decide
 
 _log = logging.getLogger(__name__)
 
@@ -29,15 +32,35 @@ class Scheduler:
         self._counters.pass_seconds.observe(time.perf_counter() - started)
 
     def run_pass(self) -> int:
-        """Looks at queue and boxes once; returns how many jobs were given devices."""
+        """Looks at everything once; returns how many jobs were given devices."""
+        decisions, yielding = self._decide()
+        if yielding:
+            preemption.advance(self._ctx)
+        self._preempt(decision for decision in decisions if isinstance(decision, Preempt))
+        return sum(self._start(decision) for decision in decisions if isinstance(decision, Start))
+
+    def _decide(self) -> tuple[list[Decision], bool]:
+        """What to do now, and whether jobs are giving way already."""
         ctx = self._ctx
         now = ctx.now_us()
-        with ctx.db.read() as tx:
-            queue = ctx.loader.queue(tx, now)
-            boxes = ctx.loader.boxes(tx) if queue else []
-        return sum(self._apply(decision) for decision in policy.decide(queue, boxes, now))
+        with ctx.db.read() as tx, ctx.loader.live(tx, now) as state:
+            if not ctx.loader.busy:
+                return [], False
+            return decide(state, now, current_policy(tx)), bool(state.yielding)
 
-    def _apply(self, decision: policy.Start) -> bool:
+    def _preempt(self, decisions: Iterable[Preempt]) -> None:
+        """Those that give way to one job do so together; those in the way of a reservation each by itself."""
+        groups: defaultdict[tuple[str, Cause, str], list[str]] = defaultdict(list)
+        for one in decisions:
+            alone = one.job if one.reason is Cause.RESERVATION else ""
+            groups[one.for_job, one.reason, alone].append(one.job)
+        for (newcomer, cause, _), jobs in groups.items():
+            try:
+                preemption.begin(self._ctx, jobs, newcomer, cause)
+            except lifecycle.Conflict as conflict:
+                _log.info("%s does not get what others hold: %s", newcomer, conflict)
+
+    def _start(self, decision: Start) -> bool:
         ctx = self._ctx
         try:
             with ctx.db.write() as tx:

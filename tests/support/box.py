@@ -9,7 +9,7 @@ from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Attempt, Device, Job, Node, Project, User
 from service.scheduler.boxes import Place
-from torchyard.ids import new_id
+from torchyard.ids import new_id, now_us
 from torchyard.spec import PRIORITY_RANK, JobSpec
 from torchyard.states import JobState
 from torchyard.wire import Result, ResultKind
@@ -88,7 +88,7 @@ def insert_job(tx: Connection, gpus: int = 1, resources: dict[str, Any] | None =
             tags=list(whole.tags),
             created_us=NOW,
             queued_us=NOW,
-            changed_us=NOW,
+            changed_us=now_us(),  # also of services that run on the real clock
             eligible_us=NOW,
         )
     )

@@ -10,6 +10,7 @@ from typing import Any
 from service.context import Context
 from service.db.engine import Database
 from service.dispatch import Dispatcher
+from service.forecasts import Estimator
 from service.hub import Hub
 from service.scheduler.load import Loader
 from service.settings import Settings
@@ -56,7 +57,7 @@ class Parts:
 @contextmanager
 def parts(db: Database, folder: Path, **changes: Any) -> Iterator[Parts]:
     """A context over `db`; settings as given."""
-    clock, dispatcher, woken = Clock(), Recorder(), threading.Event()
+    clock, dispatcher, woken, estimator = Clock(), Recorder(), threading.Event(), Estimator()
     settings = Settings(data=folder, database_url=db.url, broker_url="memory://", **changes)
     ctx = Context(
         settings=settings,
@@ -65,7 +66,8 @@ def parts(db: Database, folder: Path, **changes: Any) -> Iterator[Parts]:
         store=BlobStore(folder / "artifacts"),
         dispatcher=dispatcher,
         installation="yard-test",
-        loader=Loader(settings.disk_floor),
+        loader=Loader(settings.disk_floor, estimator),
+        estimator=estimator,
         wake_scheduler=woken.set,
         now_us=lambda: clock.us,
         monotonic=lambda: clock.s,

@@ -12,10 +12,10 @@ from service.db.engine import Database
 from service.db.models import Allocation, Device, Job, Member, Node
 from service.leader import Leader
 from service.observability import Counters
-from service.scheduler import load
 from service.scheduler.loop import Scheduler
 from service.threads import Repeated
 from tests.support import box, wait
+from tests.support.box import NOW
 from tests.support.parts import Parts, parts
 from torchyard.states import JobState
 
@@ -55,9 +55,11 @@ def test_several_nodes_are_taken_and_told_at_once(yard: Parts, scheduler: Schedu
     assert sorted(message[:2] for message in yard.sent) == [("launch", "a"), ("launch", "b")]
     with yard.ctx.db.read() as tx:
         members = tx.execute(select(Member.node_rank, Member.node).order_by(Member.node_rank)).all()
-        boxes = yard.ctx.loader.boxes(tx)
-    assert [tuple(member) for member in members] == [(0, "b"), (1, "a")]
-    assert [[running.job for running in one.running] for one in boxes] == [[first], [first]]
+        state = yard.ctx.loader.snapshot(tx, NOW)
+    assert {member.node for member in members} == {"a", "b"}
+    assert {job: [place.node for place in held.places] for job, held in state.running.items()} == {
+        first: [member.node for member in members]
+    }
 
 
 def test_a_stored_spec_that_is_no_longer_valid_stops_nobody(yard: Parts, scheduler: Scheduler) -> None:
@@ -70,8 +72,7 @@ def test_a_stored_spec_that_is_no_longer_valid_stops_nobody(yard: Parts, schedul
     assert box.job_row(yard.ctx.db, new).state == JobState.ASSIGNED
 
 
-def test_a_long_queue_is_read_once(yard: Parts, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load, "SPARE", 0)
+def test_a_long_queue_is_read_once(yard: Parts, scheduler: Scheduler) -> None:
     box.add_node(yard.ctx.db, devices=1)
     jobs = [box.add_job(yard.ctx.db) for _ in range(4)]
     assert scheduler.run_pass() == 1
@@ -138,13 +139,13 @@ def test_a_pass_that_loses_a_race_leaves_it_to_the_next(
 ) -> None:
     box.add_node(yard.ctx.db, devices=1)
     first, second = box.add_job(yard.ctx.db), box.add_job(yard.ctx.db)
-    decided = scheduler._apply
+    decided = scheduler._start
 
     def after_a_rival(decision: object) -> bool:
         box.assign(yard.ctx.db, second, ["box-gpu-0"])
         return decided(decision)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(scheduler, "_apply", after_a_rival)
+    monkeypatch.setattr(scheduler, "_start", after_a_rival)
     assert scheduler.run_pass() == 0
     assert box.job_row(yard.ctx.db, first).state == JobState.QUEUED
     with yard.ctx.db.read() as tx:
@@ -187,6 +188,6 @@ def test_nodes_are_read_with_what_they_hold(yard: Parts, scheduler: Scheduler) -
     with yard.ctx.db.write() as tx:
         tx.execute(update(Node).values(cpus=1))
     with yard.ctx.db.read() as tx:
-        (only,) = yard.ctx.loader.boxes(tx)
-    assert [running.uuids for running in only.running] == [("box-gpu-0",)]
-    assert only.cpus == 1
+        state = yard.ctx.loader.snapshot(tx, NOW)
+    assert [[place.uuids for place in held.places] for held in state.running.values()] == [[("box-gpu-0",)]]
+    assert state.boxes["box"].cpus == 1
