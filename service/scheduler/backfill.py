@@ -1,12 +1,12 @@
 """What is kept for a job that is blocked, so that those behind it do not hold it off for ever.
 
 Kept are the nodes where it can start first, by what is known of the jobs that run there (`expected_end`), and where
-nothing is known, where the last job that must end began first. Others may have what it cannot use, and what they
-leave again before it could start.
+nothing is known, where the last job that must end began first. Others may have what it cannot use, what they leave
+again before it could start, and what they can be made to leave.
 
-For a job that has waited for `longest_wait` the keep is strict. The nodes are then those where the youngest job in the
-way began first: nothing that could be in the way starts there any more, so that this moment only moves back from
-decision to decision, and the job starts at the latest when all that ran on one choice of nodes has ended.
+For the oldest job that is overdue, more is kept. Its nodes are those where the youngest of the jobs in its way that
+cannot be stopped began first: no such job starts there any more unless its limit ends it in time, so that this moment
+only moves back from decision to decision. In its turn (`order`) nobody at all starts there, and it stops all others.
 """
 
 import math
@@ -32,71 +32,93 @@ class Opening:
     youngest_us: float
 
 
-def keep(space: Space, state: "State", ask: Ask, now_us: int, *, strict: bool) -> bool:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Need:
+    """A blocked job."""
+
+    ask: Ask
+    now_us: int
+    #: Only what is certain counts: it is the oldest that is overdue, or it is its turn.
+    surely: bool = False
+    #: It may stop jobs that can be stopped.
+    pushes: bool = False
+    #: Those may have what is kept meanwhile.
+    lent: bool = True
+
+
+def keep(space: Space, state: "State", need: Need) -> bool:
     """Keeps nodes for a blocked job; False if there are too few to keep."""
-    chosen = _chosen(space, state, ask, now_us, strict=strict)
-    until_us = max((opening.at_us for opening in chosen), default=math.inf)
-    for opening in chosen:
-        room = space.rooms[opening.node]
-        space.keeps[opening.node] = Keep(
+    ask = need.ask
+    chosen = _chosen(space, state, need)
+    until_us = max((one.at_us for one in chosen), default=math.inf)
+    for one in chosen:
+        space.keeps[one.node] = Keep(
             job=ask.job,
-            uuids=_wanted(room, ask),
+            uuids=_wanted(space.rooms[one.node], ask),
             cpus=ask.shape.cpus,
             memory=ask.shape.memory,
             until_us=until_us,
-            strict=strict,
+            surely=need.surely,
+            lent=need.lent,
         )
     return bool(chosen)
 
 
-def _chosen(space: Space, state: "State", ask: Ask, now_us: int, *, strict: bool) -> list[Opening]:
+def _chosen(space: Space, state: "State", need: Need) -> list[Opening]:
+    shape = need.ask.shape
     able = [
         room.box
         for node, room in space.rooms.items()
-        if node not in space.keeps and room.box.usable.lack(ask.shape) is None
+        if node not in space.keeps and room.box.usable.lack(shape) is None
     ]
-    choices = [_best(space, state, same, ask, now_us, strict=strict) for same in sorts(able, ask.shape)]
-    complete = [chosen for chosen in choices if len(chosen) == ask.nodes]
-    return min(complete, key=lambda chosen: max(_rank(opening, strict=strict) for opening in chosen), default=[])
+    choices = [_best(space, state, same, need) for same in sorts(able, shape)]
+    complete = [chosen for chosen in choices if len(chosen) == need.ask.nodes]
+    return min(complete, key=lambda chosen: max(_rank(one, need) for one in chosen), default=[])
 
 
-def _best(space: Space, state: "State", boxes: Iterable[Box], ask: Ask, now_us: int, *, strict: bool) -> list[Opening]:
-    openings = [opening(space.rooms[box.node], state, ask, now_us, strict=strict) for box in boxes]
-    return sorted(openings, key=lambda one: _rank(one, strict=strict))[: ask.nodes]
+def _best(space: Space, state: "State", boxes: Iterable[Box], need: Need) -> list[Opening]:
+    openings = [opening(space.rooms[box.node], state, need) for box in boxes]
+    return sorted(openings, key=lambda one: _rank(one, need))[: need.ask.nodes]
 
 
-def _rank(one: Opening, *, strict: bool) -> tuple[float, float, str]:
-    return (one.youngest_us, 0, one.node) if strict else (one.at_us, one.youngest_us, one.node)
+def _rank(one: Opening, need: Need) -> tuple[float, float, str]:
+    return (one.youngest_us, 0, one.node) if need.surely else (one.at_us, one.youngest_us, one.node)
 
 
-def opening(room: Room, state: "State", ask: Ask, now_us: int, *, strict: bool = False) -> Opening:
-    """When the node will have room for the job, if those that run there end as expected (`strict`: at the latest)."""
+def opening(room: Room, state: "State", need: Need) -> Opening:
+    """When the node will have room for the job, if those that run there end as expected, or as they must."""
     trial = room.copy()
     running = [state.running[job] for job in room.jobs if job in state.running]
-    ends = {job.job: _end(job, now_us, strict=strict) for job in running}
-    if strict:
-        running.sort(key=lambda job: (job.since_us, job.job))
-    else:
-        running.sort(key=lambda job: (ends[job.job], job.since_us, job.job))
-    at_us, youngest_us = float(now_us), 0.0
-    for job in running:
-        if _fits(trial, ask):
+    at_us, youngest_us = float(need.now_us), 0.0
+    for job in sorted(running, key=lambda job: _turn(job, need)):
+        if trial.roomy(need.ask.shape) and choose(trial, need.ask.shape) is not None:
             break
         for place in job.places:
             if place.node == room.box.node:
                 trial.release(job.job, job.shape, place.uuids)
-        at_us, youngest_us = max(at_us, ends[job.job]), max(youngest_us, job.since_us)
+        at_us = max(at_us, _end(job, need))
+        if not _gives_way(job, need):
+            youngest_us = max(youngest_us, job.since_us)
     return Opening(node=room.box.node, at_us=at_us, youngest_us=youngest_us)
 
 
-def _end(job: "Running", now_us: int, *, strict: bool) -> float:
-    if strict:
-        return math.inf if job.ends_us is None else max(job.ends_us, now_us)
-    return max(expected_end(job, now_us), now_us)
+def _turn(job: "Running", need: Need) -> tuple[float, float, str]:
+    """Who is out of the way first."""
+    if need.surely:
+        return 0 if _gives_way(job, need) else 1, job.since_us, job.job
+    return _end(job, need), job.since_us, job.job
 
 
-def _fits(room: Room, ask: Ask) -> bool:
-    return room.roomy(ask.shape) and choose(room, ask.shape) is not None
+def _gives_way(job: "Running", need: Need) -> bool:
+    return need.surely and need.pushes and job.preemptible
+
+
+def _end(job: "Running", need: Need) -> float:
+    if _gives_way(job, need):
+        return need.now_us
+    if need.surely:
+        return math.inf if job.ends_us is None else max(job.ends_us, need.now_us)
+    return max(expected_end(job, need.now_us), need.now_us)
 
 
 def _wanted(room: Room, ask: Ask) -> frozenset[str]:

@@ -64,28 +64,45 @@ class Blocker:
 
 
 def blockers(state: State, job: str, now_us: int, policy: Policy) -> list[Blocker]:
-    """What keeps a waiting job from starting now: what is its own first, then node by node in order of their names;
-    never empty. KeyError if it does not wait.
-    """
-    waiting = state.waiting[job]
-    if waiting.hindrance is not None:
-        return [Blocker(obstacle=Obstacle.HINDRANCE, hindrance=waiting.hindrance)]
-    if not state.boxes:
-        return [Blocker(obstacle=Obstacle.NO_NODES)]
-    lacks = never_fits(waiting.shape, list(state.boxes.values()), waiting.nodes)
-    if lacks:
-        return [Blocker(obstacle=Obstacle.NEVER_FITS, lack=lack) for lack in lacks]
-    done = Pass(state, now_us, policy)
-    decisions = done.run()
-    if any(isinstance(decision, Start) and decision.job == job for decision in decisions):
-        return [Blocker(obstacle=Obstacle.STARTING)]
-    victims = {decision.job for decision in decisions if isinstance(decision, Preempt) and decision.for_job == job}
-    victims |= set(state.yielding.get(job, ()))
-    if victims:
-        return [Blocker(obstacle=Obstacle.YIELDING, jobs=tuple(sorted(victims)))]
-    reached = done.reached(job)
-    found = [Blocker(obstacle=Obstacle.QUOTA, reached=one) for one in reached]
-    return found or _of_nodes(state, ask_for(waiting, now_us, policy), done)
+    """What keeps a waiting job from starting now (`Look.blockers`)."""
+    return Look(state, now_us, policy).blockers(job)
+
+
+class Look:
+    """One decision, and whom it passed over why; as long as the state does not change."""
+
+    def __init__(self, state: State, now_us: int, policy: Policy) -> None:
+        self._state, self._now_us, self._policy = state, now_us, policy
+        self._done = Pass(state, now_us, policy)
+        decisions = self._done.run()
+        self._starting = {decision.job for decision in decisions if isinstance(decision, Start)}
+        self._yielding = {job: set(victims) for job, victims in state.yielding.items()}
+        for decision in decisions:
+            if isinstance(decision, Preempt):
+                self._yielding.setdefault(decision.for_job, set()).add(decision.job)
+
+    def moves(self, job: str) -> bool:
+        """Whether the job starts now, or has others stopped for it."""
+        return job in self._starting or job in self._yielding
+
+    def blockers(self, job: str) -> list[Blocker]:
+        """What keeps a waiting job from starting now: what is its own first, then node by node in order of their names;
+        never empty. KeyError if it does not wait.
+        """
+        state, waiting = self._state, self._state.waiting[job]
+        if waiting.hindrance is not None:
+            return [Blocker(obstacle=Obstacle.HINDRANCE, hindrance=waiting.hindrance)]
+        if not state.boxes:
+            return [Blocker(obstacle=Obstacle.NO_NODES)]
+        lacks = never_fits(waiting.shape, list(state.boxes.values()), waiting.nodes)
+        if lacks:
+            return [Blocker(obstacle=Obstacle.NEVER_FITS, lack=lack) for lack in lacks]
+        if job in self._starting:
+            return [Blocker(obstacle=Obstacle.STARTING)]
+        if victims := self._yielding.get(job):
+            return [Blocker(obstacle=Obstacle.YIELDING, jobs=tuple(sorted(victims)))]
+        found = [Blocker(obstacle=Obstacle.QUOTA, reached=one) for one in self._done.reached(job)]
+        return found or _of_nodes(state, ask_for(waiting, self._now_us, self._policy), self._done)
 
 
 def _of_nodes(state: State, ask: Ask, done: Pass) -> list[Blocker]:

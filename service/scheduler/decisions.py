@@ -15,6 +15,8 @@ class Cause(StrEnum):
     SHARE = "share"
     #: The box is over-full and the newcomer's remaining time is clearly shorter, or nothing of it is known yet.
     TIME_SLICE = "time-slice"
+    #: The newcomer has waited for too long, and it is its turn.
+    LONGEST_WAIT = "longest-wait"
     #: A reservation or a maintenance begins.
     RESERVATION = "reservation"
 

@@ -44,16 +44,17 @@ class Keep:
     memory: int
     #: When the job is expected to start: whoever is over by then does not delay it.
     until_us: float
-    #: Nobody may delay it, neither by a wrong estimate nor until it is stopped.
-    strict: bool = False
+    #: Those that will be over by then must be so for certain, by their limits.
+    surely: bool = False
+    #: Those that can be stopped again for this job may have it too.
+    lent: bool = True
 
     def lets(self, ask: Ask) -> bool:
         """Whether a job may have what is kept, for the time being."""
-        if self.job == ask.job:
+        if self.job == ask.job or (self.lent and ask.yielding):
             return True
-        if self.strict:
-            return ask.surely_ends_us <= self.until_us < math.inf
-        return ask.yielding or ask.ends_us <= self.until_us < math.inf
+        ends_us = ask.surely_ends_us if self.surely else ask.ends_us
+        return ends_us <= self.until_us < math.inf
 
 
 Barred = Callable[[Ask, Room], frozenset[str] | None]

@@ -12,11 +12,12 @@ tests run this code; all policies are settings of it (`torchyard.policy`).
 5. The first job that can do neither is **blocked**: nodes are kept for it, and those behind it may only take what
    does not delay it (`backfill`); without `backfill` nobody behind it starts at all.
 
-**Nobody starves.** A job that has waited for `longest_wait` comes before all that have waited less, in the order in
-which they came, is not preempted any more, and what it needs is kept strictly. So if no job runs for longer than L,
-then a job that has waited that long, with k - 1 such jobs before it in the order, starts within k * L (`backfill`),
-unless something other than other jobs is in its way: its quota, a reservation, nodes that are closed. Of the attempts
-that others make before, each ends by L.
+**Nobody starves.** A job that has waited for `longest_wait` is overdue. For the oldest of them that no quota holds
+back, what it needs is kept from jobs that cannot be stopped, and in its turns it stops those that can be (`order`,
+`backfill`). So if no job that cannot be stopped runs for longer than L, the k-th oldest has started within k * (L +
+12 h + `min_run` + `checkpoint_timeout`), unless something other than jobs is in its way: its quota, a reservation, a
+closed node, a checkpoint that fails. From then on it has 36 minutes of every 12 hours at least, or runs to its end if
+it cannot be stopped.
 
 A decision comes to rest: applied over and over at one moment, without new jobs, it ends with nothing to do
 (`preemption`).
@@ -24,31 +25,29 @@ A decision comes to rest: applied over and over at one moment, without new jobs,
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.scheduler.backfill import keep
+from service.scheduler.backfill import Need, keep
 from service.scheduler.boxes import Place
 from service.scheduler.decisions import Cause, Decision, Preempt, Start
-from service.scheduler.order import order, ranks
+from service.scheduler.hopes import Hopes
+from service.scheduler.order import Ranking, order
 from service.scheduler.placement import Ask, Space, never_fits
-from service.scheduler.preemption import UNDER, Newcomer, Victims
+from service.scheduler.preemption import Newcomer, Victims
 from service.scheduler.quotas import Quotas, Reached, spent
 from service.scheduler.reserved import Bars
-from service.scheduler.shares import shares
 from service.scheduler.table import Bools, Column
 from torchyard.policy import Policy
 
 if TYPE_CHECKING:
     from service.scheduler.state import State, Waiting
 
-__all__ = ["Cause", "Decision", "Preempt", "Start", "ask_for", "decide", "never_fits", "order"]
+__all__ = ["Cause", "Decision", "Pass", "Preempt", "Start", "ask_for", "decide", "never_fits", "order"]
 
 #: Rows that are put in order at a time; the next time four times as many.
 _CHUNK = 32
-#: So many jobs are tried in vain that would fit, but for what is kept or reserved.
-_TRIES = 256
 
 
 def decide(state: "State", now_us: int, policy: Policy) -> list[Decision]:
@@ -68,10 +67,14 @@ def ask_for(job: "Waiting", now_us: int, policy: Policy) -> Ask:
         nodes=job.nodes,
         user=job.user,
         project=job.project,
-        yielding=job.preemptible and (policy.preemption or policy.time_slice is not None),
+        yielding=job.preemptible and _pushes(policy),
         ends_us=now_us + min(limit, likely),
         surely_ends_us=now_us + limit,
     )
+
+
+def _pushes(policy: Policy) -> bool:
+    return policy.preemption or policy.time_slice is not None
 
 
 class Pass:
@@ -82,26 +85,24 @@ class Pass:
         rooms = {node: room for node, room in state.rooms().items() if room.box.closed is None}
         self._bars = Bars(state, rooms, now_us, policy) if state.reservations else None
         self.space = Space(rooms=rooms) if self._bars is None else Space(rooms=rooms, barred=self._bars.barred)
+        self._quotas = Quotas(state, now_us)
         self._decisions: list[Decision] = []
         #: Jobs that need not be looked at any more.
         self._done: set[str] = set()
-        #: Whether nodes are kept for the first blocked job.
-        self._kept = False
+        #: The first job that is blocked and the oldest overdue one, as long as nothing is kept for them yet.
+        self._blocked: list[Need] = []
+        self._first: int | None = None
 
     def run(self) -> list[Decision]:
         """Decides; once."""
         if self._bars is not None:
             self._decisions += self._bars.evictions(self._policy)
-        if not len(self._state.queue):
-            return self._decisions
-        self._quotas = Quotas(self._state, self._now_us)
-        self._keep_promises()
-        self._find_lanes()
-        self._excess = shares(self._state, self._now_us, self._policy)
-        self._victims = Victims(self._state, self._now_us, self._policy, self._excess)
-        self._victims.stop(decision.job for decision in self._decisions if isinstance(decision, Preempt))
-        if self._fitting.any() or self._victims:
-            self._serve()
+        if len(self._state.queue):
+            self._keep_promises()
+            free = max((len(room.free) for room in self.space.rooms.values()), default=-1)
+            self._hopes = Hopes(self._state, free, spent(self._quotas, self._state))
+            if self._hopes.fitting.any() or (len(self._state.held) and _pushes(self._policy)):
+                self._serve()
         return self._decisions
 
     def reached(self, job: str) -> list[Reached]:
@@ -122,12 +123,12 @@ class Pass:
         state = self._state
         waiting = [state.waiting[job] for job in {**state.promised, **state.yielding} if job in state.waiting]
         for job in sorted(waiting, key=lambda job: (-job.priority, job.number)):
-            ask = ask_for(job, self._now_us, self._policy)
-            if job.hindrance is not None or self._quotas.reached(state.lanes.lanes.key(self._lane_of(job.job))):
+            if job.hindrance is not None or self.reached(job.job):
                 continue
+            ask = ask_for(job, self._now_us, self._policy)
             places = self.space.find(ask)
             if places:
-                self._start(job, ask, places)
+                self._start(job, places)
                 continue
             places = self._soon(job.job).find(ask)
             if places:
@@ -141,104 +142,76 @@ class Pass:
             soon.release(name, victim.shape, victim.places)
         return soon
 
-    def _find_lanes(self) -> None:
-        """What each lane can hope for; only ever less, while a decision hands out what is there."""
-        lanes = self._state.lanes
-        most = max((len(room.free) for room in self.space.rooms.values()), default=-1)
-        self._open: Bools = ~spent(self._quotas, self._state)
-        #: May find room; may stop others; may have nodes kept.
-        self._fitting: Bools = (lanes.whole <= most) & self._open
-        self._pushing: Bools = self._open.copy()
-        self._keeping: Bools = self._open.copy()
-        #: Fit only if they are short enough not to delay somebody.
-        self._tight: Bools = np.zeros(len(lanes), dtype=bool)
-        self._tries = 0
-
     def _serve(self) -> None:
         """Looks at the jobs in their order until none of them can hope for anything."""
         queue = self._state.queue
-        self._ranks = ranks(self._state, queue, self._now_us, self._policy, self._excess)
-        self._worst = self._excess.worst
-        nobody = np.zeros(len(queue), dtype=bool)
-        self._might = self._victims.might(self._ranks, self._worst[queue.lane]) if self._victims else nobody
-        self._unserved: Bools = ~nobody
-        for job in self._done:
-            self._unserved[queue.rows[job]] = False
-        self._blocked: Ask | None = None
-        self._hopeless = self._first_hopeless()
+        ranking = Ranking(self._state, self._now_us, self._policy)
+        self._victims = Victims(self._state, self._now_us, self._policy, ranking)
+        self._victims.stop(one.job for one in self._decisions if isinstance(one, Preempt))
+        if not self._hopes.fitting.any() and not self._victims:
+            return
+        self._ranks, self._worst = ranking.of(queue), ranking.worst
+        might: Bools = np.zeros(len(queue), dtype=bool)
+        if self._victims:
+            might = self._victims.might(self._ranks, self._worst[queue.lane])
+        self._hopes.look(self._ranks, might, self._worst, self._now_us)
+        self._unserved = np.ones(len(queue), dtype=bool)
+        self._unserved[[queue.rows[job] for job in self._done]] = False
+        self._new_deadline()
+        self._find_oldest()
+        self._find_first()
         for row in self._rows():
             if not self._look(row):
                 break
 
     def _rows(self) -> Iterator[int]:
         """Rows that may start, stop others or have nodes kept, in order."""
-        queue, key, size = self._state.queue, self._ranks.key, _CHUNK
-        ahead = self._unserved.copy()
+        key, number = self._ranks.key, self._state.queue.column(Column.NUMBER)
+        ahead, size = np.flatnonzero(self._unserved), _CHUNK
         while True:
-            hoping = ahead & self._hopes(slice(None))
-            rows = np.flatnonzero(hoping)
-            if not len(rows):
+            ahead = self._hopes.rows(ahead)
+            if not len(ahead):
                 return
-            if len(rows) > size:
-                last = np.partition(key[rows], size)[size]
-                rows = rows[key[rows] <= last]
-            for row in rows[np.lexsort((queue.column(Column.NUMBER)[rows], key[rows]))].tolist():
-                ahead[row] = False
-                if self._hopes(row):
-                    yield row
+            chunk = ahead
+            if len(ahead) > size:
+                keys = key[ahead]
+                near = keys <= np.partition(keys, size)[size]
+                chunk, ahead = ahead[near], ahead[~near]
+            else:
+                ahead = ahead[:0]
+            yield from chunk[np.lexsort((number[chunk], key[chunk]))].tolist()
             size *= 4
-
-    def _hopes(self, rows: Any) -> Any:
-        """Whether there is still a chance for rows."""
-        queue = self._state.queue
-        lane = queue.lane[rows]
-        fits = self._fitting[lane]
-        if self._tight.any():
-            fits = fits & (~self._tight[lane] | (self._now_us + queue.column(Column.BOUND)[rows] <= self._deadline()))
-        return fits | (self._might[rows] & self._pushing[lane]) | (self._ranks.oldest[rows] & self._keeping[lane])
-
-    def _deadline(self) -> float:
-        """By when the jobs must be over that may have what is kept or reserved."""
-        starts = [] if self._bars is None else [one.reservation.starts_us for one in self._bars.reserved]
-        untils = [one.until_us for one in self.space.keeps.values() if one.until_us < math.inf]
-        return max([*starts, *untils], default=0.0)
 
     def _look(self, row: int) -> bool:
         """Starts the job, makes room for it, or lets it wait; False if nobody after it may start."""
-        state = self._state
-        if not self._pass_blocked(row):
-            return False
-        job = state.waiting[state.queue.jobs[row]]
+        state, hopes = self._state, self._hopes
         lane = int(state.queue.lane[row])
-        if self._quotas.reached(state.lanes.lanes.key(lane)):
-            for hopes in (self._open, self._fitting, self._pushing, self._keeping):
-                hopes[lane] = False
+        fits, pushes, keeps = hopes.fits(row, lane), hopes.pushes(row, lane), hopes.keeps(row, lane)
+        if not (fits or pushes or keeps):
             return True
+        if not self._may_pass(row):
+            return False
+        if self._quotas.reached(state.lanes.lanes.key(lane)):
+            hopes.quota_reached(lane)
+            return True
+        job = state.waiting[state.queue.jobs[row]]
         ask = ask_for(job, self._now_us, self._policy)
         self._keep_for_blocked(ask)
-        if self._starts(job, ask, lane) or self._pushes(job, ask, row, lane):
+        if (fits and self._starts(job, ask, lane)) or (pushes and self._stops(job, ask, row, lane)):
             return True
         return self._wait(ask, row, lane)
 
     def _starts(self, job: "Waiting", ask: Ask, lane: int) -> bool:
-        if not self._fitting[lane]:
-            return False
         places = self.space.find(ask)
         if places:
-            self._start(job, ask, places)
-            return True
-        if self.space.bound and self.space.unbound().find(ask):
-            self._tight[lane] = True
-            self._tries += 1
-            if self._tries >= _TRIES:
-                self._fitting[:] = False
+            self._start(job, places)
+        elif self.space.bound and self.space.unbound().find(ask):
+            self._hopes.no_room_beside(lane)
         else:
-            self._fitting[self._alike(lane)] = False
-        return False
+            self._hopes.no_room(lane)
+        return bool(places)
 
-    def _pushes(self, job: "Waiting", ask: Ask, row: int, lane: int) -> bool:
-        if not (self._might[row] and self._pushing[lane]):
-            return False
+    def _stops(self, job: "Waiting", ask: Ask, row: int, lane: int) -> bool:
         ranks = self._ranks
         newcomer = Newcomer(
             ask=ask,
@@ -248,10 +221,11 @@ class Pass:
             score=float(ranks.score[row]),
             remaining_us=float(ranks.left[row]),
             excess=float(self._worst[lane]),
+            turn=bool(ranks.turn[row]),
         )
         plan = self._victims.plan(newcomer, self.space)
         if plan is None:
-            self._give_up_pushing(lane)
+            self._hopes.nobody_to_stop(lane, bound=self.space.bound)
             return False
         self._victims.stop(victim.job.job for victim in plan.victims)
         for victim in plan.victims:
@@ -260,61 +234,68 @@ class Pass:
         self._take(job, plan.places)
         return True
 
-    def _give_up_pushing(self, lane: int) -> None:
-        """Jobs behind this one can stop fewer than it could; of users under their share, others than this one could."""
-        if self.space.bound:
-            self._pushing[lane] = False
-            return
-        alike = self._alike(lane)
-        if self._worst[lane] > UNDER:
-            alike = alike & (self._worst > UNDER)
-        self._pushing[alike] = False
-
     def _wait(self, ask: Ask, row: int, lane: int) -> bool:
-        if not self._policy.backfill:
-            return False
-        if self._ranks.oldest[row]:
-            if not keep(self.space, self._state, ask, self._now_us, strict=True):
-                self._keeping[self._alike(lane)] = False
-        elif self._blocked is None:
-            self._blocked = ask
-        return True
+        if self._ranks.turn[row]:
+            need = self._need(ask, surely=True, lent=False)
+            if not keep(self.space, self._state, need):
+                self._hopes.nothing_to_keep(lane)
+            self._new_deadline()
+        elif self._first is None:
+            self._first = row
+            self._blocked.append(self._need(ask))
+        return self._policy.backfill
 
-    def _first_hopeless(self) -> int | None:
+    def _find_oldest(self) -> None:
+        """The oldest job that is overdue, for which more is kept than for others that are blocked."""
+        queue = self._state.queue
+        rows = np.flatnonzero(self._ranks.overdue & ~self._ranks.turn & self._unserved & self._hopes.open[queue.lane])
+        if len(rows):
+            first = rows[np.lexsort((queue.column(Column.NUMBER)[rows], queue.column(Column.BORN)[rows]))[0]]
+            self._blocked.append(self._need(self._ask_of(int(first)), surely=True))
+
+    def _find_first(self) -> None:
         """The first job that can neither start nor stop anybody, as is plain before anything is handed out."""
         queue, key = self._state.queue, self._ranks.key
-        rows = np.flatnonzero(self._open[queue.lane] & ~self._hopes(slice(None)) & self._unserved)
-        if not len(rows):
-            return None
-        rows = rows[key[rows] == key[rows].min()]
-        return int(rows[np.argmin(queue.column(Column.NUMBER)[rows])])
+        rows = np.flatnonzero(self._unserved & self._hopes.open[queue.lane])
+        rows = np.setdiff1d(rows, self._hopes.rows(rows), assume_unique=True)
+        self._hopeless: int | None = None
+        if len(rows):
+            rows = rows[key[rows] == key[rows].min()]
+            self._hopeless = int(rows[np.argmin(queue.column(Column.NUMBER)[rows])])
 
-    def _pass_blocked(self, row: int) -> bool:
+    def _may_pass(self, row: int) -> bool:
         """Whether the job may pass the first one that is blocked, which is found out on the way."""
-        first, key = self._hopeless, self._ranks.key
-        if self._blocked is None and first is not None and key[first] < key[row]:
-            job = self._state.waiting[self._state.queue.jobs[first]]
-            self._blocked = ask_for(job, self._now_us, self._policy)
-        return self._blocked is None or self._policy.backfill
+        hopeless, key = self._hopeless, self._ranks.key
+        if self._first is None and hopeless is not None and key[hopeless] < key[row]:
+            self._first = hopeless
+            self._blocked.append(self._need(self._ask_of(hopeless)))
+        return self._first is None or self._policy.backfill
 
     def _keep_for_blocked(self, ask: Ask) -> None:
-        """Keeps nodes for the first blocked job, once somebody comes whom that concerns."""
-        if self._blocked is None or self._kept or ask.yielding:
+        """Keeps nodes for blocked jobs, once somebody comes whom that concerns."""
+        if not self._blocked or ask.yielding or self._blocked[0].ask.job == ask.job:
             return
-        self._kept = True
-        keep(self.space, self._state, self._blocked, self._now_us, strict=False)
+        for need in self._blocked:
+            keep(self.space, self._state, need)
+        self._blocked = []
+        self._new_deadline()
 
-    def _alike(self, lane: int) -> Bools:
-        """The lanes that need the same of as many nodes."""
-        lanes = self._state.lanes
-        same: Bools = lanes.kind == lanes.kind[lane]
-        return same
+    def _new_deadline(self) -> None:
+        untils = [one.until_us for one in self.space.keeps.values() if one.until_us < math.inf]
+        starts = [] if self._bars is None else [one.reservation.starts_us for one in self._bars.reserved]
+        self._hopes.deadline_us = max([*untils, *starts], default=0.0)
+
+    def _need(self, ask: Ask, *, surely: bool = False, lent: bool = True) -> Need:
+        return Need(ask=ask, now_us=self._now_us, surely=surely, pushes=_pushes(self._policy), lent=lent)
+
+    def _ask_of(self, row: int) -> Ask:
+        return ask_for(self._state.waiting[self._state.queue.jobs[row]], self._now_us, self._policy)
 
     def _lane_of(self, job: str) -> int:
         return int(self._state.queue.lane[self._state.queue.rows[job]])
 
-    def _start(self, job: "Waiting", ask: Ask, places: tuple[Place, ...]) -> None:
-        self._decisions.append(Start(job=ask.job, places=places))
+    def _start(self, job: "Waiting", places: tuple[Place, ...]) -> None:
+        self._decisions.append(Start(job=job.job, places=places))
         self._take(job, places)
 
     def _take(self, job: "Waiting", places: tuple[Place, ...]) -> None:

@@ -3,6 +3,7 @@
 Only running jobs that can be stopped, have run for `min_run`, and come *after* the newcomer in the order. One of these
 must be true as well:
 
+- the newcomer has waited for too long, and it is its turn (`order`);
 - they are of a lower class (`preemption`);
 - their user or project has had more than their share, and the newcomer's have not (`preemption`);
 - `time_slice` is set and the newcomer is clearly ahead: nothing is known of it yet, or its score is `AHEAD` times
@@ -25,9 +26,8 @@ import numpy as np
 
 from service.scheduler.boxes import Place
 from service.scheduler.decisions import Cause
-from service.scheduler.order import LAS_BEHIND, Ranks, ranks
+from service.scheduler.order import LAS_BEHIND, Ranking, Ranks
 from service.scheduler.placement import Ask, Space, enough
-from service.scheduler.shares import Shares
 from service.scheduler.table import Bools, Column, Floats
 from torchyard.policy import Order, Policy
 
@@ -52,6 +52,8 @@ class Newcomer:
     remaining_us: float
     #: The larger excess of its user and its project.
     excess: float
+    #: It has waited for too long, and it is its turn.
+    turn: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +85,7 @@ class Plan:
 class Victims:
     """The running jobs that can be stopped at all, as of one moment."""
 
-    def __init__(self, state: "State", now_us: int, policy: Policy, excess: Shares) -> None:
+    def __init__(self, state: "State", now_us: int, policy: Policy, ranking: Ranking) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
         held = state.held
         allowed = policy.preemption or policy.time_slice is not None
@@ -93,9 +95,9 @@ class Victims:
         self._open: Bools = ~spared if allowed else np.zeros(len(held), dtype=bool)
         if not self._open.any():
             return
-        self._ranks: Ranks = ranks(state, held, now_us, policy, excess)
-        self._excess = excess.worst[held.lane]
-        self._open &= ~self._ranks.oldest
+        self._ranks: Ranks = ranking.of(held)
+        self._excess = ranking.worst[held.lane]
+        self._open &= ~self._ranks.turn
 
     def __bool__(self) -> bool:
         return bool(self._open.any())
@@ -105,7 +107,7 @@ class Victims:
         rank, here = self._ranks, self._open
         levels, keys = rank.level[here], rank.key[here]
         lowest = levels.max()
-        found = np.zeros(len(waiting.key), dtype=bool)
+        found = waiting.turn.copy()
         if self._policy.preemption:
             found |= waiting.level < lowest
             over = self._excess[here] > OVER
@@ -143,7 +145,7 @@ class Victims:
         rank = self._ranks
         after = self._open & (rank.key >= newcomer.key)
         lower = rank.level > newcomer.level
-        causes: list[tuple[Cause, Bools]] = []
+        causes: list[tuple[Cause, Bools]] = [(Cause.LONGEST_WAIT, after)] if newcomer.turn else []
         if self._policy.preemption:
             causes.append((Cause.CLASS, after & lower))
             if newcomer.excess <= UNDER:

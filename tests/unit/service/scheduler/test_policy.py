@@ -2,298 +2,285 @@
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.scheduler.boxes import Box, Closed, Free, Running, Shape, Slot, Waiting
-from service.scheduler.policy import Start, adjacent, decide, never_fits, order
+from service.scheduler.boxes import Closed
+from service.scheduler.decisions import Cause, Preempt, Start
+from service.scheduler.policy import decide
+from service.scheduler.state import Account, Hindrance, State
+from tests.unit.service.scheduler.worlds import (
+    DAY,
+    HOUR,
+    MINUTE,
+    NOW,
+    SECOND,
+    box,
+    carry_out,
+    check,
+    job,
+    known,
+    policies,
+    running,
+    settle,
+    starts,
+    state,
+    stops,
+    worlds,
+)
+from torchyard.policy import Order, Policy
 
-GIB = 2**30
-
-
-def slot(index: int, node: str = "a", memory: int = 80 * GIB, unusable: str | None = None) -> Slot:
-    return Slot(uuid=f"{node}{index}", index=index, memory=memory, unusable=unusable)
-
-
-def box(node: str = "a", gpus: int = 4, held: tuple[int, ...] = (), **fields: Any) -> Box:
-    running = (Running(job="held", shape=Shape(gpus=len(held)), uuids=tuple(f"{node}{i}" for i in held)),)
-    defaults: dict[str, Any] = {
-        "slots": tuple(slot(i, node) for i in range(gpus)),
-        "cpus": 32,
-        "memory": 256 * GIB,
-        "running": running if held else (),
-    }
-    return Box(node=node, **(defaults | fields))
-
-
-def job(number: int, gpus: int = 1, priority: int = 1, **fields: Any) -> Waiting:
-    shape = {key: fields.pop(key) for key in ("gpu_memory_min", "cpus", "memory") if key in fields}
-    return Waiting(job=f"j{number}", number=number, priority=priority, shape=Shape(gpus=gpus, **shape), **fields)
-
-
-def started(queue: list[Waiting], boxes: list[Box]) -> dict[str, tuple[str, ...]]:
-    return {start.job: tuple(u for place in start.places for u in place.uuids) for start in decide(queue, boxes, 0)}
-
-
-def test_first_come_first_served_within_a_priority() -> None:
-    queue = [job(3), job(1), job(2, priority=0), job(4, priority=2)]
-    assert list(started(queue, [box(gpus=2)])) == ["j4", "j1"]
+FAIR = Policy()
+FIFO = Policy(order=Order.FIFO, preemption=False, time_slice=None)
 
 
-def test_held_and_saving_jobs_are_passed_over() -> None:
-    assert list(started([job(1, held=True), job(2, saving=True), job(3)], [box()])) == ["j3"]
+def started(world: State, policy: Policy = FAIR) -> dict[str, str]:
+    return starts(decide(world, NOW, policy))
 
 
-def test_neighbouring_gpus_of_the_fullest_node_that_fits() -> None:
-    boxes = [box("a", gpus=8), box("b", gpus=8, held=(1, 4, 5)), box("c", gpus=4, held=(0, 1, 2))]
-    assert started([job(1, gpus=2)], boxes) == {"j1": ("b2", "b3")}
-    assert started([job(1)], boxes) == {"j1": ("c3",)}
+def test_first_come_first_served_within_a_class() -> None:
+    world = state(box(gpus=2), job(3), job(1), job(2, priority=0), job(4, priority=2))
+    for policy in (FIFO, Policy()):
+        assert list(started(world, policy)) == ["j4", "j1"]
+
+
+def test_hindered_jobs_are_passed_over() -> None:
+    hindered = [job(number, hindrance=hindrance) for number, hindrance in enumerate(Hindrance)]
+    assert list(started(state(box(), *hindered, job(9)))) == ["j9"]
+
+
+def test_closed_nodes_take_nothing() -> None:
+    for closed in Closed:
+        assert started(state(box(closed=closed), job(1))) == {}
+
+
+def test_strict_order_without_backfill() -> None:
+    world = state(box(gpus=4), running(1, "a0"), job(1, gpus=4), job(2))
+    assert started(world, FIFO.model_copy(update={"backfill": False})) == {}
+    world.put([replace(job(2), priority=2)])
+    assert list(started(world, FIFO.model_copy(update={"backfill": False}))) == ["j2"]
 
 
 def test_a_big_job_is_not_overtaken_on_the_node_kept_for_it() -> None:
-    boxes = [box("a", gpus=4, held=(0,))]
-    assert started([job(1, gpus=4), job(2), job(3)], boxes) == {}
+    world = state(box("a"), box("b", gpus=2), running(1, "a0"), job(1, gpus=4), job(2), job(3, gpus=2), job(4))
+    assert started(world, FIFO) == {"j2": "b0", "j4": "b1"}
 
 
-def test_those_behind_a_blocked_job_use_other_nodes() -> None:
-    boxes = [box("a", gpus=4, held=(0,)), box("b", gpus=2)]
-    assert started([job(1, gpus=4), job(2), job(3, gpus=2)], boxes) == {"j2": ("b0",)}
+def test_those_that_end_in_time_fill_the_gap() -> None:
+    first = running(1, "a0", remaining=known(HOUR))
+    short, long = job(2, limit_us=HOUR), job(3, limit_us=2 * HOUR)
+    told = job(4, remaining=known(50 * MINUTE))
+    world = state(box(), first, job(1, gpus=4), long, short, told, job(5))
+    assert started(world, FIFO) == {"j2": "a1", "j4": "a2"}
 
 
-def test_those_behind_a_blocked_job_use_gpus_it_cannot_use() -> None:
-    mixed = (slot(0), slot(1), slot(2, memory=16 * GIB))
-    boxes = [box(slots=mixed, running=(Running(job="h", shape=Shape(gpus=1), uuids=("a0",)),))]
-    queue = [job(1, gpus=2, gpu_memory_min=40 * GIB), job(2), job(3)]
-    assert started(queue, boxes) == {"j2": ("a2",)}
+def test_jobs_that_can_be_stopped_again_fill_the_gap() -> None:
+    world = state(box(), running(1, "a0"), job(1, gpus=4, remaining=known(HOUR)), job(2, preemptible=True), job(3))
+    policy = Policy(order=Order.FIFO)
+    assert started(world, policy) == {"j2": "a1"}
 
 
-def test_a_blocked_job_keeps_cores_and_memory_too() -> None:
-    boxes = [box(gpus=1, held=(0,), cpus=8)]
-    queue = [job(1, gpus=1, cpus=6), job(2, gpus=0, cpus=3), job(3, gpus=0, cpus=2), job(4, gpus=0, cpus=1)]
-    assert started(queue, boxes) == {"j3": ()}
+def test_a_new_job_is_tried_at_once_in_the_place_of_the_longest() -> None:
+    long = running(1, "a0", preemptible=True, remaining=known(9 * HOUR))
+    short = running(2, "a1", preemptible=True, remaining=known(2 * HOUR))
+    world = state(box(gpus=2), long, short, job(3))
+    decisions = decide(world, NOW, Policy())
+    assert decisions == [Preempt(job="r1", for_job="j3", reason=Cause.TIME_SLICE)]
+    carry_out(world, decisions, NOW)
+    assert started(world) == {"j3": "a0"}
 
 
-def test_jobs_without_gpus_run_beside_them_as_far_as_cores_go() -> None:
-    boxes = [box("a", gpus=1, held=(0,), cpus=2), box("b", gpus=1, held=(0,), cpus=1)]
-    queue = [job(number, gpus=0, cpus=1) for number in range(1, 6)]
-    assert Counter(start.places[0].node for start in decide(queue, boxes, 0)) == {"a": 2, "b": 1}
-
-
-def test_cores_memory_and_gpu_memory_bound_a_start() -> None:
-    boxes = [box(cpus=4, memory=16 * GIB)]
-    for big in (
-        job(1, cpus=5),
-        job(1, memory=17 * GIB),
-        job(1, gpu_memory_min=81 * GIB),
-        job(1, gpus=5),
+def test_what_runs_is_let_run_without_slices_and_while_it_is_new() -> None:
+    long = running(1, "a0", preemptible=True, remaining=known(9 * HOUR))
+    for spared in (
+        replace(long, since_us=NOW - 30 * SECOND),
+        replace(long, spared_until_us=NOW + 1),
+        replace(long, preemptible=False),
+        replace(long, yields_to="somebody"),
+        replace(long, remaining=known(20 * SECOND)),
     ):
-        assert started([big], boxes) == {}
+        assert decide(state(box(gpus=1), spared, job(2)), NOW, Policy()) == []
+    assert decide(state(box(gpus=1), long, job(2)), NOW, Policy(time_slice=None)) == []
 
 
-def test_closed_nodes_and_unusable_gpus_take_nothing() -> None:
-    for closed in Closed:
-        assert started([job(1)], [box(closed=closed)]) == {}
-    slots = (slot(0, unusable="stuck"), slot(1))
-    assert started([job(1), job(2)], [box(slots=slots)]) == {"j1": ("a1",)}
+def test_the_clearly_shorter_takes_the_place_of_the_longer() -> None:
+    long = running(1, "a0", preemptible=True, remaining=known(60 * MINUTE), eligible_us=NOW)
+    for minutes, expected in ((40, {"r1": "j2"}), (55, {}), (60, {}), (90, {})):
+        tried = job(2, remaining=known(minutes * MINUTE), ran_us=MINUTE)
+        assert stops(decide(state(box(gpus=1), long, tried), NOW, Policy())) == expected
 
 
-def test_what_never_fits_says_why_for_each_node() -> None:
-    boxes = [box("a", gpus=2), box("b", gpus=8, cpus=4, closed=Closed.DRAINING)]
-    assert never_fits(Shape(gpus=8), boxes) == []
-    assert never_fits(Shape(gpus=8, cpus=6), boxes) == [
-        "node a has 2 GPUs, the job needs 8",
-        "node b has 4 CPU cores, the job needs 6",
+def test_a_higher_class_stops_a_lower_one_by_the_least_work_since_its_checkpoint() -> None:
+    old = running(1, "a0", preemptible=True, saved_us=NOW - 50 * MINUTE)
+    fresh = running(2, "a1", preemptible=True, saved_us=NOW - MINUTE)
+    policy = Policy(time_slice=None)
+    urgent = job(3, priority=2, remaining=known(9 * HOUR))
+    assert decide(state(box(gpus=2), old, fresh, urgent), NOW, policy) == [
+        Preempt(job="r2", for_job="j3", reason=Cause.CLASS)
     ]
-    assert never_fits(Shape(gpus=1, gpu_memory_min=100 * GIB), boxes)[0] == (
-        "node a has 0 GPUs with at least 100.0 GiB, the job needs 1"
-    )
-    assert never_fits(Shape(gpus=1, memory=512 * GIB), boxes[:1]) == [
-        "node a has 256.0 GiB of memory, the job needs 512.0 GiB"
-    ]
-    assert never_fits(Shape(gpus=8), []) == []
+    assert decide(state(box(gpus=2), old, fresh, urgent), NOW, Policy(time_slice=None, preemption=False)) == []
 
 
-def cpu_box(node: str, slots: int) -> Box:
-    return box(node, slots=tuple(Slot(uuid=f"{node}{i}", index=i, memory=0, kind="cpu") for i in range(slots)))
+def test_who_is_over_their_share_makes_room_for_who_is_under_it() -> None:
+    users = {"ann": Account(usage=1e6, usage_us=NOW), "bob": Account()}
+    greedy = running(1, "a0", user="ann", preemptible=True, remaining=known(HOUR))
+    world = state(box(gpus=1), greedy, job(2, user="bob", remaining=known(2 * HOUR), ran_us=HOUR), users=users)
+    policy = Policy(time_slice=None)
+    assert decide(world, NOW, policy) == [Preempt(job="r1", for_job="j2", reason=Cause.SHARE)]
+    world.users = {}
+    assert decide(world, NOW, policy) == []
 
 
-def test_several_nodes_start_at_once_or_not_at_all() -> None:
-    boxes = [box("a", held=(0, 1, 2)), box("b", held=(3,)), box("c", gpus=2)]
-    assert started([job(1, gpus=2, nodes=2)], boxes) == {"j1": ("c0", "c1", "b0", "b1")}
-    assert started([job(1, gpus=2, nodes=3)], boxes) == {}
+def test_nobody_is_stopped_if_the_newcomer_would_not_start() -> None:
+    fixed = running(1, "a0 a1")
+    movable = running(2, "a2 a3", preemptible=True)
+    assert decide(state(box(), fixed, movable, job(3, gpus=4, priority=2)), NOW, Policy()) == []
+    short = box(cpus=4)
+    assert decide(state(short, running(1, "", cpus=4), job(3, cpus=2, priority=2)), NOW, Policy()) == []
 
 
-def test_no_job_is_split_that_does_not_say_so() -> None:
-    assert started([job(1, gpus=4)], [box("a", gpus=2), box("b", gpus=2)]) == {}
+def test_no_more_are_stopped_than_needed() -> None:
+    one, two = running(1, "a0", preemptible=True), running(2, "a1 a2", preemptible=True, saved_us=NOW)
+    three = running(3, "a3", preemptible=True, saved_us=NOW - MINUTE)
+    found = decide(state(box(), one, two, three, job(4, gpus=2, priority=2)), NOW, Policy())
+    assert stops(found) == {"r2": "j4"}
 
 
-def test_ranks_on_gpus_and_ranks_on_cpus_are_not_mixed() -> None:
-    boxes = [box("a", gpus=2), cpu_box("b", 2), cpu_box("c", 4)]
-    assert started([job(1, gpus=2, nodes=2)], boxes) == {"j1": ("b0", "b1", "c0", "c1")}
-    assert started([job(1, gpus=0, nodes=3)], boxes) == {"j1": ()}
-    assert never_fits(Shape(gpus=2), boxes, 3) == [
-        "the job needs 3 nodes of one sort, and only 1 with GPUs and 2 with slots could hold a part of it"
-    ]
+def test_a_gang_stops_what_it_needs_on_all_its_nodes_or_nobody() -> None:
+    boxes = [box("a", gpus=2), box("b", gpus=2)]
+    left, right = running(1, "a0 a1", preemptible=True), running(2, "b0 b1", preemptible=True)
+    gang = job(3, gpus=2, nodes=2, priority=2)
+    assert stops(decide(state(*boxes, left, right, gang), NOW, Policy())) == {"r1": "j3", "r2": "j3"}
+    assert decide(state(*boxes, left, replace(right, preemptible=False), gang), NOW, Policy()) == []
 
 
-def test_as_many_nodes_as_it_needs_are_kept_for_a_blocked_job() -> None:
-    boxes = [box("a", held=(0,)), box("b"), box("c", gpus=2)]
-    assert started([job(1, gpus=4, nodes=2), job(2), job(3)], boxes) == {"j2": ("c0",), "j3": ("c1",)}
+def test_places_are_kept_for_the_newcomer_until_all_victims_are_gone() -> None:
+    one, two = running(1, "a0", preemptible=True, yields_to="j9"), running(2, "a1", preemptible=True, yields_to="j9")
+    newcomer = job(9, gpus=2, priority=2)
+    world = state(box(gpus=2), one, two, newcomer, job(3, priority=2))
+    assert decide(world, NOW, Policy()) == []
+    world.requeue("r1", NOW)
+    assert decide(world, NOW, Policy()) == []
+    world.requeue("r2", NOW)
+    world.put([job(4, priority=2)])
+    assert started(world) == {"j9": "a0 a1"}
+    world.remove("j9")
+    assert set(started(world)) == {"j3", "j4"}
 
 
-def test_too_few_nodes_never_fit() -> None:
-    boxes = [box("a"), box("b", gpus=1)]
-    assert never_fits(Shape(gpus=2), boxes, 2) == [
-        "the job needs 2 nodes of one sort, and only 1 could hold a part of it",
-        "node b has 1 GPUs, the job needs 2",
-    ]
+def test_places_that_nobody_waits_for_any_more_are_free_for_all() -> None:
+    gone = running(1, "a0", preemptible=True, yields_to="j9")
+    world = state(box(gpus=2), gone, job(3))
+    assert started(world) == {"j3": "a1"}
 
 
-def test_adjacent_takes_the_tightest_window() -> None:
-    slots = [slot(i) for i in (7, 0, 3, 4, 6)]
-    assert [s.index for s in adjacent(slots, 2)] == [3, 4]
-    assert [s.index for s in adjacent(slots, 3)] == [3, 4, 6] or [s.index for s in adjacent(slots, 3)] == [4, 6, 7]
-    assert adjacent(slots, 0) == []
+def test_a_job_over_its_quota_blocks_nobody() -> None:
+    users = {"ann": Account(max_gpus=2)}
+    world = state(box(gpus=4), running(1, "a0"), job(1, gpus=2), job(2), job(3), job(4, user="bob"), users=users)
+    assert started(world, FIFO) == {"j2": "a1", "j4": "a2"}
 
 
-shapes = st.builds(
-    Shape,
-    gpus=st.integers(0, 5),
-    gpu_memory_min=st.sampled_from([0, 20, 80]),
-    cpus=st.integers(0, 6),
-    memory=st.integers(0, 6),
-)
-rows = st.tuples(shapes, st.sampled_from([1, 1, 1, 2, 3]), st.integers(0, 3), st.sampled_from(["", "", "", "h", "s"]))
+def test_the_week_and_the_cap_of_a_sweep_bound_what_starts() -> None:
+    projects = {"vision": Account(week_left_us=HOUR), "speech": Account(week_left_us=2 * HOUR)}
+    world = state(box(gpus=8), running(1, "a0"), job(1), job(2, project="speech"), projects=projects)
+    assert started(world, FIFO) == {"j2": "a1"}
+    trials = [job(number, group="s") for number in range(5)]
+    assert len(started(state(box(gpus=8), running(1, "a0", group="s"), *trials, caps={"s": 3}), FIFO)) == 2
 
 
-def waiting_job(number: int, row: tuple[Shape, int, int, str]) -> Waiting:
-    shape, nodes, priority, mark = row
-    marks = {"held": mark == "h", "saving": mark == "s"}
-    return Waiting(job=f"j{number}", number=number, priority=priority, shape=shape, nodes=nodes, **marks)
+def test_what_starts_together_does_not_pass_the_week() -> None:
+    users = {"ann": Account(week_left_us=3 * HOUR)}
+    jobs = [job(number, remaining=known(2 * HOUR)) for number in range(4)]
+    assert len(started(state(box(gpus=8), *jobs, users=users), FIFO)) == 2
 
 
-jobs = st.lists(rows, max_size=20).map(lambda found: [waiting_job(n, row) for n, row in enumerate(found)])
+def test_tiresias_stops_the_second_queue_for_the_first() -> None:
+    policy = Policy(order=Order.LAS)
+    second = running(1, "a0", preemptible=True, since_us=NOW - 2 * HOUR)
+    first = running(2, "a0", preemptible=True, since_us=NOW - HOUR // 2)
+    assert stops(decide(state(box(gpus=1), second, job(3)), NOW, policy)) == {"r1": "j3"}
+    assert decide(state(box(gpus=1), first, job(3)), NOW, policy) == []
 
 
-@st.composite
-def clusters(draw: st.DrawFn) -> list[Box]:
-    boxes = []
-    for node in "abc"[: draw(st.integers(0, 3))]:
-        count = draw(st.integers(0, 6))
-        kind = draw(st.sampled_from(["gpu", "gpu", "cpu"]))
-        slots = tuple(
-            replace(
-                slot(i, node, draw(st.sampled_from([16, 40, 80])), draw(st.sampled_from([None, None, "stuck"]))),
-                kind=kind,
-            )
-            for i in range(count)
-        )
-        held = [s.uuid for s in slots if draw(st.booleans())]
-        running = [
-            Running(job=f"r-{uuid}", shape=Shape(gpus=1, cpus=draw(st.integers(0, 2))), uuids=(uuid,)) for uuid in held
-        ]
-        boxes.append(
-            Box(
-                node=node,
-                slots=slots,
-                cpus=draw(st.integers(0, 12)),
-                memory=draw(st.integers(0, 12)),
-                running=tuple(running),
-                closed=draw(st.sampled_from([None, None, None, *Closed])),
-            )
-        )
-    return boxes
+def test_a_class_higher_for_each_day_of_waiting_up_to_the_highest_there_is() -> None:
+    old = job(1, priority=0, eligible_us=NOW - DAY, remaining=known(HOUR), ran_us=0)
+    new = job(2, priority=1, remaining=known(HOUR))
+    assert list(started(state(box(gpus=1), old, new))) == ["j1"]
+    assert list(started(state(box(gpus=1), replace(old, eligible_us=NOW - HOUR), new))) == ["j2"]
+    shorter = job(3, remaining=known(MINUTE))
+    assert list(started(state(box(gpus=1), replace(old, priority=1), shorter))) == ["j3"]
 
 
-def apply(starts: list[Start], queue: list[Waiting], boxes: list[Box]) -> list[Box]:
-    shapes_of = {waiting.job: waiting.shape for waiting in queue}
-    return [
-        Box(
-            node=b.node,
-            slots=b.slots,
-            cpus=b.cpus,
-            memory=b.memory,
-            closed=b.closed,
-            running=b.running
-            + tuple(
-                Running(job=s.job, shape=shapes_of[s.job], uuids=place.uuids)
-                for s in starts
-                for place in s.places
-                if place.node == b.node
-            ),
-        )
-        for b in boxes
-    ]
+@given(worlds(), policies)
+def test_nothing_is_given_twice_or_beyond_what_is_there(world: State, policy: Policy) -> None:
+    check(world)
+    before = {node: (room.cpus, room.memory) for node, room in world.rooms().items()}
+    decisions = decide(world, NOW, policy)
+    for one in decisions:
+        if isinstance(one, Start):
+            shape = world.waiting[one.job].shape
+            for place in one.places:
+                slots = {slot.uuid: slot for slot in world.boxes[place.node].slots}
+                assert all(slots[uuid].suits(shape) and not slots[uuid].unusable for uuid in place.uuids)
+                assert shape.labels <= world.boxes[place.node].labels
+            if shape.gpus:
+                assert len({world.boxes[place.node].word for place in one.places}) == 1
+    carry_out(world, [one for one in decisions if isinstance(one, Start)], NOW)
+    check(world)
+    for node, room in world.rooms().items():
+        assert room.cpus >= min(before[node][0], 0)
+        assert room.memory >= min(before[node][1], 0)
 
 
-@given(jobs, clusters())
-def test_nothing_is_given_twice_or_beyond_what_is_there(queue: list[Waiting], boxes: list[Box]) -> None:
-    starts = decide(queue, boxes, 0)
-    before = {b.node: b for b in boxes}
-    for after in apply(starts, queue, boxes):
-        if len(after.running) == len(before[after.node].running):
-            continue
-        assert after.closed is None
-        uuids = [uuid for running in after.running for uuid in running.uuids]
-        assert len(uuids) == len(set(uuids))
-        new = after.running[len(before[after.node].running) :]
-        usable = {s.uuid: s for s in after.slots if s.unusable is None}
-        for running in new:
-            assert len(running.uuids) == running.shape.gpus
-            assert all(usable[uuid].memory >= running.shape.gpu_memory_min for uuid in running.uuids)
-        if any(running.shape.cpus for running in new):
-            assert sum(running.shape.cpus for running in after.running) <= after.cpus
-        if any(running.shape.memory for running in new):
-            assert sum(running.shape.memory for running in after.running) <= after.memory
-    assert len({start.job for start in starts}) == len(starts)
-    by_job = {w.job: w for w in queue}
-    assert not any(by_job[s.job].held or by_job[s.job].saving for s in starts)
-    for start in starts:
-        nodes = {place.node for place in start.places}
-        assert len(nodes) == len(start.places) == by_job[start.job].nodes
-        if by_job[start.job].shape.gpus:
-            assert len({before[node].word for node in nodes}) == 1
+def given_out(world: State, accounts: str) -> Counter[str]:
+    """GPUs that each user or project holds."""
+    held: Counter[str] = Counter()
+    for one in world.running.values():
+        held[getattr(one, accounts)] += one.gpus
+    return held
 
 
-@given(jobs, clusters(), st.randoms(use_true_random=False))
-def test_the_order_of_the_input_does_not_matter(queue: list[Waiting], boxes: list[Box], random: Any) -> None:
-    expected = decide(queue, boxes, 0)
-    random.shuffle(queue)
-    random.shuffle(boxes)
-    assert decide(queue, boxes, 0) == expected
+@given(worlds(), policies)
+def test_quotas_are_never_passed(world: State, policy: Policy) -> None:
+    after = world.copy()
+    carry_out(after, [one for one in decide(world, NOW, policy) if isinstance(one, Start)], NOW)
+    for party, accounts in (("user", world.users), ("project", world.projects)):
+        before, now = given_out(world, party), given_out(after, party)
+        for name, account in accounts.items():
+            assert account.max_gpus is None or now[name] <= max(before[name], account.max_gpus)
+            assert account.week_left_us != 0 or now[name] <= before[name]
+    for sweep, cap in world.caps.items():
+        assert after.trials.get(sweep, 0) <= max(world.trials.get(sweep, 0), cap)
 
 
-@given(jobs, clusters())
-def test_nobody_overtakes_a_job_of_the_same_shape(queue: list[Waiting], boxes: list[Box]) -> None:
-    starting = {start.job for start in decide(queue, boxes, 0)}
-    eligible = sorted((w for w in queue if not w.held and not w.saving), key=order)
-    for place, waiting in enumerate(eligible):
-        if waiting.job not in starting:
-            behind = [w.job for w in eligible[place + 1 :] if (w.shape, w.nodes) == (waiting.shape, waiting.nodes)]
-            assert not starting & set(behind)
+@given(worlds(), policies)
+def test_preemption_is_never_for_nothing(world: State, policy: Policy) -> None:
+    """With the victims gone, the newcomer starts in the next decision, and no subset of them would have sufficed."""
+    decisions = decide(world, NOW, policy)
+    victims = [one for one in decisions if isinstance(one, Preempt)]
+    assert len({one.job for one in victims}) == len(victims)
+    after = world.copy()
+    carry_out(after, decisions, NOW)
+    starting = starts(decide(after, NOW, policy))
+    for one in victims:
+        assert one.for_job in starting
 
 
-@given(jobs, clusters())
-def test_the_first_blocked_job_gets_nearer_or_stays(queue: list[Waiting], boxes: list[Box]) -> None:
-    """What those behind it take never leaves the first blocked job with fewer GPUs on its best node."""
-    starts = decide(queue, boxes, 0)
-    starting = {start.job for start in starts}
-    eligible = sorted((w for w in queue if not w.held and not w.saving), key=order)
-    blocked = next((w for w in eligible if w.job not in starting), None)
-    if blocked is None:
-        return
-    ahead = {w.job for w in eligible if order(w) < order(blocked)}
-    without = apply([s for s in starts if s.job in ahead], queue, boxes)
-    assert best(blocked, apply(starts, queue, boxes)) == best(blocked, without)
+@given(worlds(), policies)
+def test_decisions_come_to_rest(world: State, policy: Policy) -> None:
+    settle(world, NOW, policy)
+    check(world)
 
 
-def best(waiting: Waiting, boxes: list[Box]) -> int:
-    able = [b for b in boxes if b.closed is None and b.usable.lack(waiting.shape) is None]
-    sums = [0]
-    for word in ("GPUs", "slots"):
-        have = [min(len(Free.of(b).matching(waiting.shape)), waiting.shape.gpus) for b in able if b.word == word]
-        if len(have) >= waiting.nodes:
-            sums.append(sum(sorted(have)[-waiting.nodes :]))
-    return max(sums)
+@given(worlds(), policies, st.randoms(use_true_random=False))
+def test_the_order_in_which_things_are_told_does_not_matter(world: State, policy: Policy, random: object) -> None:
+    expected = decide(world, NOW, policy)
+    jobs = [*world.waiting.values(), *world.running.values()]
+    random.shuffle(jobs)  # type: ignore[attr-defined]
+    nodes = list(world.boxes.items())
+    random.shuffle(nodes)  # type: ignore[attr-defined]
+    again = State(boxes=dict(nodes), users=world.users, projects=world.projects, caps=world.caps)
+    again.put(jobs)
+    assert decide(again, NOW, policy) == expected
+    assert decide(again, NOW, policy) == expected

@@ -1,0 +1,104 @@
+"""What is still possible for the jobs that wait, while a decision hands out what there is.
+
+Hopes only ever shrink: less and less is free, and fewer and fewer can be stopped. So once a job was refused
+something, all jobs that need the same are refused with it, and a decision looks at few jobs even if a hundred
+thousand wait.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from service.scheduler.order import Ranks
+from service.scheduler.preemption import UNDER
+from service.scheduler.table import Bools, Column, Floats, Ints
+
+if TYPE_CHECKING:
+    from service.scheduler.state import State
+
+#: So many jobs are tried in vain that would fit, but for what is kept or reserved.
+TRIES = 256
+
+
+class Hopes:
+    """Of each lane of a state's jobs: may it find room, stop others, have nodes kept?"""
+
+    def __init__(self, state: "State", free: int, spent: Bools) -> None:
+        self._state = state
+        #: No quota stands in its way.
+        self.open: Bools = ~spent
+        #: A job of it may fit somewhere; `free` is the most that is free on one node.
+        self.fitting: Bools = (state.lanes.whole <= free) & self.open
+        self._pushing: Bools = self.open.copy()
+        self._keeping: Bools = self.open.copy()
+        #: A job of it fits only if it is over by `deadline_us`: what else there is is kept or reserved.
+        self._tight: Bools = np.zeros(len(state.lanes), dtype=bool)
+        self.deadline_us = 0.0
+        self._tries = 0
+
+    def look(self, ranks: Ranks, might: Bools, worst: Floats, now_us: int) -> None:
+        """The rows to come, which of them might stop somebody, and the excess of each lane."""
+        self._turn, self._might, self._worst, self._now_us = ranks.turn, might, worst, now_us
+        self._lane, self._bound = self._state.queue.lane, self._state.queue.column(Column.BOUND)
+
+    def rows(self, among: Ints) -> Ints:
+        """Those of the rows that may hope for something."""
+        lane = self._lane[among]
+        fits = self.fitting[lane]
+        if self._tries:
+            fits &= ~self._tight[lane] | (self._now_us + self._bound[among] <= self.deadline_us)
+        fits |= self._might[among] & self._pushing[lane]
+        fits |= self._turn[among] & self._keeping[lane]
+        return among[fits]
+
+    def fits(self, row: int, lane: int) -> bool:
+        """Whether the row may fit somewhere."""
+        return bool(self.fitting[lane]) and not (
+            self._tight[lane] and self._now_us + self._bound[row] > self.deadline_us
+        )
+
+    def pushes(self, row: int, lane: int) -> bool:
+        """Whether the row may stop somebody."""
+        return bool(self._might[row] and self._pushing[lane])
+
+    def keeps(self, row: int, lane: int) -> bool:
+        """Whether nodes may be kept for the row, because it is its turn."""
+        return bool(self._turn[row] and self._keeping[lane])
+
+    def quota_reached(self, lane: int) -> None:
+        """Nothing more of the lane starts."""
+        for hope in (self.open, self.fitting, self._pushing, self._keeping):
+            hope[lane] = False
+
+    def no_room(self, lane: int) -> None:
+        """Nothing is free that would do, whoever asks."""
+        self.fitting[self._alike(lane)] = False
+
+    def no_room_beside(self, lane: int) -> None:
+        """What would do is kept or reserved."""
+        self._tight[lane] = True
+        self._tries += 1
+        if self._tries >= TRIES:
+            self.fitting[:] = False
+
+    def nobody_to_stop(self, lane: int, *, bound: bool) -> None:
+        """Those behind could stop fewer; but of users within their share others than one who is not. With something
+        kept or reserved (`bound`) that is sure for its own lane alone.
+        """
+        if bound:
+            self._pushing[lane] = False
+            return
+        alike = self._alike(lane)
+        if self._worst[lane] > UNDER:
+            alike &= self._worst > UNDER
+        self._pushing[alike] = False
+
+    def nothing_to_keep(self, lane: int) -> None:
+        """All nodes that it could use are kept already."""
+        self._keeping[self._alike(lane)] = False
+
+    def _alike(self, lane: int) -> Bools:
+        """The lanes that need the same of as many nodes."""
+        kind = self._state.lanes.kind
+        found: Bools = kind == kind[lane]
+        return found
