@@ -32,6 +32,7 @@ from service.routes import (
     people,
     queue,
     session,
+    sharing,
     snapshots,
 )
 from service.scheduler.load import Loader
@@ -52,6 +53,7 @@ ROUTERS = (
     queue.router,
     nodes.router,
     people.router,
+    sharing.router,
     session.router,
 )
 #: Threads that answer requests; fewer than the database's connections, so that none waits for one.

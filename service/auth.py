@@ -138,7 +138,7 @@ _FIND = (
         User.name.label("user_name"),
     )
     .join(User, User.id == Token.user_id)
-    .where(Token.sha256 == bindparam("sha256"), Token.revoked_us.is_(None))
+    .where(Token.sha256 == bindparam("sha256"), Token.revoked_us.is_(None), User.deactivated_us.is_(None))
 )
 
 

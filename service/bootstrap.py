@@ -102,7 +102,7 @@ def _project(tx: Connection) -> None:
 
 
 def _administrator(tx: Connection) -> str:
-    query = select(User.id).where(User.admin).order_by(User.created_us, User.id).limit(1)
+    query = select(User.id).where(User.admin, User.deactivated_us.is_(None)).order_by(User.created_us, User.id).limit(1)
     found = tx.scalar(query)
     if found is not None:
         return found

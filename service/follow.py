@@ -4,7 +4,7 @@ Between events a follower holds neither a thread nor a database connection. All 
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
@@ -40,7 +40,7 @@ class LogFollower:
         """Raises ``not-found`` for a strange job or attempt, before an answer is begun."""
         await self._look()
 
-    async def events(self) -> AsyncIterator[bytes]:
+    async def events(self) -> AsyncGenerator[bytes]:
         """Events ``data`` as the log grows, and ``end`` when the attempt is over and all is sent."""
         async with self._ctx.hub.listen(f"job:{self._job_id}") as listener:
             seen = await self._look()
@@ -97,7 +97,7 @@ class LogFollower:
         return True
 
 
-async def changes(ctx: Context) -> AsyncIterator[bytes]:
+async def changes(ctx: Context) -> AsyncGenerator[bytes]:
     """Events for pages that show jobs and nodes: ``job`` {id, version}, ``jobs`` {} and ``nodes`` {}."""
     async with ctx.hub.listen("job:*", "jobs", "queue", "node:*") as listener:
         yield sse.PING

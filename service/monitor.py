@@ -4,7 +4,7 @@ import logging
 
 from sqlalchemy import ColumnElement, select, update
 
-from service import lifecycle, nodes
+from service import lifecycle, maintenance, nodes
 from service.context import Context
 from service.db.models import Attempt, Member, Node
 from service.leader import Leader
@@ -32,6 +32,7 @@ class Monitor:
         self.republish()
         self.void_unclaimed()
         self.mark_silent_nodes()
+        maintenance.keep(self._ctx)
 
     def republish(self) -> None:
         """Sends the launch message again of what stays ASSIGNED: the first may be lost."""

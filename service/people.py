@@ -12,6 +12,7 @@ from service.problems import ProblemError, field_problem, not_found
 from service.times import moment
 from torchyard import api
 from torchyard.ids import new_id
+from torchyard.sharing import UserChanges
 
 
 def audit(tx: Connection, caller: Caller, action: str, subject: str, now: int, **data: Any) -> None:
@@ -45,7 +46,12 @@ def _entry(row: Row[Any]) -> api.AuditEntry:
 
 def _user(row: Row[Any]) -> api.User:
     return api.User(
-        id=row.id, name=row.name, admin=row.admin, unix_user=row.unix_user, created_at=moment(row.created_us)
+        id=row.id,
+        name=row.name,
+        admin=row.admin,
+        unix_user=row.unix_user,
+        created_at=moment(row.created_us),
+        active=row.deactivated_us is None,
     )
 
 
@@ -75,6 +81,54 @@ def create_user(tx: Connection, caller: Caller, new: api.NewUser, now: int) -> a
         raise ProblemError("conflict", f"name: there is a user {new.name} already: take another name.") from error
     audit(tx, caller, "user.create", new.name, now, admin=new.admin, unix_user=new.unix_user)
     return user(tx, new.name)
+
+
+def change_user(tx: Connection, caller: Caller, name: str, changes: UserChanges, now: int) -> api.User:
+    """Changes a user. Who is deactivated loses all tokens and sessions, who is no administrator any more those with the
+    scope admin; ``conflict`` if nobody would be left to administrate.
+
+    Drop what `auth.Tokens` has cached after the commit.
+    """
+    given = changes.model_dump(include=changes.model_fields_set)
+    administrators = _lock_administrators(tx, name)
+    before = user(tx, name)
+    after = before.model_copy(update=given)
+    if administrators == {before.id} and not (after.admin and after.active):
+        raise ProblemError(
+            "conflict",
+            f"{name} is the only administrator: make somebody else one first (`yard users set NAME --admin`)",
+        )
+    deactivated_us = None if after.active else func.coalesce(User.deactivated_us, now)
+    values = {"admin": after.admin, "unix_user": after.unix_user, "deactivated_us": deactivated_us}
+    tx.execute(update(User).where(User.id == before.id).values(**values))
+    if not after.active:
+        _hand_on_nodes(tx, caller, before)
+    _end_tokens(tx, after, now)
+    audit(tx, caller, "user.change", name, now, **given)
+    return user(tx, name)
+
+
+def _lock_administrators(tx: Connection, name: str) -> set[str]:
+    """Locks a user and all administrators, whose ids it returns: of two, each could remove the other."""
+    query = select(User.id, User.admin, User.deactivated_us).where(or_(User.name == name, User.admin))
+    rows = tx.execute(query.order_by(User.id).with_for_update())
+    return {row.id for row in rows if row.admin and row.deactivated_us is None}
+
+
+def _hand_on_nodes(tx: Connection, caller: Caller, leaving: api.User) -> None:
+    """Tokens of nodes are not a person's own: without them, nodes would fall silent."""
+    heir = caller.user_id
+    if heir == leaving.id:
+        others = select(User.id).where(User.admin, User.deactivated_us.is_(None), User.id != leaving.id)
+        heir = tx.execute(others.order_by(User.created_us, User.id).limit(1)).scalar_one()
+    tx.execute(update(Token).where(Token.user_id == leaving.id, Token.node.is_not(None)).values(user_id=heir))
+
+
+def _end_tokens(tx: Connection, owner: api.User, now: int) -> None:
+    """Ends what their owner is not entitled to any more."""
+    query = select(Token.id, Token.scopes).where(Token.user_id == owner.id, Token.revoked_us.is_(None))
+    ended = [row.id for row in tx.execute(query) if not owner.active or ("admin" in row.scopes and not owner.admin)]
+    tx.execute(update(Token).where(Token.id.in_(ended)).values(revoked_us=now))
 
 
 def projects(tx: Connection) -> list[api.Project]:
@@ -130,6 +184,8 @@ def create_token(tx: Connection, caller: Caller, request: api.TokenRequest, now:
 
 
 def _check_request(caller: Caller, request: api.TokenRequest, owner: api.User) -> None:
+    if not owner.active:
+        raise field_problem("user", f"{owner.name} is deactivated: `yard users set {owner.name} --active` ends that")
     if owner.id != caller.user_id and not caller.admin:
         raise ProblemError("forbidden", "user: only an administrator makes tokens for others.")
     if ("node" in request.scopes) != (request.node is not None) or (

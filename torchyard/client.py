@@ -18,6 +18,7 @@ import pydantic
 
 from torchyard import api, download, following, ids, snapshot
 from torchyard.connection import Connection
+from torchyard.sharing_calls import SharingCalls
 from torchyard.spec import JobSpec
 from torchyard.states import JOB_FINAL, JobState
 
@@ -29,7 +30,7 @@ LOG_PIECE = 2**20
 PAGE = 200
 
 
-class Client:
+class Client(SharingCalls):
     """The service, as the owner of a token sees it.
 
     Finds URL and token in the arguments, in ``TORCHYARD_URL`` and ``TORCHYARD_TOKEN``, or in ``TORCHYARD_HOME``.

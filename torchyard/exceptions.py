@@ -17,6 +17,7 @@ TorchYardError
 │   └── ServiceError
 ├── DamagedDownloadError
 ├── SpecError
+├── PolicyError
 ├── SnapshotError
 └── StackError
     ├── NetworkHomeError
@@ -57,6 +58,10 @@ class DamagedDownloadError(TorchYardError):
 
 class SpecError(TorchYardError):
     """The job spec is wrong: mend the named fields."""
+
+
+class PolicyError(TorchYardError):
+    """The policy is wrong: mend the named fields."""
 
 
 class SnapshotError(TorchYardError):

@@ -62,6 +62,7 @@ def streams(job_id: JobId, request: Request, ctx: Ctx) -> Response:
 
 @router.get("/jobs/{job_id}/logs/stream", response_class=StreamingResponse)
 async def stream(
+    request: Request,
     job_id: JobId,
     ctx: Ctx,
     rank: Rank = 0,
@@ -78,7 +79,7 @@ async def stream(
         attempt, offset = _resume(last_event_id, attempt)
     follower = follow.LogFollower(ctx, job_id, rank, attempt, offset)
     await follower.check()
-    return sse.stream(follower.events())
+    return sse.stream(request, follower.events())
 
 
 def _resume(event_id: str, attempt: int | None) -> tuple[int | None, int]:
@@ -93,8 +94,8 @@ def _is_count(text: str, digits: int) -> bool:
 
 
 @router.get("/stream", response_class=StreamingResponse)
-async def changes(ctx: Ctx) -> StreamingResponse:
+async def changes(request: Request, ctx: Ctx) -> StreamingResponse:
     """What changes (server-sent events): `job` with `{"id", "version"}`, `jobs` when the list or the queue changed,
     `nodes` when a node did. A page reads again what it shows.
     """
-    return sse.stream(follow.changes(ctx))
+    return sse.stream(request, follow.changes(ctx))

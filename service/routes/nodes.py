@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 from sqlalchemy import Connection
 
-from service import lifecycle, node_list, nodes
+from service import lifecycle, maintenance, node_list, nodes
 from service.answers import answer, etag, not_modified
 from service.auth import Caller, context, requires
 from service.context import Context
@@ -54,6 +54,7 @@ def drain(
     stopped: list[str] = []
     with _changing(ctx, name) as tx:
         nodes.set_draining(tx, name, True)
+        maintenance.keep_drained(tx, name)
         if stop_jobs:
             stopped = nodes.stop_jobs(tx, name, caller.name, ctx.now_us())
         audit(tx, caller, "node.drain", name, ctx.now_us(), stop_jobs=stop_jobs)
@@ -63,8 +64,9 @@ def drain(
 
 @router.post("/{name}/resume", response_model=api.Node)
 def resume(name: str, ctx: Ctx, caller: Admin) -> Response:
-    """Lets the node take jobs again."""
+    """Lets the node take jobs again; ``conflict`` in its maintenance."""
     with _changing(ctx, name) as tx:
+        maintenance.refuse_resume(tx, name, ctx.now_us())
         nodes.set_draining(tx, name, False)
         audit(tx, caller, "node.resume", name, ctx.now_us())
     return _one(ctx, name)

@@ -11,6 +11,7 @@ from service.auth import Caller, context, requires
 from service.context import Context
 from service.problems import ProblemError
 from torchyard import api
+from torchyard.sharing import UserChanges
 
 router = APIRouter(tags=["people"])
 
@@ -43,6 +44,23 @@ def create_user(new: api.NewUser, caller: Admin, ctx: Ctx) -> Response:
     """Adds a user; a token for them is made with ``POST /tokens``."""
     with ctx.db.write() as tx:
         return answer(people.create_user(tx, caller, new, ctx.now_us()), status=201)
+
+
+@router.patch("/users/{name}", response_model=api.User)
+def change_user(request: Request, name: str, changes: UserChanges, caller: Admin, ctx: Ctx) -> Response:
+    """Changes rights or UNIX account of a user; `active: false` ends their tokens and sessions at once."""
+    with ctx.db.write() as tx:
+        changed = people.change_user(tx, caller, name, changes, ctx.now_us())
+    request.app.state.tokens.forget()
+    return answer(changed)
+
+
+@router.delete("/users/{name}", status_code=204)
+def delete_user(request: Request, name: str, caller: Admin, ctx: Ctx) -> None:
+    """Deactivates a user: tokens and sessions end, jobs and usage stay, and so does the name."""
+    with ctx.db.write() as tx:
+        people.change_user(tx, caller, name, UserChanges(active=False), ctx.now_us())
+    request.app.state.tokens.forget()
 
 
 @router.get("/tokens", response_model=list[api.Token])

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from torchyard.api import Job
     from torchyard.client import Client
+
+Model = TypeVar("Model", bound="BaseModel")
 
 #: Columns where no terminal says how many: output into a pipe is not cut.
 PIPE_WIDTH = 220
@@ -51,6 +53,20 @@ def warn(text: str) -> None:
 def print_json(value: "BaseModel | Iterable[BaseModel] | dict[str, Any]") -> None:
     """A resource, or a list of them, as JSON."""
     print(json.dumps(_plain(value), indent=2))
+
+
+def checked(model: "type[Model]", given: dict[str, Any]) -> "Model":
+    """What was given on the command line as a model; raises SpecError with the wrong fields and their mends."""
+    from pydantic import ValidationError
+
+    from torchyard import mistakes
+    from torchyard.exceptions import SpecError
+
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        wrong = (f"{'.'.join(map(str, each['loc']))}: {mistakes.message(each, model)}" for each in error.errors())
+        raise SpecError("\n".join(wrong)) from error
 
 
 def _plain(value: Any) -> Any:

@@ -15,9 +15,11 @@ def register(app: typer.Typer) -> None:
     token.command("ls")(ls)
     token.command("revoke")(revoke)
     app.add_typer(token, name="token")
-    people = typer.Typer(help="List and add users.", invoke_without_command=True, rich_markup_mode=None)
+    people = typer.Typer(help="List, add, change and remove users.", invoke_without_command=True, rich_markup_mode=None)
     people.callback()(users)
     people.command("add")(add)
+    people.command("set")(change)
+    people.command("remove")(remove)
     app.add_typer(people, name="users")
 
 
@@ -40,18 +42,10 @@ def create(
     json: common.Json = False,
 ) -> None:
     """Make a token. Its secret is printed now and never again."""
-    from pydantic import ValidationError
-
     from torchyard.api import TokenRequest
-    from torchyard.exceptions import SpecError
-    from torchyard.specfile import describe
 
-    try:
-        request = TokenRequest.model_validate(
-            {"name": name, "scopes": scope, "user": user, "node": node, "expires_in": expires}
-        )
-    except ValidationError as error:
-        raise SpecError("\n".join(describe(each) for each in error.errors())) from error
+    given = {"name": name, "scopes": scope, "user": user, "node": node, "expires_in": expires}
+    request = common.checked(TokenRequest, given)
     with common.connect() as client:
         made = client.create_token(request)
     if json:
@@ -89,7 +83,7 @@ def revoke(token: Annotated[str, typer.Argument(help="The token's id, as `yard t
 
 
 def users(context: typer.Context, json: common.Json = False) -> None:
-    """List the users; `yard users add NAME` adds one."""
+    """List the users; `add`, `set` and `remove` change them."""
     if context.invoked_subcommand:
         return
     with common.connect() as client:
@@ -99,9 +93,10 @@ def users(context: typer.Context, json: common.Json = False) -> None:
         return
     from rich.table import Table
 
-    table = Table("NAME", "ADMIN", "UNIX USER", "SINCE", box=None, header_style="dim")
+    table = Table("NAME", "ADMIN", "UNIX USER", "SINCE", "", box=None, header_style="dim")
     for user in found:
-        table.add_row(user.name, "yes" if user.admin else "", user.unix_user or "", f"{user.created_at:%Y-%m-%d}")
+        admin, left = "yes" if user.admin else "", "" if user.active else "deactivated"
+        table.add_row(user.name, admin, user.unix_user or "", f"{user.created_at:%Y-%m-%d}", left)
     common.console().print(table)
 
 
@@ -122,3 +117,34 @@ def add(
         common.print_json(made)
     else:
         common.note(f"added {made.name}; make a token with: yard token create --user {made.name} NAME")
+
+
+def change(
+    name: Annotated[str, typer.Argument(help="The user's name.")],
+    admin: Annotated[bool | None, typer.Option("--admin/--no-admin", help="May change everything, or no more.")] = None,
+    unix_user: Annotated[str | None, typer.Option(help="The account as which their jobs run; none for none.")] = None,
+    active: Annotated[
+        bool | None, typer.Option("--active/--inactive", help="May use the box, or no more: as `yard users remove`.")
+    ] = None,
+    json: common.Json = False,
+) -> None:
+    """Change a user's rights or UNIX account (administrators)."""
+    from torchyard.sharing import UserChanges
+
+    given = {"admin": admin, "unix_user": unix_user, "active": active}
+    values = {field: None if value == "none" else value for field, value in given.items() if value is not None}
+    with common.connect() as client:
+        changed = client.change_user(name, common.checked(UserChanges, values))
+    if json:
+        common.print_json(changed)
+    else:
+        common.note(
+            f"{changed.name}: {'active' if changed.active else 'deactivated'}{', admin' if changed.admin else ''}"
+        )
+
+
+def remove(name: Annotated[str, typer.Argument(help="The user's name.")]) -> None:
+    """End a user's tokens and sessions (administrators). Jobs and usage stay; `set NAME --active` undoes it."""
+    with common.connect() as client:
+        client.delete_user(name)
+    common.note(f"{name} is deactivated; jobs and usage stay")

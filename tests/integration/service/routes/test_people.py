@@ -132,6 +132,73 @@ def test_tokens_of_nodes(live_service: Live) -> None:
     assert kind(live_service.client.post(f"{API}/tokens", json={"name": "x", "scopes": ["root"]}))[0] == 422
 
 
+def set_user(live: Live, name: str, **changes: Any) -> httpx.Response:
+    return live.client.patch(f"{API}/users/{name}", json=changes)
+
+
+def test_users_are_changed(live_service: Live) -> None:
+    live_service.client.post(f"{API}/users", json={"name": "ada"})
+    made = set_user(live_service, "ada", admin=True, unix_user="ada")
+    assert (made.status_code, made.json()["admin"], made.json()["unix_user"]) == (200, True, "ada")
+    admin = token(live_service, "admin", user="ada")
+    reader = token(live_service, "read", user="ada")
+    with live_service.as_token(admin["secret"]) as client, live_service.as_token(reader["secret"]) as reading:
+        assert client.get(f"{API}/audit").status_code == 200
+        left = set_user(live_service, "ada", admin=False).json()
+        assert (left["admin"], left["unix_user"]) == (False, "ada")
+        assert kind(client.get(f"{API}/audit")) == (401, "unauthorized"), "tokens that may too much end"
+        assert reading.get(f"{API}/jobs").status_code == 200
+    assert set_user(live_service, "ada", unix_user=None).json()["unix_user"] is None
+    assert kind(set_user(live_service, "nobody", admin=True)) == (404, "not-found")
+    for wrong in ({"unix_user": "Root!"}, {"id": "x"}, {"active": "perhaps"}, {"admin": None}):
+        assert kind(set_user(live_service, "ada", **wrong)) == (422, "invalid-request")
+
+
+def test_who_leaves_reaches_nothing_and_leaves_jobs(live_service: Live) -> None:
+    live_service.client.post(f"{API}/users", json={"name": "ada"})
+    secret = token(live_service, "submit", user="ada")["secret"]
+    with live_service.as_token(secret) as client, connect(live_service.url, None) as browser:
+        job = client.post(f"{API}/jobs", json=spec()).json()
+        sign_in(live_service, browser, token=secret)
+        code = client.post(f"{API}/session/codes").json()["code"]
+        with browser.stream("GET", f"{API}/stream") as stream:
+            lines = stream.iter_lines()
+            assert next(lines) == ": ping"
+            assert live_service.client.delete(f"{API}/users/ada").status_code == 204
+            live_service.client.post(f"{API}/jobs", json=spec())
+            assert not [line for line in lines if line.startswith("event")], "nothing is told any more"
+        assert kind(client.get(f"{API}/jobs")) == (401, "unauthorized")
+        assert kind(browser.get(f"{API}/jobs")) == (401, "unauthorized")
+        assert kind(sign_in(live_service, browser, code=code)) == (401, "unauthorized")
+    assert live_service.client.get(f"{API}/jobs/{job['id']}").json()["user"] == "ada"
+    refused = live_service.client.post(f"{API}/tokens", json={"name": "x", "scopes": ["read"], "user": "ada"})
+    assert refused.json()["errors"][0]["field"] == "user"
+    assert [user["active"] for user in live_service.client.get(f"{API}/users").json() if user["name"] == "ada"] == [
+        False
+    ]
+    assert live_service.client.delete(f"{API}/users/ada").status_code == 204
+    assert set_user(live_service, "ada", active=True).json()["active"] is True
+    with live_service.as_token(secret) as client:
+        assert kind(client.get(f"{API}/jobs")) == (401, "unauthorized"), "old tokens stay ended"
+    with live_service.as_token(token(live_service, "submit", user="ada")["secret"]) as client:
+        assert client.get(f"{API}/jobs").status_code == 200
+
+
+def test_somebody_stays_to_administrate_and_nodes_go_on(live_service: Live) -> None:
+    first = live_service.client.get(f"{API}/settings").json()["user"]["name"]
+    for change in ({"admin": False}, {"active": False}):
+        assert kind(set_user(live_service, first, **change)) == (409, "conflict")
+    assert kind(live_service.client.delete(f"{API}/users/{first}")) == (409, "conflict")
+    live_service.client.post(f"{API}/users", json={"name": "ada", "admin": True})
+    secret = token(live_service, "admin", user="ada")["secret"]
+    assert live_service.client.delete(f"{API}/users/{first}").status_code == 204
+    assert kind(live_service.client.get(f"{API}/jobs")) == (401, "unauthorized")
+    with live_service.as_token(secret) as ada, live_service.as_token(live_service.node_token) as node:
+        assert kind(ada.delete(f"{API}/users/ada")) == (409, "conflict")
+        assert kind(node.get(f"{API}/jobs")) == (403, "forbidden"), "a node's token is not its maker's own"
+        assert "ada" in [each["user"] for each in ada.get(f"{API}/tokens").json() if each["node"]]
+
+
 def test_projects(live_service: Live) -> None:
     assert live_service.client.post(f"{API}/projects", json={"name": "vision"}).status_code == 201
     assert kind(live_service.client.post(f"{API}/projects", json={"name": "vision"})) == (409, "conflict")

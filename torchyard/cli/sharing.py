@@ -1,0 +1,261 @@
+"""``policy``, ``quota``, ``usage``, ``reserve`` and ``reservations``: how the box is shared."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from torchyard.cli import common
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from torchyard.sharing import Digest, Hours, Quota, QuotaValues, UsageRow
+
+KINDS = ("useful", "idle", "failed", "lost", "total")
+LIMITS = ("weight", "max_gpus", "max_gpu_hours", "max_queued")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    policy = typer.Typer(help="Show or set the policy of the scheduler.", no_args_is_help=True, rich_markup_mode=None)
+    policy.command("show")(show_policy)
+    policy.command("set")(set_policy)
+    app.add_typer(policy, name="policy")
+    quota = typer.Typer(help="List or set quotas and weights.", no_args_is_help=True, rich_markup_mode=None)
+    quota.command("ls")(list_quotas)
+    quota.command("set")(set_quota)
+    app.add_typer(quota, name="quota")
+    for command in (usage, reserve, reservations):
+        app.command()(command)
+
+
+def show_policy(json: common.Json = False) -> None:
+    """Print the policy, as a file that `yard policy set` takes."""
+    from torchyard import policyfile
+
+    with common.connect() as client:
+        found = client.policy()
+    if json:
+        common.print_json(found)
+    else:
+        print(policyfile.write(found), end="")
+
+
+def set_policy(file: Annotated[Path, typer.Argument(help="YAML; absent fields get their defaults.")]) -> None:
+    """Set the whole policy (administrators)."""
+    from torchyard import policyfile
+
+    policy = policyfile.read(file)
+    with common.connect() as client:
+        client.set_policy(policy)
+    common.note("the policy is set; the scheduler follows it from now on")
+
+
+def list_quotas(json: common.Json = False) -> None:
+    """List quotas and how people stand; `*` is everybody's default."""
+    with common.connect() as client:
+        found = client.quotas()
+    if json:
+        common.print_json(found)
+        return
+    from rich.table import Table
+
+    columns = ("", "NAME", "WEIGHT", "SHARE", "USED", "GPUS", "GPU-HOURS (7 DAYS)", "QUEUED")
+    table = Table(*columns, box=None, header_style="dim")
+    for quota in found:
+        table.add_row(*_quota_row(quota))
+    common.console().print(table)
+
+
+def _quota_row(quota: "Quota") -> tuple[str, ...]:
+    now, counts = quota.standing, quota.effective
+    weight = "1" if counts.weight is None else f"{counts.weight:g}"
+    if now is None:
+        return quota.kind, "*", weight, "", "", *(_of("", limit) for limit in _limits(counts))
+    had = (f"{now.gpus:g}", f"{now.gpu_hours:.1f}", str(now.queued))
+    shown = (_of(value, limit) for value, limit in zip(had, _limits(counts), strict=True))
+    return quota.kind, quota.name, weight, f"{now.share:.0%}", f"{now.used:.0%}", *shown
+
+
+def _limits(values: "QuotaValues") -> tuple[float | None, ...]:
+    return values.max_gpus, values.max_gpu_hours, values.max_queued
+
+
+def _of(value: str, limit: float | None) -> str:
+    return value if limit is None else f"{value} of {limit:g}".strip()
+
+
+def set_quota(
+    kind: Annotated[Literal["user", "project"], typer.Argument(help="user or project.")],
+    name: Annotated[str, typer.Argument(help="Whose; '*' for everybody who has no value of their own.")],
+    weight: Annotated[str | None, typer.Option(help="Share of a full box, compared with others (1).")] = None,
+    max_gpus: Annotated[str | None, typer.Option(help="GPUs at the same time.")] = None,
+    max_gpu_hours: Annotated[str | None, typer.Option(help="GPU-hours in any seven days.")] = None,
+    max_queued: Annotated[str | None, typer.Option(help="Jobs that wait.")] = None,
+    json: common.Json = False,
+) -> None:
+    """Set quotas (administrators); `none` takes a value away."""
+    from torchyard.sharing import QuotaValues
+
+    given = dict(zip(LIMITS, (weight, max_gpus, max_gpu_hours, max_queued), strict=True))
+    values = {limit: None if text == "none" else text for limit, text in given.items() if text is not None}
+    with common.connect() as client:
+        made = client.set_quota(kind, name, common.checked(QuotaValues, values))
+    if json:
+        common.print_json(made)
+    else:
+        words = [f"{limit} {value:g}" for limit, value in made.own.model_dump().items() if value is not None]
+        common.note(f"{made.kind} {made.name}: {', '.join(words) or 'no values of their own'}")
+
+
+def usage(
+    weeks: Annotated[int, typer.Option(help="So many weeks that end today.", min=1, max=520)] = 4,
+    by: Annotated[Literal["user", "project", "day"], typer.Option(help="user, project or day.")] = "user",
+    csv: Annotated[bool, typer.Option("--csv", help="Print a table for programs.")] = False,
+    digest: Annotated[bool, typer.Option("--digest", help="The digest of a week: the last, or --week.")] = False,
+    week: Annotated[str | None, typer.Option(help="Of the digest, such as 2026-W47.")] = None,
+    json: common.Json = False,
+) -> None:
+    """Show who used how many GPU-hours, and what became of them."""
+    from datetime import UTC, datetime, timedelta
+
+    since = datetime.now(UTC).date() - timedelta(days=7 * weeks - 1)
+    with common.connect() as client:
+        if digest or week:
+            found = client.usage_digest(week)
+            common.print_json(found) if json else _print_digest(found)
+        elif csv:
+            print(client.usage_csv(since=since, by=by), end="")
+        else:
+            report = client.usage(since=since, by=by)
+            common.print_json(report) if json else _print_hours(by, report.rows, report.total)
+
+
+def _print_hours(by: str, rows: "Iterable[UsageRow]", total: "Hours | None" = None) -> None:
+    from rich.table import Table
+
+    table = Table(by.upper(), *(kind.upper() for kind in KINDS), box=None, header_style="dim")
+    for row in rows:
+        table.add_row(row.of, *_cells(row))
+    if total is not None:
+        table.add_row("[bold]all[/]", *_cells(total))
+    common.console().print(table)
+
+
+def _cells(hours: "Hours") -> list[str]:
+    return [f"{getattr(hours, kind):.1f}" for kind in KINDS]
+
+
+def _print_digest(found: "Digest") -> None:
+    from rich.markup import escape
+
+    from torchyard.quantities import format_duration
+
+    console = common.console()
+    console.print(f"[bold]{found.week}[/]  {found.since} to {found.until}, in GPU-hours")
+    _print_hours("user", found.users, found.total)
+    _print_hours("project", found.projects)
+    if found.held is not None:
+        console.print(f"{found.held:.0%} of {found.capacity:.0f} GPU-hours were held, {found.useful:.0%} useful")
+    if found.mean_wait_s is not None:
+        console.print(f"{found.started} jobs started after {format_duration(found.mean_wait_s)} of waiting in the mean")
+    for waste in found.wastes:
+        console.print(f"[yellow]{escape(waste.message)}[/]")
+
+
+def reserve(
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    user: Annotated[list[str] | None, typer.Option(help="Whose jobs may use it; may be repeated.")] = None,
+    project: Annotated[list[str] | None, typer.Option(help="Projects that may use it; may be repeated.")] = None,
+    maintenance: Annotated[
+        bool, typer.Option("--maintenance", help="Nobody may: the nodes drain before and take jobs again after it.")
+    ] = False,
+    node: Annotated[list[str] | None, typer.Option(help="A whole node; may be repeated.")] = None,
+    gpus: Annotated[int | None, typer.Option(help="So many GPUs of any nodes.")] = None,
+    start: Annotated[str | None, typer.Option("--from", help="Such as 2026-11-23T09:00, local time; else now.")] = None,
+    end: Annotated[str | None, typer.Option("--to", help="Such as 2026-11-23T18:00, local time.")] = None,
+    length: Annotated[str | None, typer.Option("--for", help="Instead of --to, such as 8h.")] = None,
+    json: common.Json = False,
+) -> None:
+    """Reserve nodes or GPUs for people, or for maintenance (administrators)."""
+    from torchyard.sharing import NewReservation
+
+    given: dict[str, Any] = {
+        "name": name,
+        "users": user or (),
+        "projects": project or (),
+        "maintenance": maintenance,
+        "nodes": node or (),
+        "gpus": gpus,
+        **_interval(start, end, length),
+    }
+    with common.connect() as client:
+        made = client.reserve(common.checked(NewReservation, given))
+    if json:
+        common.print_json(made)
+    else:
+        print(made.id)
+
+
+def _interval(start: str | None, end: str | None, length: str | None) -> "dict[str, datetime | None]":
+    from datetime import UTC, datetime, timedelta
+
+    from torchyard.exceptions import SpecError
+    from torchyard.quantities import parse_duration
+
+    if (end is None) == (length is None):
+        raise SpecError("give either --to or --for")
+    starts_at = None if start is None else _moment("--from", start)
+    if end is not None:
+        return {"starts_at": starts_at, "ends_at": _moment("--to", end)}
+    try:
+        seconds = parse_duration(length)
+    except ValueError as error:
+        raise SpecError(f"--for: {error}") from error
+    return {"starts_at": starts_at, "ends_at": (starts_at or datetime.now(UTC)) + timedelta(seconds=seconds)}
+
+
+def _moment(option: str, text: str) -> "datetime":
+    from datetime import datetime
+
+    from torchyard.exceptions import SpecError
+
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError) as error:
+        raise SpecError(
+            f"{option}: {text!r} is no time: write 2026-11-23T09:00, or with a zone …T09:00+01:00"
+        ) from error
+
+
+def reservations(
+    everything: Annotated[bool, typer.Option("--all", help="Those that are over, too.")] = False,
+    cancel: Annotated[str | None, typer.Option(metavar="ID", help="Give this one back (administrators).")] = None,
+    json: common.Json = False,
+) -> None:
+    """List the reservations to come."""
+    with common.connect() as client:
+        if cancel:
+            client.cancel_reservation(cancel)
+        found = client.reservations(past=everything)
+    if json:
+        common.print_json(found)
+        return
+    if not found:
+        common.note("no reservations: `yard reserve NAME --user WHO --gpus N --for 8h` makes one")
+        return
+    from rich.table import Table
+
+    table = Table("ID", "NAME", "STATE", "FOR", "WHAT", "FROM", "TO", box=None, header_style="dim")
+    for each in found:
+        whom = "maintenance" if each.maintenance else _listed([*each.users, *each.projects])
+        what = f"{each.gpus} GPUs" if each.gpus else _listed(each.nodes)
+        span = [f"{at.astimezone():%Y-%m-%d %H:%M}" for at in (each.starts_at, each.ends_at)]
+        table.add_row(each.id, each.name, each.state, whom, what, *span)
+    common.console().print(table)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " ".join(names)
