@@ -1,17 +1,18 @@
 """The rate between two nodes: from a run's metric to the advice for the next job that wants both."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import insert, update
 
-from service import lifecycle, links, queue
+from service import lifecycle, links
 from service.db.engine import Database
-from service.db.models import Job, MetricSeries
+from service.db.models import Job, MetricSeries, NodeLink
 from service.jobs import fit
-from service.scheduler.load import Loader
 from tests.support import box
 from tests.support.box import NOW
+from tests.support.live import serve, yard_home  # noqa: F401  fixtures
 from torchyard import links as rates
 from torchyard.spec import JobSpec
 
@@ -70,12 +71,20 @@ def test_who_wants_several_nodes_is_told(db: Database, nodes: tuple[str, ...]) -
         assert note.startswith(f"submitted; {SLOW}")
         assert note.endswith(rates.MENDS)
         assert fit.check(tx, ONE) == "submitted"
-    job = box.add_job(db, 3, resources={"nodes": 2})
-    with db.read() as tx:
-        row = tx.execute(select(Job.__table__).where(Job.id == job)).one()
-        told = queue.why(tx, row, Loader(0), NOW).reasons[-1]
-    assert told.code == "advice"
-    assert told.message.startswith(SLOW)
+
+
+def test_who_waits_for_several_nodes_is_told(serve: Callable[..., Any]) -> None:  # noqa: F811
+    with serve() as live:
+        box.add_ada(live.context.db)
+        for name in ("a", "b"):
+            box.add_node(live.context.db, name, last_seen_us=live.context.now_us())
+        with live.context.db.write() as tx:
+            tx.execute(insert(NodeLink).values(a="a", b="b", bytes_per_s=9e8, measured_us=NOW))
+            job = box.insert_job(tx, 2, resources={"nodes": 2})
+            tx.execute(update(Job).where(Job.id == job).values(held=True))
+        reasons = live.client.get(f"/api/v1/jobs/{job}/why").raise_for_status().json()["reasons"]
+    assert [reason["code"] for reason in reasons] == ["held", "advice"]
+    assert reasons[1]["message"].startswith(SLOW)
 
 
 def test_only_pairs_that_could_run_the_job_count(db: Database, nodes: tuple[str, ...]) -> None:
