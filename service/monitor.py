@@ -8,6 +8,7 @@ from service import lifecycle, maintenance, nodes
 from service.context import Context
 from service.db.models import Attempt, Member, Node
 from service.leader import Leader
+from service.sweeps.early import Stopper
 from torchyard.states import AttemptState
 
 _log = logging.getLogger(__name__)
@@ -23,6 +24,7 @@ class Monitor:
         self._leader = leader
         #: For each node the newest heartbeat that was seen, and when it was seen first.
         self._heard: dict[str, tuple[int | None, float]] = {}
+        self._early = Stopper(ctx)
 
     def run(self) -> None:
         """A round, if this service leads."""
@@ -32,6 +34,7 @@ class Monitor:
         self.republish()
         self.void_unclaimed()
         self.mark_silent_nodes()
+        self._early.run()
         maintenance.keep(self._ctx)
 
     def republish(self) -> None:

@@ -31,6 +31,8 @@ class Facts:
     faults: int = 0
     #: Whom it was preempted for, in words.
     yields_to: str = ""
+    #: Why its sweep stopped it early, in words.
+    early: str = ""
 
     @property
     def can_retry(self) -> bool:
@@ -67,8 +69,8 @@ def decide(facts: Facts, result: Result) -> Outcome:
         )
     stop = _strongest(facts.stop, result.stop)
     match stop:
-        case StopReason.CANCEL:
-            return _cancelled(result)
+        case StopReason.CANCEL | StopReason.EARLY:  # even if it failed meanwhile: nobody wants it to go on
+            return _cancelled(result, facts.early or "stopped")
         case StopReason.TIMEOUT:
             return _gave_up(result, stop)
         case StopReason.IDLE if _stopped(result):
@@ -160,12 +162,12 @@ def _at_step(result: Result) -> str:
     return "" if result.stopped_at_step is None else f" after a checkpoint at step {result.stopped_at_step}"
 
 
-def _cancelled(result: Result) -> Outcome:
+def _cancelled(result: Result, why: str) -> Outcome:
     return Outcome(
         attempt_state=_ended_as(result, AttemptState.CANCELLED),
         job_state=JobState.CANCELLED,
         kind="cancelled",
-        message=f"stopped{_at_step(result)}",
+        message=f"{why}{_at_step(result)}",
     )
 
 

@@ -29,10 +29,10 @@ def act(ctx: Context, caller: Caller, ref: str, action: Action) -> Row[Any]:
     with refusals(), ctx.db.write() as tx:
         found = versions.find(tx, ref)
         may_change(caller, found.user_id)
-        nodes = _nodes(tx, found.id)
+        nodes = nodes_of(tx, found.id)
         action(tx, found.id, caller.name, ctx.now_us())
         changed = versions.find(tx, found.id)
-    _announce(ctx, found.id, nodes)
+    announce(ctx, found.id, nodes)
     return changed
 
 
@@ -47,7 +47,7 @@ def refusals() -> Iterator[None]:
         raise ProblemError("not-acceptable-state", str(error)) from error
 
 
-def _nodes(tx: Connection, job_id: str) -> list[str]:
+def nodes_of(tx: Connection, job_id: str) -> list[str]:
     """Nodes that hold a live attempt of the job and must hear of the change."""
     query = (
         select(Member.node)
@@ -57,7 +57,8 @@ def _nodes(tx: Connection, job_id: str) -> list[str]:
     return list(tx.scalars(query))
 
 
-def _announce(ctx: Context, job_id: str, nodes: list[str]) -> None:
+def announce(ctx: Context, job_id: str, nodes: list[str]) -> None:
+    """Tells those who follow the job, and its nodes, that it has changed."""
     for node in nodes:
         ctx.dispatcher.nudge(node)
     ctx.hub.notify(f"job:{job_id}", "jobs", "queue", *(f"node:{node}" for node in nodes))
@@ -77,7 +78,7 @@ def patch(ctx: Context, caller: Caller, ref: str, if_match: str | None, changes:
         if given:
             _apply(tx, caller, found, given, ctx.now_us())
         changed = versions.find(tx, found.id)
-    _announce(ctx, found.id, [])
+    announce(ctx, found.id, [])
     return changed
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, select, update
 
 from service import gang, links, outcome, usage
-from service.db.models import Attempt, Member
+from service.db.models import Attempt, Event, Member
 from service.lifecycle import faults, parts, restore
 from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
@@ -139,6 +139,7 @@ def _facts(tx: Connection, job: JobRow, attempt: AttemptRow) -> outcome.Facts:
     return outcome.Facts(
         stop=StopReason(job.stop) if job.stop else None,
         yields_to=(attempt.yielding or {}).get("words", ""),
+        early=_told(tx, job) if job.stop == StopReason.EARLY else "",
         retries_used=job.retries_used,
         faults=faults.in_a_row(tx, attempt),
         max_retries=int(job.spec.get("max_retries", 0)),
@@ -159,6 +160,12 @@ def _facts(tx: Connection, job: JobRow, attempt: AttemptRow) -> outcome.Facts:
         )
         or 0,
     )
+
+
+def _told(tx: Connection, job: JobRow) -> str:
+    """What was said when the job was last asked to stop."""
+    asked = (Event.job_id == job.id, Event.kind == "stop-requested")
+    return tx.scalar(select(Event.message).where(*asked).order_by(Event.seq.desc()).limit(1)) or ""
 
 
 def _actor(job: JobRow, decision: outcome.Outcome) -> str | None:

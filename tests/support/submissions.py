@@ -2,9 +2,14 @@
 
 from typing import Any
 
+from sqlalchemy import select
+
+from service import attempts, ingest
 from service.auth import Caller
 from service.context import Context
+from service.db.models import Job
 from service.jobs import submit
+from tests.support import plane
 from torchyard import api
 from torchyard.spec import JobSpec
 
@@ -33,3 +38,16 @@ def sweep(ctx: Context, trials: int = 3, **fields: Any) -> api.Group:
     made = submit.submit(ctx, order(**asked)).made
     assert isinstance(made, api.Group)
     return made
+
+
+def trials(ctx: Context, group: api.Group) -> list[str]:
+    """Ids of a sweep's jobs, in order."""
+    with ctx.db.read() as tx:
+        return list(tx.scalars(select(Job.id).where(Job.group_id == group.id).order_by(Job.trial)))
+
+
+def report(ctx: Context, attempt: str, start: int, steps: range, rank: int = 0, **values: Any) -> None:
+    """Records of an attempt: line `start` of its file and the following ones, one a step."""
+    stream = f"rank-{rank}-1-1"
+    batch = plane.batch(start, steps, rank=rank, stream=stream, **values)
+    ingest.record(ctx, attempts.facts(ctx.db, ctx.memory, attempt), batch)

@@ -213,7 +213,16 @@ def test_every_decision_is_a_move_of_the_table(
         assert decision.attempt_state in ATTEMPT_TRANSITIONS[attempt]
     job = JobState.STOPPING if stop else JobState.RUNNING
     if decision.job_state is JobState.CANCELLED:
-        assert StopReason.CANCEL in (stop, seen)
+        assert {StopReason.CANCEL, StopReason.EARLY} & {stop, seen}
         job = JobState.STOPPING
     assert decision.job_state in JOB_TRANSITIONS[job]
     assert (decision.error is not None) == (decision.job_state is JobState.FAILED) or decision.kind == "requeued"
+
+
+def test_a_trial_that_is_stopped_early_is_cancelled_with_the_reason_and_never_tried_again() -> None:
+    why = facts(stop=StopReason.EARLY, early="stopped early at step 9: worse than the others", max_retries=2)
+    for end in (result(exit_code=0, stopped_at_step=9), result(exit_code=1)):
+        decision = decide(why, end)
+        assert (decision.job_state, decision.error) == (JobState.CANCELLED, None)
+        assert decision.message.startswith("stopped early at step 9: worse than the others")
+    assert decide(why, result(exit_code=0)).job_state is JobState.SUCCEEDED

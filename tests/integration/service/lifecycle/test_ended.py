@@ -44,11 +44,6 @@ def last_event(db: Database, job_id: str) -> Any:
         return tx.execute(query).first()
 
 
-def trials(db: Database, group: api.Group) -> list[str]:
-    with db.read() as tx:
-        return list(tx.scalars(select(Job.id).where(Job.group_id == group.id).order_by(Job.trial)))
-
-
 def test_a_job_starts_to_age_when_what_it_waited_for_has_succeeded(made: Parts, db: Database) -> None:
     first, second = submissions.job(made.ctx), submissions.job(made.ctx)
     last = submissions.job(made.ctx, **after(first, second))
@@ -89,7 +84,7 @@ def test_one_that_succeeds_is_enough_for_any(made: Parts, db: Database) -> None:
 def test_a_job_waits_for_all_trials_of_a_sweep(made: Parts, db: Database) -> None:
     group = submissions.sweep(made.ctx, 2)
     by_number, by_id = (submissions.job(made.ctx, after=[ref]) for ref in (group.number, group.id))
-    for trial in trials(db, group):
+    for trial in submissions.trials(made.ctx, group):
         assert box.job_row(db, by_number.id).blocked
         run(db, trial)
     assert not box.job_row(db, by_number.id).blocked
@@ -99,13 +94,17 @@ def test_a_job_waits_for_all_trials_of_a_sweep(made: Parts, db: Database) -> Non
 def test_a_cancelled_sweep_takes_along_whoever_needs_it(made: Parts, db: Database) -> None:
     group = submissions.sweep(made.ctx, 3)
     last = submissions.job(made.ctx, **after(group))
-    attempt = box.start(db, trials(db, group)[0], ["box-gpu-0"])
+    attempt = box.start(db, submissions.trials(made.ctx, group)[0], ["box-gpu-0"])
     actions.act(made.ctx, submissions.ADA, str(group.number), actions.cancel)
-    assert [box.job_row(db, trial).state for trial in trials(db, group)] == ["stopping", "cancelled", "cancelled"]
+    assert [box.job_row(db, trial).state for trial in submissions.trials(made.ctx, group)] == [
+        "stopping",
+        "cancelled",
+        "cancelled",
+    ]
     assert ("nudge", "box") in made.sent
     assert box.job_row(db, last.id).error["cause"] == "dependency"
     box.finish(db, attempt, stop=StopReason.CANCEL, exit_code=0, stopped_at_step=3)
-    assert box.job_row(db, trials(db, group)[0]).state == "cancelled"
+    assert box.job_row(db, submissions.trials(made.ctx, group)[0]).state == "cancelled"
 
 
 def test_what_has_ended_already_holds_nobody_up(made: Parts, db: Database) -> None:
@@ -179,7 +178,7 @@ def paused(db: Database, group: api.Group) -> str | None:
 
 def test_a_sweep_whose_first_trials_fail_alike_is_paused_and_can_be_resumed(made: Parts, db: Database) -> None:
     group = submissions.sweep(made.ctx, 9)
-    names = trials(db, group)
+    names = submissions.trials(made.ctx, group)
     for trial in names[:2]:
         run(db, trial, code=1)
     assert paused(db, group) is None
@@ -194,13 +193,13 @@ def test_a_sweep_whose_first_trials_fail_alike_is_paused_and_can_be_resumed(made
 
 def test_one_that_succeeds_first_keeps_a_sweep_going(made: Parts, db: Database) -> None:
     group = submissions.sweep(made.ctx, 6)
-    for trial, code in zip(trials(db, group), (0, 1, 1, 1, 1), strict=False):
+    for trial, code in zip(submissions.trials(made.ctx, group), (0, 1, 1, 1, 1), strict=False):
         run(db, trial, code)
     assert paused(db, group) is None
 
 
 def test_pause_after_nothing_never_pauses(made: Parts, db: Database) -> None:
     group = submissions.sweep(made.ctx, sweep={"parameters": {"env.A": [1, 2, 3, 4]}, "pause_after": 0})
-    for trial in trials(db, group):
+    for trial in submissions.trials(made.ctx, group):
         run(db, trial, code=1)
     assert paused(db, group) is None
