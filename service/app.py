@@ -34,6 +34,7 @@ from service.routes import (
     session,
     sharing,
     snapshots,
+    stacks,
 )
 from service.scheduler.load import Loader
 from service.sessions import Codes
@@ -50,6 +51,7 @@ ROUTERS = (
     outputs.router,
     groups.router,
     snapshots.router,
+    stacks.router,
     queue.router,
     nodes.router,
     people.router,

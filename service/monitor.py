@@ -9,6 +9,7 @@ from service.context import Context
 from service.db.models import Attempt, Member, Node
 from service.leader import Leader
 from service.sweeps.early import Stopper
+from service.oversight import Oversight
 from torchyard.states import AttemptState
 
 _log = logging.getLogger(__name__)
@@ -25,16 +26,18 @@ class Monitor:
         #: For each node the newest heartbeat that was seen, and when it was seen first.
         self._heard: dict[str, tuple[int | None, float]] = {}
         self._early = Stopper(ctx)
+        self._oversight = Oversight(ctx)
 
     def run(self) -> None:
         """A round, if this service leads."""
         if not self._leader.leads():
             self._heard.clear()
+            self._oversight.forget()
             return
         self.republish()
         self.void_unclaimed()
         self.mark_silent_nodes()
-        self._early.run()
+        self._oversight.run()
         maintenance.keep(self._ctx)
 
     def republish(self) -> None:

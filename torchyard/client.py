@@ -104,6 +104,14 @@ class Client(SharingCalls):
         """Asks a running job for a checkpoint now."""
         return self._post(api.Job, f"/jobs/{_part(job)}/checkpoint")
 
+    def stacks(self, job: str) -> list[api.Stacks]:
+        """What the job's processes did when they were last looked at, the newest first."""
+        return list(self._pages(api.Stacks, f"/jobs/{_part(job)}/stacks", {}))
+
+    def ask_for_stacks(self, job: str) -> api.Job:
+        """Asks for the stacks of a running job's processes."""
+        return self._post(api.Job, f"/jobs/{_part(job)}/stacks")
+
     def rerun(
         self, job: str, *, from_checkpoint: str | None = "auto", changes: Mapping[str, Any] | None = None
     ) -> api.Job:

@@ -5,7 +5,7 @@ sizes are bytes. Every message may be sent twice.
 """
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
@@ -16,6 +16,8 @@ PROTOCOL = 1
 PROTOCOL_HEADER = "TorchYard-Protocol"
 #: File in the artifact store's inbox that shows a worker that it sees the same file system.
 INBOX_PROBE = "probe"
+#: Bytes of one node's stacks, as JSON.
+MAX_DUMP = 2 * 2**20
 #: Celery task that tells a node of an assigned attempt; its only argument is the attempt's id.
 LAUNCH_TASK = "torchyard.launch"
 #: Celery task that makes a node ask for its orders at once; it has no argument.
@@ -170,11 +172,20 @@ class Order(Message):
     grace_s: int = 60
 
 
+class DumpOrder(Message):
+    """The stacks of an attempt's processes are wanted, once for each serial."""
+
+    attempt: str
+    serial: int
+
+
 class Orders(Message):
     """Answer to a heartbeat."""
 
     assigned: list[str]
     orders: list[Order]
+    #: Beside the orders, since a node of the version before would not read an action that it does not know.
+    dumps: list[DumpOrder] = []
     #: Attempts whose results and streams are stored: their folders may go.
     forget: list[str] = []
     #: Number of this answer, to be sent back in the next heartbeat.
@@ -310,6 +321,57 @@ class Result(Message):
     dropped_records: int = 0
 
 
+class Frame(Message):
+    """One call on a stack."""
+
+    function: Text
+    file: Text
+    #: 0 where it is not known, as in native code.
+    line: int
+    #: Not Python: a function of a shared library.
+    native: bool = False
+
+
+class ThreadStack(Message):
+    """The calls of one thread, the innermost first."""
+
+    name: Text | None = None
+    frames: list[Frame]
+
+
+class ProcessStack(Message):
+    """What one process does: a rank's own, or one that a rank has started."""
+
+    pid: int
+    #: The rank that it is, or belongs to.
+    rank: int
+    #: Whether it is the rank's own process.
+    main: bool
+    #: Beginning of its command line.
+    command: Text
+    #: The main thread comes first.
+    threads: list[ThreadStack] = []
+    #: Function of `torch.distributed` that the main thread is in, if it is in one.
+    collective: Text | None = None
+    #: Else the job's own function that it is in, or ``data loading``.
+    doing: Text | None = None
+    #: Line of the job's own code that this was called from: ``train.py:88``.
+    place: Text | None = None
+    #: Why the stacks could not be read, and the mend.
+    error: Text | None = None
+
+
+class StackDump(Message):
+    """``POST /agent/attempts/{id}/stacks``: what the processes of an attempt do on one node; 204."""
+
+    serial: int
+    #: The node's clock.
+    at_us: int
+    processes: list[ProcessStack]
+    #: Processes left out, for there are too many.
+    left_out: int = 0
+
+
 class Mark(Message):
     """Answer to every ingest request: all before `offset` is stored, fsynced, and need not be kept."""
 
@@ -406,6 +468,3 @@ class Placed(Message):
 
     placed: str
     size: int
-
-
-JsonObject = dict[str, Any]

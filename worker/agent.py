@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from torchyard import wire
-from worker import folder, processes
+from worker import folder, processes, stacks
 from worker.backoff import Backoff
 from worker.exceptions import RefusedError, UnavailableError, WorkerError
 from worker.folder import AttemptFolder
@@ -37,6 +37,7 @@ class Service(Protocol):
     """What the agent itself asks of the control plane."""
 
     def heartbeat(self, message: wire.Heartbeat) -> wire.Orders: ...
+    def stacks(self, attempt: str, dump: wire.StackDump) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +55,8 @@ class Node:
     offenders: Callable[[], list[str]] = list
     #: Kills what carries an attempt's id: for one whose folder, and with it the shim's ear, was taken away.
     sweep: Callable[[str], object] = processes.sweep
+    #: Reads the stacks of an attempt's processes, for an order with this serial.
+    dump: Callable[[AttemptFolder, int], wire.StackDump] = stacks.dump
 
 
 class Agent:
@@ -72,6 +75,8 @@ class Agent:
         self._tools = tools
         self._lock = threading.Lock()
         self._held: dict[str, Follower | None] = {}
+        #: Serial of the newest dump of an attempt that is made or sent.
+        self._dumps: dict[str, int] = {}
         self._starts = threading.BoundedSemaphore(STARTS)
         self._beat: int | None = None
         self._registered: wire.Registered | None = None
@@ -149,6 +154,8 @@ class Agent:
             self.launch(attempt)
         for order in orders.orders:
             self._give(order)
+        for wanted in orders.dumps:
+            self._dump(wanted)
         for attempt in orders.forget:
             self._forget(attempt)
 
@@ -171,8 +178,27 @@ class Agent:
         if self._node.sweep(attempt):
             logger.warning("%s: some of its processes outlive SIGKILL", attempt)
 
+    def _dump(self, wanted: wire.DumpOrder) -> None:
+        """Reads the stacks in the background, once for each serial; one that could not be sent is read again."""
+        with self._lock:
+            if self._dumps.get(wanted.attempt) == wanted.serial:
+                return
+            self._dumps[wanted.attempt] = wanted.serial
+        self._tools.spawn(lambda: self._send_stacks(wanted))
+
+    def _send_stacks(self, wanted: wire.DumpOrder) -> None:
+        try:
+            where = AttemptFolder(self._node.attempts, wanted.attempt)
+            self._service.stacks(wanted.attempt, self._node.dump(where, wanted.serial))
+        except (OSError, ValueError, RefusedError) as error:
+            logger.warning("%s: its stacks are not told: %s", wanted.attempt, error)
+        except UnavailableError:
+            with self._lock:
+                self._dumps.pop(wanted.attempt, None)
+
     def _forget(self, attempt: str) -> None:
         with self._lock:
+            self._dumps.pop(attempt, None)
             follower = self._held.get(attempt)
         if follower is not None:
             follower.stop()

@@ -94,6 +94,10 @@ class ControlPlane:
     def result(self, attempt: str, result: wire.Result) -> None:
         self._post(_attempt(attempt, "result"), result)
 
+    def stacks(self, attempt: str, dump: wire.StackDump) -> None:
+        """What the attempt's processes do."""
+        self._post(_attempt(attempt, "stacks"), dump)
+
     def settled(self, attempt: str) -> None:
         """Everything of the attempt is stored: the node forgets it."""
         self._request("POST", _attempt(attempt, "settled"))

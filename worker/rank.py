@@ -14,6 +14,8 @@ import sys
 import time
 
 PR_SET_PDEATHSIG = 1
+#: Yama's: who may read this process although it is no ancestor.
+PR_SET_PTRACER, ANY = 0x59616D61, ctypes.c_ulong(-1)
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -56,6 +58,8 @@ def become(program: list[str], parent: int) -> None:
         # torchrun signals the wrapper's group; the program gets each signal once, from the wrapper.
         os.setpgid(0, 0)
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        # The worker reads the stacks of a rank that hangs; other users' processes can't all the same.
+        LIBC.prctl(PR_SET_PTRACER, ANY, 0, 0, 0)
         for number in (*FORWARDED, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])

@@ -10,9 +10,9 @@ from service.lifecycle.exceptions import Conflict, Unknown
 from service.lifecycle.faults import FAULTY
 from service.lifecycle.finish import declare_dead, finish, settle
 from service.lifecycle.giving_way import ask_to_yield, keep_devices
+from service.lifecycle.limits import clear_hung, give_up, mark_hung, request_dump
 from service.lifecycle.many import change_waiting, lock_waiting
 from service.lifecycle.notes import Note
-from service.lifecycle.limits import clear_hung, give_up, mark_hung, request_dump
 from service.lifecycle.orders import orders_for
 from service.lifecycle.parts import prepared
 from service.lifecycle.reach import lose_sight, set_reachable, set_unreachable
@@ -33,9 +33,9 @@ __all__ = [
     "assign",
     "cancel_waiting",
     "change_job",
-    "clear_hung",
     "change_waiting",
     "claim",
+    "clear_hung",
     "declare_dead",
     "finish",
     "give_up",

@@ -6,10 +6,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, exists, select
 from sqlalchemy.orm import aliased
 
-from service.db.models import Attempt, Job, Member, Node
+from service.db.models import Attempt, Job, Member, Node, Stacks
 from service.lifecycle.rows import CLAIMED, LIVE
 from torchyard.states import STOP_PRECEDENCE, AttemptState, StopReason
-from torchyard.wire import Action, AttemptReport, Order, Orders, Phase
+from torchyard.wire import Action, AttemptReport, DumpOrder, Order, Orders, Phase
 
 
 def orders_for(tx: Connection, node: str, reported: Sequence[AttemptReport] = ()) -> Orders:
@@ -25,6 +25,7 @@ def orders_for(tx: Connection, node: str, reported: Sequence[AttemptReport] = ()
     return Orders(
         assigned=[row.id for row in rows if row.state == AttemptState.ASSIGNED],
         orders=[_order(row) for row in rows if row.state in CLAIMED and row.ended_us is None] + kill,
+        dumps=_dumps(tx, rows),
         forget=[row.id for row in rows if row.settled and row.id not in alive],
         beat=tx.scalar(select(Node.beat).where(Node.name == node)) or 0,
     )
@@ -33,15 +34,30 @@ def orders_for(tx: Connection, node: str, reported: Sequence[AttemptReport] = ()
 def _rows(tx: Connection, node: str, reported: list[str]) -> Sequence[Row[Any]]:
     other = aliased(Member)
     failed = exists().where(other.attempt_id == Attempt.id, other.failed_us.is_not(None))
-    of_part = (Member.settled, Member.ended_us, failed.label("failed"))
+    of_part = (Member.node_rank, Member.settled, Member.ended_us, failed.label("failed"))
+    serials = (Attempt.checkpoint_serial, Attempt.dump_serial)
     query = (
-        select(Attempt.id, Attempt.state, Attempt.checkpoint_serial, Job.stop, Job.spec, *of_part)
+        select(Attempt.id, Attempt.state, *serials, Job.stop, Job.spec, *of_part)
         .join(Member, Member.attempt_id == Attempt.id)
         .join(Job, Job.id == Attempt.job_id)
         .where(Member.node == node, Attempt.state.in_(LIVE) | Attempt.id.in_(reported))
         .order_by(Attempt.id)
     )
     return tx.execute(query).all()
+
+
+def _dumps(tx: Connection, rows: Sequence[Row[Any]]) -> list[DumpOrder]:
+    """Stacks that were asked for and have not come."""
+    asked = [row for row in rows if row.dump_serial and row.state in CLAIMED and row.ended_us is None]
+    query = select(Stacks.attempt_id, Stacks.node_rank, Stacks.serial).where(
+        Stacks.attempt_id.in_([row.id for row in asked])
+    )
+    come = {tuple(row) for row in tx.execute(query)} if asked else set()
+    return [
+        DumpOrder(attempt=row.id, serial=row.dump_serial)
+        for row in asked
+        if (row.id, row.node_rank, row.dump_serial) not in come
+    ]
 
 
 def _order(row: Row[Any]) -> Order:

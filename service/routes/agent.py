@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from service import attempts, blobs, checkpoints, ingest, launches, lifecycle, nodes, outputs
+from service import attempts, blobs, checkpoints, ingest, launches, lifecycle, nodes, outputs, stacks
 from service.answers import answer
 from service.auth import Caller, context, requires
 from service.context import Context
@@ -160,6 +160,15 @@ def result(attempt_id: str, message: wire.Result, ctx: Ctx, node: Node) -> None:
                 ctx.dispatcher.nudge(other)
     _tell(ctx, attempt.job_id, f"logs:{attempt_id}", f"node:{node}", "queue")
     ctx.wake_scheduler()
+
+
+@router.post("/attempts/{attempt_id}/stacks", status_code=NOTHING)
+def take_stacks(attempt_id: str, message: wire.StackDump, ctx: Ctx, node: Node) -> None:
+    """What the attempt's processes on the node do."""
+    attempt = attempts.of_node(ctx.db, ctx.memory, attempt_id, node)
+    with _refusals(), ctx.db.write() as tx:
+        stacks.store(tx, attempt_id, node, message, ctx.now_us())
+    _tell(ctx, attempt.job_id)
 
 
 @router.post("/attempts/{attempt_id}/settled", status_code=NOTHING)

@@ -31,6 +31,9 @@ class World:
         self.starts: list[str] = []
         self.threads: list[Callable[[], None]] = []
         self.start_error: Exception | None = None
+        self.dumped: list[int] = []
+        self.told: list[tuple[str, int]] = []
+        self.away = False
         service: Any = self
         tools = Tools(
             service=service,
@@ -48,6 +51,7 @@ class World:
             scan=lambda: inventory.scan(attempts),
             disk_free=lambda: 5,
             start=self.start,
+            dump=self.dump,
         )
         self.agent = Agent(node, self, self.register, tools)
 
@@ -67,6 +71,15 @@ class World:
             raise self.error
         self.heartbeats.append(message)
         return self.orders
+
+    def dump(self, _: AttemptFolder, serial: int) -> wire.StackDump:
+        self.dumped.append(serial)
+        return wire.StackDump(serial=serial, at_us=0, processes=[])
+
+    def stacks(self, attempt: str, dump: wire.StackDump) -> None:
+        if self.away:
+            raise UnavailableError
+        self.told.append((attempt, dump.serial))
 
     def hold(self, attempt: str, *, started: bool) -> AttemptFolder:
         folder = AttemptFolder(self.attempts, attempt)
@@ -211,3 +224,13 @@ def test_nothing_is_started_after_the_stop(world: World) -> None:
     world.agent.stop()
     world.agent.launch("att-1")
     assert not world.threads
+
+
+def test_stacks_are_read_once_for_each_serial_and_again_only_if_they_could_not_be_sent(world: World) -> None:
+    for serial, away in ((1, True), (1, False), (1, False), (2, False)):
+        world.orders = wire.Orders(assigned=[], orders=[], dumps=[wire.DumpOrder(attempt="att-1", serial=serial)])
+        world.away = away
+        world.agent.step()
+        world.run_threads()
+    assert world.dumped == [1, 1, 2]
+    assert world.told == [("att-1", 1), ("att-1", 2)]

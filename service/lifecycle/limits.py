@@ -1,0 +1,58 @@
+"""What limits do to jobs: a run that makes no step is marked and its stacks are asked for; one that waited too long is
+given up.
+"""
+
+from sqlalchemy import Connection
+
+from service.lifecycle.exceptions import Conflict
+from service.lifecycle.notes import Note
+from service.lifecycle.rows import AttemptRow, live_attempt, lock_attempt, lock_job
+from service.lifecycle.transitions import change_attempt, change_job, move_job
+from torchyard.api import JobError
+from torchyard.states import AttemptState, JobState
+
+
+def request_dump(tx: Connection, job_id: str, actor: str | None, now: int) -> int:
+    """Asks for the stacks of a running job; returns the order's serial. `Conflict` if nothing of it runs."""
+    job = lock_job(tx, job_id)
+    if job.state not in (JobState.RUNNING, JobState.STOPPING):
+        raise Conflict(f"job {job.number} is {job.state}: only a running job has stacks")
+    serial = _ask(tx, live_attempt(tx, job))
+    change_job(tx, job_id, Note(kind="stacks-requested", message="asked for its stacks", actor=actor), now)
+    return serial
+
+
+def mark_hung(tx: Connection, attempt_id: str, since_us: int, why: str, now: int) -> bool:
+    """Takes a running attempt for hanging, and asks for its stacks; False if it is neither running nor new."""
+    job, attempt = lock_attempt(tx, attempt_id)
+    if attempt.state != AttemptState.RUNNING or attempt.hung_us is not None:
+        return False
+    _ask(tx, attempt, hung_us=since_us)
+    change_job(tx, str(job.id), Note(kind="hangs", message=why, data={"since_us": since_us}), now)
+    return True
+
+
+def clear_hung(tx: Connection, attempt_id: str, now: int) -> bool:
+    """It makes steps again; False if it was not taken for hanging."""
+    job, attempt = lock_attempt(tx, attempt_id)
+    if attempt.hung_us is None or attempt.state != AttemptState.RUNNING:
+        return False
+    change_attempt(tx, attempt, hung_us=None)
+    change_job(tx, str(job.id), Note(kind="goes-on", message="makes steps again"), now)
+    return True
+
+
+def _ask(tx: Connection, attempt: AttemptRow, **values: int) -> int:
+    serial = int(attempt.dump_serial) + 1
+    change_attempt(tx, attempt, dump_serial=serial, **values)
+    return serial
+
+
+def give_up(tx: Connection, job_id: str, error: JobError, now: int) -> bool:
+    """Fails a job that waits and has never run; False if it does so no more."""
+    job = lock_job(tx, job_id)
+    if job.state != JobState.QUEUED or job.started_us is not None:
+        return False
+    note = Note(kind="failed", message=error.message)
+    move_job(tx, job, JobState.FAILED, note, now, error=error.model_dump(mode="json"), ended_us=now)
+    return True

@@ -1,0 +1,239 @@
+"""Rounds over jobs and runs that carry out what `service.limits` decides.
+
+What it remembers is of this process alone, and silence is measured on the monotonic clock: after an outage of the
+service nothing looks idle or hung, every limit begins anew.
+"""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, func, select
+
+from service import lifecycle, limits, stacks
+from service.context import Context
+from service.db.models import Allocation, Attempt, Device, Job, Member, MetricPoint, MetricSeries, Sample
+from torchyard.api import JobError
+from torchyard.quantities import format_duration
+from torchyard.spec import HangPolicy
+from torchyard.states import AttemptState, JobState, StopReason
+
+#: Seconds between two rounds.
+EVERY_S = 1.0
+#: Seconds that the stacks of a run that hangs may take before it is stopped without them.
+DUMP_PATIENCE_S = 60.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Heard:
+    """The newest report of a run, and when it was seen first."""
+
+    newest_us: int
+    at: float
+    #: How long it may be the newest; None until that is needed.
+    patience_s: float | None = None
+
+
+class Oversight:
+    """Looks after limits; one thread calls it."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._heard: dict[str, _Heard] = {}
+        #: When the stacks of a run that hangs were first missed.
+        self._missed: dict[str, float] = {}
+        self._idle: dict[tuple[str, str], limits.Idleness] = {}
+        self._next = 0.0
+
+    def forget(self) -> None:
+        """Another service leads: what was seen here is old."""
+        self._heard, self._missed, self._idle = {}, {}, {}
+
+    def run(self) -> None:
+        """A round, if one is due."""
+        now = self._ctx.monotonic()
+        if now < self._next:
+            return
+        self._next = now + EVERY_S
+        self.give_up_waiting()
+        self.look_for_steps()
+        self.look_for_idleness()
+
+    # Jobs that never start
+
+    def give_up_waiting(self) -> None:
+        """Fails queued jobs that were not started within their `start_limit`; time on hold does not count."""
+        now, limit = self._ctx.now_us(), Job.spec["start_limit"].as_float()
+        waiting = (Job.state == JobState.QUEUED, Job.started_us.is_(None), ~Job.held, ~Job.blocked)
+        query = select(Job.id, Job.created_us, Job.eligible_us, limit.label("limit")).where(*waiting, limit > 0)
+        with self._ctx.db.read() as tx:
+            rows = tx.execute(query).all()
+        for row in rows:
+            if limits.overdue(row.limit, max(row.created_us, row.eligible_us), now):
+                self._give_up(row.id, row.limit)
+
+    def _give_up(self, job_id: str, limit_s: float) -> None:
+        message = (
+            f"it could not be started within its start_limit of {format_duration(limit_s)}: give a longer one, ask for "
+            "fewer or shared GPUs, or take a higher priority"
+        )
+        with self._ctx.db.write() as tx:
+            done = lifecycle.give_up(tx, job_id, JobError(cause="start-limit", message=message), self._ctx.now_us())
+        if done:
+            self._tell(job_id)
+
+    # Runs that make no step
+
+    def look_for_steps(self) -> None:
+        """Marks runs that report nothing any more, and stops those whose policy says so once their stacks are here.
+
+        Only what has reported a step can be taken for hanging. Any reported metric is a sign of life; logs are none: a
+        progress bar or a retry loop goes on writing while no step is made.
+        """
+        with self._ctx.db.read() as tx:
+            rows = tx.execute(_RUNNING).all()
+        alive = {row.id for row in rows}
+        self._heard = {attempt: heard for attempt, heard in self._heard.items() if attempt in alive}
+        self._missed = {attempt: since for attempt, since in self._missed.items() if attempt in alive}
+        for row in rows:
+            self._look_at(row)
+
+    def _look_at(self, row: Row[Any]) -> None:
+        now, heard = self._ctx.monotonic(), self._heard.get(row.id)
+        if heard is None or heard.newest_us != row.newest_us:
+            self._heard[row.id] = _Heard(newest_us=row.newest_us, at=now)
+            if heard is not None and row.hung_us is not None:
+                self._goes_on(row)
+        elif row.hung_us is not None:
+            self._stop_hung(row)
+        elif row.stop is None and now - heard.at > _policy(row).after:
+            self._judge(row, heard, now - heard.at)
+
+    def _judge(self, row: Row[Any], heard: _Heard, silent_s: float) -> None:
+        patience = heard.patience_s
+        if patience is None:
+            with self._ctx.db.read() as tx:
+                patience = limits.patience_s(_policy(row), _reports(tx, row.id))
+            self._heard[row.id] = _Heard(newest_us=heard.newest_us, at=heard.at, patience_s=patience)
+        if silent_s <= patience:
+            return
+        now = self._ctx.now_us()
+        why = f"hangs: no step for {format_duration(round(silent_s))}, where it may take {format_duration(patience)}"
+        with self._ctx.db.write() as tx:
+            marked = lifecycle.mark_hung(tx, row.id, now - round(silent_s * 1e6), why, now)
+        if marked:
+            _log.warning("job %s %s", row.job_id, why)
+            self._tell(row.job_id, row.id)
+
+    def _goes_on(self, row: Row[Any]) -> None:
+        self._missed.pop(row.id, None)
+        with self._ctx.db.write() as tx:
+            cleared = lifecycle.clear_hung(tx, row.id, self._ctx.now_us())
+        if cleared:
+            self._tell(row.job_id)
+
+    def _stop_hung(self, row: Row[Any]) -> None:
+        """Stops it, unless it is stopping already or is only to be shown; with what its stacks say, if they come."""
+        if row.stop is not None or _policy(row).action == "show":
+            return
+        waited = self._ctx.monotonic() - self._missed.setdefault(row.id, self._ctx.monotonic())
+        with self._ctx.db.write() as tx:
+            if not stacks.complete(tx, row.id, row.dump_serial) and waited < DUMP_PATIENCE_S:
+                return
+            said = stacks.told(tx, row.id, row.dump_serial) or "its stacks could not be had"
+            words = f"stopped because it makes no step any more: {said}"
+            lifecycle.request_stop(tx, row.job_id, StopReason.HUNG, None, self._ctx.now_us(), words)
+        self._tell(row.job_id, row.id)
+
+    # Runs that do nothing
+
+    def look_for_idleness(self) -> None:
+        """Stops runs whose devices have done nothing for as long as their `idle_limit`, on all their nodes."""
+        with self._ctx.db.read() as tx:
+            rows = tx.execute(_LIMITED).all()
+            parts = {row.id: list(self._part(tx, row)) for row in rows}
+        self._idle = {key: idle for key, idle in self._idle.items() if key[0] in parts}
+        for row in rows:
+            if parts[row.id] and min(each.lasts_s for each in parts[row.id]) >= row.limit:
+                self._stop_idle(row)
+
+    def _part(self, tx: Connection, row: Row[Any]) -> Iterable[limits.Idleness]:
+        gpus = bool(tx.scalar(_GPUS, {"attempt": row.id}))
+        for node in tx.scalars(select(Member.node).where(Member.attempt_id == row.id, Member.ended_us.is_(None))):
+            known = self._idle.get((row.id, node))
+            for sample in _samples(tx, row.id, node, known.newest_us if known else None):
+                known = known or limits.Idleness(newest_us=sample.time_us)
+                known = known.after(sample.time_us, limits.busy(sample.values, gpus=gpus))
+            self._idle[row.id, node] = known = known or limits.Idleness(newest_us=0)
+            yield known
+
+    def _stop_idle(self, row: Row[Any]) -> None:
+        words = f"stopped because its devices did nothing for its idle_limit of {format_duration(row.limit)}"
+        with self._ctx.db.write() as tx:
+            lifecycle.request_stop(tx, row.job_id, StopReason.IDLE, None, self._ctx.now_us(), words)
+        self._tell(row.job_id, row.id)
+
+    def _tell(self, job_id: str, attempt_id: str | None = None) -> None:
+        """Wakes who follows the job, and the nodes that have new orders."""
+        if attempt_id is not None:
+            with self._ctx.db.read() as tx:
+                nodes = tx.scalars(select(Member.node).where(Member.attempt_id == attempt_id)).all()
+            for node in nodes:
+                self._ctx.dispatcher.nudge(node)
+        self._ctx.hub.notify(f"job:{job_id}", "jobs", "queue")
+
+
+_OF_RUN = (Attempt.id, Attempt.job_id, Attempt.hung_us, Attempt.dump_serial, Job.stop)
+_RUNNING = (
+    select(*_OF_RUN, Job.spec["hang"].label("hang"), func.max(MetricSeries.last_time_us).label("newest_us"))
+    .join(Job, Job.id == Attempt.job_id)
+    .join(MetricSeries, MetricSeries.attempt_id == Attempt.id)
+    .where(Attempt.state == AttemptState.RUNNING, MetricSeries.last_time_us.is_not(None))
+    .group_by(Attempt.id, Job.id)
+)
+_LIMIT = Job.spec["idle_limit"].as_float()
+_LIMITED = (
+    select(Attempt.id, Attempt.job_id, _LIMIT.label("limit"))
+    .join(Job, Job.id == Attempt.job_id)
+    .where(Attempt.state == AttemptState.RUNNING, Job.stop.is_(None), _LIMIT > 0)
+)
+_GPUS = (
+    select(func.count())
+    .select_from(Allocation)
+    .join(Device, (Device.node == Allocation.node) & (Device.uuid == Allocation.uuid))
+    .where(Allocation.attempt_id == bindparam("attempt"), Device.kind == "gpu")
+)
+
+
+def _policy(row: Row[Any]) -> HangPolicy:
+    return HangPolicy.model_validate(row.hang or {})
+
+
+def _reports(tx: Connection, attempt_id: str) -> list[tuple[int, int]]:
+    """Steps and times of the series that was reported last, the newest `limits.STEPS` of them, in order."""
+    series = (
+        select(MetricSeries.id)
+        .where(MetricSeries.attempt_id == attempt_id, MetricSeries.last_time_us.is_not(None))
+        .order_by(MetricSeries.last_time_us.desc(), MetricSeries.id)
+        .limit(1)
+        .scalar_subquery()
+    )
+    query = (
+        select(MetricPoint.step, MetricPoint.time_us)
+        .where(MetricPoint.series_id == series)
+        .order_by(MetricPoint.seq.desc())
+        .limit(limits.STEPS + 1)
+    )
+    return [(row.step, row.time_us) for row in reversed(tx.execute(query).all())]
+
+
+def _samples(tx: Connection, attempt_id: str, node: str, after_us: int | None) -> list[Row[Any]]:
+    """The samples since one; the newest alone where none was seen."""
+    of_part = (Sample.attempt_id == attempt_id, Sample.node == node)
+    query = select(Sample.time_us, Sample.values).where(*of_part)
+    if after_us is None:
+        return list(tx.execute(query.order_by(Sample.time_us.desc()).limit(1)))
+    return list(tx.execute(query.where(Sample.time_us > after_us).order_by(Sample.time_us)))
