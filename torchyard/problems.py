@@ -43,12 +43,6 @@ def type_uri(kind: str) -> str:
     return BASE + kind
 
 
-def kind_of(type_uri: str) -> str | None:
-    """The kind that a `type` URI names, or None for a stranger's."""
-    kind = type_uri.removeprefix(BASE)
-    return kind if kind in KINDS else None
-
-
 def kind_for_status(status: int) -> str:
     """The most general kind of a status that a framework gave without naming a kind."""
     general = {400: "invalid-request", 404: "not-found", 409: "conflict", 422: "invalid-request"}

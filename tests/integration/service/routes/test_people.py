@@ -9,15 +9,10 @@ from service import auth
 from service.auth import cookie_name
 from service.db.models import Audit, Token
 from tests.support.live import Live, connect
+from tests.support.problems import kind
 from tests.support.specs import spec
-from torchyard.problems import kind_of
 
 API = "/api/v1"
-
-
-def kind(answer: httpx.Response) -> tuple[int, str | None]:
-    assert answer.headers["content-type"] == "application/problem+json", answer.text
-    return answer.status_code, kind_of(answer.json()["type"])
 
 
 def token(live: Live, *scopes: str, **fields: Any) -> dict[str, Any]:
