@@ -149,8 +149,8 @@ def _check_one(tx: Connection, counts: Limits, theirs: Any, who: str, more: int)
     if waiting + more <= most:
         return
     message = (
-        f"{who} has {waiting} jobs waiting and may have {most}, which leaves no room for {more} more: wait until some "
-        f"have started, cancel some, or ask an administrator for `yard quota set {who} --max-queued {waiting + more}`"
+        f"{who} has {waiting} of at most {most} waiting jobs, which leaves no room for {more} more: wait until some have "
+        f"started, cancel some, or ask an administrator for `yard quota set {who} --max-queued {waiting + more}`"
     )
     raise ProblemError(
         "forbidden", f"max_queued: {message}", errors=[FieldProblem(field="max_queued", message=message)]

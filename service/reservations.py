@@ -11,7 +11,6 @@ from service import people
 from service.auth import Caller
 from service.db.models import Device, Installation, Node, Project, Reservation, User
 from service.problems import field_problem, not_found
-from service.scheduler import state
 from service.times import moment
 from torchyard import sharing
 from torchyard.ids import new_id
@@ -148,24 +147,6 @@ def _claim(row: Row[Any]) -> Claim:
         ends_us=row.ends_us,
         nodes=frozenset(row.nodes),
         gpus=row.gpus or 0,
-    )
-
-
-def for_policy(tx: Connection, now: int) -> tuple[state.Reservation, ...]:
-    """Those that hold now or later, as the policy wants them."""
-    return tuple(
-        state.Reservation(
-            id=row.id,
-            name=row.name,
-            starts_us=row.starts_us,
-            ends_us=row.ends_us,
-            maintenance=row.maintenance,
-            users=frozenset(row.users),
-            projects=frozenset(row.projects),
-            nodes=frozenset(row.nodes),
-            gpus=row.gpus,
-        )
-        for row in _to_come(tx, now)
     )
 
 

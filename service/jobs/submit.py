@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, select
 from sqlalchemy.exc import IntegrityError
 
-from service import idempotency
+from service import accounts, idempotency
 from service.auth import Caller
 from service.context import Context
 from service.db import upsert
@@ -68,6 +68,7 @@ def check(ctx: Context, order: Order) -> api.DryRun:
         _check_rights(order)
         known = _project_exists(tx, order)
         note = _check(tx, order, plan)
+        _check_quotas(tx, order, plan, lock=False)
         dependencies.resolve(tx, order.spec.after, len(plan.jobs), lock=False)
     if not known:
         note += f"; project {order.spec.project} would be created"
@@ -101,6 +102,7 @@ def _store(ctx: Context, order: Order, plan: planning.Plan) -> Submitted:
         if not _project_exists(tx, order):
             _create_project(tx, order, now)
         note = _check(tx, order, plan)
+        _check_quotas(tx, order, plan, lock=True)
         needs = dependencies.resolve(tx, order.spec.after, len(plan.jobs), lock=True)
         first = planning.store(tx, plan, _common(order, now, blocked=needs.blocked), needs, note)
         if order.key:
@@ -150,6 +152,11 @@ def _check(tx: Connection, order: Order, plan: planning.Plan) -> str:
     _check_snapshot(tx, order)
     notes = [fit.check(tx, spec) for spec in plan.shapes()]
     return notes[0]
+
+
+def _check_quotas(tx: Connection, order: Order, plan: planning.Plan, *, lock: bool) -> None:
+    owner = (order.caller.user_id, order.caller.name)
+    accounts.check_queued(tx, owner, order.spec.project, len(plan.jobs), lock=lock)
 
 
 def _check_snapshot(tx: Connection, order: Order) -> None:

@@ -107,6 +107,55 @@ def test_what_a_job_wrote_is_shown_and_pulled(yard: Callable[..., Done], data_pl
     assert "no stored checkpoint" in yard("pull", number, "-c", "11").err
 
 
+def test_who_may_use_the_box(yard: Callable[..., Done]) -> None:
+    yard("users", "add", "ada")
+    assert yard("users", "set", "ada", "--admin", "--unix-user", "ada").err == "ada: active, admin\n"
+    assert yard("users", "set", "ada", "--no-admin", "--unix-user", "none", "--json").json["unix_user"] is None
+    assert "deactivated" in yard("users", "remove", "ada").err
+    assert "deactivated" in yard("users").out
+    assert yard("users", "set", "ada", "--active").err == "ada: active\n"
+    (admin,) = [user["name"] for user in yard("users", "--json").json if user["admin"]]
+    assert "is the only administrator" in yard("users", "remove", admin).err
+    assert yard("users", "set", "ada", "--unix-user", "A B").err.startswith("yard: unix_user: ")
+
+
+def test_how_the_box_is_shared(yard: Callable[..., Done], data_plane: Plane, tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(yard("policy", "show").out.replace("order: fair", "order: las"))
+    assert yard("policy", "set", str(file)).code == 0
+    assert yard("policy", "show", "--json").json["order"] == "las"
+    file.write_text("orderly: fair\n")
+    assert yard("policy", "set", str(file)).err == f"yard: {file}: orderly: unknown field; did you mean order?\n"
+
+    yard("users", "add", "ada")
+    made = yard("quota", "set", "user", "ada", "--max-gpus", "4", "--weight", "2.5")
+    assert made.err == "user ada: weight 2.5, max_gpus 4\n"
+    assert "0 of 4" in yard("quota", "ls").out
+    assert yard("quota", "set", "user", "ada", "--max-gpus", "none", "--json").json["own"]["max_gpus"] is None
+    assert yard("quota", "set", "project", "*", "--max-queued", "few").err.startswith("yard: max_queued: ")
+    assert {each["name"] for each in yard("quota", "ls", "--json").json} >= {"*", "ada", "default"}
+
+    assert yard("usage").out.split()[:2] == ["USER", "USEFUL"]
+    assert yard("usage", "--csv", "--by", "project").out.startswith("project,useful,idle")
+    assert yard("usage", "--json", "--weeks", "2").json["rows"] == []
+    assert "GPU-hours" in yard("usage", "--digest").out
+    assert yard("usage", "--week", "2026-W30", "--json").json["until"] == "2026-07-26"
+
+    assert yard("reservations").err.startswith("no reservations")
+    booked = yard(
+        "reserve", "disks", "--maintenance", "--node", "elsewhere", "--from", "2090-01-01T09:00", "--for", "8h"
+    )
+    assert booked.code == 0, booked.err
+    assert "maintenance" in yard("reservations").out
+    (one,) = yard("reservations", "--json").json
+    assert one["id"] == booked.out.strip()
+    assert yard("reservations", "--cancel", one["id"]).err.startswith("no reservations")
+    assert [each["state"] for each in yard("reservations", "--all", "--json").json] == ["cancelled"]
+    assert yard("reserve", "x", "--gpus", "1", "--user", "ada").err == "yard: give either --to or --for\n"
+    assert "2026-11-23T09:00" in yard("reserve", "x", "--gpus", "1", "--user", "ada", "--to", "soon").err
+    assert "0 of 0 GPUs are free" in yard("reserve", "x", "--gpus", "1", "--user", "ada", "--for", "1h").err
+
+
 def test_people_tokens_and_nodes(yard: Callable[..., Done], live_service: Live) -> None:
     assert yard("token", "show").out.strip() == live_service.admin_token
     assert yard("users", "add", "ada").code == 0

@@ -126,6 +126,24 @@ def test_people_see_their_own_quotas_and_those_of_projects(live_service: Live) -
         assert quota(client, "user", "grace")["standing"]["share"] == 0.75
 
 
+def test_no_more_jobs_wait_than_the_quotas_allow(live_service: Live) -> None:
+    ada = add_user(live_service, "ada")
+    live_service.client.put(f"{API}/quotas/user/ada", json={"max_queued": 3})
+    sweep = spec(command=["train", "{lr}"], sweep={"lr": [1, 2]})
+    with live_service.as_token(ada) as client:
+        assert client.post(f"{API}/jobs", json=sweep).status_code == 201
+        for dry in ("true", "false"):
+            message = refused(client.post(f"{API}/jobs", json=sweep, params={"dry_run": dry}), "max_queued", 403)
+            assert message.startswith("user ada has 2 of at most 3 waiting jobs, which leaves no room for 2 more: ")
+            assert "yard quota set user ada --max-queued 4" in message
+        assert client.post(f"{API}/jobs", json=spec()).status_code == 201
+        assert len(client.get(f"{API}/jobs").json()["items"]) == 3
+    live_service.client.put(f"{API}/quotas/user/ada", json={"max_queued": None})
+    live_service.client.put(f"{API}/quotas/project/*", json={"max_queued": 3})
+    with live_service.as_token(ada) as client:
+        assert "project default has 3" in refused(client.post(f"{API}/jobs", json=spec()), "max_queued", 403)
+
+
 def add_usage(live: Live, *, day: int, kind: str, hours: float, user: str = "ada", project: str = "default") -> None:
     with live.context.db.write() as tx:
         user_id = tx.scalar(select(User.id).where(User.name == user))
