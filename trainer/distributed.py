@@ -13,7 +13,7 @@ import torch._dynamo  # optimizers and DDP load it late; loaded after the proces
 import torch.distributed as dist
 
 from torchyard import network
-from torchyard.injob import layout
+from torchyard.injob import layout, share
 from torchyard.recipe.strategies import Ddp, Strategy
 from trainer import absence, rendezvous
 from trainer.exceptions import RecipeError
@@ -120,6 +120,7 @@ def _bound(world: World, strategy: Strategy | None) -> dict[str, Any]:
     if world.device.type == "cpu":
         return {}
     torch.cuda.set_device(world.device)
+    share.limit(world.devices)
     one_each = len(world.devices) == 1 and not (strategy and strategy.servers_per_node)
     return {"device_id": world.device} if one_each else {}
 

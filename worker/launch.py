@@ -190,7 +190,7 @@ class Launcher:
     def _threads(self, launch: Launch, devices: int) -> int:
         """CPU cores per rank: what the spec names, else the share of its devices."""
         resources = launch.spec.resources
-        share = self.cpus * max(1, len(launch.devices)) // max(1, devices)
+        share = int(self.cpus * max(1.0, _held(launch)) / max(1, devices))
         return max(1, (resources.cpus or share) // launch.spec.local_world_size)
 
     def _spawn(self, folder: AttemptFolder, descriptors: list[int]) -> None:
@@ -286,6 +286,12 @@ def with_present(launch: Launch, present: Sequence[Device]) -> Launch:
         if device.uuid not in found:
             raise DeviceGoneError(f"{device.name} ({device.uuid}) is no longer on this node: rerun the job")
     return launch.model_copy(update={"devices": [found[device.uuid] for device in launch.devices]})
+
+
+def _held(launch: Launch) -> float:
+    """Devices of the attempt; of one that it shares, its part."""
+    share = launch.spec.resources.gpu_share
+    return sum(1.0 if share is None else min(1.0, share / max(1, device.memory)) for device in launch.devices)
 
 
 def launch_record(

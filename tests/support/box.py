@@ -7,7 +7,7 @@ from sqlalchemy import Connection, func, insert, select
 
 from service import lifecycle
 from service.db.engine import Database
-from service.db.models import Attempt, Device, Job, Node, Project, User
+from service.db.models import Attempt, Checkpoint, Device, Event, Job, Node, Project, User
 from service.scheduler.boxes import Place
 from torchyard.ids import new_id, now_us
 from torchyard.spec import PRIORITY_RANK, JobSpec
@@ -124,6 +124,35 @@ def finish(db: Database, attempt_id: str, **values: Any) -> JobState:
         fields["exit_code"] = 0
     with db.write() as tx:
         return lifecycle.finish(tx, attempt_id, Result(**(fields | values)), NOW + 4)
+
+
+def add_checkpoint(db: Database, attempt_id: str, step: int, state: str = "stored", at_us: int = NOW) -> str:
+    """A checkpoint of an attempt, as the node has brought it; returns its id."""
+    checkpoint_id = new_id("ckpt")
+    with db.write() as tx:
+        job_id = tx.scalar(select(Attempt.job_id).where(Attempt.id == attempt_id)) or ""
+        tx.execute(
+            insert(Checkpoint).values(
+                id=checkpoint_id,
+                job_id=job_id,
+                attempt_id=attempt_id,
+                name=f"step-{step:09}",
+                step=step,
+                state=state,
+                metrics={},
+                size=1,
+                created_us=at_us,
+            )
+        )
+        lifecycle.insert_event(tx, job_id, "checkpoint", f"checkpoint of step {step} {state}", now=at_us)
+    return checkpoint_id
+
+
+def events(db: Database, job_id: str) -> list[tuple[str, str]]:
+    """Kind and message of everything that happened to the job."""
+    with db.read() as tx:
+        rows = tx.execute(select(Event.kind, Event.message).where(Event.job_id == job_id).order_by(Event.seq))
+        return [(row.kind, row.message) for row in rows]
 
 
 def job_row(db: Database, job_id: str) -> Any:

@@ -7,7 +7,19 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from torchyard.injob import chance, checkpoints, collective, control, cursor, metrics, place, saver, shards, state
+from torchyard.injob import (
+    chance,
+    checkpoints,
+    collective,
+    control,
+    cursor,
+    metrics,
+    place,
+    saver,
+    shards,
+    share,
+    state,
+)
 from torchyard.injob.modules import Models
 from torchyard.injob.optimizers import Optimizers
 
@@ -60,6 +72,7 @@ def attach(
     """
     importlib.import_module("torch.utils.data")
     models = _several(model)
+    share.limit(share.of(models))
     training = state.State(
         models=Models(models),
         optimizers=Optimizers(_several(optimizer)),

@@ -29,6 +29,8 @@ OUTPUT_DIR = "TORCHYARD_OUTPUT_DIR"
 RESTORE_DIR = "TORCHYARD_RESTORE_DIR"
 #: How many devices (GPUs or CPU slots) the attempt has on this node.
 DEVICES = "TORCHYARD_DEVICES"
+#: Bytes of each GPU's memory that are the attempt's; absent: the GPUs are its own.
+GPU_SHARE = "TORCHYARD_GPU_SHARE"
 #: Seconds after which a checkpoint is due; absent: only when asked for.
 CHECKPOINT_EVERY = "TORCHYARD_CHECKPOINT_EVERY"
 #: Where the trainer keeps data and weights for all jobs; the worker passes its own on.

@@ -20,13 +20,15 @@ class Offender:
     pid: int
     user: str
     name: str
-    holder: str | None
-    """The attempt that has the GPU."""
+    holders: tuple[str, ...]
+    """The attempts that have the GPU; several share it."""
     leftover: str | None = None
     """The attempt that it is left of, if that one has ended."""
 
     def __str__(self) -> str:
-        whose = f"which {self.holder} holds" if self.holder else "which the queue has given to nobody"
+        verb = "holds" if len(self.holders) == 1 else "hold"
+        holders = " and ".join(self.holders)
+        whose = f"which {holders} {verb}" if holders else "which the queue has given to nobody"
         return f"process {self.pid} ({self.name}) of {self.user} uses GPU {self.uuid}, {whose}"
 
 
@@ -35,14 +37,13 @@ def find(nvml: library.Nvml, attempts: Callable[[], Sequence[Status]]) -> list[O
     # The cards are read first: what starts meanwhile must find its attempt in the list.
     users = {card.uuid: library.processes(nvml, card) for card in library.cards(nvml)}
     living = [status for status in attempts() if status.living]
-    holders = {uuid: status for status in living for uuid in status.devices}
     everyone = table.everyone()
     found = []
     for uuid, pids in users.items():
-        holder = holders.get(uuid)
-        tree = table.below(everyone, holder.shim.pid) if holder and holder.shim else []
-        strangers = set(pids) - {process.pid for process in tree}
-        found += [_offender(uuid, pid, holder, living) for pid in sorted(strangers)]
+        holders = [status for status in living if uuid in status.devices]
+        shims = [holder.shim.pid for holder in holders if holder.shim]
+        strangers = set(pids) - {process.pid for pid in shims for process in table.below(everyone, pid)}
+        found += [_offender(uuid, pid, holders, living) for pid in sorted(strangers)]
     return [offender for offender in found if offender is not None]
 
 
@@ -57,7 +58,7 @@ def _keep_off(device: Device, stuck: Offender) -> Device:
     return device.model_copy(update={"unusable": why})
 
 
-def _offender(uuid: str, pid: int, holder: Status | None, living: Sequence[Status]) -> Offender | None:
+def _offender(uuid: str, pid: int, holders: Sequence[Status], living: Sequence[Status]) -> Offender | None:
     try:
         process = psutil.Process(pid)
         name, user = process.name(), process.username()
@@ -65,8 +66,8 @@ def _offender(uuid: str, pid: int, holder: Status | None, living: Sequence[Statu
         return None
     attempt = _attempt_of(pid)
     leftover = None if attempt in {status.attempt for status in living} else attempt
-    holding = holder.attempt if holder else None
-    return Offender(uuid=uuid, pid=pid, user=user, name=name, holder=holding, leftover=leftover)
+    holding = tuple(holder.attempt for holder in holders)
+    return Offender(uuid=uuid, pid=pid, user=user, name=name, holders=holding, leftover=leftover)
 
 
 def _attempt_of(pid: int) -> str | None:

@@ -73,13 +73,32 @@ def test_who_uses_a_card_that_is_not_theirs() -> None:
         found = offenders.find(nvml, lambda: [status])
         child.kill()
     assert offenders.keep_off([device("GPU-b")], found) == [device("GPU-b")]
-    assert [(each.uuid, each.pid, each.holder) for each in found] == [
-        ("GPU-a", own.parent, "att-1"),
-        ("GPU-b", child.pid, None),
+    assert [(each.uuid, each.pid, each.holders) for each in found] == [
+        ("GPU-a", own.parent, ("att-1",)),
+        ("GPU-b", child.pid, ()),
     ]
     assert "uses GPU GPU-a, which att-1 holds" in str(found[0])
     assert "process" in str(found[1])
     assert "given to nobody" in str(found[1])
+
+
+def test_all_that_share_a_card_may_use_it() -> None:
+    own = table.Process(os.getpid())
+    with subprocess.Popen(["sleep", "60"]) as mine, subprocess.Popen(["sleep", "60"]) as other:
+        shims = [own, table.Process(other.pid)]
+        records = [
+            ShimRecord(pid=shim.pid, start_ticks=shim.start_ticks, boot_id="", child_pid=shim.pid, started_us=1)
+            for shim in shims
+        ]
+        shared = [
+            Status(attempt=f"att-{number}", phase=Phase.RUNNING, shim=record, devices=("GPU-a",))
+            for number, record in enumerate(records)
+        ]
+        (found,) = offenders.find(RecordedNvml(Record("GPU-a", pids=[mine.pid, own.parent])), lambda: shared)
+        mine.kill()
+        other.kill()
+    assert found.pid == own.parent
+    assert "which att-0 and att-1 hold" in str(found)
 
 
 def test_a_card_on_which_an_ended_attempt_hangs_is_used_no_more() -> None:

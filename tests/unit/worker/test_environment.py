@@ -65,6 +65,10 @@ def test_the_whole_environment_of_a_job() -> None:
     }
 
 
+def test_a_job_that_shares_its_gpus_knows_its_part() -> None:
+    assert build({"resources": {"gpu_share": "8GiB"}})["TORCHYARD_GPU_SHARE"] == str(8 * 2**30)
+
+
 MET = Meeting(nodes=2, node_rank=1, address="10.0.0.1", port=20001, interface="eth0")
 SOCKETS = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
 

@@ -10,7 +10,7 @@ from worker.launch import Launcher, with_present
 
 
 def gpu(uuid: str, index: int) -> Device:
-    return Device(uuid=uuid, index=index, kind=DeviceKind.GPU, name="H200", memory=1)
+    return Device(uuid=uuid, index=index, kind=DeviceKind.GPU, name="H200", memory=4)
 
 
 def launch(*devices: Device, **resources: Any) -> Launch:
@@ -35,9 +35,13 @@ def test_a_gpu_goes_by_its_uuid_wherever_it_is_now() -> None:
         with_present(launch(gpu("GPU-a", 0)), [gpu("GPU-b", 0)])
 
 
+#: A quarter of a GPU.
+SHARE = gpu("", 0).memory // 4
+
+
 @pytest.mark.parametrize(
     ("devices", "resources", "threads"),
-    [(2, {}, 8), (1, {}, 8), (0, {}, 8), (2, {"cpus": 6}, 3), (8, {"cpus": 4}, 1)],
+    [(2, {}, 8), (1, {}, 8), (0, {}, 8), (2, {"cpus": 6}, 3), (8, {"cpus": 4}, 1), (4, {"gpu_share": SHARE}, 2)],
 )
 def test_threads_of_a_rank(tmp_path: Path, devices: int, resources: dict[str, int], threads: int) -> None:
     node = Launcher(attempts=tmp_path, control=None, injob=tmp_path, cpus=64)  # type: ignore[arg-type]
