@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from service.scheduler.columns import Bools, Ints
 from service.scheduler.order import Ranks
 from service.scheduler.preemption import UNDER
-from service.scheduler.table import Bools, Column, Floats, Ints
+from service.scheduler.table import Column
 
 if TYPE_CHECKING:
     from service.scheduler.state import State
@@ -36,20 +37,20 @@ class Hopes:
         self.deadline_us = 0.0
         self._tries = 0
 
-    def look(self, ranks: Ranks, might: Bools, worst: Floats, now_us: int) -> None:
-        """The rows to come, which of them might stop somebody, and the excess of each lane."""
-        self._turn, self._might, self._worst, self._now_us = ranks.turn, might, worst, now_us
-        self._lane, self._bound = self._state.queue.lane, self._state.queue.column(Column.BOUND)
+    def look(self, ranks: Ranks, might: Bools, now_us: int) -> None:
+        """What is known of the rows, and which of them might stop somebody."""
+        self._turn, self._might, self._worst, self._now_us = ranks.turn, might, ranks.worst, now_us
+        self._lane, self._bound = self._state.table.lane, self._state.table.columns[Column.BOUND]
 
-    def rows(self, among: Ints) -> Ints:
-        """Those of the rows that may hope for something."""
-        lane = self._lane[among]
-        fits = self.fitting[lane]
+    def of(self, rows: Ints) -> Bools:
+        """Which of the rows may hope for something."""
+        lane = self._lane[rows]
+        found = self.fitting[lane]
         if self._tries:
-            fits &= ~self._tight[lane] | (self._now_us + self._bound[among] <= self.deadline_us)
-        fits |= self._might[among] & self._pushing[lane]
-        fits |= self._turn[among] & self._keeping[lane]
-        return among[fits]
+            found &= ~self._tight[lane] | (self._now_us + self._bound[rows] <= self.deadline_us)
+        found |= self._might[rows] & self._pushing[lane]
+        found |= self._turn[rows] & self._keeping[lane]
+        return found
 
     def fits(self, row: int, lane: int) -> bool:
         """Whether the row may fit somewhere."""

@@ -25,14 +25,14 @@ oracle. `las`: those that have had less GPU time than `LAS_THRESHOLD_US` before 
 (Tiresias, Gu et al. 2019).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.scheduler.shares import Shares, shares
-from service.scheduler.table import Bools, Column, Floats, Table
+from service.scheduler.columns import Bools, Floats
+from service.scheduler.shares import shares
+from service.scheduler.table import Column
 from torchyard.policy import Order, Policy
 
 if TYPE_CHECKING:
@@ -48,13 +48,13 @@ LAS_BEHIND = 1e12
 TURN_US, PERIOD_US = 36 * 60 * _SECOND, 12 * 3_600 * _SECOND
 #: What a job of which nothing is known counts at least, once it has been tried.
 _UNKNOWN_US = 60 * _SECOND
-#: Where in its class a job stands: the untried from 0, the overdue in their turn, and the others to 1.
+#: Where in its class a job stands: the untried at 0, the overdue in their turn, and the others up to 1.
 _OVERDUE, _OTHERS = 0.125, 0.25
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ranks:
-    """Columns of a table's jobs, as of one moment."""
+    """Columns of a state's table, as of one moment: waiting and running jobs in one order."""
 
     #: The smaller goes first; equals by number.
     key: Floats
@@ -68,127 +68,89 @@ class Ranks:
     overdue: Bools
     #: They have, and it is their turn.
     turn: Bools
+    #: Of each lane, not row: the larger excess of its user and its project.
+    worst: Floats
 
 
-class Ranking:
-    """The order of a state's jobs at one moment."""
-
-    def __init__(self, state: "State", now_us: int, policy: Policy) -> None:
-        self._state, self._now_us, self._policy = state, now_us, policy
-        self.excess: Shares = shares(state, now_us, policy)
-        #: The larger excess of each lane's user and project.
-        self.worst: Floats = self.excess.worst
-        self._fair = policy.order is Order.FAIR
-        self._factor = _factor(self.excess) if self._fair else self.worst
-        self._highest = max((t.column(Column.PRIORITY).max() for t in (state.queue, state.held) if len(t)), default=0)
-        self._last = self._last_in_turn() if self._fair and now_us % PERIOD_US < TURN_US else None
-
-    def of(self, table: Table) -> Ranks:
-        """The ranks in one of the state's tables."""
-        left = self._left(table)
-        if not self._fair:
-            score = _SCORES[self._policy.order](self._state, table, left, self._now_us)
-            level = -table.column(Column.PRIORITY)
-            nobody = np.zeros(len(table), dtype=bool)
-            return Ranks(key=level + _squeezed(score), level=level, score=score, left=left, overdue=nobody, turn=nobody)
-        age = np.maximum(self._now_us - table.column(Column.BORN), 0)
-        score = left / np.sqrt(1 + age / _DAY) * self._factor[table.lane]
-        waited = self._waited(table)
-        level = -np.minimum(self._lifted(table, waited), max(self._highest, 0))
-        key = level + np.where(score > 0, _OTHERS + (1 - _OTHERS) * _squeezed(score), 0)
-        overdue = waited >= self._policy.longest_wait * _SECOND
-        turn = self._in_turn(table, overdue)
-        if turn.any():
-            level[turn] = -self._highest
-            key[turn] = -self._highest + _OVERDUE * (1 + _squeezed(table.column(Column.BORN)[turn]))
-        return Ranks(key=key, level=level, score=score, left=left, overdue=overdue, turn=turn)
-
-    def _waited(self, table: Table) -> Floats:
-        waited = table.column(Column.WAITED)
-        return waited if table is self._state.held else np.maximum(self._now_us - waited, 0)
-
-    def _lifted(self, table: Table, waited: Floats) -> Floats:
-        return table.column(Column.PRIORITY) + np.floor(waited / (self._policy.class_age * _SECOND))
-
-    def _left(self, table: Table) -> Floats:
-        known, ran = table.column(Column.LEFT), table.column(Column.RAN)
-        if table is self._state.held:
-            known = np.maximum(known - np.maximum(self._now_us - table.column(Column.AS_OF), 0), 1)
-            ran = ran + self._now_us
-        unknown = np.isnan(known)
-        if not unknown.any():
-            return known
-        guess = table.column(Column.GUESS)
-        trial = (self._policy.time_slice or 0) * _SECOND
-        told = np.where(np.isnan(guess), np.maximum(ran, _UNKNOWN_US), guess)
-        return np.where(unknown, np.where(ran < trial, 0, told), known)
-
-    def _last_in_turn(self) -> tuple[float, float] | None:
-        """When the last of the overdue that have their turn came, and its number; None if nobody is overdue."""
-        born, number, gpus = [np.zeros(0)], [np.zeros(0)], [np.zeros(0)]
-        for table in (self._state.queue, self._state.held):
-            rows = self._waited(table) >= self._policy.longest_wait * _SECOND
-            born.append(table.column(Column.BORN)[rows])
-            number.append(table.column(Column.NUMBER)[rows])
-            gpus.append(self._state.lanes.gpus[table.lane[rows]])
-        when, who, wanted = np.concatenate(born), np.concatenate(number), np.concatenate(gpus)
-        if not len(when):
-            return None
-        first = np.lexsort((who, when))
-        half = sum(len(box.slots) for box in self._state.boxes.values()) / 2
-        last = first[max(np.searchsorted(np.cumsum(wanted[first]), half, side="right") - 1, 0)]
-        return float(when[last]), float(who[last])
-
-    def _in_turn(self, table: Table, overdue: Bools) -> Bools:
-        if self._last is None:
-            return np.zeros(len(table), dtype=bool)
-        born, number = self._last
-        when = table.column(Column.BORN)
-        found: Bools = overdue & ((when < born) | ((when == born) & (table.column(Column.NUMBER) <= number)))
-        return found
+def ranks(state: "State", now_us: int, policy: Policy) -> Ranks:
+    """The order of all jobs at this moment."""
+    columns, found = state.table.columns, shares(state, now_us, policy)
+    left = _left(columns, now_us, policy)
+    if policy.order is not Order.FAIR:
+        score = _plain(state, left, now_us, policy.order)
+        level, nobody = -columns[Column.PRIORITY], np.zeros(len(left), dtype=bool)
+        key = level + score / (score + _DAY)
+        return Ranks(key=key, level=level, score=score, left=left, overdue=nobody, turn=nobody, worst=found.worst)
+    age = np.maximum((now_us - columns[Column.BORN]) / _DAY, 0)
+    score = left / np.sqrt(1 + age) * found.factor[state.table.lane]
+    waited = columns[Column.WAITED] + now_us * columns[Column.WAITS]
+    level = _levels(columns, waited, policy)
+    key = level + 1 - (1 - _OTHERS) * _DAY / (score + _DAY)
+    key[score == 0] -= _OTHERS
+    overdue = waited >= policy.longest_wait * _SECOND
+    turn = _in_turn(state, overdue, now_us)
+    if turn.any():
+        born = columns[Column.BORN][turn]
+        level[turn] = -columns[Column.PRIORITY].max()
+        key[turn] = level[turn] + _OVERDUE * (1 + born / (born + _DAY))
+    return Ranks(key=key, level=level, score=score, left=left, overdue=overdue, turn=turn, worst=found.worst)
 
 
 def order(state: "State", now_us: int, policy: Policy) -> list[str]:
     """All waiting jobs in the order in which a decision looks at them; those that something hinders are last."""
-    ranking = Ranking(state, now_us, policy)
-    found: list[str] = []
-    for table in (state.queue, state.aside):
-        rows = np.lexsort((table.column(Column.NUMBER), ranking.of(table).key))
-        found += [table.jobs[row] for row in rows.tolist()]
-    return found
+    columns = state.table.columns
+    key, number, hindered = ranks(state, now_us, policy).key, columns[Column.NUMBER], columns[Column.QUEUED] == 0
+    rows = np.flatnonzero(columns[Column.WAITS])
+    jobs = state.table.jobs
+    return [jobs[row] for row in rows[np.lexsort((number[rows], key[rows], hindered[rows]))].tolist()]
 
 
-def _squeezed(score: Floats) -> Floats:
-    """From 0 to 1, in the same order."""
-    return score / (score + _DAY)
+def _left(columns: Floats, now_us: int, policy: Policy) -> Floats:
+    """Running time to come of each job."""
+    known: Floats = np.maximum(columns[Column.LEFT] - now_us * columns[Column.SHRINKS], 1)
+    unknown = np.isnan(known)
+    if not unknown.any():
+        return known
+    ran = columns[Column.RAN][unknown] + now_us * columns[Column.RUNS][unknown]
+    guess = columns[Column.GUESS][unknown]
+    told = np.where(np.isnan(guess), np.maximum(ran, _UNKNOWN_US), guess)
+    known[unknown] = np.where(ran < (policy.time_slice or 0) * _SECOND, 0, told)
+    return known
 
 
-def _factor(excess: Shares) -> Floats:
-    """By how much each lane's jobs count longer because of what their user and project have had."""
-    found: Floats = (np.maximum(excess.users, 0.05) * np.maximum(excess.projects, 0.05)) ** 0.3
-    return found
+def _levels(columns: Floats, waited: Floats, policy: Policy) -> Floats:
+    """The class of each job, lifted by waiting into the classes that there are."""
+    priority: Floats = columns[Column.PRIORITY]
+    highest = priority.max()
+    if priority.min() == highest:
+        return np.negative(priority)
+    lifts = np.maximum(np.floor(waited / (policy.class_age * _SECOND)), 0)
+    level: Floats = -np.minimum(priority + lifts, highest)
+    return level
 
 
-def _number(state: "State", table: Table, left: Floats, now_us: int) -> Floats:
-    del state, left, now_us
-    return table.column(Column.NUMBER) * 1.0
+def _in_turn(state: "State", overdue: Bools, now_us: int) -> Bools:
+    """Those of the overdue whose turn it is: the oldest, up to half of the GPUs."""
+    columns = state.table.columns
+    if now_us % PERIOD_US >= TURN_US:
+        return np.zeros(len(overdue), dtype=bool)
+    rows = np.flatnonzero(overdue & (columns[Column.QUEUED] + columns[Column.RUNS] > 0))
+    rows = rows[np.lexsort((columns[Column.NUMBER][rows], columns[Column.BORN][rows]))]
+    half = sum(len(box.slots) for box in state.boxes.values()) / 2
+    within = int(np.searchsorted(np.cumsum(state.lanes.gpus[state.table.lane[rows]]), half, side="right"))
+    turn = np.zeros(len(overdue), dtype=bool)
+    turn[rows[: max(within, 1)]] = True
+    return turn
 
 
-def _time_left(state: "State", table: Table, left: Floats, now_us: int) -> Floats:
-    del state, table, now_us
-    return left
-
-
-def _attained(state: "State", table: Table, left: Floats, now_us: int) -> Floats:
-    del left
-    ran = table.column(Column.RAN) + (now_us if table is state.held else 0)
-    second = ran * state.lanes.gpus[table.lane] >= LAS_THRESHOLD_US
-    return table.column(Column.NUMBER) + np.where(second, LAS_BEHIND, 0.0)
-
-
-_SCORES: dict[Order, Callable[["State", Table, Floats, int], Floats]] = {
-    Order.FIFO: _number,
-    Order.SJF: _time_left,
-    Order.SRTF: _time_left,
-    Order.LAS: _attained,
-}
+def _plain(state: "State", left: Floats, now_us: int, by: Order) -> Floats:
+    """The score of the orders that others have."""
+    if by in {Order.SJF, Order.SRTF}:
+        return left
+    columns = state.table.columns
+    number: Floats = columns[Column.NUMBER]
+    if by is Order.FIFO:
+        return number
+    ran = columns[Column.RAN] + now_us * columns[Column.RUNS]
+    second = ran * state.lanes.gpus[state.table.lane] >= LAS_THRESHOLD_US
+    return number + np.where(second, LAS_BEHIND, 0.0)

@@ -73,13 +73,9 @@ class Space:
     #: Slots that a job must not have on a node because of reservations; None: nothing of the node.
     barred: Barred = _nothing
     keeps: dict[str, Keep] = field(default_factory=dict)
-    #: Nodes by the number of their free slots.
-    _by_free: dict[int, list[str]] = field(default_factory=dict)
+    #: Nodes by the number of their free slots, once somebody has asked.
+    _by_free: dict[int, list[str]] | None = None
     _own: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        for node in sorted(self.rooms):
-            self._by_free.setdefault(len(self.rooms[node].free), []).append(node)
 
     def copy(self) -> "Space":
         """To try something: changes of it do not show here, as long as this one does not change."""
@@ -155,8 +151,12 @@ class Space:
             return sorted(
                 self.rooms, key=lambda node: (_fresh(self.rooms[node], shape), len(self.rooms[node].free), node)
             )
-        counts = sorted(count for count in self._by_free if count >= shape.gpus)
-        return [node for count in counts for node in self._by_free[count]]
+        if self._by_free is None:
+            self._by_free = {}
+            for node in sorted(self.rooms):
+                self._by_free.setdefault(len(self.rooms[node].free), []).append(node)
+        by_free = self._by_free
+        return [node for count in sorted(by_free) if count >= shape.gpus for node in by_free[count]]
 
     def _writable(self, node: str) -> Room:
         if node not in self._own:
@@ -165,7 +165,7 @@ class Space:
         return self.rooms[node]
 
     def _moved(self, node: str, before: int, after: int) -> None:
-        if before == after:
+        if before == after or self._by_free is None:
             return
         group = self._by_free[before]
         group.remove(node)

@@ -31,14 +31,15 @@ import numpy as np
 
 from service.scheduler.backfill import Need, keep
 from service.scheduler.boxes import Place
+from service.scheduler.columns import Bools, Ints
 from service.scheduler.decisions import Cause, Decision, Preempt, Start
 from service.scheduler.hopes import Hopes
-from service.scheduler.order import Ranking, order
+from service.scheduler.order import order, ranks
 from service.scheduler.placement import Ask, Space, never_fits
 from service.scheduler.preemption import Newcomer, Victims
 from service.scheduler.quotas import Quotas, Reached, spent
 from service.scheduler.reserved import Bars
-from service.scheduler.table import Bools, Column
+from service.scheduler.table import Column
 from torchyard.policy import Policy
 
 if TYPE_CHECKING:
@@ -97,17 +98,18 @@ class Pass:
         """Decides; once."""
         if self._bars is not None:
             self._decisions += self._bars.evictions(self._policy)
-        if len(self._state.queue):
+        self._queued: Ints = np.flatnonzero(self._state.table.columns[Column.QUEUED])
+        if len(self._queued):
             self._keep_promises()
             free = max((len(room.free) for room in self.space.rooms.values()), default=-1)
             self._hopes = Hopes(self._state, free, spent(self._quotas, self._state))
-            if self._hopes.fitting.any() or (len(self._state.held) and _pushes(self._policy)):
+            if self._hopes.fitting.any() or (self._state.running and _pushes(self._policy)):
                 self._serve()
         return self._decisions
 
     def reached(self, job: str) -> list[Reached]:
         """The quotas that forbid a waiting job to start, with what was decided counted."""
-        return self._quotas.reached(self._state.lanes.lanes.key(self._lane_of(job)))
+        return self._quotas.reached(self._state.lanes.key(self._lane_of(job)))
 
     def against(self, ask: Ask, node: str) -> list[str]:
         """Reservations that keep devices of the node from the job."""
@@ -144,32 +146,34 @@ class Pass:
 
     def _serve(self) -> None:
         """Looks at the jobs in their order until none of them can hope for anything."""
-        queue = self._state.queue
-        ranking = Ranking(self._state, self._now_us, self._policy)
-        self._victims = Victims(self._state, self._now_us, self._policy, ranking)
-        self._victims.stop(one.job for one in self._decisions if isinstance(one, Preempt))
-        if not self._hopes.fitting.any() and not self._victims:
+        table, policy = self._state.table, self._policy
+        self._ranks = ranks(self._state, self._now_us, policy)
+        self._victims: Victims | None = None
+        might: Bools = np.zeros(len(table), dtype=bool)
+        if _pushes(policy):
+            self._victims = Victims(self._state, self._ranks, self._now_us, policy)
+            if len(self._victims):
+                might = self._victims.might(self._ranks, table.lane)
+        self._hopes.look(self._ranks, might, self._now_us)
+        done = [table.rows[job] for job in self._done]
+        ahead = np.setdiff1d(self._queued, done, assume_unique=True) if done else self._queued
+        hoping = self._hopes.of(ahead)
+        if not hoping.any():
             return
-        self._ranks, self._worst = ranking.of(queue), ranking.worst
-        might: Bools = np.zeros(len(queue), dtype=bool)
-        if self._victims:
-            might = self._victims.might(self._ranks, self._worst[queue.lane])
-        self._hopes.look(self._ranks, might, self._worst, self._now_us)
-        self._unserved = np.ones(len(queue), dtype=bool)
-        self._unserved[[queue.rows[job] for job in self._done]] = False
+        if self._victims is not None and self._decisions:
+            self._victims.stop(one.job for one in self._decisions if isinstance(one, Preempt))
         self._new_deadline()
-        self._find_oldest()
-        self._find_first()
-        for row in self._rows():
+        self._find_oldest(ahead)
+        self._hopeless = self._first_of(ahead[~hoping])
+        for row in self._rows(ahead):
             if not self._look(row):
                 break
 
-    def _rows(self) -> Iterator[int]:
+    def _rows(self, ahead: Ints) -> Iterator[int]:
         """Rows that may start, stop others or have nodes kept, in order."""
-        key, number = self._ranks.key, self._state.queue.column(Column.NUMBER)
-        ahead, size = np.flatnonzero(self._unserved), _CHUNK
+        key, number, size = self._ranks.key, self._state.table.columns[Column.NUMBER], _CHUNK
         while True:
-            ahead = self._hopes.rows(ahead)
+            ahead = ahead[self._hopes.of(ahead)]
             if not len(ahead):
                 return
             chunk = ahead
@@ -185,16 +189,16 @@ class Pass:
     def _look(self, row: int) -> bool:
         """Starts the job, makes room for it, or lets it wait; False if nobody after it may start."""
         state, hopes = self._state, self._hopes
-        lane = int(state.queue.lane[row])
+        lane = int(state.table.lane[row])
         fits, pushes, keeps = hopes.fits(row, lane), hopes.pushes(row, lane), hopes.keeps(row, lane)
         if not (fits or pushes or keeps):
             return True
         if not self._may_pass(row):
             return False
-        if self._quotas.reached(state.lanes.lanes.key(lane)):
+        if self._quotas.reached(state.lanes.key(lane)):
             hopes.quota_reached(lane)
             return True
-        job = state.waiting[state.queue.jobs[row]]
+        job = state.waiting[state.table.jobs[row]]
         ask = ask_for(job, self._now_us, self._policy)
         self._keep_for_blocked(ask)
         if (fits and self._starts(job, ask, lane)) or (pushes and self._stops(job, ask, row, lane)):
@@ -212,22 +216,23 @@ class Pass:
         return bool(places)
 
     def _stops(self, job: "Waiting", ask: Ask, row: int, lane: int) -> bool:
-        ranks = self._ranks
+        rank, victims = self._ranks, self._victims
+        assert victims is not None
         newcomer = Newcomer(
             ask=ask,
             number=job.number,
-            key=float(ranks.key[row]),
-            level=float(ranks.level[row]),
-            score=float(ranks.score[row]),
-            remaining_us=float(ranks.left[row]),
-            excess=float(self._worst[lane]),
-            turn=bool(ranks.turn[row]),
+            key=float(rank.key[row]),
+            level=float(rank.level[row]),
+            score=float(rank.score[row]),
+            left_us=float(rank.left[row]),
+            excess=float(rank.worst[lane]),
+            turn=bool(rank.turn[row]),
         )
-        plan = self._victims.plan(newcomer, self.space)
+        plan = victims.plan(newcomer, self.space)
         if plan is None:
             self._hopes.nobody_to_stop(lane, bound=self.space.bound)
             return False
-        self._victims.stop(victim.job.job for victim in plan.victims)
+        victims.stop(victim.job.job for victim in plan.victims)
         for victim in plan.victims:
             self._decisions.append(Preempt(job=victim.job.job, for_job=job.job, reason=victim.cause))
         # The victims hold their places until they are gone: of what is free now, this takes the rest of what it needs.
@@ -245,28 +250,29 @@ class Pass:
             self._blocked.append(self._need(ask))
         return self._policy.backfill
 
-    def _find_oldest(self) -> None:
+    def _find_oldest(self, ahead: Ints) -> None:
         """The oldest job that is overdue, for which more is kept than for others that are blocked."""
-        queue = self._state.queue
-        rows = np.flatnonzero(self._ranks.overdue & ~self._ranks.turn & self._unserved & self._hopes.open[queue.lane])
-        if len(rows):
-            first = rows[np.lexsort((queue.column(Column.NUMBER)[rows], queue.column(Column.BORN)[rows]))[0]]
-            self._blocked.append(self._need(self._ask_of(int(first)), surely=True))
+        late = ahead[self._ranks.overdue[ahead] & ~self._ranks.turn[ahead]]
+        late = late[self._hopes.open[self._state.table.lane[late]]]
+        if len(late):
+            columns = self._state.table.columns
+            oldest = late[np.lexsort((columns[Column.NUMBER][late], columns[Column.BORN][late]))[0]]
+            self._blocked.append(self._need(self._ask_of(int(oldest)), surely=True))
 
-    def _find_first(self) -> None:
-        """The first job that can neither start nor stop anybody, as is plain before anything is handed out."""
-        queue, key = self._state.queue, self._ranks.key
-        rows = np.flatnonzero(self._unserved & self._hopes.open[queue.lane])
-        rows = np.setdiff1d(rows, self._hopes.rows(rows), assume_unique=True)
-        self._hopeless: int | None = None
-        if len(rows):
-            rows = rows[key[rows] == key[rows].min()]
-            self._hopeless = int(rows[np.argmin(queue.column(Column.NUMBER)[rows])])
+    def _first_of(self, rows: Ints) -> int | None:
+        """The first of the rows that no quota holds back."""
+        rows = rows[self._hopes.open[self._state.table.lane[rows]]]
+        if not len(rows):
+            return None
+        keys = self._ranks.key[rows]
+        rows = rows[keys == keys.min()]
+        return int(rows[np.argmin(self._state.table.columns[Column.NUMBER][rows])])
 
     def _may_pass(self, row: int) -> bool:
         """Whether the job may pass the first one that is blocked, which is found out on the way."""
-        hopeless, key = self._hopeless, self._ranks.key
-        if self._first is None and hopeless is not None and key[hopeless] < key[row]:
+        hopeless, key, number = self._hopeless, self._ranks.key, self._state.table.columns[Column.NUMBER]
+        before = hopeless is not None and (key[hopeless], number[hopeless]) < (key[row], number[row])
+        if self._first is None and hopeless is not None and before:
             self._first = hopeless
             self._blocked.append(self._need(self._ask_of(hopeless)))
         return self._first is None or self._policy.backfill
@@ -289,10 +295,10 @@ class Pass:
         return Need(ask=ask, now_us=self._now_us, surely=surely, pushes=_pushes(self._policy), lent=lent)
 
     def _ask_of(self, row: int) -> Ask:
-        return ask_for(self._state.waiting[self._state.queue.jobs[row]], self._now_us, self._policy)
+        return ask_for(self._state.waiting[self._state.table.jobs[row]], self._now_us, self._policy)
 
     def _lane_of(self, job: str) -> int:
-        return int(self._state.queue.lane[self._state.queue.rows[job]])
+        return int(self._state.table.lane[self._state.table.rows[job]])
 
     def _start(self, job: "Waiting", places: tuple[Place, ...]) -> None:
         self._decisions.append(Start(job=job.job, places=places))
@@ -302,4 +308,4 @@ class Pass:
         self.space.take(job.job, job.shape, places)
         self._done.add(job.job)
         expected = 0 if job.remaining is None else job.remaining.p50_us
-        self._quotas.charge(self._state.lanes.lanes.key(self._lane_of(job.job)), expected)
+        self._quotas.charge(self._state.lanes.key(self._lane_of(job.job)), expected)

@@ -25,10 +25,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from service.scheduler.boxes import Place
+from service.scheduler.columns import Bools, Ints
 from service.scheduler.decisions import Cause
-from service.scheduler.order import LAS_BEHIND, Ranking, Ranks
+from service.scheduler.order import LAS_BEHIND, Ranks
 from service.scheduler.placement import Ask, Space, enough
-from service.scheduler.table import Bools, Column, Floats
+from service.scheduler.table import Column
 from torchyard.policy import Order, Policy
 
 if TYPE_CHECKING:
@@ -42,14 +43,14 @@ OVER, UNDER = 1.1, 1.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Newcomer:
-    """A waiting job that wants places of others."""
+    """A waiting job that wants places of others, and its rank."""
 
     ask: Ask
     number: int
     key: float
     level: float
     score: float
-    remaining_us: float
+    left_us: float
     #: The larger excess of its user and its project.
     excess: float
     #: It has waited for too long, and it is its turn.
@@ -83,128 +84,150 @@ class Plan:
 
 
 class Victims:
-    """The running jobs that can be stopped at all, as of one moment."""
+    """The running jobs that can be stopped at all, as of one moment, from the end of the order."""
 
-    def __init__(self, state: "State", now_us: int, policy: Policy, ranking: Ranking) -> None:
+    def __init__(self, state: "State", ranks: Ranks, now_us: int, policy: Policy) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
-        held = state.held
-        allowed = policy.preemption or policy.time_slice is not None
-        spared = (held.column(Column.SPARED) > now_us) | (
-            held.column(Column.SINCE) > now_us - policy.min_run * 1_000_000
-        )
-        self._open: Bools = ~spared if allowed else np.zeros(len(held), dtype=bool)
-        if not self._open.any():
-            return
-        self._ranks: Ranks = ranking.of(held)
-        self._excess = ranking.worst[held.lane]
-        self._open &= ~self._ranks.turn
+        columns = state.table.columns
+        free = (columns[Column.SPARED] <= now_us) & (columns[Column.SINCE] <= now_us - policy.min_run * 1_000_000)
+        rows: Ints = np.flatnonzero(free & ~ranks.turn)
+        self._rows = rows[np.lexsort((-columns[Column.NUMBER][rows], -ranks.key[rows]))]
+        self._key, self._level, self._score = ranks.key[self._rows], ranks.level[self._rows], ranks.score[self._rows]
+        self._left, self._excess = ranks.left[self._rows], ranks.worst[state.table.lane[self._rows]]
+        self._number = columns[Column.NUMBER][self._rows]
+        self._open: Bools = np.ones(len(self._rows), dtype=bool)
 
-    def __bool__(self) -> bool:
-        return bool(self._open.any())
+    def __len__(self) -> int:
+        return len(self._rows)
 
-    def might(self, waiting: Ranks, excess: Floats) -> Bools:
-        """Which waiting jobs come before some victim that they may stop: a first sieve, which lets no such job fall."""
-        rank, here = self._ranks, self._open
-        levels, keys = rank.level[here], rank.key[here]
-        lowest = levels.max()
-        found = waiting.turn.copy()
+    def might(self, ranks: Ranks, lane: Ints) -> Bools:
+        """Which jobs come before some victim that they may stop: a first sieve, which lets no such job fall."""
+        lowest = self._level.max()
+        found = ranks.turn.copy()
         if self._policy.preemption:
-            found |= waiting.level < lowest
-            over = self._excess[here] > OVER
+            found |= ranks.level < lowest
+            over = self._excess > OVER
             if over.any():
-                found |= (excess <= UNDER) & (waiting.key <= keys[over].max())
+                found |= (ranks.worst[lane] <= UNDER) & (ranks.key <= self._key[over].max())
         if self._policy.time_slice is not None:
-            worst = rank.score[here].max()
-            found |= (waiting.level <= lowest) & (waiting.score < worst)
+            found |= (ranks.level <= lowest) & (ranks.score < self._score.max())
         return found
-
-    def plan(self, newcomer: Newcomer, space: Space) -> Plan | None:
-        """The cheapest preemption after which the newcomer starts; None if there is none."""
-        victims = self._of(newcomer)
-        if not victims:
-            return None
-        by_node: dict[str, list[Victim]] = {}
-        for victim in victims:
-            for place in victim.job.places:
-                by_node.setdefault(place.node, []).append(victim)
-        if newcomer.ask.nodes > 1:
-            return _gang(newcomer.ask, by_node, space)
-        plans = [
-            plan
-            for node, found in sorted(by_node.items())
-            if (plan := _on_node(newcomer.ask, node, found, space)) is not None
-        ]
-        return min(plans, key=_cost, default=None)
 
     def stop(self, jobs: Iterable[str]) -> None:
         """They are chosen, and can't be chosen again."""
-        for job in jobs:
-            self._open[self._state.held.rows[job]] = False
+        rows = [self._state.table.rows[job] for job in jobs]
+        self._open &= ~np.isin(self._rows, rows)
+
+    def plan(self, newcomer: Newcomer, space: Space) -> Plan | None:
+        """The cheapest preemption after which the newcomer starts; None if there is none."""
+        by_node: dict[str, list[Victim]] = {}
+        for victim in self._of(newcomer):
+            for place in victim.job.places:
+                by_node.setdefault(place.node, []).append(victim)
+        if not by_node:
+            return None
+        return _gang(newcomer.ask, by_node, space) if newcomer.ask.nodes > 1 else _single(newcomer.ask, by_node, space)
 
     def _of(self, newcomer: Newcomer) -> list[Victim]:
-        rank = self._ranks
-        after = self._open & (rank.key >= newcomer.key)
-        lower = rank.level > newcomer.level
-        causes: list[tuple[Cause, Bools]] = [(Cause.LONGEST_WAIT, after)] if newcomer.turn else []
+        """Those that this one may stop, in the order in which they go."""
+        after = self._open & (self._key >= newcomer.key)
+        after &= (self._key > newcomer.key) | (self._number > newcomer.number)
+        slicing = after & self._clearly_behind(newcomer)
+        if not self._policy.preemption and not newcomer.turn:
+            return [self._victim(at, Cause.TIME_SLICE) for at in np.flatnonzero(slicing).tolist()]
+        causes = dict.fromkeys(np.flatnonzero(slicing).tolist(), Cause.TIME_SLICE)
         if self._policy.preemption:
-            causes.append((Cause.CLASS, after & lower))
             if newcomer.excess <= UNDER:
-                causes.append((Cause.SHARE, after & (self._excess > OVER)))
-        if self._policy.time_slice is not None:
-            causes.append((Cause.TIME_SLICE, after & self._clearly_behind(newcomer)))
-        found: dict[int, Cause] = {}
-        for cause, rows in causes:
-            for row in np.flatnonzero(rows).tolist():
-                found.setdefault(row, cause)
-        victims = [self._victim(row, cause) for row, cause in found.items()]
-        behind = (newcomer.key, newcomer.number)
-        return sorted((v for v in victims if (v.key, v.job.number) > behind), key=lambda victim: victim.turn)
+                causes |= dict.fromkeys(np.flatnonzero(after & (self._excess > OVER)).tolist(), Cause.SHARE)
+            causes |= dict.fromkeys(np.flatnonzero(after & (self._level > newcomer.level)).tolist(), Cause.CLASS)
+        if newcomer.turn:
+            causes |= dict.fromkeys(np.flatnonzero(after).tolist(), Cause.LONGEST_WAIT)
+        return sorted((self._victim(at, cause) for at, cause in causes.items()), key=lambda victim: victim.turn)
 
     def _clearly_behind(self, newcomer: Newcomer) -> Bools:
-        score = self._ranks.score
-        if self._policy.order in {Order.FIFO, Order.SJF}:
-            return np.zeros(len(score), dtype=bool)
-        if self._policy.order is Order.LAS:
-            return (score >= LAS_BEHIND) & (newcomer.score < LAS_BEHIND)
-        gain = self._ranks.left > newcomer.remaining_us + self._policy.preemption_cost * 1e6
-        ahead = AHEAD if self._policy.order is Order.FAIR else 1.0
-        return gain & (score > ahead * newcomer.score)
+        order = self._policy.order
+        if self._policy.time_slice is None or order in {Order.FIFO, Order.SJF}:
+            return np.zeros(len(self._rows), dtype=bool)
+        if order is Order.LAS:
+            return (self._score >= LAS_BEHIND) & (newcomer.score < LAS_BEHIND)
+        gain: Bools = self._left > newcomer.left_us + self._policy.preemption_cost * 1e6
+        return gain & (self._score > (AHEAD if order is Order.FAIR else 1.0) * newcomer.score)
 
-    def _victim(self, row: int, cause: Cause) -> Victim:
-        job = self._state.running[self._state.held.jobs[row]]
+    def _victim(self, at: int, cause: Cause) -> Victim:
+        job = self._state.running[self._state.table.jobs[self._rows[at]]]
         saved_us = job.since_us if job.saved_us is None else max(job.saved_us, job.since_us)
         return Victim(
             job=job,
             cause=cause,
-            key=float(self._ranks.key[row]),
-            score=float(self._ranks.score[row]),
+            key=float(self._key[at]),
+            score=float(self._score[at]),
             unsaved_us=max(self._now_us - saved_us, 0),
         )
 
 
-def _cost(plan: Plan) -> tuple[float, float, int]:
+def _cost(victims: Iterable[Victim]) -> tuple[float, float, int]:
     """The least is stopped: work that might be lost, then GPUs of jobs that are nearly done."""
-    hurt = sum(v.unsaved_us * v.job.gpus for v in plan.victims if v.cause is not Cause.TIME_SLICE)
-    near = sum(v.job.gpus / max(v.score, 1.0) for v in plan.victims)
-    return hurt, near, sum(victim.job.gpus for victim in plan.victims)
+    hurt, near, gpus = 0.0, 0.0, 0
+    for victim in victims:
+        held = victim.job.gpus
+        gpus += held
+        near += held / max(victim.score, 1.0)
+        if victim.cause is not Cause.TIME_SLICE:
+            hurt += victim.unsaved_us * held
+    return hurt, near, gpus
 
 
-def _on_node(ask: Ask, node: str, victims: Sequence[Victim], space: Space) -> Plan | None:
-    room = space.rooms.get(node)
-    if room is None or not _could(ask, node, victims, len(room.free)):
+def _single(ask: Ask, by_node: dict[str, list[Victim]], space: Space) -> Plan | None:
+    """On one node: the cheapest where the newcomer then really starts."""
+    chosen = {
+        node: victims
+        for node, found in by_node.items()
+        if node in space.rooms and (victims := _counted(ask, node, found, space)) is not None
+    }
+    for node in sorted(chosen, key=lambda node: (_cost(chosen[node]), node)):
+        trial = _Trial(space, node)
+        for victim in chosen[node]:
+            trial.without(victim)
+        place = trial.place(ask)
+        if place is not None:
+            return Plan(victims=tuple(chosen[node]), places=(place,))
+        fewest = _fewest(ask, node, by_node[node], space)
+        if fewest is not None:
+            return _single_of(ask, node, fewest, space)
+    return None
+
+
+def _single_of(ask: Ask, node: str, victims: Sequence[Victim], space: Space) -> Plan | None:
+    trial = _Trial(space, node)
+    for victim in victims:
+        trial.without(victim)
+    place = trial.place(ask)
+    return None if place is None else Plan(victims=tuple(victims), places=(place,))
+
+
+def _counted(ask: Ask, node: str, victims: Sequence[Victim], space: Space) -> list[Victim] | None:
+    """The first victims that suffice by the number of their GPUs, without those that are not needed; None if all
+    together do not. Whether the newcomer then starts is another question.
+    """
+    shape, room = ask.shape, space.rooms[node]
+    if shape.gpu_share or not shape.gpus:
+        return list(victims)
+    lacking = shape.gpus - len(room.free)
+    chosen: list[tuple[Victim, int]] = []
+    for victim in victims:
+        if lacking <= 0:
+            break
+        there = sum(len(place.uuids) for place in victim.job.places if place.node == node)
+        if there and not victim.job.shape.gpu_share:
+            chosen.append((victim, there))
+            lacking -= there
+    if lacking > 0:
         return None
-    chosen = _fewest(ask, node, victims, space)
-    if chosen is None:
-        return None
-    place = _freed(space, chosen).place(ask, node)
-    return None if place is None else Plan(victims=tuple(chosen), places=(place,))
-
-
-def _could(ask: Ask, node: str, victims: Iterable[Victim], free: int) -> bool:
-    if ask.shape.gpu_share:
-        return True
-    there = sum(len(place.uuids) for v in victims for place in v.job.places if place.node == node)
-    return free + there >= ask.shape.gpus
+    for victim, there in chosen[:]:
+        if lacking + there <= 0:
+            chosen.remove((victim, there))
+            lacking += there
+    return [victim for victim, _ in chosen]
 
 
 def _fewest(ask: Ask, node: str, victims: Iterable[Victim], space: Space) -> list[Victim] | None:
@@ -235,7 +258,10 @@ class _Trial:
         self._space = Space(rooms={node: space.rooms[node]}, barred=space.barred, keeps=space.keeps)
 
     def fits(self, ask: Ask) -> bool:
-        return self._space.place(ask, self._node) is not None
+        return self.place(ask) is not None
+
+    def place(self, ask: Ask) -> Place | None:
+        return self._space.place(ask, self._node)
 
     def without(self, victim: Victim) -> None:
         self._space.release(victim.job.job, victim.job.shape, self._here(victim))
@@ -262,7 +288,7 @@ def _gang(ask: Ask, by_node: dict[str, list[Victim]], space: Space) -> Plan | No
         chosen = _fewest(ask, node, by_node.get(node, []), space)
         if chosen is not None:
             needed[node] = chosen
-            costs[node] = _cost(Plan(victims=tuple(chosen), places=()))
+            costs[node] = _cost(chosen)
     plans = []
     for gpus in (True, False):
         nodes = [node for node in needed if (space.rooms[node].box.word == "GPUs") == gpus or not ask.shape.gpus]
@@ -275,4 +301,4 @@ def _gang(ask: Ask, by_node: dict[str, list[Victim]], space: Space) -> Plan | No
         whole = tuple(place for place in places if place is not None)
         if len(whole) == ask.nodes:
             plans.append(Plan(victims=tuple(unique.values()), places=whole))
-    return min(plans, key=_cost, default=None)
+    return min(plans, key=lambda plan: _cost(plan.victims), default=None)

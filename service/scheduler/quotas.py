@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.scheduler.interning import Interner
-from service.scheduler.table import Bools, Column, Floats, Ints, Lane
+from service.scheduler.columns import Bools, Floats, Ints
+from service.scheduler.lanes import Lane
+from service.scheduler.parties import Parties
+from service.scheduler.table import Column
 
 if TYPE_CHECKING:
     from service.scheduler.state import Account, State
@@ -63,8 +65,8 @@ class Quotas:
         self._state = state
         self._now_us = now_us
         lanes = state.lanes
-        self._users = self._budgets(lanes.users, state.users, lanes.of_users, lanes.user)
-        self._projects = self._budgets(lanes.projects, state.projects, lanes.of_projects, lanes.project)
+        self._users = self._budgets(lanes.users, state.users, lanes.user)
+        self._projects = self._budgets(lanes.projects, state.projects, lanes.project)
         #: Trials that each capped sweep may still start.
         self._trials = {group: cap - state.trials.get(group, 0) for group, cap in state.caps.items()}
 
@@ -104,31 +106,27 @@ class Quotas:
             found.append(Reached(quota=week, whose=whose, used=budget.week_us, limit=budget.account.week_left_us or 0))
         return found
 
-    def _budgets(
-        self, parties: Interner[str], accounts: Mapping[str, "Account"], runs: Ints, party_of: Ints
-    ) -> dict[str, _Budget]:
-        bounded = [name for name in parties.ids if _bounded(accounts.get(name))]
-        if not bounded:
+    def _budgets(self, parties: Parties, accounts: Mapping[str, "Account"], party_of: Ints) -> dict[str, _Budget]:
+        parties.refresh(accounts)
+        if not parties.bounded:
             return {}
-        to_come = self._to_come(party_of, len(parties))
+        to_come = self._to_come(party_of)
         budgets = {}
-        for name in bounded:
-            number = parties.ids[name]
-            gpus, begun = runs[:, number].tolist()
+        for name, number in parties.bounded:
+            gpus, begun = parties.runs(number)
             week_us = gpus * self._now_us - begun + float(to_come[number])
             budgets[name] = _Budget(account=accounts[name], gpus=gpus, week_us=week_us)
         return budgets
 
-    def _to_come(self, party_of: Ints, parties: int) -> Floats:
+    def _to_come(self, party_of: Ints) -> Floats:
         """GPU time that each party's running jobs are known to need still."""
-        held = self._state.held
-        left = held.column(Column.LEFT) - np.maximum(self._now_us - held.column(Column.AS_OF), 0)
-        left = np.nan_to_num(np.maximum(left, 0)) * self._state.lanes.gpus[held.lane]
-        return np.bincount(party_of[held.lane], weights=left, minlength=parties).astype(np.float64)
-
-
-def _bounded(account: "Account | None") -> bool:
-    return account is not None and (account.max_gpus is not None or account.week_left_us is not None)
+        table = self._state.table
+        columns = table.columns
+        rows = np.flatnonzero(columns[Column.RUNS])
+        left = columns[Column.LEFT][rows] - self._now_us * columns[Column.SHRINKS][rows]
+        lane = table.lane[rows]
+        left = np.nan_to_num(np.maximum(left, 0)) * self._state.lanes.gpus[lane]
+        return np.bincount(party_of[lane], weights=left, minlength=int(party_of.max()) + 1).astype(np.float64)
 
 
 def spent(quotas: Quotas, state: "State") -> Bools:

@@ -11,8 +11,9 @@ from enum import StrEnum
 from typing import Any
 
 from service.scheduler.boxes import Box, Place, Shape
+from service.scheduler.lanes import Lane, Lanes
 from service.scheduler.rooms import Room
-from service.scheduler.table import Lane, Lanes, Table
+from service.scheduler.table import Table
 
 
 class Source(StrEnum):
@@ -48,6 +49,8 @@ class Hindrance(StrEnum):
     DEPENDENCY = "dependency"
     #: Its last attempt's checkpoint is on the way to the store: starting now would lose that work.
     SAVING = "saving"
+    #: What is not its own fault has ended it again: it rests before the next try.
+    RESTING = "resting"
     #: Its sweep is paused.
     PAUSED = "paused"
 
@@ -166,8 +169,7 @@ class State:
 
     def _derive(self) -> None:
         self.lanes = Lanes()
-        #: Waiting jobs that are considered, those that something hinders, and running ones.
-        self.queue, self.aside, self.held = Table(), Table(), Table()
+        self.table = Table()
         #: Running jobs of each sweep.
         self.trials: dict[str, int] = {}
         #: Running jobs that give way, for each newcomer.
@@ -226,7 +228,7 @@ class State:
         other.waiting, other.running = self.waiting.copy(), self.running.copy()
         other.promised, other.trials = self.promised.copy(), self.trials.copy()
         other.lanes = self.lanes.copy()
-        other.queue, other.aside, other.held = self.queue.copy(), self.aside.copy(), self.held.copy()
+        other.table = self.table.copy()
         other.yielding = {job: victims.copy() for job, victims in self.yielding.items()}
         other._rooms = {node: room.copy() for node, room in self._rooms.items()}
         return other
@@ -253,11 +255,10 @@ class State:
     def _enter(self, job: Waiting | Running) -> None:
         lane = self.lanes.take(_lane(job))
         if isinstance(job, Waiting):
-            table = self.queue if job.hindrance is None else self.aside
-            table.add(job.job, lane, _waiting_columns(job))
+            self.table.add(job.job, lane, _waiting_columns(job))
             return
-        self.held.add(job.job, lane, _running_columns(job))
-        self.lanes.hold(lane, job.since_us)
+        self.table.add(job.job, lane, _running_columns(job))
+        self.lanes.count(lane, job.since_us, 1)
         if job.group is not None:
             self.trials[job.group] = self.trials.get(job.group, 0) + 1
         if job.yields_to is not None:
@@ -269,8 +270,7 @@ class State:
     def _leave(self, job: str, *, runs_on: bool) -> None:
         waiting = self.waiting.pop(job, None)
         if waiting is not None:
-            table = self.queue if waiting.hindrance is None else self.aside
-            self.lanes.drop(table.remove(job))
+            self.lanes.drop(self.table.remove(job))
         running = self.running.pop(job, None)
         if running is not None:
             self._vacate(running)
@@ -278,8 +278,8 @@ class State:
                 self._yielded(job, running.yields_to, gone=not runs_on)
 
     def _vacate(self, job: Running) -> None:
-        lane = self.held.remove(job.job)
-        self.lanes.release(lane, job.since_us)
+        lane = self.table.remove(job.job)
+        self.lanes.count(lane, job.since_us, -1)
         self.lanes.drop(lane)
         if job.group is not None:
             self.trials[job.group] -= 1
@@ -307,37 +307,22 @@ def _lane(job: Job) -> Lane:
 
 def _waiting_columns(job: Waiting) -> tuple[float, ...]:
     left, guess = _known(job)
-    return (
-        job.number,
-        job.priority,
-        job.eligible_us,
-        job.eligible_us + job.ran_us,
-        job.ran_us,
-        left,
-        math.inf,
-        guess,
-        min(job.limit_us or math.inf, math.inf if job.remaining is None else job.remaining.p90_us),
-        0,
-        0,
-    )
+    likely = math.inf if job.remaining is None else job.remaining.p90_us
+    waited, bound = -(job.eligible_us + job.ran_us), min(job.limit_us or math.inf, likely)
+    queued = job.hindrance is None
+    start = (job.number, job.priority, job.eligible_us)
+    return *start, waited, 1, job.ran_us, 0, left, 0, guess, bound, math.inf, math.inf, queued
 
 
 def _running_columns(job: Running) -> tuple[float, ...]:
     left, guess = _known(job)
     as_of = None if job.remaining is None else job.remaining.as_of_us
-    return (
-        job.number,
-        job.priority,
-        job.eligible_us,
-        max(job.since_us - job.eligible_us - job.ran_us, 0),
-        job.ran_us - job.since_us,
-        left,
-        math.inf if as_of is None else as_of,
-        guess,
-        math.inf,
-        job.since_us,
-        job.spared_until_us if job.preemptible and job.yields_to is None else math.inf,
-    )
+    shrinks = as_of is not None
+    waited = max(job.since_us - job.eligible_us - job.ran_us, 0)
+    ran, left = job.ran_us - job.since_us, left + (as_of or 0)
+    spared = job.spared_until_us if job.preemptible and job.yields_to is None else math.inf
+    start = (job.number, job.priority, job.eligible_us)
+    return *start, waited, 0, ran, 1, left, shrinks, guess, math.inf, spared, job.since_us, 0
 
 
 def _known(job: Job) -> tuple[float, float]:

@@ -1,0 +1,106 @@
+"""Jobs alike in all that placement, quotas and shares look at: what is refused to one is refused to all."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from service.scheduler.boxes import Shape
+from service.scheduler.columns import Ints, grown
+from service.scheduler.interning import Interner
+from service.scheduler.parties import Parties
+
+_ROOM = 64
+
+
+class Lane(NamedTuple):
+    """What such jobs have in common."""
+
+    shape: Shape
+    nodes: int
+    user: str
+    project: str
+    group: str | None
+    preemptible: bool
+
+    @property
+    def gpus(self) -> int:
+        """GPUs on all its nodes."""
+        return self.nodes * self.shape.gpus
+
+
+class Lanes:
+    """The lanes in use, numbered, and their columns."""
+
+    def __init__(self) -> None:
+        self.lanes: Interner[Lane] = Interner()
+        self._kinds: Interner[tuple[Shape, int]] = Interner()
+        self.users, self.projects = Parties(), Parties()
+        #: Numbers of kind, user and project, GPUs of all nodes, whole GPUs of each node.
+        self._columns: Ints = np.zeros((5, _ROOM), dtype=np.intp)
+
+    def __len__(self) -> int:
+        return len(self.lanes)
+
+    def take(self, lane: Lane) -> int:
+        """The lane's number."""
+        fresh = lane not in self.lanes.ids
+        number = self.lanes.take(lane)
+        if fresh:
+            self._columns = grown(self._columns, len(self.lanes))
+            kind = self._kinds.take((lane.shape, lane.nodes))
+            user, project = self.users.take(lane.user), self.projects.take(lane.project)
+            whole = 0 if lane.shape.gpu_share else lane.shape.gpus
+            self._columns[:, number] = kind, user, project, lane.gpus, whole
+        return number
+
+    def drop(self, number: int) -> None:
+        """One job of it less."""
+        self.lanes.drop(number)
+        if self.lanes.keys[number] is None:
+            kind, user, project, _, _ = self._columns[:, number].tolist()
+            self._kinds.drop(kind)
+            self.users.drop(user)
+            self.projects.drop(project)
+
+    def count(self, number: int, since_us: int, sign: int) -> None:
+        """A job of the lane runs since then (1), or does so no more (-1)."""
+        _, user, project, gpus, _ = self._columns[:, number].tolist()
+        self.users.count(user, sign * gpus, since_us)
+        self.projects.count(project, sign * gpus, since_us)
+
+    def key(self, number: int) -> Lane:
+        """The lane of that number."""
+        return self.lanes.key(number)
+
+    @property
+    def kind(self) -> Ints:
+        """The same for lanes that need the same of as many nodes."""
+        return self._columns[0, : len(self.lanes)]
+
+    @property
+    def user(self) -> Ints:
+        """The number of the lane's user."""
+        return self._columns[1, : len(self.lanes)]
+
+    @property
+    def project(self) -> Ints:
+        """The number of the lane's project."""
+        return self._columns[2, : len(self.lanes)]
+
+    @property
+    def gpus(self) -> Ints:
+        """GPUs on all nodes of a job."""
+        return self._columns[3, : len(self.lanes)]
+
+    @property
+    def whole(self) -> Ints:
+        """GPUs on each node of a job that nobody else may use."""
+        return self._columns[4, : len(self.lanes)]
+
+    def copy(self) -> "Lanes":
+        """Independent of this one."""
+        other = Lanes()
+        other.lanes, other._kinds = self.lanes.copy(), self._kinds.copy()
+        other.users, other.projects = self.users.copy(), self.projects.copy()
+        other._columns = self._columns.copy()
+        return other
