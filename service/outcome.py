@@ -11,8 +11,9 @@ from torchyard.wire import Result, ResultKind
 
 #: A launcher that dies so often before the job's first instruction is broken: more tries would not end.
 MAX_LOST_STARTS = 3
-#: So often in a row a job that makes no progress starts again for what is not its fault.
-MAX_FAULTS = 3
+#: So often in a row a job that makes no progress starts again for what is not its fault, after these pauses (seconds).
+PAUSES_S = (0, 30, 120)
+MAX_FAULTS = len(PAUSES_S)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +32,8 @@ class Facts:
     faults: int = 0
     #: Whom it was preempted for, in words.
     yields_to: str = ""
-    #: Why its sweep stopped it early, in words.
-    early: str = ""
+    #: What was said when its sweep stopped it early, or when it was stopped because it hung.
+    asked: str = ""
 
     @property
     def can_retry(self) -> bool:
@@ -50,6 +51,8 @@ class Outcome:
     message: str
     error: JobError | None = None
     spend_retry: bool = False
+    pause_s: int = 0
+    """It waits at least this long before it starts again."""
     preempted: bool = False
     """Its devices go to another."""
 
@@ -70,7 +73,7 @@ def decide(facts: Facts, result: Result) -> Outcome:
     stop = _strongest(facts.stop, result.stop)
     match stop:
         case StopReason.CANCEL | StopReason.EARLY:  # even if it failed meanwhile: nobody wants it to go on
-            return _cancelled(result, facts.early or "stopped")
+            return _cancelled(result, facts.asked or "stopped")
         case StopReason.TIMEOUT:
             return _gave_up(result, stop)
         case StopReason.IDLE if _stopped(result):
@@ -198,6 +201,8 @@ def _preempted(facts: Facts, stop: StopReason, result: Result) -> Outcome:
 
 def _failed(facts: Facts, result: Result) -> Outcome:
     error = error_of(result)
+    if facts.asked and error.cause == _STOPPED[StopReason.HUNG][0]:
+        error = error.model_copy(update={"message": f"{facts.asked}; `yard stacks` shows all of it"})
     blame = fingerprints.blame(error.cause)
     never_ran = result.kind is ResultKind.LOST and result.started_us is None
     if never_ran and facts.lost_starts < MAX_LOST_STARTS:
@@ -205,7 +210,10 @@ def _failed(facts: Facts, result: Result) -> Outcome:
     if _lost_its_port(result) and not facts.port_races:
         return _requeued(result, error, "it starts once more, and no retry is spent")
     if blame is Blame.BOX and not never_ran and facts.faults < MAX_FAULTS:
-        return _requeued(result, error, f"not its own fault: try {facts.faults + 1} of {MAX_FAULTS}, no retry is spent")
+        pause_s = PAUSES_S[facts.faults]
+        after = f" after {pause_s} s" if pause_s else ""
+        why = f"not its own fault: try {facts.faults + 1} of {MAX_FAULTS}{after}, no retry is spent"
+        return _requeued(result, error, why, pause_s=pause_s)
     if facts.can_retry and blame is not Blame.JOB and result.kind is not ResultKind.UNUSABLE:
         return _requeued(result, error, f"retry {facts.retries_used + 1} of {facts.max_retries}", spend=True)
     spared = "; it would fail the same way again, so max_retries is left alone"
@@ -219,7 +227,7 @@ def _failed(facts: Facts, result: Result) -> Outcome:
     )
 
 
-def _requeued(result: Result, error: JobError, why: str, *, spend: bool = False) -> Outcome:
+def _requeued(result: Result, error: JobError, why: str, *, spend: bool = False, pause_s: int = 0) -> Outcome:
     return Outcome(
         attempt_state=_ended_as(result, AttemptState.FAILED),
         job_state=JobState.QUEUED,
@@ -227,6 +235,7 @@ def _requeued(result: Result, error: JobError, why: str, *, spend: bool = False)
         message=f"{error.message}; {why}",
         error=error,
         spend_retry=spend,
+        pause_s=pause_s,
     )
 
 

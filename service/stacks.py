@@ -33,7 +33,7 @@ def store(tx: Connection, attempt_id: str, node: str, dump: StackDump, now: int)
     node_rank = tx.scalars(select(Member.node_rank).where(*part)).one()
     key = {"attempt_id": attempt_id, "node_rank": node_rank, "serial": dump.serial}
     row = insert(tx, Stacks).values(**key, at_us=now, dump=dump.model_dump(mode="json"))
-    new = tx.execute(row.on_conflict_do_nothing()).rowcount
+    new = tx.scalar(row.on_conflict_do_nothing().returning(Stacks.serial)) is not None
     old = (Stacks.attempt_id == attempt_id, Stacks.node_rank == node_rank, Stacks.serial <= dump.serial - KEEP)
     tx.execute(delete(Stacks).where(*old))
     if new and dump.serial == attempt.dump_serial and complete(tx, attempt_id, dump.serial):

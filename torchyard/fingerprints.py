@@ -41,9 +41,14 @@ class Fingerprint:
     """Goes on after "rank 0 exited with code 1: "; ``{0}`` is what the pattern's group holds."""
     pattern: re.Pattern[str] | None = None
     """Searched in the failing rank's traceback, or in its last lines."""
+    unnamed: str = "that it names"
+    """Stands for ``{0}`` where nothing is known."""
     signal: Signals | None = None
     """Of a process that was killed without a word."""
 
+
+#: Xids that tell of broken hardware rather than of a program's fault: memory, NVLink, bus, GPU system processor.
+GPU_XIDS: Final = frozenset({48, 64, 74, 79, 94, 95, 119, 120})
 
 #: What precedes the words in the line of an uncaught exception, so that a log that only mentions them does not match.
 _RAISED = r"^(?:[A-Za-z_][\w.]*(?:Error|Exception|Interrupted))\b[^\n]*?"
@@ -55,25 +60,22 @@ def _error(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?:{_RAISED}|{_ABORTED})(?:{words})", re.MULTILINE)
 
 
-def _line(words: str) -> re.Pattern[str]:
-    return re.compile(rf"^(?:{words})", re.MULTILINE)
-
-
 #: Of those that match, the one whose words come last in the text counts; of those that match at one place, the first.
 FINGERPRINTS: tuple[Fingerprint, ...] = (
     Fingerprint(
         name=GPU_FAULT,
         blame=Blame.BOX,
+        unnamed="its Xid is in the kernel's log",
         pattern=re.compile(
             rf"(?:{_RAISED}|{_ABORTED})(?:CUDA error|CUDA driver error|cuda runtime error \(\d+\)|NVML_\w+|NVMLError\w*"
             r"|Unable to determine the device handle)[^\n]*?"
             r"(?:uncorrectable (?:ECC|NVLink) error|hardware stack error|GPU is lost|GPU has fallen off the bus)"
             r"|^pynvml\.NVMLError_GpuIsLost"
-            r"|^(?:\[[^\]\n]*\] )?NVRM: Xid \(PCI:[0-9a-fA-F:.]+\): (?:48|62|63|64|74|79|94|95|119|120)\b",
+            rf"|^(?:\[[^\]\n]*\] )?NVRM: Xid \(PCI:[0-9a-fA-F:.]+\): (?:{'|'.join(map(str, sorted(GPU_XIDS)))})\b",
             re.MULTILINE,
         ),
-        advice="the GPU failed (an uncorrectable memory error, a broken link, or it has fallen off the bus): `dmesg` "
-        "on the node shows the driver's Xid; reset the GPU, or reboot the node",
+        advice="the GPU failed ({0}: uncorrectable memory, a broken link, or off the bus): `dmesg` on the node tells "
+        "more; reset the GPU, or reboot the node",
     ),
     Fingerprint(
         name=NCCL_TIMEOUT,
@@ -273,4 +275,4 @@ def blame(name: str | None) -> Blame:
 def advice(name: str | None, subject: str | None = None) -> str | None:
     """What to do about a failure; None for one that is not known here."""
     known = _BY_NAME.get(name or "")
-    return known.advice.format(subject or "that it names") if known else None
+    return known.advice.format(subject or known.unnamed) if known else None

@@ -14,6 +14,7 @@ from worker.devices.discovery import discover
 from worker.devices.locks import DeviceLocks
 from worker.devices.telemetry import Sampler
 from worker.devices.topology import Known
+from worker.devices.xids import Xids
 from worker.folder import finish_removals
 from worker.forward.attempt import Tools
 from worker.forward.blobs import BlobSender
@@ -38,6 +39,7 @@ class Runtime:
         self._moved = moved
         self._used: wire.Registered | None = None
         self._nvml = nvml.load()
+        self._xids = Xids(self._nvml)
         self._topology = Known(self._nvml) if self._nvml is not None else None
         self._locks = DeviceLocks(settings.home)
         self._identity = node.identity(settings.home)
@@ -67,6 +69,7 @@ class Runtime:
             bury=launcher.bury,
             changed=self._pacer.change,
             spawn=spawn,
+            xid=self._xids.of,
         )
         this = Node(
             identity=self._identity,
@@ -90,6 +93,7 @@ class Runtime:
         spawn(lambda: finish_removals(self._settings.attempts))
         spawn(self._heartbeats)
         spawn(self._sampling)
+        spawn(lambda: self._xids.listen(self._stopped))
 
     def stop(self) -> None:
         """Ends the threads soon; trainings go on."""

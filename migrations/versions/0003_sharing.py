@@ -48,6 +48,7 @@ def _new_columns() -> dict[str, list["sa.Column[Any]"]]:
             _counter("eligible_us"),
             sa.Column("blocked", sa.Boolean(), server_default=sa.false(), nullable=False),
             _counter("ran_us"),
+            _number("retry_us"),
             _counter("preemptions"),
             sa.Column("group_id", sa.String(), nullable=True),
             _number("trial"),

@@ -194,6 +194,8 @@ class Job(Base):
     blocked: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: How long its earlier attempts ran.
     ran_us: Mapped[int] = mapped_column(default=0, server_default=text("0"))
+    #: Not to be started again before this: what is not its own fault keeps ending it.
+    retry_us: Mapped[int | None]
     #: How often it was stopped in favour of another.
     preemptions: Mapped[int] = mapped_column(default=0, server_default=text("0"))
     #: The group it is a trial of, its place there from 0, and its values of the group's parameters.

@@ -121,6 +121,7 @@ def _requeue(tx: Connection, job: JobRow, attempt: AttemptRow, decision: outcome
         now,
         queued_us=now,
         retries_used=job.retries_used + decision.spend_retry,
+        retry_us=now + decision.pause_s * 1_000_000 if decision.pause_s else None,
         ran_us=job.ran_us + _ran_us(attempt),
         preemptions=job.preemptions + decision.preempted,
         restore_checkpoint=checkpoint.id if checkpoint else job.restore_checkpoint,
@@ -139,7 +140,7 @@ def _facts(tx: Connection, job: JobRow, attempt: AttemptRow) -> outcome.Facts:
     return outcome.Facts(
         stop=StopReason(job.stop) if job.stop else None,
         yields_to=(attempt.yielding or {}).get("words", ""),
-        early=_told(tx, job) if job.stop == StopReason.EARLY else "",
+        asked=_told(tx, job) if job.stop in {StopReason.EARLY, StopReason.HUNG} else "",
         retries_used=job.retries_used,
         faults=faults.in_a_row(tx, attempt),
         max_retries=int(job.spec.get("max_retries", 0)),

@@ -50,13 +50,15 @@ class Hindrances:
         groups = self._groups(tx)
         state.caps = {group: cap for group, (_, cap) in groups.items() if cap is not None}
         saving = load_jobs.saving(tx, sorted(self._back), now) if self._back else frozenset()
+        resting = load_jobs.resting(tx, sorted(self._back), now) if self._back else frozenset()
+        back = dict.fromkeys(resting, Hindrance.RESTING) | dict.fromkeys(saving, Hindrance.SAVING)
         paused = {group: stopped for group, (stopped, _) in groups.items()}
         turned = [group for group, stopped in paused.items() if self._paused.get(group, False) is not stopped]
         asked = self._back.union(self._fresh, *(self._trials[group] for group in turned))
-        self._back, self._fresh, self._paused = set(saving), set(), paused
+        self._back, self._fresh, self._paused = set(back), set(), paused
         for job in asked:
             stopped = paused.get(self._sweep.get(job, ""), False)
-            _mark(state, job, Hindrance.SAVING if job in saving else Hindrance.PAUSED if stopped else None)
+            _mark(state, job, back.get(job) or (Hindrance.PAUSED if stopped else None))
 
     def _groups(self, tx: Connection) -> dict[str, tuple[bool, int | None]]:
         """Sweeps with waiting trials: whether they are paused, and how many may run at once."""

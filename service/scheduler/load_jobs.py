@@ -208,6 +208,12 @@ def _saved(tx: Connection, jobs: Sequence[str]) -> dict[str, tuple[str, int]]:
     return {row.job_id: (row.attempt_id, row.created_us) for row in rows}
 
 
+def resting(tx: Connection, jobs: Sequence[str], now: int) -> frozenset[str]:
+    """Those of these queued jobs that are not to be tried again yet."""
+    query = select(Job.id).where(Job.retry_us > now)
+    return frozenset(job for some in chunks(jobs) for job in tx.scalars(query.where(Job.id.in_(some))))
+
+
 def saving(tx: Connection, jobs: Sequence[str], now: int) -> frozenset[str]:
     """Those of these queued jobs whose last attempt's checkpoints are still on the way from a node that is heard."""
     query = (

@@ -30,6 +30,7 @@ def test_a_run_that_hangs_says_where_its_ranks_stand(yard: Stack) -> None:
     assert ended.state is JobState.FAILED
     assert ended.error is not None
     assert ended.error.cause == "hung"
+    assert "rank 1 waits in all_reduce" in ended.error.message
     said = f"rank 0 is in load (hangs.py:{loads}); rank 1 waits in all_reduce (hangs.py:{waits})"
     told = {event.kind: event.message for event in yard.client.events(job.id)}
     assert told["hangs"].startswith("hangs: no step for ")

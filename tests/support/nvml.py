@@ -1,12 +1,17 @@
 """NVML as a box with GPUs answers it: the functions of `pynvml` over a table of cards."""
-# ruff: noqa: N802, N815 (the library's own names)
+# ruff: noqa: N802, N803, N815 (the library's own names)
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 
 class NVMLError(Exception):
     """As `pynvml.NVMLError`."""
+
+    def __init__(self, words: str, value: int = 999) -> None:
+        super().__init__(words)
+        self.value = value
 
 
 @dataclass
@@ -36,6 +41,8 @@ class Values:
     """A structure of the C library."""
 
     busId: str = ""
+    device: Record | None = None
+    eventData: int = 0
 
     total: int = 0
     used: int = 0
@@ -49,9 +56,12 @@ class RecordedNvml:
     NVMLError = NVMLError
     NVML_TEMPERATURE_GPU = 0
     NVML_NVLINK_MAX_LINKS = 18
+    NVML_ERROR_TIMEOUT = 10
+    nvmlEventTypeXidCriticalError = 8
 
     def __init__(self, *cards: Record) -> None:
         self.cards = list(cards)
+        self.events: Iterator[tuple[Record, int] | None] = iter(())
 
     def nvmlDeviceGetCount(self) -> int:
         return len(self.cards)
@@ -92,6 +102,23 @@ class RecordedNvml:
         if index >= len(device.instances):
             raise NVMLError("Not Found")
         return device.instances[index]
+
+    def nvmlEventSetCreate(self) -> list[str]:
+        return []
+
+    def nvmlEventSetFree(self, eventSet: list[str]) -> None:
+        eventSet.clear()
+
+    def nvmlDeviceRegisterEvents(self, handle: Record, eventTypes: int, eventSet: list[str]) -> None:
+        eventSet.append(handle.uuid)
+
+    def nvmlEventSetWait_v2(self, eventSet: list[str], timeoutms: int) -> Values:
+        """The next of `events`: a card's Xid, or nothing for as long as the wait lasts."""
+        event = next(self.events, None)
+        if event is None:
+            raise NVMLError("Timeout", self.NVML_ERROR_TIMEOUT)
+        card, xid = event
+        return Values(device=card, eventData=xid)
 
     def nvmlDeviceGetPciInfo(self, handle: Record) -> Values:
         return Values(busId=_known(handle.bus))

@@ -16,7 +16,7 @@ The end goes in this order, for people and for the next job in the queue alike:
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -67,6 +67,10 @@ class Watch(Protocol):
     def close(self) -> None: ...
 
 
+def no_xid(_uuids: Collection[str], _since_us: int) -> None:
+    """For nodes without GPUs."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tools:
     """What all followers of a node share."""
@@ -82,6 +86,8 @@ class Tools:
     #: Runs a function in the background.
     spawn: Callable[[Callable[[], None]], None]
     now: Callable[[], float] = time.monotonic
+    #: The Xid of a fault that one of these GPUs (UUIDs) has had since a moment (µs).
+    xid: Callable[[Collection[str], int], int | None] = no_xid
 
 
 class Follower:
@@ -115,6 +121,7 @@ class Follower:
             tools.service, attempt, folder, node_rank=launch.get("node_rank", 0), owner=owner, fresh=self._fresh
         )
         self._first_rank = launch.get("first_rank", 0)
+        self._devices: list[str] = launch.get("devices", [])
         self._outputs = OutputForwarder(tools.service, tools.blobs, attempt, folder, owner=owner)
         checkpoints = CheckpointForwarder(tools.service, tools.blobs, attempt, folder, owner=owner, spawn=tools.spawn)
         self._running_lane = Lane(f"{attempt} running", self._announce)
@@ -244,6 +251,8 @@ class Follower:
             dropped_bytes=self._logs.dropped,
             dropped_records=self._metrics.skipped,
         )
+        if result.started_us is not None:
+            complete = results.blame(complete, self._tools.xid(self._devices, result.started_us))
         try:
             self._tools.service.result(self._folder.attempt_id, complete.model_copy(update={"sent_us": now_us()}))
         except RefusedError as error:

@@ -46,6 +46,14 @@ def complete(
     )
 
 
+def blame(result: wire.Result, xid: int | None) -> wire.Result:
+    """The result, with a failure put down to the fault that a GPU of the attempt has had."""
+    failed = result.exit_code != 0 or result.failed_rank is not None
+    if xid is None or not failed or result.stop is not None or result.kind is not wire.ResultKind.EXITED:
+        return result
+    return result.model_copy(update={"fingerprint": fingerprints.GPU_FAULT, "subject": f"Xid {xid}"})
+
+
 def log_of_failure(result: wire.Result, folder: Path, first_rank: int = 0) -> str | None:
     """The end of the failing rank's log; None for a success, a stop that was asked for, or when no process ran."""
     failed = result.exit_code != 0 or result.failed_rank is not None

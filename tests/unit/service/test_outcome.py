@@ -118,7 +118,9 @@ def test_what_is_the_boxs_fault_is_tried_again_without_a_retry_but_not_for_ever(
     for faults in range(MAX_FAULTS):
         decision = decide(facts(faults=faults, max_retries=1), ended)
         assert (decision.job_state, decision.spend_retry) == (JobState.QUEUED, False)
-        assert decision.message.endswith(f"not its own fault: try {faults + 1} of 3, no retry is spent")
+        after = ("", " after 30 s", " after 120 s")[faults]
+        assert decision.message.endswith(f"not its own fault: try {faults + 1} of 3{after}, no retry is spent")
+        assert decision.pause_s == (0, 30, 120)[faults]
         assert decision.error is not None
         assert decision.error.cause == cause
     assert decide(facts(faults=MAX_FAULTS, max_retries=1), ended).spend_retry
@@ -152,6 +154,9 @@ def test_a_run_that_hangs_may_be_tried_again() -> None:
     assert failed.error is not None
     assert failed.error.cause == "hung"
     assert "`yard stacks`" in failed.message
+    told = decide(facts(stop=StopReason.HUNG, asked="rank 1 waits in all_reduce"), hung).error
+    assert told is not None
+    assert told.message.startswith("rank 1 waits in all_reduce; ")
 
 
 @pytest.mark.parametrize("ended", [STOPPED, KILLED])
@@ -220,7 +225,7 @@ def test_every_decision_is_a_move_of_the_table(
 
 
 def test_a_trial_that_is_stopped_early_is_cancelled_with_the_reason_and_never_tried_again() -> None:
-    why = facts(stop=StopReason.EARLY, early="stopped early at step 9: worse than the others", max_retries=2)
+    why = facts(stop=StopReason.EARLY, asked="stopped early at step 9: worse than the others", max_retries=2)
     for end in (result(exit_code=0, stopped_at_step=9), result(exit_code=1)):
         decision = decide(why, end)
         assert (decision.job_state, decision.error) == (JobState.CANCELLED, None)

@@ -3,11 +3,14 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 
 from service import lifecycle, nodes
 from service.db.engine import Database
-from service.db.models import Checkpoint, Device
+from service.db.models import Checkpoint, Device, Member
+from service.forecasts import Estimator
+from service.scheduler.load import Loader
+from service.scheduler.state import Hindrance
 from tests.support import box
 from tests.support.box import NOW
 from torchyard import wire
@@ -56,6 +59,21 @@ def test_a_job_without_progress_is_not_tried_for_ever(db: Database, gpus: list[s
     assert states == [JobState.QUEUED] * 3 + [JobState.FAILED]
     assert box.job_row(db, job_id).retries_used == 0
     assert unusable(db, gpus[0]) is None
+
+
+def test_a_job_rests_before_it_is_tried_again(db: Database, gpus: list[str]) -> None:
+    job_id, pauses = box.add_job(db), []
+    loader = Loader(0, Estimator())
+    for _ in range(3):
+        fail(db, job_id, gpus[:1], **LOST)
+        with db.write() as tx:
+            tx.execute(update(Member).values(settled=True))
+        ended = NOW + 4
+        pauses.append(seconds := ((box.job_row(db, job_id).retry_us or ended) - ended) // 1_000_000)
+        for now, hindrance in ((ended, Hindrance.RESTING if seconds else None), (ended + seconds * 1_000_000, None)):
+            with db.read() as tx:
+                assert loader.snapshot(tx, now).waiting[job_id].hindrance is hindrance
+    assert pauses == [0, 30, 120]
 
 
 def test_a_job_that_writes_checkpoints_goes_on_through_any_number_of_faults(db: Database, gpus: list[str]) -> None:

@@ -103,3 +103,11 @@ def test_what_a_known_failure_names_goes_along(folder: Path) -> None:
     (folder / "logs" / "rank-1.log").write_text(f"{HEADER}\nModuleNotFoundError: No module named 'apex'\n")
     done = complete(failed(), folder, dropped_bytes=0, dropped_records=0)
     assert (done.fingerprint, done.subject) == ("missing-module", "apex")
+
+
+def test_a_failure_under_a_fault_of_the_gpu_is_put_down_to_it() -> None:
+    blamed = results.blame(failed(fingerprint="device-assert"), 79)
+    assert (blamed.fingerprint, blamed.subject) == ("gpu-fault", "Xid 79")
+    assert results.blame(failed(fingerprint="device-assert"), None).fingerprint == "device-assert"
+    for other in ({"exit_code": 0, "failed_rank": None}, {"stop": "cancel"}, {"kind": "lost"}):
+        assert results.blame(failed(**other), 79).fingerprint is None
