@@ -7,9 +7,9 @@ the weight is 1. Users are named by id here.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from sqlalchemy import Connection, Row, func, or_, select, update
+from sqlalchemy import Connection, Row, Table, and_, bindparam, func, or_, select, update
 
 from service.db import upsert
 from service.db.models import Account, Job, Project, Usage, User
@@ -126,19 +126,27 @@ def check_queued(tx: Connection, owner: tuple[str, str], project: str, more: int
     With `lock`, submissions which overlap cannot pass together; the transaction must be one that writes.
     """
     user, user_name = owner
-    query = select(Account.__table__).where(
-        Account.max_queued.is_not(None),
-        or_(
-            (Account.kind == "user") & Account.name.in_((user, EVERYBODY)),
-            (Account.kind == "project") & Account.name.in_((project, EVERYBODY)),
-        ),
-    )
-    query = query.order_by(Account.kind, Account.name)
-    found = tx.execute(query.with_for_update() if lock else query)
+    found = tx.execute(_LOCKED_LIMITS if lock else _QUEUE_LIMITS, {"user": user, "project": project})
     stored = {(row.kind, row.name): row for row in found}
     if stored:
         _check_one(tx, limits(stored, ("user", user)), Job.user_id == user, f"user {user_name}", more)
         _check_one(tx, limits(stored, ("project", project)), Job.project == project, f"project {project}", more)
+
+
+_ACCOUNTS = cast("Table", Account.__table__)
+#: Built once: every submission asks.
+_QUEUE_LIMITS = (
+    select(*_ACCOUNTS.columns)
+    .where(
+        _ACCOUNTS.c.max_queued.is_not(None),
+        or_(
+            and_(_ACCOUNTS.c.kind == "user", _ACCOUNTS.c.name.in_((bindparam("user"), EVERYBODY))),
+            and_(_ACCOUNTS.c.kind == "project", _ACCOUNTS.c.name.in_((bindparam("project"), EVERYBODY))),
+        ),
+    )
+    .order_by(_ACCOUNTS.c.kind, _ACCOUNTS.c.name)
+)
+_LOCKED_LIMITS = _QUEUE_LIMITS.with_for_update()
 
 
 def _check_one(tx: Connection, counts: Limits, theirs: Any, who: str, more: int) -> None:
@@ -149,8 +157,8 @@ def _check_one(tx: Connection, counts: Limits, theirs: Any, who: str, more: int)
     if waiting + more <= most:
         return
     message = (
-        f"{who} has {waiting} of at most {most} waiting jobs, which leaves no room for {more} more: wait until some have "
-        f"started, cancel some, or ask an administrator for `yard quota set {who} --max-queued {waiting + more}`"
+        f"{who} has {waiting} of at most {most} waiting jobs, which leaves no room for {more} more: wait until some "
+        f"have started, cancel some, or ask an administrator for `yard quota set {who} --max-queued {waiting + more}`"
     )
     raise ProblemError(
         "forbidden", f"max_queued: {message}", errors=[FieldProblem(field="max_queued", message=message)]

@@ -3,6 +3,9 @@
 Time in which a GPU was measured to do nothing is idle, whatever came of the attempt. So is the start of a job's first
 attempt, until its first instruction; that of a later one is lost, since without the stop there would be none. What
 remains is work: useful if it counts in the end, failed if nobody goes on from it, lost as far as it is done again.
+
+The work of a job that was cancelled counts: somebody, or a sweep, has seen what it is worth. That of one that ran into
+its time limit is failed.
 """
 
 from bisect import bisect_right

@@ -12,6 +12,7 @@ from service.accounts import EVERYBODY, Key, Who
 from service.db.models import Allocation, Attempt, Device, Job, Project, User
 from service.policy_settings import current_policy
 from service.problems import not_found
+from service.usage import Owned
 from torchyard.sharing import Quota, QuotaValues, Standing
 
 #: GPU-seconds of usage from which on somebody counts among those who share the box.
@@ -22,7 +23,8 @@ KINDS: tuple[Who, ...] = ("user", "project")
 
 def quotas(tx: Connection, now: int, only_user: str | None = None) -> list[Quota]:
     """All quotas, everybody's default first; of users, `only_user` (an id) if given."""
-    found = [quota for kind in KINDS for quota in _of_kind(tx, kind, now)]
+    running = usage.running(tx, now)
+    found = [quota for kind in KINDS for quota in _of_kind(tx, kind, running, now)]
     if only_user is None:
         return found
     mine = people.user_by_id(tx, only_user).name
@@ -31,7 +33,7 @@ def quotas(tx: Connection, now: int, only_user: str | None = None) -> list[Quota
 
 def quota(tx: Connection, kind: Who, name: str, now: int) -> Quota:
     """One of them, by the name that people use."""
-    return next(each for each in _of_kind(tx, kind, now) if each.name == name)
+    return next(each for each in _of_kind(tx, kind, usage.running(tx, now), now) if each.name == name)
 
 
 def change(tx: Connection, kind: Who, name: str, values: QuotaValues) -> None:
@@ -50,11 +52,11 @@ def _key(tx: Connection, kind: Who, name: str) -> Key:
     return kind, name
 
 
-def _of_kind(tx: Connection, kind: Who, now: int) -> list[Quota]:
+def _of_kind(tx: Connection, kind: Who, running: Sequence[Owned], now: int) -> list[Quota]:
     stored = accounts.rows(tx)
     names = _names(tx, kind)
     counts = {key: accounts.limits(stored, (kind, key)) for key in names}
-    seen = _Seen.of(tx, kind, now)
+    seen = _Seen.of(tx, kind, running, now)
     usages = {key: seen.usage_s(stored.get((kind, key)), key) for key in names}
     active = [key for key in names if usages[key] >= NOTICED_S or seen.gpus[key] or seen.queued.get(key)]
     weights = {key: each.weight for key, each in counts.items()}
@@ -98,15 +100,15 @@ class _Seen:
     half_life_s: float
 
     @classmethod
-    def of(cls, tx: Connection, kind: Who, now: int) -> "_Seen":
-        running: Counter[str] = Counter()
-        for each in usage.running(tx, now):
-            running[each.job.user_id if kind == "user" else each.job.project] += each.split.total()
+    def of(cls, tx: Connection, kind: Who, running: Sequence[Owned], now: int) -> "_Seen":
+        running_us: Counter[str] = Counter()
+        for each in running:
+            running_us[each.job.user_id if kind == "user" else each.job.project] += each.split.total()
         return cls(
             gpus=_gpus(tx, kind),
             queued=accounts.queued(tx, kind),
             week_us=accounts.week_us(tx, kind, now),
-            running_us=running,
+            running_us=running_us,
             now=now,
             half_life_s=current_policy(tx).half_life,
         )

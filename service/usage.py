@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, exists, func, or_, select, update
+from sqlalchemy import BigInteger, Connection, Row, and_, exists, func, literal, or_, select, update
 
 from service import accounts, gpu_time
 from service.db import upsert
@@ -94,17 +94,13 @@ def _is_restart(first_us: int | None, created_us: int) -> bool:
 
 def _store(tx: Connection, job: Row[Any], attempt_id: str, split: Split) -> None:
     days: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    rows = []
     for (day, kind), gpu_us in sorted(split.items()):
         days[str(day)][kind] = gpu_us
-        row = upsert.insert(tx, Usage).values(
-            day=day, user_id=job.user_id, project=job.project, kind=kind, gpu_us=gpu_us
-        )
-        tx.execute(
-            row.on_conflict_do_update(
-                index_elements=["day", "user_id", "project", "kind"],
-                set_={"gpu_us": Usage.gpu_us + row.excluded.gpu_us},
-            )
-        )
+        rows.append({"day": day, "user_id": job.user_id, "project": job.project, "kind": kind, "gpu_us": gpu_us})
+    add = upsert.insert(tx, Usage)
+    more = {"gpu_us": Usage.gpu_us + add.excluded.gpu_us}
+    tx.execute(add.on_conflict_do_update(index_elements=["day", "user_id", "project", "kind"], set_=more), rows)
     tx.execute(update(Attempt).where(Attempt.id == attempt_id).values(gpu_time=dict(days)))
 
 
@@ -175,14 +171,18 @@ class _Seen:
         since = min(device.created_us for device in devices)
         until = max(now if device.released_us is None else device.released_us for device in devices)
         bucket_us = max(SAMPLED_EVERY_US, (until - since) // looks)
-        bucket = Sample.time_us // bucket_us
-        own = (Sample.node == node, Sample.attempt_id == attempt_id, Sample.time_us.between(since, until))
-        newest = select(func.max(Sample.time_us)).where(*own).group_by(bucket)
-        query = select(bucket.label("bucket"), Sample.values.label("sampled"))
-        rows = tx.execute(query.where(*own, Sample.time_us.in_(newest))).all()
-        return cls(bucket_us=bucket_us, samples=rows)
+        # One look into the index for each bucket: a long run has hundreds of thousands of samples.
+        bucket = select(literal(since // bucket_us, BigInteger).label("number")).cte("bucket", recursive=True)
+        bucket = bucket.union_all(select(bucket.c.number + 1).where(bucket.c.number < until // bucket_us))
+        own = (Sample.node == node, Sample.attempt_id == attempt_id)
+        inside = (Sample.time_us >= bucket.c.number * bucket_us, Sample.time_us < (bucket.c.number + 1) * bucket_us)
+        newest = select(func.max(Sample.time_us)).where(*own, *inside).correlate(bucket).scalar_subquery()
+        query = select(bucket.c.number, Sample.values.label("sampled")).join(
+            Sample, and_(*own, Sample.time_us == newest)
+        )
+        return cls(bucket_us=bucket_us, samples=tx.execute(query).all())
 
     def idle(self, series: str) -> tuple[gpu_time.Span, ...]:
         """When the device was idle, as far as it is known."""
-        known = ((row.bucket, row.sampled[series]) for row in self.samples if series in row.sampled)
+        known = ((row.number, row.sampled[series]) for row in self.samples if series in row.sampled)
         return gpu_time.idle_spans(known, self.bucket_us)

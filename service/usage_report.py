@@ -14,6 +14,7 @@ from service import usage
 from service.db.models import Attempt, Device, Job, Node, Usage, User
 from service.gpu_time import DAY_US, Kind
 from service.problems import field_problem
+from service.usage import Owned
 from torchyard.sharing import By, Digest, Hours, UsageReport, UsageRow, Waste
 
 HOUR_US = 3.6e9
@@ -80,14 +81,14 @@ def week(text: str | None, now: int) -> tuple[str, Days]:
 Cells = Counter[tuple[str, str, int, Kind]]
 
 
-def cells(tx: Connection, span: Days, now: int) -> Cells:
+def cells(tx: Connection, span: Days, running: Iterable[Owned]) -> Cells:
     """All GPU time of these days, with what runs."""
     numbers = span.numbers
     names = {row.id: row.name for row in tx.execute(select(User.id, User.name))}
     found: Cells = Counter()
     for row in tx.execute(select(Usage.__table__).where(Usage.day.between(numbers.start, numbers.stop - 1))):
         found[names[row.user_id], row.project, row.day, Kind(row.kind)] += row.gpu_us
-    for each in usage.running(tx, now):
+    for each in running:
         for (day, kind), gpu_us in each.split.items():
             if day in numbers:
                 found[names[each.job.user_id], each.job.project, day, kind] += gpu_us
@@ -96,7 +97,7 @@ def cells(tx: Connection, span: Days, now: int) -> Cells:
 
 def report(tx: Connection, span: Days, by: By, now: int) -> UsageReport:
     """GPU-hours of these days, by user, project or day."""
-    found = cells(tx, span, now)
+    found = cells(tx, span, usage.running(tx, now))
     return UsageReport(since=span.since, until=span.until, by=by, rows=_rows(found, by), total=_total(found))
 
 
@@ -134,7 +135,8 @@ def _hours(kinds: Mapping[Kind, int]) -> dict[str, float]:
 
 def digest(tx: Connection, name: str, span: Days, now: int) -> Digest:
     """One week: who used how much, what was wasted and the mend, how full the box was, how long people waited."""
-    found = cells(tx, span, now)
+    running = usage.running(tx, now)
+    found = cells(tx, span, running)
     total, capacity = _total(found), _capacity(tx, span, now)
     started, mean_wait_s = _waited(tx, span)
     return Digest(
@@ -149,7 +151,7 @@ def digest(tx: Connection, name: str, span: Days, now: int) -> Digest:
         useful=round(total.useful / capacity, 4) if capacity else None,
         started=started,
         mean_wait_s=mean_wait_s,
-        wastes=wastes(_wasted(tx, span, now)),
+        wastes=wastes(_wasted(tx, span, running)),
     )
 
 
@@ -181,7 +183,7 @@ class Wasted:
     gpu_us: int
 
 
-def _wasted(tx: Connection, span: Days, now: int) -> Iterable[Wasted]:
+def _wasted(tx: Connection, span: Days, running: Iterable[Owned]) -> Iterable[Wasted]:
     since, until = span.span_us
     query = (
         select(Job.number, Attempt.gpu_time, User.name.label("user"))
@@ -194,7 +196,7 @@ def _wasted(tx: Connection, span: Days, now: int) -> Iterable[Wasted]:
     rows: list[Row[Any]] = list(tx.execute(query))
     names = {row.id: row.name for row in tx.execute(select(User.id, User.name))}
     splits = [(row.user, row.number, usage.read_split(row.gpu_time)) for row in rows]
-    splits += [(names[each.job.user_id], each.job.number, each.split) for each in usage.running(tx, now)]
+    splits += [(names[each.job.user_id], each.job.number, each.split) for each in running]
     for user, number, split in splits:
         for (day, kind), gpu_us in split.items():
             if kind is not Kind.USEFUL and day in span.numbers:

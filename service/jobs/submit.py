@@ -102,8 +102,8 @@ def _store(ctx: Context, order: Order, plan: planning.Plan) -> Submitted:
         if not _project_exists(tx, order):
             _create_project(tx, order, now)
         note = _check(tx, order, plan)
-        _check_quotas(tx, order, plan, lock=True)
         needs = dependencies.resolve(tx, order.spec.after, len(plan.jobs), lock=True)
+        _check_quotas(tx, order, plan, lock=True)  # after the jobs: everybody locks in this order
         first = planning.store(tx, plan, _common(order, now, blocked=needs.blocked), needs, note)
         if order.key:
             idempotency.remember(tx, order.caller.user_id, order.key, order.fingerprint, first, now)

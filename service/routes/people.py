@@ -57,7 +57,7 @@ def change_user(request: Request, name: str, changes: UserChanges, caller: Admin
 
 @router.delete("/users/{name}", status_code=204)
 def delete_user(request: Request, name: str, caller: Admin, ctx: Ctx) -> None:
-    """Deactivates a user: tokens and sessions end, jobs and usage stay, and so does the name."""
+    """Deactivates a user: tokens and sessions end. The name, usage and jobs stay; those that wait or run go on."""
     with ctx.db.write() as tx:
         people.change_user(tx, caller, name, UserChanges(active=False), ctx.now_us())
     request.app.state.tokens.forget()

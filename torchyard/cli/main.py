@@ -19,7 +19,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (stack, submit, jobs, logs, stacks, artifacts, bench, box, people, sharing, sweeps):
+for group in (stack, submit, jobs, logs, stacks, artifacts, bench, box, people, sharing):
     group.register(app)
 
 

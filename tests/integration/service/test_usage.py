@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select, update
 
-from service import accounts, lifecycle, usage
+from service import accounts, lifecycle, usage, usage_report
 from service.db.engine import Database
-from service.db.models import Account, Allocation, Attempt, Checkpoint, Job, Sample, Usage
+from service.db.models import Account, Allocation, Attempt, Checkpoint, Job, Node, Sample, Usage
 from service.gpu_time import DAY_US, Kind
 from service.policy_settings import current_policy, set_policy
 from tests.support import box
@@ -166,3 +166,28 @@ def test_usage_decays_with_the_half_life_of_the_policy(db: Database, gpus: list[
     for row in rows.values():
         assert row.usage == pytest.approx(3600 * 1.5)
         assert accounts.decayed(row.usage, row.usage_us, START, half_life) == pytest.approx(3600 * 0.75)
+
+
+def test_the_digest_names_wastes_and_whose_they_are(db: Database, gpus: list[str]) -> None:
+    for _ in range(2):
+        _, attempt = add_run(db, gpus[:1], hours=4)
+        end(db, attempt, exit_code=1)
+    job, _ = add_run(db, gpus[1:], hours=1)
+    name, span = usage_report.week(f"{usage_report.today(START):%G-W%V}", START)
+    with db.write() as tx:
+        tx.execute(update(Job).where(Job.id == job).values(eligible_us=START - 2 * HOUR))
+        tx.execute(update(Node).values(registered_us=START - 10 * HOUR))
+    with db.read() as tx:
+        digest = usage_report.digest(tx, name, span, START)
+    (ada,) = digest.users
+    assert (ada.of, ada.failed, ada.idle, ada.useful, ada.total) == ("ada", 7, 1.5, 0.5, 9)
+    assert [row.of for row in digest.projects] == ["default"]
+    assert (digest.capacity, digest.held, digest.useful) == (20, 0.45, 0.025)
+    assert digest.started == 3
+    assert [(waste.kind, waste.gpu_hours, waste.count) for waste in digest.wastes] == [
+        ("failed", 7, 2),
+        ("idle", 1.5, 3),
+    ]
+    with db.read() as tx:
+        before = usage_report.digest(tx, *usage_report.week("2023-W01", START), START)
+    assert (before.total.total, before.held, before.wastes) == (0, None, [])

@@ -1,5 +1,6 @@
 """Policy, quotas, usage and reservations, over real HTTP on both databases."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -142,6 +143,13 @@ def test_no_more_jobs_wait_than_the_quotas_allow(live_service: Live) -> None:
     live_service.client.put(f"{API}/quotas/project/*", json={"max_queued": 3})
     with live_service.as_token(ada) as client:
         assert "project default has 3" in refused(client.post(f"{API}/jobs", json=spec()), "max_queued", 403)
+
+
+def test_submissions_that_overlap_do_not_pass_a_quota_together(live_service: Live) -> None:
+    live_service.client.put(f"{API}/quotas/user/*", json={"max_queued": 2})
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda _: live_service.client.post(f"{API}/jobs", json=spec()), range(8)))
+    assert sorted(answer.status_code for answer in answers) == [201] * 2 + [403] * 6
 
 
 def add_usage(live: Live, *, day: int, kind: str, hours: float, user: str = "ada", project: str = "default") -> None:
