@@ -13,6 +13,8 @@ from service.scheduler.state import Estimate, State
 
 #: An estimate that moves by less than this part of itself changes no decision worth the work.
 WORTH = 0.2
+#: Kinds that are asked about in a pass.
+KINDS = 50
 
 
 class _Kind(NamedTuple):
@@ -28,6 +30,8 @@ class Guesses:
         self._known: dict[_Kind, Estimate | None] = {}
         self._jobs: defaultdict[_Kind, set[str]] = defaultdict(set)
         self._kinds: dict[str, _Kind] = {}
+        #: Kinds to be asked about again.
+        self._due: list[_Kind] = []
 
     def add(self, tx: Connection, row: Row[Any], now: int) -> Estimate | None:
         """What is expected of a job that waits."""
@@ -49,12 +53,18 @@ class Guesses:
                 del self._jobs[kind], self._known[kind]
 
     def renew(self, tx: Connection, state: State, now: int) -> None:
-        """Asks again for each kind, and tells the state where the answer has changed."""
-        for kind, jobs in self._jobs.items():
-            fresh, known = self._estimator.of_kin(tx, kind.kin, kind.limit_us, now), self._known[kind]
-            if not _alike(fresh, known):
-                self._known[kind] = fresh
-                state.put([replace(state.waiting[job], remaining=fresh) for job in jobs])
+        """Asks again for some of the kinds, and tells the state where the answer has changed."""
+        self._due = self._due or list(self._jobs)
+        some, self._due = self._due[:KINDS], self._due[KINDS:]
+        for kind in some:
+            if kind in self._jobs:
+                self._renew(tx, kind, state, now)
+
+    def _renew(self, tx: Connection, kind: _Kind, state: State, now: int) -> None:
+        fresh = self._estimator.of_kin(tx, kind.kin, kind.limit_us, now)
+        if not _alike(fresh, self._known[kind]):
+            self._known[kind] = fresh
+            state.put([replace(state.waiting[job], remaining=fresh) for job in self._jobs[kind]])
 
 
 def _alike(one: Estimate | None, other: Estimate | None) -> bool:

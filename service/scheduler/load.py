@@ -30,8 +30,9 @@ __all__ = ["Loader", "shape_of"]
 OVERLAP_US = 15 * 1_000_000
 #: All jobs are compared this often.
 COMPARE_US = 300 * 1_000_000
-#: What jobs have still to do is estimated this often; in between it is taken to shrink by the time that passes.
-ESTIMATE_US = 10 * 1_000_000
+#: Of so many running jobs each pass estimates anew what they have still to do; in between it is taken to shrink by the
+#: time that passes.
+ESTIMATES = 100
 #: Jobs that are made from rows at a time, so that a long queue needs little memory on the way.
 BATCH = 2000
 
@@ -48,7 +49,9 @@ class Loader:
         self._hindrances = Hindrances()
         #: Number of the last event of each job that was read.
         self._seen: dict[str, int] = {}
-        self._mark_us = self._compared_us = self._estimated_us = 0
+        self._mark_us = self._compared_us = 0
+        #: Running jobs to be estimated anew.
+        self._due: list[str] = []
 
     @contextmanager
     def live(self, tx: Connection, now: int) -> Iterator[State]:
@@ -86,7 +89,12 @@ class Loader:
 
     def _changed(self, tx: Connection) -> list[str]:
         rows = tx.execute(load_jobs.CHANGED, {"since": self._mark_us - OVERLAP_US})
-        return [row.id for row in rows if self._is_news(row)]
+        news = [row for row in rows if self._is_news(row)]
+        for row in news:
+            if row.state in JOB_FINAL:
+                self._seen[row.id] = row.last_event
+                self._forget(row.id)
+        return [row.id for row in news if row.state not in JOB_FINAL]
 
     def _compare(self, tx: Connection, now: int) -> list[str]:
         """All jobs that are not over; what is known of others is forgotten."""
@@ -102,7 +110,7 @@ class Loader:
 
     def _read(self, tx: Connection, jobs: list[str], now: int) -> None:
         rows = [row for row in load_jobs.rows_of(tx, jobs) if self._is_news(row)]
-        left = self._estimates(tx, [row for row in rows if row.attempt and row.state not in JOB_FINAL], now)
+        left = self._estimates(tx, [row for row in rows if row.attempt], now)
         runs = []
         for row in rows:
             self._seen[row.id] = row.last_event
@@ -110,8 +118,6 @@ class Loader:
                 waiting = load_jobs.waiting(row, left.get(row.id) or self._guesses.add(tx, row, now))
                 self._state.put([waiting])
                 self._hindrances.add(row, now)
-            elif row.state in JOB_FINAL:
-                self._forget(row.id)
             else:
                 self._unqueue(row.id)
                 runs.append(row)
@@ -134,11 +140,15 @@ class Loader:
         state.boxes = self._boxes.read(tx)
         state.users, state.projects = (accounts.for_policy(tx, kind, now) for kind in ("user", "project"))
         self._hindrances.apply(tx, state, now)
-        if now - self._estimated_us >= ESTIMATE_US:
-            self._estimated_us = now
-            rows = load_jobs.rows_of(tx, list(state.running))
-            load_jobs.estimate(state, self._estimates(tx, rows, now), now)
-            self._guesses.renew(tx, state, now)
+        self._estimate_anew(tx, now)
+        self._guesses.renew(tx, state, now)
+
+    def _estimate_anew(self, tx: Connection, now: int) -> None:
+        state = self._state
+        self._due = self._due or list(state.running)
+        some, self._due = self._due[:ESTIMATES], self._due[ESTIMATES:]
+        rows = load_jobs.rows_of(tx, [job for job in some if job in state.running])
+        load_jobs.estimate(state, self._estimates(tx, rows, now), now)
 
 
 def _reservations(tx: Connection, now: int) -> tuple[Reservation, ...]:
