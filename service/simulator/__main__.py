@@ -1,0 +1,99 @@
+"""``python -m service.simulator``: what a policy would do with a trace of jobs; `yard simulate` is this."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from service.simulator import figures, policies, report, trace
+from service.simulator.engine import Run, simulate
+from service.simulator.metrics import measure, standings
+from service.simulator.report import Result
+from service.simulator.trace import SECOND, Cluster, TraceJob
+from torchyard.exceptions import TorchYardError
+from torchyard.policy import Policy
+
+ALL = "all"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; its exit code."""
+    options = _arguments(argv)
+    try:
+        _run(options)
+    except TorchYardError as error:
+        print(f"simulate: {error}", file=sys.stderr)  # noqa: T201 - it is a command
+        return 1
+    return 0
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m service.simulator", description=__doc__)
+    parser.add_argument("trace", type=Path, help=f"CSV with the columns {','.join(trace.COLUMNS)}")
+    parser.add_argument("--gpus", type=_count, required=True, help="GPUs of each node")
+    parser.add_argument("--nodes", type=_count, default=1, help="nodes, all alike")
+    known = ", ".join(policies.PRESETS)
+    parser.add_argument("--policy", action="append", help=f"{known}, all, or a policy file; may be given several times")
+    parser.add_argument("--preemption-cost", type=_seconds, help="seconds; by default what the policy says, 30")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--plot", type=_picture, help="draw queue and use of the GPUs over time: .png or .svg")
+    return parser.parse_args(argv)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
+
+
+def _seconds(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds")
+    return int(text)
+
+
+def _picture(text: str) -> Path:
+    path = Path(text)
+    if path.suffix not in figures.FORMATS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no picture: end it with {' or '.join(figures.FORMATS)}")
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {path.parent}")
+    return path
+
+
+def _chosen(names: Sequence[str] | None, cost: int | None) -> dict[str, Policy]:
+    wanted = [name for given in names or ["fair"] for name in (policies.PRESETS if given == ALL else [given])]
+    changed = {} if cost is None else {"preemption_cost": cost}
+    found = {name: policies.named(name).model_copy(update=changed) for name in wanted}
+    return {policies.title(name, policy): policy for name, policy in found.items()}
+
+
+def _run(options: argparse.Namespace) -> None:
+    chosen = _chosen(options.policy, options.preemption_cost)
+    cluster = Cluster(nodes=options.nodes, gpus=options.gpus)
+    jobs = trace.read(options.trace)
+    runs = {title: _simulated(jobs, cluster, policy) for title, policy in chosen.items()}
+    results = [
+        Result(title=title, metrics=measure(done, cluster), standings=standings(done, cluster))
+        for title, done in runs.items()
+    ]
+    if options.plot:
+        figures.plot([(title, figures.course(done, cluster)) for title, done in runs.items()], options.plot)
+    print(json.dumps(report.plain(results), indent=2) if options.json else _words(jobs, cluster, results))  # noqa: T201
+
+
+def _simulated(jobs: Sequence[TraceJob], cluster: Cluster, policy: Policy) -> list[Run]:
+    return simulate(jobs, cluster, policy, policy.preemption_cost * SECOND)
+
+
+def _words(jobs: Sequence[TraceJob], cluster: Cluster, results: Sequence[Result]) -> str:
+    users = len({job.user for job in jobs})
+    nodes = f"{cluster.nodes} x {cluster.gpus}" if cluster.nodes > 1 else f"{cluster.gpus}"
+    head = f"{len(jobs):,} jobs of {users:,} users in {report.duration(trace.span_us(jobs) / SECOND)}, {nodes} GPUs"
+    behind = [line for result in results if (line := report.worst(result))]
+    return "\n".join([head, "", report.table(results), *(["", *behind] if behind else [])])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,249 @@
+"""Runs the scheduler's own policy over a trace, event by event.
+
+What the policy is told is what it could know on a real box (`knowledge`), and what it decides costs what it costs
+there: a job that is stopped keeps its work, but its next start takes `cost_us` before it goes on. A stop itself takes
+no time. Decisions are made when something happens (a job comes, ends, becomes known or may be stopped again) and, while
+jobs wait, every `REVIEW_US`, because they age.
+"""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+
+from service.scheduler.boxes import Box, Place, Slot
+from service.scheduler.decisions import Preempt, Start
+from service.scheduler.policy import decide
+from service.scheduler.state import Account, State, Waiting
+from service.simulator.knowledge import TOLD_US, Knowledge
+from service.simulator.trace import SECOND, Cluster, TraceJob
+from torchyard.policy import Order, Policy
+
+REVIEW_US = 300 * SECOND
+#: Orders that change while nothing happens.
+AGING = frozenset({Order.FAIR, Order.LAS})
+_MEMORY = 1 << 40
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spell:
+    """A time during which a job held its GPUs, in microseconds."""
+
+    start_us: int
+    end_us: int
+    #: Of it without progress.
+    lost_us: int
+    #: Which GPUs of which nodes.
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """What became of one job."""
+
+    job: TraceJob
+    #: GPUs that it held: more than it asked for if they do not divide evenly among its nodes.
+    gpus: int
+    spells: tuple[Spell, ...]
+
+    @property
+    def end_us(self) -> int:
+        """When it was done."""
+        return self.spells[-1].end_us
+
+    @property
+    def held_us(self) -> int:
+        """Time on its GPUs."""
+        return sum(spell.end_us - spell.start_us for spell in self.spells)
+
+
+class _Kind(IntEnum):
+    """What happens; at one moment in this order."""
+
+    END = 0
+    TOLD = 1
+    SPARED = 2
+    REVIEW = 3
+
+
+@dataclass(kw_only=True, slots=True)
+class _Live:
+    """A job while it is simulated."""
+
+    job: TraceJob
+    gpus: int
+    left_us: int
+    #: It waits or runs; -1 before its submission.
+    start_us: int = -1
+    #: Time without progress at the beginning of this spell.
+    lost_us: int = 0
+    told: bool = False
+    places: tuple[Place, ...] = ()
+    spells: list[Spell] = field(default_factory=list)
+
+    def done_us(self, now_us: int) -> int:
+        """Work done in this spell."""
+        return max(now_us - self.start_us - self.lost_us, 0)
+
+
+def simulate(trace: Sequence[TraceJob], cluster: Cluster, policy: Policy, cost_us: int) -> list[Run]:
+    """What becomes of the jobs of a trace (in the order in which they came), in the same order.
+
+    Raises TraceError if one could never run.
+    """
+    cluster.check(trace)
+    return _Engine(trace, cluster, policy, cost_us).run()
+
+
+class _Engine:
+    def __init__(self, trace: Sequence[TraceJob], cluster: Cluster, policy: Policy, cost_us: int) -> None:
+        self._trace, self._cluster, self._policy, self._cost_us = trace, cluster, policy, cost_us
+        self._knowledge = Knowledge(policy.order)
+        self._users: dict[str, Account] = {}
+        self._projects: dict[str, Account] = {}
+        self._state = State(boxes=_boxes(cluster), users=self._users, projects=self._projects)
+        self._jobs = [_live(job, cluster) for job in trace]
+        #: When, what, which job, in which of its spells.
+        self._events: list[tuple[int, _Kind, int, int]] = []
+        self._now_us = 0
+        self._next = 0
+        self._review_us = -1
+
+    def run(self) -> list[Run]:
+        """Until all jobs have ended."""
+        while self._next < len(self._trace) or self._state.running:
+            self._now_us = self._upcoming()
+            changed = self._happen()
+            changed |= self._submit()
+            if changed and self._state.waiting:
+                self._decide()
+        return [Run(job=live.job, gpus=live.gpus, spells=tuple(live.spells)) for live in self._jobs]
+
+    def _upcoming(self) -> int:
+        times = [self._events[0][0]] if self._events else []
+        if self._next < len(self._trace):
+            times.append(self._trace[self._next].submit_us)
+        return min(times)
+
+    def _happen(self) -> bool:
+        """Everything whose time has come; whether there is something to decide."""
+        changed = False
+        while self._events and self._events[0][0] <= self._now_us:
+            _, kind, number, spell = heapq.heappop(self._events)
+            if kind is _Kind.REVIEW:
+                changed = True
+                continue
+            live = self._jobs[number]
+            if live.start_us < 0 or len(live.spells) != spell:
+                continue
+            changed = True
+            if kind is _Kind.END:
+                self._end(number)
+            elif kind is _Kind.TOLD:
+                self._told(number)
+        return changed
+
+    def _submit(self) -> bool:
+        first = self._next
+        while self._next < len(self._trace) and self._trace[self._next].submit_us <= self._now_us:
+            job = self._trace[self._next]
+            nodes, shape = self._cluster.spread(job.gpus)
+            waiting = Waiting(
+                job=str(self._next),
+                number=self._next,
+                user=job.user,
+                project=job.project,
+                priority=job.priority,
+                shape=shape,
+                nodes=nodes,
+                eligible_us=job.submit_us,
+                remaining=self._knowledge.of_new(job),
+                preemptible=True,
+            )
+            self._state.put([waiting])
+            self._next += 1
+        return self._next > first
+
+    def _decide(self) -> None:
+        again = True
+        while again:
+            again = False
+            for decision in decide(self._state, self._now_us, self._policy):
+                if isinstance(decision, Preempt):
+                    self._stop(int(decision.job), decision.for_job)
+                    again = True
+                elif isinstance(decision, Start):
+                    self._start(int(decision.job), decision.places)
+        if self._state.waiting and self._policy.order in AGING and self._review_us <= self._now_us:
+            self._review_us = self._now_us + REVIEW_US
+            self._push(self._review_us, _Kind.REVIEW, -1)
+
+    def _start(self, number: int, places: tuple[Place, ...]) -> None:
+        live, now_us = self._jobs[number], self._now_us
+        self._state.start(str(number), places, now_us)
+        live.start_us, live.lost_us = now_us, self._cost_us if live.spells else 0
+        live.places = places
+        self._push(now_us + live.lost_us + live.left_us, _Kind.END, number)
+        if not live.told:
+            done_us = live.job.duration_us - live.left_us
+            self._push(now_us + live.lost_us + max(TOLD_US - done_us, 0), _Kind.TOLD, number)
+        self._push(now_us + self._policy.min_run * SECOND, _Kind.SPARED, number)
+
+    def _push(self, at_us: int, kind: _Kind, number: int) -> None:
+        spell = len(self._jobs[number].spells) if number >= 0 else 0
+        heapq.heappush(self._events, (at_us, kind, number, spell))
+
+    def _told(self, number: int) -> None:
+        """Its steps tell by now how long it will take."""
+        live = self._jobs[number]
+        live.told = True
+        running = self._state.running[str(number)]
+        left_us = live.left_us - live.done_us(self._now_us)
+        estimate = self._knowledge.of_known(left_us, self._now_us)
+        if estimate is not None:
+            self._state.put([replace(running, remaining=estimate)])
+
+    def _stop(self, number: int, for_job: str) -> None:
+        """It goes back to the queue with the work that it has done."""
+        live = self._jobs[number]
+        live.left_us -= live.done_us(self._now_us)
+        waiting = self._state.requeue(str(number), self._now_us, for_job)
+        if live.told:
+            self._state.put([replace(waiting, remaining=self._knowledge.of_known(live.left_us, None))])
+        self._leave(live)
+
+    def _end(self, number: int) -> None:
+        live = self._jobs[number]
+        live.left_us = 0
+        self._state.remove(str(number))
+        self._knowledge.learn(live.job)
+        self._leave(live)
+
+    def _leave(self, live: _Live) -> None:
+        start_us, now_us = live.start_us, self._now_us
+        lost_us = min(live.lost_us, now_us - start_us)
+        live.spells.append(Spell(start_us=start_us, end_us=now_us, lost_us=lost_us, places=live.places))
+        live.start_us = -1
+        seconds = live.gpus * (now_us - start_us) / SECOND
+        for accounts, name in ((self._users, live.job.user), (self._projects, live.job.project)):
+            accounts[name] = self._charged(accounts.get(name, Account(usage_us=now_us)), seconds)
+
+    def _charged(self, account: Account, seconds: float) -> Account:
+        halvings = (self._now_us - account.usage_us) / (self._policy.half_life * SECOND)
+        return replace(account, usage=account.usage * 0.5**halvings + seconds, usage_us=self._now_us)
+
+
+def _live(job: TraceJob, cluster: Cluster) -> _Live:
+    nodes, shape = cluster.spread(job.gpus)
+    return _Live(job=job, gpus=nodes * shape.gpus, left_us=job.duration_us)
+
+
+def _boxes(cluster: Cluster) -> dict[str, Box]:
+    width = len(str(cluster.nodes - 1))
+    names = [f"node{number:0{width}}" for number in range(cluster.nodes)]
+    return {name: _box(name, cluster.gpus) for name in names}
+
+
+def _box(name: str, gpus: int) -> Box:
+    slots = tuple(Slot(uuid=f"{name}/{index}", index=index, memory=_MEMORY) for index in range(gpus))
+    return Box(node=name, slots=slots, cpus=0, memory=0)

@@ -1,0 +1,53 @@
+"""What a policy may know of running times.
+
+Oracles are told. Everybody else learns a job's remaining time once it has run for `TOLD_US`, as the trainer's step
+counter tells it, and before that only what earlier finished jobs of the same user, project and number of GPUs took.
+What owners expect is told to all but `fair`, which asks for no estimates and gets none.
+"""
+
+from service.estimates import History, Kin, Quantiles
+from service.scheduler.state import Estimate, Source
+from service.simulator.trace import SECOND, TraceJob
+from torchyard.policy import Order
+
+#: Running time after which a job's own steps tell how long it will take.
+TOLD_US = 60 * SECOND
+ORACLES = frozenset({Order.SJF, Order.SRTF})
+
+
+class Knowledge:
+    """Estimates of running time to come."""
+
+    def __init__(self, order: Order) -> None:
+        self._oracle = order in ORACLES
+        self._asks_owners = order is not Order.FAIR
+        self._history = History()
+
+    def of_new(self, job: TraceJob) -> Estimate | None:
+        """Of a job that has not run."""
+        if self._oracle:
+            return _certain(job.duration_us, Source.ORACLE, None)
+        if job.estimate_us is not None and self._asks_owners:
+            return _certain(job.estimate_us, Source.LIMIT, None)
+        raw = self._history.raw(_kin(job))
+        return None if raw is None else _estimate(raw.quantiles, raw.source)
+
+    def of_known(self, left_us: int, as_of_us: int | None) -> Estimate:
+        """Of a job that has run for `TOLD_US`, and of which so much is left."""
+        return _certain(left_us, Source.ORACLE if self._oracle else Source.PROGRESS, as_of_us)
+
+    def learn(self, job: TraceJob) -> None:
+        """A job has ended."""
+        self._history.add(_kin(job), job.duration_us)
+
+
+def _kin(job: TraceJob) -> Kin:
+    return Kin(job.project, job.user, str(job.gpus))
+
+
+def _certain(time_us: int, source: Source, as_of_us: int | None) -> Estimate:
+    return Estimate(p10_us=time_us, p50_us=time_us, p90_us=time_us, source=source, as_of_us=as_of_us)
+
+
+def _estimate(quantiles: Quantiles, source: Source) -> Estimate:
+    return Estimate(p10_us=quantiles.p10, p50_us=quantiles.p50, p90_us=quantiles.p90, source=source)

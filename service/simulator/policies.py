@@ -1,0 +1,39 @@
+"""The policies in the box: settings of the one policy, by name."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from service.simulator.knowledge import ORACLES
+from torchyard import policyfile
+from torchyard.exceptions import PolicyError
+from torchyard.policy import Order, Policy
+
+#: Nobody is stopped.
+_CALM: dict[str, object] = {"preemption": False, "time_slice": None}
+#: Whoever is ahead in the order stops those behind, at any time.
+_EAGER: dict[str, object] = {"preemption": False, "time_slice": 60, "min_run": 0}
+
+PRESETS: Mapping[str, Policy] = MappingProxyType({
+    "fifo": Policy.model_validate({"order": Order.FIFO, "backfill": False, **_CALM}),
+    "fifo-backfill": Policy.model_validate({"order": Order.FIFO, **_CALM}),
+    "sjf": Policy.model_validate({"order": Order.SJF, **_CALM}),
+    "srtf": Policy.model_validate({"order": Order.SRTF, **_EAGER}),
+    "las": Policy.model_validate({"order": Order.LAS, **_EAGER}),
+    "fair": Policy(),
+})  # fmt: skip
+
+
+def named(name: str) -> Policy:
+    """A policy in the box, or one from a file; raises PolicyError with the mend."""
+    if name in PRESETS:
+        return PRESETS[name]
+    path = Path(name)
+    if path.suffix in {".yaml", ".yml"} or path.exists():
+        return policyfile.read(path)
+    raise PolicyError(f"there is no policy {name!r}: write {', '.join(PRESETS)}, or a file such as policy.yaml")
+
+
+def title(name: str, policy: Policy) -> str:
+    """The policy's name in the output, where an oracle is called one."""
+    return f"{name} (oracle)" if policy.order in ORACLES else name

@@ -1,0 +1,79 @@
+"""A simulation in words: a table with a row for each policy, and who was served worst."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from service.simulator.metrics import Metrics, Standing
+
+_DAY, _HOUR, _MINUTE = 86_400, 3600, 60
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Result:
+    """One policy's simulation."""
+
+    title: str
+    metrics: Metrics
+    standings: Sequence[Standing]
+
+
+def plain(results: Sequence[Result]) -> dict[str, Any]:
+    """For programs: the figures of one policy, or of several by their titles."""
+    if len(results) == 1:
+        return asdict(results[0].metrics)
+    return {result.title: asdict(result.metrics) for result in results}
+
+
+def rows(results: Sequence[Result]) -> list[list[str]]:
+    """The table, its head first."""
+    head = ["policy", "mean JCT", "p50", "p99", "mean wait", "p99 wait", "held", "makespan", "Jain", "stops", "lost"]
+    return [head, *([result.title, *_cells(result.metrics)] for result in results)]
+
+
+def _cells(metrics: Metrics) -> list[str]:
+    times = (metrics.mean_jct, metrics.p50_jct, metrics.p99_jct, metrics.mean_wait, metrics.p99_wait)
+    return [
+        *map(duration, times),
+        f"{100 * metrics.utilization:.1f} %",
+        duration(metrics.makespan),
+        f"{metrics.jain:.3f}",
+        f"{metrics.preemptions:,}",
+        f"{metrics.gpu_seconds_lost / _HOUR:,.1f} GPU-h",
+    ]
+
+
+def worst(result: Result) -> str | None:
+    """Who fell furthest behind their share; None if nobody did."""
+    lowest = min(result.standings, key=lambda standing: standing.satisfaction)
+    if lowest.satisfaction > 0.995:
+        return None
+    part, entitled = 100 * lowest.satisfaction, lowest.entitled / _HOUR
+    return f"{result.title}: {lowest.user} got {part:.0f} % of the {entitled:,.0f} GPU-hours they were entitled to"
+
+
+def duration(seconds: float) -> str:
+    """In two units at most: `45 s`, `12m 30s`, `3h 05m`, `2d 4h`."""
+    if seconds < _MINUTE:
+        return f"{seconds:.0f} s"
+    whole = round(seconds)
+    if whole < _HOUR:
+        return f"{whole // _MINUTE}m {whole % _MINUTE:02}s"
+    if whole < _DAY:
+        return f"{whole // _HOUR}h {whole % _HOUR // _MINUTE:02}m"
+    return f"{whole // _DAY}d {whole % _DAY // _HOUR}h"
+
+
+def table(results: Sequence[Result]) -> str:
+    """The rows in columns, as wide as they need to be."""
+    cells = rows(results)
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
+    return "\n".join(_line(row, widths) for row in cells)
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = (
+        cell.ljust(width) if not column else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+    )
+    return "  ".join([first, *others]).rstrip()

@@ -1,0 +1,45 @@
+"""Small traces for the simulator, in seconds."""
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from service.simulator.engine import Run, simulate
+from service.simulator.policies import named
+from service.simulator.trace import SECOND, Cluster, TraceJob
+
+COST = 30
+
+
+def job(submit: float, duration: float, gpus: int = 1, user: str = "ada", estimate: float | None = None) -> TraceJob:
+    """A job of a trace."""
+    return TraceJob(
+        line=0,
+        submit_us=round(submit * SECOND),
+        duration_us=round(duration * SECOND),
+        gpus=gpus,
+        user=user,
+        estimate_us=None if estimate is None else round(estimate * SECOND),
+    )
+
+
+def run(policy: str, jobs: Sequence[TraceJob], gpus: int = 1, nodes: int = 1, cost: float = COST) -> list[Run]:
+    """What becomes of them."""
+    return simulate(jobs, Cluster(nodes=nodes, gpus=gpus), named(policy), round(cost * SECOND))
+
+
+def spells(runs: Sequence[Run]) -> list[list[tuple[float, float]]]:
+    """When each job held its GPUs."""
+    return [[(spell.start_us / SECOND, spell.end_us / SECOND) for spell in one.spells] for one in runs]
+
+
+def traces(most_gpus: int = 4, most: int = 10) -> st.SearchStrategy[list[TraceJob]]:
+    """Some jobs within a few hours, on at most so many GPUs each."""
+    one = st.builds(
+        job,
+        submit=st.integers(0, 7200),
+        duration=st.one_of(st.integers(0, 300), st.integers(300, 20_000)),
+        gpus=st.integers(1, most_gpus),
+        user=st.sampled_from(["ada", "bob", "cy"]),
+    )
+    return st.lists(one, min_size=1, max_size=most).map(lambda jobs: sorted(jobs, key=lambda each: each.submit_us))

@@ -1,0 +1,156 @@
+"""Schedules worked out by hand, and what holds for every trace."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.simulator.engine import Run
+from service.simulator.exceptions import TraceError
+from service.simulator.knowledge import TOLD_US
+from service.simulator.policies import PRESETS
+from service.simulator.trace import SECOND, TraceJob
+from tests.support.traces import COST, job, run, spells, traces
+
+POLICIES = st.sampled_from(sorted(PRESETS))
+
+
+def test_fifo_lets_nobody_pass() -> None:
+    done = run("fifo", [job(0, 100), job(10, 100, gpus=2), job(20, 10)], gpus=2)
+    assert spells(done) == [[(0, 100)], [(100, 200)], [(200, 210)]]
+
+
+def test_backfill_lets_pass_who_is_expected_to_be_gone_in_time() -> None:
+    jobs = [job(0, 100, estimate=100), job(10, 100, gpus=2), job(20, 10, estimate=10), job(25, 10, estimate=90)]
+    done = run("fifo-backfill", jobs, gpus=2)
+    assert spells(done) == [[(0, 100)], [(100, 200)], [(20, 30)], [(200, 210)]]
+
+
+def test_sjf_takes_the_shortest_next_and_stops_nobody() -> None:
+    done = run("sjf", [job(0, 100), job(1, 50), job(2, 10)])
+    assert spells(done) == [[(0, 100)], [(110, 160)], [(100, 110)]]
+
+
+def test_srtf_stops_for_the_shorter_and_charges_each_restart() -> None:
+    done = run("srtf", [job(0, 100), job(1, 50), job(2, 10)])
+    assert spells(done) == [[(0, 1), (91, 220)], [(1, 2), (12, 91)], [(2, 12)]]
+    assert [spell.lost_us for one in done for spell in one.spells] == [0, 30 * SECOND, 0, 30 * SECOND, 0]
+
+
+def test_srtf_does_not_stop_for_less_than_that_costs() -> None:
+    done = run("srtf", [job(0, 100), job(1, 75)])
+    assert spells(done) == [[(0, 100)], [(100, 175)]]
+
+
+def test_las_prefers_those_that_have_had_less_than_an_hour() -> None:
+    done = run("las", [job(0, 7200), job(4000, 60)])
+    assert spells(done) == [[(0, 4000), (4060, 7290)], [(4000, 4060)]]
+
+
+def test_fair_tries_the_new_one_at_once_and_goes_on_with_what_is_shorter() -> None:
+    done = run("fair", [job(0, 3600), job(100, 120)])
+    assert spells(done) == [[(0, 100), (220, 3750)], [(100, 220)]]
+    done = run("fair", [job(0, 3600), job(100, 36_000)])
+    assert spells(done) == [[(0, 100), (160, 3690)], [(100, 160), (3690, 39_660)]]
+
+
+def test_a_job_larger_than_a_node_takes_as_few_nodes_as_it_can_evenly() -> None:
+    (done,) = run("fair", [job(0, 10, gpus=13)], gpus=8, nodes=3)
+    (spell,) = done.spells
+    assert [len(place.uuids) for place in spell.places] == [7, 7]
+    assert done.gpus == 14
+
+
+def test_a_job_that_fits_on_a_node_is_never_spread() -> None:
+    done = run("fair", [job(0, 100, gpus=3), job(0, 100, gpus=3), job(1, 10, gpus=2)], gpus=4, nodes=2, cost=0)
+    assert spells(done)[2] != [(1, 11)] or len(done[2].spells[0].places) == 1
+    assert all(len(spell.places) == 1 for one in done for spell in one.spells)
+
+
+def test_a_job_that_can_never_fit_is_named() -> None:
+    with pytest.raises(TraceError, match=r"line 0, num_gpus: 17 GPUs are more than there are, 2 x 8: give more"):
+        run("fair", [job(0, 10, gpus=17)], gpus=8, nodes=2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(policy=POLICIES, jobs=traces())
+def test_nothing_is_given_twice_and_all_work_is_done(policy: str, jobs: list[TraceJob]) -> None:
+    done = run(policy, jobs, gpus=2, nodes=2)
+    assert [one.job for one in done] == jobs
+    for one in done:
+        worked = sum(spell.end_us - spell.start_us - spell.lost_us for spell in one.spells)
+        assert worked == one.job.duration_us
+        assert one.spells[0].start_us >= one.job.submit_us
+        assert one.spells[0].lost_us == 0
+        assert all(spell.lost_us <= COST * SECOND for spell in one.spells)
+        assert one.spells[-1].lost_us == (COST * SECOND if len(one.spells) > 1 else 0)
+        assert all(earlier.end_us <= later.start_us for earlier, later in pairwise(one.spells))
+        assert all(sum(len(place.uuids) for place in spell.places) == one.gpus for spell in one.spells)
+    for spans in _by_device(done).values():
+        spans.sort()
+        assert all(first[1] <= second[0] for first, second in pairwise(spans))
+
+
+def _by_device(done: list[Run]) -> dict[str, list[tuple[int, int]]]:
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for one in done:
+        for spell in one.spells:
+            for place in spell.places:
+                for uuid in place.uuids:
+                    if spell.end_us > spell.start_us:
+                        spans.setdefault(uuid, []).append((spell.start_us, spell.end_us))
+    return spans
+
+
+@settings(max_examples=40, deadline=None)
+@given(policy=POLICIES, jobs=traces(most_gpus=1))
+def test_no_gpu_idles_while_somebody_waits_for_one(policy: str, jobs: list[TraceJob]) -> None:
+    done = run(policy, jobs, gpus=2)
+    moments = sorted({one.job.submit_us for one in done} | {spell.end_us for one in done for spell in one.spells})
+    for at_us in moments:
+        waiting = sum(one.job.submit_us <= at_us < one.end_us and not _holds(one, at_us) for one in done)
+        held = sum(_holds(one, at_us) for one in done)
+        assert held == 2 or not waiting
+
+
+def _holds(one: Run, at_us: int) -> bool:
+    return any(spell.start_us <= at_us < spell.end_us for spell in one.spells)
+
+
+@settings(max_examples=20, deadline=None)
+@given(policy=POLICIES, jobs=traces())
+def test_the_same_trace_comes_to_the_same(policy: str, jobs: list[TraceJob]) -> None:
+    assert run(policy, jobs, gpus=4) == run(policy, jobs, gpus=4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(jobs=traces(), chosen=st.data(), estimate=st.integers(0, 10**6))
+def test_fair_knows_no_duration_before_it_is_earned(jobs: list[TraceJob], chosen: st.DataObject, estimate: int) -> None:
+    """How long one job takes changes nothing until it has run for a minute, whatever its owner expects."""
+    number = chosen.draw(st.integers(0, len(jobs) - 1))
+    changed = [each if n != number else _longer(each, estimate) for n, each in enumerate(jobs)]
+    before, after = run("fair", jobs, gpus=4), run("fair", changed, gpus=4)
+    earned_us = min(_earned_us(before[number]), _earned_us(after[number]))
+    assert _until(before, earned_us) == _until(after, earned_us)
+
+
+def _longer(one: TraceJob, estimate: int) -> TraceJob:
+    return replace(one, duration_us=one.duration_us + 3600 * SECOND, estimate_us=estimate * SECOND)
+
+
+def _earned_us(one: Run) -> int:
+    """When it had run for a minute, or ended."""
+    left_us = TOLD_US
+    for spell in one.spells:
+        worked_us = spell.end_us - spell.start_us - spell.lost_us
+        if worked_us >= left_us:
+            return spell.start_us + spell.lost_us + left_us
+        left_us -= worked_us
+    return one.end_us
+
+
+def _until(done: list[Run], at_us: int) -> list[list[int]]:
+    """Starts and ends before a moment."""
+    return [[us for spell in one.spells for us in (spell.start_us, spell.end_us) if us < at_us] for one in done]

@@ -1,0 +1,60 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from service.simulator.__main__ import main
+
+ROWS = "submit_time,duration,num_gpus,user\n0,3600,2,ada\n100,120,1,bob\n100,7200,2,bob\n"
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> str:
+    path = tmp_path / "trace.csv"
+    path.write_text(ROWS)
+    return str(path)
+
+
+def test_the_figures_of_one_policy_as_json(trace: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([trace, "--gpus", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["preemptions"] > 0
+    assert found["gpu_seconds_lost"] > 0
+
+
+def test_what_a_preemption_costs_can_be_chosen(trace: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([trace, "--gpus", "2", "--json", "--preemption-cost", "0"]) == 0
+    assert json.loads(capsys.readouterr().out)["gpu_seconds_lost"] == 0
+
+
+def test_all_policies_side_by_side(trace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([trace, "--gpus", "2", "--policy", "all", "--plot", str(tmp_path / "plot.svg")]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("3 jobs of 2 users in 1m 40s, 2 GPUs\n")
+    assert [line.split("  ")[0] for line in out.splitlines()[3:9]] == [
+        "fifo", "fifo-backfill", "sjf (oracle)", "srtf (oracle)", "las", "fair",
+    ]  # fmt: skip
+    assert (tmp_path / "plot.svg").exists()
+
+
+def test_a_mistake_is_one_line_with_the_mend(trace: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([trace, "--gpus", "1"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("simulate: line 2, num_gpus: 2 GPUs are more than there are, 1 x 1")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--gpus", "none"], "'none' is not a whole number from 1"),
+        (["--gpus", "2", "--plot", "plot.gif"], r"is no picture: end it with .png or .svg"),
+        (["--gpus", "2", "--plot", "/nowhere/at-all/plot.png"], "there is no folder /nowhere/at-all"),
+        (["--gpus", "2", "--preemption-cost", "x"], "'x' is not a whole number of seconds"),
+    ],
+)
+def test_wrong_usage(trace: str, words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([trace, *words])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
