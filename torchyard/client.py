@@ -7,30 +7,26 @@ job = client.submit(JobSpec(command=("train.py",), live="/home/me/project"))
 print(client.wait(job.id).state)
 """
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 from urllib.parse import quote
 
-import pydantic
-
-from torchyard import api, download, following, ids, snapshot
+from torchyard import api, download, exceptions, following, ids, snapshot
+from torchyard.calls import body_of, part
 from torchyard.connection import Connection
 from torchyard.sharing_calls import SharingCalls
 from torchyard.spec import JobSpec
 from torchyard.states import JOB_FINAL, JobState
-
-Item = TypeVar("Item", bound=pydantic.BaseModel)
+from torchyard.sweep_calls import SweepCalls
 
 #: Seconds that one request of a long poll may last.
 LONG_POLL_S = 30
 LOG_PIECE = 2**20
-PAGE = 200
 
 
-class Client(SharingCalls):
+class Client(SweepCalls, SharingCalls):
     """The service, as the owner of a token sees it.
 
     Finds URL and token in the arguments, in ``TORCHYARD_URL`` and ``TORCHYARD_TOKEN``, or in ``TORCHYARD_HOME``.
@@ -54,22 +50,26 @@ class Client(SharingCalls):
     # Jobs
 
     def submit(self, spec: JobSpec | Mapping[str, Any], *, idempotency_key: str | None = None) -> api.Job:
-        """Submits a job; repeated on a broken connection, and still one job."""
+        """Submits a job; repeated on a broken connection, and still one job. A sweep goes to `submit_sweep`."""
+        if body_of(spec).get("sweep"):
+            raise exceptions.SpecError("sweep: this stands for many jobs: submit it with submit_sweep")
         headers = {"Idempotency-Key": idempotency_key or ids.new_id("key")}
-        answer = self.connection.request("POST", "/jobs", json=_body(spec), headers=headers)
+        answer = self.connection.request("POST", "/jobs", json=body_of(spec), headers=headers)
         return api.Job.model_validate_json(answer.content)
 
     def check(self, spec: JobSpec | Mapping[str, Any]) -> api.DryRun:
         """Checks a spec as `submit` would, and stores nothing."""
-        answer = self.connection.request("POST", "/jobs", json=_body(spec), params={"dry_run": "true"})
+        answer = self.connection.request("POST", "/jobs", json=body_of(spec), params={"dry_run": "true"})
         return api.DryRun.model_validate_json(answer.content)
 
     def job(self, job: str) -> api.Job:
         """One job as it is now."""
-        return self._get(api.Job, f"/jobs/{_part(job)}")
+        return self._get(api.Job, f"/jobs/{part(job)}")
 
     def jobs(self, *, limit: int | None = None, **filters: str | Sequence[str] | None) -> Iterator[api.Job]:
-        """Jobs, newest first; `filters` are ``state``, ``user``, ``project``, ``tag`` and ``q``."""
+        """Jobs, newest first; `filters` are ``state``, ``user``, ``project``, ``tag``, ``q``, ``group`` (a sweep) and
+        ``trials`` (``"false"``: none that belong to a sweep).
+        """
         return self._pages(api.Job, "/jobs", filters, limit)
 
     def wait(self, job: str, *, timeout_s: float | None = None) -> api.Job:
@@ -81,7 +81,7 @@ class Client(SharingCalls):
         while True:
             left = LONG_POLL_S if deadline is None else min(LONG_POLL_S, deadline - time.monotonic())
             params = {"wait": f"{max(0.0, left):.3f}"}
-            answer = self.connection.request("GET", f"/jobs/{_part(job)}", params=params, timeout_s=LONG_POLL_S + 15)
+            answer = self.connection.request("GET", f"/jobs/{part(job)}", params=params, timeout_s=LONG_POLL_S + 15)
             found = api.Job.model_validate_json(answer.content)
             if found.state in JOB_FINAL:
                 return found
@@ -90,27 +90,27 @@ class Client(SharingCalls):
 
     def cancel(self, job: str) -> api.Job:
         """Asks a job to save its work and stop; one that waits is cancelled at once."""
-        return self._post(api.Job, f"/jobs/{_part(job)}/cancel")
+        return self._post(api.Job, f"/jobs/{part(job)}/cancel")
 
     def hold(self, job: str) -> api.Job:
         """Keeps a waiting job from starting."""
-        return self._post(api.Job, f"/jobs/{_part(job)}/hold")
+        return self._post(api.Job, f"/jobs/{part(job)}/hold")
 
     def release(self, job: str) -> api.Job:
         """Lets a held job start."""
-        return self._post(api.Job, f"/jobs/{_part(job)}/release")
+        return self._post(api.Job, f"/jobs/{part(job)}/release")
 
     def checkpoint(self, job: str) -> api.Job:
         """Asks a running job for a checkpoint now."""
-        return self._post(api.Job, f"/jobs/{_part(job)}/checkpoint")
+        return self._post(api.Job, f"/jobs/{part(job)}/checkpoint")
 
     def stacks(self, job: str) -> list[api.Stacks]:
         """What the job's processes did when they were last looked at, the newest first."""
-        return list(self._pages(api.Stacks, f"/jobs/{_part(job)}/stacks", {}))
+        return list(self._pages(api.Stacks, f"/jobs/{part(job)}/stacks", {}))
 
     def ask_for_stacks(self, job: str) -> api.Job:
         """Asks for the stacks of a running job's processes."""
-        return self._post(api.Job, f"/jobs/{_part(job)}/stacks")
+        return self._post(api.Job, f"/jobs/{part(job)}/stacks")
 
     def rerun(
         self, job: str, *, from_checkpoint: str | None = "auto", changes: Mapping[str, Any] | None = None
@@ -125,32 +125,32 @@ class Client(SharingCalls):
             from_checkpoint = "latest" if cut_short and self.checkpoints(job) else None
         body = {"from_checkpoint": from_checkpoint, "changes": dict(changes or {})}
         headers = {"Idempotency-Key": ids.new_id("key")}
-        answer = self.connection.request("POST", f"/jobs/{_part(job)}/rerun", json=body, headers=headers)
+        answer = self.connection.request("POST", f"/jobs/{part(job)}/rerun", json=body, headers=headers)
         return api.Job.model_validate_json(answer.content)
 
     def why(self, job: str) -> api.Why:
         """Why the job is where it is, and what would start it sooner."""
-        return self._get(api.Why, f"/jobs/{_part(job)}/why")
+        return self._get(api.Why, f"/jobs/{part(job)}/why")
 
     def events(self, job: str) -> list[api.Event]:
         """All that happened to the job, oldest first."""
-        return list(self._pages(api.Event, f"/jobs/{_part(job)}/events", {}))
+        return list(self._pages(api.Event, f"/jobs/{part(job)}/events", {}))
 
     def attempts(self, job: str) -> list[api.Attempt]:
         """The job's attempts, oldest first."""
-        return list(self._pages(api.Attempt, f"/jobs/{_part(job)}/attempts", {}))
+        return list(self._pages(api.Attempt, f"/jobs/{part(job)}/attempts", {}))
 
     # What a job writes
 
     def log_streams(self, job: str) -> list[api.LogStream]:
         """The logs that there are: one per attempt and rank."""
-        return list(self._pages(api.LogStream, f"/jobs/{_part(job)}/logs/streams", {}))
+        return list(self._pages(api.LogStream, f"/jobs/{part(job)}/logs/streams", {}))
 
     def logs(self, job: str, *, rank: int = 0, attempt: int | None = None, offset: int = 0) -> Iterator[bytes]:
         """A rank's log so far, in pieces; rank -1 is the launcher's own."""
         while True:
             params = {"rank": rank, "attempt": attempt, "offset": offset, "limit": LOG_PIECE}
-            answer = self.connection.request("GET", f"/jobs/{_part(job)}/logs", params=params)
+            answer = self.connection.request("GET", f"/jobs/{part(job)}/logs", params=params)
             if answer.content:
                 yield answer.content
             behind = int(answer.headers["TorchYard-Next-Offset"])
@@ -167,29 +167,29 @@ class Client(SharingCalls):
         away for minutes.
         """
         params = {"rank": rank, "attempt": attempt, "offset": offset}
-        return following.follow(self.connection, f"/jobs/{_part(job)}/logs/stream", params)
+        return following.follow(self.connection, f"/jobs/{part(job)}/logs/stream", params)
 
     def metrics(
         self, job: str, *, names: Iterable[str] = (), max_points: int | None = None, since: str | None = None
     ) -> api.Metrics:
         """Metric series; `since` is the `cursor` of an earlier answer, to get only what is newer."""
         params = {"names": ",".join(names) or None, "max_points": max_points, "since": since}
-        return self._get(api.Metrics, f"/jobs/{_part(job)}/metrics", params)
+        return self._get(api.Metrics, f"/jobs/{part(job)}/metrics", params)
 
     def checkpoints(self, job: str) -> list[api.Checkpoint]:
         """The job's checkpoints, by step."""
-        return list(self._pages(api.Checkpoint, f"/jobs/{_part(job)}/checkpoints", {}))
+        return list(self._pages(api.Checkpoint, f"/jobs/{part(job)}/checkpoints", {}))
 
     def outputs(self, job: str) -> list[api.Output]:
         """The files that the job left in its output folder."""
-        return list(self._pages(api.Output, f"/jobs/{_part(job)}/outputs", {}))
+        return list(self._pages(api.Output, f"/jobs/{part(job)}/outputs", {}))
 
     def download_checkpoint(
         self, checkpoint: api.Checkpoint, folder: Path, *, progress: Callable[[int], None] = lambda _bytes: None
     ) -> Path:
         """Brings a checkpoint's files into a folder; continues what an earlier call left unfinished."""
         for file in checkpoint.files:
-            path = f"/checkpoints/{_part(checkpoint.id)}/files/{quote(file.name)}"
+            path = f"/checkpoints/{part(checkpoint.id)}/files/{quote(file.name)}"
             target = download.inside(folder, file.name)
             download.fetch(self.connection, path, target, size=file.size, sha256=file.sha256, progress=progress)
         return folder
@@ -198,7 +198,7 @@ class Client(SharingCalls):
         self, job: str, output: api.Output, folder: Path, *, progress: Callable[[int], None] = lambda _bytes: None
     ) -> Path:
         """Brings one output file into a folder, under its own name."""
-        path = f"/jobs/{_part(job)}/outputs/{quote(output.name)}"
+        path = f"/jobs/{part(job)}/outputs/{quote(output.name)}"
         target = download.inside(folder, output.name)
         return download.fetch(self.connection, path, target, size=output.size, sha256=output.sha256, progress=progress)
 
@@ -230,11 +230,11 @@ class Client(SharingCalls):
 
     def drain(self, node: str) -> api.Node:
         """Gives a node no new jobs; those that run go on."""
-        return self._post(api.Node, f"/nodes/{_part(node)}/drain")
+        return self._post(api.Node, f"/nodes/{part(node)}/drain")
 
     def resume(self, node: str) -> api.Node:
         """Lets a drained node take jobs again."""
-        return self._post(api.Node, f"/nodes/{_part(node)}/resume")
+        return self._post(api.Node, f"/nodes/{part(node)}/resume")
 
     def queue(self) -> list[api.QueueEntry]:
         """The jobs that wait, in the order in which they will start."""
@@ -262,35 +262,4 @@ class Client(SharingCalls):
 
     def revoke_token(self, token: str) -> None:
         """Makes a token invalid at once."""
-        self.connection.request("DELETE", f"/tokens/{_part(token)}")
-
-    # Requests
-
-    def _get(self, model: type[Item], path: str, params: Mapping[str, Any] | None = None) -> Item:
-        return model.model_validate_json(self.connection.request("GET", path, params=params).content)
-
-    def _post(self, model: type[Item], path: str, body: Any = None, *, retry: bool = True) -> Item:
-        return model.model_validate_json(self.connection.request("POST", path, json=body, retry=retry).content)
-
-    def _pages(
-        self, model: type[Item], path: str, filters: Mapping[str, Any], limit: int | None = None
-    ) -> Iterator[Item]:
-        cursor: str | None = None
-        left = limit
-        while left is None or left > 0:
-            params = {**filters, "cursor": cursor, "limit": min(left or PAGE, PAGE)}
-            body = json.loads(self.connection.request("GET", path, params=params).content)
-            items, cursor = (body["items"], body.get("next")) if isinstance(body, dict) else (body, None)
-            for item in items[:left]:
-                yield model.model_validate(item)
-            left = None if left is None else left - len(items)
-            if cursor is None:
-                return
-
-
-def _body(spec: JobSpec | Mapping[str, Any]) -> dict[str, Any]:
-    return spec.model_dump(mode="json") if isinstance(spec, JobSpec) else dict(spec)
-
-
-def _part(name: str) -> str:
-    return quote(str(name), safe="")
+        self.connection.request("DELETE", f"/tokens/{part(token)}")

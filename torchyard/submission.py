@@ -38,11 +38,17 @@ class Prepared:
 
     def submit(self, client: Client, *, uploaded: Callable[[int], None] = lambda _bytes: None) -> api.Job:
         """Uploads the code and submits the job; `uploaded` gets the bytes of each file."""
-        spec = self.spec
-        if self.code is not None:
-            id_ = client.upload_snapshot(self.code, progress=uploaded)
-            spec = spec.model_copy(update={"code": id_, "link_root": str(self.code.root)})
-        return client.submit(spec)
+        return client.submit(self._with_code(client, uploaded))
+
+    def submit_sweep(self, client: Client, *, uploaded: Callable[[int], None] = lambda _bytes: None) -> api.Group:
+        """The same for a spec with `sweep`."""
+        return client.submit_sweep(self._with_code(client, uploaded))
+
+    def _with_code(self, client: Client, uploaded: Callable[[int], None]) -> JobSpec:
+        if self.code is None:
+            return self.spec
+        id_ = client.upload_snapshot(self.code, progress=uploaded)
+        return self.spec.model_copy(update={"code": id_, "link_root": str(self.code.root)})
 
 
 def from_file(path: Path, overrides: Sequence[str] = ()) -> Draft:

@@ -16,7 +16,7 @@ from torchyard.states import JobState, StopReason
 from torchyard.sweeps import EarlyStopping, Sweep
 
 _log = logging.getLogger(__name__)
-_RUNNING = select(Job.group_id).where(Job.state == JobState.RUNNING, Job.group_id.is_not(None)).distinct()
+_RUNNING = select(Group.id).join(Job, Job.group_id == Group.id).where(Job.state == JobState.RUNNING).distinct()
 
 
 class Stopper:
@@ -110,14 +110,14 @@ def _steps(tx: Connection, group: str, metric: str) -> dict[str, int]:
     return {row.job_id: row.step for row in tx.execute(query)}
 
 
-def _series(tx: Connection, group: str, stopping: EarlyStopping) -> Sequence[Row[Any]]:
+def _series(tx: Connection, group: str, stopping: EarlyStopping) -> list[Row[Any]]:
     query = (
         select(MetricSeries.job_id, MetricSeries.id, MetricSeries.last_step)
         .join(Job, Job.id == MetricSeries.job_id)
         .where(Job.group_id == group, MetricSeries.name == stopping.metric, MetricSeries.last_step >= stopping.first)
         .order_by(MetricSeries.attempt, MetricSeries.rank)
     )
-    return tx.execute(query).all()
+    return list(tx.execute(query))
 
 
 def _value_at(tx: Connection, series: int, step: int) -> float:

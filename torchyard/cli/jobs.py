@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from torchyard.cli import common
+from torchyard.cli import common, sweeps
 
 if TYPE_CHECKING:
     from torchyard.api import Attempt, Event, Job
@@ -28,17 +28,20 @@ def ls(
     project: Annotated[str | None, typer.Option(help="Only this project's jobs.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only jobs with this tag; may be repeated.")] = None,
     q: Annotated[str | None, typer.Option("--query", "-q", help="Only jobs whose name contains this.")] = None,
+    trials: Annotated[bool, typer.Option("--trials", help="Each job of a sweep, instead of a row for all.")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many, the newest.", min=1)] = 30,
     json: common.Json = False,
 ) -> None:
-    """List jobs: running, then queued, then ended."""
+    """List sweeps, then jobs: running, then queued, then ended."""
     with common.connect() as client:
-        found = list(client.jobs(limit=limit, state=state, user=user, project=project, tag=tag, q=q))
+        filters: dict[str, Any] = {"state": state, "user": user, "project": project, "tag": tag, "q": q}
         if json:
-            common.print_json(found)
+            common.print_json(client.jobs(limit=limit, **filters))
             return
+        found = list(client.jobs(limit=limit, trials=None if trials else "false", **filters))
+        swept = [] if trials else list(client.sweeps(limit=limit, **filters))
         waiting = {entry.job: entry for entry in client.queue()} if found else {}
-    if not found:
+    if not found and not swept:
         common.note("no jobs: `yard run -- python train.py` submits one")
         return
     from rich.table import Table
@@ -47,9 +50,12 @@ def ls(
 
     table = Table("JOB", "NAME", "USER", "STATE", "PRIO", "GPUS", "WHERE", "TIME", "", box=None, header_style="dim")
     places = {job: entry.position for job, entry in waiting.items()}
+    for group in swept:
+        standing = sweeps.standing(group)
+        table.add_row(str(group.number), group.name, group.user, "[dim]sweep[/]", "", "", "", "", standing)
     for job in sorted(found, key=lambda job: _order(job, places)):
         entry = waiting.get(job.id)
-        told = f"[dim]{entry.reason}[/]" if entry else _progress(job)
+        told = f"[dim]{entry.reason}[/]" if entry else progress(job)
         time = shown.elapsed(job, shown.now())
         where = shown.devices(job.devices)
         state_, priority = shown.state(job), job.priority.value
@@ -63,7 +69,8 @@ def _order(job: "Job", places: dict[str, int]) -> tuple[int, int]:
     return (2 if job.ended_at else 0), -job.number
 
 
-def _progress(job: "Job") -> str:
+def progress(job: "Job") -> str:
+    """How far it is and what it last reported, or why it failed."""
     from rich.markup import escape
 
     from torchyard.cli import format as shown
@@ -186,19 +193,23 @@ def why(job: common.JobRef, json: common.Json = False) -> None:
 
 
 def wait(
-    job: common.JobRef,
+    job: Annotated[str, typer.Argument(metavar="JOB", help="Number or id of a job, or of a sweep.")],
     timeout: Annotated[str | None, typer.Option(help="Give up after this long, such as 10m.")] = None,
     json: common.Json = False,
 ) -> None:
-    """Wait for a job's end; the exit code is the job's.
+    """Wait for a job's end, or a sweep's; the exit code is the job's, of a sweep 1 if a trial has failed.
 
     130 means cancelled, 124 out of time, 125 that waiting itself failed.
     """
-    from torchyard.exceptions import TorchYardError
+    from torchyard.exceptions import NotFoundError, TorchYardError
 
     with common.connect() as client:
         try:
             found = client.wait(job, timeout_s=_seconds(timeout))
+        except NotFoundError:
+            if not sweeps.exists(client, job):
+                raise
+            sweeps.wait_and_tell(client, job, timeout_s=_seconds(timeout), json=json)
         except TimeoutError as error:
             raise TorchYardError(str(error)) from error
     if json:

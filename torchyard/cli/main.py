@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from torchyard.cli import artifacts, bench, box, jobs, logs, people, sharing, stack, stacks, submit
+from torchyard.cli import artifacts, bench, box, jobs, logs, people, sharing, stack, stacks, submit, sweeps
 from torchyard.exceptions import TorchYardError
 
 #: As with `docker run`: the command's own failure, where other codes are the job's.
@@ -19,7 +19,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (stack, submit, jobs, logs, stacks, artifacts, bench, box, people, sharing):
+for group in (stack, submit, jobs, logs, stacks, artifacts, bench, box, people, sharing, sweeps):
     group.register(app)
 
 

@@ -8,7 +8,7 @@ import typer
 from torchyard.cli import common
 
 if TYPE_CHECKING:
-    from torchyard.api import Job
+    from torchyard.api import DryRun, Group, Job
     from torchyard.client import Client
     from torchyard.submission import Draft, Prepared
 
@@ -18,6 +18,9 @@ Gpus = Annotated[int, typer.Option("--gpus", "-g", help="GPUs (or CPU slots) for
 Name = Annotated[str | None, typer.Option("--name", help="Name in lists; default the script's.")]
 Priority = Annotated[str | None, typer.Option(help="low, normal, high or urgent.")]
 TimeLimit = Annotated[str | None, typer.Option(help="Stop it after this running time, such as 4h.")]
+After = Annotated[
+    str | None, typer.Option(help="Start once these jobs or sweeps have succeeded: numbers or ids, such as 12,13.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -33,6 +36,7 @@ def run(
     project: Annotated[str | None, typer.Option(help="The project whose share it uses.")] = None,
     priority: Priority = None,
     time_limit: TimeLimit = None,
+    after: After = None,
     cpus: Annotated[int | None, typer.Option(help="CPU cores.", min=1)] = None,
     memory: Annotated[str | None, typer.Option(help="Main memory, such as 32GiB.")] = None,
     retries: Annotated[int | None, typer.Option(help="Start again so often after a failure.", min=0)] = None,
@@ -71,6 +75,7 @@ def run(
         env=_environment(env or []),
         tags=tag,
         checkpoint=_given(every=checkpoint_every) or None,
+        after=_listed(after),
         live="." if live else None,
     )
     submitted_and_told(submission.from_words(command, code, resources=resources, **fields), detach=detach, json=json)
@@ -90,18 +95,26 @@ def submit(
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow it; the exit code is the job's.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only check it.")] = False,
+    after: After = None,
     json: common.Json = False,
 ) -> None:
-    """Submit a job spec; prints the job's number."""
+    """Submit a job spec; prints the job's number, or the sweep's if it has one."""
     from torchyard import submission
 
     draft = submission.from_file(file, set_ or ())
+    draft.data.update(_given(after=_listed(after)))
     with common.connect() as client:
         if dry_run:
             _check(client, draft, json)
+        elif draft.data.get("sweep"):
+            _tell_sweep(client, _submit_sweep(client, draft), detach=not follow, json=json)
         else:
-            job = _submit(client, draft)
-            _told(client, job, detach=not follow, json=json)
+            _told(client, _submit(client, draft), detach=not follow, json=json)
+
+
+def _listed(refs: str | None) -> list[str] | None:
+    """Numbers and ids between commas."""
+    return None if refs is None else [ref.strip() for ref in refs.split(",") if ref.strip()]
 
 
 def _given(**fields: Any) -> dict[str, Any]:
@@ -134,12 +147,42 @@ def _submit(client: "Client", draft: "Draft") -> "Job":
         return prepared.submit(client, uploaded=uploaded)
 
 
+def _submit_sweep(client: "Client", draft: "Draft") -> "Group":
+    from torchyard.cli.artifacts import progress
+
+    prepared = _prepare(draft)
+    with progress(prepared.code.size if prepared.code else 0, "code") as uploaded:
+        return prepared.submit_sweep(client, uploaded=uploaded)
+
+
+def _tell_sweep(client: "Client", group: "Group", *, detach: bool, json: bool) -> None:
+    from torchyard.cli import sweeps
+
+    if not detach:
+        sweeps.wait_and_tell(client, str(group.number), timeout_s=None, json=json)
+    elif json:
+        common.print_json(group)
+    else:
+        common.note(f"sweep {group.number}: {group.size} jobs, numbers {group.number + 1} and following")
+        print(group.number)
+
+
 def _check(client: "Client", draft: "Draft", json: bool) -> None:
     checked = client.check(_prepare(draft).spec)
     if json:
         common.print_json(checked)
     else:
-        common.note(f"the spec is fine: {checked.world_size} processes. {checked.note}".strip())
+        each = f"{checked.trials} jobs, each of " if checked.trials else ""
+        common.note(f"the spec is fine: {each}{checked.world_size} processes. {checked.note}".strip())
+        _show_trials(checked)
+
+
+def _show_trials(checked: "DryRun") -> None:
+    for trial in checked.first_trials:
+        values = " ".join(f"{name}={value}" for name, value in trial.parameters.items())
+        common.note(f"  {trial.name}  {values}")
+    if left := (checked.trials or 0) - len(checked.first_trials):
+        common.note(f"  and {left} more")
 
 
 def _told(client: "Client", job: "Job", *, detach: bool, json: bool) -> None:

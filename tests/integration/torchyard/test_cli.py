@@ -170,3 +170,34 @@ def test_people_tokens_and_nodes(yard: Callable[..., Done], live_service: Live) 
     assert yard("nodes").err.startswith("no node has registered")
     assert yard("login", "--json").json["url"].startswith(live_service.url)
     assert yard("version").out.strip()
+
+
+def test_a_sweep_is_submitted_listed_shown_and_cancelled_as_one(yard: Callable[..., Done], code: Path) -> None:
+    file = code / "sweep.yaml"
+    file.write_text("command: [train.py, '--lr={lr}']\nlauncher: python\ncode: .\nresources: {gpus: 0}\nname: lrs\n")
+    swept = ("submit", str(file), "--set", "sweep={lr: [0.1, 0.01, 0.001]}")
+    checked = yard(*swept, "--dry-run").err
+    assert "3 jobs, each of 1 processes" in checked
+    assert "lrs-3  lr=0.001" in checked
+    submitted = yard(*swept)
+    assert (submitted.out, submitted.err) == ("1\n", "sweep 1: 3 jobs, numbers 2 and following\n")
+    (row,) = [line for line in yard("ls").out.splitlines() if "lrs" in line]
+    assert "3 queued" in row
+    assert [job["trial"] for job in yard("ls", "--json").json] == [3, 2, 1]
+    assert "lrs-2" in yard("ls", "--trials").out
+    last = yard("submit", str(file), "--set", "command=[train.py]", "--after", "1, 2", "--json").json
+    assert (last["blocked"], last["spec"]["after"]["jobs"]) == (True, ["1", "2"])
+    shown = yard("sweep", "show", "1").out
+    assert "3 trials: 3 queued" in shown
+    assert "0.001" in shown
+    assert [job["parameters"] for job in yard("sweep", "show", "1", "--json", "-n", "1").json["trials"]] == [
+        {"lr": 0.1}
+    ]
+    assert "3 held" in yard("sweep", "hold", "1").out
+    assert "3 queued" in yard("sweep", "release", "1").out
+    assert yard("sweep", "resume", "1", "--json").json["paused"] is None
+    assert "3 cancelled" in yard("sweep", "cancel", "1").out
+    assert "3 cancelled" in yard("sweep", "ls").out
+    assert yard("wait", "1").code == 130
+    assert yard("wait", "99").code == 125
+    assert yard("show", last["id"], "--json").json["error"]["cause"] == "dependency"

@@ -43,7 +43,7 @@ def test_the_same_key_is_the_same_job(client: Client) -> None:
 
 
 def test_lists_go_on_over_pages(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchyard.client.PAGE", 2)
+    monkeypatch.setattr("torchyard.calls.PAGE", 2)
     made = [client.submit({**PROGRAM, "name": f"n{n}"}).id for n in range(5)]
     assert [job.id for job in client.jobs()] == made[::-1]
     assert [job.id for job in client.jobs(limit=3)] == made[:1:-1]
@@ -212,3 +212,23 @@ def test_nodes_are_drained_and_resumed(client: Client, data_plane: Plane) -> Non
     client.drain(name)
     assert {node.name: node for node in client.nodes()}[name].state in {"draining", "unreachable"}
     client.resume(name)
+
+
+def test_a_sweep_is_one_to_the_client_too(client: Client) -> None:
+    spec = JobSpec.model_validate({**PROGRAM, "sweep": {"env.SEED": {"range": [0, 5]}}})
+    with pytest.raises(exceptions.SpecError, match="submit_sweep"):
+        client.submit(spec)
+    group = client.submit_sweep(spec, idempotency_key="once")
+    assert client.submit_sweep(spec, idempotency_key="once").id == group.id
+    assert [each.id for each in client.sweeps(q=group.name)] == [group.id]
+    assert [job.trial for job in client.trials(group.id, limit=3)] == [1, 2, 3]
+    assert [job.trial for job in client.jobs(group=group.id)] == [5, 4, 3, 2, 1]
+    assert list(client.jobs(trials="false")) == []
+    with pytest.raises(TimeoutError, match=f"sweep {group.number} is not over"):
+        client.wait_sweep(group.id, timeout_s=0)
+    assert client.hold_sweep(group.id).held == 5
+    assert client.release_sweep(group.id).held == 0
+    assert client.resume_sweep(group.id).paused is None
+    assert client.cancel_sweep(group.id).ended_at is not None
+    assert client.wait_sweep(group.id).states == {JobState.CANCELLED: 5}
+    assert client.sweep(str(group.number)).size == 5

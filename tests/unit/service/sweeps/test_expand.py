@@ -1,10 +1,12 @@
 """From a spec with a sweep to the specs of its trials; complaints name the parameter, the value and the mend."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from service.jobs import body
 from service.problems import ProblemError
 from service.sweeps import expand
 from torchyard.spec import JobSpec
@@ -112,3 +114,12 @@ def test_every_wrong_name_of_a_command_is_named_with_its_mend() -> None:
     assert "there is {rate}" in found["sweep.parameters.lr"]
     assert "resources.gpus" in found["sweep.parameters.resources.gpuss"]
     assert "write {{rate}} for the braces themselves" in found["command"]
+
+
+def test_the_example_is_a_sweep() -> None:
+    text = (Path(__file__).parents[4] / "examples/sweep.yaml").read_text()
+    spec = body.check(body.parse(text.encode(), "application/yaml"))
+    made = expand.trials(spec)
+    assert len(made) == 12
+    assert len({each.parameters["lr"] for each in made}) == 12
+    assert {each.spec.recipe.strategy.name for each in made if each.spec.recipe} == {"single"}

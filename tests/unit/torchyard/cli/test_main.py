@@ -12,7 +12,9 @@ from torchyard.cli import common, main
 from torchyard.exceptions import NotRunningError
 from torchyard.states import JobState, StopReason
 
-COMMANDS = "up run submit ls show logs metrics cancel rerun checkpoints pull nodes why token users hold release wait"
+COMMANDS = (
+    "up run submit ls show logs metrics cancel rerun checkpoints pull nodes why token users hold release wait sweep"
+)
 #: What is too slow to load before a command needs it.
 HEAVY = ("pydantic", "httpx", "rich", "yaml", "torch", "numpy", "torchyard.client")
 

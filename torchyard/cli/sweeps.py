@@ -1,0 +1,177 @@
+"""``sweep``: the jobs of a sweep as one."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+
+import typer
+
+from torchyard.cli import common
+
+if TYPE_CHECKING:
+    from torchyard.api import Group, Job
+    from torchyard.client import Client
+
+SweepRef = Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep's number or id.")]
+Metric = Annotated[str | None, typer.Option(help="What trials are compared by; default the sweep's own metric.")]
+Mode = Annotated[Literal["min", "max"] | None, typer.Option(help="Whether small or large values are good.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    sweep = typer.Typer(help="Show and change sweeps: many jobs as one.", no_args_is_help=True, rich_markup_mode=None)
+    for command in (ls, show, cancel, hold, release, resume):
+        sweep.command()(command)
+    app.add_typer(sweep, name="sweep")
+
+
+def ls(
+    user: Annotated[str | None, typer.Option("--user", "-u", help="Only this user's sweeps.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only this project's sweeps.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many, the newest.", min=1)] = 30,
+    json: common.Json = False,
+) -> None:
+    """List sweeps, the newest first."""
+    with common.connect() as client:
+        found = list(client.sweeps(limit=limit, user=user, project=project))
+    if json:
+        common.print_json(found)
+        return
+    if not found:
+        common.note("no sweeps: `yard submit` a spec with `sweep`")
+        return
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("SWEEP", "NAME", "USER", "TRIALS", "", box=None, header_style="dim")
+    for group in found:
+        table.add_row(str(group.number), escape(group.name), group.user, str(group.size), standing(group))
+    common.console().print(table)
+
+
+def standing(group: "Group") -> str:
+    """How many trials are in which state, in colours; and that the sweep is paused."""
+    from torchyard.cli.format import STYLES
+
+    parts = [f"[{STYLES.get(state.value, '')}]{count} {state.value}[/]" for state, count in group.states.items()]
+    if group.stopped_early:
+        parts.append(f"[dim]{group.stopped_early} of them stopped early[/]")
+    if group.held:
+        parts.append(f"{group.held} held")
+    if group.paused:
+        parts.append("[bold red]paused[/]")
+    return ", ".join(parts)
+
+
+def show(
+    sweep: SweepRef,
+    metric: Metric = None,
+    mode: Mode = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Trials that are shown at most.", min=1)] = 30,
+    json: common.Json = False,
+) -> None:
+    """Show a sweep and its trials, the best first."""
+    with common.connect() as client:
+        group = client.sweep(sweep, metric=metric, mode=mode)
+        compared = group.metric is not None
+        trials = list(client.trials(sweep, best_first=compared, metric=metric, mode=mode, limit=limit))
+    if json:
+        common.print_json(
+            {**group.model_dump(mode="json"), "trials": [each.model_dump(mode="json") for each in trials]}
+        )
+        return
+    _print_facts(group)
+    _print_trials(group, trials)
+
+
+def _print_facts(group: "Group") -> None:
+    from rich.markup import escape
+
+    console = common.console()
+    console.print(f"[bold]{group.number}  {escape(group.name)}[/]  [dim]{group.id}[/]  {group.user}, {group.project}")
+    console.print(f"{group.size} trials: {standing(group)}")
+    if group.paused:
+        console.print(f"[red]paused: {escape(group.paused)}[/] (yard sweep resume {group.number})", soft_wrap=True)
+    if group.metric:
+        console.print(f"[dim]compared by the {group.mode} of {escape(group.metric)}[/]")
+
+
+def _print_trials(group: "Group", trials: "Sequence[Job]") -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from torchyard.cli import format as shown
+    from torchyard.cli.jobs import progress
+
+    names = list(group.sweep["parameters"])
+    metric = [escape(group.metric)] if group.metric else []
+    table = Table("JOB", "STATE", *map(escape, names), *metric, "", box=None, header_style="dim")
+    for job in trials:
+        values = [escape(str((job.parameters or {}).get(name, ""))) for name in names]
+        value = [shown.number(job.latest[group.metric]) if group.metric in job.latest else ""] if group.metric else []
+        table.add_row(str(job.number), shown.state(job), *values, *value, progress(job))
+    common.console().print(table)
+    if len(trials) < group.size:
+        common.note(f"{group.size - len(trials)} more: --limit shows more of them")
+
+
+def cancel(sweep: SweepRef, json: common.Json = False) -> None:
+    """Stop all trials for good."""
+    _act(json, lambda client: client.cancel_sweep(sweep))
+
+
+def hold(sweep: SweepRef, json: common.Json = False) -> None:
+    """Keep the trials that wait from starting."""
+    _act(json, lambda client: client.hold_sweep(sweep))
+
+
+def release(sweep: SweepRef, json: common.Json = False) -> None:
+    """Let the trials that are held start."""
+    _act(json, lambda client: client.release_sweep(sweep))
+
+
+def resume(sweep: SweepRef, json: common.Json = False) -> None:
+    """Let a sweep go on that was paused because its first trials failed alike."""
+    _act(json, lambda client: client.resume_sweep(sweep))
+
+
+def _act(json: bool, act: "Callable[[Client], Group]") -> None:
+    with common.connect() as client:
+        group = act(client)
+    if json:
+        common.print_json(group)
+    else:
+        common.console().print(f"sweep {group.number}: {standing(group)}")
+
+
+def exists(client: "Client", sweep: str) -> bool:
+    """Whether a number or id is a sweep's."""
+    from torchyard.exceptions import NotFoundError
+
+    try:
+        client.sweep(sweep)
+    except NotFoundError:
+        return False
+    return True
+
+
+def wait_and_tell(client: "Client", sweep: str, *, timeout_s: float | None, json: bool) -> NoReturn:
+    """Waits for a sweep's end, tells it and exits with its code."""
+    from torchyard.exceptions import TorchYardError
+
+    try:
+        group = client.wait_sweep(sweep, timeout_s=timeout_s)
+    except TimeoutError as error:
+        raise TorchYardError(str(error)) from error
+    if json:
+        common.print_json(group)
+    else:
+        common.console().print(f"sweep {group.number}: {standing(group)}")
+    raise typer.Exit(exit_code(group))
+
+
+def exit_code(group: "Group") -> int:
+    """1 if a trial has failed, 130 if one was cancelled, 0 if all succeeded or were stopped early."""
+    states = {state.value: count for state, count in group.states.items()}
+    if states.get("failed"):
+        return 1
+    return 130 if states.get("cancelled", 0) > group.stopped_early else 0
