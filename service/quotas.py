@@ -23,7 +23,7 @@ KINDS: tuple[Who, ...] = ("user", "project")
 
 def quotas(tx: Connection, now: int, only_user: str | None = None) -> list[Quota]:
     """All quotas, everybody's default first; of users, `only_user` (an id) if given."""
-    running = usage.running(tx, now)
+    running = usage.running(tx, now, idle=False)
     found = [quota for kind in KINDS for quota in _of_kind(tx, kind, running, now)]
     if only_user is None:
         return found
@@ -33,7 +33,7 @@ def quotas(tx: Connection, now: int, only_user: str | None = None) -> list[Quota
 
 def quota(tx: Connection, kind: Who, name: str, now: int) -> Quota:
     """One of them, by the name that people use."""
-    return next(each for each in _of_kind(tx, kind, usage.running(tx, now), now) if each.name == name)
+    return next(each for each in _of_kind(tx, kind, usage.running(tx, now, idle=False), now) if each.name == name)
 
 
 def change(tx: Connection, kind: Who, name: str, values: QuotaValues) -> None:

@@ -18,8 +18,8 @@ from service.gpu_time import Course, Fate, Held, Kind, Split
 from service.policy_settings import current_policy
 from torchyard.states import AttemptState, JobState
 
-#: Looks at a device's samples for an attempt that ends, and for one that runs: a long run is seen more coarsely.
-LOOKS, LOOKS_RUNNING = 500, 100
+#: Looks at the samples of an attempt that ends, of one that runs, and of all that run: long runs are seen coarsely.
+LOOKS, LOOKS_RUNNING, LOOKS_OF_ALL = 500, 100, 10_000
 #: How often nodes send samples, in microseconds.
 SAMPLED_EVERY_US = 2_000_000
 
@@ -63,8 +63,8 @@ def charge(tx: Connection, job: Row[Any], attempt: Row[Any], became: JobState, n
     accounts.charge(tx, ("user", job.user_id), gpu_s, now, half_life)
 
 
-def running(tx: Connection, now: int) -> list[Owned]:
-    """GPU time of what holds devices now."""
+def running(tx: Connection, now: int, *, idle: bool = True) -> list[Owned]:
+    """GPU time of what holds devices now; without `idle`, all of it counts as used, which costs less to find out."""
     query = (
         select(
             Attempt.id,
@@ -79,7 +79,8 @@ def running(tx: Connection, now: int) -> list[Owned]:
         .where(Attempt.state.in_(_HOLDING))
     )
     rows: list[Row[Any]] = list(tx.execute(query))
-    held = _held(tx, [row.id for row in rows], now, LOOKS_RUNNING)
+    looks = min(LOOKS_RUNNING, 1 + LOOKS_OF_ALL // max(1, len(rows))) if idle else 0
+    held = _held(tx, [row.id for row in rows], now, looks)
     return [Owned(job=row, split=gpu_time.split(held[row.id], _so_far(row))) for row in rows if held[row.id]]
 
 
@@ -119,7 +120,7 @@ def _saved_us(tx: Connection, attempt_id: str) -> int | None:
 
 
 def _held(tx: Connection, attempts: Sequence[str], now: int, looks: int) -> dict[str, list[Held]]:
-    """The devices of attempts, and when they were idle."""
+    """The devices of attempts, and when they were idle, as far as so many looks tell."""
     query = (
         select(
             Allocation.attempt_id,
@@ -168,6 +169,8 @@ class _Seen:
     def of(
         cls, tx: Connection, attempt_id: str, node: str, devices: Sequence[Row[Any]], now: int, looks: int
     ) -> "_Seen":
+        if not looks:
+            return cls(bucket_us=SAMPLED_EVERY_US, samples=())
         since = min(device.created_us for device in devices)
         until = max(now if device.released_us is None else device.released_us for device in devices)
         bucket_us = max(SAMPLED_EVERY_US, (until - since) // looks)

@@ -1,5 +1,7 @@
 """What the policy learns of users and projects."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 from sqlalchemy import insert
 
 from service import accounts
@@ -46,6 +48,17 @@ def test_own_values_come_before_everybodys(db: Database) -> None:
     ada = state.Account(weight=2.5, usage=150.0, usage_us=NOW + HOUR, max_gpus=1, week_left_us=-2 * HOUR)
     assert users == {"user-ada": ada, "user-grace": state.Account(max_gpus=4, week_left_us=10 * HOUR)}
     assert projects == {"default": state.Account(), "vision": state.Account(max_gpus=0)}
+
+
+def test_charges_that_meet_all_count(db: Database) -> None:
+    def charge(_: int) -> None:
+        with db.write() as tx:
+            accounts.charge(tx, ("user", "user-ada"), 10.0, NOW, 3600)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(charge, range(16)))
+    with db.read() as tx:
+        assert accounts.rows(tx)["user", "user-ada"].usage == 160.0
 
 
 def test_a_value_that_is_taken_away_is_everybodys_again(db: Database) -> None:

@@ -87,6 +87,27 @@ def test_tokens_and_sessions_of_nonsense(live_service: Live) -> None:
     assert count(live_service, Token) == before
 
 
+NONSENSE = [
+    ("PUT", "/quotas/user/*", '{"weight": NaN}'),
+    ("PUT", "/quotas/user/*", '{"max_gpu_hours": 1e400}'),
+    ("PUT", "/quotas/user/*", '{"max_gpus": ' + "9" * 5000 + "}"),
+    ("PUT", "/quotas/user/*", "[]"),
+    ("PUT", "/policy", '{"half_life": ' + "9" * 5000 + "}"),
+    ("PUT", "/policy", '{"order": {}}'),
+    ("PUT", "/policy", "null"),
+    ("POST", "/reservations", '{"name": "\\ud800", "gpus": 1, "ends_at": "2090-01-01T00:00:00Z"}'),
+    ("POST", "/reservations", '{"name": "x", "users": ["a/b"], "gpus": 1, "ends_at": "2090-01-01T00:00:00Z"}'),
+    ("POST", "/reservations", '{"name": "x", "users": ["a"], "gpus": 1, "ends_at": 1e300}'),
+    ("PATCH", "/users/x", '{"unix_user": "\\u0000"}'),
+]
+
+
+def test_sharing_of_nonsense(live_service: Live) -> None:
+    for method, path, body in NONSENSE:
+        answer = live_service.client.request(method, API + path, content=body, headers=JSON)
+        assert kind(answer) == (422, "invalid-request"), body
+
+
 def test_headers_of_nonsense(live_service: Live) -> None:
     job = live_service.client.post(f"{API}/jobs", json=spec()).json()
     stream = f"{API}/jobs/{job['id']}/logs/stream"

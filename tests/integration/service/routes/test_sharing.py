@@ -12,6 +12,7 @@ from service.gpu_time import DAY_US
 from service.policy_settings import current_policy
 from tests.support.live import Live
 from tests.support.specs import spec
+from tests.support.wait import until
 from torchyard.ids import now_us
 from torchyard.policy import Order, Policy
 
@@ -247,6 +248,24 @@ def test_no_more_is_reserved_than_there_is(live_service: Live) -> None:
     assert "2 of 4 GPUs are free" in refused(reserve(live_service, gpus=None, nodes=["box"]), "nodes")
     assert reserve(live_service, gpus=2).status_code == 201
     assert reserve(live_service, gpus=4, starts_at=at(3), ends_at=at(4)).status_code == 201
+
+
+def test_a_node_drains_for_its_maintenance(live_service: Live) -> None:
+    add_node(live_service, "box", 4)
+
+    def draining() -> bool:
+        with live_service.context.db.read() as tx:
+            return bool(tx.scalar(select(Node.draining).where(Node.name == "box")))
+
+    made = reserve(live_service, maintenance=True, projects=None, gpus=None, nodes=["box"], starts_at=None)
+    assert made.status_code == 201, made.text
+    until(draining)
+    resumed = live_service.client.post(f"{API}/nodes/box/resume")
+    assert (resumed.status_code, made.json()["id"] in resumed.json()["detail"]) == (409, True)
+    assert live_service.client.delete(f"{API}/reservations/{made.json()['id']}").status_code == 204
+    until(lambda: not draining())
+    assert live_service.client.post(f"{API}/nodes/box/drain").status_code == 200
+    assert live_service.client.post(f"{API}/nodes/box/resume").status_code == 200
 
 
 WRONG_RESERVATIONS: list[tuple[dict[str, Any], str]] = [
