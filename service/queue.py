@@ -7,46 +7,54 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from service.db.models import Attempt, Job, Member, User
+from service import situation, variants
+from service.auth import Caller
+from service.context import Context
+from service.db.models import Dependency, Group, Job, User
 from service.jobs import fit
 from service.lifecycle import Unknown
-from service.scheduler import explain, forecast, former_view
-from service.scheduler.boxes import Box, Waiting
-from service.scheduler.load import Loader
-from service.times import moment
+from service.policy_settings import current_policy
+from service.scheduler import alternatives, explain, forecast
+from service.scheduler.blockers import Blocker, Look
+from service.scheduler.forecast import Expected
+from service.scheduler.order import order
+from service.scheduler.state import Hindrance, State, Waiting
+from service.times import minute
 from torchyard.api import QueueEntry, Reason, Why
+from torchyard.policy import Policy
 from torchyard.spec import Priority
-from torchyard.states import JobState, StopReason
+from torchyard.states import JobState
 
 _PRIORITIES = tuple(Priority)
-_STOPPED = {
-    StopReason.CANCEL: "it was cancelled",
-    StopReason.TIMEOUT: "it ran into its time limit",
-    StopReason.PREEMPT: "it was preempted",
-    StopReason.DRAIN: "its node is draining",
-}
+#: Of so many jobs of a page it is told when they start; the later ones depend on too much that nobody knows.
+FORESEEN = 32
 
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """Queue and boxes as they are now."""
+    """What the policy knows now, and the order of the queue."""
 
-    queue: Sequence[Waiting]
-    boxes: Sequence[Box]
+    state: State
+    policy: Policy
+    queue: Sequence[str]
     now: int
 
 
-def moment_of(tx: Connection, loader: Loader, now: int) -> Moment:
+def moment_of(ctx: Context, tx: Connection) -> Moment:
     """Reads queue and boxes."""
-    state = loader.snapshot(tx, now)
-    return Moment(queue=former_view.queue(state), boxes=former_view.boxes(state), now=now)
+    now, policy = ctx.now_us(), current_policy(tx)
+    state = ctx.loader.snapshot(tx, now)
+    return Moment(state=state, policy=policy, queue=order(state, now, policy), now=now)
 
 
 def entries(tx: Connection, seen: Moment, start: int, limit: int) -> list[QueueEntry]:
     """The queue from place `start` (from 0), each job with the strongest reason why it waits."""
-    some = seen.queue[start : start + limit]
-    rows = _titles_of(tx, [waiting.job for waiting in some])
-    scene = _scene(tx, seen)
+    some = [seen.state.waiting[job] for job in seen.queue[start : start + limit]]
+    found = _found(seen, some)
+    rows = _titles(tx, [waiting.job for waiting in some])
+    names = _names(tx, seen, found)
+    first = [waiting.job for waiting in some[:FORESEEN]] if start == 0 else []
+    expected = forecast.expected_starts(seen.state, first, seen.now, seen.policy, seen.queue)
     return [
         QueueEntry(
             position=number,
@@ -55,115 +63,120 @@ def entries(tx: Connection, seen: Moment, start: int, limit: int) -> list[QueueE
             name=rows[waiting.job].name,
             user=rows[waiting.job].user,
             priority=_PRIORITIES[waiting.priority],
-            gpus=waiting.nodes * waiting.shape.gpus,
-            held=waiting.held,
-            reason=explain.reasons(waiting, scene)[0].message,
+            gpus=waiting.gpus,
+            held=waiting.hindrance is Hindrance.HELD,
+            reason=explain.reasons(seen.state, waiting.job, found[waiting.job], names, seen.now)[0].message,
+            **_when(expected.get(waiting.job)),
         )
         for number, waiting in enumerate(some, start + 1)
     ]
 
 
-def why(tx: Connection, job: Row[Any], loader: Loader, now: int) -> Why:
+def _found(seen: Moment, some: Sequence[Waiting]) -> dict[str, list[Blocker]]:
+    """What is in the way of these jobs. The same stands in the way of all that are alike, and is looked for once."""
+    look = Look(seen.state, seen.now, seen.policy)
+    known: dict[Any, list[Blocker]] = {}
+    found = {}
+    for job in some:
+        own = job.job if look.moves(job.job) else None
+        alike = (own, job.hindrance, job.shape, job.nodes, job.user, job.project, job.group)
+        if alike not in known:
+            known[alike] = look.blockers(job.job)
+        found[job.job] = known[alike]
+    return found
+
+
+def why(ctx: Context, tx: Connection, job: Row[Any], caller: Caller) -> Why:
     """Why the job is where it is; `job` is its row."""
-    if job.state == JobState.QUEUED:
-        return _why_waiting(tx, job, moment_of(tx, loader, now))
-    code, message = _why_not_waiting(tx, job)
-    return Why(
-        state=JobState(job.state),
-        summary=f"Job {job.number} {message}.",
-        reasons=[Reason(code=code, message=message)],
-        position=None,
-        expected_start_at=None,
-    )
-
-
-def _why_waiting(tx: Connection, job: Row[Any], seen: Moment) -> Why:
-    waiting = next((w for w in seen.queue if w.job == job.id), None)
+    seen = moment_of(ctx, tx)
+    if job.state != JobState.QUEUED:
+        return situation.why(tx, job, seen.state.running.get(job.id), seen.state, seen.now)
+    waiting = seen.state.waiting.get(job.id)
     if waiting is None:
         raise Unknown(f"job {job.number} left the queue just now: ask again")
-    scene = _scene(tx, seen)
-    found = explain.reasons(waiting, scene) + _advice(tx, waiting, seen)
-    place = scene.place(job.id)
+    return _why_waiting(ctx, tx, job, waiting, seen, caller)
+
+
+def _why_waiting(ctx: Context, tx: Connection, job: Row[Any], waiting: Waiting, seen: Moment, caller: Caller) -> Why:
+    look = Look(seen.state, seen.now, seen.policy)
+    found = look.blockers(job.id)
+    names = _names(tx, seen, {job.id: found}, job)
+    told = explain.reasons(seen.state, job.id, found, names, seen.now)
+    place = seen.queue.index(job.id) + 1
+    expected = forecast.expected_start(seen.state, job.id, seen.now, seen.policy, seen.queue)
+    variant = variants.Variants(ctx, tx, job, waiting, seen.state, caller)
+    other = (
+        []
+        if look.moves(job.id)
+        else alternatives.find(seen.state, job.id, seen.now, seen.policy, variant.build, expected)
+    )
     return Why(
         state=JobState.QUEUED,
-        summary=f"Job {job.number} waits at place {place}: {found[0].message}.",
-        reasons=found,
+        summary=f"Job {job.number} waits at place {place}: {told[0].message}.",
+        reasons=told + situation.before(tx, job) + _advice(tx, waiting, seen),
         position=place,
-        expected_start_at=_expected(job.id, seen),
+        alternatives=[variants.told(job.number, each) for each in other],
+        **_when(expected),
     )
+
+
+def _when(expected: Expected | None) -> dict[str, datetime | None]:
+    p50, p90 = expected or (None, None)
+    return {
+        "expected_start_at": None if p50 is None else minute(p50),
+        "expected_start_p90_at": None if p90 is None else minute(p90),
+    }
 
 
 def _advice(tx: Connection, waiting: Waiting, seen: Moment) -> list[Reason]:
-    found = fit.advice(tx, waiting.shape, seen.boxes, waiting.nodes)
+    found = fit.advice(tx, waiting.shape, list(seen.state.boxes.values()), waiting.nodes)
     return [Reason(code="advice", message=message) for message in found]
 
 
-def _expected(job_id: str, seen: Moment) -> datetime | None:
-    expected = forecast.latest_start(job_id, seen.queue, seen.boxes, seen.now)
-    return None if expected is None else moment(expected)
-
-
-def _why_not_waiting(tx: Connection, job: Row[Any]) -> tuple[str, str]:
-    """A slug and what follows "Job 7 …"."""
-    state = JobState(job.state)
-    match state:
-        case JobState.SUCCEEDED:
-            return state.value, "succeeded"
-        case JobState.FAILED:
-            return _failed(job)
-        case JobState.CANCELLED:
-            return state.value, f"was cancelled{_by(job)}"
-        case JobState.STOPPING:
-            return state.value, f"is stopping because {_stopped(job)}"
-    node = _node_of(tx, job)
-    started = f" since {moment(job.started_us):%Y-%m-%d %H:%M:%S} UTC" if job.started_us else ""
-    words = {
-        JobState.ASSIGNED: f"has its GPUs; its launch is on the way to node {node}",
-        JobState.STARTING: f"is being prepared on node {node}: code and environment",
-        JobState.RUNNING: f"has been running on node {node}{started}",
-        JobState.UNREACHABLE: f"may still be running on node {node}, which is silent: it is not started again before "
-        "the node is back, or an administrator says that it is gone",
-    }
-    return state.value, words[state]
-
-
-def _failed(job: Row[Any]) -> tuple[str, str]:
-    error = job.error or {}
-    return error.get("cause", "failed"), f"failed: {error.get('message', 'no reason is known')}"
-
-
-def _stopped(job: Row[Any]) -> str:
-    if job.stop is None:
-        return "its part on one of its nodes has failed"
-    return f"{_STOPPED[StopReason(job.stop)]}{_by(job)}"
-
-
-def _by(job: Row[Any]) -> str:
-    return f" by {job.stop_actor}" if job.stop_actor else ""
-
-
-def _node_of(tx: Connection, job: Row[Any]) -> str:
-    query = (
-        select(Member.node)
-        .join(Attempt, Attempt.id == Member.attempt_id)
-        .where(Attempt.job_id == job.id, Attempt.number == job.attempt)
-        .order_by(Member.node_rank)
+def _names(tx: Connection, seen: Moment, found: dict[str, list[Blocker]], job: Row[Any] | None = None) -> explain.Names:
+    """All that reasons may call by name; of a single job also what it waits for."""
+    lists = {id(blockers): (one, blockers) for one, blockers in found.items()}  # many jobs have the same one
+    jobs = [name for one, blockers in lists.values() for name in explain.mentioned(seen.state, one, blockers)]
+    users = [blocker.reached.whose for blockers in found.values() for blocker in blockers if blocker.reached]
+    awaited = _awaited(tx, job) if job is not None else []
+    rows = _titles(tx, [*jobs, *(row.needs for row in awaited)])
+    titles = {name: explain.Title(number=row.number, user=row.user) for name, row in rows.items()}
+    after = (job.spec.get("after") or {}) if job is not None else {}
+    return explain.Names(
+        jobs=titles,
+        users=_users(tx, users),
+        awaited=[explain.Awaited(job=row.needs, title=titles[row.needs], state=row.state) for row in awaited],
+        need=f"{after.get('when', 'success')} of {after.get('need', 'all')}" if after else "",
+        paused=_paused(tx, job) if job is not None else "",
     )
-    return ", ".join(tx.scalars(query))
 
 
-def _scene(tx: Connection, seen: Moment) -> explain.Scene:
-    running = [running.job for box in seen.boxes for running in box.running]
-    eligible = [waiting.job for waiting in seen.queue if not waiting.held and not waiting.saving]
-    rows = _titles_of(tx, running + eligible[: explain.NAMED])  # all that a reason can name
-    titles = {job: explain.Title(number=row.number, user=row.user) for job, row in rows.items()}
-    return explain.Scene(seen.queue, seen.boxes, titles, seen.now)
-
-
-def _titles_of(tx: Connection, jobs: Iterable[str]) -> dict[str, Row[str, int, str, str]]:
+def _awaited(tx: Connection, job: Row[Any]) -> list[Row[Any]]:
+    """The jobs that this one waits for and that are not over."""
+    if not job.blocked:
+        return []
     query = (
-        select(Job.id, Job.number, Job.name, User.name.label("user"))
-        .join(User, User.id == Job.user_id)
-        .where(Job.id.in_(list(jobs)))
+        select(Dependency.needs, Job.state)
+        .join(Job, Job.id == Dependency.needs)
+        .where(Dependency.job_id == job.id, Job.ended_us.is_(None))
+        .order_by(Job.number)
     )
-    return {row.id: row for row in tx.execute(query)}
+    return list(tx.execute(query.limit(100)))
+
+
+def _paused(tx: Connection, job: Row[Any]) -> str:
+    if job.group_id is None:
+        return ""
+    return tx.scalar(select(Group.paused).where(Group.id == job.group_id)) or ""
+
+
+def _users(tx: Connection, users: Iterable[str]) -> dict[str, str]:
+    wanted = sorted(set(users))
+    rows = tx.execute(select(User.id, User.name).where(User.id.in_(wanted))) if wanted else ()
+    return {row.id: row.name for row in rows}
+
+
+def _titles(tx: Connection, jobs: Iterable[str]) -> dict[str, Row[Any]]:
+    query = select(Job.id, Job.number, Job.name, User.name.label("user")).join(User, User.id == Job.user_id)
+    found: Iterable[Row[Any]] = tx.execute(query.where(Job.id.in_(sorted(set(jobs)))))
+    return {row.id: row for row in found}

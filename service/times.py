@@ -9,3 +9,8 @@ _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 def moment(us: int) -> datetime:
     """The time, exact to the microsecond; what a wrong clock has put outside the calendar is shown at its edge."""
     return _EPOCH + timedelta(microseconds=min(max(us, 0), _LAST))
+
+
+def minute(us: float) -> datetime:
+    """The time to the nearest minute: an estimate that says the same for a while."""
+    return moment(60_000_000 * round(us / 60_000_000))

@@ -14,8 +14,10 @@ from service.scheduler.policy import never_fits
 from torchyard.api import FieldProblem
 from torchyard.spec import JobSpec
 
-_DEVICES = select(Device.node, Device.uuid, Device.index.label("at"), Device.memory, Device.kind).where(Device.present)
-_NODES = select(Node.name, Node.cpus, Node.memory)
+_DEVICES = select(
+    Device.node, Device.uuid, Device.index.label("at"), Device.memory, Device.kind, Device.name.label("product")
+).where(Device.present)
+_NODES = select(Node.name, Node.cpus, Node.memory, Node.labels)
 
 
 def check(tx: Connection, spec: JobSpec) -> str:
@@ -67,6 +69,9 @@ def wrong_field(shape: Shape, boxes: list[Box], nodes: int = 1) -> str:
         "resources.nodes": Shape(gpus=0),
         "resources.gpus": Shape(gpus=shape.gpus),
         "resources.gpu_memory_min": Shape(gpus=shape.gpus, gpu_memory_min=shape.gpu_memory_min),
+        "resources.gpu_share": Shape(gpus=shape.gpus, gpu_share=shape.gpu_share),
+        "resources.gpu_type": Shape(gpus=shape.gpus, gpu_type=shape.gpu_type),
+        "resources.labels": Shape(gpus=0, labels=shape.labels),
         "resources.cpus": Shape(gpus=0, cpus=shape.cpus),
         "resources.memory": Shape(gpus=0, memory=shape.memory),
     }
@@ -77,8 +82,15 @@ def capacity(tx: Connection) -> list[Box]:
     """The nodes and what they have, whoever holds it."""
     slots: dict[str, list[Slot]] = {}
     for row in tx.execute(_DEVICES):
-        slots.setdefault(row.node, []).append(Slot(uuid=row.uuid, index=row.at, memory=row.memory, kind=row.kind))
-    nodes = tx.execute(_NODES).all()
+        slot = Slot(uuid=row.uuid, index=row.at, memory=row.memory, kind=row.kind, name=row.product)
+        slots.setdefault(row.node, []).append(slot)
     return [
-        Box(node=node.name, slots=tuple(slots.get(node.name, ())), cpus=node.cpus, memory=node.memory) for node in nodes
+        Box(
+            node=node.name,
+            slots=tuple(slots.get(node.name, ())),
+            cpus=node.cpus,
+            memory=node.memory,
+            labels=frozenset(node.labels or ()),
+        )
+        for node in tx.execute(_NODES)
     ]

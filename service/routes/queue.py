@@ -7,11 +7,13 @@ from sqlalchemy import select
 
 from service import lifecycle, queue
 from service.answers import answer, etag, not_modified
-from service.auth import context, requires
+from service.auth import Caller, context, requires
+from service.calibration import Worth
 from service.context import Context
 from service.db.models import Job
 from service.jobs import versions
 from service.problems import ProblemError, field_problem
+from service.times import moment
 from torchyard import api
 
 router = APIRouter(tags=["queue"])
@@ -28,7 +30,7 @@ def list_queue(
     """Waiting jobs in the order in which they are considered."""
     start = _place(cursor)
     with ctx.db.read() as tx:
-        seen = queue.moment_of(tx, ctx.loader, ctx.now_us())
+        seen = queue.moment_of(ctx, tx)
         items = queue.entries(tx, seen, start, limit)
     more = start + limit < len(seen.queue)
     page = api.Page[api.QueueEntry](items=items, next=str(start + limit) if more else None)
@@ -36,14 +38,39 @@ def list_queue(
     return not_modified(request, tag) or answer(page, tag=tag)
 
 
-@router.get("/jobs/{job_id}/why", response_model=api.Why, dependencies=[requires("read")])
-def why(job_id: str, request: Request, ctx: Ctx) -> Response:
-    """Why the job waits or ended, its place in the queue, and when it starts at the latest if time limits tell."""
+@router.get("/queue/calibration", response_model=api.Calibration, dependencies=[requires("read")])
+def calibration(request: Request, ctx: Ctx) -> Response:
+    """What estimates of running times turned out to be worth, by where they came from."""
+    with ctx.db.read() as tx:
+        worth = ctx.estimator.worth(tx, ctx.now_us())
+    found = api.Calibration(sources=[_source(each) for each in worth])
+    tag = etag(found)
+    return not_modified(request, tag) or answer(found, tag=tag)
+
+
+def _source(worth: Worth) -> api.SourceCalibration:
+    p10, p50, p90 = worth.shares
+    return api.SourceCalibration(
+        source=worth.basis,
+        n=worth.count,
+        p10=p10,
+        p50=p50,
+        p90=p90,
+        median_relative_error=worth.error,
+        since=moment(worth.since_us),
+    )
+
+
+@router.get("/jobs/{job_id}/why", response_model=api.Why)
+def why(job_id: str, request: Request, ctx: Ctx, caller: Annotated[Caller, requires("read")]) -> Response:
+    """Why the job waits, runs where it does, or ended; its place in the queue, when it is expected to start, and what
+    would start it now.
+    """
     with ctx.db.read() as tx:
         found_id = versions.find(tx, job_id).id
         job = tx.execute(select(Job.__table__).where(Job.id == found_id)).one()
         try:
-            found = queue.why(tx, job, ctx.loader, ctx.now_us())
+            found = queue.why(ctx, tx, job, caller)
         except lifecycle.Unknown as error:
             raise ProblemError("unavailable", str(error)) from error
     tag = etag(found)

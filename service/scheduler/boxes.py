@@ -1,4 +1,4 @@
-"""The plain data that policy and explanation work on: what waits, and what the nodes have and hold.
+"""The plain data that policy and explanation work on: what jobs need, and what nodes have.
 
 No database and no clock: the loop, tests and a simulator make these values each in their way. Sizes are bytes, times
 integer microseconds.
@@ -27,39 +27,11 @@ class Shape:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Waiting:
-    """A queued job. Higher `priority` goes first, then the lower `number`."""
-
-    job: str
-    number: int
-    priority: int
-    #: What it needs of each of its nodes.
-    shape: Shape
-    nodes: int = 1
-    held: bool = False
-    #: Its time limit; None without one.
-    limit_us: int | None = None
-    #: Its last attempt's checkpoint is still on the way to the store: starting now would lose that work.
-    saving: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
     """Slots of one node, for one job."""
 
     node: str
     uuids: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Running:
-    """A job that holds part of a node."""
-
-    job: str
-    shape: Shape
-    uuids: tuple[str, ...]
-    #: When its time limit ends it at the latest; None without one.
-    ends_us: int | None = None
 
 
 class Link(IntEnum):
@@ -117,13 +89,12 @@ class Closed(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Box:
-    """A node, what it has and who holds it."""
+    """A node and what it has."""
 
     node: str
     slots: tuple[Slot, ...]
     cpus: int
     memory: int
-    running: tuple[Running, ...] = ()
     closed: Closed | None = None
     labels: frozenset[str] = frozenset()
 
@@ -159,47 +130,3 @@ def wanted(shape: Shape) -> str:
     least = max(shape.gpu_memory_min, shape.gpu_share)
     words = [f"of type {shape.gpu_type}"] if shape.gpu_type else []
     return " ".join([*words, *([f"with at least {format_size(least)}"] if least else [])])
-
-
-@dataclass(kw_only=True)
-class Free:
-    """What is left of a box while a pass hands it out."""
-
-    node: str
-    slots: list[Slot]
-    cpus: int
-    memory: int
-    total: Box
-    #: The blocked job that this node is being kept for.
-    kept_for: str | None = None
-
-    @classmethod
-    def of(cls, box: Box) -> "Free":
-        """What nobody holds."""
-        held = {uuid for running in box.running for uuid in running.uuids}
-        return cls(
-            node=box.node,
-            slots=[slot for slot in box.slots if slot.uuid not in held and slot.unusable is None],
-            cpus=box.cpus - sum(running.shape.cpus for running in box.running),
-            memory=box.memory - sum(running.shape.memory for running in box.running),
-            total=box,
-        )
-
-    def matching(self, shape: Shape) -> list[Slot]:
-        """The free slots that the job could use."""
-        return [slot for slot in self.slots if slot.memory >= shape.gpu_memory_min]
-
-    def fits(self, shape: Shape) -> bool:
-        """Whether the job can start here now."""
-        return self.roomy(shape) and len(self.matching(shape)) >= shape.gpus
-
-    def roomy(self, shape: Shape) -> bool:
-        """Whether cores and memory suffice; a job that names none asks for none."""
-        return (not shape.cpus or shape.cpus <= self.cpus) and (not shape.memory or shape.memory <= self.memory)
-
-    def take(self, shape: Shape, slots: list[Slot]) -> None:
-        """Hands out slots, cores and memory; the last two may fall below zero when a node is kept for a job."""
-        taken = {slot.uuid for slot in slots}
-        self.slots = [slot for slot in self.slots if slot.uuid not in taken]
-        self.cpus -= shape.cpus
-        self.memory -= shape.memory

@@ -1,20 +1,45 @@
-"""Why a waiting job waits: pure, over the same data as the policy."""
+"""Why a waiting job waits, in words: what `blockers` found, with the names of jobs and people. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 
-from service.scheduler import former as policy
-from service.scheduler.boxes import Box, Closed, Free, Running, Waiting
+from service.scheduler.blockers import Blocker, Obstacle
+from service.scheduler.boxes import Closed, wanted
+from service.scheduler.placement import choose
+from service.scheduler.quotas import Quota, Reached
+from service.scheduler.state import Hindrance, Running, State
+from service.times import minute
 from torchyard.api import Reason
 from torchyard.quantities import format_size
 
+#: Jobs named in one sentence.
+NAMED = 5
 _CLOSED = {
     Closed.DRAINING: "is draining: it takes no new jobs until an administrator resumes it",
     Closed.UNREACHABLE: "is not heard",
     Closed.DISK_FLOOR: "is short of disk: nothing starts there until space is freed",
 }
-#: Jobs named in one sentence.
-NAMED = 5
+_HINDERED = {
+    "held": "is held: release it to let it start",
+    "saving": "the checkpoint of its last attempt is still being stored",
+    "resting": "it failed again by no fault of its own: it rests, then is tried",
+}
+#: Reasons that speak of nodes, the strongest first; those of the job itself come alone.
+_STRENGTH = (
+    "nodes",
+    "gpus",
+    "cpus",
+    "memory",
+    "behind",
+    "reserved",
+    "unusable",
+    "disk-floor",
+    "draining",
+    "unreachable",
+)
+_HOUR_US = 3_600_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,115 +50,238 @@ class Title:
     user: str
 
 
-Titles = Mapping[str, Title]
+@dataclass(frozen=True, kw_only=True)
+class Awaited:
+    """A job that must end first, and how."""
+
+    job: str
+    title: Title
+    state: str
 
 
-class Scene:
-    """Queue and boxes at one moment, and what the policy would start."""
+@dataclass(frozen=True, kw_only=True)
+class Names:
+    """What reasons call things, as far as they may have to."""
 
-    def __init__(self, queue: Sequence[Waiting], boxes: Sequence[Box], titles: Titles, now: int) -> None:
-        self.queue = sorted(queue, key=policy.order)
-        self.boxes = boxes
-        self.titles = titles
-        self.starting = frozenset(start.job for start in policy.decide(self.queue, boxes, now))
-        #: Who is considered at all, in order.
-        self.eligible = [waiting for waiting in self.queue if not waiting.held and not waiting.saving]
-
-    def place(self, job: str) -> int | None:
-        """The job's place in the queue, from 1; None if it does not wait."""
-        return next((number for number, w in enumerate(self.queue, 1) if w.job == job), None)
-
-    def ahead(self, waiting: Waiting, count: int) -> list[str]:
-        """The first jobs that come before this one."""
-        mine = policy.order(waiting)
-        return [other.job for other in self.eligible[:count] if policy.order(other) < mine]
+    jobs: Mapping[str, Title] = field(default_factory=dict)
+    users: Mapping[str, str] = field(default_factory=dict)
+    #: The jobs that a job waits for, and what it needs of them: "success of all".
+    awaited: Sequence[Awaited] = ()
+    need: str = ""
+    #: Why the job's sweep is paused.
+    paused: str = ""
 
 
-def reasons(waiting: Waiting, scene: Scene) -> list[Reason]:
+def mentioned(state: State, job: str, found: Iterable[Blocker]) -> list[str]:
+    """The jobs whose titles `reasons` needs."""
+    jobs = [name for blocker in found for name in _holders(state, job, blocker)[:NAMED]]
+    return list(dict.fromkeys(jobs))
+
+
+def reasons(state: State, job: str, found: Sequence[Blocker], names: Names, now_us: int) -> list[Reason]:
     """What keeps the job from starting, the strongest first; never empty."""
-    own = _of_the_job(waiting, scene.boxes)
-    if own:
-        return own
-    if waiting.job in scene.starting:
-        return [Reason(code="starting", message="starts with the next scheduling pass")]
-    able = [box for box in scene.boxes if box.lack(waiting.shape) is None]
-    lacking = {box.node: reason for box in able if (reason := _of_the_box(waiting, box, scene.titles)) is not None}
-    roomy = [box for box in able if box.node not in lacking]
-    found = list(lacking.values())
-    if policy.enough(roomy, waiting.shape, waiting.nodes):
-        found.append(_behind(waiting, scene))
-    elif waiting.nodes > 1:
-        found.append(_too_few(waiting, roomy))
-    return sorted(found, key=lambda reason: _STRENGTH.index(reason.code))
+    scene = _Scene(state, job, names, now_us)
+    told = [_TELL[blocker.obstacle](scene, blocker) for blocker in found]
+    return sorted(told, key=lambda reason: _STRENGTH.index(reason.code) if reason.code in _STRENGTH else -1)
 
 
-def _too_few(waiting: Waiting, roomy: Sequence[Box]) -> Reason:
-    names = ", ".join(box.node for box in roomy) or "none"
-    message = f"needs {waiting.nodes} nodes at the same time, with room now: {names}"
-    return Reason(code="nodes", message=message)
+def _holders(state: State, job: str, blocker: Blocker) -> list[str]:
+    """The jobs that a reason names."""
+    if blocker.reached is None:
+        return list(blocker.jobs)
+    waiting, quota = state.waiting[job], blocker.reached.quota
+    if quota is Quota.SWEEP:
+        return [each.job for each in state.running.values() if each.group == waiting.group]
+    user = quota in {Quota.USER_GPUS, Quota.USER_WEEK}
+    return [
+        each.job
+        for each in state.running.values()
+        if each.gpus and (each.user == waiting.user if user else each.project == waiting.project)
+    ]
 
 
-_STRENGTH = ("nodes", "gpus", "cpus", "memory", "behind", "unusable", "disk-floor", "draining", "unreachable")
+class _Scene:
+    """What the words are made from."""
 
+    def __init__(self, state: State, job: str, names: Names, now_us: int) -> None:
+        self.state, self.waiting, self.names, self.now_us = state, state.waiting[job], names, now_us
 
-def _of_the_job(waiting: Waiting, boxes: Sequence[Box]) -> list[Reason]:
-    if waiting.held:
-        return [Reason(code="held", message="is held: release it to let it start")]
-    if waiting.saving:
-        return [Reason(code="saving", message="the checkpoint of its last attempt is still being stored")]
-    if not boxes:
+    def hindrance(self, blocker: Blocker) -> Reason:
+        match blocker.hindrance:
+            case Hindrance.DEPENDENCY:
+                return self._dependency()
+            case Hindrance.PAUSED:
+                why = f" ({self.names.paused})" if self.names.paused else ""
+                return Reason(code="paused", message=f"its sweep is paused{why}: resume it to let its trials start")
+        code = str(blocker.hindrance)
+        return Reason(code=code, message=_HINDERED[code])
+
+    def _dependency(self) -> Reason:
+        awaited = self.names.awaited
+        words = [f"job {each.title.number} ({each.title.user}), {_IS.get(each.state, each.state)}" for each in awaited]
+        more = f", and {len(words) - NAMED} more" if len(words) > NAMED else ""
+        what = "; ".join(words[:NAMED]) + more or "other jobs"
+        need = f"the {self.names.need} of " if self.names.need else ""
+        return Reason(code="dependency", message=f"waits for {need}{what}", jobs=[each.job for each in awaited])
+
+    def no_nodes(self, blocker: Blocker) -> Reason:
+        del blocker
         message = "no node has registered yet: start one with `yard up` or `yard worker`"
-        return [Reason(code="no-nodes", message=message)]
-    lacks = policy.never_fits(waiting.shape, boxes, waiting.nodes)
-    return [Reason(code="never-fits", message=lack) for lack in lacks]
+        return Reason(code="no-nodes", message=message)
+
+    def never_fits(self, blocker: Blocker) -> Reason:
+        return Reason(code="never-fits", message=blocker.lack or "no node could ever hold it")
+
+    def starting(self, blocker: Blocker) -> Reason:
+        del blocker
+        return Reason(code="starting", message="starts with the next scheduling pass")
+
+    def yielding(self, blocker: Blocker) -> Reason:
+        jobs = list(blocker.jobs)
+        message = f"room is being made: {self.jobs(jobs)} saves its work and then gives way"
+        return Reason(code="making-room", message=message, jobs=jobs)
+
+    def quota(self, blocker: Blocker) -> Reason:
+        assert blocker.reached is not None
+        jobs = _holders(self.state, self.waiting.job, blocker)
+        return Reason(
+            code="sweep-cap" if blocker.reached.quota is Quota.SWEEP else "quota",
+            message=self._quota(blocker.reached, jobs),
+            jobs=jobs[: 4 * NAMED],
+            until=_moment(self._over(jobs)),
+        )
+
+    def _quota(self, reached: Reached, jobs: Sequence[str]) -> str:
+        held = f", which {self.jobs(jobs)} {'use' if len(jobs) > 1 else 'uses'}" if jobs else ""
+        whose = self.names.users.get(reached.whose, reached.whose)
+        match reached.quota:
+            case Quota.SWEEP:
+                do = "do" if len(jobs) > 1 else "does"
+                return f"its sweep may run {reached.limit:.0f} at once, and {self.jobs(jobs)} {do}"
+            case Quota.USER_GPUS | Quota.PROJECT_GPUS:
+                of = f"user {whose}" if reached.quota is Quota.USER_GPUS else f"project {whose}"
+                need = f"; the job needs {self.waiting.gpus}" if self.waiting.gpus > 1 else ""
+                return f"the quota of {of} is {_count(reached.limit, 'GPU')} at once{held}{need}"
+            case Quota.USER_WEEK | Quota.PROJECT_WEEK:
+                of = f"user {whose}" if reached.quota is Quota.USER_WEEK else f"project {whose}"
+                left = max(reached.limit, 0) / _HOUR_US
+                return f"of the GPU-hours that {of} has in seven days {left:.1f} are left{held or ', which is nothing'}"
+
+    def closed(self, blocker: Blocker) -> Reason:
+        assert blocker.closed is not None
+        return Reason(code=blocker.closed.value, message=f"node {blocker.node} {_CLOSED[blocker.closed]}")
+
+    def unusable(self, blocker: Blocker) -> Reason:
+        box = self.state.boxes[blocker.node or ""]
+        word = box.word.removesuffix("s")
+        bad = [f"{word} {slot.index} cannot be used ({slot.unusable})" for slot in box.slots if slot.unusable]
+        return Reason(code="unusable", message=f"node {blocker.node}: {', '.join(bad)}")
+
+    def gpus(self, blocker: Blocker) -> Reason:
+        shape, box = self.waiting.shape, self.state.boxes[blocker.node or ""]
+        what = " ".join(filter(None, (box.word, wanted(shape))))
+        if shape.gpu_share:
+            what = f"{box.word} with {format_size(shape.gpu_share)} of memory to share"
+        return self._short("gpus", blocker, f"{blocker.free} of {blocker.needed} {what}")
+
+    def cpus(self, blocker: Blocker) -> Reason:
+        return self._short("cpus", blocker, f"{blocker.free} of {blocker.needed} CPU cores")
+
+    def memory(self, blocker: Blocker) -> Reason:
+        return self._short("memory", blocker, f"{format_size(blocker.free)} of {format_size(blocker.needed)} memory")
+
+    def _short(self, code: str, blocker: Blocker, what: str) -> Reason:
+        jobs = list(blocker.jobs)
+        until = _moment(self._room_at(blocker.node or ""))
+        when = f"; room is expected at about {until:%H:%M} UTC" if until else ""
+        message = f"node {blocker.node} has {what} free; the rest is held by {self.jobs(jobs)}{when}"
+        return Reason(code=code, message=message, jobs=jobs, until=until)
+
+    def kept(self, blocker: Blocker) -> Reason:
+        return self._behind(blocker, f"what is free on node {blocker.node} is kept for")
+
+    def behind(self, blocker: Blocker) -> Reason:
+        where = f"what is free on node {blocker.node}" if blocker.node else "what is free"
+        return self._behind(blocker, f"{where} goes to")
+
+    def _behind(self, blocker: Blocker, words: str) -> Reason:
+        message = f"{words} {self.jobs(blocker.jobs)}, which {'come' if len(blocker.jobs) > 1 else 'comes'} first"
+        return Reason(code="behind", message=message, jobs=list(blocker.jobs))
+
+    def reserved(self, blocker: Blocker) -> Reason:
+        found = next((each for each in self.state.reservations if each.id == blocker.reservation), None)
+        if found is None:
+            return Reason(code="reserved", message=f"what is free on node {blocker.node} is reserved")
+        start, end = _moment(found.starts_us), _moment(found.ends_us)
+        what = "out of use for maintenance" if found.maintenance else "reserved"
+        message = (
+            f"node {blocker.node} is {what} from {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC ({found.name})"
+        )
+        return Reason(code="reserved", message=message, until=end)
+
+    def nodes(self, blocker: Blocker) -> Reason:
+        message = f"needs {blocker.needed} nodes at the same time, and {blocker.free or 'none'} has room now"
+        return Reason(code="nodes", message=message)
+
+    def jobs(self, jobs: Iterable[str]) -> str:
+        """Jobs by their numbers and owners."""
+        known = [self.names.jobs[job] for job in dict.fromkeys(jobs) if job in self.names.jobs]
+        total = len(set(jobs)) if isinstance(jobs, Sequence) else len(known)
+        words = [f"job {title.number} ({title.user})" for title in known[:NAMED]]
+        more = f" and {total - NAMED} more" if total > NAMED else ""
+        return (", ".join(words) + more) or "other jobs"
+
+    def _over(self, jobs: Iterable[str]) -> float:
+        """When the first of these is over, half of the time."""
+        return min((likely_end(self.state.running[job], self.now_us) for job in jobs), default=math.inf)
+
+    def _room_at(self, node: str) -> float:
+        """When the node has room for the job if those that run there end as half of their like do."""
+        trial, shape = self.state.rooms()[node].copy(), self.waiting.shape
+        at_us: float = self.now_us
+        running = [self.state.running[job] for job in trial.jobs]
+        for job in sorted(running, key=lambda job: (likely_end(job, self.now_us), job.number)):
+            if trial.roomy(shape) and choose(trial, shape) is not None:
+                break
+            at_us = likely_end(job, self.now_us)
+            for place in job.places:
+                if place.node == node:
+                    trial.release(job.job, job.shape, place.uuids)
+        return at_us
 
 
-def _of_the_box(waiting: Waiting, box: Box, titles: Titles) -> Reason | None:
-    """What the node lacks now; None if the job would fit there."""
-    if box.closed is not None:
-        return Reason(code=box.closed.value, message=f"node {box.node} {_CLOSED[box.closed]}")
-    if box.usable.lack(waiting.shape) is not None:
-        return Reason(code="unusable", message=f"node {box.node}: {_unusable(box)}")
-    free, shape = Free.of(box), waiting.shape
-    matching = len(free.matching(shape))
-    if shape.gpus > matching:
-        held_by = [running for running in box.running if running.uuids]
-        least = f" with at least {format_size(shape.gpu_memory_min)}" if shape.gpu_memory_min else ""
-        return _short("gpus", box, f"{matching} of {shape.gpus} {box.word}{least}", held_by, titles)
-    if shape.cpus > free.cpus:
-        short = f"{max(free.cpus, 0)} of {shape.cpus} CPU cores"
-        return _short("cpus", box, short, [r for r in box.running if r.shape.cpus], titles)
-    if shape.memory > free.memory:
-        short = f"{format_size(max(free.memory, 0))} of {format_size(shape.memory)} memory"
-        return _short("memory", box, short, [r for r in box.running if r.shape.memory], titles)
-    return None
+def likely_end(job: Running, now_us: int) -> float:
+    """When a running job is over, half of the time; infinite if nothing tells."""
+    limit = math.inf if job.ends_us is None else job.ends_us
+    if job.remaining is None:
+        return limit
+    as_of_us = now_us if job.remaining.as_of_us is None else job.remaining.as_of_us
+    return min(limit, max(as_of_us + job.remaining.p50_us, now_us))
 
 
-def _short(code: str, box: Box, what: str, held_by: Sequence[Running], titles: Titles) -> Reason:
-    jobs = [running.job for running in held_by]
-    return Reason(
-        code=code,
-        message=f"node {box.node} has {what} free; the rest is held by {_names(jobs, titles)}",
-        jobs=jobs,
-    )
+def _moment(at_us: float) -> datetime | None:
+    return None if at_us == math.inf else minute(at_us)
 
 
-def _behind(waiting: Waiting, scene: Scene) -> Reason:
-    """It would fit, but what is free is kept for jobs before it."""
-    ahead = scene.ahead(waiting, NAMED)
-    names = _names(ahead, scene.titles)
-    message = f"what is free is kept for {names}, which came before or has a higher priority"
-    return Reason(code="behind", message=message, jobs=ahead)
+def _count(number: float, word: str) -> str:
+    return f"{number:.0f} {word}{'' if number == 1 else 's'}"
 
 
-def _unusable(box: Box) -> str:
-    word = box.word.removesuffix("s")
-    bad = [f"{word} {slot.index} cannot be used ({slot.unusable})" for slot in box.slots if slot.unusable]
-    return ", ".join(bad)
-
-
-def _names(jobs: Iterable[str], titles: Titles) -> str:
-    known = [titles[job] for job in dict.fromkeys(jobs) if job in titles]
-    words = [f"job {title.number} ({title.user})" for title in known[:NAMED]]
-    more = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
-    return (", ".join(words) + more) or "other jobs"
+_IS = {"queued": "which waits", "running": "which runs", "failed": "which failed", "cancelled": "which was cancelled"}
+_TELL: dict[Obstacle, Callable[[_Scene, Blocker], Reason]] = {
+    Obstacle.HINDRANCE: _Scene.hindrance,
+    Obstacle.NO_NODES: _Scene.no_nodes,
+    Obstacle.NEVER_FITS: _Scene.never_fits,
+    Obstacle.QUOTA: _Scene.quota,
+    Obstacle.STARTING: _Scene.starting,
+    Obstacle.YIELDING: _Scene.yielding,
+    Obstacle.CLOSED: _Scene.closed,
+    Obstacle.UNUSABLE: _Scene.unusable,
+    Obstacle.GPUS: _Scene.gpus,
+    Obstacle.CPUS: _Scene.cpus,
+    Obstacle.MEMORY: _Scene.memory,
+    Obstacle.KEPT: _Scene.kept,
+    Obstacle.RESERVED: _Scene.reserved,
+    Obstacle.BEHIND: _Scene.behind,
+    Obstacle.NODES: _Scene.nodes,
+}

@@ -1,55 +1,151 @@
-"""When a waiting job starts at the latest, as far as time limits tell."""
+"""When a waiting job is expected to start: the policy itself, run forward over a copy of what it knows.
 
-from collections.abc import Sequence
+Two futures are played: one in which every job takes as long as half of its like (p50), one in which every job takes as
+long as only one in ten of its like does (p90), which is more than bad luck usually brings. The work is bounded: so many
+decisions, so long a queue; beyond, and where a job ahead might never end, nothing is said. Of the queue those that come
+first and a few behind the job count, which may go ahead of it into holes.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from service.scheduler import former as policy
-from service.scheduler.boxes import Box, Running, Waiting
+from service.scheduler.decisions import Preempt, Start
+from service.scheduler.order import order
+from service.scheduler.policy import decide
+from service.scheduler.state import Hindrance, Job, Running, State
+from torchyard.policy import Policy
 
-#: A forecast looks at so many ends of jobs and so long a queue, no more.
-MAX_STEPS = 64
-MAX_AHEAD = 256
+#: A future has at most so many decisions, fewer where each is about many jobs.
+MAX_DECISIONS = 96
+MAX_WORK = 40_000
+#: Waiting jobs ahead of the one that is asked for, and behind it.
+MAX_AHEAD, MAX_BEHIND = 256, 32
+#: A job that should be over by now is taken to last this much longer.
+OVERDUE_US = 10 * 1_000_000
 
 
-def latest_start(target: str, queue: Sequence[Waiting], boxes: Sequence[Box], now: int) -> int | None:
-    """When the job starts if everything runs into its time limit; None if that cannot be told.
+class Expected(NamedTuple):
+    """When a job starts; None where that cannot be told."""
 
-    Runs the policy itself over the ends to come. Jobs behind the target cannot delay it and are left out.
-    """
-    ahead = _until(target, sorted(queue, key=policy.order))
-    if len(ahead) > MAX_AHEAD:
+    p50_us: int | None
+    p90_us: int | None
+
+
+def expected_start(state: State, job: str, now_us: int, policy: Policy, queue: Sequence[str] | None = None) -> Expected:
+    """When the waiting job starts. `queue` is the order of the queue, if it is known already."""
+    queue = order(state, now_us, policy) if queue is None else queue
+    near = _near(state, queue, job)
+    return Expected(None, None) if near is None else _play(near, [job], now_us, policy, MAX_DECISIONS)[job]
+
+
+def expected_starts(
+    state: State, jobs: Sequence[str], now_us: int, policy: Policy, queue: Sequence[str]
+) -> dict[str, Expected]:
+    """When those of the first jobs of the queue start that are asked for, in one go."""
+    near = _part(state, queue[:MAX_AHEAD])
+    asked = [job for job in jobs if job in near.waiting]
+    return _play(near, asked, now_us, policy, MAX_DECISIONS // 2)
+
+
+def _play(state: State, jobs: Sequence[str], now_us: int, policy: Policy, decisions: int) -> dict[str, Expected]:
+    p50 = _Future(state, now_us, policy, "p50_us").starts(jobs, decisions)
+    p90 = _Future(state, now_us, policy, "p90_us").starts(list(p50), decisions)
+    return {job: Expected(p50.get(job), max(p50[job], p90[job]) if job in p90 else None) for job in jobs}
+
+
+def _near(state: State, queue: Sequence[str], job: str) -> State | None:
+    """The state with the part of the queue that matters for the job; None if it is too long, or the job is hindered."""
+    waiting = state.waiting.get(job)
+    if waiting is None or waiting.hindrance not in (None, Hindrance.SAVING):
         return None
-    for _ in range(MAX_STEPS):
-        starts = policy.decide(ahead, boxes, now)
-        if any(start.job == target for start in starts):
-            return now
-        boxes = _started(boxes, starts, {w.job: w for w in ahead}, now)
-        ahead = [w for w in ahead if w.job not in {start.job for start in starts}]
-        ends = [r.ends_us for box in boxes for r in box.running if r.ends_us is not None]
-        if not ends:
-            return None
-        now = max(now, min(ends))
-        boxes = [_after(box, now) for box in boxes]
-    return None
+    place = queue.index(job)
+    near = _part(state, queue[: place + 1 + MAX_BEHIND])
+    if sum(each in near.waiting for each in queue[:place]) > MAX_AHEAD:
+        return None
+    near.put([replace(waiting, hindrance=None)])
+    return near
 
 
-def _until(target: str, queue: Sequence[Waiting]) -> list[Waiting]:
-    for place, waiting in enumerate(queue):
-        if waiting.job == target:
-            return list(queue[: place + 1])
-    return []
+def _part(state: State, queue: Sequence[str]) -> State:
+    """The state with only these jobs waiting, as far as nothing hinders them."""
+    jobs = {job: state.waiting[job] for job in queue if state.waiting[job].hindrance is None}
+    return replace(state, waiting=jobs, running=dict(state.running), promised=dict(state.promised))
 
 
-def _started(boxes: Sequence[Box], starts: Sequence[policy.Start], waiting: dict[str, Waiting], now: int) -> list[Box]:
-    running: dict[str, list[Running]] = {}
-    for start in starts:
-        job = waiting[start.job]
-        ends_us = None if job.limit_us is None else now + job.limit_us
-        for place in start.places:
-            part = Running(job=job.job, shape=job.shape, uuids=place.uuids, ends_us=ends_us)
-            running.setdefault(place.node, []).append(part)
-    return [replace(box, running=(*box.running, *running.get(box.node, ()))) for box in boxes]
+class _Future:
+    """One future: every job takes the same quantile of its running time."""
 
+    def __init__(self, state: State, now_us: int, policy: Policy, quantile: str) -> None:
+        self._state = state.copy()
+        self._now_us = now_us
+        self._policy = policy
+        self._quantile = quantile
+        self._ends = {job.job: self._end(job, job) for job in state.running.values()}
+        #: Jobs that are being stopped, and when they are gone.
+        self._stopping = {job.job: now_us + self._cost_us for job in state.running.values() if job.yields_to}
 
-def _after(box: Box, now: int) -> Box:
-    return replace(box, running=tuple(r for r in box.running if r.ends_us is None or r.ends_us > now))
+    @property
+    def _cost_us(self) -> int:
+        return self._policy.preemption_cost * 1_000_000
+
+    def starts(self, jobs: Sequence[str], decisions: int) -> dict[str, int]:
+        """When these jobs start; those are absent that start beyond what is looked at."""
+        found: dict[str, int] = {}
+        size = len(self._state.waiting) + len(self._state.running)
+        for _ in range(min(decisions, MAX_WORK // max(1, size))):
+            self._decide()
+            found |= {job: self._now_us for job in jobs if job in self._state.running and job not in found}
+            later = min(self._moments(), default=math.inf)
+            if len(found) == len(jobs) or later == math.inf:
+                break
+            self._now_us = math.ceil(later)
+            self._pass_by()
+        return found
+
+    def _decide(self) -> None:
+        for decision in decide(self._state, self._now_us, self._policy):
+            if isinstance(decision, Start):
+                self._start(decision)
+            else:
+                self._stop(decision)
+
+    def _start(self, start: Start) -> None:
+        running = self._state.start(start.job, start.places, self._now_us)
+        self._ends[start.job] = self._end(running, running)
+
+    def _stop(self, preempt: Preempt) -> None:
+        victim = self._state.running[preempt.job]
+        self._state.put([replace(victim, yields_to=preempt.for_job)])
+        self._stopping[preempt.job] = self._now_us + self._cost_us
+
+    def _end(self, job: Job, running: Running) -> float:
+        limit = math.inf if running.ends_us is None else running.ends_us
+        if job.remaining is None:
+            return limit
+        as_of_us = self._now_us if job.remaining.as_of_us is None else job.remaining.as_of_us
+        quantile: int = getattr(job.remaining, self._quantile)
+        return min(limit, max(as_of_us + quantile, self._now_us + OVERDUE_US))
+
+    def _moments(self) -> Iterable[float]:
+        """When something may change: a job ends, or may be stopped from then on; a reservation begins or ends."""
+        policy, now_us = self._policy, self._now_us
+        for job in self._state.running.values():
+            yield self._stopping.get(job.job, self._ends[job.job])
+            if job.preemptible and (spared := job.since_us + policy.min_run * 1_000_000) > now_us:
+                yield spared
+        for each in self._state.reservations:
+            yield from (moment for moment in (each.starts_us, each.ends_us) if moment > now_us)
+
+    def _pass_by(self) -> None:
+        for job in [job for job, end in self._ends.items() if end <= self._now_us]:
+            self._forget(job)
+            self._state.remove(job)
+        for job in [job for job, end in self._stopping.items() if end <= self._now_us]:
+            self._forget(job)
+            self._state.requeue(job, self._now_us)
+
+    def _forget(self, job: str) -> None:
+        del self._ends[job]
+        self._stopping.pop(job, None)

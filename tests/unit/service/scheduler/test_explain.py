@@ -1,142 +1,190 @@
-"""Reasons in words, and the forecast that time limits allow."""
+"""Each reason in words, and with the jobs that it is about."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from service.scheduler.boxes import Box, Closed, Running, Shape, Slot, Waiting
-from service.scheduler.explain import Scene, Title, reasons
-from service.scheduler.forecast import latest_start
-from service.scheduler.former import decide
-from tests.unit.service.scheduler.test_former import GIB, box, clusters, job, jobs, slot
+from service.scheduler.blockers import Blocker, blockers
+from service.scheduler.boxes import Closed, Slot
+from service.scheduler.explain import Awaited, Names, Title, mentioned, reasons
+from service.scheduler.state import Account, Hindrance, Reservation, State
+from tests.support.sharing import GIB, HOUR, NOW, node, runs, state, waits
+from torchyard.api import Reason
+from torchyard.policy import Policy
 
-TITLES = {f"j{n}": Title(number=n, user="ada") for n in range(1, 30)} | {"held": Title(number=99, user="bob")}
-MINUTE = 60_000_000
-
-
-def codes(waiting: Waiting, queue: list[Waiting], boxes: list[Box]) -> list[str]:
-    return [reason.code for reason in reasons(waiting, Scene(queue, boxes, TITLES, 0))]
-
-
-def message(waiting: Waiting, queue: list[Waiting], boxes: list[Box]) -> str:
-    return reasons(waiting, Scene(queue, boxes, TITLES, 0))[0].message
+CALM = Policy(preemption=False, time_slice=None)
+NAMES = Names(jobs={f"j{n}": Title(number=n, user="bob") for n in range(100)}, users={"ada": "Ada"})
+FULL = ("a0", "a1", "a2", "a3")
 
 
-def test_the_jobs_own_reasons_come_first() -> None:
-    held, saving, alone = job(1, held=True), job(1, saving=True), job(1)
-    assert codes(held, [held], [box()]) == ["held"]
-    assert codes(saving, [saving], [box()]) == ["saving"]
-    assert codes(alone, [alone], []) == ["no-nodes"]
-    big = job(1, gpus=9)
-    assert message(big, [big], [box()]) == "node a has 4 GPUs, the job needs 9"
+def told(made: State, job: str = "j1", names: Names = NAMES, policy: Policy = CALM) -> list[Reason]:
+    return reasons(made, job, blockers(made, job, NOW, policy), names, NOW)
 
 
-def test_who_holds_the_gpus() -> None:
-    waiting = job(1, gpus=2)
-    boxes = [box(gpus=2, held=(0,))]
-    found = reasons(waiting, Scene([waiting], boxes, TITLES, 0))
-    assert found[0].message == "node a has 1 of 2 GPUs free; the rest is held by job 99 (bob)"
-    assert found[0].jobs == ["held"]
-
-
-def test_gpus_of_a_size() -> None:
-    waiting = job(1, gpus=1, gpu_memory_min=40 * GIB)
-    slots = (slot(0), slot(1, memory=16 * GIB))
-    boxes = [box(slots=slots, running=(Running(job="held", shape=Shape(gpus=1), uuids=("a0",)),))]
-    assert "0 of 1 GPUs with at least 40.0 GiB free" in message(waiting, [waiting], boxes)
-
-
-def test_cores_and_memory() -> None:
-    holder = Running(job="held", shape=Shape(gpus=0, cpus=30, memory=200 * GIB), uuids=())
-    for waiting, words in (
-        (job(1, cpus=4), "2 of 4 CPU cores free; the rest is held by job 99 (bob)"),
-        (job(1, memory=100 * GIB), "56.0 GiB of 100.0 GiB memory free"),
-    ):
-        assert words in message(waiting, [waiting], [box(running=(holder,))])
-
-
-def test_closed_nodes_and_unusable_gpus() -> None:
-    waiting = job(1, gpus=2)
-    broken = (slot(0, unusable="owned by another stack"), slot(1))
-    boxes = [
-        box("a", closed=Closed.UNREACHABLE),
-        box("b", closed=Closed.DISK_FLOOR),
-        box("c", closed=Closed.DRAINING),
-        box("d", slots=broken),
-    ]
-    assert codes(waiting, [waiting], boxes) == ["unusable", "disk-floor", "draining", "unreachable"]
-    assert message(waiting, [waiting], boxes) == "node d: GPU 0 cannot be used (owned by another stack)"
-
-
-def test_what_is_kept_for_a_job_before_it() -> None:
-    first, second = job(1, gpus=4), job(2)
-    found = reasons(second, Scene([first, second], [box(held=(0,))], TITLES, 0))
-    assert (found[0].code, found[0].jobs) == ("behind", ["j1"])
-    assert "job 1 (ada)" in found[0].message
-
-
-def test_several_nodes_at_the_same_time() -> None:
-    waiting = job(1, gpus=2, nodes=2)
-    boxes = [box("a", gpus=2, held=(0,)), box("b", gpus=2)]
-    found = reasons(waiting, Scene([waiting], [boxes[0], boxes[1]], TITLES, 0))
-    assert [reason.code for reason in found] == ["nodes", "gpus"]
-    assert found[0].message == "needs 2 nodes at the same time, with room now: b"
-    assert codes(waiting, [job(0, gpus=2), waiting], [box("a", gpus=2), box("b", gpus=2)]) == ["behind"]
-
-
-def test_a_job_that_starts_in_a_moment() -> None:
-    waiting = job(1)
-    assert codes(waiting, [waiting], [box()]) == ["starting"]
-
-
-def test_long_lists_of_holders_are_cut() -> None:
-    running = tuple(Running(job=f"j{n}", shape=Shape(gpus=1), uuids=(f"a{n}",)) for n in range(1, 9))
-    boxes = [box(gpus=9, running=running)]
-    waiting = job(20, gpus=9)
-    assert "job 5 (ada) and 3 more" in message(waiting, [waiting], boxes)
-
-
-def test_places_count_the_whole_queue() -> None:
-    queue = [job(2), job(1), job(3, priority=2)]
-    scene = Scene(queue, [], TITLES, 0)
-    assert [scene.place(name) for name in ("j3", "j1", "j2", "j9")] == [1, 2, 3, None]
-
-
-@given(jobs, clusters())
-def test_every_waiting_job_has_a_reason_that_agrees_with_the_policy(queue: list[Waiting], boxes: list[Box]) -> None:
-    scene = Scene(queue, boxes, TITLES, 0)
-    starting = {start.job for start in decide(queue, boxes, 0)}
-    for waiting in queue:
-        found = reasons(waiting, scene)
-        assert found
-        assert (found[0].code == "starting") == (waiting.job in starting)
-
-
-def holding(gpus: int, ends_us: int | None, name: str = "held", first: int = 0) -> Running:
-    uuids = tuple(f"a{n}" for n in range(first, first + gpus))
-    return Running(job=name, shape=Shape(gpus=gpus), uuids=uuids, ends_us=ends_us)
+def first(made: State, **more: Any) -> Reason:
+    return told(made, **more)[0]
 
 
 @pytest.mark.parametrize(
-    ("running", "queue", "expected"),
+    ("hindrance", "code", "words"),
     [
-        ((), [job(1)], 0),
-        ((holding(4, 5 * MINUTE),), [job(1)], 5 * MINUTE),
-        ((holding(4, None),), [job(1)], None),
-        ((holding(2, 5 * MINUTE), holding(2, None, "other", 2)), [job(1, gpus=2)], 5 * MINUTE),
-        ((holding(2, 5 * MINUTE), holding(2, None, "other", 2)), [job(1, gpus=3)], None),
-        ((holding(4, 5 * MINUTE),), [job(0, gpus=4, limit_us=MINUTE), job(1)], 6 * MINUTE),
-        ((holding(4, 5 * MINUTE),), [job(0, gpus=4), job(1)], None),
-        ((holding(4, 5 * MINUTE),), [job(1), job(2, gpus=4, priority=0)], 5 * MINUTE),
-        ((), [job(1, held=True)], None),
+        (Hindrance.HELD, "held", "is held: release it to let it start"),
+        (Hindrance.SAVING, "saving", "the checkpoint of its last attempt is still being stored"),
+        (Hindrance.PAUSED, "paused", "its sweep is paused (all failed alike): resume it to let its trials start"),
+        (Hindrance.DEPENDENCY, "dependency", "waits for the success of all of job 7 (bob), which runs"),
     ],
 )
-def test_the_latest_start(running: Any, queue: list[Waiting], expected: int | None) -> None:
-    assert latest_start("j1", queue, [box(running=running)], 0) == expected
+def test_what_keeps_it_from_being_considered(hindrance: Hindrance, code: str, words: str) -> None:
+    names = replace(
+        NAMES,
+        paused="all failed alike",
+        need="success of all",
+        awaited=[Awaited(job="j7", title=Title(number=7, user="bob"), state="running")],
+    )
+    found = first(state(waits(1, hindrance=hindrance)), names=names)
+    assert (found.code, found.message) == (code, words)
+    assert found.jobs == (["j7"] if hindrance is Hindrance.DEPENDENCY else [])
 
 
-def test_slots_of_a_cpu_node_are_called_slots() -> None:
-    slots = (Slot(uuid="a0", index=0, memory=0, kind="cpu"),)
-    waiting = job(1, gpus=2)
-    assert message(waiting, [waiting], [box(slots=slots)]) == "node a has 1 slots, the job needs 2"
+def test_nodes_that_there_are_not() -> None:
+    assert first(state(waits(1), nodes=())).code == "no-nodes"
+    found = first(state(waits(1, 9)))
+    assert (found.code, found.message) == ("never-fits", "node a has 4 GPUs, the job needs 9")
+
+
+def test_it_starts_or_room_is_made() -> None:
+    assert first(state(waits(1))).code == "starting"
+    weak = runs(2, *FULL, priority=0, preemptible=True)
+    found = first(state(waits(1, priority=3), weak), policy=Policy())
+    assert (found.code, found.jobs) == ("making-room", ["j2"])
+    assert found.message == "room is being made: job 2 (bob) saves its work and then gives way"
+
+
+def test_quotas_say_who_uses_them() -> None:
+    users = {"ada": Account(max_gpus=2)}
+    made = state(waits(1), runs(2, "a0", user="ada", minutes=90), runs(3, "a1", user="ada", minutes=30), users=users)
+    found = first(made)
+    assert (found.code, found.jobs) == ("quota", ["j2", "j3"])
+    assert found.message == "the quota of user Ada is 2 GPUs at once, which job 2 (bob), job 3 (bob) use"
+    assert found.until is not None
+    assert found.until.timestamp() == NOW / 1e6 + 1800
+    projects = {"vision": Account(max_gpus=1)}
+    assert (
+        "the quota of project vision is 1 GPU at once"
+        in first(state(waits(1), runs(2, "a0"), projects=projects)).message
+    )
+    spent = first(state(waits(1), users={"ada": Account(week_left_us=0)}))
+    assert spent.message == "of the GPU-hours that user Ada has in seven days 0.0 are left, which is nothing"
+
+
+def test_a_sweep_at_its_cap() -> None:
+    made = state(waits(1, group="s"), runs(2, "a0", group="s"), caps={"s": 1})
+    found = first(made)
+    assert (found.code, found.jobs) == ("sweep-cap", ["j2"])
+    assert found.message == "its sweep may run 1 at once, and job 2 (bob) does"
+
+
+def test_who_holds_the_gpus_and_until_when() -> None:
+    found = first(state(waits(1, 2), runs(2, "a0", "a1", minutes=30), runs(3, "a2", minutes=90), nodes=(node(gpus=3),)))
+    assert (found.code, found.jobs) == ("gpus", ["j2", "j3"])
+    assert found.message.startswith(
+        "node a has 0 of 2 GPUs free; the rest is held by job 2 (bob), job 3 (bob); room is"
+    )
+    assert found.until is not None
+    assert found.until.timestamp() == NOW / 1e6 + 1800, "once the shorter one is over"
+    assert first(state(waits(1), runs(2, *FULL, minutes=None))).until is None
+
+
+def test_sorts_of_gpus() -> None:
+    found = first(state(waits(1, gpu_memory_min=80 * GIB, gpu_type="a100"), runs(2, *FULL)))
+    assert "0 of 1 GPUs of type a100 with at least 80.0 GiB free" in found.message
+    shared = first(state(waits(1, gpu_share=60 * GIB), runs(2, "a0", gpu_share=30 * GIB), nodes=(node(gpus=1),)))
+    assert "0 of 1 GPUs with 60.0 GiB of memory to share free" in shared.message
+
+
+def test_cores_and_memory() -> None:
+    busy = runs(2, "a0")
+    busy = replace(busy, shape=replace(busy.shape, cpus=30, memory=200 * GIB))
+    assert "2 of 4 CPU cores free; the rest is held by job 2 (bob)" in first(state(waits(1, cpus=4), busy)).message
+    found = first(state(waits(1, memory=100 * GIB), busy))
+    assert "56.0 GiB of 100.0 GiB memory free" in found.message
+
+
+def test_closed_nodes_and_unusable_gpus() -> None:
+    broken = replace(
+        node("d", 1), slots=(Slot(uuid="d0", index=0, memory=80 * GIB, unusable="owned by another stack"),)
+    )
+    nodes = (
+        node("a", closed=Closed.UNREACHABLE),
+        node("b", closed=Closed.DISK_FLOOR),
+        node("c", closed=Closed.DRAINING),
+        broken,
+    )
+    found = told(state(waits(1), nodes=nodes))
+    assert [each.code for each in found] == ["unusable", "disk-floor", "draining", "unreachable"]
+    assert found[0].message == "node d: GPU 0 cannot be used (owned by another stack)"
+
+
+def test_who_comes_first() -> None:
+    first_, second = waits(0, 4, priority=2), waits(1, minutes=600)
+    found = first(state(first_, second, runs(2, "a0")))
+    assert (found.code, found.jobs) == ("behind", ["j0"])
+    assert found.message == "what is free on node a is kept for job 0 (bob), which comes first"
+    given = first(state(first_, second))
+    assert given.message == "what is free on node a goes to job 0 (bob), which comes first"
+
+
+def test_reservations() -> None:
+    times = {"starts_us": NOW - HOUR, "ends_us": NOW + HOUR}
+    reserved = Reservation(id="r", name="demo day", users=frozenset({"eve"}), **times)  # type: ignore[arg-type]
+    found = first(state(waits(1), reservations=(reserved,)))
+    assert found.code == "reserved"
+    assert found.message == "node a is reserved from 2023-11-14 21:14 to 2023-11-14 23:14 UTC (demo day)"
+    assert found.until is not None
+    assert found.until.timestamp() == NOW / 1e6 + 3600
+    upkeep = Reservation(id="r", name="new fans", maintenance=True, **times)  # type: ignore[arg-type]
+    assert "out of use for maintenance" in first(state(waits(1), reservations=(upkeep,))).message
+
+
+def test_several_nodes_at_the_same_time() -> None:
+    found = told(state(waits(1, 2, nodes=2), runs(2, "a0"), nodes=(node("a", 2), node("b", 2))))
+    assert found[0].message == "needs 2 nodes at the same time, and 1 has room now"
+    assert "gpus" in [each.code for each in found]
+
+
+def test_long_lists_of_holders_are_cut() -> None:
+    made = state(waits(1, 8), *(runs(n, f"a{n - 10}") for n in range(10, 18)), nodes=(node(gpus=8),))
+    found = first(made)
+    assert "job 14 (bob) and 3 more" in found.message
+    assert len(found.jobs) == 8
+    assert mentioned(made, "j1", blockers(made, "j1", NOW, CALM)) == ["j10", "j11", "j12", "j13", "j14"]
+
+
+def test_a_cpu_node_has_slots() -> None:
+    slots = replace(node(gpus=1), slots=(Slot(uuid="a0", index=0, memory=0, kind="cpu"),))
+    assert "0 of 1 slots free" in first(state(waits(1), runs(2, "a0"), nodes=(slots,))).message
+
+
+held = st.lists(st.sampled_from(["a0", "a1", "a2", "a3", "b0", "b1"]), unique=True, max_size=6)
+queued = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(1, 3)), min_size=1, max_size=5)
+obstacles = st.sampled_from(list(Hindrance)) | st.none()
+
+
+@given(held, queued, obstacles, st.booleans())
+def test_every_job_has_a_reason_whatever_stands_in_its_way(
+    devices: list[str], jobs: list[tuple[int, int, int]], hindrance: Hindrance | None, closed: bool
+) -> None:
+    made = state(
+        *(waits(n, g, priority=p, nodes=many) for n, (g, p, many) in enumerate(jobs)),
+        waits(50, hindrance=hindrance),
+        *(runs(n, device) for n, device in enumerate(devices, 60)),
+        nodes=(node("a", closed=Closed.DRAINING if closed else None), node("b", 2)),
+        users={"ada": Account(max_gpus=4)},
+    )
+    for job in made.waiting:
+        found: list[Blocker] = blockers(made, job, NOW, Policy())
+        assert all(each.message for each in reasons(made, job, found, NAMES, NOW))
+        assert found
