@@ -180,15 +180,18 @@ def _send_launches(yard: Stack, attempt: str, times: int) -> None:
     app.close()
 
 
-def test_a_killed_shim_leaves_nothing_and_fails_the_job(yard: Stack) -> None:
+def test_a_killed_shim_leaves_nothing_and_the_job_is_tried_again(yard: Stack) -> None:
     job = yard.client.submit({"launcher": "none", "command": ["sh", "-c", "sleep 600 & sleep 600"]})
     _running(yard, job)
     shim = json.loads((yard.attempt_folder(job.id) / "yard" / "shim.json").read_text())["pid"]
     attempt = yard.client.attempts(job.id)[-1].id
     psutil.Process(shim).send_signal(signal.SIGKILL)
-    ended = yard.client.wait(job.id)
-    assert ended.state is JobState.FAILED
+    wait.until(lambda: len(yard.client.attempts(job.id)) == 2, seconds=60, what="the second try")
     assert not processes.of_attempt(attempt)
+    requeued = next(event for event in yard.client.events(job.id) if event.kind == "requeued")
+    assert "not its own fault: try 1 of 3" in requeued.message
+    yard.client.cancel(job.id)
+    assert yard.client.wait(job.id).state is JobState.CANCELLED
 
 
 def test_a_job_goes_on_in_an_environment_that_has_nothing_of_ours(yard: Stack, tmp_path: Path) -> None:
