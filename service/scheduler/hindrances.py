@@ -17,8 +17,8 @@ class Hindrances:
     """Which waiting jobs must be asked about; not for several threads at once."""
 
     def __init__(self) -> None:
-        #: Jobs whose last attempt has ended lately.
-        self._back: set[str] = set()
+        #: Jobs that are to be asked about, and until when in any case: a node may be lost and found.
+        self._back: dict[str, int] = {}
         #: Waiting jobs of each sweep.
         self._trials: defaultdict[str, set[str]] = defaultdict(set)
         self._sweep: dict[str, str] = {}
@@ -28,8 +28,9 @@ class Hindrances:
 
     def add(self, row: Row[Any], now: int) -> None:
         """A job that waits, or waits again."""
-        if row.attempt and row.queued_us > now - load_jobs.SAVING_US:
-            self._back.add(row.id)
+        until_us = max(row.queued_us + load_jobs.SAVING_US, row.retry_us or 0)
+        if row.attempt and until_us > now:
+            self._back[row.id] = until_us
         if row.group_id is not None:
             self._sweep[row.id] = row.group_id
             self._trials[row.group_id].add(row.id)
@@ -37,7 +38,7 @@ class Hindrances:
 
     def drop(self, job: str) -> None:
         """It does not wait any more."""
-        self._back.discard(job)
+        self._back.pop(job, None)
         self._fresh.discard(job)
         sweep = self._sweep.pop(job, None)
         if sweep is not None:
@@ -54,8 +55,9 @@ class Hindrances:
         back = dict.fromkeys(resting, Hindrance.RESTING) | dict.fromkeys(saving, Hindrance.SAVING)
         paused = {group: stopped for group, (stopped, _) in groups.items()}
         turned = [group for group, stopped in paused.items() if self._paused.get(group, False) is not stopped]
-        asked = self._back.union(self._fresh, *(self._trials[group] for group in turned))
-        self._back, self._fresh, self._paused = set(back), set(), paused
+        asked = self._fresh.union(self._back, *(self._trials[group] for group in turned))
+        self._back = {job: until_us for job, until_us in self._back.items() if until_us > now}
+        self._fresh, self._paused = set(), paused
         for job in asked:
             stopped = paused.get(self._sweep.get(job, ""), False)
             _mark(state, job, back.get(job) or (Hindrance.PAUSED if stopped else None))

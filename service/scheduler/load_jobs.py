@@ -44,6 +44,7 @@ JOBS: Select[Any] = select(
     _JOB.total_steps,
     _JOB.restore_checkpoint,
     _JOB.queued_us,
+    _JOB.retry_us,
     _JOB.eligible_us,
     _JOB.ran_us,
     _JOB.group_id,

@@ -20,7 +20,9 @@ from sqlalchemy import delete, func, select
 from service import lifecycle, nodes
 from service.db.engine import Database
 from service.db.models import Allocation, Attempt, DeviceUse, Event, Job, Member
+from service.forecasts import Estimator
 from service.scheduler.boxes import Place
+from service.scheduler.load import Loader
 from tests.support import box
 from tests.support.box import NOW
 from torchyard.states import (
@@ -64,6 +66,7 @@ class Machine(RuleBasedStateMachine):
             for table in (Event, Allocation, DeviceUse, Member, Attempt, Job):
                 tx.execute(delete(table))
         self.states: dict[str, str] = {}
+        self.loader = Loader(disk_floor=0, estimator=Estimator())
 
     def do(self, action: Any, *arguments: Any) -> Any:
         """Runs one change; a refusal must leave everything as it was."""
@@ -159,6 +162,14 @@ class Machine(RuleBasedStateMachine):
             beat=data.draw(st.sampled_from([None, beat, max(beat - 1, 0)])),
         )
         self.do(nodes.seen, "box", message, NOW)
+
+    @rule()
+    def look(self) -> None:
+        """What the scheduler has learnt bit by bit is what a new one reads at once."""
+        fresh = Loader(disk_floor=0, estimator=Estimator())
+        with self.db.read() as tx:
+            known, new = self.loader.snapshot(tx, NOW), fresh.snapshot(tx, NOW)
+        assert (known.waiting, known.running, known.boxes) == (new.waiting, new.running, new.boxes)
 
     @invariant()
     def no_device_gives_out_more_than_it_has(self) -> None:

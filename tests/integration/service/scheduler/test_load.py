@@ -1,0 +1,216 @@
+"""The state that a scheduler keeps is the one that it would read anew, and little is read to keep it."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import event, insert, update
+
+from service import lifecycle
+from service.db.engine import Database
+from service.db.models import Account, Attempt, Device, Group, Job, Node
+from service.forecasts import Estimator
+from service.scheduler.boxes import Link
+from service.scheduler.load import COMPARE_US, OVERLAP_US, Loader
+from service.scheduler.state import Hindrance, State
+from tests.support import box
+from tests.support.box import GIB, NOW
+from torchyard.ids import now_us
+from torchyard.states import StopReason
+
+S = 1_000_000
+
+
+class Kept:
+    """A loader that is asked again and again, on a clock that the test turns."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+        # The rows of `box` carry the real time.
+        self.now = now_us()
+        self._loader = Loader(disk_floor=GIB, estimator=Estimator())
+
+    def look(self, seconds: float = 1) -> State:
+        self.now += round(seconds * S)
+        with self.db.read() as tx:
+            return self._loader.snapshot(tx, self.now)
+
+    def pass_by(self, seconds: float = 1) -> list[str]:
+        """The statements of a pass of the scheduler."""
+        self.now += round(seconds * S)
+        statements: list[str] = []
+
+        def listen(*seen: Any) -> None:
+            statements.append(seen[2])
+
+        event.listen(self.db.engine, "before_cursor_execute", listen)
+        with self.db.read() as tx, self._loader.live(tx, self.now):
+            event.remove(self.db.engine, "before_cursor_execute", listen)
+        return [statement for statement in statements if statement.startswith("SELECT")]
+
+
+@pytest.fixture
+def kept(db: Database) -> Kept:
+    box.add_people(db)
+    return Kept(db)
+
+
+def change(kept: Kept, job: str, changed_us: int) -> None:
+    """A change whose transaction says when it was made."""
+    with kept.db.write() as tx:
+        values = {"priority": 3, "changed_us": changed_us, "last_event": Job.last_event + 1}
+        tx.execute(update(Job).where(Job.id == job).values(**values))
+
+
+def test_jobs_come_run_and_go(kept: Kept) -> None:
+    (uuid,) = box.add_node(kept.db, devices=1)
+    first, second = box.add_job(kept.db), box.add_job(kept.db)
+    assert set(kept.look().waiting) == {first, second}
+    attempt = box.start(kept.db, first, [uuid])
+    state = kept.look()
+    assert (set(state.waiting), set(state.running)) == ({second}, {first})
+    assert [place.uuids for place in state.running[first].places] == [(uuid,)]
+    box.finish(kept.db, attempt)
+    assert not kept.look().running
+
+
+def test_a_pass_without_work_asks_two_questions(kept: Kept) -> None:
+    box.add_node(kept.db)
+    kept.look()
+    assert len(kept.pass_by()) == 2
+
+
+def test_jobs_that_have_not_changed_are_not_read_again(kept: Kept) -> None:
+    box.add_node(kept.db, devices=1)
+    for _ in range(3):
+        box.add_job(kept.db)
+    kept.look()
+    assert not [statement for statement in kept.pass_by() if "jobs.spec" in statement]
+
+
+def test_a_transaction_that_is_seen_late_is_seen(kept: Kept) -> None:
+    job = box.add_job(kept.db)
+    kept.look(60)
+    change(kept, job, kept.now - OVERLAP_US + 2 * S)
+    assert kept.look().waiting[job].priority == 3
+
+
+def test_one_that_is_seen_later_still_waits_for_the_comparison(kept: Kept) -> None:
+    job, gone = box.add_job(kept.db), box.add_job(kept.db)
+    kept.look(60)
+    change(kept, job, kept.now - 2 * OVERLAP_US)
+    with kept.db.write() as tx:
+        tx.execute(update(Job).where(Job.id == gone).values(state="cancelled"))
+    assert kept.look().waiting[job].priority == 1
+    state = kept.look(COMPARE_US / S)
+    assert state.waiting[job].priority == 3
+    assert gone not in state.waiting
+
+
+def test_a_clock_that_is_set_back_hides_nothing(kept: Kept) -> None:
+    job = box.add_job(kept.db)
+    kept.look(7200)
+    kept.look(-3600)
+    change(kept, job, kept.now)
+    assert kept.look().waiting[job].priority == 3
+
+
+def test_a_reader_with_an_older_view_undoes_nothing(db: Database, kept: Kept) -> None:
+    job = box.add_job(kept.db)
+    with db.read() as older:
+        kept._loader.snapshot(older, kept.now)
+        change(kept, job, kept.now)
+        assert kept.look().waiting[job].priority == 3
+        assert kept._loader.snapshot(older, kept.now).waiting[job].priority == 3
+
+
+def test_what_one_asks_for_is_its_own(kept: Kept) -> None:
+    box.add_node(kept.db)
+    job = box.add_job(kept.db)
+    mine = kept.look()
+    mine.put([replace(mine.waiting[job], priority=0)])
+    mine.remove(job)
+    assert kept.look().waiting[job].priority == 1
+
+
+def test_what_hinders_a_job(kept: Kept) -> None:
+    (uuid,) = box.add_node(kept.db, devices=1)
+    with kept.db.write() as tx:
+        sweep = {
+            "id": "group-1",
+            "number": 1,
+            "user_id": "user-ada",
+            "project": "default",
+            "name": "s",
+            "size": 1,
+            "created_us": 1,
+        }
+        tx.execute(insert(Group).values(**sweep, sweep={"running": 4}, paused="all alike"))
+    held, blocked, trial, retried = (box.add_job(kept.db, max_retries=2) for _ in range(4))
+    with kept.db.write() as tx:
+        lifecycle.hold(tx, held, "ada", NOW)
+        tx.execute(update(Job).where(Job.id == blocked).values(blocked=True))
+        tx.execute(update(Job).where(Job.id == trial).values(group_id="group-1"))
+    attempt = box.start(kept.db, retried, [uuid])
+    box.finish(kept.db, attempt, exit_code=1)
+    with kept.db.write() as tx:
+        tx.execute(update(Job).where(Job.id == retried).values(queued_us=kept.now))
+        tx.execute(update(Attempt).values(ended_us=kept.now))
+    state = kept.look()
+    assert {job: state.waiting[job].hindrance for job in (held, blocked, trial, retried)} == {
+        held: Hindrance.HELD,
+        blocked: Hindrance.DEPENDENCY,
+        trial: Hindrance.PAUSED,
+        retried: Hindrance.SAVING,
+    }
+    assert state.caps == {"group-1": 4}
+    with kept.db.write() as tx:
+        tx.execute(update(Group).values(paused=None))
+        lifecycle.settle(tx, attempt, "box")
+    state = kept.look()
+    assert [state.waiting[job].hindrance for job in (trial, retried)] == [None, None]
+
+
+def test_who_can_be_stopped(kept: Kept) -> None:
+    uuids = box.add_node(kept.db, devices=4)
+    specs: list[dict[str, Any]] = [{}, {"restartable": True}, {"preemptible": True}, {"preemptible": False}]
+    jobs = [box.add_job(kept.db, **spec) for spec in specs]
+    attempts = [box.start(kept.db, job, [uuid]) for job, uuid in zip(jobs, uuids, strict=True)]
+    state = kept.look()
+    assert [state.running[job].preemptible for job in jobs] == [False, True, True, False]
+    for attempt in attempts:
+        box.add_checkpoint(kept.db, attempt, 10, "committed")
+    assert [kept.look().running[job].preemptible for job in jobs] == [False, True, True, False]
+    for attempt in attempts:
+        box.add_checkpoint(kept.db, attempt, 20, at_us=NOW + 9)
+    state = kept.look()
+    assert [state.running[job].preemptible for job in jobs] == [True, True, True, False]
+    assert {running.saved_us for running in state.running.values()} == {NOW + 9}
+    with kept.db.write() as tx:
+        lifecycle.request_stop(tx, jobs[0], StopReason.CANCEL, "ada", NOW)
+    assert not kept.look().running[jobs[0]].preemptible
+
+
+def test_nodes_as_they_are(kept: Kept) -> None:
+    box.add_node(kept.db, devices=2, labels=["fast"])
+    other = box.add_node(kept.db, "other", devices=1)
+    topology = {"numa": 1, "links": {"box-gpu-1": "nvlink", "box-gpu-2": "carrier pigeon"}}
+    with kept.db.write() as tx:
+        tx.execute(update(Device).where(Device.uuid == "box-gpu-0").values(topology=topology))
+    before = kept.look().boxes
+    slot = before["box"].slots[0]
+    assert (before["box"].labels, slot.numa, slot.links) == ({"fast"}, 1, {"box-gpu-1": Link.NVLINK})
+    with kept.db.write() as tx:
+        tx.execute(update(Node).where(Node.name == "other").values(draining=True))
+        tx.execute(update(Device).where(Device.uuid == other[0]).values(unusable="stuck"))
+    after = kept.look().boxes
+    assert after["box"] is before["box"]
+    assert (after["other"].closed, after["other"].slots[0].unusable) == ("draining", "stuck")
+
+
+def test_accounts_by_user_and_project(kept: Kept) -> None:
+    with kept.db.write() as tx:
+        tx.execute(insert(Account).values(kind="user", name="*", max_gpus=4))
+        tx.execute(insert(Account).values(kind="project", name="default", weight=3.0))
+    state = kept.look()
+    assert (state.users["user-ada"].max_gpus, state.projects["default"].weight) == (4, 3.0)
