@@ -1,6 +1,5 @@
 """Two real workers in two network namespaces train together over the network between them."""
 
-import json
 import os
 import signal
 import time
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import results
 from tests.support.fleet import Fleet, fleet
 from tests.support.wait import until
 from torchyard import links
@@ -78,39 +78,18 @@ def test_two_by_two(two: Fleet) -> None:
     assert failed.devices == []
 
 
-def validation_losses(two: Fleet, job: str) -> list[float]:
-    (series,) = [each for each in two.client.metrics(job).series if each.name == "val/loss"]
-    return [float(value) for _, _, value in series.points]
-
-
-def rate(two: Fleet, job: str) -> float:
-    """What the run has measured, once."""
-    (series,) = [each for each in two.client.metrics(job).series if each.name == links.METRIC]
-    ((step, _, value),) = series.points
-    assert step == 1
-    return float(value)
-
-
-def proof(two: Fleet, job: str, folder: Path) -> dict[str, Any]:
-    """``strategy.json`` of the job's outputs."""
-    found = until(lambda: [each for each in two.client.outputs(job) if each.name == "strategy.json"])
-    content: dict[str, Any] = json.loads(two.client.download_output(job, found[0], folder).read_text())
-    return content
-
-
 def test_recipes_on_two_nodes_come_to_what_one_node_comes_to(two: Fleet, tmp_path: Path) -> None:
     wanted = {"ddp": ("ddp", 2), "fsdp": ("fsdp", 2), "one node": ("ddp", 1)}
     jobs = {
         name: two.client.submit({"resources": {"gpus": 2, "nodes": nodes}, "recipe": {**RECIPE, "strategy": strategy}})
         for name, (strategy, nodes) in wanted.items()
     }
-    losses: dict[str, list[float]] = {}
-    proofs: dict[str, dict[str, Any]] = {}
+    losses, proofs = {}, {}
     for name, job in jobs.items():
         ended = two.client.wait(job.id, timeout_s=120)
         assert ended.state is JobState.SUCCEEDED, (name, ended.error, log(two, job.id, 0)[-3000:])
-        losses[name] = validation_losses(two, job.id)
-        proofs[name] = proof(two, job.id, tmp_path / name)
+        proofs[name] = results.proof(two.client, job.id, tmp_path / name)
+        losses[name] = results.series(two.client, job.id, "val/loss")
 
     # Four shares' gradients are added in another order than two shares' are.
     assert losses["ddp"] == pytest.approx(losses["one node"], rel=1e-6)
@@ -128,6 +107,7 @@ def test_recipes_on_two_nodes_come_to_what_one_node_comes_to(two: Fleet, tmp_pat
 
     # The runs have measured what lies between the nodes, and the next one is told.
     told = " and ".join(sorted(two.addresses))
-    moved = [f"the network between {told} moved {links.shown(rate(two, jobs[name].id))} at" for name in ("ddp", "fsdp")]
+    rates = [results.series(two.client, jobs[name].id, links.METRIC)[1] for name in ("ddp", "fsdp")]
+    moved = [f"the network between {told} moved {links.shown(rate)} at" for rate in rates]
     wanted_next = {"command": ["true"], "resources": {"gpus": 2, "nodes": 2}}
     until(lambda: any(words in two.client.check(wanted_next).note for words in moved), what=str(moved))

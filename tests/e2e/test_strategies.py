@@ -1,6 +1,5 @@
 """Every strategy as a line of YAML, through the queue: one model, one effective batch, one result."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,9 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from tests.support import processes, stack, wait
+from tests.support import processes, results, stack, wait
 from tests.support.stack import Stack
-from torchyard.api import Job
 from torchyard.states import JobState
 
 pytestmark = pytest.mark.e2e
@@ -45,15 +43,6 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         yield running
 
 
-def _proof(yard: Stack, job: Job, folder: Path) -> dict[str, Any]:
-    """``strategy.json`` of the job's outputs."""
-    found = wait.until(
-        lambda: [each for each in yard.client.outputs(job.id) if each.name == "strategy.json"], what="the proof"
-    )
-    proof: dict[str, Any] = json.loads(yard.client.download_output(job.id, found[0], folder).read_text())
-    return proof
-
-
 @pytest.mark.timeout(300)
 def test_all_strategies_come_to_the_same_and_prove_what_they_are(yard: Stack, tmp_path: Path) -> None:
     jobs = {
@@ -66,11 +55,10 @@ def test_all_strategies_come_to_the_same_and_prove_what_they_are(yard: Stack, tm
     for name, job in jobs.items():
         ended = yard.client.wait(job.id)
         assert ended.state is JobState.SUCCEEDED, (name, ended.error, yard.log(job)[-3000:])
-        proof = _proof(yard, job, tmp_path / name)
+        proof = results.proof(yard.client, job.id, tmp_path / name)
         assert proof["strategy"] == name
         assert len(proof["ranks"]) == proof["world_size"] == STRATEGIES[name][2]
-        (series,) = [each for each in yard.client.metrics(job.id).series if each.name == "val/loss"]
-        losses[name] = [value for _, _, value in series.points]
+        losses[name] = results.series(yard.client, job.id, "val/loss")
     for name, reached in losses.items():
         assert reached == pytest.approx(losses["single"], rel=1e-4), name
 
