@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from sqlalchemy import Connection, Row, Table, and_, bindparam, func, or_, select, update
+from sqlalchemy import Connection, Row, Table, and_, bindparam, case, func, or_, select, update
 
 from service.db import upsert
 from service.db.models import Account, Job, Project, Usage, User
@@ -23,6 +23,7 @@ Who = Literal["user", "project"]
 Key = tuple[Who, str]
 EVERYBODY = "*"
 WEEK_DAYS = 7
+_ACCOUNTS = cast("Table", Account.__table__)
 LIMITS = ("weight", "max_gpus", "max_gpu_hours", "max_queued")
 
 
@@ -47,13 +48,14 @@ def rows(tx: Connection) -> dict[Key, Row[Any]]:
 def limits(stored: Rows, key: Key) -> Limits:
     """What counts for a user or project."""
     own, default = stored.get(key), stored.get((key[0], EVERYBODY))
-    found = {name: _first(own, default, name) for name in LIMITS}
-    return Limits(**{name: value for name, value in found.items() if value is not None})
+    return _either(own, default)
 
 
-def _first(own: Row[Any] | None, default: Row[Any] | None, name: str) -> Any:
-    values = (row._mapping[name] for row in (own, default) if row is not None)
-    return next((value for value in values if value is not None), None)
+def _either(*given: Row[Any] | None) -> Limits:
+    """The first value that is given, for each limit."""
+    found = [row for row in given if row is not None]
+    values = {name: next((v for row in found if (v := getattr(row, name)) is not None), None) for name in LIMITS}
+    return Limits(**{name: value for name, value in values.items() if value is not None})
 
 
 def names(tx: Connection, kind: Who) -> list[str]:
@@ -63,13 +65,20 @@ def names(tx: Connection, kind: Who) -> list[str]:
 
 
 def for_policy(tx: Connection, kind: Who, now: int) -> dict[str, state.Account]:
-    """Everybody's account as the policy wants it, by user id or project name."""
-    stored, week = rows(tx), week_us(tx, kind, now)
-    return {name: _for_policy(stored, (kind, name), week[name]) for name in names(tx, kind)}
+    """Everybody's account as the policy wants it, by user id or project name; asked for in every scheduling pass."""
+    query = select(*_ACCOUNTS.columns).where(_ACCOUNTS.c.kind == kind)
+    stored: dict[str, Row[Any]] = {row.name: row for row in tx.execute(query)}
+    limited = any(row.max_gpu_hours is not None for row in stored.values())
+    week = week_us(tx, kind, now) if limited else Counter[str]()
+    everybody = _either(stored.get(EVERYBODY))
+    found = {name: _for_policy(everybody, None, week[name]) for name in names(tx, kind)}
+    own = {name: row for name, row in stored.items() if name in found}
+    return found | {
+        name: _for_policy(_either(row, stored.get(EVERYBODY)), row, week[name]) for name, row in own.items()
+    }
 
 
-def _for_policy(stored: Rows, key: Key, used_us: int) -> state.Account:
-    own, counts = stored.get(key), limits(stored, key)
+def _for_policy(counts: Limits, own: Row[Any] | None, used_us: int) -> state.Account:
     hours = counts.max_gpu_hours
     return state.Account(
         weight=counts.weight,
@@ -86,12 +95,10 @@ def week_us(tx: Connection, kind: Who, now: int) -> Counter[str]:
     """
     today, elapsed = divmod(now, DAY_US)
     owner = Usage.user_id if kind == "user" else Usage.project
-    since = today - WEEK_DAYS
-    query = select(owner, Usage.day, func.sum(Usage.gpu_us)).where(Usage.day >= since).group_by(owner, Usage.day)
-    found: Counter[str] = Counter()
-    for name, day, gpu_us in tx.execute(query):
-        found[name] += int(gpu_us) * (DAY_US - elapsed) // DAY_US if day == since else int(gpu_us)
-    return found
+    first = today - WEEK_DAYS
+    whole, part = (func.sum(case((days, Usage.gpu_us), else_=0)) for days in (Usage.day > first, Usage.day == first))
+    query = select(owner, whole, part).where(Usage.day >= first).group_by(owner)
+    return Counter({row[0]: int(row[1]) + int(row[2]) * (DAY_US - elapsed) // DAY_US for row in tx.execute(query)})
 
 
 def decayed(usage: float, since_us: int, now: int, half_life_s: float) -> float:
@@ -133,7 +140,6 @@ def check_queued(tx: Connection, owner: tuple[str, str], project: str, more: int
         _check_one(tx, limits(stored, ("project", project)), Job.project == project, f"project {project}", more)
 
 
-_ACCOUNTS = cast("Table", Account.__table__)
 #: Built once: every submission asks.
 _QUEUE_LIMITS = (
     select(*_ACCOUNTS.columns)

@@ -32,6 +32,7 @@ def _node(
         memory=row.memory,
         disk_free=row.disk_free,
         labels=row.labels or [],
+        maintenance=row.maintenance,
         offenders=row.offenders,
         devices=[_device(device, holders.get((row.name, device.uuid)), latest) for device in devices],
         latest=latest,

@@ -320,6 +320,8 @@ class Node(Resource):
     disk_free: int
     #: Words of its administrator that jobs may ask for.
     labels: list[str] = []
+    #: The reservation that it drains for; when that ends, it takes jobs again.
+    maintenance: str | None = None
     #: Processes on GPUs that the queue has given to somebody else, or to nobody, in words.
     offenders: list[str] = []
     devices: list["NodeDevice"]

@@ -39,8 +39,9 @@ def nodes(
     for node in found:
         style = shown.STYLES.get(node.state, "red")
         seen = shown.ago(node.last_seen_at, shown.now())
+        why = " for maintenance" if node.maintenance else ""
         common.console().print(
-            f"[bold]{node.name}[/] [{style}]{node.state}[/]  {shown.capacity(node)}  {node.cpus} cores, "
+            f"[bold]{node.name}[/] [{style}]{node.state}{why}[/]  {shown.capacity(node)}  {node.cpus} cores, "
             f"{format_size(node.memory)}, {format_size(node.disk_free)} of disk free, seen {seen}"
             f"{''.join(f' [cyan]{escape(label)}[/]' for label in node.labels)}"
         )

@@ -260,6 +260,7 @@ def test_a_node_drains_for_its_maintenance(live_service: Live) -> None:
     made = reserve(live_service, maintenance=True, projects=None, gpus=None, nodes=["box"], starts_at=None)
     assert made.status_code == 201, made.text
     until(draining)
+    assert live_service.client.get(f"{API}/nodes").json()["items"][0]["maintenance"] == made.json()["id"]
     resumed = live_service.client.post(f"{API}/nodes/box/resume")
     assert (resumed.status_code, made.json()["id"] in resumed.json()["detail"]) == (409, True)
     assert live_service.client.delete(f"{API}/reservations/{made.json()['id']}").status_code == 204

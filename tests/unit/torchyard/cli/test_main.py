@@ -13,7 +13,8 @@ from torchyard.exceptions import NotRunningError
 from torchyard.states import JobState, StopReason
 
 COMMANDS = (
-    "up run submit ls show logs metrics cancel rerun checkpoints pull nodes why token users hold release wait sweep"
+    "up run submit ls show logs metrics cancel rerun checkpoints pull nodes why token users hold release wait sweep "
+    "policy quota usage reserve reservations"
 )
 #: What is too slow to load before a command needs it.
 HEAVY = ("pydantic", "httpx", "rich", "yaml", "torch", "numpy", "torchyard.client")
