@@ -44,12 +44,14 @@ def moment_of(ctx: Context, tx: Connection) -> Moment:
     """Reads queue and boxes."""
     now, policy = ctx.now_us(), current_policy(tx)
     state = ctx.loader.snapshot(tx, now)
-    return Moment(state=state, policy=policy, queue=order(state, now, policy), now=now)
+    return Moment(state=state, policy=policy, queue=order(state, now, policy) if state.waiting else (), now=now)
 
 
 def entries(tx: Connection, seen: Moment, start: int, limit: int) -> list[QueueEntry]:
     """The queue from place `start` (from 0), each job with the strongest reason why it waits."""
     some = [seen.state.waiting[job] for job in seen.queue[start : start + limit]]
+    if not some:
+        return []
     found = _found(seen, some)
     rows = _titles(tx, [waiting.job for waiting in some])
     names = _names(tx, seen, found)

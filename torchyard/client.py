@@ -128,6 +128,13 @@ class Client(SweepCalls, SharingCalls):
         answer = self.connection.request("POST", f"/jobs/{part(job)}/rerun", json=body, headers=headers)
         return api.Job.model_validate_json(answer.content)
 
+    def change(self, job: str, changes: Mapping[str, Any]) -> api.Job:
+        """Changes a job as it is: `changes` may have its name, priority, tags, and while it waits its time limit."""
+        path = f"/jobs/{part(job)}"
+        headers = {"If-Match": self.connection.request("GET", path).headers["ETag"]}
+        answer = self.connection.request("PATCH", path, json=dict(changes), headers=headers)
+        return api.Job.model_validate_json(answer.content)
+
     def why(self, job: str) -> api.Why:
         """Why the job is where it is, and what would start it sooner."""
         return self._get(api.Why, f"/jobs/{part(job)}/why")
@@ -236,9 +243,13 @@ class Client(SweepCalls, SharingCalls):
         """Lets a drained node take jobs again."""
         return self._post(api.Node, f"/nodes/{part(node)}/resume")
 
-    def queue(self) -> list[api.QueueEntry]:
-        """The jobs that wait, in the order in which they will start."""
-        return list(self._pages(api.QueueEntry, "/queue", {}))
+    def queue(self, *, limit: int | None = None) -> list[api.QueueEntry]:
+        """The jobs that wait, in the order in which they are looked at."""
+        return list(self._pages(api.QueueEntry, "/queue", {}, limit))
+
+    def calibration(self) -> api.Calibration:
+        """What estimates of running times turned out to be worth."""
+        return self._get(api.Calibration, "/queue/calibration")
 
     def users(self) -> list[api.User]:
         """Everybody who may use the installation."""

@@ -1,4 +1,4 @@
-"""``ls``, ``show``, ``why``, ``cancel``, ``rerun``, ``hold``, ``release``, ``checkpoint``, ``wait``."""
+"""``ls``, ``show``, ``cancel``, ``rerun``, ``hold``, ``release``, ``checkpoint``, ``wait``."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,7 @@ JobRefs = Annotated[list[str], typer.Argument(metavar="JOB...", help="Numbers or
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
-    for command in (ls, show, why, wait, cancel, rerun, hold, release, checkpoint):
+    for command in (ls, show, wait, cancel, rerun, hold, release, checkpoint):
         app.command()(command)
 
 
@@ -169,27 +169,6 @@ def print_error(job: "Job", *, with_tail: bool = True) -> None:
     console.print(f"[bold red]failed{rank}:[/] {escape(error.message)}")
     if error.traceback and (with_tail or "Traceback" in error.traceback):
         console.print(escape(error.traceback.rstrip()), style="red", soft_wrap=True)
-
-
-def why(job: common.JobRef, json: common.Json = False) -> None:
-    """Say why a job waits, and what would start it sooner."""
-    with common.connect() as client:
-        found = client.why(job)
-    if json:
-        common.print_json(found)
-        return
-    from torchyard.cli.format import now
-    from torchyard.quantities import format_duration
-
-    print(found.summary)
-    for reason in found.reasons:
-        if reason.message != found.summary:
-            print(f"  {reason.message}")
-    if found.position is not None:
-        print(f"  place in the queue: {found.position}")
-    if found.expected_start_at is not None:
-        left = max(0.0, (found.expected_start_at - now()).total_seconds())
-        print(f"  expected to start in {format_duration(left)}")
 
 
 def wait(

@@ -5,7 +5,21 @@ import sys
 
 import typer
 
-from torchyard.cli import artifacts, bench, box, jobs, logs, people, sharing, stack, stacks, submit, sweeps
+from torchyard.cli import (
+    artifacts,
+    bench,
+    box,
+    jobs,
+    logs,
+    people,
+    queue,
+    sharing,
+    simulate,
+    stack,
+    stacks,
+    submit,
+    sweeps,
+)
 from torchyard.exceptions import TorchYardError
 
 #: As with `docker run`: the command's own failure, where other codes are the job's.
@@ -19,7 +33,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (stack, submit, jobs, logs, stacks, artifacts, bench, box, people, sharing, sweeps):
+for group in (stack, submit, jobs, queue, logs, stacks, artifacts, bench, box, people, sharing, simulate, sweeps):
     group.register(app)
 
 

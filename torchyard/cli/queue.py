@@ -1,0 +1,131 @@
+"""``why``, ``queue`` and ``change``: who waits for what, until when, and what would help."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from torchyard.cli import common
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from torchyard.api import Calibration, QueueEntry, Why
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    for command in (why, queue, change):
+        app.command()(command)
+
+
+def why(job: common.JobRef, json: common.Json = False) -> None:
+    """Say why a job waits, until when, and what would start it now; or why it runs where it does, or stopped."""
+    with common.connect() as client:
+        found = client.why(job)
+    if json:
+        common.print_json(found)
+        return
+    _print_why(found)
+
+
+def _print_why(found: "Why") -> None:
+    from rich.markup import escape
+
+    console = common.console()
+    console.print(f"[bold]{escape(found.summary)}[/]", soft_wrap=True)
+    for reason in found.reasons:
+        if reason.message not in found.summary:
+            console.print(f"  {escape(reason.message)}", soft_wrap=True)
+    for words, p50, p90 in (
+        ("starts", found.expected_start_at, found.expected_start_p90_at),
+        ("ends", found.expected_end_at, found.expected_end_p90_at),
+    ):
+        if p50 is not None:
+            console.print(f"  expected: {words} {_in(p50)}{f', nine times of ten {_in(p90)}' if p90 else ''}")
+    if found.alternatives:
+        console.print("\nWhat would start it:")
+    for each in found.alternatives:
+        console.print(f"  [green]{escape(each.message)}[/]", soft_wrap=True)
+        console.print(f"      [dim]{escape(each.command)}[/]", soft_wrap=True)
+
+
+def _in(at: "datetime") -> str:
+    """``in 2h5m (14:30)``, in local time; what is about to happen is ``now``."""
+    from torchyard.cli.format import now
+    from torchyard.quantities import format_duration
+
+    left = (at - now()).total_seconds()
+    if left < 60:
+        return "now"
+    return f"in {format_duration(60 * round(left / 60))} ({at.astimezone():%a %H:%M})"
+
+
+def queue(
+    calibration: Annotated[
+        bool, typer.Option("--calibration", help="What forecasts of running times turned out to be worth.")
+    ] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many jobs, the first.", min=1)] = 30,
+    json: common.Json = False,
+) -> None:
+    """List the jobs that wait, in their order, with what each waits for and when it starts."""
+    with common.connect() as client:
+        worth = client.calibration() if calibration else None
+        entries = [] if calibration else client.queue(limit=limit)
+    if json:
+        common.print_json(worth if worth is not None else entries)
+    elif worth is not None:
+        _print_calibration(worth)
+    elif entries:
+        _print_queue(entries)
+    else:
+        common.note("nobody waits")
+
+
+def _print_queue(entries: "Iterable[QueueEntry]") -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("", "JOB", "NAME", "USER", "PRIO", "GPUS", "STARTS", "", box=None, header_style="dim")
+    for each in entries:
+        starts = _in(each.expected_start_at) if each.expected_start_at else ""
+        cells = (each.number, each.name, each.user, each.priority.value, each.gpus, starts)
+        table.add_row(str(each.position), *map(str, cells), f"[dim]{escape(each.reason)}[/]")
+    common.console().print(table)
+
+
+def _print_calibration(found: "Calibration") -> None:
+    from rich.table import Table
+
+    if not found.sources:
+        common.note("no job with a forecast has succeeded yet")
+        return
+    table = Table("FORECAST FROM", "JOBS", "P10", "P50", "P90", "ERROR", "SINCE", box=None, header_style="dim")
+    for each in found.sources:
+        shares = (f"{share:.0%}" for share in (each.p10, each.p50, each.p90))
+        error = f"{each.median_relative_error:.0%}"
+        table.add_row(each.source, str(each.n), *shares, error, f"{each.since.astimezone():%Y-%m-%d}")
+    common.console().print(table)
+    common.note("of all jobs 10% should be done by P10, 50% by P50 and 90% by P90; ERROR is the median of P50's")
+
+
+def change(
+    job: common.JobRef,
+    set_: Annotated[
+        list[str],
+        typer.Option("--set", help="name, priority, tags or time_limit, such as priority=high; may be repeated."),
+    ],
+    json: common.Json = False,
+) -> None:
+    """Change a job as it waits; its place in the queue stays what it was."""
+    from torchyard.submission import override
+
+    changes: dict[str, Any] = {}
+    for each in set_:
+        override(changes, each)
+    with common.connect() as client:
+        changed = client.change(job, changes)
+    if json:
+        common.print_json(changed)
+    else:
+        print(f"job {changed.number} {changed.state.value}, " + ", ".join(set_))
