@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, func, select
+from sqlalchemy import Connection, Row, and_, bindparam, func, select
 
 from service import lifecycle, limits, stacks
 from service.context import Context
@@ -19,8 +19,11 @@ from torchyard.quantities import format_duration
 from torchyard.spec import HangPolicy
 from torchyard.states import AttemptState, JobState, StopReason
 
-#: Seconds between two rounds.
+#: Seconds between two rounds, and so many times as long as a round took, if that is more.
 EVERY_S = 1.0
+REST = 20
+#: Transactions become visible at most this much later than the times that they write.
+OVERLAP_US = 15_000_000
 #: Seconds that the stacks of a run that hangs may take before it is stopped without them.
 DUMP_PATIENCE_S = 60.0
 
@@ -46,34 +49,49 @@ class Oversight:
         #: When the stacks of a run that hangs were first missed.
         self._missed: dict[str, float] = {}
         self._idle: dict[tuple[str, str], limits.Idleness] = {}
+        #: Queued jobs with a `start_limit`: since when they wait, and the limit in seconds.
+        self._waiting: dict[str, tuple[int, float]] = {}
+        self._read_us = 0
         self._next = 0.0
 
     def forget(self) -> None:
         """Another service leads: what was seen here is old."""
         self._heard, self._missed, self._idle = {}, {}, {}
+        self._waiting, self._read_us = {}, 0
 
     def run(self) -> None:
         """A round, if one is due."""
         now = self._ctx.monotonic()
         if now < self._next:
             return
-        self._next = now + EVERY_S
         self.give_up_waiting()
         self.look_for_steps()
         self.look_for_idleness()
+        done = self._ctx.monotonic()
+        self._next = done + max(EVERY_S, REST * (done - now))
 
     # Jobs that never start
 
     def give_up_waiting(self) -> None:
         """Fails queued jobs that were not started within their `start_limit`; time on hold does not count."""
-        now, limit = self._ctx.now_us(), Job.spec["start_limit"].as_float()
-        waiting = (Job.state == JobState.QUEUED, Job.started_us.is_(None), ~Job.held, ~Job.blocked)
-        query = select(Job.id, Job.created_us, Job.eligible_us, limit.label("limit")).where(*waiting, limit > 0)
+        now = self._ctx.now_us()
+        self._read_changed(now)
+        for job_id, (since_us, limit_s) in list(self._waiting.items()):
+            if limits.overdue(limit_s, since_us, now):
+                self._give_up(job_id, limit_s)
+
+    def _read_changed(self, now: int) -> None:
+        """Reads the jobs that were changed since the last look: a queue may be long, and most of it stays as it is."""
+        query = (
+            _WAITING.where(Job.changed_us >= self._read_us - OVERLAP_US) if self._read_us else _WAITING.where(_QUEUED)
+        )
         with self._ctx.db.read() as tx:
-            rows = tx.execute(query).all()
-        for row in rows:
-            if limits.overdue(row.limit, max(row.created_us, row.eligible_us), now):
-                self._give_up(row.id, row.limit)
+            for row in tx.execute(query):
+                if row.waits:
+                    self._waiting[row.id] = max(row.created_us, row.eligible_us), row.limit
+                else:
+                    self._waiting.pop(row.id, None)
+        self._read_us = now
 
     def _give_up(self, job_id: str, limit_s: float) -> None:
         message = (
@@ -82,6 +100,7 @@ class Oversight:
         )
         with self._ctx.db.write() as tx:
             done = lifecycle.give_up(tx, job_id, JobError(cause="start-limit", message=message), self._ctx.now_us())
+        self._waiting.pop(job_id, None)
         if done:
             self._tell(job_id)
 
@@ -186,6 +205,15 @@ class Oversight:
         self._ctx.hub.notify(f"job:{job_id}", "jobs", "queue")
 
 
+_QUEUED = and_(Job.state == JobState.QUEUED, Job.started_us.is_(None), ~Job.held, ~Job.blocked)
+_START_LIMIT = Job.spec["start_limit"].as_float()
+_WAITING = select(
+    Job.id,
+    Job.created_us,
+    Job.eligible_us,
+    _QUEUED.label("waits"),
+    _START_LIMIT.label("limit"),
+).where(_START_LIMIT > 0)
 _OF_RUN = (Attempt.id, Attempt.job_id, Attempt.hung_us, Attempt.dump_serial, Job.stop)
 _RUNNING = (
     select(*_OF_RUN, Job.spec["hang"].label("hang"), func.max(MetricSeries.last_time_us).label("newest_us"))

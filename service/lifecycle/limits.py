@@ -49,9 +49,9 @@ def _ask(tx: Connection, attempt: AttemptRow, **values: int) -> int:
 
 
 def give_up(tx: Connection, job_id: str, error: JobError, now: int) -> bool:
-    """Fails a job that waits and has never run; False if it does so no more."""
+    """Fails a job that could start and has never run; False if that is no longer so."""
     job = lock_job(tx, job_id)
-    if job.state != JobState.QUEUED or job.started_us is not None:
+    if job.state != JobState.QUEUED or job.started_us is not None or job.held or job.blocked:
         return False
     note = Note(kind="failed", message=error.message)
     move_job(tx, job, JobState.FAILED, note, now, error=error.model_dump(mode="json"), ended_us=now)
