@@ -12,6 +12,7 @@ from service.db.engine import Database
 from service.db.models import Allocation, Device, Job, Member, Node
 from service.leader import Leader
 from service.observability import Counters
+from service.scheduler.boxes import Place
 from service.scheduler.loop import Scheduler
 from service.threads import Repeated
 from tests.support import box, wait
@@ -60,6 +61,19 @@ def test_several_nodes_are_taken_and_told_at_once(yard: Parts, scheduler: Schedu
     assert {job: [place.node for place in held.places] for job, held in state.running.items()} == {
         first: [member.node for member in members]
     }
+
+
+def test_jobs_that_share_start_on_one_gpu(yard: Parts, scheduler: Scheduler) -> None:
+    box.add_node(yard.ctx.db, devices=1)
+    jobs = [box.add_job(yard.ctx.db, resources={"gpu_share": "30GiB"}) for _ in range(3)]
+    assert scheduler.run_pass() == 2
+    assert scheduler.run_pass() == 0
+    with yard.ctx.db.read() as tx:
+        state = yard.ctx.loader.snapshot(tx, NOW)
+    assert {place for held in state.running.values() for place in held.places} == {
+        Place(node="box", uuids=("box-gpu-0",))
+    }
+    assert set(state.waiting) == {jobs[2]}
 
 
 def test_a_stored_spec_that_is_no_longer_valid_stops_nobody(yard: Parts, scheduler: Scheduler) -> None:
