@@ -24,6 +24,8 @@ Submitter = Annotated[Caller, requires("submit")]
 Key = Annotated[str | None, Header(alias="Idempotency-Key")]
 Limit = Annotated[int, Query(ge=1, le=find.MAX_PAGE)]
 MAX_WAIT_S = 60.0
+#: An end that nobody announces (of a job that can never start, since one that it waits for has failed) is seen so late.
+LOOK_S = 5.0
 
 _SPEC_BODY = {
     "requestBody": {
@@ -159,7 +161,7 @@ async def _ended(ctx: Context, job_id: str, wait: float) -> None:
             left = deadline - ctx.monotonic()
             if left <= 0 or listener.closing:
                 return
-            await listener.wait(left)
+            await listener.wait(min(left, LOOK_S))
 
 
 def _version(ctx: Context, job_id: str) -> Any:

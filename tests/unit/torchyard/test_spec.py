@@ -60,3 +60,16 @@ def test_ranks_of_several_nodes_do_not_meet_in_a_file() -> None:
 @pytest.mark.parametrize("name", ["NODE_RANK", "GROUP_RANK", "MASTER_PORT"])
 def test_the_launchers_variables_are_its_own(name: str) -> None:
     assert f"{name} is set by the launcher" in refusal(env={name: "1"})
+
+
+def test_of_our_own_variables_a_spec_sets_the_parameters_of_a_trial_alone() -> None:
+    assert spec(env={"TORCHYARD_PARAMETERS": "{}"}).env == {"TORCHYARD_PARAMETERS": "{}"}
+    assert "TORCHYARD_TOKEN is set by the launcher" in refusal(env={"TORCHYARD_TOKEN": "x"})
+
+
+def test_what_comes_after_others_is_named_shortly_or_in_full() -> None:
+    short = spec(after=[12, "grp-1"]).after
+    assert short is not None
+    assert (short.jobs, short.need, short.when) == (("12", "grp-1"), "all", "success")
+    assert spec(after=12).after == spec(after={"jobs": ["12"]}).after
+    assert "after.need" in refusal(after={"jobs": ["12"], "need": "most"})

@@ -1,8 +1,10 @@
 """``/groups`` over real HTTP, on both databases."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
+import pytest
 from sqlalchemy import func, select, update
 
 from service.db.models import Group, Job
@@ -188,6 +190,19 @@ def test_only_the_owner_and_administrators_change_a_sweep(live_service: Live) ->
         named = bob.post(f"{API}/jobs", json=spec(after=[group["number"]]))
         assert named.status_code == 201
         assert named.json()["blocked"] is True
+
+
+def test_an_end_that_nobody_announces_is_seen_by_those_who_wait_for_it(
+    live_service: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.routes.jobs.LOOK_S", 0.05)
+    first = live_service.client.post(f"{API}/jobs", json=spec()).json()
+    second = live_service.client.post(f"{API}/jobs", json=spec(after=[first["number"]])).json()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(live_service.client.get, f"{API}/jobs/{second['id']}", params={"wait": 25})
+        assert live_service.client.post(f"{API}/jobs/{first['id']}/cancel").status_code == 200
+        ended = waiting.result(20).json()
+    assert (ended["state"], ended["blocked"], ended["error"]["cause"]) == ("failed", False, "dependency")
 
 
 def test_sweeps_of_nonsense_store_nothing(live_service: Live) -> None:
