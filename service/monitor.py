@@ -39,6 +39,7 @@ class Monitor:
         self.mark_silent_nodes()
         self._oversight.run()
         maintenance.keep(self._ctx)
+        self._early.run()
 
     def republish(self) -> None:
         """Sends the launch message again of what stays ASSIGNED: the first may be lost."""
