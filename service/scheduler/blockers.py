@@ -85,6 +85,10 @@ class Look:
         """Whether the job starts now, or has others stopped for it."""
         return job in self._starting or job in self._yielding
 
+    def reached(self, job: str) -> list[Reached]:
+        """The quotas that keep a waiting job from starting."""
+        return self._done.reached(job)
+
     def blockers(self, job: str) -> list[Blocker]:
         """What keeps a waiting job from starting now: what is its own first, then node by node in order of their names;
         never empty. KeyError if it does not wait.

@@ -39,7 +39,7 @@ class Lanes:
         self._columns: Ints = np.zeros((5, _ROOM), dtype=np.intp)
 
     def __len__(self) -> int:
-        return len(self.lanes)
+        return len(self.lanes.keys)
 
     def take(self, lane: Lane) -> int:
         """The lane's number."""
@@ -75,27 +75,27 @@ class Lanes:
     @property
     def kind(self) -> Ints:
         """The same for lanes that need the same of as many nodes."""
-        return self._columns[0, : len(self.lanes)]
+        return self._columns[0, : len(self.lanes.keys)]
 
     @property
     def user(self) -> Ints:
         """The number of the lane's user."""
-        return self._columns[1, : len(self.lanes)]
+        return self._columns[1, : len(self.lanes.keys)]
 
     @property
     def project(self) -> Ints:
         """The number of the lane's project."""
-        return self._columns[2, : len(self.lanes)]
+        return self._columns[2, : len(self.lanes.keys)]
 
     @property
     def gpus(self) -> Ints:
         """GPUs on all nodes of a job."""
-        return self._columns[3, : len(self.lanes)]
+        return self._columns[3, : len(self.lanes.keys)]
 
     @property
     def whole(self) -> Ints:
         """GPUs on each node of a job that nobody else may use."""
-        return self._columns[4, : len(self.lanes)]
+        return self._columns[4, : len(self.lanes.keys)]
 
     def copy(self) -> "Lanes":
         """Independent of this one."""

@@ -89,9 +89,8 @@ class Parties:
         had = usage * np.exp2((as_of - now_us) / half_life_us)
         had += (gpus * now_us - begun) / 1e6
         had += HEAD_START * weights
-        entitled = weights * (had.sum() / weights.sum())
-        entitled[entitled == 0] = np.inf
-        found: Floats = had / entitled
+        # Numbers that nobody has now are without weight, and nothing is divided by it.
+        found: Floats = had / np.maximum(weights * (had.sum() / weights.sum()), 1e-9)
         return found
 
     def copy(self) -> "Parties":

@@ -20,7 +20,7 @@ at the first place where it changes, and there are finitely many such lists.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -57,8 +57,7 @@ class Newcomer:
     turn: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Victim:
+class Victim(NamedTuple):
     """A running job that may be stopped for a certain newcomer."""
 
     job: "Running"
@@ -115,8 +114,8 @@ class Victims:
 
     def stop(self, jobs: Iterable[str]) -> None:
         """They are chosen, and can't be chosen again."""
-        rows = [self._state.table.rows[job] for job in jobs]
-        self._open &= ~np.isin(self._rows, rows)
+        for job in jobs:
+            self._open &= self._rows != self._state.table.rows[job]
 
     def plan(self, newcomer: Newcomer, space: Space) -> Plan | None:
         """The cheapest preemption after which the newcomer starts; None if there is none."""
@@ -156,13 +155,8 @@ class Victims:
     def _victim(self, at: int, cause: Cause) -> Victim:
         job = self._state.running[self._state.table.jobs[self._rows[at]]]
         saved_us = job.since_us if job.saved_us is None else max(job.saved_us, job.since_us)
-        return Victim(
-            job=job,
-            cause=cause,
-            key=float(self._key[at]),
-            score=float(self._score[at]),
-            unsaved_us=max(self._now_us - saved_us, 0),
-        )
+        unsaved_us = max(self._now_us - saved_us, 0)
+        return Victim(job, cause, float(self._key[at]), float(self._score[at]), unsaved_us)
 
 
 def _cost(victims: Iterable[Victim]) -> tuple[float, float, int]:
