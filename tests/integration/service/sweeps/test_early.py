@@ -10,6 +10,8 @@ from sqlalchemy import select
 
 from service.db.engine import Database
 from service.db.models import Event
+from service.leader import Leader
+from service.monitor import Monitor
 from service.sweeps import groups
 from service.sweeps.early import Stopper
 from tests.support import box, submissions
@@ -78,13 +80,15 @@ def test_ended_trials_count_and_stay_as_they_are(made: Parts, db: Database) -> N
     assert states(db, jobs) == ["succeeded", "succeeded", "stopping", "running"]
 
 
-def test_the_next_rung_is_compared_when_somebody_gets_there(made: Parts, db: Database) -> None:
+def test_the_monitor_compares_the_next_rung_when_somebody_gets_there(made: Parts, db: Database) -> None:
     _, jobs, attempts = sweep(made, 3)
     for n, attempt in enumerate(attempts):
         submissions.report(made.ctx, attempt, 0, range(1, 11), **{"val/loss": 1.0})
         submissions.report(made.ctx, attempt, 10, range(11, 31), rank=0, **{"val/loss": float(n)})
         submissions.report(made.ctx, attempt, 0, range(1, 31), rank=1, **{"val/loss": 7.0 - n})
-    Stopper(made.ctx).run()
+    leader = Leader(db)
+    Monitor(made.ctx, leader).run()
+    leader.resign()
     assert states(db, jobs) == ["running", "stopping", "stopping"]
 
 
