@@ -20,7 +20,7 @@ def present(tx: Connection, name: str | None = None) -> list[api.Node]:
 
 
 def _node(
-    row: Row[Any], latest: dict[str, float], devices: list[Row[Any]], holders: dict[tuple[str, str], Row[Any]]
+    row: Row[Any], latest: dict[str, float], devices: list[Row[Any]], holders: dict[tuple[str, str], list[api.Holder]]
 ) -> api.Node:
     return api.Node(
         name=row.name,
@@ -34,7 +34,7 @@ def _node(
         labels=row.labels or [],
         maintenance=row.maintenance,
         offenders=row.offenders,
-        devices=[_device(device, holders.get((row.name, device.uuid)), latest) for device in devices],
+        devices=[_device(device, holders[row.name, device.uuid], latest) for device in devices],
         latest=latest,
     )
 
@@ -45,8 +45,9 @@ def _state(row: Row[Any]) -> Literal["online", "draining", "unreachable"]:
     return "draining" if row.draining else "online"
 
 
-def _device(device: Row[Any], holder: Row[Any] | None, latest: dict[str, float]) -> api.NodeDevice:
+def _device(device: Row[Any], holders: list[api.Holder], latest: dict[str, float]) -> api.NodeDevice:
     index = device._mapping["index"]
+    first = holders[0] if holders else None
     memory_used = latest.get(f"{device.kind}.{index}.memory_used")
     return api.NodeDevice(
         uuid=device.uuid,
@@ -56,10 +57,11 @@ def _device(device: Row[Any], holder: Row[Any] | None, latest: dict[str, float])
         memory=device.memory,
         unusable=device.unusable,
         topology=Topology.model_validate(device.topology) if device.topology else None,
-        job=holder.id if holder else None,
-        job_number=holder.number if holder else None,
-        job_name=holder.name if holder else None,
-        user=holder.user if holder else None,
+        job=first.job if first else None,
+        job_number=first.job_number if first else None,
+        job_name=first.job_name if first else None,
+        user=first.user if first else None,
+        holders=holders,
         utilization=latest.get(f"{device.kind}.{index}.utilization"),
         memory_used=None if memory_used is None else round(memory_used),
     )
@@ -72,16 +74,21 @@ def _devices(tx: Connection) -> dict[str, list[Row[Any]]]:
     return found
 
 
-def _holders(tx: Connection) -> dict[tuple[str, str], Row[Any]]:
+def _holders(tx: Connection) -> dict[tuple[str, str], list[api.Holder]]:
+    about = (Job.id, Job.number, Job.name, User.name.label("user"), Allocation.share)
     query = (
-        select(Allocation.node, Allocation.uuid, Job.id, Job.number, Job.name, User.name.label("user"))
+        select(Allocation.node, Allocation.uuid, *about)
         .join(Attempt, Attempt.id == Allocation.attempt_id)
         .join(Job, Job.id == Attempt.job_id)
         .join(User, User.id == Job.user_id)
         .where(Allocation.live)
+        .order_by(Job.number)
     )
-    rows: list[Row[Any]] = list(tx.execute(query))
-    return {(row.node, row.uuid): row for row in rows}
+    found: dict[tuple[str, str], list[api.Holder]] = defaultdict(list)
+    for row in tx.execute(query):
+        holder = api.Holder(job=row.id, job_number=row.number, job_name=row.name, user=row.user, share=row.share)
+        found[row.node, row.uuid].append(holder)
+    return found
 
 
 def _latest(tx: Connection, node: str) -> dict[str, float]:

@@ -110,7 +110,8 @@ def _present(tx: Connection) -> int:
 
 
 def _held(tx: Connection) -> int:
-    return tx.scalar(select(func.count()).select_from(Allocation).where(Allocation.live)) or 0
+    held = select(Allocation.node, Allocation.uuid).where(Allocation.live).distinct().subquery()
+    return tx.scalar(select(func.count()).select_from(held)) or 0
 
 
 def _heard(tx: Connection) -> int:

@@ -329,6 +329,17 @@ class Node(Resource):
     latest: dict[str, float]
 
 
+class Holder(Resource):
+    """A job that has a device."""
+
+    job: str
+    job_number: int
+    job_name: str
+    user: str
+    #: Bytes of the device's memory, if it is shared; None: all of the device.
+    share: int | None
+
+
 class NodeDevice(Resource):
     uuid: str
     index: int
@@ -342,6 +353,8 @@ class NodeDevice(Resource):
     job_number: int | None
     job_name: str | None
     user: str | None
+    #: Everybody who has it, several if they share it; `job` is the first of them.
+    holders: list[Holder] = []
     #: Percent; None where it cannot be measured.
     utilization: float | None
     memory_used: int | None

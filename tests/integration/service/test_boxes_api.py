@@ -39,6 +39,20 @@ def test_a_job_is_given_gpus_at_once(live: Live) -> None:
     assert "on the way to node box" in why["summary"]
 
 
+def test_a_shared_gpu_names_all_who_have_it(live: Live) -> None:
+    add_node(live, devices=1)
+    jobs = [box.add_job(live.context.db, resources={"gpu_share": size}) for size in ("30GiB", "20GiB")]
+    live.context.wake_scheduler()
+    until(lambda: all(box.job_row(live.context.db, job).state == "assigned" for job in jobs))
+    (device,) = live.client.get("/api/v1/nodes").raise_for_status().json()["items"][0]["devices"]
+    assert [(holder["job_number"], holder["share"]) for holder in device["holders"]] == [
+        (1, 30 * box.GIB),
+        (2, 20 * box.GIB),
+    ]
+    assert device["job_number"] == 1
+    assert "torchyard_gpus_held 1.0" in live.client.get("/metrics").text
+
+
 def test_the_queue_names_who_holds_what(live: Live) -> None:
     add_node(live, devices=1)
     first, second = box.add_job(live.context.db), box.add_job(live.context.db, name="second")
