@@ -17,7 +17,7 @@ from torchyard.quantities import format_size
 #: Jobs named in one sentence.
 NAMED = 5
 _CLOSED = {
-    Closed.DRAINING: "is draining: it takes no new jobs until an administrator resumes it",
+    Closed.DRAINING: "is draining: it takes no new jobs until an administrator resumes it, or its maintenance ends",
     Closed.UNREACHABLE: "is not heard",
     Closed.DISK_FLOOR: "is short of disk: nothing starts there until space is freed",
 }

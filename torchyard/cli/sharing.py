@@ -74,7 +74,7 @@ def _quota_row(quota: "Quota") -> tuple[str, ...]:
     weight = "1" if counts.weight is None else f"{counts.weight:g}"
     if now is None:
         return quota.kind, "*", weight, "", "", *(_of("", limit) for limit in _limits(counts))
-    had = (f"{now.gpus:g}", f"{now.gpu_hours:.1f}", str(now.queued))
+    had = (f"{now.gpus:g}", _hours(now.gpu_hours), str(now.queued))
     shown = (_of(value, limit) for value, limit in zip(had, _limits(counts), strict=True))
     return quota.kind, quota.name, weight, f"{now.share:.0%}", f"{now.used:.0%}", *shown
 
@@ -145,7 +145,12 @@ def _print_hours(by: str, rows: "Iterable[UsageRow]", total: "Hours | None" = No
 
 
 def _cells(hours: "Hours") -> list[str]:
-    return [f"{getattr(hours, kind):.1f}" for kind in KINDS]
+    return [_hours(getattr(hours, kind)) for kind in KINDS]
+
+
+def _hours(value: float) -> str:
+    """``0.0012``, ``12.3``: a first short job is not nothing."""
+    return f"{value:.1f}" if value >= 1 else f"{value:.2g}"
 
 
 def _print_digest(found: "Digest") -> None:
@@ -158,9 +163,10 @@ def _print_digest(found: "Digest") -> None:
     _print_hours("user", found.users, found.total)
     _print_hours("project", found.projects)
     if found.held is not None:
-        console.print(f"{found.held:.0%} of {found.capacity:.0f} GPU-hours were held, {found.useful:.0%} useful")
+        console.print(f"{found.held:.0%} of {_hours(found.capacity)} GPU-hours were held, {found.useful:.0%} useful")
     if found.mean_wait_s is not None:
-        console.print(f"{found.started} jobs started after {format_duration(found.mean_wait_s)} of waiting in the mean")
+        wait = format_duration(found.mean_wait_s)
+        console.print(f"jobs that started: {found.started}, after {wait} of waiting in the mean")
     for waste in found.wastes:
         console.print(f"[yellow]{escape(waste.message)}[/]")
 
