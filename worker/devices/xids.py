@@ -37,12 +37,14 @@ class Xids:
 
     def listen(self, stopped: threading.Event) -> None:
         """Takes note of faults until `stopped` is set; returns at once where there is no driver."""
-        nvml = self._nvml
+        nvml, said = self._nvml, ""
         while nvml is not None and not stopped.is_set():
             try:
                 self._listen(nvml, stopped)
             except nvml.NVMLError as error:
-                logger.warning("the driver tells of no Xids: %s", error)
+                if said != str(error):
+                    logger.warning("the driver tells of no Xids: %s", error)
+                said = str(error)
             stopped.wait(PAUSE_S)
 
     def _listen(self, nvml: library.Nvml, stopped: threading.Event) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import insert, select
 
 from service import lifecycle, stacks
 from service.db.engine import Database
-from service.db.models import Event, MetricPoint, MetricSeries, Sample
+from service.db.models import Event, Member, MetricPoint, MetricSeries, Sample
 from service.oversight import DUMP_PATIENCE_S, Oversight
 from tests.support import box
 from tests.support.box import NOW
@@ -144,6 +144,25 @@ def test_a_run_that_hangs_is_dumped_shown_and_stopped(yard: Parts, oversight: Ov
     turn(yard, oversight, 1000)
     assert box.finish(yard.ctx.db, run.attempt_id, signal=9, stop=StopReason.HUNG) is JobState.QUEUED
     assert run.job.retries_used == 1
+
+
+def test_the_stacks_of_all_nodes_are_awaited(yard: Parts, oversight: Oversight) -> None:
+    run = Run(yard, oversight, hang={"after": 10, "factor": 1})
+    box.add_node(yard.ctx.db, "far")
+    with yard.ctx.db.write() as tx:
+        tx.execute(insert(Member).values(attempt_id=run.attempt_id, node_rank=1, node="far"))
+    run.report(3)
+    turn(yard, oversight, 11)
+    run.send()
+    turn(yard, oversight, 2)
+    assert run.job.state == JobState.RUNNING
+    assert "stacks" not in dict(events(yard, run.job_id))
+    with yard.ctx.db.write() as tx:
+        lone = ProcessStack(pid=9, rank=2, main=True, command="x", error="no py-spy")
+        stacks.store(tx, run.attempt_id, "far", StackDump(serial=1, at_us=NOW, processes=[lone]), NOW)
+    turn(yard, oversight, 2)
+    assert run.job.stop == StopReason.HUNG
+    assert dict(events(yard, run.job_id))["stacks"] == f"{WORDS}; rank 2 cannot be read: no py-spy"
 
 
 def test_a_run_of_slow_steps_has_the_time_of_twenty(yard: Parts, oversight: Oversight) -> None:
