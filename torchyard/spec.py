@@ -107,7 +107,7 @@ class After(Model):
     need: Literal["all", "any"] = "all"
     """Whether all of them must have ended, or one is enough."""
     when: Literal["success", "end"] = "success"
-    """Whether they must succeed, or may end in any way."""
+    """Whether they must succeed, or may end in any way; a trial that its sweep stopped early has done its part."""
 
 
 class HangPolicy(Model):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from sqlalchemy import Connection, Row, exists, func, select
+from sqlalchemy import Connection, Row, and_, exists, func, select
 from sqlalchemy.orm import aliased
 
 from service.db.chunks import chunks
@@ -14,12 +14,13 @@ from service.lifecycle.notes import Note
 from service.sweeps import dependencies, pausing
 from service.sweeps.dependencies import Needed, Verdict
 from torchyard.api import JobError
-from torchyard.states import JOB_FINAL, JobState
+from torchyard.states import JOB_FINAL, JobState, StopReason
 
 _UNBLOCKED = Note(kind="unblocked", message="what it waited for has ended")
 _OTHER = aliased(Job)
 _NEEDED = exists().where(Dependency.job_id == Job.id, Dependency.needs == _OTHER.id).correlate(Job)
-_FAILED_STATES = (JobState.FAILED, JobState.CANCELLED)
+_UNSUCCESSFUL = _OTHER.state.in_((JobState.FAILED, JobState.CANCELLED))
+_EARLY = and_(_OTHER.state == JobState.CANCELLED, func.coalesce(_OTHER.stop, "") == StopReason.EARLY)
 
 
 def ended(tx: Connection, jobs: Sequence[Row[Any]], now: int) -> None:
@@ -62,9 +63,11 @@ _FACTS = select(
     Job.spec[("after", "when")].as_string().label("when"),
     _NEEDED.where(_OTHER.state.not_in(JOB_FINAL)).label("open"),
     _NEEDED.where(_OTHER.state == JobState.SUCCEEDED).label("succeeded"),
+    _NEEDED.where(_UNSUCCESSFUL, ~_EARLY).label("failed"),
+    _NEEDED.where(_UNSUCCESSFUL, _EARLY).label("early"),
     select(func.min(_OTHER.number))
     .join(Dependency, Dependency.needs == _OTHER.id)
-    .where(Dependency.job_id == Job.id, _OTHER.state.in_(_FAILED_STATES))
+    .where(Dependency.job_id == Job.id, _UNSUCCESSFUL)
     .correlate(Job)
     .scalar_subquery()
     .label("culprit"),
@@ -80,7 +83,7 @@ class _Waiting:
 
     @classmethod
     def of(cls, row: Row[Any]) -> Self:
-        needed = Needed(open=row.open, succeeded=row.succeeded, failed=row.culprit is not None)
+        needed = Needed(open=row.open, succeeded=row.succeeded, failed=row.failed, early=row.early)
         return cls(job=row.id, verdict=dependencies.verdict(row.need, row.when, needed), culprit=row.culprit)
 
 

@@ -15,7 +15,7 @@ from service.db.models import Group, Job
 from service.problems import ProblemError, field_problem, invalid
 from torchyard.api import FieldProblem
 from torchyard.spec import After
-from torchyard.states import JOB_FINAL, JobState
+from torchyard.states import JOB_FINAL, JobState, StopReason
 
 #: Rows that one submission may add: its jobs times the jobs that each waits for.
 MAX_ROWS = 200_000
@@ -38,12 +38,14 @@ class Needed:
     succeeded: bool
     """Some have succeeded."""
     failed: bool
-    """Some have ended otherwise."""
+    """Some have failed or were cancelled."""
+    early: bool = False
+    """Some were stopped early by their sweep, which does not speak against the sweep."""
 
 
 def verdict(need: str, when: str, needed: Needed) -> Verdict:
     """Whether a job may start; `need` and `when` as in `After`."""
-    good = needed.succeeded if when == "success" else needed.succeeded or needed.failed
+    good = needed.succeeded if when == "success" else needed.succeeded or needed.failed or needed.early
     bad = needed.failed and when == "success"
     if need == "any":
         return Verdict.MAY_START if good else Verdict.WAITS if needed.open else Verdict.NEVER
@@ -97,18 +99,24 @@ def _find(tx: Connection, ref: str) -> list[str]:
 def _states(tx: Connection, ids: Sequence[str], *, lock: bool) -> list[Row[Any]]:
     rows: list[Row[Any]] = []
     for some in chunks(ids):
-        query = select(Job.state, Job.number).where(Job.id.in_(some)).order_by(Job.id)
+        query = select(Job.state, Job.stop, Job.number).where(Job.id.in_(some)).order_by(Job.id)
         rows += tx.execute(query.with_for_update(read=True) if lock else query)
     return rows
 
 
 def _needed(rows: Sequence[Row[Any]]) -> Needed:
-    states = {JobState(row.state) for row in rows}
+    early = [_stopped_early(row) for row in rows]
+    states = {JobState(row.state) for row, stopped in zip(rows, early, strict=True) if not stopped}
     return Needed(
         open=bool(states - JOB_FINAL),
         succeeded=JobState.SUCCEEDED in states,
         failed=bool(states & (JOB_FINAL - {JobState.SUCCEEDED})),
+        early=any(early),
     )
+
+
+def _stopped_early(row: Row[Any]) -> bool:
+    return bool(row.state == JobState.CANCELLED and row.stop == StopReason.EARLY)
 
 
 def _unknown(number: int, ref: str) -> FieldProblem:

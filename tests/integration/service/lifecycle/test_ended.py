@@ -107,6 +107,21 @@ def test_a_cancelled_sweep_takes_along_whoever_needs_it(made: Parts, db: Databas
     assert box.job_row(db, submissions.trials(made.ctx, group)[0]).state == "cancelled"
 
 
+def test_trials_that_were_stopped_early_do_not_speak_against_their_sweep(made: Parts, db: Database) -> None:
+    group = submissions.sweep(made.ctx, 2)
+    last = submissions.job(made.ctx, **after(group))
+    one, other = submissions.trials(made.ctx, group)
+    attempt = box.start(db, one, ["box-gpu-0"])
+    with db.write() as tx:
+        lifecycle.request_stop(tx, one, StopReason.EARLY, None, NOW)
+    box.finish(db, attempt, stop=StopReason.EARLY, exit_code=0, stopped_at_step=3)
+    alone = submissions.job(made.ctx, **after(group, need="any"))
+    assert box.job_row(db, last.id).blocked
+    run(db, other)
+    assert [box.job_row(db, job.id).blocked for job in (last, alone)] == [False, False]
+    assert not submissions.job(made.ctx, **after(group)).blocked
+
+
 def test_what_has_ended_already_holds_nobody_up(made: Parts, db: Database) -> None:
     good, bad = submissions.job(made.ctx), submissions.job(made.ctx)
     run(db, good)

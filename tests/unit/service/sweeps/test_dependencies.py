@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from service.sweeps.dependencies import Needed, Verdict, verdict
 
-STATES = st.lists(st.sampled_from(["open", "succeeded", "failed"]), min_size=1, max_size=5)
+STATES = st.lists(st.sampled_from(["open", "succeeded", "failed", "early"]), min_size=1, max_size=5)
 
 
 def needed(states: Any) -> Needed:
-    return Needed(open="open" in states, succeeded="succeeded" in states, failed="failed" in states)
+    return Needed(
+        open="open" in states, succeeded="succeeded" in states, failed="failed" in states, early="early" in states
+    )
 
 
 @pytest.mark.parametrize(
@@ -29,6 +31,11 @@ def needed(states: Any) -> Needed:
         ("any", "success", ["succeeded", "open"], Verdict.MAY_START),
         ("any", "end", ["failed", "open"], Verdict.MAY_START),
         ("any", "end", ["open", "open"], Verdict.WAITS),
+        ("all", "success", ["succeeded", "early"], Verdict.MAY_START),
+        ("all", "success", ["early", "open"], Verdict.WAITS),
+        ("any", "success", ["early", "open"], Verdict.WAITS),
+        ("any", "success", ["early", "early"], Verdict.NEVER),
+        ("any", "end", ["early", "open"], Verdict.MAY_START),
     ],
 )
 def test_verdicts(need: str, when: str, states: list[str], expected: Verdict) -> None:
