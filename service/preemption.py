@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Row, func, select
 
 from service import lifecycle
 from service.context import Context
@@ -49,7 +49,7 @@ class Yielding(BaseModel):
 
     def group(self, attempt: str) -> str:
         """What the jobs that must give way together have in common."""
-        return self.newcomer if self.newcomer.startswith("job-") else attempt
+        return next(iter(_job(self.newcomer)), attempt)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,23 +116,32 @@ def begin(ctx: Context, jobs: Iterable[str], newcomer: str, cause: Cause) -> lis
     Raises `lifecycle.Conflict` if one does not run any more or yields already, or if the newcomer no longer waits.
     """
     now = ctx.now_us()
-    chosen = sorted(jobs)  # the order of locking
+    chosen = sorted(jobs)
     with ctx.db.write() as tx:
+        rows = {job: lifecycle.lock_job(tx, job) for job in sorted({*chosen, *_job(newcomer)})}  # the order of locking
         words = _words(tx, newcomer, now)
         if words is None:
             raise lifecycle.Conflict(f"{newcomer} no longer waits")
         deadline_us = now + current_policy(tx).checkpoint_timeout * 1_000_000
         for job in chosen:
             asked = Yielding(newcomer=newcomer, words=words, asked_us=now, deadline_us=deadline_us)
-            _ask(tx, job, asked, cause, now)
-    _announce(ctx, chosen)
+            _ask(tx, rows[job], asked, cause, now)
+        for job in _job(newcomer):
+            numbers = " and ".join(f"job {rows[each].number}" for each in chosen)
+            verb = "is to give way to it" if len(chosen) == 1 else "are to give way to it"
+            lifecycle.insert_event(tx, job, "awaiting", f"{numbers} {verb}", data={"jobs": chosen}, now=now)
+    _announce(ctx, [*chosen, *_job(newcomer)])
     return chosen
 
 
-def _ask(tx: Connection, job_id: str, yielding: Yielding, cause: Cause, now: int) -> None:
-    job = lifecycle.lock_job(tx, job_id)
+def _job(newcomer: str) -> tuple[str, ...]:
+    """The newcomer, if it is a job."""
+    return (newcomer,) if newcomer.startswith("job-") else ()
+
+
+def _ask(tx: Connection, job: Row[Any], yielding: Yielding, cause: Cause, now: int) -> None:
     written = select(func.max(Checkpoint.step)).join(Attempt, Attempt.id == Checkpoint.attempt_id)
-    after = tx.scalar(written.where(Attempt.job_id == job_id, Attempt.number == job.attempt))
+    after = tx.scalar(written.where(Attempt.job_id == job.id, Attempt.number == job.attempt))
     checkpoint = after is not None or not job.spec.get("restartable")
     how = "asked to write a checkpoint first" if checkpoint else "stopped at once, since it is restartable"
     note = lifecycle.Note(
@@ -141,7 +150,7 @@ def _ask(tx: Connection, job_id: str, yielding: Yielding, cause: Cause, now: int
         data={"for": yielding.newcomer, "cause": cause},
     )
     known = yielding.model_copy(update={"after": -1 if after is None else after})
-    lifecycle.ask_to_yield(tx, job_id, known.model_dump(by_alias=True), note, now, checkpoint=checkpoint)
+    lifecycle.ask_to_yield(tx, job.id, known.model_dump(by_alias=True), note, now, checkpoint=checkpoint)
 
 
 def advance(ctx: Context) -> None:

@@ -113,7 +113,6 @@ class Loader:
         left = self._estimates(tx, [row for row in rows if row.attempt], now)
         runs = []
         for row in rows:
-            self._seen[row.id] = row.last_event
             if row.state == JobState.QUEUED:
                 waiting = load_jobs.waiting(row, left.get(row.id) or self._guesses.add(tx, row, now))
                 self._state.put([waiting])
@@ -122,6 +121,8 @@ class Loader:
                 self._unqueue(row.id)
                 runs.append(row)
         self._state.put(load_jobs.running(tx, runs, left, now))
+        # At the end: what an error interrupts is read again.
+        self._seen.update((row.id, row.last_event) for row in rows)
 
     def _estimates(self, tx: Connection, rows: list[Row[Any]], now: int) -> dict[str, Estimate]:
         return self._estimator.remaining(tx, rows, now) if rows else {}

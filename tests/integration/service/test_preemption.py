@@ -99,6 +99,7 @@ def test_a_checkpoint_first_then_the_stop_then_the_newcomer(yard: Yard) -> None:
     assert yard.run(HOUR) == 0
     assert yard.order() is Action.CHECKPOINT
     assert ("nudge", "box") in yard.parts.sent
+    assert box.events(yard.db, urgent)[-1] == ("awaiting", "job 1 is to give way to it")
     assert yard.run() == 0
     assert yard.order() is Action.CHECKPOINT
     box.add_checkpoint(yard.db, attempt, 340, "committed", at_us=yard.now)

@@ -10,6 +10,7 @@ from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Account, Attempt, Device, Group, Job, Node
 from service.forecasts import Estimator
+from service.scheduler import load_jobs
 from service.scheduler.boxes import Link
 from service.scheduler.load import COMPARE_US, OVERLAP_US, Loader
 from service.scheduler.state import Hindrance, State
@@ -122,6 +123,16 @@ def test_a_reader_with_an_older_view_undoes_nothing(db: Database, kept: Kept) ->
         change(kept, job, kept.now)
         assert kept.look().waiting[job].priority == 3
         assert kept._loader.snapshot(older, kept.now).waiting[job].priority == 3
+
+
+def test_what_an_error_interrupts_is_read_again(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    (uuid,) = box.add_node(kept.db, devices=1)
+    job = box.add_job(kept.db)
+    box.start(kept.db, job, [uuid])
+    with monkeypatch.context() as broken, pytest.raises(ZeroDivisionError):
+        broken.setattr(load_jobs, "running", lambda *_: 1 / 0)
+        kept.look()
+    assert set(kept.look().running) == {job}
 
 
 def test_what_one_asks_for_is_its_own(kept: Kept) -> None:
