@@ -110,7 +110,8 @@ class Oversight:
         """Marks runs that report nothing any more, and stops those whose policy says so once their stacks are here.
 
         Only what has reported a step can be taken for hanging. Any reported metric is a sign of life; logs are none: a
-        progress bar or a retry loop goes on writing while no step is made.
+        progress bar or a retry loop goes on writing while no step is made. A run that has made its last step has none
+        to make: it may evaluate or export for as long as it likes.
         """
         with self._ctx.db.read() as tx:
             rows = tx.execute(_RUNNING).all()
@@ -128,7 +129,7 @@ class Oversight:
                 self._goes_on(row)
         elif row.hung_us is not None:
             self._stop_hung(row)
-        elif row.stop is None and now - heard.at > _policy(row).after:
+        elif row.stop is None and not _through(row) and now - heard.at > _policy(row).after:
             self._judge(row, heard, now - heard.at)
 
     def _judge(self, row: Row[Any], heard: _Heard, silent_s: float) -> None:
@@ -214,7 +215,7 @@ _WAITING = select(
     _QUEUED.label("waits"),
     _START_LIMIT.label("limit"),
 ).where(_START_LIMIT > 0)
-_OF_RUN = (Attempt.id, Attempt.job_id, Attempt.hung_us, Attempt.dump_serial, Job.stop)
+_OF_RUN = (Attempt.id, Attempt.job_id, Attempt.hung_us, Attempt.dump_serial, Job.stop, Job.step, Job.total_steps)
 _RUNNING = (
     select(*_OF_RUN, Job.spec["hang"].label("hang"), func.max(MetricSeries.last_time_us).label("newest_us"))
     .join(Job, Job.id == Attempt.job_id)
@@ -238,6 +239,11 @@ _GPUS = (
 
 def _policy(row: Row[Any]) -> HangPolicy:
     return HangPolicy.model_validate(row.hang or {})
+
+
+def _through(row: Row[Any]) -> bool:
+    """Whether it has made its last step; steps may be counted from 0."""
+    return row.total_steps is not None and row.step is not None and row.step + 1 >= row.total_steps
 
 
 def _reports(tx: Connection, attempt_id: str) -> list[tuple[int, int]]:

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 
 from service import lifecycle, stacks
 from service.db.engine import Database
-from service.db.models import Event, Member, MetricPoint, MetricSeries, Sample
+from service.db.models import Event, Job, Member, MetricPoint, MetricSeries, Sample
 from service.oversight import DUMP_PATIENCE_S, Oversight
 from tests.support import box
 from tests.support.box import NOW
@@ -172,6 +172,15 @@ def test_a_run_of_slow_steps_has_the_time_of_twenty(yard: Parts, oversight: Over
     assert run.dumps() == []
     turn(yard, oversight, 20)
     assert len(run.dumps()) == 1
+
+
+def test_a_run_that_has_made_its_last_step_may_take_its_time(yard: Parts, oversight: Oversight) -> None:
+    run = Run(yard, oversight, hang={"after": 10, "factor": 1})
+    run.report(3)
+    with yard.ctx.db.write() as tx:
+        tx.execute(update(Job).where(Job.id == run.job_id).values(step=99, total_steps=100))
+    turn(yard, oversight, 1000)
+    assert run.dumps() == []
 
 
 def test_a_run_that_only_is_to_be_shown_goes_on(yard: Parts, oversight: Oversight) -> None:
