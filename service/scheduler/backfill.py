@@ -49,12 +49,14 @@ class Need:
 def keep(space: Space, state: "State", need: Need) -> bool:
     """Keeps nodes for a blocked job; False if there are too few to keep."""
     ask = need.ask
+    if any(kept.job == ask.job for kept in space.keeps.values()):
+        return True
     chosen = _chosen(space, state, need)
     until_us = max((one.at_us for one in chosen), default=math.inf)
     for one in chosen:
         space.keeps[one.node] = Keep(
             job=ask.job,
-            uuids=_wanted(space.rooms[one.node], ask),
+            uuids=_wanted(space, one.node, ask),
             cpus=ask.shape.cpus,
             memory=ask.shape.memory,
             until_us=until_us,
@@ -65,19 +67,16 @@ def keep(space: Space, state: "State", need: Need) -> bool:
 
 
 def _chosen(space: Space, state: "State", need: Need) -> list[Opening]:
-    shape = need.ask.shape
     able = [
-        room.box
-        for node, room in space.rooms.items()
-        if node not in space.keeps and room.box.usable.lack(shape) is None
+        room.box for node, room in space.rooms.items() if node not in space.keeps and _could_hold(room, space, need.ask)
     ]
-    choices = [_best(space, state, same, need) for same in sorts(able, shape)]
+    choices = [_best(space, state, same, need) for same in sorts(able, need.ask.shape)]
     complete = [chosen for chosen in choices if len(chosen) == need.ask.nodes]
     return min(complete, key=lambda chosen: max(_rank(one, need) for one in chosen), default=[])
 
 
 def _best(space: Space, state: "State", boxes: Iterable[Box], need: Need) -> list[Opening]:
-    openings = [opening(space.rooms[box.node], state, need) for box in boxes]
+    openings = [opening(space.rooms[box.node], state, need, space) for box in boxes]
     return sorted(openings, key=lambda one: _rank(one, need))[: need.ask.nodes]
 
 
@@ -85,13 +84,21 @@ def _rank(one: Opening, need: Need) -> tuple[float, float, str]:
     return (one.youngest_us, 0, one.node) if need.surely else (one.at_us, one.youngest_us, one.node)
 
 
-def opening(room: Room, state: "State", need: Need) -> Opening:
+def _could_hold(room: Room, space: Space, ask: Ask) -> bool:
+    """Whether the job fits there once all others are gone, as far as reservations let it."""
+    barred = space.barred(ask, room)
+    if barred is None or room.box.usable.lack(ask.shape) is not None:
+        return False
+    return not barred or choose(Room(room.box), ask.shape, barred) is not None
+
+
+def opening(room: Room, state: "State", need: Need, space: Space) -> Opening:
     """When the node will have room for the job, if those that run there end as expected, or as they must."""
-    trial = room.copy()
+    trial, barred = room.copy(), space.barred(need.ask, room) or frozenset()
     running = [state.running[job] for job in room.jobs if job in state.running]
     at_us, youngest_us = float(need.now_us), 0.0
     for job in sorted(running, key=lambda job: _turn(job, need)):
-        if trial.roomy(need.ask.shape) and choose(trial, need.ask.shape) is not None:
+        if trial.roomy(need.ask.shape) and choose(trial, need.ask.shape, barred) is not None:
             break
         for place in job.places:
             if place.node == room.box.node:
@@ -121,9 +128,11 @@ def _end(job: "Running", need: Need) -> float:
     return max(expected_end(job, need.now_us), need.now_us)
 
 
-def _wanted(room: Room, ask: Ask) -> frozenset[str]:
+def _wanted(space: Space, node: str, ask: Ask) -> frozenset[str]:
     """The free slots if they suffice, else all that it could use."""
-    slots = choose(room, ask.shape)
+    room = space.rooms[node]
+    barred = space.barred(ask, room) or frozenset()
+    slots = choose(room, ask.shape, barred)
     if slots is not None:
         return frozenset(slot.uuid for slot in slots)
-    return frozenset(slot.uuid for slot in room.usable.values() if slot.suits(ask.shape))
+    return frozenset(slot.uuid for slot in room.usable.values() if slot.suits(ask.shape)) - barred

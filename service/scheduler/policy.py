@@ -252,12 +252,13 @@ class Pass:
 
     def _find_oldest(self, ahead: Ints) -> None:
         """The oldest job that is overdue, for which more is kept than for others that are blocked."""
-        late = ahead[self._ranks.overdue[ahead] & ~self._ranks.turn[ahead]]
+        late = ahead[self._ranks.overdue[ahead]]
         late = late[self._hopes.open[self._state.table.lane[late]]]
         if len(late):
             columns = self._state.table.columns
-            oldest = late[np.lexsort((columns[Column.NUMBER][late], columns[Column.BORN][late]))[0]]
-            self._blocked.append(self._need(self._ask_of(int(oldest)), surely=True))
+            oldest = int(late[np.lexsort((columns[Column.NUMBER][late], columns[Column.BORN][late]))[0]])
+            lent = not self._ranks.turn[oldest]
+            self._blocked.append(self._need(self._ask_of(oldest), surely=True, lent=lent))
 
     def _first_of(self, rows: Ints) -> int | None:
         """The first of the rows that no quota holds back."""
@@ -279,7 +280,7 @@ class Pass:
 
     def _keep_for_blocked(self, ask: Ask) -> None:
         """Keeps nodes for blocked jobs, once somebody comes whom that concerns."""
-        if not self._blocked or ask.yielding or self._blocked[0].ask.job == ask.job:
+        if not self._blocked or self._blocked[0].ask.job == ask.job or (ask.yielding and self._blocked[0].lent):
             return
         for need in self._blocked:
             keep(self.space, self._state, need)
