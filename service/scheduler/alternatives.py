@@ -11,7 +11,7 @@ from typing import Any
 
 from service.scheduler.boxes import Place
 from service.scheduler.decisions import Start
-from service.scheduler.forecast import Expected, expected_start
+from service.scheduler.forecast import Expected, likely_start
 from service.scheduler.policy import decide
 from service.scheduler.rooms import Room
 from service.scheduler.state import Hindrance, State, Waiting
@@ -24,7 +24,7 @@ _MINUTE = 60
 #: Time limits that are tried, in seconds.
 _LIMITS = (86400, 43200, 28800, 14400, 7200, 3600, 1800, 900, 600, 300)
 #: Decisions that may be made, by how many jobs each of them looks at; and futures that may be played.
-MAX_TRIES, MAX_WORK, MAX_FUTURES = 48, 500_000, 3
+MAX_TRIES, MAX_WORK, MAX_FUTURES = 48, 100_000, 2
 #: Changes that are made to the job as it waits; any other makes a new job of it.
 IN_PLACE = frozenset({"priority", "time_limit", "held"})
 
@@ -77,7 +77,7 @@ class _Trials:
     def __init__(self, state: State, waiting: Waiting, now_us: int, policy: Policy, build: Build) -> None:
         self._state, self._waiting = state.copy(), waiting
         self._now_us, self._policy, self._build = now_us, policy, build
-        self._left = min(MAX_TRIES, max(8, MAX_WORK // (len(state.waiting) + 1)))
+        self._left = min(MAX_TRIES, max(8, MAX_WORK // (len(state.waiting) + 4 * len(state.running) + 1)))
 
     def now(self, proposal: Proposal) -> Found | None:
         changed = self._changed(proposal)
@@ -96,7 +96,7 @@ class _Trials:
         if changed is None:
             return None
         self._swap(self._waiting, changed)
-        p50 = expected_start(self._state, changed.job, self._now_us, self._policy).p50_us
+        p50 = likely_start(self._state, changed.job, self._now_us, self._policy)
         self._swap(changed, self._waiting)
         if p50 is None or (than.p50_us is not None and 2 * (p50 - self._now_us) > than.p50_us - self._now_us):
             return None

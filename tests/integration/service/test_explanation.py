@@ -107,6 +107,38 @@ def test_one_node_and_another_label(live: Live) -> None:
     starts(live, take(live, labelled, other))
 
 
+def blocked(live: Live) -> dict[str, Any]:
+    """A job of one GPU that is free, but kept for one of two; a job with an hour to go has the other."""
+    starts(live, submit(live, time_limit=3600))
+    submit(live, 2)
+    return submit(live)
+
+
+@pytest.mark.parametrize("field", ["priority", "time_limit"])
+def test_a_job_changed_as_it_waits(live: Live, field: str) -> None:
+    add_node(live)
+    job = blocked(live)
+    found = why(live, job["id"])
+    assert found["reasons"][0]["code"] == "behind"
+    chosen = next(each for each in found["alternatives"] if field in each["change"])
+    assert chosen["command"] == f"yard change {job['number']} --set {field}={chosen['change'][field]}"
+    starts(live, take(live, job, chosen))
+
+
+def test_urgent_is_proposed_only_to_those_who_may(live: Live) -> None:
+    add_node(live)
+    starts(live, submit(live, time_limit=3600))
+    submit(live, 2, priority="high")
+    job = submit(live)
+    assert {"priority": "urgent"} in [each["change"] for each in alternatives(live, job)]
+    live.client.post("/api/v1/users", json={"name": "eve"}).raise_for_status()
+    token = {"name": "eve's", "user": "eve", "scopes": ["read"]}
+    secret = live.client.post("/api/v1/tokens", json=token).raise_for_status().json()["secret"]
+    with live.as_token(secret) as eve:
+        seen = eve.get(f"/api/v1/jobs/{job['id']}/why").raise_for_status().json()["alternatives"]
+    assert not any("priority" in each["change"] for each in seen)
+
+
 def test_held_jobs_dependencies_and_quotas(live: Live) -> None:
     add_node(live, devices=3)
     first = submit(live)

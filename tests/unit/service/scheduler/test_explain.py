@@ -137,6 +137,11 @@ def test_who_comes_first() -> None:
     assert given.message == "what is free on node a goes to job 0 (bob), which comes first"
 
 
+def test_of_jobs_of_unknown_length_the_first_comes_first() -> None:
+    made = state(waits(0, 4, minutes=None), waits(1, minutes=None), runs(2, "a0", limit_us=HOUR))
+    assert first(made).message == "what is free on node a is kept for job 0 (bob), which comes first"
+
+
 def test_reservations() -> None:
     times = {"starts_us": NOW - HOUR, "ends_us": NOW + HOUR}
     reserved = Reservation(id="r", name="demo day", users=frozenset({"eve"}), **times)  # type: ignore[arg-type]
