@@ -13,7 +13,7 @@ from sqlalchemy import BigInteger, Connection, Row, and_, exists, func, literal,
 
 from service import accounts, gpu_time
 from service.db import upsert
-from service.db.models import Allocation, Attempt, Checkpoint, Device, Job, Member, Sample, Usage
+from service.db.models import Allocation, Attempt, Checkpoint, Device, Job, Member, Sample, Usage, User
 from service.gpu_time import Course, Fate, Held, Kind, Split
 from service.policy_settings import current_policy
 from torchyard.states import AttemptState, JobState
@@ -74,8 +74,10 @@ def running(tx: Connection, now: int, *, idle: bool = True) -> list[Owned]:
             Job.number,
             Job.user_id,
             Job.project,
+            User.name.label("user"),
         )
         .join(Job, Job.id == Attempt.job_id)
+        .join(User, User.id == Job.user_id)
         .where(Attempt.state.in_(_HOLDING))
     )
     rows: list[Row[Any]] = list(tx.execute(query))

@@ -77,27 +77,33 @@ def week(text: str | None, now: int) -> tuple[str, Days]:
         raise field_problem("week", f"{text[:20]!r} is no ISO week: write it as 2026-W47") from error
 
 
-#: GPU time by user (a name), project, day and kind.
-Cells = Counter[tuple[str, str, int, Kind]]
+#: GPU time by user, project or day, and by kind.
+Used = Mapping[str, Counter[Kind]]
 
 
-def cells(tx: Connection, span: Days, running: Iterable[Owned]) -> Cells:
+def used(tx: Connection, span: Days, by: By, running: Iterable[Owned]) -> Used:
     """All GPU time of these days, with what runs."""
     numbers = span.numbers
-    names = {row.id: row.name for row in tx.execute(select(User.id, User.name))}
-    found: Cells = Counter()
-    for row in tx.execute(select(Usage.__table__).where(Usage.day.between(numbers.start, numbers.stop - 1))):
-        found[names[row.user_id], row.project, row.day, Kind(row.kind)] += row.gpu_us
+    column: Any = {"user": User.name, "project": Usage.project, "day": Usage.day}[by]
+    query = select(column, Usage.kind, func.sum(Usage.gpu_us)).join(User, User.id == Usage.user_id)
+    inside = Usage.day.between(numbers.start, numbers.stop - 1)
+    found: defaultdict[str, Counter[Kind]] = defaultdict(Counter)
+    for key, kind, gpu_us in tx.execute(query.where(inside).group_by(column, Usage.kind)):
+        found[_day(key) if by == "day" else key][Kind(kind)] += int(gpu_us)
     for each in running:
         for (day, kind), gpu_us in each.split.items():
             if day in numbers:
-                found[names[each.job.user_id], each.job.project, day, kind] += gpu_us
+                found[{"user": each.job.user, "project": each.job.project, "day": _day(day)}[by]][kind] += gpu_us
     return found
+
+
+def _day(number: int) -> str:
+    return str(_EPOCH + timedelta(days=number))
 
 
 def report(tx: Connection, span: Days, by: By, now: int) -> UsageReport:
     """GPU-hours of these days, by user, project or day."""
-    found = cells(tx, span, usage.running(tx, now))
+    found = used(tx, span, by, usage.running(tx, now))
     return UsageReport(since=span.since, until=span.until, by=by, rows=_rows(found, by), total=_total(found))
 
 
@@ -111,21 +117,14 @@ def as_csv(found: UsageReport) -> str:
     return out.getvalue()
 
 
-def _rows(found: Cells, by: By) -> list[UsageRow]:
+def _rows(found: Used, by: By) -> list[UsageRow]:
     """By what was used, the most first; days in order."""
-    sums: defaultdict[str, Counter[Kind]] = defaultdict(Counter)
-    for (user, project, day, kind), gpu_us in found.items():
-        key = {"user": user, "project": project, "day": str(_EPOCH + timedelta(days=day))}[by]
-        sums[key][kind] += gpu_us
-    keys = sorted(sums) if by == "day" else sorted(sums, key=lambda key: (-sums[key].total(), key))
-    return [UsageRow(of=key, **_hours(sums[key])) for key in keys]
+    keys = sorted(found) if by == "day" else sorted(found, key=lambda key: (-found[key].total(), key))
+    return [UsageRow(of=key, **_hours(found[key])) for key in keys]
 
 
-def _total(found: Cells) -> Hours:
-    kinds: Counter[Kind] = Counter()
-    for (_, _, _, kind), gpu_us in found.items():
-        kinds[kind] += gpu_us
-    return Hours(**_hours(kinds))
+def _total(found: Used) -> Hours:
+    return Hours(**_hours(sum(found.values(), Counter[Kind]())))
 
 
 def _hours(kinds: Mapping[Kind, int]) -> dict[str, float]:
@@ -136,7 +135,7 @@ def _hours(kinds: Mapping[Kind, int]) -> dict[str, float]:
 def digest(tx: Connection, name: str, span: Days, now: int) -> Digest:
     """One week: who used how much, what was wasted and the mend, how full the box was, how long people waited."""
     running = usage.running(tx, now)
-    found = cells(tx, span, running)
+    found = used(tx, span, "user", running)
     total, capacity = _total(found), _capacity(tx, span, now)
     started, mean_wait_s = _waited(tx, span)
     return Digest(
@@ -144,7 +143,7 @@ def digest(tx: Connection, name: str, span: Days, now: int) -> Digest:
         since=span.since,
         until=span.until,
         users=_rows(found, "user"),
-        projects=_rows(found, "project"),
+        projects=_rows(used(tx, span, "project", running), "project"),
         total=total,
         capacity=round(capacity, 4),
         held=round(total.total / capacity, 4) if capacity else None,
@@ -194,9 +193,8 @@ def _wasted(tx: Connection, span: Days, running: Iterable[Owned]) -> Iterable[Wa
         )
     )
     rows: list[Row[Any]] = list(tx.execute(query))
-    names = {row.id: row.name for row in tx.execute(select(User.id, User.name))}
     splits = [(row.user, row.number, usage.read_split(row.gpu_time)) for row in rows]
-    splits += [(names[each.job.user_id], each.job.number, each.split) for each in running]
+    splits += [(each.job.user, each.job.number, each.split) for each in running]
     for user, number, split in splits:
         for (day, kind), gpu_us in split.items():
             if kind is not Kind.USEFUL and day in span.numbers:

@@ -1,5 +1,6 @@
 """Users, tokens, projects, sessions and the guard, over real HTTP on both databases."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -7,7 +8,7 @@ from sqlalchemy import select, update
 
 from service import auth
 from service.auth import cookie_name
-from service.db.models import Audit, Token
+from service.db.models import Audit, Token, User
 from tests.support.live import Live, connect
 from tests.support.problems import kind
 from tests.support.specs import spec
@@ -192,6 +193,19 @@ def test_somebody_stays_to_administrate_and_nodes_go_on(live_service: Live) -> N
         assert kind(ada.delete(f"{API}/users/ada")) == (409, "conflict")
         assert kind(node.get(f"{API}/jobs")) == (403, "forbidden"), "a node's token is not its maker's own"
         assert "ada" in [each["user"] for each in ada.get(f"{API}/tokens").json() if each["node"]]
+
+
+def test_two_administrators_cannot_remove_each_other_at_the_same_time(live_service: Live) -> None:
+    first = live_service.client.get(f"{API}/settings").json()["user"]["name"]
+    live_service.client.post(f"{API}/users", json={"name": "ada", "admin": True})
+    secret = token(live_service, "admin", user="ada")["secret"]
+    with live_service.as_token(secret) as ada, ThreadPoolExecutor(2) as threads:
+        ends = [(ada, first), (live_service.client, "ada")]
+        answers = list(threads.map(lambda end: end[0].delete(f"{API}/users/{end[1]}").status_code, ends))
+        assert answers.count(204) == 1
+        assert set(answers) <= {204, 401, 409}
+    with live_service.context.db.read() as tx:
+        assert len(list(tx.scalars(select(User.id).where(User.admin, User.deactivated_us.is_(None))))) == 1
 
 
 def test_projects(live_service: Live) -> None:
