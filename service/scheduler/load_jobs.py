@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, cast
 
 from sqlalchemy import Connection, Row, Select, Table, bindparam, func, select
@@ -53,15 +54,38 @@ JOBS: Select[Any] = select(
 
 def shape_of(resources: Resources) -> Shape:
     """What a job asks of a node. Without GPUs it counts as at least one core, so that such jobs have a bound too."""
+    return _shape(*(getattr(resources, name) for name in _ASKED))
+
+
+#: What of a job's resources makes its shape.
+_ASKED = ("gpus", "gpu_memory_min", "gpu_share", "gpu_type", "labels", "cpus", "memory")
+
+
+@lru_cache(maxsize=4096)
+def _shape(
+    gpus: int | None,
+    gpu_memory_min: int | None,
+    gpu_share: int | None,
+    gpu_type: str | None,
+    labels: tuple[str, ...] | None,
+    cpus: int | None,
+    memory: int | None,
+) -> Shape:
+    """One object for all jobs that ask for the same; what a spec of an earlier version does not know is None."""
+    gpus = 1 if gpus is None else gpus
     return Shape(
-        gpus=resources.gpus,
-        gpu_memory_min=resources.gpu_memory_min or 0,
-        gpu_share=resources.gpu_share or 0,
-        gpu_type=(resources.gpu_type or "").lower(),
-        labels=frozenset(resources.labels),
-        cpus=resources.cpus or (0 if resources.gpus else 1),
-        memory=resources.memory or 0,
+        gpus=gpus,
+        gpu_memory_min=gpu_memory_min or 0,
+        gpu_share=gpu_share or 0,
+        gpu_type=(gpu_type or "").lower(),
+        labels=frozenset(labels or ()),
+        cpus=cpus or (0 if gpus else 1),
+        memory=memory or 0,
     )
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def rows_of(tx: Connection, jobs: Sequence[str]) -> list[Row[Any]]:
@@ -119,7 +143,7 @@ def promised(tx: Connection, now: int) -> list[str]:
 
 def _common(row: Row[Any]) -> dict[str, Any]:
     # Stored specs were checked when they came. One that today's rules would refuse must not stop the whole queue.
-    resources = Resources.model_construct(**row.spec.get("resources", {}))
+    resources = row.spec.get("resources", {})
     limit = row.spec.get("time_limit")
     return {
         "job": row.id,
@@ -127,8 +151,8 @@ def _common(row: Row[Any]) -> dict[str, Any]:
         "user": row.user_id,
         "project": row.project,
         "priority": row.priority,
-        "shape": shape_of(resources),
-        "nodes": resources.nodes,
+        "shape": _shape(*(_plain(resources.get(name)) for name in _ASKED)),
+        "nodes": resources.get("nodes", 1),
         "group": row.group_id,
         "eligible_us": row.eligible_us,
         "ran_us": row.ran_us,
