@@ -54,7 +54,7 @@ def entries(tx: Connection, seen: Moment, start: int, limit: int) -> list[QueueE
         return []
     found = _found(seen, some)
     rows = _titles(tx, [waiting.job for waiting in some])
-    names = _names(tx, seen, found)
+    words = _words(seen, found, _names(tx, seen, found))
     first = [waiting.job for waiting in some[:FORESEEN]] if start == 0 else []
     expected = forecast.expected_starts(seen.state, first, seen.now, seen.policy, seen.queue)
     return [
@@ -67,7 +67,7 @@ def entries(tx: Connection, seen: Moment, start: int, limit: int) -> list[QueueE
             priority=_PRIORITIES[waiting.priority],
             gpus=waiting.gpus,
             held=waiting.hindrance is Hindrance.HELD,
-            reason=explain.reasons(seen.state, waiting.job, found[waiting.job], names, seen.now)[0].message,
+            reason=words[id(found[waiting.job])],
             **_when(expected.get(waiting.job)),
         )
         for number, waiting in enumerate(some, start + 1)
@@ -86,6 +86,15 @@ def _found(seen: Moment, some: Sequence[Waiting]) -> dict[str, list[Blocker]]:
             known[alike] = look.blockers(job.job)
         found[job.job] = known[alike]
     return found
+
+
+def _words(seen: Moment, found: dict[str, list[Blocker]], names: explain.Names) -> dict[int, str]:
+    """The strongest reason by the identity of what is in the way, which many jobs have in common."""
+    lists = {id(blockers): (job, blockers) for job, blockers in found.items()}
+    return {
+        key: explain.reasons(seen.state, job, blockers, names, seen.now)[0].message
+        for key, (job, blockers) in lists.items()
+    }
 
 
 def why(ctx: Context, tx: Connection, job: Row[Any], caller: Caller) -> Why:

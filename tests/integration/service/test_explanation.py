@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from service import lifecycle
-from service.db.models import Account, Attempt, Job, MetricPoint, MetricSeries
+from service.db.models import Account, Attempt, Job, MetricPoint, MetricSeries, Reservation, User
 from tests.support import box
 from tests.support.live import Live
 from tests.support.wait import until
@@ -123,6 +123,22 @@ def test_a_job_changed_as_it_waits(live: Live, field: str) -> None:
     chosen = next(each for each in found["alternatives"] if field in each["change"])
     assert chosen["command"] == f"yard change {job['number']} --set {field}={chosen['change'][field]}"
     starts(live, take(live, job, chosen))
+
+
+def test_what_may_be_stopped_fills_a_reservation(live: Live) -> None:
+    add_node(live)
+    now = live.context.now_us()
+    with live.context.db.write() as tx:
+        user = tx.scalar(select(User.id))
+        hours = {"starts_us": now + 3600 * SECOND, "ends_us": now + 7200 * SECOND}
+        lists: dict[str, list[str]] = {"users": [], "projects": ["others"], "nodes": []}
+        values = {"id": "res-1", "name": "demo", "created_by": user, "created_us": now}
+        tx.execute(insert(Reservation).values(**values, **hours, **lists))
+    job = submit(live)
+    assert why(live, job["id"])["reasons"][0]["code"] == "reserved"
+    found = next(each for each in alternatives(live, job) if "restartable" in each["change"])
+    assert found["command"].endswith("--set restartable=true")
+    starts(live, take(live, job, found))
 
 
 def test_urgent_is_proposed_only_to_those_who_may(live: Live) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from service import calibration, estimates
 from service.calibration import Calibration, Outcome
-from service.estimates import History, Kin, Quantiles, Raw, Subject
+from service.estimates import History, Kin, Progress, Quantiles, Raw, Subject
 from service.scheduler.state import Source
 
 MINUTE = 60_000_000
@@ -88,6 +88,25 @@ def test_histories_come_out_calibrated(seed: int, spread: float, kinds: int) -> 
             published.append((worth.corrected(raw), actual))
             worth.add(outcome(raw.quantiles, actual, raw.basis))
         known.add(kin, actual)
+    late = published[-1_000:]
+    for place, share in enumerate(estimates.QUANTILES):
+        done = sum(actual <= quantiles[place] for quantiles, actual in late) / len(late)
+        assert abs(done - share) <= TOLERANCE
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.integers(0, 10**6), st.floats(0.05, 1), st.floats(0.5, 2))
+def test_progress_comes_out_calibrated(seed: int, spread: float, drift: float) -> None:
+    """Steps after the first minute take `drift` times as long as those before, with log-normal luck."""
+    rng, worth = random.Random(seed), Calibration()
+    published: list[tuple[Quantiles, int]] = []
+    for _ in range(1_200):
+        left = rng.randrange(100, 100_000)
+        raw = estimates.from_progress(Progress(steps_left=left, watched_steps=60, watched_us=MINUTE))
+        assert raw is not None
+        actual = round(left * 1_000_000 * drift * rng.lognormvariate(0, spread))
+        published.append((worth.corrected(raw), actual))
+        worth.add(outcome(raw.quantiles, actual, raw.basis))
     late = published[-1_000:]
     for place, share in enumerate(estimates.QUANTILES):
         done = sum(actual <= quantiles[place] for quantiles, actual in late) / len(late)
