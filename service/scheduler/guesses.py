@@ -30,7 +30,7 @@ class Guesses:
         self._known: dict[_Kind, Estimate | None] = {}
         self._jobs: defaultdict[_Kind, set[str]] = defaultdict(set)
         self._kinds: dict[str, _Kind] = {}
-        #: Kinds to be asked about again.
+        #: Kinds still to be asked about in this round.
         self._due: list[_Kind] = []
 
     def add(self, tx: Connection, row: Row[Any], now: int) -> Estimate | None:
@@ -52,9 +52,12 @@ class Guesses:
             if not self._jobs[kind]:
                 del self._jobs[kind], self._known[kind]
 
+    def begin_round(self) -> None:
+        """All kinds are to be asked about again, unless the last round is not over."""
+        self._due = self._due or list(self._jobs)
+
     def renew(self, tx: Connection, state: State, now: int) -> None:
         """Asks again for some of the kinds, and tells the state where the answer has changed."""
-        self._due = self._due or list(self._jobs)
         some, self._due = self._due[:KINDS], self._due[KINDS:]
         for kind in some:
             if kind in self._jobs:

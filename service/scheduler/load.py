@@ -30,8 +30,9 @@ __all__ = ["Loader", "shape_of"]
 OVERLAP_US = 15 * 1_000_000
 #: All jobs are compared this often.
 COMPARE_US = 300 * 1_000_000
-#: Of so many running jobs each pass estimates anew what they have still to do; in between it is taken to shrink by the
-#: time that passes.
+#: What jobs have still to do is estimated this often, of so many running ones in a pass; in between it is taken to
+#: shrink by the time that passes.
+ESTIMATE_US = 10 * 1_000_000
 ESTIMATES = 100
 #: Jobs that are made from rows at a time, so that a long queue needs little memory on the way.
 BATCH = 2000
@@ -49,8 +50,8 @@ class Loader:
         self._hindrances = Hindrances()
         #: Number of the last event of each job that was read.
         self._seen: dict[str, int] = {}
-        self._mark_us = self._compared_us = 0
-        #: Running jobs to be estimated anew.
+        self._mark_us = self._compared_us = self._estimated_us = 0
+        #: Running jobs still to be estimated in this round.
         self._due: list[str] = []
 
     @contextmanager
@@ -141,12 +142,15 @@ class Loader:
         state.boxes = self._boxes.read(tx)
         state.users, state.projects = (accounts.for_policy(tx, kind, now) for kind in ("user", "project"))
         self._hindrances.apply(tx, state, now)
-        self._estimate_anew(tx, now)
+        if now - self._estimated_us >= ESTIMATE_US:
+            self._estimated_us = now
+            self._due = self._due or list(state.running)
+            self._guesses.begin_round()
+        self._estimate_some(tx, now)
         self._guesses.renew(tx, state, now)
 
-    def _estimate_anew(self, tx: Connection, now: int) -> None:
+    def _estimate_some(self, tx: Connection, now: int) -> None:
         state = self._state
-        self._due = self._due or list(state.running)
         some, self._due = self._due[:ESTIMATES], self._due[ESTIMATES:]
         rows = load_jobs.rows_of(tx, [job for job in some if job in state.running])
         load_jobs.estimate(state, self._estimates(tx, rows, now), now)
