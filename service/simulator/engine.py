@@ -3,10 +3,12 @@
 What the policy is told is what it could know on a real box (`knowledge`), and what it decides costs what it costs
 there: a job that is stopped keeps its work, but its next start takes `cost_us` before it goes on. A stop itself takes
 no time. Decisions are made when something happens (a job comes, ends, becomes known or may be stopped again) and, while
-jobs wait, every `REVIEW_US`, because they age.
+jobs wait, every `REVIEW_US`, because they age. Where the policy could do nothing, it is not asked: while all GPUs are
+held if it stops nobody, and about jobs behind a blocked one if nobody may pass.
 """
 
 import heapq
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -15,14 +17,16 @@ from service.scheduler.boxes import Box, Place, Slot
 from service.scheduler.decisions import Preempt, Start
 from service.scheduler.policy import decide
 from service.scheduler.state import Account, State, Waiting
-from service.simulator.knowledge import TOLD_US, Knowledge
+from service.simulator.knowledge import ORACLES, TOLD_US, Knowledge
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.policy import Order, Policy
 
-REVIEW_US = 300 * SECOND
+REVIEW_US = 600 * SECOND
 #: Orders that change while nothing happens.
 AGING = frozenset({Order.FAIR, Order.LAS})
 _MEMORY = 1 << 40
+#: Where nobody may pass a blocked job, so many of the queue are shown to the policy at a time.
+_WINDOW = 64
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,7 +81,8 @@ class _Live:
     start_us: int = -1
     #: Time without progress at the beginning of this spell.
     lost_us: int = 0
-    told: bool = False
+    #: Its remaining time is known to the policy.
+    told: bool
     places: tuple[Place, ...] = ()
     spells: list[Spell] = field(default_factory=list)
 
@@ -102,20 +107,27 @@ class _Engine:
         self._users: dict[str, Account] = {}
         self._projects: dict[str, Account] = {}
         self._state = State(boxes=_boxes(cluster), users=self._users, projects=self._projects)
-        self._jobs = [_live(job, cluster) for job in trace]
+        oracle = policy.order in ORACLES
+        self._jobs = [_live(job, cluster, told=oracle) for job in trace]
         #: When, what, which job, in which of its spells.
         self._events: list[tuple[int, _Kind, int, int]] = []
         self._now_us = 0
         self._next = 0
         self._review_us = -1
+        self._free = cluster.total
+        self._calm = not policy.preemption and policy.time_slice is None
+        self._strict = self._calm and not policy.backfill
+        #: Jobs that have come and are not shown yet.
+        self._behind: deque[Waiting] = deque()
 
     def run(self) -> list[Run]:
         """Until all jobs have ended."""
         while self._next < len(self._trace) or self._state.running:
             self._now_us = self._upcoming()
+            blocked = self._strict and bool(self._state.waiting)
             changed = self._happen()
-            changed |= self._submit()
-            if changed and self._state.waiting:
+            changed |= self._submit() and not blocked
+            if changed and self._state.waiting and (self._free or not self._calm):
                 self._decide()
         return [Run(job=live.job, gpus=live.gpus, spells=tuple(live.spells)) for live in self._jobs]
 
@@ -136,7 +148,7 @@ class _Engine:
             live = self._jobs[number]
             if live.start_us < 0 or len(live.spells) != spell:
                 continue
-            changed = True
+            changed |= kind is not _Kind.TOLD or self._policy.order is Order.FAIR
             if kind is _Kind.END:
                 self._end(number)
             elif kind is _Kind.TOLD:
@@ -160,7 +172,10 @@ class _Engine:
                 remaining=self._knowledge.of_new(job),
                 preemptible=True,
             )
-            self._state.put([waiting])
+            if self._strict and len(self._state.waiting) >= _WINDOW:
+                self._behind.append(waiting)
+            else:
+                self._state.put([waiting])
             self._next += 1
         return self._next > first
 
@@ -174,20 +189,30 @@ class _Engine:
                     again = True
                 elif isinstance(decision, Start):
                     self._start(int(decision.job), decision.places)
+            again |= self._show_more()
         if self._state.waiting and self._policy.order in AGING and self._review_us <= self._now_us:
             self._review_us = self._now_us + REVIEW_US
             self._push(self._review_us, _Kind.REVIEW, -1)
+
+    def _show_more(self) -> bool:
+        """Moves on the window on the queue; whether there is more to see."""
+        more = self._behind and len(self._state.waiting) < _WINDOW
+        while self._behind and len(self._state.waiting) < _WINDOW:
+            self._state.put([self._behind.popleft()])
+        return bool(more)
 
     def _start(self, number: int, places: tuple[Place, ...]) -> None:
         live, now_us = self._jobs[number], self._now_us
         self._state.start(str(number), places, now_us)
         live.start_us, live.lost_us = now_us, self._cost_us if live.spells else 0
         live.places = places
+        self._free -= live.gpus
         self._push(now_us + live.lost_us + live.left_us, _Kind.END, number)
         if not live.told:
             done_us = live.job.duration_us - live.left_us
             self._push(now_us + live.lost_us + max(TOLD_US - done_us, 0), _Kind.TOLD, number)
-        self._push(now_us + self._policy.min_run * SECOND, _Kind.SPARED, number)
+        if self._policy.min_run and not self._calm:
+            self._push(now_us + self._policy.min_run * SECOND, _Kind.SPARED, number)
 
     def _push(self, at_us: int, kind: _Kind, number: int) -> None:
         spell = len(self._jobs[number].spells) if number >= 0 else 0
@@ -199,9 +224,7 @@ class _Engine:
         live.told = True
         running = self._state.running[str(number)]
         left_us = live.left_us - live.done_us(self._now_us)
-        estimate = self._knowledge.of_known(left_us, self._now_us)
-        if estimate is not None:
-            self._state.put([replace(running, remaining=estimate)])
+        self._state.put([replace(running, remaining=self._knowledge.of_known(left_us, self._now_us))])
 
     def _stop(self, number: int, for_job: str) -> None:
         """It goes back to the queue with the work that it has done."""
@@ -224,18 +247,21 @@ class _Engine:
         lost_us = min(live.lost_us, now_us - start_us)
         live.spells.append(Spell(start_us=start_us, end_us=now_us, lost_us=lost_us, places=live.places))
         live.start_us = -1
+        self._free += live.gpus
         seconds = live.gpus * (now_us - start_us) / SECOND
-        for accounts, name in ((self._users, live.job.user), (self._projects, live.job.project)):
-            accounts[name] = self._charged(accounts.get(name, Account(usage_us=now_us)), seconds)
+        self._charge(self._users, live.job.user, seconds)
+        self._charge(self._projects, live.job.project, seconds)
 
-    def _charged(self, account: Account, seconds: float) -> Account:
-        halvings = (self._now_us - account.usage_us) / (self._policy.half_life * SECOND)
-        return replace(account, usage=account.usage * 0.5**halvings + seconds, usage_us=self._now_us)
+    def _charge(self, accounts: dict[str, Account], name: str, seconds: float) -> None:
+        old = accounts.get(name)
+        if old is not None:
+            seconds += old.usage * 0.5 ** ((self._now_us - old.usage_us) / (self._policy.half_life * SECOND))
+        accounts[name] = Account(usage=seconds, usage_us=self._now_us)
 
 
-def _live(job: TraceJob, cluster: Cluster) -> _Live:
+def _live(job: TraceJob, cluster: Cluster, *, told: bool) -> _Live:
     nodes, shape = cluster.spread(job.gpus)
-    return _Live(job=job, gpus=nodes * shape.gpus, left_us=job.duration_us)
+    return _Live(job=job, gpus=nodes * shape.gpus, left_us=job.duration_us, told=told)
 
 
 def _boxes(cluster: Cluster) -> dict[str, Box]:

@@ -154,3 +154,9 @@ def _earned_us(one: Run) -> int:
 def _until(done: list[Run], at_us: int) -> list[list[int]]:
     """Starts and ends before a moment."""
     return [[us for spell in one.spells for us in (spell.start_us, spell.end_us) if us < at_us] for one in done]
+
+
+def test_a_long_queue_is_served_in_its_order() -> None:
+    """Longer than what the policy is shown of it at a time."""
+    jobs = [job(number, 10) for number in range(200)]
+    assert spells(run("fifo", jobs)) == [[(10 * number, 10 * number + 10)] for number in range(200)]

@@ -1,0 +1,127 @@
+"""``python -m benchmarks.sharing``: all policies on synthetic months, and what `fair` comes to against two of them.
+
+`--crowd` simulates 80,000 jobs on 64 GPUs instead, with each policy, and says how long that takes. `--write FILE`
+writes one trace, for `yard simulate`.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.sharing.generator import KINDS, LONG, MILD, Kind, crowd, month
+from service.simulator import trace
+from service.simulator.engine import simulate
+from service.simulator.metrics import Metrics, measure
+from service.simulator.policies import PRESETS, title
+from service.simulator.report import duration
+from service.simulator.trace import SECOND, Cluster
+
+CLUSTERS = (Cluster(nodes=1, gpus=8), Cluster(nodes=8, gpus=8))
+LOADS = (0.7, 0.9, 1.0)
+COST_US = 30 * SECOND
+CROWD, CROWD_LIMIT_S = 80_000, 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One month."""
+
+    cluster: Cluster
+    kind: Kind
+    load: float
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """For the table."""
+        return f"{self.cluster.total} GPUs, {self.kind.name}, load {self.load}, seed {self.seed}"
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Prints tables as Markdown."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sharing", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--gpus", type=int, choices=[c.total for c in CLUSTERS], action="append")
+    parser.add_argument("--crowd", action="store_true")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--write", type=Path)
+    options = parser.parse_args(argv)
+    if options.write:
+        with options.write.open("w") as file:
+            trace.write(month(LONG, CLUSTERS[1], 0.9, 1), file)
+    elif options.crowd:
+        _crowd()
+    else:
+        clusters = [cluster for cluster in CLUSTERS if not options.gpus or cluster.total in options.gpus]
+        _months(clusters, options.seeds, options.processes)
+
+
+def _months(clusters: Sequence[Cluster], seeds: int, processes: int) -> None:
+    cases = [
+        Case(cluster=c, kind=k, load=x, seed=s) for c in clusters for k in KINDS for x in LOADS for s in range(seeds)
+    ]
+    with ProcessPoolExecutor(processes) as pool:
+        found = dict(zip(cases, pool.map(_figures, cases), strict=True))
+    for cluster in clusters:
+        print(f"\n### {cluster.total} GPUs\n")
+        _table({case: figures for case, figures in found.items() if case.cluster == cluster})
+
+
+def _figures(case: Case) -> dict[str, Metrics]:
+    jobs = month(case.kind, case.cluster, case.load, case.seed)
+    return {
+        name: measure(simulate(jobs, case.cluster, policy, COST_US), case.cluster) for name, policy in PRESETS.items()
+    }
+
+
+def _table(found: dict[Case, dict[str, Metrics]]) -> None:
+    print("| policy | mean JCT / srtf's | p99 JCT / las's | Jain | stops a job | GPU time lost |")
+    print("|---|---|---|---|---|---|")
+    for name, policy in PRESETS.items():
+        means = [figures[name].mean_jct / figures["srtf"].mean_jct for figures in found.values()]
+        tails = [figures[name].p99_jct / figures["las"].p99_jct for figures in found.values()]
+        jains = [figures[name].jain for figures in found.values()]
+        lost = [_lost(case, figures[name]) for case, figures in found.items()]
+        stops = statistics.mean(figures[name].preemptions for figures in found.values())
+        print(
+            f"| {title(name, policy)} | {_spread(means, max)} | {_spread(tails, max)} | {_spread(jains, min, 3)} "
+            f"| {stops:,.0f} | {100 * statistics.mean(lost):.1f} % |"
+        )
+    for line in _worst(found):
+        print(line)
+
+
+def _spread(values: Sequence[float], worst: Callable[[Sequence[float]], float], digits: int = 2) -> str:
+    return f"{statistics.mean(values):.{digits}f} ({worst(values):.{digits}f})"
+
+
+def _lost(case: Case, metrics: Metrics) -> float:
+    return metrics.gpu_seconds_lost / (metrics.utilization * metrics.makespan * case.cluster.total)
+
+
+def _worst(found: dict[Case, dict[str, Metrics]]) -> Iterator[str]:
+    mean = max(found, key=lambda case: found[case]["fair"].mean_jct / found[case]["srtf"].mean_jct)
+    tail = max(found, key=lambda case: found[case]["fair"].p99_jct / found[case]["las"].p99_jct)
+    jain = min(found, key=lambda case: found[case]["fair"].jain)
+    yield f"\nfair is worst in the mean on: {mean.name}; in the tail on: {tail.name}; in Jain's index on: {jain.name}."
+
+
+def _crowd() -> None:
+    cluster = CLUSTERS[1]
+    jobs = crowd(MILD, cluster, 0.9, 1, CROWD)
+    print(f"{len(jobs):,} jobs in {duration(trace.span_us(jobs) / SECOND)}, {cluster.total} GPUs\n")
+    print("| policy | seconds | of it CPU | target | met |\n|---|---|---|---|---|")
+    for name, policy in PRESETS.items():
+        wall, cpu = time.perf_counter(), time.process_time()
+        simulate(jobs, cluster, policy, COST_US)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        met = "yes" if wall < CROWD_LIMIT_S else "NO"
+        print(f"| {title(name, policy)} | {wall:.0f} | {cpu:.0f} | < {CROWD_LIMIT_S} | {met} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
