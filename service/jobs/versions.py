@@ -60,7 +60,9 @@ def _no_job(tx: Connection, ref: str) -> ProblemError:
     of_sweep = Group.number == int(ref) if ref.isascii() and ref.isdigit() and len(ref) <= 18 else Group.id == ref
     if (number := tx.scalar(select(Group.number).where(of_sweep))) is None:
         return not_found("job", ref)
-    return ProblemError("not-found", f"{number} is a sweep, not a job: see GET /groups/{number}, or its trials.")
+    return ProblemError(
+        "not-found", f"{number} is a sweep, not a job: see `yard sweep show {number}` (GET /groups/{number})."
+    )
 
 
 def tag(row: Row[Any]) -> str:

@@ -98,6 +98,9 @@ def test_trials_are_compared_by_what_they_last_reported(live_service: Live) -> N
     assert [job["trial"] for job in ranked] == [2, 3]
     page = get(live_service, f"/groups/{group['id']}/trials", best_first="true", limit=2)
     assert [job["trial"] for job in trials(live_service, group, best_first="true", cursor=page["next"])] == [1]
+    unnamed = submit(live_service)
+    asked = live_service.client.get(f"{API}/groups/{unnamed['id']}/trials", params={"best_first": "true"})
+    assert (kind(asked), asked.json()["errors"][0]["field"]) == ((422, "invalid-request"), "metric")
     table = live_service.client.get(f"{path}/trials")
     for tag, status in ((table.headers["etag"], 304), ('"other"', 200)):
         assert live_service.client.get(f"{path}/trials", headers={"If-None-Match": tag}).status_code == status
