@@ -1,11 +1,12 @@
 """Why a job that does not wait is where it is: where it runs and until when, why it stopped, and for whom."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
 from service.db.models import Attempt, Event, Member
-from service.scheduler.boxes import Link
+from service.scheduler.boxes import Link, Slot
 from service.scheduler.state import Running, Source, State
 from service.times import minute, moment
 from torchyard.api import Reason, Why
@@ -16,6 +17,7 @@ _STOPPED = {
     StopReason.TIMEOUT: "it ran into its time limit",
     StopReason.IDLE: "its GPUs did nothing for longer than its idle limit",
     StopReason.HUNG: "it made no step any more",
+    StopReason.EARLY: "other trials of its sweep do better",
     StopReason.PREEMPT: "it was preempted",
     StopReason.DRAIN: "its node is draining",
 }
@@ -71,7 +73,8 @@ def _state(tx: Connection, job: Row[Any]) -> tuple[str, str]:
         case JobState.FAILED:
             return _failed(job)
         case JobState.CANCELLED:
-            return state.value, f"was cancelled{_by(job)}"
+            early = job.stop == StopReason.EARLY
+            return state.value, f"was stopped early: {_stopped(job)}" if early else f"was cancelled{_by(job)}"
         case JobState.STOPPING:
             return state.value, f"is stopping because {_stopped(job)}"
     node = _node_of(tx, job)
@@ -121,11 +124,18 @@ def _place(running: Running, state: State) -> list[Reason]:
             continue
         word = box.word.removesuffix("s") if len(slots) == 1 else box.word
         indexes = ", ".join(str(slot.index) for slot in slots)
-        pairs = [one.link(other) for one in slots for other in slots if one.uuid < other.uuid]
-        near = f", {_LINKS[max(pairs)]}: the nearest that were free" if pairs and word == "GPUs" else ""
+        near = _nearness(slots) if word == "GPUs" else ""
         shared = ", shared with others" if running.shape.gpu_share else ""
         found.append(f"{word} {indexes} of node {place.node}{near}{shared}")
     return [Reason(code="placement", message=f"has {'; '.join(found)}")] if found else []
+
+
+def _nearness(slots: Sequence[Slot]) -> str:
+    """What joins the GPUs at worst, where the driver tells."""
+    if any(slot.numa is None and not slot.links for slot in slots):
+        return ""
+    worst = max(one.link(other) for one in slots for other in slots if one.uuid != other.uuid)
+    return f", {_LINKS[worst]}: the nearest that were free"
 
 
 def _giving_way(tx: Connection, job: Row[Any]) -> list[Reason]:
