@@ -31,12 +31,12 @@ import numpy as np
 
 from service.scheduler.backfill import Need, keep
 from service.scheduler.boxes import Place
-from service.scheduler.columns import Bools, Ints
+from service.scheduler.columns import Bools, Floats, Ints
 from service.scheduler.decisions import Cause, Decision, Preempt, Start
 from service.scheduler.hopes import Hopes
 from service.scheduler.order import order, ranks
 from service.scheduler.placement import Ask, Space, never_fits
-from service.scheduler.preemption import Newcomer, Victims
+from service.scheduler.preemption import Newcomer, Victims, stoppable
 from service.scheduler.quotas import Quotas, Reached, spent
 from service.scheduler.reserved import Bars
 from service.scheduler.table import Column
@@ -74,6 +74,20 @@ def ask_for(job: "Waiting", now_us: int, policy: Policy) -> Ask:
     )
 
 
+def _first(key: Floats, number: Floats, size: int) -> Bools:
+    """Which are the first so many, by key and then by number."""
+    if len(key) <= size:
+        return np.ones(len(key), dtype=bool)
+    last = np.partition(key, size)[size]
+    found: Bools = key < last
+    equal = np.flatnonzero(key == last)
+    wanted = size - int(found.sum())
+    if wanted < len(equal):
+        equal = equal[np.argpartition(number[equal], wanted)[:wanted]]
+    found[equal] = True
+    return found
+
+
 def _pushes(policy: Policy) -> bool:
     return policy.preemption or policy.time_slice is not None
 
@@ -103,9 +117,14 @@ class Pass:
             self._keep_promises()
             free = max((len(room.free) for room in self.space.rooms.values()), default=-1)
             self._hopes = Hopes(self._state, free, spent(self._quotas, self._state))
-            if self._hopes.fitting.any() or (self._state.running and _pushes(self._policy)):
+            if self._hopes.fitting.any() or self._anybody_to_stop():
                 self._serve()
         return self._decisions
+
+    def _anybody_to_stop(self) -> bool:
+        if not (self._state.running and _pushes(self._policy)):
+            return False
+        return bool(stoppable(self._state, self._now_us, self._policy).any())
 
     def reached(self, job: str) -> list[Reached]:
         """The quotas that forbid a waiting job to start, with what was decided counted."""
@@ -176,13 +195,8 @@ class Pass:
             ahead = ahead[self._hopes.of(ahead)]
             if not len(ahead):
                 return
-            chunk = ahead
-            if len(ahead) > size:
-                keys = key[ahead]
-                near = keys <= np.partition(keys, size)[size]
-                chunk, ahead = ahead[near], ahead[~near]
-            else:
-                ahead = ahead[:0]
+            near = _first(key[ahead], number[ahead], size)
+            chunk, ahead = ahead[near], ahead[~near]
             yield from chunk[np.lexsort((number[chunk], key[chunk]))].tolist()
             size *= 4
 

@@ -88,13 +88,13 @@ class Victims:
     def __init__(self, state: "State", ranks: Ranks, now_us: int, policy: Policy) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
         columns = state.table.columns
-        free = (columns[Column.SPARED] <= now_us) & (columns[Column.SINCE] <= now_us - policy.min_run * 1_000_000)
-        rows: Ints = np.flatnonzero(free & ~ranks.turn)
+        rows: Ints = np.flatnonzero(stoppable(state, now_us, policy) & ~ranks.turn)
         self._rows = rows[np.lexsort((-columns[Column.NUMBER][rows], -ranks.key[rows]))]
         self._key, self._level, self._score = ranks.key[self._rows], ranks.level[self._rows], ranks.score[self._rows]
         self._left, self._excess = ranks.left[self._rows], ranks.worst[state.table.lane[self._rows]]
         self._number = columns[Column.NUMBER][self._rows]
         self._open: Bools = np.ones(len(self._rows), dtype=bool)
+        self._made: dict[tuple[int, Cause], Victim] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -131,17 +131,20 @@ class Victims:
         """Those that this one may stop, in the order in which they go."""
         after = self._open & (self._key >= newcomer.key)
         after &= (self._key > newcomer.key) | (self._number > newcomer.number)
-        slicing = after & self._clearly_behind(newcomer)
-        if not self._policy.preemption and not newcomer.turn:
-            return [self._victim(at, Cause.TIME_SLICE) for at in np.flatnonzero(slicing).tolist()]
-        causes = dict.fromkeys(np.flatnonzero(slicing).tolist(), Cause.TIME_SLICE)
+        slicing = np.flatnonzero(after & self._clearly_behind(newcomer)).tolist()
+        stronger: dict[int, Cause] = {}
         if self._policy.preemption:
             if newcomer.excess <= UNDER:
-                causes |= dict.fromkeys(np.flatnonzero(after & (self._excess > OVER)).tolist(), Cause.SHARE)
-            causes |= dict.fromkeys(np.flatnonzero(after & (self._level > newcomer.level)).tolist(), Cause.CLASS)
+                stronger |= dict.fromkeys(np.flatnonzero(after & (self._excess > OVER)).tolist(), Cause.SHARE)
+            lower = after & (self._level > newcomer.level)
+            stronger |= dict.fromkeys(np.flatnonzero(lower).tolist(), Cause.CLASS)
         if newcomer.turn:
-            causes |= dict.fromkeys(np.flatnonzero(after).tolist(), Cause.LONGEST_WAIT)
-        return sorted((self._victim(at, cause) for at, cause in causes.items()), key=lambda victim: victim.turn)
+            stronger |= dict.fromkeys(np.flatnonzero(after).tolist(), Cause.LONGEST_WAIT)
+        found = [self._victim(at, Cause.TIME_SLICE) for at in slicing if at not in stronger]
+        if stronger:
+            found += [self._victim(at, cause) for at, cause in stronger.items()]
+            found.sort(key=lambda victim: victim.turn)
+        return found
 
     def _clearly_behind(self, newcomer: Newcomer) -> Bools:
         order = self._policy.order
@@ -153,10 +156,24 @@ class Victims:
         return gain & (self._score > (AHEAD if order is Order.FAIR else 1.0) * newcomer.score)
 
     def _victim(self, at: int, cause: Cause) -> Victim:
+        known = self._made.get((at, cause))
+        if known is None:
+            known = self._made[at, cause] = self._make(at, cause)
+        return known
+
+    def _make(self, at: int, cause: Cause) -> Victim:
         job = self._state.running[self._state.table.jobs[self._rows[at]]]
         saved_us = job.since_us if job.saved_us is None else max(job.saved_us, job.since_us)
         unsaved_us = max(self._now_us - saved_us, 0)
         return Victim(job, cause, float(self._key[at]), float(self._score[at]), unsaved_us)
+
+
+def stoppable(state: "State", now_us: int, policy: Policy) -> Bools:
+    """Which rows of the table are jobs that may be stopped at all: they can be, and have run for long enough."""
+    columns = state.table.columns
+    found: Bools = columns[Column.SPARED] <= now_us
+    found &= columns[Column.SINCE] <= now_us - policy.min_run * 1_000_000
+    return found
 
 
 def _cost(victims: Iterable[Victim]) -> tuple[float, float, int]:
