@@ -18,6 +18,8 @@ MISSING_MODULE: Final = "missing-module"
 NCCL_TIMEOUT: Final = "nccl-timeout"
 OUT_OF_MEMORY: Final = "out-of-memory"
 SINGLE_SAMPLE: Final = "single-sample"
+#: Characters of a line that are looked at: no log may keep the worker busy.
+MAX_LINE: Final = 1000
 
 
 class Blame(StrEnum):
@@ -51,7 +53,7 @@ class Fingerprint:
 GPU_XIDS: Final = frozenset({48, 64, 74, 79, 94, 95, 119, 120})
 
 #: What precedes the words in the line of an uncaught exception, so that a log that only mentions them does not match.
-_RAISED = r"^(?:[A-Za-z_][\w.]*(?:Error|Exception|Interrupted))\b[^\n]*?"
+_RAISED = r"^[\w.]{0,100}(?:Error|Exception|Interrupted)\b[^\n]*?"
 #: What precedes the words of the C++ runtime when it ends a process.
 _ABORTED = r"^ *what\(\): [^\n]*?"
 
@@ -252,6 +254,7 @@ class Recognised:
 
 def recognise(words: str) -> Recognised | None:
     """The failure that these last words tell of, if it is known."""
+    words = "\n".join(line[:MAX_LINE] for line in words.split("\n"))
     best: tuple[int, Recognised] | None = None
     for each in FINGERPRINTS:
         for match in each.pattern.finditer(words) if each.pattern else ():

@@ -191,6 +191,13 @@ def test_what_is_said_last_counts() -> None:
     assert name_of(f"{chain}RuntimeError: CUDA out of memory. Tried to allocate 1 GiB") == fingerprints.OUT_OF_MEMORY
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("piece", ["Error.", "Error ", "Exception: loss ", "a", "what():  ", "[E .cpp:1]"])
+def test_no_log_keeps_the_worker_busy(piece: str) -> None:
+    line = piece * (60_000 // len(piece))
+    assert name_of("\n".join([line] * 4 + [piece * 200] * 200)) is None
+
+
 def test_blame() -> None:
     assert fingerprints.blame(fingerprints.GPU_FAULT) is fingerprints.blame(fingerprints.LOST) is Blame.BOX
     assert fingerprints.blame(fingerprints.OUT_OF_MEMORY) is fingerprints.blame("missing-module") is Blame.JOB
