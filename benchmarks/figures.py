@@ -196,4 +196,4 @@ def _line_cost(lines: int = 50_000) -> float:
         return (time.perf_counter() - begin) / lines * 1e6
 
 
-ALL = (start_latency, drain, report_cost, ingest, polls, submissions, scheduling.passes)
+ALL = (start_latency, drain, report_cost, ingest, polls, submissions, scheduling.passes, scheduling.policy_passes)

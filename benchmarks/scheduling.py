@@ -1,12 +1,19 @@
-"""What a pass of the scheduler costs, as the service itself counts it (``/metrics``)."""
+"""What a pass of the scheduler costs: as the service itself counts it (``/metrics``), and of the policy alone."""
 
 import sqlite3
+import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+import numpy as np
 
 from benchmarks.figure import Figure
 from benchmarks.http import Connection
 from benchmarks.stack import Stack
+from service.scheduler.boxes import Box, Shape, Slot
+from service.scheduler.policy import Start, decide
+from service.scheduler.state import State, Waiting
+from torchyard.policy import Policy
 
 QUEUED = 10_000
 _SECONDS = "torchyard_scheduler_pass_seconds_"
@@ -59,3 +66,68 @@ def _multiply(stack: Stack, job: str) -> None:
             (job,),
         )
     database.close()
+
+
+#: The policy alone: so many jobs wait for so many nodes with eight GPUs each.
+CROWD, NODES = 100_000, 125
+_SECOND_US = 1_000_000
+_NOW_US = 1_700_000_000 * _SECOND_US
+
+
+def policy_passes(stack: Stack) -> Iterator[Figure]:
+    """One decision of the policy, no service: 100,000 queued and 1,000 GPUs, against sorting as many numbers."""
+    del stack
+    policy, world = Policy(), State(boxes={f"n{number:03}": _node(number) for number in range(NODES)})
+    numbers = np.random.default_rng(0).random(CROWD)
+    bare = _median_ms(lambda: np.sort(numbers))
+    yield Figure(name="policy, empty queue", value=_median_ms(lambda: decide(world, _NOW_US, policy)) * 1000, unit="us")
+    world.put(_job(number) for number in range(CROWD))
+    yield _crowded("policy, all GPUs free", _median_ms(lambda: decide(world, _NOW_US, policy)), bare)
+    for decision in decide(world, _NOW_US, policy):
+        assert isinstance(decision, Start)
+        world.start(decision.job, decision.places, _NOW_US)
+    soon, later = _NOW_US + _SECOND_US, _NOW_US + 2 * policy.min_run * _SECOND_US
+    idle = _median_ms(lambda: decide(world, soon, policy))
+    yield _crowded("policy, all GPUs held, nothing to do", idle, bare, limit=1)
+    busy = _median_ms(lambda: decide(world, later, policy))
+    yield _crowded("policy, half of what runs can be stopped", busy, bare)
+
+
+def _crowded(name: str, value: float, bare: float, limit: float = 100) -> Figure:
+    return Figure(
+        name=name,
+        value=value,
+        unit="ms",
+        target=f"< {limit}",
+        met=value < limit,
+        baseline=bare,
+        against="sorting 100,000 numbers",
+    )
+
+
+def _median_ms(work: Callable[[], object], runs: int = 9) -> float:
+    """After one run that is not counted."""
+    times = []
+    for _ in range(runs + 1):
+        before = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - before)
+    return statistics.median(times[1:]) * 1000
+
+
+def _node(number: int) -> Box:
+    slots = tuple(Slot(uuid=f"{number}-{index}", index=index, memory=80 * 2**30) for index in range(8))
+    return Box(node=f"n{number:03}", slots=slots, cpus=64, memory=2**40)
+
+
+def _job(number: int) -> Waiting:
+    return Waiting(
+        job=f"j{number}",
+        number=number,
+        user=f"user-{number % 20}",
+        project=f"project-{number % 5}",
+        priority=1,
+        shape=Shape(gpus=(1, 1, 1, 2, 4, 8)[number * 7919 % 6]),
+        eligible_us=_NOW_US - number * _SECOND_US,
+        preemptible=number % 2 == 0,
+    )

@@ -99,6 +99,8 @@ def ranks(state: "State", now_us: int, policy: Policy) -> Ranks:
 def order(state: "State", now_us: int, policy: Policy) -> list[str]:
     """All waiting jobs in the order in which a decision looks at them; those that something hinders are last."""
     columns = state.table.columns
+    if not state.waiting:
+        return []
     key, number, hindered = ranks(state, now_us, policy).key, columns[Column.NUMBER], columns[Column.QUEUED] == 0
     rows = np.flatnonzero(columns[Column.WAITS])
     jobs = state.table.jobs

@@ -224,21 +224,20 @@ def _counted(ask: Ask, node: str, victims: Sequence[Victim], space: Space) -> li
     if shape.gpu_share or not shape.gpus:
         return list(victims)
     lacking = shape.gpus - len(room.free)
-    chosen: list[tuple[Victim, int]] = []
+    chosen: list[Victim] = []
     for victim in victims:
         if lacking <= 0:
             break
-        there = sum(len(place.uuids) for place in victim.job.places if place.node == node)
-        if there and not victim.job.shape.gpu_share:
-            chosen.append((victim, there))
-            lacking -= there
+        if not victim.job.shape.gpu_share:
+            chosen.append(victim)
+            lacking -= victim.job.shape.gpus
     if lacking > 0:
         return None
-    for victim, there in chosen[:]:
-        if lacking + there <= 0:
-            chosen.remove((victim, there))
-            lacking += there
-    return [victim for victim, _ in chosen]
+    for victim in chosen[:] if lacking else ():
+        if lacking + victim.job.shape.gpus <= 0:
+            chosen.remove(victim)
+            lacking += victim.job.shape.gpus
+    return chosen
 
 
 def _fewest(ask: Ask, node: str, victims: Iterable[Victim], space: Space) -> list[Victim] | None:

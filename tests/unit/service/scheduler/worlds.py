@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -125,97 +126,84 @@ def check(world: State) -> None:
     assert all(used <= slots[uuid].memory for uuid, used in shared.items())
 
 
-shapes = st.builds(
-    Shape,
-    gpus=st.integers(0, 5),
-    gpu_memory_min=st.sampled_from([0, 0, 40 * GIB]),
-    gpu_share=st.sampled_from([0, 0, 0, 10 * GIB, 30 * GIB]),
-    gpu_type=st.sampled_from(["", "", "h100"]),
-    labels=st.sampled_from([frozenset(), frozenset(), frozenset({"fast"})]),
-    cpus=st.integers(0, 6),
-    memory=st.sampled_from([0, 0, 8 * GIB]),
-)
-users = st.sampled_from(["ann", "bob", "eve"])
-projects = st.sampled_from(["vision", "speech"])
-estimates = st.none() | st.builds(known, st.integers(1, 100).map(lambda n: n * 10 * MINUTE), st.sampled_from(Source))
+def _shape(random: Random) -> Shape:
+    gpus = random.randint(0, 5)
+    return Shape(
+        gpus=gpus,
+        gpu_memory_min=random.choice([0, 0, 40 * GIB]),
+        gpu_share=random.choice([0, 0, 0, 10 * GIB, 30 * GIB]) if gpus else 0,
+        gpu_type=random.choice(["", "", "h100"]),
+        labels=random.choice([frozenset(), frozenset(), frozenset({"fast"})]),
+        cpus=max(random.randint(0, 6), 0 if gpus else 1),
+        memory=random.choice([0, 0, 8 * GIB]),
+    )
 
 
-@st.composite
-def waiting_jobs(draw: st.DrawFn, most: int = 20) -> list[Waiting]:
-    found = []
-    for number in range(draw(st.integers(0, most))):
-        shape = draw(shapes)
-        found.append(
-            replace(
-                job(number, user=draw(users), project=draw(projects), priority=draw(st.integers(0, 2))),
-                shape=shape if shape.gpus else replace(shape, gpu_share=0, cpus=max(shape.cpus, 1)),
-                nodes=draw(st.sampled_from([1, 1, 1, 2, 3])),
-                group=draw(st.sampled_from([None, None, "sweep"])),
-                eligible_us=NOW - draw(st.integers(0, 100)) * HOUR,
-                limit_us=draw(st.none() | st.integers(1, 20).map(lambda n: n * 10 * MINUTE)),
-                remaining=draw(estimates),
-                preemptible=draw(st.booleans()),
-            )
-        )
-    return found
+def _job(random: Random, number: int) -> Waiting:
+    estimate = known(random.randint(1, 100) * 10 * MINUTE, random.choice(list(Source)))
+    return replace(
+        job(number, user=random.choice(["ann", "bob", "eve"]), project=random.choice(["vision", "speech"])),
+        shape=_shape(random),
+        priority=random.randint(0, 2),
+        nodes=random.choice([1, 1, 1, 2, 3]),
+        group=random.choice([None, None, "sweep"]),
+        eligible_us=NOW - random.randint(0, 100) * HOUR,
+        limit_us=random.choice([None, random.randint(1, 20) * 10 * MINUTE]),
+        remaining=random.choice([None, estimate]),
+        preemptible=random.random() < 0.5,
+    )
 
 
-@st.composite
-def boxes(draw: st.DrawFn) -> list[Box]:
-    found = []
-    for node in "abc"[: draw(st.integers(1, 3))]:
-        kind = draw(st.sampled_from(["gpu", "gpu", "cpu"]))
-        slots = tuple(
-            slot(
-                index,
-                node,
-                draw(st.sampled_from([16, 80])) * GIB,
-                kind=kind,
-                unusable=draw(st.sampled_from([None, None, None, "stuck"])),
-                name=draw(st.sampled_from(["NVIDIA H100", "NVIDIA A100"])),
-                numa=draw(st.sampled_from([None, 0, 1])),
-            )
-            for index in range(draw(st.integers(0, 6)))
-        )
-        labels = draw(st.sampled_from([frozenset(), frozenset({"fast"})]))
-        found.append(
-            Box(
-                node=node,
-                slots=slots,
-                cpus=draw(st.integers(0, 12)),
-                memory=draw(st.integers(0, 64)) * GIB,
-                labels=labels,
-            )
-        )
-    return found
+def _slot(random: Random, index: int, node: str, kind: str) -> Slot:
+    return slot(
+        index,
+        node,
+        random.choice([16, 80]) * GIB,
+        kind=kind,
+        unusable=random.choice([None, None, None, "stuck"]),
+        name=random.choice(["NVIDIA H100", "NVIDIA A100"]),
+        numa=random.choice([None, 0, 1]),
+    )
 
 
-accounts = st.builds(
-    Account,
-    weight=st.sampled_from([0.5, 1.0, 2.0]),
-    usage=st.floats(0, 1e6),
-    usage_us=st.just(NOW - DAY),
-    max_gpus=st.none() | st.integers(0, 6),
-    week_left_us=st.none() | st.integers(0, 100).map(lambda n: n * HOUR),
-)
+def _box(random: Random, node: str) -> Box:
+    kind = random.choice(["gpu", "gpu", "cpu"])
+    return Box(
+        node=node,
+        slots=tuple(_slot(random, index, node, kind) for index in range(random.randint(0, 6))),
+        cpus=random.randint(0, 12),
+        memory=random.randint(0, 64) * GIB,
+        labels=random.choice([frozenset(), frozenset({"fast"})]),
+    )
+
+
+def _account(random: Random) -> Account:
+    return Account(
+        weight=random.choice([0.5, 1.0, 2.0]),
+        usage=random.random() * 1e6,
+        usage_us=NOW - DAY,
+        max_gpus=random.choice([None, random.randint(0, 6)]),
+        week_left_us=random.choice([None, random.randint(0, 100) * HOUR]),
+    )
+
+
+def _some_accounts(random: Random, names: Iterable[str]) -> dict[str, Account]:
+    return {name: _account(random) for name in names if random.random() < 0.5}
 
 
 @st.composite
 def worlds(draw: st.DrawFn, most: int = 20) -> State:
-    """Nodes with jobs that wait, after some have been started."""
-    made = State(
-        boxes={one.node: one for one in draw(boxes())},
-        users=draw(st.dictionaries(users, accounts, max_size=3)),
-        projects=draw(st.dictionaries(projects, accounts, max_size=2)),
-        caps=draw(st.dictionaries(st.just("sweep"), st.integers(0, 4), max_size=1)),
-    )
-    made.put(draw(waiting_jobs(most)))
-    before = NOW - draw(st.integers(0, 10)) * HOUR
-    free = made.copy()
-    free.users, free.projects = {}, {}
-    for one in decide(free, before, Policy()):
-        if isinstance(one, Start) and draw(st.booleans()):
+    """Nodes with jobs that wait, after some have been started. Drawn as numbers of them and a seed, which is quick."""
+    nodes, count, random = draw(st.integers(1, 3)), draw(st.integers(0, most)), Random(draw(st.integers(0, 2**32)))
+    made = State(boxes={node: _box(random, node) for node in "abc"[:nodes]})
+    made.put(_job(random, number) for number in range(count))
+    before = NOW - random.randint(0, 10) * HOUR
+    for one in decide(made, before, Policy()):
+        if isinstance(one, Start) and random.random() < 0.5:
             made.start(one.job, one.places, before)
+    made.users = _some_accounts(random, ("ann", "bob", "eve"))
+    made.projects = _some_accounts(random, ("vision", "speech"))
+    made.caps = random.choice([{}, {"sweep": random.randint(0, 4)}])
     return made
 
 
