@@ -32,9 +32,10 @@ class Policy(BaseModel):
     half_life: Annotated[Duration, Field(gt=0)] = 7 * 86400
     """After this long, GPU time that somebody had counts half."""
     class_age: Annotated[Duration, Field(gt=0)] = 86400
-    """Waiting this long lifts a job by one priority class."""
+    """Waiting this long lifts a job by one priority class, up to the highest of which there are jobs."""
     longest_wait: Annotated[Duration, Field(gt=0)] = 3 * 86400
-    """A job that has waited this long comes before all others, and nothing overtakes or preempts it any more."""
+    """A job that has waited this long is overdue: what it needs is kept from jobs that cannot be stopped, and in 36
+    minutes of every 12 hours it comes before others and is not preempted."""
     backfill: bool = True
     """Whether jobs may start before one that is blocked, if that does not delay it."""
     preemption: bool = True

@@ -4,14 +4,14 @@ Plain data without a database and without a clock: the live scheduler, the simul
 own way and then run the same policy. Times are integer microseconds, sizes bytes.
 """
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from service.scheduler import rows
 from service.scheduler.boxes import Box, Place, Shape
-from service.scheduler.lanes import Lane, Lanes
+from service.scheduler.lanes import Lanes
 from service.scheduler.rooms import Room
 from service.scheduler.table import Table
 
@@ -27,6 +27,11 @@ class Source(StrEnum):
     HISTORY = "history"
     #: The time limit, which it can't pass.
     LIMIT = "limit"
+
+    @property
+    def own(self) -> bool:
+        """Whether it tells of the job itself, and not of others like it."""
+        return self in {Source.ORACLE, Source.PROGRESS}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -253,11 +258,11 @@ class State:
         self._rooms.update(fresh)
 
     def _enter(self, job: Waiting | Running) -> None:
-        lane = self.lanes.take(_lane(job))
+        lane = self.lanes.take(rows.lane(job))
         if isinstance(job, Waiting):
-            self.table.add(job.job, lane, _waiting_columns(job))
+            self.table.add(job.job, lane, rows.waiting(job))
             return
-        self.table.add(job.job, lane, _running_columns(job))
+        self.table.add(job.job, lane, rows.running(job))
         self.lanes.count(lane, job.since_us, 1)
         if job.group is not None:
             self.trials[job.group] = self.trials.get(job.group, 0) + 1
@@ -299,39 +304,3 @@ class State:
 
 
 _COMMON = tuple(Job.__dataclass_fields__)
-
-
-def _lane(job: Job) -> Lane:
-    return Lane(job.shape, job.nodes, job.user, job.project, job.group, job.preemptible)
-
-
-def _waiting_columns(job: Waiting) -> tuple[float, ...]:
-    left, guess = _known(job)
-    likely = math.inf if job.remaining is None else job.remaining.p90_us
-    waited, bound = -(job.eligible_us + job.ran_us), min(job.limit_us or math.inf, likely)
-    queued = job.hindrance is None
-    start = (job.number, job.priority, job.eligible_us)
-    return *start, waited, 1, job.ran_us, 0, left, 0, guess, bound, math.inf, math.inf, queued
-
-
-def _running_columns(job: Running) -> tuple[float, ...]:
-    left, guess = _known(job)
-    as_of = None if job.remaining is None else job.remaining.as_of_us
-    shrinks = as_of is not None
-    waited = max(job.since_us - job.eligible_us - job.ran_us, 0)
-    ran, left = job.ran_us - job.since_us, left + (as_of or 0)
-    spared = job.spared_until_us if job.preemptible and job.yields_to is None else math.inf
-    start = (job.number, job.priority, job.eligible_us)
-    return *start, waited, 0, ran, 1, left, shrinks, guess, math.inf, spared, job.since_us, 0
-
-
-def _known(job: Job) -> tuple[float, float]:
-    """Running time to come as the job itself tells it, and as others do."""
-    if job.remaining is None:
-        return math.nan, math.nan
-    if job.remaining.source in _OWN:
-        return job.remaining.p50_us, math.nan
-    return math.nan, job.remaining.p50_us
-
-
-_OWN = (Source.ORACLE, Source.PROGRESS)

@@ -256,7 +256,7 @@ def test_quotas_are_never_passed(world: State, policy: Policy) -> None:
 
 @given(worlds(), policies)
 def test_preemption_is_never_for_nothing(world: State, policy: Policy) -> None:
-    """With the victims gone, the newcomer starts in the next decision, and no subset of them would have sufficed."""
+    """With the victims gone, whom they were stopped for starts in the next decision."""
     decisions = decide(world, NOW, policy)
     victims = [one for one in decisions if isinstance(one, Preempt)]
     assert len({one.job for one in victims}) == len(victims)
