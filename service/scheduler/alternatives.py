@@ -25,6 +25,8 @@ _MINUTE = 60
 _LIMITS = (86400, 43200, 28800, 14400, 7200, 3600, 1800, 900, 600, 300)
 #: Decisions that may be made, by how many jobs each of them looks at; and futures that may be played.
 MAX_TRIES, MAX_WORK, MAX_FUTURES = 48, 100_000, 2
+#: A shorter limit must leave so much to spare: until the change is made, the hole that it fits into shrinks.
+SPARE_US = _MINUTE * 1_000_000
 #: Changes that are made to the job as it waits; any other makes a new job of it.
 IN_PLACE = frozenset({"priority", "time_limit", "held"})
 
@@ -84,6 +86,8 @@ class _Trials:
         if changed is None or self._left <= 0:
             return None
         self._left -= 1
+        if "time_limit" in proposal.change:
+            changed = _lasting_longer(changed)
         self._swap(self._waiting, changed)
         decisions = decide(self._state, self._now_us, self._policy)
         self._swap(changed, self._waiting)
@@ -112,6 +116,12 @@ class _Trials:
     def _swap(self, old: Waiting, new: Waiting) -> None:
         self._state.remove(old.job)
         self._state.put([new])
+
+
+def _lasting_longer(job: Waiting) -> Waiting:
+    limit_us = None if job.limit_us is None else job.limit_us + SPARE_US
+    left = job.remaining
+    return replace(job, limit_us=limit_us, remaining=left and replace(left, p90_us=left.p90_us + SPARE_US))
 
 
 def _kinds(state: State, waiting: Waiting) -> Iterator[list[Proposal]]:

@@ -42,8 +42,8 @@ def changed(waiting: Waiting, proposal: Proposal) -> Waiting:
             case _:
                 assert field in SHAPE
                 size = parse_size(value) if isinstance(value, str) else value
-                given = NOTHING[field] if value is None else size
-                waiting = replace(waiting, shape=replace(waiting.shape, **{field: given}))
+                asked: dict[str, Any] = {field: NOTHING[field] if value is None else size}
+                waiting = replace(waiting, shape=replace(waiting.shape, **asked))
     return waiting
 
 
@@ -93,9 +93,9 @@ def test_a_shorter_limit_that_fits_into_a_hole() -> None:
     made = backfilled()
     short = replace(made.waiting["j1"], remaining=None)
     made.put([short])
-    assert {"time_limit": 1800} in now(made)
+    assert {"time_limit": 900} in now(made), "half an hour would just fit now, and not a moment later"
     made.put([replace(short, remaining=waits(1, minutes=45).remaining)])
-    assert {"time_limit": 1800} not in now(made), "half of its like need more"
+    assert not any("time_limit" in change for change in now(made)), "half of its like need more"
 
 
 def test_what_is_restartable_fills_a_reservation() -> None:
@@ -103,7 +103,7 @@ def test_what_is_restartable_fills_a_reservation() -> None:
     policy = Policy(time_slice=None)
     found = now(state(waits(1, minutes=None), reservations=(reserved,)), policy)
     assert {"restartable": True} in found
-    assert {"time_limit": 3600} in found
+    assert {"time_limit": 1800} in found
 
 
 def test_other_gpus_and_nodes() -> None:
