@@ -46,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sharing", description=__doc__)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--gpus", type=int, choices=[c.total for c in CLUSTERS], action="append")
+    parser.add_argument("--load", type=float, action="append")
     parser.add_argument("--crowd", action="store_true")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--write", type=Path)
@@ -57,12 +58,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         _crowd()
     else:
         clusters = [cluster for cluster in CLUSTERS if not options.gpus or cluster.total in options.gpus]
-        _months(clusters, options.seeds, options.processes)
+        _months(clusters, options.load or LOADS, options.seeds, options.processes)
 
 
-def _months(clusters: Sequence[Cluster], seeds: int, processes: int) -> None:
+def _months(clusters: Sequence[Cluster], loads: Sequence[float], seeds: int, processes: int) -> None:
     cases = [
-        Case(cluster=c, kind=k, load=x, seed=s) for c in clusters for k in KINDS for x in LOADS for s in range(seeds)
+        Case(cluster=c, kind=k, load=x, seed=s) for c in clusters for k in KINDS for x in loads for s in range(seeds)
     ]
     with ProcessPoolExecutor(processes) as pool:
         found = dict(zip(cases, pool.map(_figures, cases), strict=True))
