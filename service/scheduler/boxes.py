@@ -25,6 +25,11 @@ class Shape:
     cpus: int = 0
     memory: int = 0
 
+    @property
+    def any_slot(self) -> bool:
+        """Whether every slot of a node would do."""
+        return not (self.gpu_memory_min or self.gpu_type or self.gpu_share)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
@@ -76,7 +81,9 @@ class Slot:
 
     def suits(self, shape: Shape) -> bool:
         """Whether it is of the sort that the job asks for, whoever holds it."""
-        return self.memory >= max(shape.gpu_memory_min, shape.gpu_share) and shape.gpu_type.lower() in self.name.lower()
+        if shape.gpu_type and shape.gpu_type.lower() not in self.name.lower():
+            return False
+        return self.memory >= shape.gpu_memory_min and self.memory >= shape.gpu_share
 
 
 class Closed(StrEnum):

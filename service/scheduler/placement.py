@@ -184,6 +184,8 @@ def choose(room: Room, shape: Shape, barred: frozenset[str] = frozenset()) -> li
         return _shared(room, shape, barred)
     if len(room.free) < shape.gpus:
         return None
+    if shape.any_slot and not barred:
+        return closest(list(room.free.values()), shape.gpus)
     suitable = [slot for slot in room.free.values() if slot.suits(shape) and slot.uuid not in barred]
     return closest(suitable, shape.gpus) if len(suitable) >= shape.gpus else None
 

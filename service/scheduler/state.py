@@ -201,10 +201,10 @@ class State:
         """Moves a waiting job to where it runs."""
         waiting = self.waiting[job]
         common = {name: getattr(waiting, name) for name in _COMMON}
+        if waiting.remaining is not None:
+            common["remaining"] = replace(waiting.remaining, as_of_us=now_us)
         ends_us = None if waiting.limit_us is None else now_us + waiting.limit_us
         running = Running(**common, places=places, since_us=now_us, ends_us=ends_us)
-        if running.remaining is not None:
-            running = replace(running, remaining=replace(running.remaining, as_of_us=now_us))
         self.put([running])
         return running
 
