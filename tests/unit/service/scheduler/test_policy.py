@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.scheduler.boxes import Closed
@@ -254,6 +254,7 @@ def test_quotas_are_never_passed(world: State, policy: Policy) -> None:
         assert after.trials.get(sweep, 0) <= max(world.trials.get(sweep, 0), cap)
 
 
+@settings(max_examples=500)
 @given(worlds(), policies)
 def test_preemption_is_never_for_nothing(world: State, policy: Policy) -> None:
     """With the victims gone, whom they were stopped for starts in the next decision."""
@@ -267,6 +268,7 @@ def test_preemption_is_never_for_nothing(world: State, policy: Policy) -> None:
         assert one.for_job in starting
 
 
+@settings(max_examples=500)
 @given(worlds(), policies)
 def test_decisions_come_to_rest(world: State, policy: Policy) -> None:
     settle(world, NOW, policy)

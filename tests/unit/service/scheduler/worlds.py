@@ -127,14 +127,14 @@ def check(world: State) -> None:
 
 
 def _shape(random: Random) -> Shape:
-    gpus = random.randint(0, 5)
+    gpus = random.choice([0, 1, 1, 1, 2, 2, 3, 4, 5])
     return Shape(
         gpus=gpus,
-        gpu_memory_min=random.choice([0, 0, 40 * GIB]),
+        gpu_memory_min=random.choice([0, 0, 0, 0, 40 * GIB]),
         gpu_share=random.choice([0, 0, 0, 10 * GIB, 30 * GIB]) if gpus else 0,
-        gpu_type=random.choice(["", "", "h100"]),
-        labels=random.choice([frozenset(), frozenset(), frozenset({"fast"})]),
-        cpus=max(random.randint(0, 6), 0 if gpus else 1),
+        gpu_type=random.choice(["", "", "", "", "h100"]),
+        labels=random.choice([frozenset()] * 5 + [frozenset({"fast"})]),
+        cpus=max(random.choice([0, 0, 0, 1, 6]), 0 if gpus else 1),
         memory=random.choice([0, 0, 8 * GIB]),
     )
 
@@ -145,12 +145,12 @@ def _job(random: Random, number: int) -> Waiting:
         job(number, user=random.choice(["ann", "bob", "eve"]), project=random.choice(["vision", "speech"])),
         shape=_shape(random),
         priority=random.randint(0, 2),
-        nodes=random.choice([1, 1, 1, 2, 3]),
+        nodes=random.choice([1, 1, 1, 1, 1, 2, 3]),
         group=random.choice([None, None, "sweep"]),
         eligible_us=NOW - random.randint(0, 100) * HOUR,
         limit_us=random.choice([None, random.randint(1, 20) * 10 * MINUTE]),
         remaining=random.choice([None, estimate]),
-        preemptible=random.random() < 0.5,
+        preemptible=random.random() < 0.7,
     )
 
 
@@ -160,7 +160,7 @@ def _slot(random: Random, index: int, node: str, kind: str) -> Slot:
         node,
         random.choice([16, 80]) * GIB,
         kind=kind,
-        unusable=random.choice([None, None, None, "stuck"]),
+        unusable=random.choice([None] * 7 + ["stuck"]),
         name=random.choice(["NVIDIA H100", "NVIDIA A100"]),
         numa=random.choice([None, 0, 1]),
     )
@@ -170,8 +170,8 @@ def _box(random: Random, node: str) -> Box:
     kind = random.choice(["gpu", "gpu", "cpu"])
     return Box(
         node=node,
-        slots=tuple(_slot(random, index, node, kind) for index in range(random.randint(0, 6))),
-        cpus=random.randint(0, 12),
+        slots=tuple(_slot(random, index, node, kind) for index in range(random.randint(1, 6))),
+        cpus=random.randint(2, 24),
         memory=random.randint(0, 64) * GIB,
         labels=random.choice([frozenset(), frozenset({"fast"})]),
     )
@@ -182,13 +182,13 @@ def _account(random: Random) -> Account:
         weight=random.choice([0.5, 1.0, 2.0]),
         usage=random.random() * 1e6,
         usage_us=NOW - DAY,
-        max_gpus=random.choice([None, random.randint(0, 6)]),
-        week_left_us=random.choice([None, random.randint(0, 100) * HOUR]),
+        max_gpus=random.choice([None, None, random.randint(0, 9)]),
+        week_left_us=random.choice([None, None, random.randint(0, 100) * HOUR]),
     )
 
 
 def _some_accounts(random: Random, names: Iterable[str]) -> dict[str, Account]:
-    return {name: _account(random) for name in names if random.random() < 0.5}
+    return {name: _account(random) for name in names if random.random() < 0.3}
 
 
 @st.composite
@@ -199,7 +199,7 @@ def worlds(draw: st.DrawFn, most: int = 20) -> State:
     made.put(_job(random, number) for number in range(count))
     before = NOW - random.randint(0, 10) * HOUR
     for one in decide(made, before, Policy()):
-        if isinstance(one, Start) and random.random() < 0.5:
+        if isinstance(one, Start) and random.random() < 0.8:
             made.start(one.job, one.places, before)
     made.users = _some_accounts(random, ("ann", "bob", "eve"))
     made.projects = _some_accounts(random, ("vision", "speech"))
