@@ -80,7 +80,7 @@ def _figures(case: Case) -> dict[str, Metrics]:
 
 
 def _table(found: dict[Case, dict[str, Metrics]]) -> None:
-    print("| policy | mean JCT / srtf's | p99 JCT / las's | Jain | stops a job | GPU time lost |")
+    print("| policy | mean JCT / srtf's | p99 JCT / las's | Jain | stops a month | GPU time lost |")
     print("|---|---|---|---|---|---|")
     for name, policy in PRESETS.items():
         means = [figures[name].mean_jct / figures["srtf"].mean_jct for figures in found.values()]
