@@ -7,7 +7,7 @@ reservation give way each by itself: it takes what it gets.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, func, select
 
 from service import lifecycle
 from service.context import Context
-from service.db.models import Attempt, Checkpoint, Job, Member, Reservation, User
+from service.db.models import Attempt, Checkpoint, Group, Job, Member, Reservation, User
 from service.policy_settings import current_policy
 from service.scheduler.decisions import Cause
 from torchyard.spec import Priority
@@ -27,6 +27,7 @@ _CAUSES = {
     Cause.CLASS: "which is of a higher class",
     Cause.SHARE: "whose owner has had less than their share",
     Cause.TIME_SLICE: "whose turn it is on a box that is over-full",
+    Cause.LONGEST_WAIT: "which has waited for too long",
     Cause.RESERVATION: "which begins soon",
 }
 
@@ -110,8 +111,8 @@ def judge(group: Sequence[Yielder], now: int, *, wanted: bool) -> Verdict:
     return Verdict(stop=left) if all(each.ready for each in left) else Verdict()
 
 
-def begin(ctx: Context, jobs: Iterable[str], newcomer: str, cause: Cause) -> list[str]:
-    """Asks running jobs to give way to a job or a reservation, all or none; returns their ids.
+def begin(ctx: Context, jobs: Mapping[str, Cause], newcomer: str) -> list[str]:
+    """Asks running jobs to give way to a job or a reservation, all or none, each with its cause; returns their ids.
 
     Raises `lifecycle.Conflict` if one does not run any more or yields already, or if the newcomer no longer waits.
     """
@@ -125,7 +126,7 @@ def begin(ctx: Context, jobs: Iterable[str], newcomer: str, cause: Cause) -> lis
         deadline_us = now + current_policy(tx).checkpoint_timeout * 1_000_000
         for job in chosen:
             asked = Yielding(newcomer=newcomer, words=words, asked_us=now, deadline_us=deadline_us)
-            _ask(tx, rows[job], asked, cause, now)
+            _ask(tx, rows[job], asked, jobs[job], now)
         for job in _job(newcomer):
             numbers = " and ".join(f"job {rows[each].number}" for each in chosen)
             verb = "is to give way to it" if len(chosen) == 1 else "are to give way to it"
@@ -235,13 +236,14 @@ def _yielders(tx: Connection) -> list[Yielder]:
 def _words(tx: Connection, newcomer: str, now: int) -> str | None:
     """What the newcomer is called; None if it does not wait any more."""
     query = (
-        select(Job.number, Job.state, Job.held, Job.blocked, Job.priority, User.name)
+        select(Job.number, Job.state, Job.held, Job.blocked, Job.priority, User.name, Group.paused)
         .join(User, User.id == Job.user_id)
+        .outerjoin(Group, Group.id == Job.group_id)
         .where(Job.id == newcomer)
     )
     job = tx.execute(query).one_or_none()
     if job is not None:
-        waits = job.state == JobState.QUEUED and not job.held and not job.blocked
+        waits = job.state == JobState.QUEUED and not job.held and not job.blocked and job.paused is None
         return f"job {job.number} ({job.name}), {_PRIORITIES[job.priority]}" if waits else None
     reserved = select(Reservation.name, Reservation.maintenance).where(
         Reservation.id == newcomer, Reservation.cancelled_us.is_(None), Reservation.ends_us > now

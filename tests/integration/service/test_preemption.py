@@ -13,9 +13,11 @@ from service.db.models import Attempt, Reservation
 from service.leader import Leader
 from service.observability import Counters
 from service.scheduler.loop import Scheduler
+from service.scheduler.order import PERIOD_US
 from tests.support import box
 from tests.support.box import NOW
 from tests.support.parts import Parts, parts
+from torchyard.policy import Policy
 from torchyard.states import JobState, StopReason
 from torchyard.wire import Action, Prepared
 
@@ -272,6 +274,16 @@ def test_a_job_on_several_nodes_gives_way_on_all(yard: Yard) -> None:
     box.add_checkpoint(yard.db, attempt, 200, at_us=yard.now)
     yard.run()
     assert [yard.order(node) for node in uuids] == [Action.STOP] * 2
+
+
+def test_jobs_give_way_to_one_that_has_waited_for_too_long(yard: Yard) -> None:
+    job, _ = old_job(yard, box.add_node(yard.db, devices=1))
+    box.add_job(yard.db, priority="low")
+    periods = 2 + Policy().longest_wait * 1_000_000 // PERIOD_US
+    yard.run((periods * PERIOD_US - NOW % PERIOD_US) / 1e6)
+    kind, message = box.events(yard.db, job)[-1]
+    assert (kind, yard.order()) == ("preempting", Action.CHECKPOINT)
+    assert "job 2 (ada), low, which has waited for too long: asked" in message
 
 
 def test_a_reservation_has_jobs_give_way_each_by_itself(yard: Yard) -> None:
