@@ -50,13 +50,13 @@ class Scheduler:
 
     def _preempt(self, decisions: Iterable[Preempt]) -> None:
         """Those that give way to one job do so together; those in the way of a reservation each by itself."""
-        groups: defaultdict[tuple[str, Cause, str], list[str]] = defaultdict(list)
+        groups: defaultdict[tuple[str, str], dict[str, Cause]] = defaultdict(dict)
         for one in decisions:
             alone = one.job if one.reason is Cause.RESERVATION else ""
-            groups[one.for_job, one.reason, alone].append(one.job)
-        for (newcomer, cause, _), jobs in groups.items():
+            groups[one.for_job, alone][one.job] = one.reason
+        for (newcomer, _), jobs in groups.items():
             try:
-                preemption.begin(self._ctx, jobs, newcomer, cause)
+                preemption.begin(self._ctx, jobs, newcomer)
             except lifecycle.Conflict as conflict:
                 _log.info("%s does not get what others hold: %s", newcomer, conflict)
 
