@@ -4,6 +4,7 @@ import "./styles/base.css";
 import "./styles/jobs.css";
 import "./styles/job.css";
 import "./styles/box.css";
+import "./styles/sweep.css";
 
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";

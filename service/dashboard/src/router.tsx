@@ -4,6 +4,7 @@ import { BoxPage } from "./box/BoxPage";
 import { JobPage } from "./job/JobPage";
 import { JobsPage } from "./jobs/JobsPage";
 import { type JobsSearch, parseSearch } from "./lib/search";
+import { SweepPage } from "./sweep/SweepPage";
 import { Frame } from "./ui/Frame";
 
 function Nowhere() {
@@ -30,9 +31,11 @@ export const jobRoute = createRoute({
   component: JobPage,
 });
 
+const sweepRoute = createRoute({ getParentRoute: () => rootRoute, path: "/sweeps/$sweepId", component: SweepPage });
+
 const boxRoute = createRoute({ getParentRoute: () => rootRoute, path: "/box", component: BoxPage });
 
-export const router = createRouter({ routeTree: rootRoute.addChildren([jobsRoute, jobRoute, boxRoute]) });
+export const router = createRouter({ routeTree: rootRoute.addChildren([jobsRoute, jobRoute, sweepRoute, boxRoute]) });
 
 declare module "@tanstack/react-router" {
   interface Register {

@@ -1,4 +1,6 @@
-import { keepPreviousData, type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import {
+  keepPreviousData, type QueryClient, useInfiniteQuery, useMutation, useQuery, useQueryClient,
+} from "@tanstack/react-query";
 
 import type { JobsSearch } from "../lib/search";
 import { longest, mergeSeries } from "../lib/series";
@@ -14,17 +16,19 @@ export const MAX_POINTS = 2_000;
 
 const ofJob = (id: string) => ({ params: { path: { job_id: id } } });
 
-function filtersOf(search: JobsSearch) {
+export function filtersOf(search: JobsSearch) {
   const { user, project, tag, q } = search;
   return { ...(user && { user }), ...(project && { project }), ...(tag && { tag: [tag] }), ...(q && { q }) };
 }
 
+/** Jobs that are no trials of a sweep; sweeps have rows of their own. */
 export function useJobs(search: JobsSearch) {
   const states = search.tab === undefined ? [] : statesOf(search.tab);
   const query = {
     ...filtersOf(search),
     ...(states.length > 0 && { state: [...states] }),
     ...(search.cursor && { cursor: search.cursor }),
+    trials: false,
     limit: PAGE_SIZE,
   };
   return useQuery({
@@ -53,6 +57,16 @@ export function useJob(id: string) {
   });
 }
 
+/** A job that another one speaks of; known by its id, it need not be fresh. */
+export function useMentioned(id: string) {
+  return useQuery({
+    queryKey: ["job", id, "mentioned"],
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}", ofJob(id))),
+    staleTime: SLOW_MS,
+    refetchInterval: SLOW_MS,
+  });
+}
+
 /** What belongs to a job is asked for while it lives, and once more whenever the job itself has changed. */
 function liveness(job: Job) {
   return { refetchInterval: isFinal(job.state) ? (false as const) : LIVE_MS, placeholderData: keepPreviousData };
@@ -69,10 +83,25 @@ export function useWhy(job: Job, enabled: boolean) {
   });
 }
 
+/** What happened to a job, the oldest first, page by page. */
 export function useEvents(job: Job) {
-  return useQuery({
+  return useInfiniteQuery({
     queryKey: ["job", job.id, "events", versionKey(job)],
-    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/events", ofJob(job.id))),
+    queryFn: ({ pageParam: cursor }) => {
+      const params = { path: { job_id: job.id }, query: cursor === null ? {} : { cursor } };
+      return unwrap(client.GET("/api/v1/jobs/{job_id}/events", { params }));
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (last) => last.next ?? null,
+    ...liveness(job),
+  });
+}
+
+/** Stacks of the newest attempt that has any, the newest first. */
+export function useStacks(job: Job) {
+  return useQuery({
+    queryKey: ["job", job.id, "stacks", versionKey(job)],
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/stacks", ofJob(job.id))),
     ...liveness(job),
   });
 }
@@ -181,6 +210,8 @@ export const useRelease = () =>
   useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/release", ofJob(id))));
 export const useCheckpointNow = () =>
   useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/checkpoint", ofJob(id))));
+export const useDumpStacks = () =>
+  useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/stacks", ofJob(id))));
 export const useDeleteCheckpoint = () =>
   useChange((id: string) =>
     unwrap(client.DELETE("/api/v1/checkpoints/{checkpoint_id}", { params: { path: { checkpoint_id: id } } })));

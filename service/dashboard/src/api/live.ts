@@ -23,7 +23,7 @@ function handlersOf(cache: QueryClient): Record<string, (data: string) => void> 
       void cache.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] === "job" && isOf(queryKey, id, cache) });
       again("jobs");
     },
-    jobs: () => again("jobs", "queue"),
+    jobs: () => again("jobs", "queue", "sweep"),
     nodes: () => again("nodes"),
   };
 }

@@ -1,7 +1,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { useCancel, useCheckpointNow, useCheckpoints, useHold, useRelease, useRerun } from "../api/jobs";
+import { useCancel, useCheckpointNow, useCheckpoints, useDumpStacks, useHold, useRelease, useRerun } from "../api/jobs";
 import type { Job } from "../api/types";
 import { actionsFor } from "../lib/states";
 import { Dialog } from "../ui/Dialog";
@@ -11,6 +11,7 @@ export function Actions({ job }: { job: Job }) {
   const allowed = actionsFor(job);
   const [asking, setAsking] = useState<"cancel" | "rerun" | null>(null);
   const checkpoint = useCheckpointNow();
+  const dump = useDumpStacks();
   const hold = useHold();
   const release = useRelease();
   const close = () => setAsking(null);
@@ -19,13 +20,14 @@ export function Actions({ job }: { job: Job }) {
       {allowed.has("checkpoint") && (
         <Button label={checkpoint.isSuccess ? "Checkpoint asked for" : "Checkpoint now"} change={checkpoint} id={job.id} />
       )}
+      {allowed.has("stacks") && <Button label="Dump stacks" change={dump} id={job.id} />}
       {allowed.has("hold") && <Button label="Hold" change={hold} id={job.id} />}
       {allowed.has("release") && <Button label="Release" change={release} id={job.id} />}
       <button type="button" className="button" onClick={() => setAsking("rerun")}>Rerun</button>
       {allowed.has("cancel") && (
         <button type="button" className="button danger" onClick={() => setAsking("cancel")}>Cancel</button>
       )}
-      <Notice error={checkpoint.error ?? hold.error ?? release.error} />
+      <Notice error={checkpoint.error ?? dump.error ?? hold.error ?? release.error} />
       {asking === "cancel" && <CancelDialog job={job} onClose={close} />}
       {asking === "rerun" && <RerunDialog job={job} onClose={close} />}
     </div>

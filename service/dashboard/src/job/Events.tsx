@@ -2,9 +2,23 @@ import type { Event } from "../api/types";
 import { moment } from "../lib/format";
 import { Panel } from "../ui/Panel";
 
-export function Events({ events }: { events: readonly Event[] }) {
+interface Props {
+  events: readonly Event[];
+  /** Whether newer ones are not read yet. */
+  more: boolean;
+  onMore: () => void;
+}
+
+/** What happened, the newest on top; of a long history the later part is read when asked for. */
+export function Events({ events, more, onMore }: Props) {
+  const tools = more && (
+    <>
+      <span className="faint">the first {events.length}</span>
+      <button type="button" className="button small" onClick={onMore}>Load more</button>
+    </>
+  );
   return (
-    <Panel title="Events">
+    <Panel title="Events" tools={tools}>
       <ol className="events">
         {events.toReversed().map((event) => (
           <li key={event.seq} data-state={event.state}>

@@ -1,8 +1,10 @@
 import { Link } from "@tanstack/react-router";
 
+import { useSweep } from "../api/sweeps";
 import type { Job } from "../api/types";
 import { bytes, duration, metric, moment, secondsBetween } from "../lib/format";
 import { headline } from "../lib/headline";
+import { parameter } from "../lib/trials";
 import { StateChip } from "../ui/StateChip";
 import { Track } from "../ui/Track";
 import { useNow } from "../ui/useNow";
@@ -14,7 +16,7 @@ export function Header({ job }: { job: Job }) {
       <div className="job-title">
         <span className="job-number">{job.number}</span>
         <h1>{job.name}</h1>
-        <StateChip state={job.state} held={job.held} />
+        <StateChip state={job.state} held={job.held} blocked={job.blocked} />
         <Actions job={job} />
       </div>
       {job.progress !== null && <Track progress={job.progress} moving={job.state === "running"} />}
@@ -39,6 +41,10 @@ function Facts({ job }: { job: Job }) {
       {job.attempt > 1 && <Fact name="Attempt">{job.attempt}</Fact>}
       {headline(job.latest).map(([name, value]) => <Fact key={name} name={name}>{metric(value)}</Fact>)}
       <Fact name="Storage">{bytes(storage.checkpoints + storage.outputs + storage.logs)}</Fact>
+      {job.group != null && <OfSweep group={job.group} trial={job.trial} />}
+      {Object.entries(job.parameters ?? {}).map(([name, value]) => (
+        <Fact key={`parameter ${name}`} name={name}>{parameter(value)}</Fact>
+      ))}
       {job.rerun_of !== null && <Fact name="Rerun of"><JobLink id={job.rerun_of} /></Fact>}
       {job.tags.length > 0 && (
         <Fact name="Tags">
@@ -51,6 +57,19 @@ function Facts({ job }: { job: Job }) {
 
 function Fact({ name, children }: { name: string; children: React.ReactNode }) {
   return <div><dt>{name}</dt><dd>{children}</dd></div>;
+}
+
+/** The sweep of a trial. */
+function OfSweep({ group, trial }: { group: string; trial: number | null | undefined }) {
+  const sweep = useSweep(group).data;
+  return (
+    <Fact name="Trial of">
+      <Link to="/sweeps/$sweepId" params={{ sweepId: sweep === undefined ? group : String(sweep.number) }}>
+        {sweep === undefined ? "its sweep" : `${sweep.number} ${sweep.name}`}
+      </Link>
+      {trial != null && <span className="faint">no. {trial}{sweep !== undefined && ` of ${sweep.size}`}</span>}
+    </Fact>
+  );
 }
 
 function JobLink({ id }: { id: string }) {

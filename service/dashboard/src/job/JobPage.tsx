@@ -1,7 +1,8 @@
 import { useParams } from "@tanstack/react-router";
+import { useMemo } from "react";
 
 import { useEvents, useJob } from "../api/jobs";
-import type { Job } from "../api/types";
+import type { Event, Job } from "../api/types";
 import { isFinal } from "../lib/states";
 import { Notice } from "../ui/Notice";
 import { Checkpoints } from "./Checkpoints";
@@ -14,6 +15,7 @@ import { Outputs } from "./Outputs";
 import { Spec } from "./Spec";
 import { Telemetry } from "./Telemetry";
 import { Timeline } from "./Timeline";
+import { Stacks } from "./Stacks";
 import { WhyBox } from "./WhyBox";
 
 export function JobPage() {
@@ -29,21 +31,28 @@ export function JobPage() {
 }
 
 function Rooms({ job }: { job: Job }) {
-  const events = useEvents(job);
-  const unexplained = job.state === "queued" || job.state === "unreachable" || (job.state === "failed" && !job.error);
+  const pages = useEvents(job);
+  const events = useMemo(() => pages.data?.pages.flatMap((page) => page.items) ?? [], [pages.data]);
   return (
     <div className="job-page">
       <Header job={job} />
       {job.state === "failed" && <Failure job={job} />}
-      {unexplained && <WhyBox job={job} />}
-      <Timeline events={events.data?.items ?? []} final={isFinal(job.state)} />
+      {job.state !== "succeeded" && !(job.state === "failed" && job.error) && <WhyBox job={job} />}
+      <Timeline events={events} final={isFinal(job.state)} />
+      <Stacks job={job} hangs={hangs(job, events)} />
       <Metrics job={job} />
       <Logs job={job} />
       <Checkpoints job={job} />
       <Outputs job={job} />
       <Telemetry job={job} />
-      <Events events={events.data?.items ?? []} />
+      <Events events={events} more={pages.hasNextPage} onMore={() => void pages.fetchNextPage()} />
       <Spec spec={job.spec} />
     </div>
   );
+}
+
+/** Whether the job is taken for hanging, as its events tell. */
+function hangs(job: Job, events: readonly Event[]): boolean {
+  const last = events.findLast((event) => event.kind === "hangs" || event.kind === "goes-on");
+  return job.state === "running" && last?.kind === "hangs" && last.attempt === job.attempt;
 }

@@ -1,30 +1,86 @@
-import { Link } from "@tanstack/react-router";
-
 import { useWhy } from "../api/jobs";
-import type { Job } from "../api/types";
-import { moment } from "../lib/format";
+import type { Alternative, Job, Reason, Why } from "../api/types";
+import { forecast, hour, sentence } from "../lib/format";
+import { Command } from "../ui/Command";
+import { Notice } from "../ui/Notice";
+import { useNow } from "../ui/useNow";
+import { JobRef } from "./JobRef";
 
-/** Why the job is where it is, in the service's own words. */
+/** Jobs of one reason that are shown. */
+const SHOWN = 6;
+/** Reasons that the box tells by itself. */
+const TOLD = new Set(["end"]);
+
+/** What an alternative says of its time, which stands beside it. */
+const WHEN = /^it (?:would start now|is expected to start at about \S+ UTC) /;
+
+/** Why the job is where it is, when it goes on from there, and what would start it now. */
 export function WhyBox({ job }: { job: Job }) {
-  const why = useWhy(job, true).data;
-  if (why === undefined) return null;
+  const now = useNow(30_000);
+  const found = useWhy(job, true);
+  const why = found.data;
+  if (why === undefined) return <Notice error={found.error} />;
+  const reasons = why.reasons.filter((one) => !TOLD.has(one.code));
   return (
-    <section className="why" aria-label="Why">
+    <section className="why" aria-label="Why" data-state={job.state}>
       <p className="why-summary">
-        {why.position !== null && <span className="why-place">{why.position}</span>}
+        {why.position !== null && <span className="why-place" title="Place in the queue">{why.position}</span>}
         <span>{why.summary}</span>
       </p>
-      {why.expected_start_at !== null && <p className="soft">Expected to start by {moment(why.expected_start_at)}.</p>}
-      <ul>
-        {why.reasons.filter((reason) => reason.message !== why.summary).map((reason) => (
-          <li key={reason.code + reason.message}>
-            {reason.message}
-            {reason.jobs.map((id) => (
-              <Link key={id} to="/jobs/$jobId" params={{ jobId: id }} className="why-job">see its holder</Link>
-            ))}
+      <Expected why={why} now={now} />
+      <ul className="why-reasons">
+        {reasons.map((one) => <Cause key={one.code + one.message} reason={one} summary={why.summary} now={now} />)}
+      </ul>
+      {why.alternatives.length > 0 && <Alternatives alternatives={why.alternatives} now={now} />}
+    </section>
+  );
+}
+
+function Expected({ why, now }: { why: Why; now: number }) {
+  const { expected_start_at: start, expected_end_at: end, position } = why;
+  if (start !== null) {
+    return <p>Starts <b>{forecast(start, why.expected_start_p90_at, now)}</b>.</p>;
+  }
+  if (end != null) return <p>Over <b>{forecast(end, why.expected_end_p90_at, now)}</b>.</p>;
+  return position === null ? null : <p className="soft">Nobody can tell yet when it starts.</p>;
+}
+
+function Cause({ reason, summary, now }: { reason: Reason; summary: string; now: number }) {
+  const { message, jobs, until } = reason;
+  const told = summary.includes(message);
+  if (told && jobs.length === 0 && until == null) return null;
+  return (
+    <li>
+      <p>
+        {told ? (reason.code === "dependency" ? "Waits for" : "In the way") : sentence(message)}
+        {until != null && <span className="why-until"> until about {hour(until, now)}</span>}
+      </p>
+      {jobs.length > 0 && (
+        <ul className="job-refs">
+          {jobs.slice(0, SHOWN).map((id) => <li key={id}><JobRef id={id} /></li>)}
+          {jobs.length > SHOWN && <li className="faint">and {jobs.length - SHOWN} more</li>}
+        </ul>
+      )}
+    </li>
+  );
+}
+
+function Alternatives({ alternatives, now }: { alternatives: readonly Alternative[]; now: number }) {
+  const soon = alternatives.some((one) => one.starts === "now");
+  return (
+    <div className="alternatives">
+      <h2>{soon ? "What would start it now" : "What would start it sooner"}</h2>
+      <ol>
+        {alternatives.map((one) => (
+          <li key={one.command}>
+            <span className="alternative-when" data-now={one.starts === "now" || undefined}>
+              {one.starts === "now" ? "now" : `about ${hour(one.starts, now)}`}
+            </span>
+            <p>{sentence(one.message.replace(WHEN, ""))}.</p>
+            <Command text={one.command} />
           </li>
         ))}
-      </ul>
-    </section>
+      </ol>
+    </div>
   );
 }

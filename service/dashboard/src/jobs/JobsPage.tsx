@@ -1,29 +1,29 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 
-import { useCounts, useJobs } from "../api/jobs";
+import { useCounts } from "../api/jobs";
 import { hasFilters, type JobsSearch, withFilter } from "../lib/search";
 import { Notice } from "../ui/Notice";
 import { Filters } from "./Filters";
 import { JobsTable } from "./JobsTable";
 import { FirstJob, NothingFound } from "./Empty";
+import { useRows } from "./useRows";
 
 export function JobsPage() {
   const search = useSearch({ from: "/" });
   const navigate = useNavigate({ from: "/" });
-  const jobs = useJobs(search);
+  const { page, error } = useRows(search);
   const counts = useCounts(search);
   const set = (next: JobsSearch) => void navigate({ search: next, replace: true });
   const change = (part: Record<string, string | undefined>) => set(withFilter(search, part));
-  const page = jobs.data;
   return (
     <>
       <h1 className="room-title">Jobs</h1>
       <Filters search={search} counts={counts.data?.states ?? {}} onChange={change} />
-      <Notice error={jobs.error} />
-      {page?.items.length === 0 && (hasFilters(search) || search.cursor !== undefined
+      <Notice error={error} />
+      {page?.rows.length === 0 && (hasFilters(search) || search.cursor !== undefined
         ? <NothingFound onClear={() => set({})} />
         : <FirstJob />)}
-      {page !== undefined && page.items.length > 0 && <JobsTable jobs={page.items} onFilter={change} />}
+      {page !== undefined && page.rows.length > 0 && <JobsTable rows={page.rows} onFilter={change} />}
       <nav className="pager" aria-label="Pages">
         {search.cursor !== undefined && (
           <button type="button" className="button" onClick={() => change({})}>Newest</button>

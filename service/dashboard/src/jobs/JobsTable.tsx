@@ -4,19 +4,22 @@ import { type KeyboardEvent, useRef } from "react";
 import type { Job } from "../api/types";
 import { age, duration, metric, moment, secondsBetween } from "../lib/format";
 import { headline } from "../lib/headline";
+import type { Row } from "../lib/rows";
 import { StateChip } from "../ui/StateChip";
 import { Track } from "../ui/Track";
 import { useNow } from "../ui/useNow";
+import { FilterWord } from "./FilterWord";
+import { SweepRow } from "./SweepRow";
 
 interface Props {
-  jobs: readonly Job[];
+  rows: readonly Row[];
   onFilter: (change: Record<string, string | undefined>) => void;
 }
 
 const MOVES: Record<string, number> = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 };
 
 /** The list; arrow keys (or j and k) walk along the names, Enter opens one. */
-export function JobsTable({ jobs, onFilter }: Props) {
+export function JobsTable({ rows, onFilter }: Props) {
   const now = useNow();
   const body = useRef<HTMLTableSectionElement>(null);
   const walk = (event: KeyboardEvent) => {
@@ -43,14 +46,18 @@ export function JobsTable({ jobs, onFilter }: Props) {
           </tr>
         </thead>
         <tbody ref={body} onKeyDown={walk}>
-          {jobs.map((job) => <Row key={job.id} job={job} now={now} onFilter={onFilter} />)}
+          {rows.map((row) => (
+            row.kind === "job"
+              ? <JobRow key={row.job.id} job={row.job} now={now} onFilter={onFilter} />
+              : <SweepRow key={row.sweep.id} sweep={row.sweep} now={now} onFilter={onFilter} />
+          ))}
         </tbody>
       </table>
     </div>
   );
 }
 
-function Row({ job, now, onFilter }: { job: Job; now: number; onFilter: Props["onFilter"] }) {
+function JobRow({ job, now, onFilter }: { job: Job; now: number; onFilter: Props["onFilter"] }) {
   return (
     <tr data-state={job.state}>
       <td className="num faint cell-number">{job.number}</td>
@@ -69,7 +76,7 @@ function Row({ job, now, onFilter }: { job: Job; now: number; onFilter: Props["o
           ))}
         </div>
       </td>
-      <td className="cell-state"><StateChip state={job.state} held={job.held} /></td>
+      <td className="cell-state"><StateChip state={job.state} held={job.held} blocked={job.blocked} /></td>
       <td className="num cell-gpus">{job.gpus}</td>
       <td className="cell-progress">
         {job.progress !== null && <Track progress={job.progress} moving={job.state === "running"} />}
@@ -87,15 +94,4 @@ function Row({ job, now, onFilter }: { job: Job; now: number; onFilter: Props["o
       <td className="num faint cell-age" title={moment(job.created_at)}>{age(secondsBetween(job.created_at, null, now))}</td>
     </tr>
   );
-}
-
-interface FilterWordProps {
-  label: string;
-  title: string;
-  tag?: boolean;
-  onClick: () => void;
-}
-
-function FilterWord({ label, title, tag = false, onClick }: FilterWordProps) {
-  return <button type="button" className={tag ? "tag" : "plain"} title={title} onClick={onClick}>{label}</button>;
 }

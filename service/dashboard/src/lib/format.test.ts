@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { age, bytes, duration, metric, plural, secondsBetween } from "./format";
+import { age, bytes, duration, forecast, hour, hours, metric, percent, plural, secondsBetween } from "./format";
 
 describe("bytes", () => {
   it("chooses the unit", () => {
@@ -43,4 +43,26 @@ it("writes metrics with four digits, and what is no number as it is", () => {
 
 it("counts in words", () => {
   expect([plural(1, "GPU"), plural(2, "GPU")]).toEqual(["1 GPU", "2 GPUs"]);
+});
+
+describe("times to come", () => {
+  const now = new Date(2026, 10, 21, 12, 0).getTime();
+  const at = (day: number, hours: number, minutes: number) => new Date(2026, 10, day, hours, minutes).toISOString();
+
+  it("are told by the hour, and by the day where it is another one", () => {
+    expect(hour(at(21, 14, 20), now)).toBe("14:20");
+    expect(hour(at(22, 9, 5), now)).toBe("Sun 09:05");
+    expect(hour(at(30, 9, 5), now)).toMatch(/30.* 09:05$/);
+  });
+
+  it("are told with how sure they are", () => {
+    expect(forecast(at(21, 14, 20), at(21, 15, 5), now)).toBe("about 14:20, by 15:05 in nine cases of ten");
+    expect(forecast(at(21, 14, 20), at(21, 14, 20), now)).toBe("about 14:20");
+    expect(forecast(at(21, 14, 20), null, now)).toBe("about 14:20");
+  });
+});
+
+it("tells GPU-hours and shares by the digits that count", () => {
+  expect([hours(0), hours(0.004), hours(0.25), hours(7.04), hours(140.6)]).toEqual(["0", "<0.01", "0.25", "7.0", "141"]);
+  expect([percent(0), percent(0.004), percent(0.5)]).toEqual(["0 %", "<1 %", "50 %"]);
 });

@@ -70,6 +70,40 @@ export function clock(iso: string): string {
   return new Date(iso).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 }
 
+const DAY_MS = 86_400_000;
+
+/** A time to come or just past, as one says it: `14:20`, `Tue 14:20`, `24 Nov 14:20`, in the reader's own zone. */
+export function hour(iso: string, now: number): string {
+  const date = new Date(iso);
+  const time = date.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", hour12: false });
+  if (date.toDateString() === new Date(now).toDateString()) return time;
+  const near = Math.abs(date.getTime() - now) < 6 * DAY_MS;
+  const day = near ? { weekday: "short" } as const : { day: "numeric", month: "short" } as const;
+  return `${date.toLocaleDateString(undefined, day)} ${time}`;
+}
+
+/** A forecast by its median and its ninth decile. */
+export function forecast(p50: string, p90: string | null | undefined, now: number): string {
+  const [likely, late] = [hour(p50, now), p90 == null ? null : hour(p90, now)];
+  return late === null || late === likely ? `about ${likely}` : `about ${likely}, by ${late} in nine cases of ten`;
+}
+
+/** GPU-hours, with as many digits as tell something. */
+export function hours(value: number): string {
+  if (value >= 100) return Math.round(value).toLocaleString();
+  return value === 0 ? "0" : value < 0.01 ? "<0.01" : value.toFixed(value < 1 ? 2 : 1);
+}
+
+/** A share from 0 to 1 in percent. */
+export function percent(share: number): string {
+  return share > 0 && share < 0.01 ? "<1 %" : `${Math.round(share * 100)} %`;
+}
+
+/** Its first letter in upper case. */
+export function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 export function plural(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
 }

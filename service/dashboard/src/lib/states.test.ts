@@ -22,7 +22,7 @@ it("knows what ends a job", () => {
 });
 
 it("offers what a state allows", () => {
-  expect(job("running")).toEqual(["cancel", "checkpoint", "rerun"]);
+  expect(job("running")).toEqual(["cancel", "checkpoint", "rerun", "stacks"]);
   expect(job("queued")).toEqual(["cancel", "hold", "rerun"]);
   expect(job("queued", { held: true })).toEqual(["cancel", "release", "rerun"]);
   expect(job("stopping", { stop: "cancel" })).toEqual(["rerun"]);

@@ -32,14 +32,14 @@ export function countsPerTab(counts: Partial<Record<string, number>>): Record<Ta
     Record<TabKey, number>;
 }
 
-export type Action = "cancel" | "rerun" | "checkpoint" | "hold" | "release";
+export type Action = "cancel" | "rerun" | "checkpoint" | "stacks" | "hold" | "release";
 
 /** What may be asked of a job in its state. */
 export function actionsFor(job: Pick<Job, "state" | "held" | "stop">): ReadonlySet<Action> {
   const actions = new Set<Action>(["rerun"]);
   if (isFinal(job.state)) return actions;
   if (job.stop !== "cancel") actions.add("cancel");
-  if (job.state === "running") actions.add("checkpoint");
+  if (job.state === "running") actions.add("checkpoint").add("stacks");
   if (job.state === "queued") actions.add(job.held ? "release" : "hold");
   return actions;
 }

@@ -1,7 +1,13 @@
 import type { JobState } from "../lib/states";
 
-/** A signal lamp with the state's name; a held job shows that instead of queued. */
-export function StateChip({ state, held = false }: { state: JobState; held?: boolean }) {
-  const name = held && state === "queued" ? "held" : state;
-  return <span className="chip" data-state={state} data-held={held || undefined}><i aria-hidden="true" />{name}</span>;
+interface Props {
+  state: JobState;
+  held?: boolean;
+  blocked?: boolean;
+}
+
+/** A signal lamp with the state's name; a queued job that is held or waits for others shows that. */
+export function StateChip({ state, held = false, blocked = false }: Props) {
+  const name = state !== "queued" ? state : held ? "held" : blocked ? "blocked" : state;
+  return <span className="chip" data-state={state} data-held={held || blocked || undefined}><i aria-hidden="true" />{name}</span>;
 }

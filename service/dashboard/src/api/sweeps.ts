@@ -1,0 +1,80 @@
+import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+
+import type { JobsSearch } from "../lib/search";
+import { statesOf } from "../lib/states";
+import { client, unwrap } from "./client";
+import { filtersOf, PAGE_SIZE } from "./jobs";
+import type { Group } from "./types";
+
+const LIVE_MS = 3_000;
+/** Trials that are read at once; those of a larger sweep come page by page. */
+export const TRIALS = 200;
+
+/** What trials are compared by; empty: what the sweep says itself. */
+export interface Measure {
+  metric?: string;
+  mode?: "min" | "max";
+}
+
+const ofGroup = (group: string) => ({ params: { path: { group } } });
+
+export function useSweeps(search: JobsSearch) {
+  const states = search.tab === undefined ? [] : statesOf(search.tab);
+  const query = {
+    ...filtersOf(search),
+    ...(states.length > 0 && { state: [...states] }),
+    ...(search.cursor && { cursor: search.cursor }),
+    limit: PAGE_SIZE,
+  };
+  return useQuery({
+    queryKey: ["jobs", "sweeps", query],
+    queryFn: () => unwrap(client.GET("/api/v1/groups", { params: { query } })),
+    refetchInterval: LIVE_MS,
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** A sweep with its best trial. */
+export function useSweep(group: string, measure: Measure = {}) {
+  return useQuery({
+    queryKey: ["sweep", group, "self", measure],
+    queryFn: () => unwrap(client.GET("/api/v1/groups/{group}", { params: { path: { group }, query: measure } })),
+    refetchInterval: ({ state }) => (state.data?.ended_at ? false : LIVE_MS),
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** Trials of a sweep, the best first where they can be compared. */
+export function useTrials(sweep: Group, measure: Measure) {
+  const best = sweep.metric === null ? {} : { best_first: true };
+  return useInfiniteQuery({
+    queryKey: ["sweep", sweep.id, "trials", measure, best, sweep.ended_at],
+    queryFn: ({ pageParam: cursor }) => {
+      const query = { ...measure, ...best, limit: TRIALS, ...(cursor !== null && { cursor }) };
+      return unwrap(client.GET("/api/v1/groups/{group}/trials", { params: { path: { group: sweep.id }, query } }));
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (last) => last.next ?? null,
+    refetchInterval: sweep.ended_at === null ? LIVE_MS : false,
+    placeholderData: keepPreviousData,
+  });
+}
+
+const CHANGES = {
+  cancel: (id: string) => unwrap(client.POST("/api/v1/groups/{group}/cancel", ofGroup(id))),
+  hold: (id: string) => unwrap(client.POST("/api/v1/groups/{group}/hold", ofGroup(id))),
+  release: (id: string) => unwrap(client.POST("/api/v1/groups/{group}/release", ofGroup(id))),
+  resume: (id: string) => unwrap(client.POST("/api/v1/groups/{group}/resume", ofGroup(id))),
+};
+
+/** Asks something of all trials at once. */
+export function useSweepChange() {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: ({ id, change }: { id: string; change: keyof typeof CHANGES }) => CHANGES[change](id),
+    onSettled: () => Promise.all([
+      cache.invalidateQueries({ queryKey: ["sweep"] }),
+      cache.invalidateQueries({ queryKey: ["jobs"] }),
+    ]),
+  });
+}

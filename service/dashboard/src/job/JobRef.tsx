@@ -1,0 +1,25 @@
+import { Link } from "@tanstack/react-router";
+
+import { useMentioned } from "../api/jobs";
+import { duration } from "../lib/format";
+import { StateChip } from "../ui/StateChip";
+
+/** Another job: its number, name and owner, and how long it still runs where its steps tell. */
+export function JobRef({ id }: { id: string }) {
+  const job = useMentioned(id).data;
+  const left = job?.state === "running" ? job.progress?.eta_s : undefined;
+  return (
+    <Link to="/jobs/$jobId" params={{ jobId: job === undefined ? id : String(job.number) }} className="job-ref">
+      {job === undefined
+        ? <span className="car-name">…</span>
+        : (
+            <>
+              <span className="car-number">{job.number}</span>
+              <span className="car-name">{job.name}</span>
+              <span className="car-user">{job.user}</span>
+              {typeof left === "number" ? <span className="faint">{duration(left)} left</span> : <StateChip state={job.state} />}
+            </>
+          )}
+    </Link>
+  );
+}

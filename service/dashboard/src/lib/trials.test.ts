@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+
+import type { Group, Job } from "../api/types";
+import { mergeRows } from "./rows";
+import { parameter, scatter, search, sortTrials, span, valueOf, values } from "./trials";
+
+const trial = (number: number, parameters: Record<string, unknown>, acc?: number | "nan" | "inf") =>
+  ({ trial: number, number, parameters, latest: acc === undefined ? {} : { acc }, state: "running" }) as unknown as Job;
+const numbers = (trials: readonly Job[]) => trials.map((one) => one.trial);
+
+it("tells parameters in words", () => {
+  expect([parameter(0.00001), parameter("adam"), parameter(null), parameter(true)]).toEqual(["1.0e-5", "adam", "null", "true"]);
+  expect(values([1, 2])).toBe("1, 2");
+  expect(values({ loguniform: [0.001, 0.1] })).toBe("log-uniform, 0.001 to 0.1");
+  expect(values({ range: [0, 9] })).toBe("0 to 9, the last left out");
+});
+
+it("tells how a sweep searches", () => {
+  const sweep = (spec: object) => search({ sweep: spec } as Group);
+  expect(sweep({ parameters: {}, trials: null, running: null, stop: null })).toBe("grid");
+  expect(sweep({ trials: 12, running: 4, stop: { metric: "acc", first: 46, reduction: 3 } })).toBe(
+    "random search, at most 4 at once, the best in 3 by acc go on from step 46",
+  );
+});
+
+it("takes what is no number for no value", () => {
+  expect([valueOf(trial(1, {}, "nan"), "acc"), valueOf(trial(1, {}), "acc"), valueOf(trial(1, {}, "inf"), "acc")]).toEqual(
+    [null, null, Infinity],
+  );
+});
+
+it("sorts by value or parameter, what has none last", () => {
+  const trials = [trial(1, { lr: 0.1 }, 0.5), trial(2, { lr: 0.01 }), trial(3, { lr: 0.03 }, 0.9), trial(4, { lr: 0.1 }, "nan")];
+  expect(numbers(sortTrials(trials, { key: "value", falling: true }, "acc"))).toEqual([3, 1, 2, 4]);
+  expect(numbers(sortTrials(trials, { key: "value", falling: false }, "acc"))).toEqual([1, 3, 2, 4]);
+  expect(numbers(sortTrials(trials, { key: "parameter:lr", falling: false }, "acc"))).toEqual([2, 3, 1, 4]);
+  expect(numbers(sortTrials(trials, { key: "trial", falling: true }, null))).toEqual([4, 3, 2, 1]);
+});
+
+describe("a picture of trials", () => {
+  it("is logarithmic where a parameter spans much", () => {
+    const rates = [0.001, 0.002, 0.01, 0.03, 0.05, 0.1].map((lr, index) => trial(index, { lr }, lr));
+    const { dots, ticks, logarithmic } = scatter(rates, "lr", "acc", [0, 0.1]);
+    expect(logarithmic).toBe(true);
+    expect(dots[2]?.x).toBeCloseTo(0.5);
+    expect(dots[5]).toMatchObject({ x: 1, y: 1 });
+    expect(ticks.map(({ words }) => words)).toEqual(["0.001", "0.1"]);
+  });
+
+  it("gives words and few numbers a place each, and leaves out who has no value", () => {
+    const trials = [trial(1, { opt: "sgd" }, 1), trial(2, { opt: "adam" }, 2), trial(3, { opt: "sgd" }, "inf"), trial(4, {}, 1)];
+    const { dots, ticks } = scatter(trials, "opt", "acc", [1, 2]);
+    expect(dots.map(({ x, y }) => [x, y])).toEqual([[0.75, 0], [0.25, 1]]);
+    expect(ticks).toEqual([{ at: 0.25, words: "adam" }, { at: 0.75, words: "sgd" }]);
+  });
+
+  it("is not flattened by one that went astray", () => {
+    const trials = [1, 2, 3, 4, 5, 6, 7, 8, 9, 1e6].map((loss, index) => trial(index, {}, loss));
+    const [low, high] = span(trials, "acc", "min");
+    expect(high).toBeLessThan(20);
+    expect(low).toBeLessThan(1);
+    expect(span([], "acc", "min")).toEqual([0, 1]);
+  });
+});
+
+it("lists jobs and sweeps together, and pages through both", () => {
+  const jobs = { items: [trial(9, {}), trial(3, {}), trial(1, {})], next: null };
+  const sweeps = { items: [{ number: 4 } as Group], next: null };
+  const page = mergeRows(jobs, sweeps, 3);
+  expect(page.rows.map(({ kind, number }) => `${kind} ${number}`)).toEqual(["job 9", "sweep 4", "job 3"]);
+  expect(page.next).toBe("3");
+  expect(mergeRows(jobs, sweeps, 4).next).toBeNull();
+  expect(mergeRows({ ...jobs, next: "1" }, sweeps, 4).next).toBe("1");
+});

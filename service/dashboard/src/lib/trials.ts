@@ -1,0 +1,137 @@
+import type { Group, Job } from "../api/types";
+import { tick } from "./format";
+
+export type Mode = "min" | "max";
+
+/** A parameter's value as a person reads it. */
+export function parameter(value: unknown): string {
+  if (typeof value === "number") return tick(value);
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** Where a parameter's values come from, in words: `0.1, 0.2`, `log-uniform 1e-4 to 0.1`. */
+export function values(form: unknown): string {
+  if (Array.isArray(form)) return form.map(parameter).join(", ");
+  const [[kind, ends] = ["", []]] = Object.entries(form as Record<string, [number, number]>);
+  const span = ends.map(parameter).join(" to ");
+  return { range: `${span}, the last left out`, uniform: `uniform, ${span}`, integer: `whole numbers, ${span}` }[kind] ??
+    `log-uniform, ${span}`;
+}
+
+/** The value that a trial is compared by; NaN and what is not there are no values. */
+export function valueOf(trial: Job, name: string | null): number | null {
+  const value = name === null ? undefined : trial.latest[name];
+  if (typeof value === "number") return value;
+  return value === "inf" ? Infinity : value === "-inf" ? -Infinity : null;
+}
+
+/** Metrics that trials have reported, by name. */
+export function metricsOf(trials: readonly Job[]): string[] {
+  return [...new Set(trials.flatMap((trial) => Object.keys(trial.latest)))].sort();
+}
+
+/** Whether large or small values of a metric are probably good, by its name. */
+export function likelyMode(name: string): Mode {
+  return /acc|auc|f1|bleu|score|reward|precision|recall/i.test(name) ? "max" : "min";
+}
+
+export interface Sorting {
+  /** `trial`, `state`, `ran`, `value`, or a parameter as `parameter:lr`. */
+  key: string;
+  falling: boolean;
+}
+
+/** Trials in order of a column; what has no value comes last either way. */
+export function sortTrials(trials: readonly Job[], sorting: Sorting, name: string | null): Job[] {
+  const sign = sorting.falling ? -1 : 1;
+  return trials.toSorted((one, other) => {
+    const [a, b] = [cell(one, sorting.key, name), cell(other, sorting.key, name)];
+    const order = a === null || b === null ? Number(a === null) - Number(b === null) : sign * compare(a, b);
+    return order || (one.trial ?? 0) - (other.trial ?? 0);
+  });
+}
+
+function compare(a: string | number, b: string | number): number {
+  return typeof a === "number" && typeof b === "number" ? a - b || 0 : String(a).localeCompare(String(b));
+}
+
+function cell(trial: Job, key: string, name: string | null): string | number | null {
+  if (key === "value") return valueOf(trial, name);
+  if (key === "state") return trial.state;
+  if (key === "trial") return trial.trial ?? null;
+  const value = trial.parameters?.[key.slice(key.indexOf(":") + 1)];
+  return typeof value === "number" || typeof value === "string" ? value : value == null ? null : JSON.stringify(value);
+}
+
+export interface Dot {
+  trial: Job;
+  /** Places from 0 to 1, from the left and from below. */
+  x: number;
+  y: number;
+}
+
+export interface Scatter {
+  dots: Dot[];
+  /** Words at the axis, with their places. */
+  ticks: { at: number; words: string }[];
+  logarithmic: boolean;
+}
+
+/** Trials by a parameter and their values: evenly spaced words, or numbers, logarithmic where they span much. */
+export function scatter(trials: readonly Job[], name: string, by: string, [low, high]: [number, number]): Scatter {
+  const known = trials.flatMap((trial) => {
+    const [at, value] = [trial.parameters?.[name], valueOf(trial, by)];
+    return at === undefined || value === null || !Number.isFinite(value) ? [] : [{ trial, at, value }];
+  });
+  const axis = axisOf(known.map(({ at }) => at));
+  const height = high - low || 1;
+  const dots = known.map(({ trial, at, value }) => ({ trial, x: axis.place(at), y: (value - low) / height }));
+  return { dots, ticks: axis.ticks, logarithmic: axis.logarithmic };
+}
+
+function axisOf(found: readonly unknown[]) {
+  const numbers = found.filter((value) => typeof value === "number");
+  const distinct = [...new Set(found.map(parameter))];
+  if (numbers.length < found.length || distinct.length <= 5) return wordAxis(found);
+  const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
+  const logarithmic = least > 0 && most / least >= 50;
+  const scaled = (value: number) => (logarithmic ? Math.log(value) : value);
+  const place = (value: unknown) => (scaled(value as number) - scaled(least)) / (scaled(most) - scaled(least) || 1);
+  return { place, logarithmic, ticks: [{ at: 0, words: parameter(least) }, { at: 1, words: parameter(most) }] };
+}
+
+function wordAxis(found: readonly unknown[]) {
+  const order = [...new Set(found)].sort((a, b) => (
+    typeof a === "number" && typeof b === "number" ? a - b : parameter(a).localeCompare(parameter(b))
+  )).map(parameter);
+  const place = (value: unknown) => (order.indexOf(parameter(value)) + 0.5) / Math.max(1, order.length);
+  return { place, logarithmic: false, ticks: order.map((words) => ({ at: place(words), words })) };
+}
+
+/** The range of the values that a picture shows: a few wild ones do not flatten the rest. */
+export function span(trials: readonly Job[], by: string, mode: Mode): [number, number] {
+  const found = trials.map((trial) => valueOf(trial, by)).filter((value) => value !== null);
+  const sorted = found.filter(Number.isFinite).sort((a, b) => a - b);
+  if (sorted.length === 0) return [0, 1];
+  const at = (share: number) => sorted[Math.round(share * (sorted.length - 1))] ?? 0;
+  const wild = sorted.length >= 8;
+  const [low, high] = mode === "min" ? [at(0), at(wild ? 0.9 : 1)] : [at(wild ? 0.1 : 0), at(1)];
+  const room = (high - low || Math.abs(high) || 1) * 0.06;
+  return [low - room, high + room];
+}
+
+interface Searched {
+  trials?: number | null;
+  running?: number | null;
+  stop?: { metric: string; first: number; reduction: number } | null;
+}
+
+/** How a sweep searches, in words. */
+export function search(sweep: Group): string {
+  const { trials, running, stop } = sweep.sweep as Searched;
+  return [
+    trials == null ? "grid" : "random search",
+    ...(running == null ? [] : [`at most ${running} at once`]),
+    ...(stop == null ? [] : [`the best in ${stop.reduction} by ${stop.metric} go on from step ${stop.first}`]),
+  ].join(", ");
+}

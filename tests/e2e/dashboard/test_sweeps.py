@@ -1,0 +1,72 @@
+"""Sweeps: one row of the list, and a page that compares trials."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.live import Live
+from tests.support.scripted import Agent
+
+pytestmark = pytest.mark.browser
+Submit = Callable[..., dict[str, Any]]
+COMMAND = ["train.py", "--lr", "{lr}"]
+
+
+def test_a_sweep_is_one_row_that_opens_to_its_trials(
+    page: Page, submit: Submit, node: Agent, live_service: Live
+) -> None:
+    submit(name="alone")
+    node.start()
+    rates = [0.3, 0.1, 0.2, 0.4]
+    sweep = submit(name="rates", command=COMMAND, sweep={"parameters": {"lr": rates}, "running": 1})
+    for accuracy in (0.5, 0.9, 0.7):
+        attempt = node.start()
+        attempt.report([1], val__accuracy=accuracy)
+        attempt.end()
+    node.start()
+    page.goto("/")
+    row = page.get_by_role("row").filter(has_text="sweep of 4 jobs")
+    expect(row.locator(".state-counts")).to_have_text("3 succeeded1 running")
+    expect(page.locator("a.job-name")).to_have_text(["rates", "alone"])
+    row.get_by_role("link", name="rates").click()
+    page.wait_for_url(f"**/sweeps/{sweep['number']}")
+    trials = page.locator("table.trials tbody tr")
+    expect(trials).to_have_count(4)
+    page.get_by_label("Metric").select_option("val/accuracy")
+    page.get_by_role("button", name="High is good").click()
+    expect(page.locator(".best-trial")).to_contain_text("val/accuracy 0.9")
+    expect(trials.locator(".value")).to_have_text(["0.9000", "0.7000", "0.5000", "\u2013"])
+    expect(page.locator(".picture .dot")).to_have_count(3)
+    page.get_by_role("button", name="lr").click()
+    expect(trials.locator("td:first-child")).to_have_text(["2", "3", "1", "4"])
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Cancel all its jobs").click()
+    expect(page.locator(".state-counts")).to_contain_text("1 stopping")
+    trials.first.get_by_role("link").click()
+    facts = page.locator(".facts")
+    expect(facts).to_contain_text("rates")
+    expect(facts).to_contain_text("no. 2 of 4")
+    expect(facts.locator("div").filter(has_text="lr")).to_contain_text("0.1")
+    facts.get_by_role("link", name="rates").click()
+    page.wait_for_url(f"**/sweeps/{sweep['number']}")
+
+
+def test_a_paused_sweep_says_why_and_is_resumed(page: Page, submit: Submit, node: Agent) -> None:
+    grid = {"parameters": {"lr": [0.1, 0.2, 0.3]}, "running": 1, "pause_after": 1}
+    sweep = submit(name="broken", command=COMMAND, sweep=grid)
+    node.start().end(exit_code=1)
+    page.goto("/")
+    expect(page.get_by_role("row").filter(has_text="broken")).to_contain_text("paused")
+    page.goto(f"/sweeps/{sweep['number']}")
+    paused = page.get_by_role("region", name="Paused")
+    expect(paused).to_contain_text("the first trial failed")
+    page.get_by_role("button", name="Hold").click()
+    expect(page.locator(".facts")).to_contain_text("Held2")
+    page.get_by_role("button", name="Release").click()
+    expect(page.get_by_role("button", name="Release")).to_be_hidden()
+    paused.get_by_role("button", name="Resume the sweep").click()
+    expect(paused).to_be_hidden()
+    node.start()
+    expect(page.locator(".state-counts")).to_contain_text("1 running")

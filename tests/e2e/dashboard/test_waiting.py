@@ -1,0 +1,78 @@
+"""What a job's page says of waiting: who is in the way, what would help, and what a run does that hangs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.live import Live
+from tests.support.scripted import Agent
+from torchyard.ids import now_us
+from torchyard.wire import Frame, ProcessStack, StackDump, ThreadStack
+
+pytestmark = pytest.mark.browser
+Submit = Callable[..., dict[str, Any]]
+
+
+def test_a_waiting_job_names_who_is_in_the_way_and_what_would_start_it(
+    page: Page, submit: Submit, node: Agent, live_service: Live
+) -> None:
+    holder = submit(name="holder", resources={"gpus": 3}, time_limit="2h")
+    node.start()
+    waiter = submit(name="waiter", resources={"gpus": 2}, time_limit="1h")
+    later = submit(name="later", after={"jobs": [str(waiter["number"])]})
+    page.goto(f"/jobs/{waiter['number']}")
+    why = page.get_by_role("region", name="Why")
+    in_the_way = why.get_by_role("link").filter(has_text="holder")
+    expect(in_the_way).to_contain_text(f"{holder['number']}holder{holder['user']}")
+    expect(why).to_contain_text("In the way until about")
+    told = live_service.client.get(f"/api/v1/jobs/{waiter['id']}/why").raise_for_status().json()
+    assert told["expected_start_at"] is not None
+    expect(why).to_contain_text("Starts about")
+    change = why.locator(".alternatives li").filter(has_text="1 GPU instead of 2")
+    expect(change.locator(".alternative-when")).to_have_text("now")
+    expect(change.locator("code")).to_have_text("yard cancel 2 && yard rerun 2 --set resources.gpus=1")
+    in_the_way.click()
+    expect(page.get_by_role("region", name="Why")).to_contain_text("Over about")
+    page.goto(f"/jobs/{later['number']}")
+    expect(page.locator(".job-title")).to_contain_text("blocked")
+    expect(page.get_by_role("region", name="Why").get_by_role("link").filter(has_text="waiter")).to_be_visible()
+
+
+def test_stacks_say_what_each_rank_does(page: Page, submit: Submit, node: Agent) -> None:
+    job = submit(name="stuck", resources={"gpus": 2})
+    attempt = node.start()
+    page.goto(f"/jobs/{job['number']}")
+    page.get_by_role("button", name="Dump stacks").click()
+    expect(page.locator(".events")).to_contain_text("stacks-requested")
+    [order] = node.orders().dumps
+    frames = [Frame(function="train", file="train.py", line=88)]
+    processes = [
+        ProcessStack(
+            pid=40 + rank, rank=rank, main=True, command="python train.py", threads=[ThreadStack(frames=frames)], **what
+        )
+        for rank, what in enumerate(({"collective": "all_reduce", "place": "train.py:88"}, {"doing": "data loading"}))
+    ]
+    dump = StackDump(serial=order.serial, at_us=now_us(), processes=processes)
+    node.send("POST", f"attempts/{attempt.id}/stacks", content=dump.model_dump_json())
+    stacks = page.get_by_role("region", name="Stacks")
+    expect(stacks).to_contain_text("Rank 0 waits in all_reduce (train.py:88); rank 1 is in data loading")
+    expect(stacks.get_by_text("train.py:88").last).to_be_hidden()
+    stacks.locator("summary").filter(has_text="rank 0").click()
+    expect(stacks.locator(".stack-thread").first).to_contain_text("train train.py:88")
+    stacks.get_by_role("button", name="Dump now").click()
+    expect(page.locator(".events").get_by_text("stacks-requested")).to_have_count(2)
+
+
+def test_a_long_history_is_read_page_by_page(page: Page, submit: Submit, live_service: Live) -> None:
+    job = submit(name="restless")
+    for _ in range(102):
+        for action in ("hold", "release"):
+            live_service.client.post(f"/api/v1/jobs/{job['id']}/{action}").raise_for_status()
+    page.goto(f"/jobs/{job['number']}")
+    events = page.get_by_role("region", name="Events")
+    expect(events.get_by_role("listitem")).to_have_count(200)
+    events.get_by_role("button", name="Load more").click()
+    expect(events.get_by_role("listitem")).to_have_count(205)
+    expect(events.get_by_role("button", name="Load more")).to_be_hidden()
