@@ -229,16 +229,30 @@ def checkpoint(jobs: JobRefs, json: common.Json = False) -> None:
 
 
 def _act(jobs: list[str], json: bool, act: "Callable[[Client, str], Job]") -> None:
+    """Does it to each job; one that refuses spares none of the others, and the exit code tells of it."""
+    from torchyard.exceptions import RefusedError
+
+    done, refused = [], False
     with common.connect() as client:
-        done = []
         for each in jobs:
-            done.append(act(client, each))
+            try:
+                done.append(act(client, each))
+            except RefusedError as error:
+                common.note(f"yard: {error}")
+                refused = True
+                continue
             if not json:
-                stop = f", asked to stop ({done[-1].stop.value})" if done[-1].stop and not done[-1].ended_at else ""
-                held = ", held" if done[-1].held else ""
-                print(f"job {done[-1].number} {done[-1].state.value}{held}{stop}")
+                _print_acted(done[-1])
     if json:
         common.print_json(done)
+    if refused:
+        raise typer.Exit(1)
+
+
+def _print_acted(job: "Job") -> None:
+    stop = f", asked to stop ({job.stop.value})" if job.stop and not job.ended_at else ""
+    held = ", held" if job.held else ""
+    print(f"job {job.number} {job.state.value}{held}{stop}")
 
 
 def rerun(

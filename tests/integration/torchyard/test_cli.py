@@ -87,6 +87,8 @@ def test_waiting_jobs_are_held_released_and_cancelled(yard: Callable[..., Done],
     assert (waited.code, waited.err) == (125, "yard: job 2 is still queued after 1.0 s\n")
     refused = yard("cancel", "99")
     assert (refused.code, refused.err) == (1, "yard: There is no job '99'.\n")
+    both = yard("cancel", "99", "2")
+    assert (both.code, both.out, both.err) == (1, "job 2 cancelled\n", "yard: There is no job '99'.\n")
 
 
 def test_what_a_job_wrote_is_shown_and_pulled(yard: Callable[..., Done], data_plane: Plane, tmp_path: Path) -> None:
