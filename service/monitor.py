@@ -8,8 +8,8 @@ from service import lifecycle, maintenance, nodes
 from service.context import Context
 from service.db.models import Attempt, Member, Node
 from service.leader import Leader
-from service.sweeps.early import Stopper
 from service.oversight import Oversight
+from service.sweeps.early import Stopper
 from torchyard.states import AttemptState
 
 _log = logging.getLogger(__name__)
