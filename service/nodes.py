@@ -73,8 +73,10 @@ def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen
     claimed, inventory = _claimed(tx, node), _inventory(heartbeat, row.beat)
     changed += lifecycle.lose_sight(tx, node, _out_of_sight(tx, claimed, inventory), _ELSEWHERE.format(node), now)
     dead = proof.dead(claimed, inventory)
+    # All before the first ends: everybody locks jobs in this order, and accounts, which an end charges, after them.
+    locked = {attempt_id: lifecycle.lock_attempt(tx, attempt_id) for attempt_id in dead}
     for attempt_id, why in dead.items():
-        job, attempt = lifecycle.lock_attempt(tx, attempt_id)
+        job, attempt = locked[attempt_id]
         if attempt.state in lifecycle.CLAIMED:  # its result may have come in meanwhile
             lifecycle.declare_dead(tx, attempt_id, why, now, node=node)
             changed.append(str(job.id))
@@ -125,6 +127,8 @@ def declare_dead(tx: Connection, node: str, actor: str, now: int) -> list[str]:
     if not row.unreachable and not unseen:
         raise lifecycle.Conflict(f"node {node} is heard: drain it, or cancel its jobs")
     why = f"{actor} says that node {node} is gone"
+    for attempt_id in unseen:
+        lifecycle.lock_attempt(tx, attempt_id)  # all before the first ends, as in `seen`
     for attempt_id in unseen:
         lifecycle.declare_dead(tx, attempt_id, why, now, gone=not row.unreachable, node=node)
     return list(unseen.values())

@@ -165,7 +165,7 @@ class Oversight:
                 return
             said = stacks.told(tx, row.id, row.dump_serial) or "its stacks could not be had"
             words = f"stopped because it makes no step any more: {said}"
-            lifecycle.request_stop(tx, row.job_id, StopReason.HUNG, None, self._ctx.now_us(), words)
+            _stop(tx, row, StopReason.HUNG, self._ctx.now_us(), words)
         self._tell(row.job_id, row.id)
 
     # Runs that do nothing
@@ -193,7 +193,7 @@ class Oversight:
     def _stop_idle(self, row: Row[Any]) -> None:
         words = f"stopped because its devices did nothing for its idle_limit of {format_duration(row.limit)}"
         with self._ctx.db.write() as tx:
-            lifecycle.request_stop(tx, row.job_id, StopReason.IDLE, None, self._ctx.now_us(), words)
+            _stop(tx, row, StopReason.IDLE, self._ctx.now_us(), words)
         self._tell(row.job_id, row.id)
 
     def _tell(self, job_id: str, attempt_id: str | None = None) -> None:
@@ -235,6 +235,13 @@ _GPUS = (
     .join(Device, (Device.node == Allocation.node) & (Device.uuid == Allocation.uuid))
     .where(Allocation.attempt_id == bindparam("attempt"), Device.kind == "gpu")
 )
+
+
+def _stop(tx: Connection, row: Row[Any], reason: StopReason, now: int, words: str) -> None:
+    """Stops the run that was looked at, unless it is over by now: the job's next one has done nothing wrong."""
+    _, attempt = lifecycle.lock_attempt(tx, row.id)
+    if attempt.state == AttemptState.RUNNING:
+        lifecycle.request_stop(tx, row.job_id, reason, None, now, words)
 
 
 def _policy(row: Row[Any]) -> HangPolicy:

@@ -131,5 +131,6 @@ def _gpus(tx: Connection, kind: Who) -> Mapping[str, float]:
     rows: Sequence[Row[Any]] = list(tx.execute(query))
     found: defaultdict[str, float] = defaultdict(float)
     for row in rows:
-        found[row.owner] += 1.0 if row.share is None else row.share / row.memory
+        # A card that has fallen off the bus may tell of no memory any more.
+        found[row.owner] += 1.0 if row.share is None or not row.memory else row.share / row.memory
     return found

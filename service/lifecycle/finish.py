@@ -84,10 +84,19 @@ def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judge
         ended_us=stored.ended_us,
     )
     release(tx, attempt.id, now)
-    usage.charge(tx, job, attempt, decision.job_state, now)
     faults.condemn(tx, job, attempt.id, judged)
     if decision.job_state is JobState.QUEUED:
-        return _requeue(tx, job, attempt, decision, now)
+        _requeue(tx, job, attempt, decision, now)
+    else:
+        _conclude(tx, job, attempt, decision, stored, now)
+    # Last: jobs are locked before accounts by everybody, and this end may have locked those that waited for the job.
+    usage.charge(tx, job, attempt, decision.job_state, now)
+    return decision.job_state
+
+
+def _conclude(
+    tx: Connection, job: JobRow, attempt: AttemptRow, decision: outcome.Outcome, stored: Result, now: int
+) -> None:
     note = Note(kind=decision.kind, message=decision.message, actor=_actor(job, decision))
     error = decision.error.model_dump(mode="json") if decision.error else None
     move_job(
@@ -102,10 +111,9 @@ def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judge
         ran_us=job.ran_us + _ran_us(attempt),
         **_stop_seen(job, stored),
     )
-    return decision.job_state
 
 
-def _requeue(tx: Connection, job: JobRow, attempt: AttemptRow, decision: outcome.Outcome, now: int) -> JobState:
+def _requeue(tx: Connection, job: JobRow, attempt: AttemptRow, decision: outcome.Outcome, now: int) -> None:
     checkpoint = restore.choose(tx, job, [part.node for part in members(tx, attempt.id)])
     resume = f"; resumes from step {checkpoint.step}" if checkpoint else ""
     note = Note(
@@ -128,7 +136,6 @@ def _requeue(tx: Connection, job: JobRow, attempt: AttemptRow, decision: outcome
         stop=None,
         stop_actor=None,
     )
-    return JobState.QUEUED
 
 
 def _ran_us(attempt: AttemptRow) -> int:

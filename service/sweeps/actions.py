@@ -46,9 +46,12 @@ def _nodes(tx: Connection, group_id: str) -> Sequence[str]:
 
 def cancel(tx: Connection, group: Row[str], caller: Caller, now: int) -> Sequence[str]:
     """Stops all trials for good; those that wait are over at once, those that are over stay as they are."""
-    waiting = lifecycle.cancel_waiting(tx, lifecycle.lock_waiting(tx, Job.group_id == group.id), caller.name, now)
-    query = select(Job.id).where(Job.group_id == group.id, Job.state.not_in(JOB_FINAL)).order_by(Job.id)
-    running = list(tx.scalars(query.with_for_update(key_share=True)))
+    alive = select(Job.id, Job.state).where(Job.group_id == group.id, Job.state.not_in(JOB_FINAL)).order_by(Job.id)
+    # All at once, in the order in which everybody locks jobs: first those that wait would be another one.
+    rows = tx.execute(alive.with_for_update(key_share=True)).all()
+    queued = [row.id for row in rows if row.state == JobState.QUEUED]
+    waiting = lifecycle.cancel_waiting(tx, queued, caller.name, now)
+    running = [row.id for row in rows if row.state != JobState.QUEUED]
     for job in running:
         lifecycle.request_stop(tx, job, StopReason.CANCEL, caller.name, now)
     return [*waiting, *running]

@@ -10,6 +10,7 @@ from service.db.engine import Database
 from service.db.models import Device, Node
 from tests.support import box
 from tests.support.box import GIB, NOW
+from tests.support.statements import asked, first
 from torchyard import wire
 from torchyard.states import JobState
 from torchyard.wire import Action, AttemptReport, Phase
@@ -135,6 +136,17 @@ def test_a_reboot_ends_what_ran_but_not_what_was_claimed_since(yard: Database) -
     assert box.job_row(yard, before).state == JobState.QUEUED
     assert "booted again" in box.attempt_row(yard, dead).result["message"]
     assert box.job_row(yard, after).state == JobState.RUNNING
+
+
+def test_all_that_a_reboot_ends_is_locked_before_anything_of_it_is_charged(yard: Database) -> None:
+    seen(yard, heartbeat())
+    jobs = [box.add_job(yard) for _ in range(2)]
+    runs = [box.start(yard, job, [f"box-gpu-{index}"]) for index, job in enumerate(jobs)]
+    beat = seen(yard, heartbeat(*[(attempt, Phase.RUNNING) for attempt in runs])).orders.beat
+    rebooted = heartbeat(beat=beat, identity=IDENTITY.model_copy(update={"boot_id": "boot-2"}))
+    with asked(yard) as told:
+        seen(yard, rebooted, NOW + 1_000_000)
+    assert max(first(told, "SELECT jobs.id", job) for job in jobs) < first(told, "INSERT INTO accounts")
 
 
 def test_a_node_that_returns_goes_on(yard: Database) -> None:

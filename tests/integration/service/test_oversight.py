@@ -250,6 +250,21 @@ def test_a_run_whose_gpus_do_nothing_is_stopped(yard: Parts, oversight: Oversigh
     assert (run.job.state, run.job.error["cause"]) == (JobState.FAILED, "idle")
 
 
+def test_the_next_run_of_a_job_does_not_pay_for_the_last_one(
+    yard: Parts, oversight: Oversight, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, stop = Run(yard, oversight, idle_limit=20, max_retries=1), oversight._stop_idle
+
+    def after_another_start(row: Any) -> None:
+        box.finish(yard.ctx.db, row.id, exit_code=1)
+        box.start(yard.ctx.db, row.job_id, ["box-gpu-0"])
+        stop(row)
+
+    monkeypatch.setattr(oversight, "_stop_idle", after_another_start)
+    sample(run, 24, use=0.0)
+    assert (run.job.state, run.job.attempt, run.job.stop) == (JobState.RUNNING, 2, None)
+
+
 def test_where_nobody_measures_nothing_is_stopped(yard: Parts, oversight: Oversight) -> None:
     run = Run(yard, oversight, idle_limit=20)
     sample(run, 40, use=None)

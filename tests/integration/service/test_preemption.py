@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 
 from service import lifecycle
 from service.db.engine import Database
-from service.db.models import Attempt, Reservation
+from service.db.models import Attempt, Group, Job, Reservation
 from service.leader import Leader
 from service.observability import Counters
+from service.scheduler import loop
+from service.scheduler.decisions import Cause, Preempt
 from service.scheduler.loop import Scheduler
 from service.scheduler.order import PERIOD_US
 from tests.support import box
@@ -256,6 +258,36 @@ def test_one_that_cannot_give_way_spares_the_other(yard: Yard) -> None:
     yard.run(301)
     assert [box.job_row(yard.db, job).state for job, _ in (one, two)] == [JobState.RUNNING] * 2
     assert [box.attempt_row(yard.db, attempt).spared_until_us is None for _, attempt in (one, two)] == [True, False]
+
+
+def test_of_jobs_with_different_causes_none_is_asked_if_one_is_over(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = box.add_node(yard.db, devices=2)
+    (one, _), (two, attempt) = old_job(yard, [first]), old_job(yard, [second])
+    urgent = box.add_job(yard.db, 2, priority="urgent")
+    causes = {one: Cause.CLASS, two: Cause.SHARE}
+    asked = [Preempt(job=job, for_job=urgent, reason=cause) for job, cause in causes.items()]
+    monkeypatch.setattr(loop, "decide", lambda *_: asked)
+    box.finish(yard.db, attempt)
+    yard.run(HOUR)
+    assert kinds(yard, one).count("preempting") == 0
+
+
+def test_a_newcomer_whose_sweep_is_paused_meanwhile_leaves_the_job_alone(yard: Yard) -> None:
+    job, attempt = old_job(yard, box.add_node(yard.db, devices=1))
+    urgent = box.add_job(yard.db, priority="urgent")
+    group = {"id": "grp-1", "number": 9, "name": "tune", "sweep": {}, "size": 1, "created_us": NOW}
+    with yard.db.write() as tx:
+        tx.execute(insert(Group).values(**group, user_id="user-ada", project="default"))
+        tx.execute(update(Job).where(Job.id == urgent).values(group_id="grp-1"))
+    yard.run(HOUR)
+    assert kinds(yard, job)[-1] == "preempting"
+    with yard.db.write() as tx:
+        tx.execute(update(Group).values(paused="the first trial failed"))
+    box.add_checkpoint(yard.db, attempt, 200, at_us=yard.now)
+    yard.run()
+    assert (box.job_row(yard.db, job).state, kinds(yard, job)[-1]) == (JobState.RUNNING, "preemption-abandoned")
 
 
 def test_a_job_on_several_nodes_gives_way_on_all(yard: Yard) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,18 @@ def test_a_cancelled_sweep_takes_along_whoever_needs_it(made: Parts, db: Databas
     assert box.job_row(db, last.id).error["cause"] == "dependency"
     box.finish(db, attempt, stop=StopReason.CANCEL, exit_code=0, stopped_at_step=3)
     assert box.job_row(db, submissions.trials(made.ctx, group)[0]).state == "cancelled"
+
+
+def test_a_sweep_is_cancelled_while_a_trial_ends(made: Parts, db: Database) -> None:
+    for _ in range(5):
+        group = submissions.sweep(made.ctx, 20)
+        last = submissions.job(made.ctx, **after(group, when="end"))
+        attempt = box.start(db, submissions.trials(made.ctx, group)[0], ["box-gpu-0"])
+        with ThreadPoolExecutor(2) as pool:
+            ended = pool.submit(box.finish, db, attempt)
+            cancelled = pool.submit(actions.act, made.ctx, submissions.ADA, str(group.number), actions.cancel)
+            assert (ended.result(), cancelled.result().number) == ("succeeded", group.number)
+        assert not box.job_row(db, last.id).blocked
 
 
 def test_trials_that_were_stopped_early_do_not_speak_against_their_sweep(made: Parts, db: Database) -> None:

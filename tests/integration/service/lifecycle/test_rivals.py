@@ -3,13 +3,14 @@
 import threading
 from collections.abc import Callable
 
-from sqlalchemy import func, select
+from sqlalchemy import func, insert, select, update
 
 from service import lifecycle
 from service.db.engine import Database
-from service.db.models import Allocation, Event
+from service.db.models import Allocation, Dependency, Event, Job
 from tests.support import box
 from tests.support.box import NOW
+from tests.support.statements import asked, first
 from torchyard.states import JobState, StopReason
 from torchyard.wire import Result, ResultKind
 
@@ -104,3 +105,17 @@ def test_events_that_meet_keep_their_numbers(db: Database) -> None:
     assert sorted(meet(*[tell] * 8)) == list(range(2, 10))  # type: ignore[type-var]
     with db.read() as tx:
         assert tx.scalar(select(func.count()).select_from(Event)) == 9
+
+
+def test_an_end_locks_all_jobs_before_accounts_as_a_submission_does(db: Database) -> None:
+    box.add_people(db)
+    needed = box.add_job(db)
+    last = box.add_job(db, after=[1])
+    with db.write() as tx:
+        tx.execute(update(Job).where(Job.id == last).values(blocked=True))
+        tx.execute(insert(Dependency).values(job_id=last, needs=needed))
+    attempt_id = box.start(db, needed, box.add_node(db, devices=1))
+    with asked(db) as told:
+        box.finish(db, attempt_id)
+    assert not box.job_row(db, last).blocked
+    assert first(told, "UPDATE jobs", last) < first(told, "INSERT INTO accounts")
