@@ -68,7 +68,7 @@ def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen
     row = _lock(tx, node)
     if row is None:
         raise lifecycle.Unknown(f"node {node} is not registered: register it first")
-    devices_changed = _store_devices(tx, node, _kept_from_strangers(tx, heartbeat))
+    devices = _kept_from_strangers(tx, heartbeat)
     changed = _adopt(tx, node, heartbeat.attempts, now)
     claimed, inventory = _claimed(tx, node), _inventory(heartbeat, row.beat)
     changed += lifecycle.lose_sight(tx, node, _out_of_sight(tx, claimed, inventory), _ELSEWHERE.format(node), now)
@@ -81,6 +81,7 @@ def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen
             lifecycle.declare_dead(tx, attempt_id, why, now, node=node)
             changed.append(str(job.id))
     changed += lifecycle.set_reachable(tx, node, heartbeat.attempts, now)
+    devices_changed = _store_devices(tx, node, devices)  # after the jobs, as an end that blames a device does
     tx.execute(
         update(Node)
         .where(Node.name == node)

@@ -138,15 +138,17 @@ def test_a_reboot_ends_what_ran_but_not_what_was_claimed_since(yard: Database) -
     assert box.job_row(yard, after).state == JobState.RUNNING
 
 
-def test_all_that_a_reboot_ends_is_locked_before_anything_of_it_is_charged(yard: Database) -> None:
+def test_jobs_that_a_reboot_ends_are_locked_before_accounts_and_devices(yard: Database) -> None:
     seen(yard, heartbeat())
     jobs = [box.add_job(yard) for _ in range(2)]
     runs = [box.start(yard, job, [f"box-gpu-{index}"]) for index, job in enumerate(jobs)]
     beat = seen(yard, heartbeat(*[(attempt, Phase.RUNNING) for attempt in runs])).orders.beat
-    rebooted = heartbeat(beat=beat, identity=IDENTITY.model_copy(update={"boot_id": "boot-2"}))
+    identity, broken = IDENTITY.model_copy(update={"boot_id": "boot-2"}), device(1, unusable="stuck")
+    rebooted = heartbeat(beat=beat, identity=identity, devices=[device(0), broken])
     with asked(yard) as told:
         seen(yard, rebooted, NOW + 1_000_000)
-    assert max(first(told, "SELECT jobs.id", job) for job in jobs) < first(told, "INSERT INTO accounts")
+    locked = max(first(told, "SELECT jobs.id", job) for job in jobs)
+    assert locked < min(first(told, "INSERT INTO accounts"), first(told, "UPDATE devices", "stuck"))
 
 
 def test_a_node_that_returns_goes_on(yard: Database) -> None:
