@@ -121,7 +121,8 @@ class _Scene:
         words = [f"job {each.title.number} ({each.title.user}), {_IS.get(each.state, each.state)}" for each in awaited]
         more = f", and {len(words) - NAMED} more" if len(words) > NAMED else ""
         what = "; ".join(words[:NAMED]) + more or "other jobs"
-        need = f"the {self.names.need} of " if self.names.need else ""
+        what_of = self.names.need if len(words) > 1 else self.names.need.partition(" of ")[0]
+        need = f"the {what_of} of " if what_of else ""
         return Reason(code="dependency", message=f"waits for {need}{what}", jobs=[each.job for each in awaited])
 
     def no_nodes(self, blocker: Blocker) -> Reason:
@@ -164,8 +165,10 @@ class _Scene:
                 return f"the quota of {of} is {_count(reached.limit, 'GPU')} at once{held}{need}"
             case Quota.USER_WEEK | Quota.PROJECT_WEEK:
                 of = f"user {whose}" if reached.quota is Quota.USER_WEEK else f"project {whose}"
+                if not jobs:
+                    return f"{of} has used up the GPU-hours that are theirs in seven days"
                 left = max(reached.limit, 0) / _HOUR_US
-                return f"of the GPU-hours that {of} has in seven days {left:.1f} are left{held or ', which is nothing'}"
+                return f"of the GPU-hours that {of} has in seven days {left:.1f} are left{held}"
 
     def closed(self, blocker: Blocker) -> Reason:
         assert blocker.closed is not None
@@ -179,22 +182,25 @@ class _Scene:
 
     def gpus(self, blocker: Blocker) -> Reason:
         shape, box = self.waiting.shape, self.state.boxes[blocker.node or ""]
-        what = " ".join(filter(None, (box.word, wanted(shape))))
+        sort = wanted(shape)
         if shape.gpu_share:
-            what = f"{box.word} with {format_size(shape.gpu_share)} of memory to share"
-        return self._short("gpus", blocker, f"{blocker.free} of {blocker.needed} {what}")
+            sort = f"with {format_size(shape.gpu_share)} of memory to share"
+        word = box.word.removesuffix("s") if blocker.free == 1 else box.word
+        what = " ".join(filter(None, (word, sort)))
+        return self._short("gpus", blocker, f"{blocker.free} {what}", str(blocker.needed))
 
     def cpus(self, blocker: Blocker) -> Reason:
-        return self._short("cpus", blocker, f"{blocker.free} of {blocker.needed} CPU cores")
+        return self._short("cpus", blocker, _count(blocker.free, "CPU core"), str(blocker.needed))
 
     def memory(self, blocker: Blocker) -> Reason:
-        return self._short("memory", blocker, f"{format_size(blocker.free)} of {format_size(blocker.needed)} memory")
+        return self._short("memory", blocker, f"{format_size(blocker.free)} of memory", format_size(blocker.needed))
 
-    def _short(self, code: str, blocker: Blocker, what: str) -> Reason:
+    def _short(self, code: str, blocker: Blocker, what: str, needed: str) -> Reason:
         jobs = list(blocker.jobs)
         until = _moment(self._room_at(blocker.node or ""))
         when = f"; room is expected at about {until:%H:%M} UTC" if until else ""
-        message = f"node {blocker.node} has {what} free; the rest is held by {self.jobs(jobs)}{when}"
+        holders = self.jobs(jobs)
+        message = f"node {blocker.node} has {what} free and the job needs {needed}; the rest is held by {holders}{when}"
         return Reason(code=code, message=message, jobs=jobs, until=until)
 
     def kept(self, blocker: Blocker) -> Reason:
@@ -214,9 +220,10 @@ class _Scene:
             return Reason(code="reserved", message=f"what is free on node {blocker.node} is reserved")
         start, end = _moment(found.starts_us), _moment(found.ends_us)
         what = "out of use for maintenance" if found.maintenance else "reserved"
-        message = (
-            f"node {blocker.node} is {what} from {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC ({found.name})"
-        )
+        name = found.name
+        if found.gpus is not None:
+            what, name = "reserved in part", f"{name}, {_count(found.gpus, 'GPU')}"
+        message = f"node {blocker.node} is {what} from {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC ({name})"
         return Reason(code="reserved", message=message, until=end)
 
     def nodes(self, blocker: Blocker) -> Reason:

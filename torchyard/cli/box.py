@@ -60,8 +60,9 @@ def _row(device: "NodeDevice") -> tuple[str, ...]:
 
     used = f"{format_size(device.memory_used)} of " if device.memory_used is not None else ""
     use = f"{device.utilization:.0f}%" if device.utilization is not None else ""
-    job = f"{device.job_number} {device.job_name}" if device.job else "[dim]free[/]"
+    job = ", ".join(f"{each.job_number} {each.job_name}" for each in device.holders) or "[dim]free[/]"
     if device.unusable:
         job = f"[red]{device.unusable}[/]"
     memory = f"{used}{format_size(device.memory)}" if device.memory else ""
-    return f"{device.kind.value} {device.index}", device.name, memory, use, job, device.user or ""
+    users = ", ".join(dict.fromkeys(each.user for each in device.holders))
+    return f"{device.kind.value} {device.index}", device.name, memory, use, job, users

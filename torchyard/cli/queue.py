@@ -51,13 +51,13 @@ def _print_why(found: "Why") -> None:
 
 
 def _in(at: "datetime") -> str:
-    """``in 2h5m (14:30)``, in local time; what is about to happen is ``now``."""
+    """``in 2h5m (14:30)``, in local time; what is overdue is expected ``now``."""
     from torchyard.cli.format import now
     from torchyard.quantities import format_duration
 
     left = (at - now()).total_seconds()
     if left < 60:
-        return "now"
+        return "within a minute" if left > 0 else "now"
     return f"in {format_duration(60 * round(left / 60))} ({at.astimezone():%a %H:%M})"
 
 

@@ -257,7 +257,7 @@ def reservations(
     table = Table("ID", "NAME", "STATE", "FOR", "WHAT", "FROM", "TO", box=None, header_style="dim")
     for each in found:
         whom = "maintenance" if each.maintenance else _listed([*each.users, *each.projects])
-        what = f"{each.gpus} GPUs" if each.gpus else _listed(each.nodes)
+        what = f"{each.gpus} GPU{'s' if each.gpus > 1 else ''}" if each.gpus else _listed(each.nodes)
         span = [f"{at.astimezone():%Y-%m-%d %H:%M}" for at in (each.starts_at, each.ends_at)]
         table.add_row(each.id, each.name, each.state, whom, what, *span)
     common.console().print(table)

@@ -61,7 +61,7 @@ def test_the_queue_names_who_holds_what(live: Live) -> None:
     answer = live.client.get("/api/v1/queue").raise_for_status()
     (entry,) = answer.json()["items"]
     assert (entry["position"], entry["job"], entry["name"], entry["user"]) == (1, second, "second", "ada")
-    assert "0 of 1 GPUs free; the rest is held by job 1 (ada)" in entry["reason"]
+    assert "0 GPUs free and the job needs 1; the rest is held by job 1 (ada)" in entry["reason"]
     again = live.client.get("/api/v1/queue", headers={"If-None-Match": answer.headers["ETag"]})
     assert again.status_code == 304
     why = live.client.get(f"/api/v1/jobs/{second}/why").json()

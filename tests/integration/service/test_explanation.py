@@ -162,7 +162,7 @@ def test_held_jobs_dependencies_and_quotas(live: Live) -> None:
     after = submit(live, after=[first["id"]])
     found = why(live, after["id"])
     assert (found["reasons"][0]["code"], found["reasons"][0]["jobs"]) == ("dependency", [first["id"]])
-    assert f"waits for the success of all of job {first['number']} (" in found["summary"]
+    assert f"waits for the success of job {first['number']} (" in found["summary"]
     assert (found["expected_start_at"], found["alternatives"]) == (None, [])
     with live.context.db.write() as tx:
         user = tx.scalar(select(Job.user_id).where(Job.id == first["id"]))
@@ -205,7 +205,7 @@ def test_a_job_that_runs_and_one_that_waits_for_it(live: Live) -> None:
     seen = why(live, waiting["id"])
     assert (seen["position"], seen["reasons"][0]["jobs"]) == (1, [job_id])
     (entry,) = live.client.get("/api/v1/queue").raise_for_status().json()["items"]
-    assert "has 0 of 1 GPUs free; the rest is held by job" in entry["reason"]
+    assert "has 0 GPUs free and the job needs 1; the rest is held by job" in entry["reason"]
     told = (seen["expected_start_at"], seen["reasons"][0]["until"], entry["expected_start_at"])
     ends = datetime.fromisoformat(found["expected_end_at"])
     assert all(abs(datetime.fromisoformat(each) - ends) <= timedelta(minutes=1) for each in told)

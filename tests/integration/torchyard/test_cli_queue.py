@@ -47,12 +47,15 @@ def test_the_way_to_a_start(yard: Yard, live_service: Live) -> None:
         until(lambda: client.job(first.id).state == "assigned")
         job = submit(client, 2)
         said = yard("why", str(job.number))
-        assert f"Job {job.number} waits at place 1: node box has 1 of 2 GPUs free; the rest is held by job 1" in said
+        assert (
+            f"Job {job.number} waits at place 1: node box has 1 GPU free and the job needs 2; the rest is held by job 1"
+            in said
+        )
         assert "expected: starts in 1h" in said
         command = f"yard cancel {job.number} && yard rerun {job.number} --set resources.gpus=1"
         assert f"it would start now with 1 GPU instead of 2, on node box\n      {command}\n" in said
         assert api.Why.model_validate_json(yard("why", str(job.number), "--json")).alternatives[0].command == command
-        assert "1 of 2 GPUs free" in yard("queue")
+        assert "1 GPU free and the job needs 2" in yard("queue")
         for part in command.split(" && "):
             yard(*part.split()[1:])
         until(lambda: client.job(str(job.number + 1)).state == "assigned")

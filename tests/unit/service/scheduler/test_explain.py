@@ -34,7 +34,7 @@ def first(made: State, **more: Any) -> Reason:
         (Hindrance.HELD, "held", "is held: release it to let it start"),
         (Hindrance.SAVING, "saving", "the checkpoint of its last attempt is still being stored"),
         (Hindrance.PAUSED, "paused", "its sweep is paused (all failed alike): resume it to let its trials start"),
-        (Hindrance.DEPENDENCY, "dependency", "waits for the success of all of job 7 (bob), which runs"),
+        (Hindrance.DEPENDENCY, "dependency", "waits for the success of job 7 (bob), which runs"),
     ],
 )
 def test_what_keeps_it_from_being_considered(hindrance: Hindrance, code: str, words: str) -> None:
@@ -77,7 +77,7 @@ def test_quotas_say_who_uses_them() -> None:
         in first(state(waits(1), runs(2, "a0"), projects=projects)).message
     )
     spent = first(state(waits(1), users={"ada": Account(week_left_us=0)}))
-    assert spent.message == "of the GPU-hours that user Ada has in seven days 0.0 are left, which is nothing"
+    assert spent.message == "user Ada has used up the GPU-hours that are theirs in seven days"
 
 
 def test_a_sweep_at_its_cap() -> None:
@@ -91,7 +91,7 @@ def test_who_holds_the_gpus_and_until_when() -> None:
     found = first(state(waits(1, 2), runs(2, "a0", "a1", minutes=30), runs(3, "a2", minutes=90), nodes=(node(gpus=3),)))
     assert (found.code, found.jobs) == ("gpus", ["j2", "j3"])
     assert found.message.startswith(
-        "node a has 0 of 2 GPUs free; the rest is held by job 2 (bob), job 3 (bob); room is"
+        "node a has 0 GPUs free and the job needs 2; the rest is held by job 2 (bob), job 3 (bob); room is"
     )
     assert found.until is not None
     assert found.until.timestamp() == NOW / 1e6 + 1800, "once the shorter one is over"
@@ -100,17 +100,20 @@ def test_who_holds_the_gpus_and_until_when() -> None:
 
 def test_sorts_of_gpus() -> None:
     found = first(state(waits(1, gpu_memory_min=80 * GIB, gpu_type="a100"), runs(2, *FULL)))
-    assert "0 of 1 GPUs of type a100 with at least 80.0 GiB free" in found.message
+    assert "0 GPUs of type a100 with at least 80.0 GiB free and the job needs 1" in found.message
     shared = first(state(waits(1, gpu_share=60 * GIB), runs(2, "a0", gpu_share=30 * GIB), nodes=(node(gpus=1),)))
-    assert "0 of 1 GPUs with 60.0 GiB of memory to share free" in shared.message
+    assert "0 GPUs with 60.0 GiB of memory to share free and the job needs 1" in shared.message
 
 
 def test_cores_and_memory() -> None:
     busy = runs(2, "a0")
     busy = replace(busy, shape=replace(busy.shape, cpus=30, memory=200 * GIB))
-    assert "2 of 4 CPU cores free; the rest is held by job 2 (bob)" in first(state(waits(1, cpus=4), busy)).message
+    assert (
+        "2 CPU cores free and the job needs 4; the rest is held by job 2 (bob)"
+        in first(state(waits(1, cpus=4), busy)).message
+    )
     found = first(state(waits(1, memory=100 * GIB), busy))
-    assert "56.0 GiB of 100.0 GiB memory free" in found.message
+    assert "56.0 GiB of memory free and the job needs 100.0 GiB" in found.message
 
 
 def test_closed_nodes_and_unusable_gpus() -> None:
@@ -148,6 +151,11 @@ def test_reservations() -> None:
     found = first(state(waits(1), reservations=(reserved,)))
     assert found.code == "reserved"
     assert found.message == "node a is reserved from 2023-11-14 21:14 to 2023-11-14 23:14 UTC (demo day)"
+    some = replace(reserved, gpus=3)
+    found = first(state(waits(1, 2), reservations=(some,)))
+    assert (
+        found.message == "node a is reserved in part from 2023-11-14 21:14 to 2023-11-14 23:14 UTC (demo day, 3 GPUs)"
+    )
     assert found.until is not None
     assert found.until.timestamp() == NOW / 1e6 + 3600
     upkeep = Reservation(id="r", name="new fans", maintenance=True, **times)  # type: ignore[arg-type]
@@ -170,7 +178,7 @@ def test_long_lists_of_holders_are_cut() -> None:
 
 def test_a_cpu_node_has_slots() -> None:
     slots = replace(node(gpus=1), slots=(Slot(uuid="a0", index=0, memory=0, kind="cpu"),))
-    assert "0 of 1 slots free" in first(state(waits(1), runs(2, "a0"), nodes=(slots,))).message
+    assert "0 slots free and the job needs 1" in first(state(waits(1), runs(2, "a0"), nodes=(slots,))).message
 
 
 held = st.lists(st.sampled_from(["a0", "a1", "a2", "a3", "b0", "b1"]), unique=True, max_size=6)

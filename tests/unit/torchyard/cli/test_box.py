@@ -1,0 +1,25 @@
+"""What the tables of nodes show."""
+
+from torchyard.api import Holder, NodeDevice
+from torchyard.cli.box import _row
+
+
+def device(*holders: Holder) -> NodeDevice:
+    values = dict.fromkeys(NodeDevice.model_fields) | {
+        "uuid": "u0",
+        "index": 0,
+        "kind": "gpu",
+        "name": "H200",
+        "memory": 0,
+    }
+    return NodeDevice.model_validate(values | {"holders": list(holders)})
+
+
+def holder(number: int, user: str) -> Holder:
+    return Holder(job=f"job-{number}", job_number=number, job_name="net", user=user, share=1)
+
+
+def test_all_who_share_a_device_are_named() -> None:
+    shared = device(holder(7, "ada"), holder(8, "bob"), holder(9, "ada"))
+    assert _row(shared)[-2:] == ("7 net, 8 net, 9 net", "ada, bob")
+    assert _row(device())[-2:] == ("[dim]free[/]", "")
