@@ -347,7 +347,7 @@ class ProcessStack(Message):
     rank: int
     #: Whether it is the rank's own process.
     main: bool
-    #: Beginning of its command line.
+    #: Its program and script; never the other arguments, which may hold tokens.
     command: Text
     #: The main thread comes first.
     threads: list[ThreadStack] = []

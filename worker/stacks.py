@@ -122,7 +122,7 @@ def _programs(below: Sequence[table.Process], wrapper: str) -> Iterator[tuple[in
 
 def stack_of(target: Target, read: Reader) -> ProcessStack:
     """The stacks of one process, or why there are none."""
-    command = " ".join(target.process.command_line()).strip()[:MAX_WORDS]
+    command = program_of(target.process.command_line())[:MAX_WORDS]
     about = ProcessStack(pid=target.process.pid, rank=target.rank, main=target.main, command=command)
     try:
         found = _read(about.pid, read)
@@ -131,6 +131,23 @@ def stack_of(target: Target, read: Reader) -> ProcessStack:
     threads = [_thread(each) for each in sorted(found, key=lambda each: each.get("os_thread_id") != about.pid)]
     told = activity(threads[0].frames) if threads else {}
     return about.model_copy(update={"threads": threads[:MAX_THREADS], **told})
+
+
+def program_of(command_line: Sequence[str]) -> str:
+    """The program and its script, or the module after ``-m``: other arguments may hold tokens, and many read this."""
+    program, *given = command_line or ("",)
+    options = list(takewhile(_is_option, given)) if Path(program).name.startswith("python") else []
+    script = [] if any(map(_is_code, options)) else [word for word in given[len(options) :][:1] if not _is_option(word)]
+    return " ".join([program, *(["-m"] if "-m" in options else []), *script]).strip()
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-")
+
+
+def _is_code(option: str) -> bool:
+    """Whether it is Python's ``-c``, perhaps behind other letters, after which comes no script."""
+    return option.endswith("c") and not option.startswith("--")
 
 
 def _read(pid: int, read: Reader) -> list[Any]:

@@ -91,6 +91,26 @@ def test_a_refusal_names_the_mend(words: str, mend: str) -> None:
     assert mend in stacks.refusal(words)
 
 
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        (["/env/bin/python3.11", "-u", "train.py", "--token", "hf_secret", ""], "/env/bin/python3.11 train.py"),
+        (["python", "-um", "pdb", "train.py", "--key=secret"], "python pdb"),
+        (["python", "-m", "trainer", "--key", "secret"], "python -m trainer"),
+        (["python", "-c", "login('secret')"], "python"),
+        (["python", "-Ic", "login('secret')"], "python"),
+        (["bash", "-c", "export TOKEN=secret; train"], "bash"),
+        (["/bin/train", "--token", "secret"], "/bin/train"),
+        (["bash", "run.sh", "secret"], "bash run.sh"),
+        (["/bin/train", ""], "/bin/train"),
+        ([], ""),
+    ],
+)
+def test_of_a_command_line_only_program_and_script_are_shown(line: list[str], shown: str) -> None:
+    """The other arguments may hold tokens, and everybody who may read sees them."""
+    assert stacks.program_of(line) == shown
+
+
 def own() -> Target:
     process = table.find(os.getpid())
     assert process is not None
@@ -107,6 +127,7 @@ def test_a_process_that_cannot_be_read_says_why() -> None:
     stack = stacks.stack_of(own(), read)
     assert (stack.rank, stack.main, stack.error, stack.threads) == (3, True, "no", [])
     assert tried == [True, False]
+    assert stack.command == stacks.program_of(own().process.command_line())
 
 
 def test_the_main_thread_comes_first() -> None:
