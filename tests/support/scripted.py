@@ -91,6 +91,8 @@ class Agent:
 
     def __init__(self, http: httpx.Client, devices: int) -> None:
         self.attempts: dict[str, Attempt] = {}
+        #: What the next heartbeat tells of processes that have no business here.
+        self.offenders: list[str] = []
         self._http = http
         self._beat: int | None = None
         self._identity = wire.Identity(node_id="n", home_id="h", boot_id="b", pid_namespace="p")
@@ -107,7 +109,7 @@ class Agent:
         assert answer.is_success, f"{method} {path}: {answer.text}"
         return answer
 
-    def register(self) -> None:
+    def register(self, **changes: Any) -> None:
         message = wire.Register(
             node=home.node_name(),
             identity=self._identity,
@@ -117,7 +119,7 @@ class Agent:
             cpus=32,
             memory=256 * GIB,
             runs_as_root=False,
-        )
+        ).model_copy(update=changes)
         self.send("POST", "register", content=message.model_dump_json())
         self.orders()
 
@@ -128,7 +130,12 @@ class Agent:
             for one in self.attempts.values()
         ]
         message = wire.Heartbeat(
-            identity=self._identity, devices=self._devices, attempts=held, disk_free=900 * GIB, beat=self._beat
+            identity=self._identity,
+            devices=self._devices,
+            attempts=held,
+            disk_free=900 * GIB,
+            beat=self._beat,
+            offenders=self.offenders,
         )
         answer = self.send("POST", "heartbeat", content=message.model_dump_json())
         orders = wire.Orders.model_validate_json(answer.content)

@@ -5,6 +5,7 @@ import "./styles/jobs.css";
 import "./styles/job.css";
 import "./styles/box.css";
 import "./styles/sweep.css";
+import "./styles/sharing.css";
 
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";

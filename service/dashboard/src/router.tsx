@@ -1,10 +1,9 @@
-import { createRootRoute, createRoute, createRouter, Link } from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link } from "@tanstack/react-router";
 
 import { BoxPage } from "./box/BoxPage";
 import { JobPage } from "./job/JobPage";
 import { JobsPage } from "./jobs/JobsPage";
 import { type JobsSearch, parseSearch } from "./lib/search";
-import { SweepPage } from "./sweep/SweepPage";
 import { Frame } from "./ui/Frame";
 
 function Nowhere() {
@@ -31,11 +30,18 @@ export const jobRoute = createRoute({
   component: JobPage,
 });
 
-const sweepRoute = createRoute({ getParentRoute: () => rootRoute, path: "/sweeps/$sweepId", component: SweepPage });
+const sweepPage = lazyRouteComponent(() => import("./sweep/SweepPage"), "SweepPage");
+const sharingPage = lazyRouteComponent(() => import("./sharing/SharingPage"), "SharingPage");
+
+const sweepRoute = createRoute({ getParentRoute: () => rootRoute, path: "/sweeps/$sweepId", component: sweepPage });
+
+const sharingRoute = createRoute({ getParentRoute: () => rootRoute, path: "/sharing", component: sharingPage });
 
 const boxRoute = createRoute({ getParentRoute: () => rootRoute, path: "/box", component: BoxPage });
 
-export const router = createRouter({ routeTree: rootRoute.addChildren([jobsRoute, jobRoute, sweepRoute, boxRoute]) });
+const routeTree = rootRoute.addChildren([jobsRoute, jobRoute, sweepRoute, boxRoute, sharingRoute]);
+
+export const router = createRouter({ routeTree });
 
 declare module "@tanstack/react-router" {
   interface Register {

@@ -4,6 +4,7 @@ import { Notice } from "../ui/Notice";
 import { Command } from "../ui/Command";
 import { NodePanel } from "./NodePanel";
 import { QueuePanel } from "./QueuePanel";
+import { ReservedPanel } from "./ReservedPanel";
 
 export function BoxPage() {
   const nodes = useNodes();
@@ -21,7 +22,10 @@ export function BoxPage() {
       )}
       <div className="box">
         <div>{nodes.data?.items.map((node) => <NodePanel key={node.name} node={node} admin={admin} />)}</div>
-        <QueuePanel />
+        <div>
+          <ReservedPanel />
+          <QueuePanel />
+        </div>
       </div>
     </>
   );

@@ -2,13 +2,21 @@ import { Link } from "@tanstack/react-router";
 
 import type { NodeDevice, Series } from "../api/types";
 import { bytes } from "../lib/format";
+import { nearness } from "../lib/nearness";
 import { lastValues } from "../lib/telemetry";
 import { Meter } from "../ui/Meter";
 import { Sparkline } from "../ui/Sparkline";
 import { SPARK_SAMPLES } from "./spark";
 
+interface Props {
+  device: NodeDevice;
+  /** All devices of the node. */
+  all: readonly NodeDevice[];
+  telemetry: readonly Series[];
+}
+
 /** A siding of the yard: the device's track, and the job that stands on it. */
-export function DeviceCard({ device, telemetry }: { device: NodeDevice; telemetry: readonly Series[] }) {
+export function DeviceCard({ device, all, telemetry }: Props) {
   const status = device.unusable !== null ? "unusable" : device.job !== null ? "held" : "free";
   return (
     <li className="device" data-status={status}>
@@ -17,24 +25,29 @@ export function DeviceCard({ device, telemetry }: { device: NodeDevice; telemetr
         <span>{device.kind === "gpu" ? "GPU" : "slot"}</span>
       </div>
       <div className="siding">
-        <Holder device={device} />
+        <Holders device={device} />
         <div className="siding-rail" aria-hidden="true" />
-        <span className="device-name">{device.name}</span>
+        <span className="device-name">{[device.name, ...nearness(device, all)].join(" · ")}</span>
       </div>
       {device.kind === "gpu" && device.unusable === null && <Gauges device={device} telemetry={telemetry} />}
     </li>
   );
 }
 
-function Holder({ device }: { device: NodeDevice }) {
+function Holders({ device }: { device: NodeDevice }) {
   if (device.unusable !== null) return <p className="siding-words danger-words">{device.unusable}</p>;
-  if (device.job === null) return <p className="siding-words faint">free</p>;
+  if (device.holders.length === 0) return <p className="siding-words faint">free</p>;
   return (
-    <Link to="/jobs/$jobId" params={{ jobId: device.job }} className="car">
-      <span className="car-number">{device.job_number}</span>
-      <span className="car-name">{device.job_name}</span>
-      <span className="car-user">{device.user}</span>
-    </Link>
+    <div className="cars">
+      {device.holders.map((holder) => (
+        <Link key={holder.job} to="/jobs/$jobId" params={{ jobId: holder.job }} className="car">
+          <span className="car-number">{holder.job_number}</span>
+          <span className="car-name">{holder.job_name}</span>
+          {holder.share !== null && <span className="car-share">{bytes(holder.share)}</span>}
+          <span className="car-user">{holder.user}</span>
+        </Link>
+      ))}
+    </div>
   );
 }
 

@@ -1,6 +1,7 @@
 import { useDrain, useNodeTelemetry } from "../api/box";
+import { useReservations } from "../api/sharing";
 import type { Node } from "../api/types";
-import { age, bytes, plural, secondsBetween } from "../lib/format";
+import { age, bytes, hour, plural, secondsBetween, sentence } from "../lib/format";
 import { lastValues } from "../lib/telemetry";
 import { Meter } from "../ui/Meter";
 import { Notice } from "../ui/Notice";
@@ -22,6 +23,7 @@ export function NodePanel({ node, admin }: { node: Node; admin: boolean }) {
         <Seen node={node} />
         {admin && <DrainButton node={node} />}
       </header>
+      <Words node={node} />
       <div className="machine">
         <Meter
           label={plural(node.cpus, "core")}
@@ -38,9 +40,33 @@ export function NodePanel({ node, admin }: { node: Node; admin: boolean }) {
         <span className="faint disk">{bytes(node.disk_free)} of disk free</span>
       </div>
       <ol className="devices">
-        {node.devices.map((device) => <DeviceCard key={device.uuid} device={device} telemetry={telemetry} />)}
+        {node.devices.map((device) => (
+          <DeviceCard key={device.uuid} device={device} all={node.devices} telemetry={telemetry} />
+        ))}
       </ol>
     </section>
+  );
+}
+
+/** What its administrator says of it, and who computes where they should not. */
+function Words({ node }: { node: Node }) {
+  const now = useNow(30_000);
+  const maintenance = useReservations().data?.find((one) => one.id === node.maintenance);
+  return (
+    <>
+      {node.labels.length > 0 && (
+        <ul className="labels">
+          {node.labels.map((label) => <li key={label} className="label">{label}</li>)}
+        </ul>
+      )}
+      {node.maintenance != null && (
+        <p className="node-notice">
+          Drains for {maintenance === undefined ? "a maintenance" : `the maintenance ${maintenance.name}`}; it takes jobs
+          again {maintenance === undefined ? "when that is over" : `at ${hour(maintenance.ends_at, now)}`}.
+        </p>
+      )}
+      {node.offenders.map((words) => <p key={words} className="node-notice offender" role="alert">{sentence(words)}</p>)}
+    </>
   );
 }
 

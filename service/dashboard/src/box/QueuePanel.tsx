@@ -1,20 +1,27 @@
 import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 
 import { useQueue } from "../api/box";
-import { plural } from "../lib/format";
+import { forecast, plural, sentence } from "../lib/format";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
+import { useNow } from "../ui/useNow";
+
+/** Places that are shown at first. */
+const SHOWN = 12;
 
 /** Who waits, in order, and for what. */
 export function QueuePanel() {
+  const now = useNow(30_000);
   const queue = useQueue();
+  const [whole, setWhole] = useState(false);
   const entries = queue.data?.items ?? [];
   return (
     <Panel title="Queue" className="queue" tools={<span className="faint">{plural(entries.length, "job")}</span>}>
       <Notice error={queue.error} />
       {queue.data !== undefined && entries.length === 0 && <p className="soft pad">Nobody waits.</p>}
       <ol>
-        {entries.map((entry) => (
+        {entries.slice(0, whole ? undefined : SHOWN).map((entry) => (
           <li key={entry.job} data-held={entry.held || undefined}>
             <span className="queue-place">{entry.held ? "–" : entry.position}</span>
             <div>
@@ -22,11 +29,21 @@ export function QueuePanel() {
               <span className="faint"> {entry.user} · {plural(entry.gpus, "GPU")}
                 {entry.priority !== "normal" && ` · ${entry.priority}`}
               </span>
-              <p className="soft">{entry.reason}</p>
+              <p className="soft">{sentence(entry.reason)}.</p>
+              {entry.expected_start_at != null && (
+                <p className="queue-when">
+                  starts {forecast(entry.expected_start_at, entry.expected_start_p90_at, now)}
+                </p>
+              )}
             </div>
           </li>
         ))}
       </ol>
+      {!whole && entries.length > SHOWN && (
+        <button type="button" className="button small queue-more" onClick={() => setWhole(true)}>
+          Show all {entries.length}
+        </button>
+      )}
     </Panel>
   );
 }

@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
 
+import type { NodeDevice } from "../api/types";
 import { headline } from "./headline";
+import { nearness } from "./nearness";
 import { sparkPath } from "./spark";
 import { gauges, lastValues } from "./telemetry";
 
@@ -23,4 +25,11 @@ it("finds the charts of telemetry that there are data for", () => {
   );
   expect(lastValues(series, "cpu.percent", 5)).toEqual([7]);
   expect(lastValues(series, "nothing", 5)).toEqual([]);
+});
+
+it("says which GPUs are near", () => {
+  const device = (index: number, links: Record<string, string> | null) =>
+    ({ uuid: `GPU-${index}`, index, topology: links && { numa: 0, links } }) as unknown as NodeDevice;
+  const all = [device(0, { "GPU-1": "nvlink", "GPU-2": "sys" }), device(1, { "GPU-0": "sys" }), device(2, null)];
+  expect(all.map((one) => nearness(one, all))).toEqual([["NUMA 0", "NVLink to 1"], ["NUMA 0"], []]);
 });

@@ -23,6 +23,7 @@ export function Frame() {
         <nav aria-label="Rooms">
           <Link to="/" search={{}} activeOptions={{ includeSearch: false, exact: true }}>Jobs</Link>
           <Link to="/box">The box</Link>
+          <Link to="/sharing">Sharing</Link>
         </nav>
         <Person name={settings.data.user.name} />
       </header>

@@ -1,0 +1,74 @@
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+
+import { client, unwrap } from "./client";
+import type { NewReservation, Policy, QuotaValues } from "./types";
+
+const LIVE_MS = 10_000;
+const SLOW_MS = 60_000;
+
+/** One ISO week of the box. */
+export function useDigest(week: string) {
+  return useQuery({
+    queryKey: ["sharing", "digest", week],
+    queryFn: () => unwrap(client.GET("/api/v1/usage/digest", { params: { query: { week } } })),
+    refetchInterval: SLOW_MS,
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function useQuotas() {
+  return useQuery({
+    queryKey: ["sharing", "quotas"],
+    queryFn: () => unwrap(client.GET("/api/v1/quotas")),
+    refetchInterval: LIVE_MS,
+  });
+}
+
+/** What is reserved now or later. */
+export function useReservations() {
+  return useQuery({
+    queryKey: ["sharing", "reservations"],
+    queryFn: () => unwrap(client.GET("/api/v1/reservations")),
+    refetchInterval: LIVE_MS,
+  });
+}
+
+export function usePolicy() {
+  return useQuery({ queryKey: ["sharing", "policy"], queryFn: () => unwrap(client.GET("/api/v1/policy")) });
+}
+
+export function useCalibration() {
+  return useQuery({
+    queryKey: ["sharing", "calibration"],
+    queryFn: () => unwrap(client.GET("/api/v1/queue/calibration")),
+    refetchInterval: SLOW_MS,
+  });
+}
+
+/** A change of how the box is shared; afterwards all about it is asked for again. */
+function useChange<Input, Output>(change: (input: Input) => Promise<Output>) {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: change,
+    onSettled: () => Promise.all(["sharing", "queue", "nodes"].map((name) => (
+      cache.invalidateQueries({ queryKey: [name] })
+    ))),
+  });
+}
+
+interface QuotaChange {
+  kind: "user" | "project";
+  name: string;
+  values: QuotaValues;
+}
+
+export const useSetQuota = () =>
+  useChange(({ kind, name, values }: QuotaChange) =>
+    unwrap(client.PUT("/api/v1/quotas/{kind}/{name}", { params: { path: { kind, name } }, body: values })));
+export const useSetPolicy = () =>
+  useChange((policy: Policy) => unwrap(client.PUT("/api/v1/policy", { body: policy })));
+export const useReserve = () =>
+  useChange((body: NewReservation) => unwrap(client.POST("/api/v1/reservations", { body })));
+export const useCancelReservation = () =>
+  useChange((reservation: string) =>
+    unwrap(client.DELETE("/api/v1/reservations/{reservation}", { params: { path: { reservation } } })));

@@ -1,0 +1,12 @@
+import { expect, it } from "vitest";
+
+import { listed, optional, setting } from "./setting";
+
+it("writes spans as settings have them", () => {
+  expect([604_800, 90, 3_600, 0, null, "4h"].map(setting)).toEqual(["7d", "90s", "1h", "0s", "off", "4h"]);
+});
+
+it("reads what is typed", () => {
+  expect(listed(" mira, jonas ,")).toEqual(["mira", "jonas"]);
+  expect([optional(" "), optional("4.5")]).toEqual([null, 4.5]);
+});

@@ -1,0 +1,19 @@
+const UNITS = [["d", 86_400], ["h", 3_600], ["m", 60]] as const;
+
+/** Seconds as one writes them in a setting: `7d`, `90s`; null is `off`. */
+export function setting(seconds: number | string | null | undefined): string {
+  if (seconds == null) return "off";
+  if (typeof seconds === "string") return seconds;
+  const [unit, size] = UNITS.find(([, each]) => seconds > 0 && seconds % each === 0) ?? ["s", 1];
+  return `${seconds / size}${unit}`;
+}
+
+/** Words that stand between commas. */
+export function listed(text: string): string[] {
+  return text.split(",").map((word) => word.trim()).filter((word) => word !== "");
+}
+
+/** A number that may be left out. */
+export function optional(text: string): number | null {
+  return text.trim() === "" ? null : Number(text);
+}

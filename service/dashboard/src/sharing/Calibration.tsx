@@ -1,0 +1,71 @@
+import { useCalibration } from "../api/sharing";
+import type { SourceCalibration } from "../api/types";
+import { moment, percent, sentence } from "../lib/format";
+import { Notice } from "../ui/Notice";
+import { Panel } from "../ui/Panel";
+
+const SOURCES: Record<string, string> = {
+  progress: "the job's own steps",
+  history: "earlier jobs of the same user, project and work",
+  "history-user": "earlier jobs of the user",
+  "history-project": "earlier jobs of the project",
+  limit: "the time limit",
+  outrun: "jobs that outran all their like",
+};
+const POINTS = [{ key: "p10", ideal: 0.1 }, { key: "p50", ideal: 0.5 }, { key: "p90", ideal: 0.9 }] as const;
+
+/** How honest the expected starts were: of jobs that have ended, how many were over by the time that was told. */
+export function Calibration() {
+  const found = useCalibration();
+  const sources = found.data?.sources ?? [];
+  return (
+    <Panel title="How honest the forecasts are" className="table-panel">
+      <Notice error={found.error} />
+      {found.data !== undefined && sources.length === 0 && (
+        <p className="soft pad">No job has ended yet whose running time was forecast.</p>
+      )}
+      {sources.length > 0 && (
+        <>
+          <p className="soft pad">
+            Of the jobs that ended, so many were over by each time that was told. The mark is where an honest
+            forecast would be.
+          </p>
+          <table className="plain-table calibration">
+            <thead>
+              <tr>
+                <th scope="col">Forecast from</th>
+                <th scope="col" className="num">Jobs</th>
+                <th scope="col">Over by p10</th>
+                <th scope="col">by p50</th>
+                <th scope="col">by p90</th>
+                <th scope="col" className="num">Typical error</th>
+              </tr>
+            </thead>
+            <tbody>{sources.map((one) => <Source key={one.source} source={one} />)}</tbody>
+          </table>
+        </>
+      )}
+    </Panel>
+  );
+}
+
+function Source({ source }: { source: SourceCalibration }) {
+  return (
+    <tr>
+      <th scope="row">{sentence(SOURCES[source.source] ?? source.source)}</th>
+      <td className="num" title={`since ${moment(source.since)}`}>{source.n}</td>
+      {POINTS.map(({ key, ideal }) => (
+        <td key={key}>
+          <div className="share">
+            <div className="share-bar" role="img" aria-label={`${percent(source[key])}, ideally ${percent(ideal)}`}>
+              <div style={{ width: `${source[key] * 100}%` }} />
+              <i style={{ left: `${ideal * 100}%` }} />
+            </div>
+            <span>{percent(source[key])}</span>
+          </div>
+        </td>
+      ))}
+      <td className="num">{percent(source.median_relative_error)}</td>
+    </tr>
+  );
+}

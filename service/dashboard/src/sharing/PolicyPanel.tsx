@@ -1,0 +1,37 @@
+import { useState } from "react";
+
+import { usePolicy } from "../api/sharing";
+import { ORDERS, SPANS, SWITCHES } from "../lib/policy";
+import { setting } from "../lib/setting";
+import { Notice } from "../ui/Notice";
+import { Panel } from "../ui/Panel";
+import { PolicyDialog } from "./PolicyDialog";
+
+/** What the scheduler follows. */
+export function PolicyPanel({ admin }: { admin: boolean }) {
+  const found = usePolicy();
+  const [editing, setEditing] = useState(false);
+  const policy = found.data;
+  const tools = admin && policy !== undefined && (
+    <button type="button" className="button small" onClick={() => setEditing(true)}>Edit</button>
+  );
+  return (
+    <Panel title="Policy" tools={tools}>
+      <Notice error={found.error} />
+      {policy !== undefined && (
+        <dl className="policy">
+          <div title="Who comes first">
+            <dt>Order</dt><dd>{ORDERS.find(({ key }) => key === policy.order)?.label ?? policy.order}</dd>
+          </div>
+          {SWITCHES.map(({ key, label, hint }) => (
+            <div key={key} title={hint}><dt>{label}</dt><dd>{policy[key] ? "on" : "off"}</dd></div>
+          ))}
+          {SPANS.map(({ key, label, hint }) => (
+            <div key={key} title={hint}><dt>{label}</dt><dd>{setting(policy[key])}</dd></div>
+          ))}
+        </dl>
+      )}
+      {editing && policy !== undefined && <PolicyDialog policy={policy} onClose={() => setEditing(false)} />}
+    </Panel>
+  );
+}

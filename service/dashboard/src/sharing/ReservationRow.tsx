@@ -1,0 +1,29 @@
+import type { ReactNode } from "react";
+
+import type { Reservation } from "../api/types";
+import { hour, plural } from "../lib/format";
+import { useNow } from "../ui/useNow";
+
+/** Whose it is, what, and from when to when. */
+export function ReservationRow({ reservation, children }: { reservation: Reservation; children?: ReactNode }) {
+  const now = useNow(30_000);
+  const { name, state, maintenance, starts_at: from, ends_at: to } = reservation;
+  return (
+    <li className="reservation" data-kind={maintenance ? "maintenance" : "people"}>
+      <div>
+        <b>{name}</b> <span className="badge" data-on={state === "active" || undefined}>{state === "active" ? "now" : state}</span>
+        <p className="soft">{whatOf(reservation)} {maintenance ? "out of use" : `for ${whose(reservation)}`}</p>
+        <p className="faint">{hour(from, now)} to {hour(to, now)}</p>
+      </div>
+      {children}
+    </li>
+  );
+}
+
+function whatOf({ nodes, gpus }: Reservation): string {
+  return gpus === null ? `${nodes.length === 1 ? "Node" : "Nodes"} ${nodes.join(", ")}` : plural(gpus, "GPU");
+}
+
+function whose({ users, projects }: Reservation): string {
+  return [...users, ...projects.map((project) => `project ${project}`)].join(", ");
+}

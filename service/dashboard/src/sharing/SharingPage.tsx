@@ -1,0 +1,25 @@
+import { mayAdminister, useSettings } from "../api/session";
+import { Calibration } from "./Calibration";
+import { PolicyPanel } from "./PolicyPanel";
+import { Reservations } from "./Reservations";
+import { Shares } from "./Shares";
+import { Usage } from "./Usage";
+
+/** How the box is shared, and what became of it. */
+export function SharingPage() {
+  const admin = mayAdminister(useSettings().data);
+  return (
+    <>
+      <h1 className="room-title">Sharing</h1>
+      <div className="sharing">
+        <Usage />
+        <Shares admin={admin} />
+        <div className="sharing-pair">
+          <Reservations admin={admin} />
+          <PolicyPanel admin={admin} />
+        </div>
+        <Calibration />
+      </div>
+    </>
+  );
+}
