@@ -7,7 +7,7 @@ reservation give way each by itself: it takes what it gets.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,24 +87,26 @@ class Verdict:
     stop: tuple[Yielder, ...] = ()
     keep: tuple[Yielder, ...] = ()
     late: frozenset[str] = frozenset()
-    """Jobs whose checkpoint did not come in time; empty if the newcomer no longer waits."""
+    """Jobs whose checkpoint did not come in time."""
+    why: str = ""
+    """What keeps the newcomer from starting in their places, if something does."""
 
     def why_kept(self, each: Yielder) -> str:
         """Why a job keeps its devices, in words."""
         words = each.yielding.words
-        if not self.late:
-            return f"{words}, no longer waits"
+        if self.why:
+            return f"{words}, {self.why}"
         if each.job not in self.late:
             return f"another job cannot give way to {words}"
         allowed = (each.yielding.deadline_us - each.yielding.asked_us) // 1_000_000
         return f"no checkpoint was verified within {allowed} s: {words}, does not get them, nor does anybody soon"
 
 
-def judge(group: Sequence[Yielder], now: int, *, wanted: bool) -> Verdict:
-    """The next step for jobs that give way to one newcomer; `wanted` says whether it still waits."""
+def judge(group: Sequence[Yielder], now: int, *, why: str = "") -> Verdict:
+    """The next step for jobs that give way to one newcomer; `why` says what keeps it from starting in their places."""
     left = tuple(each for each in group if not each.stops)
-    if not wanted:
-        return Verdict(keep=left)
+    if why:
+        return Verdict(keep=left, why=why)
     late = frozenset(each.job for each in left if not each.ready and now >= each.yielding.deadline_us)
     if late:
         return Verdict(keep=left, late=late)
@@ -154,21 +156,23 @@ def _ask(tx: Connection, job: Row[Any], yielding: Yielding, cause: Cause, now: i
     lifecycle.ask_to_yield(tx, job.id, known.model_dump(by_alias=True), note, now, checkpoint=checkpoint)
 
 
-def advance(ctx: Context) -> None:
-    """One round over all preemptions that are under way; call it as often as you like."""
+def advance(ctx: Context, hindered: Container[str] = ()) -> None:
+    """One round over all preemptions that are under way; call it as often as you like. `hindered` are newcomers that
+    would not start although others gave way to them.
+    """
     with ctx.db.read() as tx:
-        due = [group for group, verdict in _verdicts(tx, ctx.now_us()).items() if verdict.stop or verdict.keep]
-    for group in due:
-        _settle(ctx, group)
+        verdicts = _verdicts(tx, ctx.now_us(), hindered)
+    for group in [group for group, verdict in verdicts.items() if verdict.stop or verdict.keep]:
+        _settle(ctx, group, hindered)
 
 
-def _settle(ctx: Context, group: str) -> None:
+def _settle(ctx: Context, group: str, hindered: Container[str]) -> None:
     now = ctx.now_us()
     try:
         with ctx.db.write() as tx:
             for each in _groups(tx).get(group, ()):  # in the order of locking
                 lifecycle.lock_job(tx, each.job)
-            verdict = _verdicts(tx, now).get(group, Verdict())
+            verdict = _verdicts(tx, now, hindered).get(group, Verdict())
             for each in verdict.stop:
                 _stop(tx, each, now)
             for each in verdict.keep:
@@ -194,11 +198,17 @@ def _keep(tx: Connection, each: Yielder, verdict: Verdict, now: int) -> None:
     lifecycle.keep_devices(tx, each.attempt, note, now + spared_us if late else None, now)
 
 
-def _verdicts(tx: Connection, now: int) -> dict[str, Verdict]:
+def _verdicts(tx: Connection, now: int, hindered: Container[str]) -> dict[str, Verdict]:
     return {
-        name: judge(group, now, wanted=_words(tx, group[0].yielding.newcomer, now) is not None)
+        name: judge(group, now, why=_why_not(tx, group[0].yielding.newcomer, now, hindered))
         for name, group in _groups(tx).items()
     }
+
+
+def _why_not(tx: Connection, newcomer: str, now: int, hindered: Container[str]) -> str:
+    if _words(tx, newcomer, now) is None:
+        return "no longer waits"
+    return "would not start in its place any more" if newcomer in hindered else ""
 
 
 def _groups(tx: Connection) -> dict[str, list[Yielder]]:

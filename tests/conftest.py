@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from service.db.engine import Database
@@ -16,6 +17,10 @@ from tests.support import postgres, processes
 from tests.support.live import live_service, serve, yard_home
 
 __all__ = ["live_service", "serve", "yard_home"]
+
+# No test is timed: on a busy machine any example may take long.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True)

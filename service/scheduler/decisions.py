@@ -39,4 +39,11 @@ class Preempt:
     reason: Cause
 
 
-Decision = Start | Preempt
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spare:
+    """Those that give way to a job go on: it would not start in their places any more."""
+
+    for_job: str
+
+
+Decision = Start | Preempt | Spare

@@ -10,7 +10,7 @@ from service.context import Context
 from service.leader import Leader
 from service.observability import Counters
 from service.policy_settings import current_policy
-from service.scheduler.policy import Cause, Decision, Preempt, Start, decide
+from service.scheduler.policy import Cause, Decision, Preempt, Spare, Start, decide
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class Scheduler:
         """Looks at everything once; returns how many jobs were given devices."""
         decisions, yielding = self._decide()
         if yielding:
-            preemption.advance(self._ctx)
+            preemption.advance(self._ctx, frozenset(one.for_job for one in decisions if isinstance(one, Spare)))
         self._preempt(decision for decision in decisions if isinstance(decision, Preempt))
         return sum(self._start(decision) for decision in decisions if isinstance(decision, Start))
 

@@ -4,7 +4,8 @@
 tests run this code; all policies are settings of it (`torchyard.policy`).
 
 1. **Reservations** that are about to start have those stopped that are in the way and can be (`reserved`).
-2. **Promises**: a job that others were stopped for is looked at first, and what it waits for is kept for it.
+2. **Promises**: a job that others were stopped for is looked at first, and what it waits for is kept for it. If it
+   would not start any more (a quota, a closed node), those that still run are spared.
 3. The others follow in their **order** (`order`): class, lifted by waiting; within it by earned remaining time, age,
    and what user and project have had (`shares`). A job over a **quota** (`quotas`) is passed over and blocks nobody.
 4. A job that fits on what is free **starts** there (`placement`). If it does not, it **preempts** those that come
@@ -32,7 +33,7 @@ import numpy as np
 from service.scheduler.backfill import Need, keep
 from service.scheduler.boxes import Place
 from service.scheduler.columns import Bools, Floats, Ints
-from service.scheduler.decisions import Cause, Decision, Preempt, Start
+from service.scheduler.decisions import Cause, Decision, Preempt, Spare, Start
 from service.scheduler.hopes import Hopes
 from service.scheduler.order import order, ranks
 from service.scheduler.placement import Ask, Space, never_fits
@@ -144,16 +145,22 @@ class Pass:
         state = self._state
         waiting = [state.waiting[job] for job in {**state.promised, **state.yielding} if job in state.waiting]
         for job in sorted(waiting, key=lambda job: (-job.priority, job.number)):
-            if job.hindrance is not None or self.reached(job.job):
-                continue
-            ask = ask_for(job, self._now_us, self._policy)
-            places = self.space.find(ask)
-            if places:
-                self._start(job, places)
-                continue
-            places = self._soon(job.job).find(ask)
-            if places:
-                self._take(job, places)
+            if not self._keep_promise(job) and job.job in state.yielding:
+                self._decisions.append(Spare(for_job=job.job))
+
+    def _keep_promise(self, job: "Waiting") -> bool:
+        """Whether the job starts, or will once those that give way to it are gone."""
+        if job.hindrance is not None or self.reached(job.job):
+            return False
+        ask = ask_for(job, self._now_us, self._policy)
+        places = self.space.find(ask)
+        if places:
+            self._start(job, places)
+            return True
+        places = self._soon(job.job).find(ask)
+        if places:
+            self._take(job, places)
+        return bool(places)
 
     def _soon(self, newcomer: str) -> Space:
         """What will be free once those that give way to the job are gone."""

@@ -9,7 +9,7 @@ from sqlalchemy import insert, select, update
 
 from service import lifecycle
 from service.db.engine import Database
-from service.db.models import Attempt, Group, Job, Reservation
+from service.db.models import Account, Attempt, Group, Job, Node, Reservation
 from service.leader import Leader
 from service.observability import Counters
 from service.scheduler import loop
@@ -202,6 +202,23 @@ def test_a_newcomer_that_is_cancelled_leaves_the_job_alone(yard: Yard) -> None:
     box.add_checkpoint(yard.db, attempt, 200, at_us=yard.now)
     yard.run()
     assert box.job_row(yard.db, job).state == JobState.RUNNING
+
+
+@pytest.mark.parametrize("hinder", ["quota", "drain"])
+def test_nobody_is_stopped_for_a_newcomer_that_would_not_start_any_more(yard: Yard, hinder: str) -> None:
+    job, attempt = old_job(yard, box.add_node(yard.db, devices=1))
+    box.add_job(yard.db, priority="urgent")
+    yard.run(HOUR)
+    with yard.db.write() as tx:
+        if hinder == "quota":
+            tx.execute(insert(Account).values(kind="user", name="*", max_gpus=0))
+        else:
+            tx.execute(update(Node).values(draining=True))
+    box.add_checkpoint(yard.db, attempt, 200, at_us=yard.now)
+    yard.run()
+    assert box.job_row(yard.db, job).state == JobState.RUNNING
+    assert box.attempt_row(yard.db, attempt).yielding is None
+    assert box.events(yard.db, job)[-1][1].endswith("urgent, would not start in its place any more")
 
 
 def test_a_job_that_ends_by_itself_makes_room(yard: Yard) -> None:

@@ -23,27 +23,27 @@ def asked_again(each: Yielder, **changes: Any) -> Yielder:
 
 
 def test_a_verified_checkpoint_after_the_order_stops_the_job() -> None:
-    assert judge([ready := yielder()], 0, wanted=True) == Verdict(stop=(ready,))
+    assert judge([ready := yielder()], 0) == Verdict(stop=(ready,))
 
 
 def test_an_older_checkpoint_does_not_count() -> None:
     for step in (None, 5, 10):
-        assert judge([yielder(saved_step=step)], DEADLINE - 1, wanted=True) == Verdict()
+        assert judge([yielder(saved_step=step)], DEADLINE - 1) == Verdict()
 
 
 def test_without_an_order_nothing_is_waited_for() -> None:
     job = asked_again(yielder(saved_step=None), serial=None)
-    assert judge([job], 0, wanted=True).stop == (job,)
+    assert judge([job], 0).stop == (job,)
 
 
 def test_none_is_stopped_before_all_can_be() -> None:
     jobs = [yielder("job-1"), yielder("job-2", saved_step=None)]
-    assert judge(jobs, 0, wanted=True) == Verdict()
+    assert judge(jobs, 0) == Verdict()
 
 
 def test_one_that_is_late_lets_all_keep_their_devices() -> None:
     ready, late = yielder("job-1"), yielder("job-2", saved_step=None)
-    verdict = judge([ready, late], DEADLINE, wanted=True)
+    verdict = judge([ready, late], DEADLINE)
     assert verdict == Verdict(keep=(ready, late), late=frozenset({"job-2"}))
     assert "another job" in verdict.why_kept(ready)
     assert "within 300 s" in verdict.why_kept(late)
@@ -51,14 +51,14 @@ def test_one_that_is_late_lets_all_keep_their_devices() -> None:
 
 def test_nobody_gives_way_to_a_job_that_no_longer_waits() -> None:
     job = yielder()
-    verdict = judge([job], 0, wanted=False)
-    assert verdict == Verdict(keep=(job,))
+    verdict = judge([job], 0, why="no longer waits")
+    assert verdict == Verdict(keep=(job,), why="no longer waits")
     assert verdict.why_kept(job) == "job 9 (ana), urgent, no longer waits"
 
 
 def test_a_job_that_nobody_sees_is_not_stopped() -> None:
-    assert judge([yielder(runs=False)], DEADLINE - 1, wanted=True) == Verdict()
-    assert judge([yielder(runs=False)], DEADLINE, wanted=True).late == {"job-1"}
+    assert judge([yielder(runs=False)], DEADLINE - 1) == Verdict()
+    assert judge([yielder(runs=False)], DEADLINE).late == {"job-1"}
 
 
 YIELDERS = st.lists(
@@ -75,7 +75,7 @@ YIELDERS = st.lists(
 
 @given(group=YIELDERS, now=st.integers(0, 2 * DEADLINE), wanted=st.booleans())
 def test_what_is_stopped_is_wanted_saved_and_complete(group: list[Yielder], now: int, wanted: bool) -> None:
-    verdict = judge(group, now, wanted=wanted)
+    verdict = judge(group, now, why="" if wanted else "no longer waits")
     assert not (verdict.stop and verdict.keep)
     assert not any(each.stops for each in (*verdict.stop, *verdict.keep))
     if verdict.stop:
