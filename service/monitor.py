@@ -1,6 +1,8 @@
 """Watches what nobody reports: launches that were not heard, nodes that fall silent."""
 
 import logging
+from collections.abc import Callable
+from functools import partial
 
 from sqlalchemy import ColumnElement, select, update
 
@@ -10,6 +12,7 @@ from service.db.models import Attempt, Member, Node
 from service.leader import Leader
 from service.oversight import Oversight
 from service.sweeps.early import Stopper
+from service.threads import call_all
 from torchyard.states import AttemptState
 
 _log = logging.getLogger(__name__)
@@ -25,21 +28,23 @@ class Monitor:
         self._leader = leader
         #: For each node the newest heartbeat that was seen, and when it was seen first.
         self._heard: dict[str, tuple[int | None, float]] = {}
-        self._early = Stopper(ctx)
         self._oversight = Oversight(ctx)
+        self._parts: tuple[Callable[[], object], ...] = (
+            self.republish,
+            self.void_unclaimed,
+            self.mark_silent_nodes,
+            self._oversight.run,
+            partial(maintenance.keep, ctx),
+            Stopper(ctx).run,
+        )
 
     def run(self) -> None:
-        """A round, if this service leads."""
+        """A round, if this service leads. A part that fails keeps no other from being done."""
         if not self._leader.leads():
             self._heard.clear()
             self._oversight.forget()
             return
-        self.republish()
-        self.void_unclaimed()
-        self.mark_silent_nodes()
-        self._oversight.run()
-        maintenance.keep(self._ctx)
-        self._early.run()
+        call_all(self._parts)
 
     def republish(self) -> None:
         """Sends the launch message again of what stays ASSIGNED: the first may be lost."""

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, func, select
 from service import lifecycle, limits, stacks
 from service.context import Context
 from service.db.models import Allocation, Attempt, Device, Job, Member, MetricPoint, MetricSeries, Sample
+from service.threads import call_all
 from torchyard.api import JobError
 from torchyard.quantities import format_duration
 from torchyard.spec import HangPolicy
@@ -64,9 +65,7 @@ class Oversight:
         now = self._ctx.monotonic()
         if now < self._next:
             return
-        self.give_up_waiting()
-        self.look_for_steps()
-        self.look_for_idleness()
+        call_all((self.give_up_waiting, self.look_for_steps, self.look_for_idleness))
         done = self._ctx.monotonic()
         self._next = done + max(EVERY_S, REST * (done - now))
 

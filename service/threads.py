@@ -3,13 +3,25 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Self
 
 #: After a round the thread rests for so many times as long as the round took.
 REST = 3
 
 _log = logging.getLogger(__name__)
+
+
+def call_all(parts: Iterable[Callable[[], object]]) -> None:
+    """Calls each of them, whatever becomes of the others; then raises an `ExceptionGroup` of what went wrong."""
+    errors = []
+    for part in parts:
+        try:
+            part()
+        except Exception as error:  # noqa: BLE001  raised below, once all have had their turn
+            errors.append(error)
+    if errors:
+        raise ExceptionGroup("parts of a round failed", errors)
 
 
 class Repeated:

@@ -95,7 +95,10 @@ class _Watched:
         for rung in asha.rungs(self._stopping, max(row.last_step for row in series)):
             first = next(row.id for row in series if row.last_step >= rung)
             if (first, rung) not in self._values:
-                self._values[first, rung] = _value_at(tx, first, rung)
+                value = _value_at(tx, first, rung)
+                if value is None:
+                    return  # its points are gone: what it did up to here still counts
+                self._values[first, rung] = value
             yield self._values[first, rung]
 
 
@@ -120,12 +123,13 @@ def _series(tx: Connection, group: str, stopping: EarlyStopping) -> list[Row[Any
     return list(tx.execute(query))
 
 
-def _value_at(tx: Connection, series: int, step: int) -> float:
-    """What a series first reported at a step or after it."""
+def _value_at(tx: Connection, series: int, step: int) -> float | None:
+    """What a series first reported at a step or after it; None if no such point is stored."""
     query = (
         select(MetricPoint.value, MetricPoint.special)
         .where(MetricPoint.series_id == series, MetricPoint.step >= step)
         .order_by(MetricPoint.seq)
         .limit(1)
     )
-    return number(*tx.execute(query).one())
+    row = tx.execute(query).one_or_none()
+    return None if row is None else number(*row)

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from service import lifecycle
+from service import lifecycle, maintenance, nodes
 from service.db.engine import Database
 from service.db.models import Event, Node
 from service.leader import Leader
 from service.monitor import Monitor
+from service.oversight import Oversight
+from service.sweeps.early import Stopper
 from tests.support import box
 from tests.support.parts import Parts, parts
 from torchyard.states import JobState
@@ -139,6 +141,28 @@ def test_a_heartbeat_ends_the_silence(yard: Parts, monitor: Monitor) -> None:
             tx.execute(update(Node).values(last_seen_us=yard.clock.us))
     monitor.run()
     assert box.job_row(yard.ctx.db, job_id).state == JobState.RUNNING
+
+
+def test_a_part_that_fails_keeps_no_other_from_being_done(yard: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but the round's end tells of it, where it is logged and counted."""
+    db, done = yard.ctx.db, []
+    for owner, part in ((Oversight, "look_for_steps"), (maintenance, "keep"), (nodes, "mark_unreachable")):
+        monkeypatch.setattr(owner, part, lambda *_: 1 / 0)
+    monkeypatch.setattr(Oversight, "look_for_idleness", lambda _: done.append("idleness"))
+    monkeypatch.setattr(Stopper, "run", lambda _: done.append("early"))
+    job_id = box.add_job(db)
+    box.assign(db, job_id, ["box-gpu-0"])
+    leader = Leader(db)
+    monitor = Monitor(yard.ctx, leader)
+    with pytest.raises(ExceptionGroup) as first:
+        monitor.run()
+    yard.clock.sleep(121)
+    with pytest.raises(ExceptionGroup) as second:
+        monitor.run()
+    leader.resign()
+    assert [len(each.value.exceptions) for each in (first, second)] == [2, 3]
+    assert done == ["idleness", "early"] * 2
+    assert box.job_row(db, job_id).state == JobState.QUEUED
 
 
 def test_one_service_leads_on_postgresql(db: Database) -> None:

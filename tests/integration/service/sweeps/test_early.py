@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from service.db.engine import Database
-from service.db.models import Event
+from service.db.models import Event, MetricPoint, MetricSeries
 from service.leader import Leader
 from service.monitor import Monitor
 from service.sweeps import groups
@@ -102,6 +102,17 @@ def test_a_trial_that_was_resumed_keeps_what_it_had(made: Parts, db: Database) -
         submissions.report(made.ctx, attempt, 0, range(1, 11), **{"val/loss": value})
     Stopper(made.ctx).run()
     assert states(db, jobs) == ["running", "stopping", "stopping"]
+
+
+def test_a_trial_whose_points_are_gone_keeps_none_of_the_others(made: Parts, db: Database) -> None:
+    _, jobs, attempts = sweep(made, 4)
+    for attempt, value in zip(attempts, (0.1, 0.2, 0.3, 0.4), strict=True):
+        submissions.report(made.ctx, attempt, 0, range(1, 11), **{"val/loss": value})
+    with db.write() as tx:
+        lost = select(MetricSeries.id).where(MetricSeries.attempt_id == attempts[3])
+        tx.execute(delete(MetricPoint).where(MetricPoint.series_id.in_(lost)))
+    Stopper(made.ctx).run()
+    assert states(db, jobs) == ["running", "stopping", "stopping", "running"]
 
 
 def test_other_sweeps_and_a_new_round_cost_nothing(made: Parts, db: Database) -> None:
