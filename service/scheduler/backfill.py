@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from service.scheduler.boxes import Box
+from service.scheduler.boxes import Box, Shape
 from service.scheduler.placement import Ask, Keep, Space, choose, sorts
 from service.scheduler.reserved import expected_end
 from service.scheduler.rooms import Room
@@ -94,19 +94,43 @@ def _could_hold(room: Room, space: Space, ask: Ask) -> bool:
 
 def opening(room: Room, state: "State", need: Need, space: Space) -> Opening:
     """When the node will have room for the job, if those that run there end as expected, or as they must."""
-    trial, barred = room.copy(), space.barred(need.ask, room) or frozenset()
+    trial = _Trial(room, need.ask.shape, space.barred(need.ask, room) or frozenset())
     running = [state.running[job] for job in room.jobs if job in state.running]
     at_us, youngest_us = float(need.now_us), 0.0
     for job in sorted(running, key=lambda job: _turn(job, need)):
-        if trial.roomy(need.ask.shape) and choose(trial, need.ask.shape, barred) is not None:
+        if trial.fits():
             break
-        for place in job.places:
-            if place.node == room.box.node:
-                trial.release(job.job, job.shape, place.uuids)
+        trial.without(job)
         at_us = max(at_us, _end(job, need))
         if not _gives_way(job, need):
             youngest_us = max(youngest_us, job.since_us)
     return Opening(node=room.box.node, at_us=at_us, youngest_us=youngest_us)
+
+
+class _Trial:
+    """A node that jobs leave, until another fits."""
+
+    def __init__(self, room: Room, shape: Shape, barred: frozenset[str]) -> None:
+        self._room, self._shape, self._barred = room, shape, barred
+        #: Only the number of free slots counts, which is quicker to find than the slots.
+        self._counts = shape.countable and not barred and not room.shared
+        self._free = set(room.free)
+        if not self._counts:
+            self._room = room.copy()
+
+    def fits(self) -> bool:
+        if self._counts:
+            return len(self._free) >= self._shape.gpus
+        return self._room.roomy(self._shape) and choose(self._room, self._shape, self._barred) is not None
+
+    def without(self, job: "Running") -> None:
+        for place in job.places:
+            if place.node != self._room.box.node:
+                continue
+            if self._counts:
+                self._free.update(uuid for uuid in place.uuids if uuid in self._room.usable)
+            else:
+                self._room.release(job.job, job.shape, place.uuids)
 
 
 def _turn(job: "Running", need: Need) -> tuple[float, float, str]:

@@ -7,6 +7,7 @@ integer microseconds.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
+from functools import cached_property
 
 from torchyard.quantities import format_size
 
@@ -29,6 +30,11 @@ class Shape:
     def any_slot(self) -> bool:
         """Whether every slot of a node would do."""
         return not (self.gpu_memory_min or self.gpu_type or self.gpu_share)
+
+    @property
+    def countable(self) -> bool:
+        """Whether a number of slots is all that it asks for."""
+        return self.any_slot and not (self.cpus or self.memory)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,9 +111,11 @@ class Box:
     closed: Closed | None = None
     labels: frozenset[str] = frozenset()
 
-    @property
+    @cached_property
     def usable(self) -> "Box":
         """The node without the slots that must not be used."""
+        if all(slot.unusable is None for slot in self.slots):
+            return self
         return replace(self, slots=tuple(slot for slot in self.slots if slot.unusable is None))
 
     @property

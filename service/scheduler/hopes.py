@@ -40,17 +40,25 @@ class Hopes:
     def look(self, ranks: Ranks, might: Bools, now_us: int) -> None:
         """What is known of the rows, and which of them might stop somebody."""
         self._turn, self._might, self._worst, self._now_us = ranks.turn, might, ranks.worst, now_us
-        self._lane, self._bound = self._state.table.lane, self._state.table.columns[Column.BOUND]
+        self.lane, self._bound = self._state.table.lane, self._state.table.columns[Column.BOUND]
 
     def of(self, rows: Ints) -> Bools:
         """Which of the rows may hope for something."""
-        lane = self._lane[rows]
+        lane = self.lane[rows]
         found = self.fitting[lane]
         if self._tries:
             found &= ~self._tight[lane] | (self._now_us + self._bound[rows] <= self.deadline_us)
         found |= self._might[rows] & self._pushing[lane]
         found |= self._turn[rows] & self._keeping[lane]
         return found
+
+    def gone(self, row: int, lane: int) -> bool:
+        """Whether all hope of the row is gone, as far as its lane tells: that is so of most rows."""
+        return not (
+            self.fitting[lane]
+            or (self._might[row] and self._pushing[lane])
+            or (self._turn[row] and self._keeping[lane])
+        )
 
     def fits(self, row: int, lane: int) -> bool:
         """Whether the row may fit somewhere."""

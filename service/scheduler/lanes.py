@@ -43,9 +43,9 @@ class Lanes:
 
     def take(self, lane: Lane) -> int:
         """The lane's number."""
-        fresh = lane not in self.lanes.ids
+        before = len(self.lanes.ids)
         number = self.lanes.take(lane)
-        if fresh:
+        if len(self.lanes.ids) > before:
             self._columns = grown(self._columns, len(self.lanes))
             kind = self._kinds.take((lane.shape, lane.nodes))
             user, project = self.users.take(lane.user), self.projects.take(lane.project)

@@ -144,6 +144,16 @@ class _Trial:
         return [place for place in victim.job.places if place.node == self._node]
 
 
+def _enough_held(ask: Ask, node: str, victims: Iterable[Victim], space: Space) -> bool:
+    """Whether what is free on the node and what they hold there could be enough: a sieve that costs little."""
+    if ask.shape.gpu_share:
+        return True
+    slots = len(space.rooms[node].free)
+    for victim in victims:
+        slots += victim.job.shape.gpus
+    return slots >= ask.shape.gpus
+
+
 def _freed(space: Space, victims: Iterable[Victim]) -> Space:
     freed = space.copy()
     for victim in victims:
@@ -155,8 +165,11 @@ def on_several(ask: Ask, by_node: dict[str, list[Victim]], space: Space) -> Plan
     """Nodes enough at once, the cheapest first; what stops for one of them frees its other nodes too."""
     costs: dict[str, tuple[float, ...]] = {}
     needed: dict[str, list[Victim]] = {}
-    for node in sorted(space.rooms):
-        chosen = _fewest(ask, node, by_node.get(node, []), space)
+    hopeful = [node for node in sorted(space.rooms) if _enough_held(ask, node, by_node.get(node, ()), space)]
+    if len(hopeful) < ask.nodes:
+        return None
+    for node in hopeful:
+        chosen = _fewest(ask, node, by_node.get(node, ()), space)
         if chosen is not None:
             needed[node] = chosen
             costs[node] = _cost(chosen)

@@ -25,8 +25,7 @@ oracle. `las`: those that have had less GPU time than `LAS_THRESHOLD_US` before 
 (Tiresias, Gu et al. 2019).
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -52,8 +51,7 @@ _UNKNOWN_US = 60 * _SECOND
 _OVERDUE, _OTHERS = 0.125, 0.25
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Ranks:
+class Ranks(NamedTuple):
     """Columns of a state's table, as of one moment: waiting and running jobs in one order."""
 
     #: The smaller goes first; equals by number.
@@ -68,19 +66,16 @@ class Ranks:
     overdue: Bools
     #: They have, and it is their turn.
     turn: Bools
-    #: Of each lane, not row: the larger excess of its user and its project.
+    #: Of each lane, not row: the larger excess of its user and its project. 0 if it does not matter.
     worst: Floats
 
 
 def ranks(state: "State", now_us: int, policy: Policy) -> Ranks:
     """The order of all jobs at this moment."""
+    if policy.order is not Order.FAIR:
+        return _plain(state, now_us, policy)
     columns, found = state.table.columns, shares(state, now_us, policy)
     left = _left(columns, now_us, policy)
-    if policy.order is not Order.FAIR:
-        score = _plain(state, left, now_us, policy.order)
-        level, nobody = -columns[Column.PRIORITY], np.zeros(len(left), dtype=bool)
-        key = level + score / (score + _DAY)
-        return Ranks(key=key, level=level, score=score, left=left, overdue=nobody, turn=nobody, worst=found.worst)
     age = np.maximum((now_us - columns[Column.BORN]) / _DAY, 0)
     score = left / np.sqrt(1 + age) * found.factor[state.table.lane]
     waited = columns[Column.WAITED] + now_us * columns[Column.WAITS]
@@ -145,14 +140,27 @@ def _in_turn(state: "State", overdue: Bools, now_us: int) -> Bools:
     return turn
 
 
-def _plain(state: "State", left: Floats, now_us: int, by: Order) -> Floats:
-    """The score of the orders that others have."""
-    if by in {Order.SJF, Order.SRTF}:
-        return left
+def _plain(state: "State", now_us: int, policy: Policy) -> Ranks:
+    """The orders that others have."""
+    level = -state.table.columns[Column.PRIORITY]
+    score, left = _plain_score(state, now_us, policy)
+    nobody = np.zeros(len(level), dtype=bool)
+    # Shares cost more than all else here, and tell only who may stop whom.
+    matter = policy.preemption or (policy.time_slice is not None and level.min() < level.max())
+    worst = shares(state, now_us, policy).worst if matter else np.zeros(len(state.lanes))
+    key = level + score / (score + _DAY)
+    return Ranks(key=key, level=level, score=score, left=left, overdue=nobody, turn=nobody, worst=worst)
+
+
+def _plain_score(state: "State", now_us: int, policy: Policy) -> tuple[Floats, Floats]:
+    """What the order compares, and the time that is left where it looks at that."""
     columns = state.table.columns
-    number: Floats = columns[Column.NUMBER]
-    if by is Order.FIFO:
-        return number
+    if policy.order in {Order.SJF, Order.SRTF}:
+        left = _left(columns, now_us, policy)
+        return left, left
+    number, untold = columns[Column.NUMBER], np.zeros(columns.shape[1])
+    if policy.order is Order.FIFO:
+        return number, untold
     ran = columns[Column.RAN] + now_us * columns[Column.RUNS]
     second = ran * state.lanes.gpus[state.table.lane] >= LAS_THRESHOLD_US
-    return number + np.where(second, LAS_BEHIND, 0.0)
+    return number + np.where(second, LAS_BEHIND, 0.0), untold

@@ -90,7 +90,8 @@ class Parties:
         had += (gpus * now_us - begun) / 1e6
         had += HEAD_START * weights
         # Numbers that nobody has now are without weight, and nothing is divided by it.
-        found: Floats = had / np.maximum(weights * (had.sum() / weights.sum()), 1e-9)
+        entitled = weights * (np.add.reduce(had) / np.add.reduce(weights))
+        found: Floats = had / np.maximum(entitled, 1e-9)
         return found
 
     def copy(self) -> "Parties":

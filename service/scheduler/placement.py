@@ -12,14 +12,14 @@ It starts when enough nodes of one sort (all with GPUs, or all without) have roo
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from service.scheduler.boxes import Box, Place, Shape, Slot
 from service.scheduler.rooms import Room
 from service.scheduler.topology import closest
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """What a job wants to have, and what decides whether it may have what is kept for others."""
 
     job: str

@@ -25,19 +25,19 @@ A decision comes to rest: applied over and over at one moment, without new jobs,
 """
 
 import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from service.scheduler.backfill import Need, keep
 from service.scheduler.boxes import Place
-from service.scheduler.columns import Bools, Floats, Ints
+from service.scheduler.columns import Bools, Ints
 from service.scheduler.decisions import Cause, Decision, Preempt, Spare, Start
 from service.scheduler.hopes import Hopes
+from service.scheduler.in_order import in_order
 from service.scheduler.order import order, ranks
 from service.scheduler.placement import Ask, Space, never_fits
-from service.scheduler.preemption import Newcomer, Victims, stoppable
+from service.scheduler.preemption import Victims, newcomer, stoppable
 from service.scheduler.quotas import Quotas, Reached, spent
 from service.scheduler.reserved import Bars
 from service.scheduler.table import Column
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from service.scheduler.state import State, Waiting
 
 __all__ = ["Cause", "Decision", "Pass", "Preempt", "Start", "ask_for", "decide", "never_fits", "order"]
-
-#: Rows that are put in order at a time; the next time four times as many.
-_CHUNK = 32
 
 
 def decide(state: "State", now_us: int, policy: Policy) -> list[Decision]:
@@ -73,20 +70,6 @@ def ask_for(job: "Waiting", now_us: int, policy: Policy) -> Ask:
         ends_us=now_us + min(limit, likely),
         surely_ends_us=now_us + limit,
     )
-
-
-def _first(key: Floats, number: Floats, size: int) -> Bools:
-    """Which are the first so many, by key and then by number."""
-    if len(key) <= size:
-        return np.ones(len(key), dtype=bool)
-    last = np.partition(key, size)[size]
-    found: Bools = key < last
-    equal = np.flatnonzero(key == last)
-    wanted = size - int(found.sum())
-    if wanted < len(equal):
-        equal = equal[np.argpartition(number[equal], wanted)[:wanted]]
-    found[equal] = True
-    return found
 
 
 def _pushes(policy: Policy) -> bool:
@@ -113,14 +96,36 @@ class Pass:
         """Decides; once."""
         if self._bars is not None:
             self._decisions += self._bars.evictions(self._policy)
-        self._queued: Ints = np.flatnonzero(self._state.table.columns[Column.QUEUED])
-        if len(self._queued):
+        self._ahead: Ints = np.flatnonzero(self._state.table.columns[Column.QUEUED])
+        if len(self._ahead):
             self._keep_promises()
+            self._ahead = self._left_over()
+        if len(self._ahead) and not self._starts_alone():
             free = max((len(room.free) for room in self.space.rooms.values()), default=-1)
             self._hopes = Hopes(self._state, free, spent(self._quotas, self._state))
-            if self._hopes.fitting.any() or self._anybody_to_stop():
+            fitting = self._hopes.fitting[self._state.table.lane[self._ahead]]
+            if np.count_nonzero(fitting) or self._anybody_to_stop():
                 self._serve()
         return self._decisions
+
+    def _left_over(self) -> Ints:
+        """Those ahead that no promise has settled."""
+        if not self._done:
+            return self._ahead
+        table = self._state.table
+        open_: Bools = np.full(len(table), True)
+        open_[[table.rows[job] for job in self._done]] = False
+        return self._ahead[open_[self._ahead]]
+
+    def _starts_alone(self) -> bool:
+        """Starts the job if there is but one, for which no order is needed; False if it does not fit."""
+        if len(self._ahead) > 1:
+            return False
+        job = self._state.waiting[self._state.table.jobs[self._ahead[0]]]
+        places = () if self.reached(job.job) else self.space.find(ask_for(job, self._now_us, self._policy))
+        if places:
+            self._start(job, places)
+        return bool(places)
 
     def _anybody_to_stop(self) -> bool:
         if not (self._state.running and _pushes(self._policy)):
@@ -181,42 +186,33 @@ class Pass:
             if len(self._victims):
                 might = self._victims.might(self._ranks, table.lane)
         self._hopes.look(self._ranks, might, self._now_us)
-        done = [table.rows[job] for job in self._done]
-        ahead = np.setdiff1d(self._queued, done, assume_unique=True) if done else self._queued
+        ahead = self._ahead
         hoping = self._hopes.of(ahead)
-        if not hoping.any():
+        if not np.count_nonzero(hoping):
             return
         if self._victims is not None and self._decisions:
             self._victims.stop(one.job for one in self._decisions if isinstance(one, Preempt))
-        self._new_deadline()
+        if self._bars is not None:
+            self._new_deadline()
         self._find_oldest(ahead)
         self._hopeless = self._first_of(ahead[~hoping])
-        for row in self._rows(ahead):
+        number = table.columns[Column.NUMBER]
+        for row in in_order(ahead[hoping], self._ranks.key, number, self._hopes.of):
             if not self._look(row):
                 break
-
-    def _rows(self, ahead: Ints) -> Iterator[int]:
-        """Rows that may start, stop others or have nodes kept, in order."""
-        key, number, size = self._ranks.key, self._state.table.columns[Column.NUMBER], _CHUNK
-        while True:
-            ahead = ahead[self._hopes.of(ahead)]
-            if not len(ahead):
-                return
-            near = _first(key[ahead], number[ahead], size)
-            chunk, ahead = ahead[near], ahead[~near]
-            yield from chunk[np.lexsort((number[chunk], key[chunk]))].tolist()
-            size *= 4
 
     def _look(self, row: int) -> bool:
         """Starts the job, makes room for it, or lets it wait; False if nobody after it may start."""
         state, hopes = self._state, self._hopes
-        lane = int(state.table.lane[row])
+        lane = int(hopes.lane[row])
+        if hopes.gone(row, lane):
+            return True
         fits, pushes, keeps = hopes.fits(row, lane), hopes.pushes(row, lane), hopes.keeps(row, lane)
         if not (fits or pushes or keeps):
             return True
         if not self._may_pass(row):
             return False
-        if self._quotas.reached(state.lanes.key(lane)):
+        if self._quotas.bounded and self._quotas.reached(state.lanes.key(lane)):
             hopes.quota_reached(lane)
             return True
         job = state.waiting[state.table.jobs[row]]
@@ -237,19 +233,9 @@ class Pass:
         return bool(places)
 
     def _stops(self, job: "Waiting", ask: Ask, row: int, lane: int) -> bool:
-        rank, victims = self._ranks, self._victims
+        victims = self._victims
         assert victims is not None
-        newcomer = Newcomer(
-            ask=ask,
-            number=job.number,
-            key=float(rank.key[row]),
-            level=float(rank.level[row]),
-            score=float(rank.score[row]),
-            left_us=float(rank.left[row]),
-            excess=float(rank.worst[lane]),
-            turn=bool(rank.turn[row]),
-        )
-        plan = victims.plan(newcomer, self.space)
+        plan = victims.plan(newcomer(ask, job.number, self._ranks, row, lane), self.space)
         if plan is None:
             self._hopes.nobody_to_stop(lane, bound=self.space.bound)
             return False
@@ -274,7 +260,9 @@ class Pass:
     def _find_oldest(self, ahead: Ints) -> None:
         """The oldest job that is overdue, for which more is kept than for others that are blocked."""
         late = ahead[self._ranks.overdue[ahead]]
-        late = late[self._hopes.open[self._state.table.lane[late]]]
+        if not len(late):
+            return
+        late = late[self._hopes.open[self._hopes.lane[late]]]
         if len(late):
             columns = self._state.table.columns
             oldest = int(late[np.lexsort((columns[Column.NUMBER][late], columns[Column.BORN][late]))[0]])
@@ -283,7 +271,7 @@ class Pass:
 
     def _first_of(self, rows: Ints) -> int | None:
         """The first of the rows that no quota holds back."""
-        rows = rows[self._hopes.open[self._state.table.lane[rows]]]
+        rows = rows[self._hopes.open[self._hopes.lane[rows]]]
         if not len(rows):
             return None
         keys = self._ranks.key[rows]

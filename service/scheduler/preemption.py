@@ -19,8 +19,7 @@ at the first place where it changes, and there are finitely many such lists.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -41,8 +40,7 @@ AHEAD = 1.25
 OVER, UNDER = 1.1, 1.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Newcomer:
+class Newcomer(NamedTuple):
     """A waiting job that wants places of others, and its rank."""
 
     ask: Ask
@@ -57,18 +55,37 @@ class Newcomer:
     turn: bool = False
 
 
+def newcomer(ask: Ask, number: int, ranks: Ranks, row: int, lane: int) -> Newcomer:
+    """The job of that number, in that row and lane."""
+    return Newcomer(
+        ask=ask,
+        number=number,
+        key=float(ranks.key[row]),
+        level=float(ranks.level[row]),
+        score=float(ranks.score[row]),
+        left_us=float(ranks.left[row]),
+        excess=float(ranks.worst[lane]),
+        turn=bool(ranks.turn[row]),
+    )
+
+
 class Victims:
     """The running jobs that can be stopped at all, as of one moment, from the end of the order."""
 
     def __init__(self, state: "State", ranks: Ranks, now_us: int, policy: Policy) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
         columns = state.table.columns
-        rows: Ints = np.flatnonzero(stoppable(state, now_us, policy) & ~ranks.turn)
-        self._rows = rows[np.lexsort((-columns[Column.NUMBER][rows], -ranks.key[rows]))]
-        self._key, self._level, self._score = ranks.key[self._rows], ranks.level[self._rows], ranks.score[self._rows]
-        self._left, self._excess = ranks.left[self._rows], ranks.worst[state.table.lane[self._rows]]
-        self._number = columns[Column.NUMBER][self._rows]
-        self._open: Bools = np.ones(len(self._rows), dtype=bool)
+        rows: Ints = (stoppable(state, now_us, policy) & ~ranks.turn).nonzero()[0]
+        first_key, first_number = -ranks.key[rows], -columns[Column.NUMBER][rows]
+        order = np.lexsort((first_number, first_key))
+        #: Negative, so that they rise.
+        self._key, self._number = first_key[order], first_number[order]
+        self._rows = rows[order]
+        self._level, self._score, self._left = ranks.level[self._rows], ranks.score[self._rows], ranks.left[self._rows]
+        self._lowest = np.maximum.reduce(self._level, initial=-np.inf)
+        over: Bools = ranks.worst[state.table.lane[self._rows]] > OVER
+        self._over = over if policy.preemption and np.count_nonzero(over) else None
+        self._open: Bools = np.full(len(self._rows), True)
         self._made: dict[tuple[int, Cause], Victim] = {}
 
     def __len__(self) -> int:
@@ -76,15 +93,14 @@ class Victims:
 
     def might(self, ranks: Ranks, lane: Ints) -> Bools:
         """Which jobs come before some victim that they may stop: a first sieve, which lets no such job fall."""
-        lowest = self._level.max()
         found = ranks.turn.copy()
         if self._policy.preemption:
-            found |= ranks.level < lowest
-            over = self._excess > OVER
-            if over.any():
-                found |= (ranks.worst[lane] <= UNDER) & (ranks.key <= self._key[over].max())
+            found |= ranks.level < self._lowest
+        if self._over is not None:
+            last = -self._key[self._over.argmax()]
+            found |= (ranks.worst[lane] <= UNDER) & (ranks.key <= last)
         if self._policy.time_slice is not None:
-            found |= (ranks.level <= lowest) & (ranks.score < self._score.max())
+            found |= (ranks.level <= self._lowest) & (ranks.score < np.maximum.reduce(self._score))
         return found
 
     def stop(self, jobs: Iterable[str]) -> None:
@@ -105,31 +121,37 @@ class Victims:
 
     def _of(self, newcomer: Newcomer) -> list[Victim]:
         """Those that this one may stop, in the order in which they go."""
-        after = self._open & (self._key >= newcomer.key)
-        after &= (self._key > newcomer.key) | (self._number > newcomer.number)
-        slicing = np.flatnonzero(after & self._clearly_behind(newcomer)).tolist()
+        end = self._behind(newcomer)
+        after = self._open[:end]
         stronger: dict[int, Cause] = {}
-        if self._policy.preemption:
-            if newcomer.excess <= UNDER:
-                stronger |= dict.fromkeys(np.flatnonzero(after & (self._excess > OVER)).tolist(), Cause.SHARE)
-            lower = after & (self._level > newcomer.level)
-            stronger |= dict.fromkeys(np.flatnonzero(lower).tolist(), Cause.CLASS)
+        if self._over is not None and newcomer.excess <= UNDER:
+            stronger |= dict.fromkeys(_where(after & self._over[:end]), Cause.SHARE)
+        if self._policy.preemption and self._lowest > newcomer.level:
+            stronger |= dict.fromkeys(_where(after & (self._level[:end] > newcomer.level)), Cause.CLASS)
         if newcomer.turn:
-            stronger |= dict.fromkeys(np.flatnonzero(after).tolist(), Cause.LONGEST_WAIT)
+            stronger |= dict.fromkeys(_where(after), Cause.LONGEST_WAIT)
+        slicing = _where(after & self._clearly_behind(newcomer, end))
         found = [self._victim(at, Cause.TIME_SLICE) for at in slicing if at not in stronger]
         if stronger:
             found += [self._victim(at, cause) for at, cause in stronger.items()]
             found.sort(key=lambda victim: victim.turn)
         return found
 
-    def _clearly_behind(self, newcomer: Newcomer) -> Bools:
-        order = self._policy.order
+    def _behind(self, newcomer: Newcomer) -> int:
+        """How many come after it in the order: they are the first."""
+        end = int(self._key.searchsorted(-newcomer.key))
+        while end < len(self._key) and self._key[end] == -newcomer.key and self._number[end] < -newcomer.number:
+            end += 1
+        return end
+
+    def _clearly_behind(self, newcomer: Newcomer, end: int) -> Bools:
+        order, score = self._policy.order, self._score[:end]
         if self._policy.time_slice is None or order in {Order.FIFO, Order.SJF}:
-            return np.zeros(len(self._rows), dtype=bool)
+            return np.zeros(end, dtype=bool)
         if order is Order.LAS:
-            return (self._score >= LAS_BEHIND) & (newcomer.score < LAS_BEHIND)
-        gain: Bools = self._left > newcomer.left_us + self._policy.preemption_cost * 1e6
-        return gain & (self._score > (AHEAD if order is Order.FAIR else 1.0) * newcomer.score)
+            return (score >= LAS_BEHIND) & (newcomer.score < LAS_BEHIND)
+        gain: Bools = self._left[:end] > newcomer.left_us + self._policy.preemption_cost * 1e6
+        return gain & (score > (AHEAD if order is Order.FAIR else 1.0) * newcomer.score)
 
     def _victim(self, at: int, cause: Cause) -> Victim:
         known = self._made.get((at, cause))
@@ -141,7 +163,12 @@ class Victims:
         job = self._state.running[self._state.table.jobs[self._rows[at]]]
         saved_us = job.since_us if job.saved_us is None else max(job.saved_us, job.since_us)
         unsaved_us = max(self._now_us - saved_us, 0)
-        return Victim(job, cause, float(self._key[at]), float(self._score[at]), unsaved_us)
+        return Victim(job, cause, -float(self._key[at]), float(self._score[at]), unsaved_us)
+
+
+def _where(which: Bools) -> list[int]:
+    found: list[int] = which.nonzero()[0].tolist()
+    return found
 
 
 def stoppable(state: "State", now_us: int, policy: Policy) -> Bools:

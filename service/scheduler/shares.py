@@ -6,8 +6,7 @@ what they had and what they were entitled to of the sum: 1 is exactly their shar
 each unit of weight is added to everybody, so that the first minutes on an idle box decide nothing.
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 LEAST = 0.05
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Shares:
+class Shares(NamedTuple):
     """One number for each lane."""
 
     #: The larger excess of its user and its project.
@@ -38,5 +36,6 @@ def shares(state: "State", now_us: int, policy: Policy) -> Shares:
     lanes.projects.refresh(state.projects)
     half_life_us = policy.half_life * 1e6
     users, projects = lanes.users.excess(now_us, half_life_us), lanes.projects.excess(now_us, half_life_us)
-    factor = (np.maximum(users, LEAST) ** 0.3)[lanes.user] * (np.maximum(projects, LEAST) ** 0.3)[lanes.project]
-    return Shares(worst=np.maximum(users[lanes.user], projects[lanes.project]), factor=factor)
+    user, project = lanes.user, lanes.project
+    factor = (np.maximum(users, LEAST) ** 0.3)[user] * (np.maximum(projects, LEAST) ** 0.3)[project]
+    return Shares(worst=np.maximum(users[user], projects[project]), factor=factor)

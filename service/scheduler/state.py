@@ -208,15 +208,17 @@ class State:
         self.put([running])
         return running
 
-    def requeue(self, job: str, now_us: int, for_job: str | None = None) -> Waiting:
+    def requeue(self, job: str, now_us: int, for_job: str | None = None, remaining: Estimate | None = None) -> Waiting:
         """Moves a running job back to the queue, with its age, and with what it ran counted; `for_job` is who it was
-        stopped for.
+        stopped for, `remaining` what is known better of it now.
         """
         running = self.running[job]
         common: dict[str, Any] = {name: getattr(running, name) for name in _COMMON}
         common["ran_us"] = running.ran_us + now_us - running.since_us
         left = running.remaining
-        if left is not None and left.as_of_us is not None:
+        if remaining is not None:
+            common["remaining"] = remaining
+        elif left is not None and left.as_of_us is not None:
             gone = now_us - left.as_of_us
             points = {name: max(getattr(left, name) - gone, 0) for name in ("p10_us", "p50_us", "p90_us")}
             common["remaining"] = replace(left, as_of_us=None, **points)

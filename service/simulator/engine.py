@@ -230,9 +230,8 @@ class _Engine:
         """It goes back to the queue with the work that it has done."""
         live = self._jobs[number]
         live.left_us -= live.done_us(self._now_us)
-        waiting = self._state.requeue(str(number), self._now_us, for_job)
-        if live.told:
-            self._state.put([replace(waiting, remaining=self._knowledge.of_known(live.left_us, None))])
+        remaining = self._knowledge.of_known(live.left_us, None) if live.told else None
+        self._state.requeue(str(number), self._now_us, for_job, remaining)
         self._leave(live)
 
     def _end(self, number: int) -> None:

@@ -1,0 +1,34 @@
+"""Rows in their order, of which most need not be put in order: few are looked at before none has hopes any more."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from service.scheduler.columns import Bools, Floats, Ints
+
+#: Rows that are put in order at a time; the next time four times as many.
+_CHUNK = 32
+
+
+def in_order(rows: Ints, key: Floats, number: Floats, hoping: Callable[[Ints], Bools]) -> Iterator[int]:
+    """The rows by key and then by number; after each chunk those that are `hoping` no longer fall out."""
+    size = _CHUNK
+    while len(rows) > size:
+        near = _first(key[rows], number[rows], size)
+        chunk, rows = rows[near], rows[~near]
+        yield from chunk[np.lexsort((number[chunk], key[chunk]))].tolist()
+        rows = rows[hoping(rows)]
+        size *= 4
+    yield from rows[np.lexsort((number[rows], key[rows]))].tolist()
+
+
+def _first(key: Floats, number: Floats, size: int) -> Bools:
+    """Which are the first so many of more, by key and then by number."""
+    last = np.partition(key, size)[size]
+    found: Bools = key < last
+    equal = np.flatnonzero(key == last)
+    wanted = size - int(found.sum())
+    if wanted < len(equal):
+        equal = equal[np.argpartition(number[equal], wanted)[:wanted]]
+    found[equal] = True
+    return found
