@@ -47,10 +47,9 @@ def register(tx: Connection, message: wire.Register, now: int, heartbeat_s: floa
         "cpus": message.cpus,
         "memory": message.memory,
         "labels": message.labels or None,
-        "registered_us": now,
     }
     if known is None:
-        tx.execute(insert(Node).values(name=message.node, last_seen_us=None, **values))
+        tx.execute(insert(Node).values(name=message.node, last_seen_us=None, registered_us=now, **values))
     else:
         _refuse_second_machine(known, message.identity, now, heartbeat_s)
         tx.execute(update(Node).where(Node.name == message.node).values(**values))

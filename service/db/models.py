@@ -112,6 +112,7 @@ class Node(Base):
     #: Heartbeats answered; see `service.proof`.
     beat: Mapped[int] = mapped_column(default=0)
     last_seen_us: Mapped[int | None]
+    #: When it came first; since then it counts to what the box could have done.
     registered_us: Mapped[int]
 
 

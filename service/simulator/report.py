@@ -49,7 +49,7 @@ def worst(result: Result) -> str | None:
     if lowest.satisfaction > 0.995:
         return None
     part, entitled = 100 * lowest.satisfaction, lowest.entitled / _HOUR
-    return f"{result.title}: {lowest.user} got {part:.0f} % of the {entitled:,.0f} GPU-hours they were entitled to"
+    return f"{result.title}: {lowest.user} got {part:.0f} % of the {entitled:,.1f} GPU-hours they were entitled to"
 
 
 def duration(seconds: float) -> str:

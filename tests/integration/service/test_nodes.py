@@ -80,6 +80,14 @@ def test_beats_count_up_and_wake_only_when_something_changed(yard: Database) -> 
         assert tx.scalar(select(Node.disk_free)) == 50 * GIB
 
 
+def test_a_node_that_registers_again_came_when_it_came_first(yard: Database) -> None:
+    with yard.write() as tx:
+        tx.execute(update(Node).values(registered_us=NOW - 5))
+    register(yard)
+    with yard.read() as tx:
+        assert tx.scalar(select(Node.registered_us)) == NOW - 5
+
+
 def test_devices_that_vanish_return_or_break(yard: Database) -> None:
     assert seen(yard, heartbeat(devices=[device(1, unusable="stuck")])).wake
     assert devices(yard) == {"box-gpu-0": (False, None), "box-gpu-1": (True, "stuck")}

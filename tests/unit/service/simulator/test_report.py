@@ -36,7 +36,7 @@ def test_the_table_has_a_row_for_each_policy_in_columns() -> None:
 
 
 def test_who_fell_behind_most_is_named() -> None:
-    assert worst(result("fifo")) == "fifo: bob got 67 % of the 6 GPU-hours they were entitled to"
+    assert worst(result("fifo")) == "fifo: bob got 67 % of the 6.0 GPU-hours they were entitled to"
 
 
 @pytest.mark.parametrize(
