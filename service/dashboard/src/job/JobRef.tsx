@@ -17,7 +17,9 @@ export function JobRef({ id }: { id: string }) {
               <span className="car-number">{job.number}</span>
               <span className="car-name">{job.name}</span>
               <span className="car-user">{job.user}</span>
-              {typeof left === "number" ? <span className="faint">{duration(left)} left</span> : <StateChip state={job.state} />}
+              {typeof left === "number"
+                ? <span className="faint">{left < 60 ? "soon over" : `${duration(left)} left`}</span>
+                : <StateChip state={job.state} />}
             </>
           )}
     </Link>

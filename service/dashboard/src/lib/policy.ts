@@ -4,7 +4,7 @@ import type { Policy } from "../api/types";
 export const SPANS = [
   { key: "half_life", label: "Usage halves after", hint: "GPU time that somebody had counts half after this long." },
   { key: "class_age", label: "Waiting lifts a class after", hint: "So long a wait lifts a job by one priority class." },
-  { key: "longest_wait", label: "Nobody waits longer than", hint: "From then on nothing overtakes or preempts the job." },
+  { key: "longest_wait", label: "Comes before all after", hint: "From then on nothing overtakes or preempts the job." },
   { key: "min_run", label: "Left alone at first", hint: "A job that was started is not preempted before." },
   { key: "preemption_cost", label: "A preemption costs", hint: "Checkpoint, start, and work done again." },
   { key: "checkpoint_timeout", label: "A checkpoint may take", hint: "If it takes longer, the preemption is given up." },
