@@ -108,7 +108,7 @@ def add(
     ] = None,
     json: common.Json = False,
 ) -> None:
-    """Add a user; `yard token create --user NAME` then makes a token for them."""
+    """Add a user; `yard token create laptop --user NAME` then makes a token for them."""
     from torchyard.api import NewUser
 
     with common.connect() as client:
@@ -116,7 +116,7 @@ def add(
     if json:
         common.print_json(made)
     else:
-        common.note(f"added {made.name}; make a token with: yard token create --user {made.name} NAME")
+        common.note(f"added {made.name}; make a token with: yard token create laptop --user {made.name}")
 
 
 def change(

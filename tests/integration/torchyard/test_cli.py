@@ -110,7 +110,8 @@ def test_what_a_job_wrote_is_shown_and_pulled(yard: Callable[..., Done], data_pl
 
 
 def test_who_may_use_the_box(yard: Callable[..., Done]) -> None:
-    yard("users", "add", "ada")
+    _, _, command = yard("users", "add", "ada").err.partition("yard ")
+    assert yard(*command.split()).code == 0, "what is advised works as it stands"
     assert yard("users", "set", "ada", "--admin", "--unix-user", "ada").err == "ada: active, admin\n"
     assert yard("users", "set", "ada", "--no-admin", "--unix-user", "none", "--json").json["unix_user"] is None
     assert "deactivated" in yard("users", "remove", "ada").err
