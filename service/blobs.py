@@ -1,7 +1,6 @@
 """Rows of the blobs in the artifact store: which are here, which somebody still needs."""
 
-from collections.abc import Collection, Iterable, Iterator
-from itertools import islice
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, exists, or_, select
@@ -9,14 +8,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from service.context import Context
+from service.db.chunks import chunks
 from service.db.models import Blob, BlobGrant, Checkpoint, CheckpointFile, Output, SnapshotFile
 from service.db.upsert import insert
 from service.exceptions import NoRoomError
 from service.problems import ProblemError
 from service.store import Upload, is_hash
 
-#: Hashes in one query.
-_AT_ONCE = 5000
 #: Bytes that are written to disk at once.
 _BUFFER = 2**20
 
@@ -25,16 +23,10 @@ def missing(tx: Connection, hashes: Iterable[str]) -> list[str]:
     """Those that the store lacks, in order. Locks those that it has, so that they stay until the end of `tx`."""
     wanted = sorted(set(hashes))
     have: set[str] = set()
-    for some in _chunks(wanted):
+    for some in chunks(wanted):
         query = select(Blob.sha256).where(Blob.sha256.in_(some)).order_by(Blob.sha256).with_for_update(read=True)
         have.update(tx.scalars(query))
     return [sha256 for sha256 in wanted if sha256 not in have]
-
-
-def _chunks(items: Iterable[str]) -> Iterator[list[str]]:
-    iterator = iter(items)
-    while some := list(islice(iterator, _AT_ONCE)):
-        yield some
 
 
 async def receive(ctx: Context, request: Request, sha256: str, limit: int | None, user_id: str | None = None) -> None:

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
-DAY_US = 86_400 * 1_000_000
+HOUR_US = 3600 * 1_000_000
+DAY_US = 24 * HOUR_US
 #: A GPU that is busy for less than so many percent of a moment does nothing.
 IDLE_BELOW = 5.0
 

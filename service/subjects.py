@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Row, func, select
 from sqlalchemy.orm import aliased
 
 from service import estimates
+from service.db.chunks import chunks
 from service.db.models import Attempt, Checkpoint, MetricPoint, MetricSeries
 from service.estimates import Kin, Progress, Subject
 from torchyard.states import ATTEMPT_FINAL
@@ -16,8 +17,6 @@ from torchyard.states import ATTEMPT_FINAL
 MAX_POINTS = 10_000
 #: Jobs and attempts that are remembered.
 REMEMBERED = 200_000
-#: Ids in one query.
-CHUNK = 500
 
 #: A step and when it was reported.
 Point = tuple[int, int]
@@ -106,8 +105,7 @@ def watch_at(tx: Connection, attempt: Row[Any], at_us: int) -> Watch | None:
 
 
 def _rows(tx: Connection, query: Any, column: Any, ids: Sequence[Any]) -> list[Row[Any]]:
-    some = (ids[start : start + CHUNK] for start in range(0, len(ids), CHUNK))
-    return [row for each in some for row in tx.execute(query.where(column.in_(each)))]
+    return [row for some in chunks(ids) for row in tx.execute(query.where(column.in_(some)))]
 
 
 def _by_job(rows: Iterable[Row[Any]]) -> dict[str, list[Row[Any]]]:

@@ -16,7 +16,7 @@ from service.db import upsert
 from service.db.models import Allocation, Attempt, Checkpoint, Device, Job, Member, Sample, Usage, User
 from service.gpu_time import Course, Fate, Held, Kind, Split
 from service.policy_settings import current_policy
-from torchyard.states import AttemptState, JobState
+from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState
 
 #: Looks at the samples of an attempt that ends, of one that runs, and of all that run: long runs are seen coarsely.
 LOOKS, LOOKS_RUNNING, LOOKS_OF_ALL = 500, 100, 10_000
@@ -24,13 +24,7 @@ LOOKS, LOOKS_RUNNING, LOOKS_OF_ALL = 500, 100, 10_000
 SAMPLED_EVERY_US = 2_000_000
 
 _FATES = {JobState.QUEUED: Fate.CONTINUED, JobState.FAILED: Fate.FAILED}
-_HOLDING = (
-    AttemptState.ASSIGNED,
-    AttemptState.STARTING,
-    AttemptState.RUNNING,
-    AttemptState.STOPPING,
-    AttemptState.UNREACHABLE,
-)
+_HOLDING = [state for state in AttemptState if state not in ATTEMPT_FINAL]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,12 +12,11 @@ from sqlalchemy import Connection, Row, case, func, select
 
 from service import usage
 from service.db.models import Attempt, Device, Job, Node, Usage, User
-from service.gpu_time import DAY_US, Kind
+from service.gpu_time import DAY_US, HOUR_US, Kind
 from service.problems import field_problem
 from service.usage import Owned
 from torchyard.sharing import By, Digest, Hours, UsageReport, UsageRow, Waste
 
-HOUR_US = 3.6e9
 DEFAULT_DAYS = 28
 #: Of a digest: how many wastes it names, from how many GPU-hours on, and how many jobs of each.
 WASTES, LEAST_HOURS, NAMED = 5, 0.1, 5

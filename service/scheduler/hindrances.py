@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
+from service.db.chunks import chunks
 from service.db.models import Group
 from service.scheduler import load_jobs
 from service.scheduler.state import Hindrance, State
@@ -67,7 +68,7 @@ class Hindrances:
         query = select(Group.id, Group.paused, Group.sweep)
         return {
             row.id: (row.paused is not None, row.sweep.get("running"))
-            for some in load_jobs.chunks(list(self._trials))
+            for some in chunks(list(self._trials))
             for row in tx.execute(query.where(Group.id.in_(some)))
         }
 

@@ -1,12 +1,13 @@
 """From rows to the policy's jobs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, cast
 
 from sqlalchemy import Connection, Row, Select, Table, bindparam, func, select
 
+from service.db.chunks import chunks
 from service.db.models import Allocation, Attempt, Checkpoint, Job, Member, Node
 from service.scheduler.boxes import Place, Shape
 from service.scheduler.state import Estimate, Hindrance, Running, State, Waiting
@@ -15,8 +16,6 @@ from torchyard.states import JOB_FINAL, JOB_HOLDS_GPUS, AttemptState, JobState
 
 #: A job waits at most this long for its last attempt's checkpoints to be stored.
 SAVING_US = 600 * 1_000_000
-#: Ids in one query.
-CHUNK = 500
 
 _JOB = cast("Table", Job.__table__).c
 _ATTEMPT = cast("Table", Attempt.__table__).c
@@ -91,11 +90,6 @@ def _plain(value: Any) -> Any:
 def rows_of(tx: Connection, jobs: Sequence[str]) -> list[Row[Any]]:
     """The rows of these jobs."""
     return [row for some in chunks(jobs) for row in tx.execute(JOBS.where(_JOB.id.in_(some)))]
-
-
-def chunks(ids: Sequence[str]) -> Iterable[Sequence[str]]:
-    """Parts that fit into one query."""
-    return (ids[start : start + CHUNK] for start in range(0, len(ids), CHUNK))
 
 
 def waiting(row: Row[Any], remaining: Estimate | None) -> Waiting:
