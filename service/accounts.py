@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, Table, and_, bindparam, case, func, or_,
 
 from service.db import upsert
 from service.db.models import Account, Job, Project, Usage, User
-from service.gpu_time import DAY_US
+from service.gpu_time import DAY_US, HOUR_US
 from service.problems import ProblemError
 from service.scheduler import state
 from torchyard.api import FieldProblem
@@ -85,7 +85,7 @@ def _for_policy(counts: Limits, own: Row[Any] | None, used_us: int) -> state.Acc
         usage=0.0 if own is None else own.usage,
         usage_us=0 if own is None else own.usage_us,
         max_gpus=counts.max_gpus,
-        week_left_us=None if hours is None else round(hours * 3.6e9) - used_us,
+        week_left_us=None if hours is None else round(hours * HOUR_US) - used_us,
     )
 
 
@@ -99,6 +99,13 @@ def week_us(tx: Connection, kind: Who, now: int) -> Counter[str]:
     whole, part = (func.sum(case((days, Usage.gpu_us), else_=0)) for days in (Usage.day > first, Usage.day == first))
     query = select(owner, whole, part).where(Usage.day >= first).group_by(owner)
     return Counter({row[0]: int(row[1]) + int(row[2]) * (DAY_US - elapsed) // DAY_US for row in tx.execute(query)})
+
+
+def week_part(day: int, begun_us: int, now: int) -> float:
+    """Which part of a running attempt's GPU time of a day lies in the last seven days."""
+    since, until = max(begun_us, day * DAY_US), min(now, (day + 1) * DAY_US)
+    inside = until - max(since, now - WEEK_DAYS * DAY_US)
+    return max(0.0, inside / (until - since)) if since < until else 1.0
 
 
 def decayed(usage: float, since_us: int, now: int, half_life_s: float) -> float:

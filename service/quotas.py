@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, and_, select
 from service import accounts, people, usage
 from service.accounts import EVERYBODY, Key, Who
 from service.db.models import Allocation, Attempt, Device, Job, Project, User
+from service.gpu_time import HOUR_US
 from service.policy_settings import current_policy
 from service.problems import not_found
 from service.usage import Owned
@@ -17,7 +18,6 @@ from torchyard.sharing import Quota, QuotaValues, Standing
 
 #: GPU-seconds of usage from which on somebody counts among those who share the box.
 NOTICED_S = 36.0
-HOUR_US = 3.6e9
 KINDS: tuple[Who, ...] = ("user", "project")
 
 
@@ -65,7 +65,7 @@ def _of_kind(tx: Connection, kind: Who, running: Sequence[Owned], now: int) -> l
     for key, name in names.items():
         standing = Standing(
             gpus=round(seen.gpus[key], 3),
-            gpu_hours=round((seen.week_us[key] + seen.running_us[key]) / HOUR_US, 4),
+            gpu_hours=round(seen.week_us[key] / HOUR_US, 4),
             queued=seen.queued.get(key, 0),
             usage=round(usages[key] / 3600, 4),
             used=round(usages[key] / (sum(usages.values()) or 1.0), 6),
@@ -94,6 +94,7 @@ class _Seen:
 
     gpus: Mapping[str, float]
     queued: dict[str, int]
+    #: GPU time of the last seven days, with what runs; and all of what runs.
     week_us: Counter[str]
     running_us: Counter[str]
     now: int
@@ -101,13 +102,16 @@ class _Seen:
 
     @classmethod
     def of(cls, tx: Connection, kind: Who, running: Sequence[Owned], now: int) -> "_Seen":
-        running_us: Counter[str] = Counter()
+        week_us, running_us = accounts.week_us(tx, kind, now), Counter[str]()
         for each in running:
-            running_us[each.job.user_id if kind == "user" else each.job.project] += each.split.total()
+            owner = each.job.user_id if kind == "user" else each.job.project
+            running_us[owner] += each.split.total()
+            for (day, _), gpu_us in each.split.items():
+                week_us[owner] += round(gpu_us * accounts.week_part(day, each.job.created_us, now))
         return cls(
             gpus=_gpus(tx, kind),
             queued=accounts.queued(tx, kind),
-            week_us=accounts.week_us(tx, kind, now),
+            week_us=week_us,
             running_us=running_us,
             now=now,
             half_life_s=current_policy(tx).half_life,

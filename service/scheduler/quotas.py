@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from service.scheduler.state import Account, State
 
 
+#: Quotas of GPU time are of so long.
+WEEK_US = 7 * 86_400 * 1_000_000
+
+
 class Quota(StrEnum):
     """A bound that somebody has reached."""
 
@@ -110,23 +114,23 @@ class Quotas:
         parties.refresh(accounts)
         if not parties.bounded:
             return {}
-        to_come = self._to_come(party_of)
+        week_us = self._week_us(party_of)
         budgets = {}
         for name, number in parties.bounded:
-            gpus, begun = parties.runs(number)
-            week_us = gpus * self._now_us - begun + float(to_come[number])
-            budgets[name] = _Budget(account=accounts[name], gpus=gpus, week_us=week_us)
+            gpus, _ = parties.runs(number)
+            budgets[name] = _Budget(account=accounts[name], gpus=gpus, week_us=float(week_us[number]))
         return budgets
 
-    def _to_come(self, party_of: Ints) -> Floats:
-        """GPU time that each party's running jobs are known to need still."""
+    def _week_us(self, party_of: Ints) -> Floats:
+        """GPU time of each party's running jobs: in the last seven days, and what they are known to need still."""
         table = self._state.table
         columns = table.columns
         rows = np.flatnonzero(columns[Column.RUNS])
         left = columns[Column.LEFT][rows] - self._now_us * columns[Column.SHRINKS][rows]
+        had = np.clip(self._now_us - columns[Column.SINCE][rows], 0, WEEK_US)
         lane = table.lane[rows]
-        left = np.nan_to_num(np.maximum(left, 0)) * self._state.lanes.gpus[lane]
-        return np.bincount(party_of[lane], weights=left, minlength=int(party_of.max()) + 1).astype(np.float64)
+        spent_us = (had + np.nan_to_num(np.maximum(left, 0))) * self._state.lanes.gpus[lane]
+        return np.bincount(party_of[lane], weights=spent_us, minlength=int(party_of.max()) + 1).astype(np.float64)
 
 
 def spent(quotas: Quotas, state: "State") -> Bools:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select, update
 
-from service import accounts, lifecycle, usage, usage_report
+from service import accounts, lifecycle, quotas, usage, usage_report
 from service.db.engine import Database
 from service.db.models import Account, Allocation, Attempt, Checkpoint, Job, Node, Sample, Usage
 from service.gpu_time import DAY_US, Kind
@@ -142,6 +142,22 @@ def test_part_of_a_shared_device_counts_as_that_part(db: Database, gpus: list[st
         tx.execute(update(Allocation).where(Allocation.attempt_id == attempt).values(share=20 * box.GIB))
     end(db, attempt)
     assert sum(hours(db).values()) == 1
+
+
+def test_of_a_long_run_the_quota_shows_the_last_seven_days(db: Database, gpus: list[str]) -> None:
+    """What runs, before and after it ends: the eighth day back counts as far as it lies within."""
+    add_run(db, gpus[:1], hours=30 * 24)
+    _, attempt = add_run(db, gpus[1:], hours=7 * 24 + 6)
+
+    def shown() -> float:
+        with db.read() as tx:
+            standing = quotas.quota(tx, "user", "ada", START).standing
+        assert standing is not None
+        return standing.gpu_hours
+
+    assert shown() == 2 * 7 * 24
+    end(db, attempt)
+    assert shown() == 2 * 7 * 24 - 3, "of ended runs only the day is known: half of its 18 h count, not 12"
 
 
 def test_an_attempt_that_nobody_claimed_is_charged_to_nobody(db: Database, gpus: list[str]) -> None:

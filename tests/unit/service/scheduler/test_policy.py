@@ -98,6 +98,7 @@ def test_what_runs_is_let_run_without_slices_and_while_it_is_new() -> None:
         replace(long, spared_until_us=NOW + 1),
         replace(long, preemptible=False),
         replace(long, yields_to="somebody"),
+        replace(long, starts_over=True),
         replace(long, remaining=known(20 * SECOND)),
     ):
         assert decide(state(box(gpus=1), spared, job(2)), NOW, Policy()) == []
@@ -187,6 +188,12 @@ def test_the_week_and_the_cap_of_a_sweep_bound_what_starts() -> None:
     assert started(world, FIFO) == {"j2": "a1"}
     trials = [job(number, group="s") for number in range(5)]
     assert len(started(state(box(gpus=8), running(1, "a0", group="s"), *trials, caps={"s": 3}), FIFO)) == 2
+
+
+def test_of_a_long_run_only_the_last_seven_days_count() -> None:
+    parts = (box(), running(1, "a0", since_us=NOW - 30 * DAY), job(2))
+    assert started(state(*parts, users={"ann": Account(week_left_us=7 * DAY + HOUR)})) == {"j2": "a1"}
+    assert started(state(*parts, users={"ann": Account(week_left_us=7 * DAY)})) == {}
 
 
 def test_what_starts_together_does_not_pass_the_week() -> None:
