@@ -179,6 +179,7 @@ def _running(
         since_us=attempt.created_us,
         ends_us=attempt.started_us + limit_us if attempt.started_us and limit_us else None,
         saved_us=created_us if wrote == attempt.id else resumed_us,
+        starts_over=bool(row.spec.get("restartable")) and row.id not in saved and resumed_us is None,
         spared_until_us=attempt.spared_until_us or 0,
         yields_to=(attempt.yielding or {}).get("for"),
     )

@@ -7,7 +7,8 @@ must be true as well:
 - they are of a lower class (`preemption`);
 - their user or project has had more than their share, and the newcomer's have not (`preemption`);
 - `time_slice` is set and the newcomer is clearly ahead: nothing is known of it yet, or its score is `AHEAD` times
-  better and what it gains is more than a preemption costs.
+  better and what it gains is more than a preemption costs. Never is work thrown away for this: a job that would start
+  from the beginning is left alone.
 
 Nobody is stopped unless the newcomer then really starts there: its placement is tried on the freed nodes first. As
 few as possible are stopped: jobs of lower classes or over their share by the least work since their last checkpoint,
@@ -131,7 +132,8 @@ class Victims:
         if newcomer.turn:
             stronger |= dict.fromkeys(_where(after), Cause.LONGEST_WAIT)
         slicing = _where(after & self._clearly_behind(newcomer, end))
-        found = [self._victim(at, Cause.TIME_SLICE) for at in slicing if at not in stronger]
+        sliced = (self._victim(at, Cause.TIME_SLICE) for at in slicing if at not in stronger)
+        found = [victim for victim in sliced if not victim.job.starts_over]
         if stronger:
             found += [self._victim(at, cause) for at, cause in stronger.items()]
             found.sort(key=lambda victim: victim.turn)

@@ -111,6 +111,8 @@ class Running(Job):
     #: When its newest verified checkpoint was written: what it did since would be lost if stopping it went wrong. None
     #: before the first.
     saved_us: int | None = None
+    #: It can be stopped, but has nothing to go on from: all that it did would be lost.
+    starts_over: bool = False
     #: It must not be chosen for a preemption before.
     spared_until_us: int = 0
     #: The job or reservation that its places go to: it is being checkpointed and stopped for it.

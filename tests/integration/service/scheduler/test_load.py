@@ -190,6 +190,7 @@ def test_who_can_be_stopped(kept: Kept) -> None:
     attempts = [box.start(kept.db, job, [uuid]) for job, uuid in zip(jobs, uuids, strict=True)]
     state = kept.look()
     assert [state.running[job].preemptible for job in jobs] == [False, True, True, False]
+    assert [state.running[job].starts_over for job in jobs] == [False, True, False, False]
     for attempt in attempts:
         box.add_checkpoint(kept.db, attempt, 10, "committed")
     assert [kept.look().running[job].preemptible for job in jobs] == [False, True, True, False]
@@ -198,6 +199,7 @@ def test_who_can_be_stopped(kept: Kept) -> None:
     state = kept.look()
     assert [state.running[job].preemptible for job in jobs] == [True, True, True, False]
     assert {running.saved_us for running in state.running.values()} == {NOW + 9}
+    assert not any(running.starts_over for running in state.running.values())
     with kept.db.write() as tx:
         lifecycle.request_stop(tx, jobs[0], StopReason.CANCEL, "ada", NOW)
     assert not kept.look().running[jobs[0]].preemptible
