@@ -146,7 +146,7 @@ def _ask(tx: Connection, job: Row[Any], yielding: Yielding, cause: Cause, now: i
     written = select(func.max(Checkpoint.step)).join(Attempt, Attempt.id == Checkpoint.attempt_id)
     after = tx.scalar(written.where(Attempt.job_id == job.id, Attempt.number == job.attempt))
     checkpoint = after is not None or not job.spec.get("restartable")
-    how = "asked to write a checkpoint first" if checkpoint else "stopped at once, since it is restartable"
+    how = "asked to write a checkpoint first" if checkpoint else "can be stopped without, since it is restartable"
     note = lifecycle.Note(
         kind="preempting",
         message=f"is to give way to {yielding.words}, {_CAUSES[cause]}: {how}",

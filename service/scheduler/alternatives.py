@@ -203,7 +203,8 @@ def _limit(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
 def _restartable(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
     del rooms
     if not waiting.preemptible:
-        yield Proposal(change={"restartable": True}, words="if it may be stopped for others and started again")
+        words = "if it may be stopped for others and starts again, without a checkpoint from the beginning"
+        yield Proposal(change={"restartable": True}, words=words)
 
 
 def _sort(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
