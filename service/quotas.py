@@ -1,15 +1,15 @@
 """Quotas as people see and set them."""
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, select
+from sqlalchemy import Connection, Row, func, select
 
 from service import accounts, people, usage
 from service.accounts import EVERYBODY, Key, Who
-from service.db.models import Allocation, Attempt, Device, Job, Project, User
+from service.db.models import Allocation, Attempt, Job, Project, User
 from service.gpu_time import HOUR_US
 from service.policy_settings import current_policy
 from service.problems import not_found
@@ -58,13 +58,13 @@ def _of_kind(tx: Connection, kind: Who, running: Sequence[Owned], now: int) -> l
     counts = {key: accounts.limits(stored, (kind, key)) for key in names}
     seen = _Seen.of(tx, kind, running, now)
     usages = {key: seen.usage_s(stored.get((kind, key)), key) for key in names}
-    active = [key for key in names if usages[key] >= NOTICED_S or seen.gpus[key] or seen.queued.get(key)]
+    active = [key for key in names if usages[key] >= NOTICED_S or key in seen.gpus or seen.queued.get(key)]
     weights = {key: each.weight for key, each in counts.items()}
     default = _own(stored.get((kind, EVERYBODY)))
     found = [Quota(kind=kind, name=EVERYBODY, own=default, effective=default, standing=None)]
     for key, name in names.items():
         standing = Standing(
-            gpus=round(seen.gpus[key], 3),
+            gpus=seen.gpus.get(key, 0),
             gpu_hours=round(seen.week_us[key] / HOUR_US, 4),
             queued=seen.queued.get(key, 0),
             usage=round(usages[key] / 3600, 4),
@@ -92,7 +92,7 @@ def _names(tx: Connection, kind: Who) -> dict[str, str]:
 class _Seen:
     """What everybody of a kind has now, by user id or project name."""
 
-    gpus: Mapping[str, float]
+    gpus: dict[str, int]
     queued: dict[str, int]
     #: GPU time of the last seven days, with what runs; and all of what runs.
     week_us: Counter[str]
@@ -123,18 +123,14 @@ class _Seen:
         return ended + self.running_us[key] / 1e6
 
 
-def _gpus(tx: Connection, kind: Who) -> Mapping[str, float]:
+def _gpus(tx: Connection, kind: Who) -> dict[str, int]:
+    """GPUs as the scheduler counts them against `max_gpus`: part of one is one."""
     owner = Job.user_id if kind == "user" else Job.project
     query = (
-        select(owner.label("owner"), Allocation.share, Device.memory)
-        .join(Attempt, Attempt.id == Allocation.attempt_id)
+        select(owner, func.count())
+        .join_from(Allocation, Attempt, Attempt.id == Allocation.attempt_id)
         .join(Job, Job.id == Attempt.job_id)
-        .join(Device, and_(Device.node == Allocation.node, Device.uuid == Allocation.uuid))
         .where(Allocation.live)
+        .group_by(owner)
     )
-    rows: Sequence[Row[Any]] = list(tx.execute(query))
-    found: defaultdict[str, float] = defaultdict(float)
-    for row in rows:
-        # A card that has fallen off the bus may tell of no memory any more.
-        found[row.owner] += 1.0 if row.share is None or not row.memory else row.share / row.memory
-    return found
+    return {row[0]: row[1] for row in tx.execute(query)}

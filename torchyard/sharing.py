@@ -22,7 +22,7 @@ class QuotaValues(Resource):
     weight: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
     """Its share of a full box, compared with the weights of the others; without one, 1."""
     max_gpus: Annotated[int, Field(ge=0, le=100_000)] | None = None
-    """GPUs at the same time."""
+    """GPUs at the same time; part of a shared GPU counts as a whole one."""
     max_gpu_hours: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] | None = None
     """GPU-hours in any seven days."""
     max_queued: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
@@ -32,9 +32,9 @@ class QuotaValues(Resource):
 class Standing(Resource):
     """How somebody stands now."""
 
-    #: In use; of a shared GPU, the part.
+    #: In use; part of a shared GPU counts as a whole one, as it does for `max_gpus`.
     gpus: float
-    #: Of the last seven days, with what runs.
+    #: Of the last seven days, with what runs; of a shared GPU, the part.
     gpu_hours: float
     queued: int
     #: GPU-hours that still count against the share: halved every half-life of the policy.

@@ -24,7 +24,7 @@ class Lane(NamedTuple):
 
     @property
     def gpus(self) -> int:
-        """GPUs on all its nodes."""
+        """GPUs on all its nodes; part of a shared one is a whole one: which card it will be is not known."""
         return self.nodes * self.shape.gpus
 
 

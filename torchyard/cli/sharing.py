@@ -91,7 +91,9 @@ def set_quota(
     kind: Annotated[Literal["user", "project"], typer.Argument(help="user or project.")],
     name: Annotated[str, typer.Argument(help="Whose; '*' for everybody who has no value of their own.")],
     weight: Annotated[str | None, typer.Option(help="Share of a full box, compared with others (1).")] = None,
-    max_gpus: Annotated[str | None, typer.Option(help="GPUs at the same time.")] = None,
+    max_gpus: Annotated[
+        str | None, typer.Option(help="GPUs at the same time; part of a shared one counts as one.")
+    ] = None,
     max_gpu_hours: Annotated[str | None, typer.Option(help="GPU-hours in any seven days.")] = None,
     max_queued: Annotated[str | None, typer.Option(help="Jobs that wait.")] = None,
     json: common.Json = False,

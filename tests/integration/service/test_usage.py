@@ -140,6 +140,10 @@ def test_part_of_a_shared_device_counts_as_that_part(db: Database, gpus: list[st
     _, attempt = add_run(db, gpus[:1], hours=4)
     with db.write() as tx:
         tx.execute(update(Allocation).where(Allocation.attempt_id == attempt).values(share=20 * box.GIB))
+    with db.read() as tx:
+        standing = quotas.quota(tx, "user", "ada", START).standing
+    assert standing is not None
+    assert (standing.gpus, standing.gpu_hours) == (1, 1), "against max_gpus it counts whole, as in the scheduler"
     end(db, attempt)
     assert sum(hours(db).values()) == 1
 
