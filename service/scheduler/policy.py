@@ -103,8 +103,7 @@ class Pass:
         if len(self._ahead) and not self._starts_alone():
             free = max((len(room.free) for room in self.space.rooms.values()), default=-1)
             self._hopes = Hopes(self._state, free, spent(self._quotas, self._state))
-            fitting = self._hopes.fitting[self._state.table.lane[self._ahead]]
-            if np.count_nonzero(fitting) or self._anybody_to_stop():
+            if self._anybody_to_fit() or self._anybody_to_stop():
                 self._serve()
         return self._decisions
 
@@ -126,6 +125,11 @@ class Pass:
         if places:
             self._start(job, places)
         return bool(places)
+
+    def _anybody_to_fit(self) -> bool:
+        fitting = self._hopes.fitting
+        # The first is a sieve: most decisions of a full box end there, without a look at the queue.
+        return bool(fitting.any() and fitting[self._state.table.lane[self._ahead]].any())
 
     def _anybody_to_stop(self) -> bool:
         if not (self._state.running and _pushes(self._policy)):
