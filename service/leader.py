@@ -24,6 +24,8 @@ class Leader:
         self._db = db
         self._lock = threading.Lock()
         self._connection: Connection | None = None
+        #: How often this service has taken the lead.
+        self.terms = 0
 
     def leads(self) -> bool:
         """Whether this service leads now; takes the lead if nobody has it."""
@@ -52,6 +54,7 @@ class Leader:
         connection = self._db.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         if connection.scalar(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": LOCK}):
             self._connection = connection
+            self.terms += 1
             return True
         connection.close()
         return False

@@ -21,7 +21,7 @@ from service.scheduler.guesses import Guesses
 from service.scheduler.hindrances import Hindrances
 from service.scheduler.load_boxes import Boxes
 from service.scheduler.load_jobs import shape_of
-from service.scheduler.state import Estimate, Reservation, State
+from service.scheduler.state import Estimate, Hindrance, Reservation, State
 from torchyard.states import JOB_FINAL, JobState
 
 __all__ = ["Loader", "shape_of"]
@@ -51,6 +51,8 @@ class Loader:
         #: Number of the last event of each job that was read.
         self._seen: dict[str, int] = {}
         self._mark_us = self._compared_us = self._estimated_us = 0
+        #: Whether it is known who was promised what others held.
+        self._recalled = False
         #: Running jobs still to be estimated in this round.
         self._due: list[str] = []
 
@@ -62,6 +64,11 @@ class Loader:
             if self.busy:
                 self._surroundings(tx, now)
             yield self._state
+
+    def recall(self) -> None:
+        """Reads anew who was promised what others held: a service that does not lead may miss it between its looks."""
+        with self._lock:
+            self._recalled = False
 
     def snapshot(self, tx: Connection, now: int) -> State:
         """The state as of now, the caller's own to change."""
@@ -83,10 +90,18 @@ class Loader:
         changed = self._compare(tx, now) if compare else self._changed(tx)
         for start in range(0, len(changed), BATCH):
             self._read(tx, changed[start : start + BATCH], now)
-        if not self._mark_us:
-            known = (job for job in load_jobs.promised(tx, now) if job in self._state.waiting)
-            self._state.promised.update(dict.fromkeys(known))
+        self._keep_promises(tx, now)
         self._mark_us = now if compare else max(now, self._mark_us)
+
+    def _keep_promises(self, tx: Connection, now: int) -> None:
+        """Whoever others were stopped for has the first look at what is free, unless it is held or blocked."""
+        state = self._state
+        if not self._recalled:
+            state.promised = dict.fromkeys(load_jobs.promised(tx, now))
+            self._recalled = True
+        for job in list(state.promised):
+            if job not in state.waiting or state.waiting[job].hindrance in (Hindrance.HELD, Hindrance.DEPENDENCY):
+                del state.promised[job]
 
     def _changed(self, tx: Connection) -> list[str]:
         rows = tx.execute(load_jobs.CHANGED, {"since": self._mark_us - OVERLAP_US})

@@ -22,11 +22,15 @@ class Scheduler:
         self._ctx = ctx
         self._leader = leader
         self._counters = counters
+        self._term: int | None = None
 
     def run(self) -> None:
         """A pass, if this service leads."""
         if not self._leader.leads():
             return
+        if self._term != self._leader.terms:
+            self._term = self._leader.terms
+            self._ctx.loader.recall()
         started = time.perf_counter()
         self.run_pass()
         self._counters.pass_seconds.observe(time.perf_counter() - started)

@@ -189,6 +189,30 @@ def test_a_service_that_is_killed_between_the_steps_goes_on(yard: Yard) -> None:
     assert box.job_row(yard.db, urgent).state == JobState.ASSIGNED
 
 
+def test_a_service_that_takes_over_keeps_the_promises_that_it_has_not_seen(
+    yard: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While another led, it has answered what is in the queue, and missed who stopped for whom between two answers."""
+    seen: list[list[str]] = []
+    monkeypatch.setattr(loop, "decide", lambda state, *_: seen.append(list(state.promised)) or [])
+    _, attempt = old_job(yard, box.add_node(yard.db, devices=1))
+    urgent = box.add_job(yard.db, priority="urgent")
+    with parts(yard.db, tmp_path / "standby") as standby:
+        with yard.db.read() as tx:
+            standby.ctx.loader.snapshot(tx, standby.clock.us)
+        with yard.db.write() as tx:
+            tx.execute(update(Attempt).values(yielding={"for": urgent}))
+        yard.stopped(attempt, 105)
+        leader = Leader(yard.db)
+        scheduler = Scheduler(standby.ctx, leader, Counters())
+        scheduler.run()
+        with yard.db.write() as tx:
+            lifecycle.hold(tx, urgent, "ada", yard.now)
+        scheduler.run()
+        leader.resign()
+    assert seen == [[urgent], []]
+
+
 def test_a_newcomer_that_is_cancelled_leaves_the_job_alone(yard: Yard) -> None:
     job, attempt = old_job(yard, box.add_node(yard.db, devices=1))
     urgent = box.add_job(yard.db, priority="urgent")
