@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, func, select
 from service import lifecycle, limits, stacks
 from service.context import Context
 from service.db.models import Allocation, Attempt, Device, Job, Member, MetricPoint, MetricSeries, Sample
+from service.scheduler.load import COMPARE_US, OVERLAP_US
 from service.threads import call_all
 from torchyard.api import JobError
 from torchyard.quantities import format_duration
@@ -23,8 +24,6 @@ from torchyard.states import AttemptState, JobState, StopReason
 #: Seconds between two rounds, and so many times as long as a round took, if that is more.
 EVERY_S = 1.0
 REST = 20
-#: Transactions become visible at most this much later than the times that they write.
-OVERLAP_US = 15_000_000
 #: Seconds that the stacks of a run that hangs may take before it is stopped without them.
 DUMP_PATIENCE_S = 60.0
 
@@ -52,7 +51,7 @@ class Oversight:
         self._idle: dict[tuple[str, str], limits.Idleness] = {}
         #: Queued jobs with a `start_limit`: since when they wait, and the limit in seconds.
         self._waiting: dict[str, tuple[int, float]] = {}
-        self._read_us = 0
+        self._read_us = self._compared_us = 0
         self._next = 0.0
 
     def forget(self) -> None:
@@ -80,16 +79,20 @@ class Oversight:
                 self._give_up(job_id, limit_s)
 
     def _read_changed(self, now: int) -> None:
-        """Reads the jobs that were changed since the last look: a queue may be long, and most of it stays as it is."""
-        query = (
-            _WAITING.where(Job.changed_us >= self._read_us - OVERLAP_US) if self._read_us else _WAITING.where(_QUEUED)
-        )
+        """Reads the jobs that were changed since the last look: a queue may be long, and most of it stays as it is. Now
+        and then all are read, as some may become visible late.
+        """
+        since = self._read_us - OVERLAP_US
+        compare = not self._read_us or now < since or now - self._compared_us >= COMPARE_US
         with self._ctx.db.read() as tx:
-            for row in tx.execute(query):
-                if row.waits:
-                    self._waiting[row.id] = max(row.created_us, row.eligible_us), row.limit
-                else:
-                    self._waiting.pop(row.id, None)
+            rows = tx.execute(_WAITING.where(_QUEUED if compare else Job.changed_us >= since)).all()
+        if compare:
+            self._waiting, self._compared_us = {}, now
+        for row in rows:
+            if row.waits:
+                self._waiting[row.id] = max(row.created_us, row.eligible_us), row.limit
+            else:
+                self._waiting.pop(row.id, None)
         self._read_us = now
 
     def _give_up(self, job_id: str, limit_s: float) -> None:

@@ -104,7 +104,8 @@ def _store(ctx: Context, order: Order, plan: planning.Plan) -> Submitted:
         note = _check(tx, order, plan)
         needs = dependencies.resolve(tx, order.spec.after, len(plan.jobs), lock=True)
         _check_quotas(tx, order, plan, lock=True)  # after the jobs: everybody locks in this order
-        first = planning.store(tx, plan, _common(order, now, blocked=needs.blocked), needs, note)
+        # The time anew: who reads what has changed must not have looked long past it when it becomes visible.
+        first = planning.store(tx, plan, _common(order, ctx.now_us(), blocked=needs.blocked), needs, note)
         if order.key:
             idempotency.remember(tx, order.caller.user_id, order.key, order.fingerprint, first, now)
         return _submitted(tx, first, sweep=plan.sweep is not None, new=True)

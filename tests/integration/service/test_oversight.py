@@ -11,6 +11,7 @@ from service import lifecycle, stacks
 from service.db.engine import Database
 from service.db.models import Event, Job, Member, MetricPoint, MetricSeries, Sample
 from service.oversight import DUMP_PATIENCE_S, Oversight
+from service.scheduler.load import COMPARE_US
 from tests.support import box
 from tests.support.box import NOW
 from tests.support.parts import Parts, parts
@@ -67,6 +68,18 @@ def test_time_on_hold_does_not_count_and_a_job_that_ran_is_never_given_up(yard: 
         lifecycle.release_hold(tx, held, "ada", yard.clock.us)
     turn(yard, oversight, 59)
     assert {box.job_row(db, each).state for each in (held, ran)} == {JobState.QUEUED}
+
+
+def test_a_job_that_becomes_visible_late_is_not_missed_for_good(yard: Parts, oversight: Oversight) -> None:
+    oversight.run()
+    turn(yard, oversight, 60)
+    job_id = box.add_job(yard.ctx.db, start_limit="1m")
+    with yard.ctx.db.write() as tx:
+        tx.execute(update(Job).where(Job.id == job_id).values(changed_us=NOW))
+    turn(yard, oversight, 60)
+    assert box.job_row(yard.ctx.db, job_id).state == JobState.QUEUED
+    turn(yard, oversight, COMPARE_US / 1e6)
+    assert box.job_row(yard.ctx.db, job_id).state == JobState.FAILED
 
 
 # Runs that make no step

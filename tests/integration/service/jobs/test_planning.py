@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event, func, select
 
+from service import accounts
 from service.db.engine import Database
 from service.db.models import Dependency, Event, Group, Job, Tag
 from service.jobs import planning, submit
@@ -47,6 +48,14 @@ def test_a_sweep_is_a_group_and_its_jobs(made: Parts, db: Database) -> None:
     assert all(row.spec["sweep"] is None for row in rows)
     assert (count(db, Event), count(db, Tag)) == (5, 4)
     assert submissions.job(made.ctx).number == group.number + 5
+
+
+def test_the_time_is_taken_when_all_locks_are_held(made: Parts, db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scheduler reads what has changed lately: what waited for others must not look old once it is visible."""
+    monkeypatch.setattr(accounts, "check_queued", lambda *_, **__: made.clock.sleep(60))
+    group = submissions.sweep(made.ctx)
+    with db.read() as tx:
+        assert set(tx.scalars(select(Job.changed_us).where(Job.group_id == group.id))) == {made.clock.us}
 
 
 def test_what_no_node_can_ever_hold_stores_nothing(made: Parts, db: Database) -> None:
