@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from service.scheduler.decisions import Preempt, Start
+from service.scheduler.decisions import Preempt, Spare, Start
 from service.scheduler.order import order
 from service.scheduler.policy import decide
 from service.scheduler.state import Hindrance, Job, Running, State
@@ -117,8 +117,10 @@ class _Future:
         for decision in decide(self._state, self._now_us, self._policy):
             if isinstance(decision, Start):
                 self._start(decision)
-            else:
+            elif isinstance(decision, Preempt):
                 self._stop(decision)
+            else:
+                self._spare(decision)
 
     def _start(self, start: Start) -> None:
         running = self._state.start(start.job, start.places, self._now_us)
@@ -128,6 +130,11 @@ class _Future:
         victim = self._state.running[preempt.job]
         self._state.put([replace(victim, yields_to=preempt.for_job)])
         self._stopping[preempt.job] = self._now_us + self._cost_us
+
+    def _spare(self, spare: Spare) -> None:
+        for job in list(self._state.yielding.get(spare.for_job, ())):
+            self._state.put([replace(self._state.running[job], yields_to=None)])
+            self._stopping.pop(job, None)
 
     def _end(self, job: Job, running: Running) -> float:
         limit = math.inf if running.ends_us is None else running.ends_us

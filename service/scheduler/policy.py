@@ -46,7 +46,7 @@ from torchyard.policy import Policy
 if TYPE_CHECKING:
     from service.scheduler.state import State, Waiting
 
-__all__ = ["Cause", "Decision", "Pass", "Preempt", "Start", "ask_for", "decide", "never_fits", "order"]
+__all__ = ["Cause", "Decision", "Pass", "Preempt", "Spare", "Start", "ask_for", "decide", "never_fits", "order"]
 
 
 def decide(state: "State", now_us: int, policy: Policy) -> list[Decision]:

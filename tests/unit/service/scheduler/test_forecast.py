@@ -6,7 +6,7 @@ import pytest
 
 from service.scheduler import forecast
 from service.scheduler.forecast import Expected, expected_start
-from service.scheduler.state import Hindrance, Reservation, State
+from service.scheduler.state import Account, Hindrance, Reservation, State
 from tests.support.sharing import HOUR, MINUTE, NOW, SECOND, lasting, node, runs, state, waits
 from torchyard.policy import Policy
 
@@ -85,3 +85,9 @@ def test_p90_is_not_before_p50() -> None:
     assert found.p90_us is not None
     assert found.p50_us <= found.p90_us
     assert lasting(20).p90_us > 0
+
+
+def test_what_gives_way_to_a_job_over_its_quota_is_spared() -> None:
+    newcomer, victim = waits(9, 4, user="cyd", priority=2), runs(2, *FULL, yields_to="j9")
+    made = state(waits(1), newcomer, victim, users={"cyd": Account(max_gpus=2)})
+    assert expected(made) == [60, 120]
