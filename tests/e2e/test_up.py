@@ -120,7 +120,7 @@ def test_a_command_runs_and_ctrl_c_leaves_nothing(yard: Yard) -> None:
 
 def test_jobs_outlive_the_stack_and_are_taken_up_again(yard: Yard) -> None:
     with yard.up():
-        yard("run", "--detach", "--", "sh", "-c", COUNT, "60")
+        yard("run", "--detach", "--", "sh", "-c", COUNT, "150")
         until(lambda: "line 3" in yard("logs", "1").stdout, what="the first lines")
     with yard.up() as up:
         follower = yard.start("logs", "-f", "1")
@@ -128,7 +128,7 @@ def test_jobs_outlive_the_stack_and_are_taken_up_again(yard: Yard) -> None:
         service = next(each for each in psutil.Process(up.pid).children() if "service" in each.cmdline())
         service.kill()
         told, _ = follower.communicate(timeout=60)
-        assert told == "".join(f"line {n}\n" for n in range(60))
+        assert told == "".join(f"line {n}\n" for n in range(150))
         assert follower.returncode == 0
         yard("wait", "1")
 
