@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 import signal
 import tempfile
 import time
@@ -11,8 +12,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from service.bootstrap import migrate
 from service.db.engine import Database
-from service.db.models import Base
 from tests.support import postgres, processes
 from tests.support.live import live_service, serve, yard_home
 
@@ -45,8 +46,8 @@ def postgres_server() -> Iterator[postgres.Server]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """URL of an empty database; every test that takes it runs on both kinds."""
+def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """URL of a database without tables; every test that takes it runs on both kinds."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'test.db'}"
         return
@@ -55,11 +56,29 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         yield url
 
 
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite database to copy, which is faster than to migrate each."""
+    path = tmp_path_factory.mktemp("sqlite") / "migrated.db"
+    migrate(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path, migrated_file: Path) -> Iterator[str]:
+    """URL of a database with all tables and nothing in them, of both kinds."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{shutil.copy(migrated_file, tmp_path / 'test.db')}"
+        return
+    server: postgres.Server = request.getfixturevalue("postgres_server")
+    with server.database(migrated=True) as url:
+        yield url
+
+
 @pytest.fixture
 def db(database_url: str) -> Iterator[Database]:
     """An open database with all tables."""
     database = Database(database_url)
-    Base.metadata.create_all(database.engine)
     yield database
     database.dispose()
 

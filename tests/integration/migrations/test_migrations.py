@@ -24,6 +24,12 @@ def tables(url: str) -> set[str]:
     return names
 
 
+@pytest.fixture
+def database_url(empty_database_url: str) -> str:
+    """These tests make the tables themselves."""
+    return empty_database_url
+
+
 def test_models_and_migrated_schema_are_the_same(database_url: str) -> None:
     migrate(database_url)
     engine = create_engine(database_url)

@@ -1,28 +1,17 @@
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from sqlalchemy import delete, select
 
-from service.bootstrap import migrate, prepare
+from service.bootstrap import prepare
 from service.db.engine import Database
 from service.db.models import Installation, Project, Token, User
 from torchyard import home
 
 
-@pytest.fixture
-def fresh(database_url: str) -> Iterator[Database]:
-    """A migrated database that no service has used."""
-    migrate(database_url)
-    database = Database(database_url)
-    yield database
-    database.dispose()
-
-
-def test_the_first_start_makes_identity_people_and_tokens(fresh: Database, yard_home: Path) -> None:
-    installation = prepare(fresh)
-    with fresh.read() as tx:
+def test_the_first_start_makes_identity_people_and_tokens(db: Database, yard_home: Path) -> None:
+    installation = prepare(db)
+    with db.read() as tx:
         facts = {row.key: row.value for row in tx.execute(select(Installation.key, Installation.value))}
         assert facts["id"] == installation
         assert len(facts["secret_key"]) == 64
@@ -34,18 +23,18 @@ def test_the_first_start_makes_identity_people_and_tokens(fresh: Database, yard_
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_the_second_start_keeps_everything(fresh: Database, yard_home: Path) -> None:
-    first, token = prepare(fresh), home.admin_token_file().read_text()
-    assert prepare(fresh) == first
+def test_the_second_start_keeps_everything(db: Database, yard_home: Path) -> None:
+    first, token = prepare(db), home.admin_token_file().read_text()
+    assert prepare(db) == first
     assert home.admin_token_file().read_text() == token
-    with fresh.read() as tx:
+    with db.read() as tx:
         assert len(tx.execute(select(Token.id)).all()) == 2
 
 
-def test_a_token_file_of_another_database_is_written_anew(fresh: Database, yard_home: Path) -> None:
-    prepare(fresh)
+def test_a_token_file_of_another_database_is_written_anew(db: Database, yard_home: Path) -> None:
+    prepare(db)
     token = home.admin_token_file().read_text()
-    with fresh.write() as tx:
+    with db.write() as tx:
         tx.execute(delete(Token))
-    prepare(fresh)
+    prepare(db)
     assert home.admin_token_file().read_text() != token

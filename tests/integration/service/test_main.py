@@ -12,8 +12,8 @@ from tests.support.specs import spec
 from torchyard import home
 
 
-def test_it_says_when_it_is_ready_and_ends_quickly(database_url: str, yard_home: Path) -> None:
-    with process(database_url, yard_home) as (child, url):
+def test_it_says_when_it_is_ready_and_ends_quickly(empty_database_url: str, yard_home: Path) -> None:
+    with process(empty_database_url, yard_home) as (child, url):
         assert home.read_address() == {"url": url, "pid": child.pid}
         token = home.admin_token_file().read_text().strip()
         with connect(url, token) as client:
