@@ -78,11 +78,10 @@ def _state(tx: Connection, job: Row[Any]) -> tuple[str, str]:
         case JobState.STOPPING:
             return state.value, f"is stopping because {_stopped(job)}"
     node = _node_of(tx, job)
-    started = f" since {moment(job.started_us):%Y-%m-%d %H:%M:%S} UTC" if job.started_us else ""
     words = {
         JobState.ASSIGNED: f"has its GPUs; its launch is on the way to node {node}",
         JobState.STARTING: f"is being prepared on node {node}: code and environment",
-        JobState.RUNNING: f"has been running on node {node}{started}",
+        JobState.RUNNING: f"has been running on node {node}{_since(tx, job)}",
         JobState.UNREACHABLE: f"may still be running on node {node}, which is silent: it is not started again before "
         "the node is back, or an administrator says that it is gone",
     }
@@ -112,6 +111,17 @@ def _node_of(tx: Connection, job: Row[Any]) -> str:
         .order_by(Member.node_rank)
     )
     return ", ".join(tx.scalars(query))
+
+
+def _since(tx: Connection, job: Row[Any]) -> str:
+    """When the attempt began that holds the devices now; the job's own start is that of its first."""
+    query = select(Attempt.started_us).where(Attempt.job_id == job.id, Attempt.number == job.attempt)
+    started_us = tx.scalar(query)
+    if started_us is None:
+        return ""
+    since = f" since {moment(started_us):%Y-%m-%d %H:%M:%S} UTC"
+    again = job.started_us is not None and job.started_us < started_us
+    return f"{since}; it first started on {moment(job.started_us):%Y-%m-%d %H:%M:%S}" if again else since
 
 
 def _place(running: Running, state: State) -> list[Reason]:

@@ -9,6 +9,7 @@ from sqlalchemy import insert, select, update
 
 from service import lifecycle
 from service.db.models import Account, Attempt, Job, MetricPoint, MetricSeries, Reservation, User
+from service.times import moment
 from tests.support import box
 from tests.support.live import Live
 from tests.support.wait import until
@@ -223,6 +224,19 @@ def test_what_happened_to_a_job_before(live: Live) -> None:
         lifecycle.finish(tx, attempt_id, result, live.context.now_us())
     told = [each["message"] for each in why(live, job_id)["reasons"] if each["code"] == "before"]
     assert told == ["what happened to it before: preempted after a checkpoint at step 70"]
+
+
+def test_it_runs_since_its_present_attempt_began(live: Live) -> None:
+    add_node(live)
+    job_id, attempt_id = runs(live)
+    first = moment(box.attempt_row(live.context.db, attempt_id).started_us)
+    assert why(live, job_id)["summary"].endswith(f" since {first:%Y-%m-%d %H:%M:%S} UTC.")
+    with live.context.db.write() as tx:
+        row = box.job_row(live.context.db, job_id)
+        tx.execute(update(Job).where(Job.id == job_id).values(started_us=row.started_us - 86400 * SECOND))
+    before = first - timedelta(days=1)
+    told = f" since {first:%Y-%m-%d %H:%M:%S} UTC; it first started on {before:%Y-%m-%d %H:%M:%S}."
+    assert why(live, job_id)["summary"].endswith(told)
 
 
 def test_the_worth_of_estimates(live: Live) -> None:
