@@ -57,8 +57,9 @@ class Kin:
 
     @classmethod
     def parse(cls, key: str) -> "Kin":
-        """From what `str` made of it."""
-        return cls(*key.split("/", 2))
+        """From what `str` made of it; `ValueError` for anything else."""
+        project, user, work = key.split("/", 2)
+        return cls(project, user, work)
 
     def __str__(self) -> str:
         return f"{self.project}/{self.user}/{self.work}"

@@ -3,6 +3,7 @@
 Any number of jobs takes a fixed number of queries; histories are kept in memory and only what is new is read.
 """
 
+import logging
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +18,8 @@ from service.estimates import History, Kin, Progress, Quantiles, Subject
 from service.scheduler.state import Estimate
 from service.subjects import Watches
 from torchyard.states import JobState
+
+logger = logging.getLogger(__name__)
 
 #: Ended forecasts that are read at the start.
 REMEMBERED = 20_000
@@ -132,27 +135,41 @@ class Estimator:
         if self._newest_us is not None:
             query = query.where(Forecast.ended_us > self._newest_us - OVERLAP_US)
         rows = tx.execute(query.order_by(Forecast.ended_us.desc(), Forecast.job_id).limit(REMEMBERED)).all()
-        for row in reversed(rows):
-            self._learn(row)
+        unreadable = [row for row in reversed(rows) if not self._learn(row)]
+        if unreadable:
+            example = f"job {unreadable[0].job_id}, source {unreadable[0].source!r}, key {unreadable[0].key!r}"
+            logger.warning(
+                "%d stored forecasts cannot be read and are left out, the first: %s", len(unreadable), example
+            )
         if rows:
             self._newest_us = rows[0].ended_us
             self._seen = {(row.job_id, row.source): row.ended_us for row in rows if _near(row, rows[0])}
 
-    def _learn(self, row: Row[Any]) -> None:
+    def _learn(self, row: Row[Any]) -> bool:
+        """False if the row cannot be read, of which nothing is learnt then."""
         if (row.job_id, row.source) in self._seen:
-            return
-        if row.source != "progress":
-            self._history.add(Kin.parse(row.key), row.actual_us)
-        if row.raw_p50_us is not None:
-            self._calibration.add(
-                Outcome(
-                    basis=row.source,
-                    made_us=row.made_us,
-                    raw=Quantiles(row.raw_p10_us, row.raw_p50_us, row.raw_p90_us),
-                    published=Quantiles(row.p10_us, row.p50_us, row.p90_us),
-                    actual_us=row.actual_us,
-                )
-            )
+            return True
+        try:
+            kin = None if row.source == "progress" else Kin.parse(row.key)
+            outcome = None if row.raw_p50_us is None else _outcome(row)
+        except ValueError:
+            return False
+        if row.actual_us is None:
+            return False
+        if kin is not None:
+            self._history.add(kin, row.actual_us)
+        if outcome is not None:
+            self._calibration.add(outcome)
+        return True
+
+
+def _outcome(row: Row[Any]) -> Outcome:
+    """`ValueError` if only some of the numbers are there."""
+    raw = Quantiles(row.raw_p10_us, row.raw_p50_us, row.raw_p90_us)
+    published = Quantiles(row.p10_us, row.p50_us, row.p90_us)
+    if None in {*raw, *published}:
+        raise ValueError("not all quantiles are there")
+    return Outcome(basis=row.source, made_us=row.made_us, raw=raw, published=published, actual_us=row.actual_us)
 
 
 def _goes_on(tx: Connection, job_id: str) -> bool:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from sqlalchemy import insert, select, update
 
 from service import forecasts
@@ -165,3 +166,25 @@ def test_only_what_is_new_is_read(db: Database) -> None:
     assert later == again
     assert later is not None
     assert later.p50_us == 4 * MINUTE
+
+
+def test_rows_that_cannot_be_read_are_left_out(db: Database, caplog: pytest.LogCaptureFixture) -> None:
+    box.add_people(db)
+    box.add_node(db)
+    estimator = Estimator()
+    bad = {"key": "nobody"}, {"actual_us": None}, {"raw_p50_us": 1, "p50_us": 1}
+    for broken in bad:
+        job = began(db, estimator)
+        succeeded(db, estimator, job, 30 * MINUTE)
+        with db.write() as tx:
+            tx.execute(update(Forecast).where(Forecast.job_id == job[0]).values(**broken))
+    succeeded(db, estimator, began(db, estimator), 8 * MINUTE)
+    waiting = box.add_job(db)
+    caplog.clear()
+    other = Estimator()
+    for later in (0, forecasts.REFRESH_US):
+        found = remaining(db, other, waiting, NOW + 40 * MINUTE + later)
+        assert found is not None
+        assert found.p50_us == 8 * MINUTE
+    (told,) = [each.getMessage() for each in caplog.records if each.name == "service.forecasts"]
+    assert told.startswith("3 stored forecasts cannot be read and are left out, the first: job ")

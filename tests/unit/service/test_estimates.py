@@ -142,3 +142,5 @@ def test_recipes_differ_by_what_takes_time() -> None:
     ]
     assert kins[0] == kins[1] == kins[2] != kins[3]
     assert Kin.parse(str(kins[0])) == kins[0]
+    with pytest.raises(ValueError, match="unpack"):
+        Kin.parse("default/ada")
