@@ -8,15 +8,14 @@ reservation give way each by itself: it takes what it gets.
 
 from collections import defaultdict
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection, Row, func, select
 
 from service import lifecycle
 from service.context import Context
 from service.db.models import Attempt, Checkpoint, Group, Job, Member, Reservation, User
+from service.giving_way import Verdict, Yielder, Yielding, job_of, judge, named
 from service.policy_settings import current_policy
 from service.scheduler.decisions import Cause
 from torchyard.spec import Priority
@@ -32,87 +31,6 @@ _CAUSES = {
 }
 
 
-class Yielding(BaseModel):
-    """A preemption that is under way, as it is stored in `attempts.yielding`."""
-
-    model_config = ConfigDict(frozen=True, validate_by_name=True, validate_by_alias=True)
-
-    newcomer: str = Field(validation_alias="for", serialization_alias="for")
-    """Id of the job or the reservation."""
-    words: str
-    """The newcomer, as events name it."""
-    asked_us: int
-    deadline_us: int
-    serial: int | None = None
-    """Of the order for a checkpoint; None: it can be stopped without one."""
-    after: int = -1
-    """Newest step whose checkpoint was known when it was asked: only a later one counts."""
-
-    def group(self, attempt: str) -> str:
-        """What the jobs that must give way together have in common."""
-        return next(iter(_job(self.newcomer)), attempt)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Yielder:
-    """A running job that gives way."""
-
-    job: str
-    attempt: str
-    yielding: Yielding
-    runs: bool
-    stops: bool
-    saved_step: int | None = None
-    """Of its newest verified checkpoint."""
-
-    @property
-    def ready(self) -> bool:
-        """Whether it can be stopped without loss."""
-        return self.runs and (
-            self.yielding.serial is None or (self.saved_step is not None and self.saved_step > self.yielding.after)
-        )
-
-    @property
-    def where(self) -> str:
-        """What it goes on from, in words."""
-        if self.yielding.serial is None:
-            return "it is restartable and has no checkpoint"
-        return f"its checkpoint of step {self.saved_step} is verified"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """What is done with the jobs that give way to one newcomer."""
-
-    stop: tuple[Yielder, ...] = ()
-    keep: tuple[Yielder, ...] = ()
-    late: frozenset[str] = frozenset()
-    """Jobs whose checkpoint did not come in time."""
-    why: str = ""
-    """What keeps the newcomer from starting in their places, if something does."""
-
-    def why_kept(self, each: Yielder) -> str:
-        """Why a job keeps its devices, in words."""
-        words = each.yielding.words
-        if self.why:
-            return f"{words}, {self.why}"
-        if each.job not in self.late:
-            return f"another job cannot give way to {words}"
-        allowed = (each.yielding.deadline_us - each.yielding.asked_us) // 1_000_000
-        return f"no checkpoint was verified within {allowed} s: {words}, does not get them, nor does anybody soon"
-
-
-def judge(group: Sequence[Yielder], now: int, *, why: str = "") -> Verdict:
-    """The next step for jobs that give way to one newcomer; `why` says what keeps it from starting in their places."""
-    left = tuple(each for each in group if not each.stops)
-    if why:
-        return Verdict(keep=left, why=why)
-    late = frozenset(each.job for each in left if not each.ready and now >= each.yielding.deadline_us)
-    if late:
-        return Verdict(keep=left, late=late)
-    return Verdict(stop=left) if all(each.ready for each in left) else Verdict()
-
-
 def begin(ctx: Context, jobs: Mapping[str, Cause], newcomer: str) -> list[str]:
     """Asks running jobs to give way to a job or a reservation, all or none, each with its cause; returns their ids.
 
@@ -121,7 +39,9 @@ def begin(ctx: Context, jobs: Mapping[str, Cause], newcomer: str) -> list[str]:
     now = ctx.now_us()
     chosen = sorted(jobs)
     with ctx.db.write() as tx:
-        rows = {job: lifecycle.lock_job(tx, job) for job in sorted({*chosen, *_job(newcomer)})}  # the order of locking
+        rows = {
+            job: lifecycle.lock_job(tx, job) for job in sorted({*chosen, *job_of(newcomer)})
+        }  # the order of locking
         words = _words(tx, newcomer, now)
         if words is None:
             raise lifecycle.Conflict(f"{newcomer} no longer waits")
@@ -129,17 +49,12 @@ def begin(ctx: Context, jobs: Mapping[str, Cause], newcomer: str) -> list[str]:
         for job in chosen:
             asked = Yielding(newcomer=newcomer, words=words, asked_us=now, deadline_us=deadline_us)
             _ask(tx, rows[job], asked, jobs[job], now)
-        for job in _job(newcomer):
-            numbers = " and ".join(f"job {rows[each].number}" for each in chosen)
+        for job in job_of(newcomer):
+            numbers = named(rows[each].number for each in chosen)
             verb = "is to give way to it" if len(chosen) == 1 else "are to give way to it"
             lifecycle.insert_event(tx, job, "awaiting", f"{numbers} {verb}", data={"jobs": chosen}, now=now)
-    _announce(ctx, [*chosen, *_job(newcomer)])
+    _announce(ctx, [*chosen, *job_of(newcomer)])
     return chosen
-
-
-def _job(newcomer: str) -> tuple[str, ...]:
-    """The newcomer, if it is a job."""
-    return (newcomer,) if newcomer.startswith("job-") else ()
 
 
 def _ask(tx: Connection, job: Row[Any], yielding: Yielding, cause: Cause, now: int) -> None:
@@ -170,16 +85,20 @@ def _settle(ctx: Context, group: str, hindered: Container[str]) -> None:
     now = ctx.now_us()
     try:
         with ctx.db.write() as tx:
-            for each in _groups(tx).get(group, ()):  # in the order of locking
-                lifecycle.lock_job(tx, each.job)
+            jobs = {each.job for each in _groups(tx).get(group, ())}
+            rows = {
+                job: lifecycle.lock_job(tx, job) for job in sorted({*jobs, *job_of(group)})
+            }  # the order of locking
             verdict = _verdicts(tx, now, hindered).get(group, Verdict())
             for each in verdict.stop:
                 _stop(tx, each, now)
             for each in verdict.keep:
                 _keep(tx, each, verdict, now)
+            if verdict.keep and job_of(group):
+                _tell(tx, rows, group, verdict, now)
     except lifecycle.Conflict:
         return  # a job ended meanwhile: the next round sees what is left
-    _announce(ctx, [each.job for each in (*verdict.stop, *verdict.keep)])
+    _announce(ctx, [*(each.job for each in (*verdict.stop, *verdict.keep)), *job_of(group)])
 
 
 def _stop(tx: Connection, each: Yielder, now: int) -> None:
@@ -189,13 +108,25 @@ def _stop(tx: Connection, each: Yielder, now: int) -> None:
 
 def _keep(tx: Connection, each: Yielder, verdict: Verdict, now: int) -> None:
     late = each.job in verdict.late
-    spared_us = 2 * current_policy(tx).checkpoint_timeout * 1_000_000
     note = lifecycle.Note(
         kind="preemption-abandoned",
         message=f"keeps its devices: {verdict.why_kept(each)}",
         data={"for": each.yielding.newcomer},
     )
-    lifecycle.keep_devices(tx, each.attempt, note, now + spared_us if late else None, now)
+    lifecycle.keep_devices(tx, each.attempt, note, now + 1_000_000 * _spared_s(tx) if late else None, now)
+
+
+def _spared_s(tx: Connection) -> int:
+    """For how long a job is left alone whose checkpoint did not come in time."""
+    return 2 * current_policy(tx).checkpoint_timeout
+
+
+def _tell(tx: Connection, rows: Mapping[str, Row[Any]], newcomer: str, verdict: Verdict, now: int) -> None:
+    """The newcomer hears that the room does not come, unless it is over, or runs elsewhere."""
+    if rows[newcomer].state == JobState.QUEUED:
+        kept = [each.job for each in verdict.keep]
+        told = verdict.told({job: row.number for job, row in rows.items()}, _spared_s(tx))
+        lifecycle.insert_event(tx, newcomer, "awaiting-abandoned", told, data={"jobs": kept}, now=now)
 
 
 def _verdicts(tx: Connection, now: int, hindered: Container[str]) -> dict[str, Verdict]:
@@ -208,7 +139,7 @@ def _verdicts(tx: Connection, now: int, hindered: Container[str]) -> dict[str, V
 def _why_not(tx: Connection, newcomer: str, now: int, hindered: Container[str]) -> str:
     if _words(tx, newcomer, now) is None:
         return "no longer waits"
-    return "would not start in its place any more" if newcomer in hindered else ""
+    return "would not start there any more" if newcomer in hindered else ""
 
 
 def _groups(tx: Connection) -> dict[str, list[Yielder]]:

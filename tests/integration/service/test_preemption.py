@@ -151,7 +151,7 @@ def test_it_resumes_where_it_was(yard: Yard) -> None:
 
 def test_a_checkpoint_that_never_comes_ends_the_preemption(yard: Yard) -> None:
     job, attempt = old_job(yard, box.add_node(yard.db, devices=1))
-    box.add_job(yard.db, priority="urgent")
+    urgent = box.add_job(yard.db, priority="urgent")
     yard.run(HOUR)
     yard.run(299)
     assert box.attempt_row(yard.db, attempt).yielding is not None
@@ -162,6 +162,11 @@ def test_a_checkpoint_that_never_comes_ends_the_preemption(yard: Yard) -> None:
     kind, message = box.events(yard.db, job)[-1]
     assert kind == "preemption-abandoned"
     assert message.startswith("keeps its devices: no checkpoint was verified within 300 s")
+    assert box.events(yard.db, urgent)[-1] == (
+        "awaiting-abandoned",
+        "job 1 keeps its devices, for job 1 brought no verified checkpoint within 300 s: this job waits on, and job 1 "
+        "is not asked again for 600 s",
+    )
     yard.run()
     yard.run()
     assert kinds(yard, job).count("preempting") == 1
@@ -223,6 +228,7 @@ def test_a_newcomer_that_is_cancelled_leaves_the_job_alone(yard: Yard) -> None:
     row = box.attempt_row(yard.db, attempt)
     assert (row.yielding, row.spared_until_us, row.state) == (None, None, "running")
     assert box.events(yard.db, job)[-1][1] == "keeps its devices: job 2 (ada), urgent, no longer waits"
+    assert kinds(yard, urgent)[-1] == "cancelled"
     box.add_checkpoint(yard.db, attempt, 200, at_us=yard.now)
     yard.run()
     assert box.job_row(yard.db, job).state == JobState.RUNNING
@@ -231,7 +237,7 @@ def test_a_newcomer_that_is_cancelled_leaves_the_job_alone(yard: Yard) -> None:
 @pytest.mark.parametrize("hinder", ["quota", "drain"])
 def test_nobody_is_stopped_for_a_newcomer_that_would_not_start_any_more(yard: Yard, hinder: str) -> None:
     job, attempt = old_job(yard, box.add_node(yard.db, devices=1))
-    box.add_job(yard.db, priority="urgent")
+    urgent = box.add_job(yard.db, priority="urgent")
     yard.run(HOUR)
     with yard.db.write() as tx:
         if hinder == "quota":
@@ -242,7 +248,9 @@ def test_nobody_is_stopped_for_a_newcomer_that_would_not_start_any_more(yard: Ya
     yard.run()
     assert box.job_row(yard.db, job).state == JobState.RUNNING
     assert box.attempt_row(yard.db, attempt).yielding is None
-    assert box.events(yard.db, job)[-1][1].endswith("urgent, would not start in its place any more")
+    assert box.events(yard.db, job)[-1][1].endswith("urgent, would not start there any more")
+    told = ("awaiting-abandoned", "job 1 keeps its devices: this job would not start there any more")
+    assert box.events(yard.db, urgent)[-1] == told
 
 
 def test_a_job_that_ends_by_itself_makes_room(yard: Yard) -> None:
@@ -293,12 +301,16 @@ def test_several_jobs_give_way_together_or_not_at_all(yard: Yard) -> None:
 def test_one_that_cannot_give_way_spares_the_other(yard: Yard) -> None:
     first, second = box.add_node(yard.db, devices=2)
     one, two = old_job(yard, [first]), old_job(yard, [second])
-    box.add_job(yard.db, 2, priority="urgent")
+    urgent = box.add_job(yard.db, 2, priority="urgent")
     yard.run(HOUR)
     box.add_checkpoint(yard.db, one[1], 200, at_us=yard.now)
     yard.run(301)
     assert [box.job_row(yard.db, job).state for job, _ in (one, two)] == [JobState.RUNNING] * 2
     assert [box.attempt_row(yard.db, attempt).spared_until_us is None for _, attempt in (one, two)] == [True, False]
+    (told,) = [message for kind, message in box.events(yard.db, urgent) if kind == "awaiting-abandoned"]
+    late = "for job 2 brought no verified checkpoint within 300 s"
+    assert told.startswith(f"job 1 and job 2 keep their devices, {late}")
+    assert told.endswith("this job waits on, and job 2 is not asked again for 600 s")
 
 
 def test_of_jobs_with_different_causes_none_is_asked_if_one_is_over(

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.preemption import Verdict, Yielder, Yielding, judge
+from service.giving_way import Verdict, Yielder, Yielding, judge
 
 DEADLINE = 300_000_000
 

@@ -1,0 +1,115 @@
+"""What running jobs that give way have agreed to, and when they are stopped or keep their devices. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Yielding(BaseModel):
+    """A preemption that is under way, as it is stored in `attempts.yielding`."""
+
+    model_config = ConfigDict(frozen=True, validate_by_name=True, validate_by_alias=True)
+
+    newcomer: str = Field(validation_alias="for", serialization_alias="for")
+    """Id of the job or the reservation."""
+    words: str
+    """The newcomer, as events name it."""
+    asked_us: int
+    deadline_us: int
+    serial: int | None = None
+    """Of the order for a checkpoint; None: it can be stopped without one."""
+    after: int = -1
+    """Newest step whose checkpoint was known when it was asked: only a later one counts."""
+
+    @property
+    def allowed_s(self) -> int:
+        """How long its checkpoint may take."""
+        return (self.deadline_us - self.asked_us) // 1_000_000
+
+    def group(self, attempt: str) -> str:
+        """What the jobs that must give way together have in common."""
+        return next(iter(job_of(self.newcomer)), attempt)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Yielder:
+    """A running job that gives way."""
+
+    job: str
+    attempt: str
+    yielding: Yielding
+    runs: bool
+    stops: bool
+    saved_step: int | None = None
+    """Of its newest verified checkpoint."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can be stopped without loss."""
+        return self.runs and (
+            self.yielding.serial is None or (self.saved_step is not None and self.saved_step > self.yielding.after)
+        )
+
+    @property
+    def where(self) -> str:
+        """What it goes on from, in words."""
+        if self.yielding.serial is None:
+            return "it is restartable and has no checkpoint"
+        return f"its checkpoint of step {self.saved_step} is verified"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What is done with the jobs that give way to one newcomer."""
+
+    stop: tuple[Yielder, ...] = ()
+    keep: tuple[Yielder, ...] = ()
+    late: frozenset[str] = frozenset()
+    """Jobs whose checkpoint did not come in time."""
+    why: str = ""
+    """What keeps the newcomer from starting in their places, if something does."""
+
+    def why_kept(self, each: Yielder) -> str:
+        """Why a job keeps its devices, in words."""
+        words = each.yielding.words
+        if self.why:
+            return f"{words}, {self.why}"
+        if each.job not in self.late:
+            return f"another job cannot give way to {words}"
+        allowed = f"no checkpoint was verified within {each.yielding.allowed_s} s"
+        return f"{allowed}: {words}, does not get them, nor does anybody soon"
+
+    def told(self, numbers: Mapping[str, int], spared_s: int) -> str:
+        """What the newcomer hears of the jobs that keep their devices, whose numbers are given."""
+        kept, late = (named(numbers[each.job] for each in some) for some in (self.keep, self._late()))
+        keep = f"{kept} {'keeps its' if len(self.keep) == 1 else 'keep their'} devices"
+        if self.why:
+            return f"{keep}: this job {self.why}"
+        within = f"brought no verified checkpoint within {self._late()[0].yielding.allowed_s} s"
+        again = f"{late} {'is' if len(self.late) == 1 else 'are'} not asked again for {spared_s} s"
+        return f"{keep}, for {late} {within}: this job waits on, and {again}"
+
+    def _late(self) -> tuple[Yielder, ...]:
+        return tuple(each for each in self.keep if each.job in self.late)
+
+
+def named(numbers: Iterable[int]) -> str:
+    """Jobs by their numbers."""
+    return " and ".join(f"job {number}" for number in numbers)
+
+
+def judge(group: Sequence[Yielder], now: int, *, why: str = "") -> Verdict:
+    """The next step for jobs that give way to one newcomer; `why` says what keeps it from starting in their places."""
+    left = tuple(each for each in group if not each.stops)
+    if why:
+        return Verdict(keep=left, why=why)
+    late = frozenset(each.job for each in left if not each.ready and now >= each.yielding.deadline_us)
+    if late:
+        return Verdict(keep=left, late=late)
+    return Verdict(stop=left) if all(each.ready for each in left) else Verdict()
+
+
+def job_of(newcomer: str) -> tuple[str, ...]:
+    """The newcomer, if it is a job."""
+    return (newcomer,) if newcomer.startswith("job-") else ()
