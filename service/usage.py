@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Row, and_, exists, func, literal, or_, select, update
+from sqlalchemy import Connection, Row, and_, case, exists, func, or_, select, update
 
 from service import accounts, gpu_time
 from service.db import upsert
+from service.db.chunks import chunks
 from service.db.models import Allocation, Attempt, Checkpoint, Device, Job, Member, Sample, Usage, User
 from service.gpu_time import Course, Fate, Held, Kind, Split
 from service.policy_settings import current_policy
@@ -116,7 +117,7 @@ def _saved_us(tx: Connection, attempt_id: str) -> int | None:
 
 
 def _held(tx: Connection, attempts: Sequence[str], now: int, looks: int) -> dict[str, list[Held]]:
-    """The devices of attempts, and when they were idle, as far as so many looks tell."""
+    """The devices of attempts, and when they were idle, as far as so many looks at each of its nodes tell."""
     query = (
         select(
             Allocation.attempt_id,
@@ -129,59 +130,63 @@ def _held(tx: Connection, attempts: Sequence[str], now: int, looks: int) -> dict
             Device.kind,
         )
         .join(Device, and_(Device.node == Allocation.node, Device.uuid == Allocation.uuid))
-        .where(Allocation.attempt_id.in_(attempts))
         .order_by(Allocation.attempt_id, Allocation.node, Allocation.index)
     )
-    rows: list[Row[Any]] = list(tx.execute(query))
-    parts: defaultdict[tuple[str, str], list[Row[Any]]] = defaultdict(list)
-    for row in rows:
-        parts[row.attempt_id, row.node].append(row)
     found: defaultdict[str, list[Held]] = defaultdict(list)
-    for (attempt_id, node), devices in parts.items():
-        seen = _Seen.of(tx, attempt_id, node, devices, now, looks)
-        found[attempt_id] += [_one(device, seen, now) for device in devices]
+    for some in chunks(attempts):
+        seen = _seen(tx, some, now, looks) if looks else {}
+        for row in tx.execute(query.where(Allocation.attempt_id.in_(some))):
+            found[row.attempt_id].append(_one(row, seen.get((row.attempt_id, row.node), ()), now))
     return found
 
 
-def _one(row: Row[Any], seen: "_Seen", now: int) -> Held:
+def _one(row: Row[Any], seen: Sequence[Row[Any]], now: int) -> Held:
     shared = row.share is not None and row.memory > 0
+    series = f"{row.kind}.{row.at}.utilization"
+    known = [(look.number, look.sampled[series]) for look in seen if series in look.sampled]
     return Held(
         since_us=row.created_us,
         until_us=now if row.released_us is None else row.released_us,
         share=min(row.share, row.memory) if shared else 1,
         of=row.memory if shared else 1,
-        idle=seen.idle(f"{row.kind}.{row.at}.utilization"),
+        idle=gpu_time.idle_spans(known, seen[0].width) if known else (),
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Seen:
-    """Samples of an attempt's part on a node, the newest of each bucket of time."""
+def _seen(
+    tx: Connection, attempts: Sequence[str], now: int, looks: int
+) -> Mapping[tuple[str, str], Sequence[Row[Any]]]:
+    """Samples of attempts on their nodes: the newest of each bucket of time, which is `width` microseconds wide.
 
-    bucket_us: int
-    samples: Sequence[Row[Any]]
-
-    @classmethod
-    def of(
-        cls, tx: Connection, attempt_id: str, node: str, devices: Sequence[Row[Any]], now: int, looks: int
-    ) -> "_Seen":
-        if not looks:
-            return cls(bucket_us=SAMPLED_EVERY_US, samples=())
-        since = min(device.created_us for device in devices)
-        until = max(now if device.released_us is None else device.released_us for device in devices)
-        bucket_us = max(SAMPLED_EVERY_US, (until - since) // looks)
-        # One look into the index for each bucket: a long run has hundreds of thousands of samples.
-        bucket = select(literal(since // bucket_us, BigInteger).label("number")).cte("bucket", recursive=True)
-        bucket = bucket.union_all(select(bucket.c.number + 1).where(bucket.c.number < until // bucket_us))
-        own = (Sample.node == node, Sample.attempt_id == attempt_id)
-        inside = (Sample.time_us >= bucket.c.number * bucket_us, Sample.time_us < (bucket.c.number + 1) * bucket_us)
-        newest = select(func.max(Sample.time_us)).where(*own, *inside).correlate(bucket).scalar_subquery()
-        query = select(bucket.c.number, Sample.values.label("sampled")).join(
-            Sample, and_(*own, Sample.time_us == newest)
-        )
-        return cls(bucket_us=bucket_us, samples=tx.execute(query).all())
-
-    def idle(self, series: str) -> tuple[gpu_time.Span, ...]:
-        """When the device was idle, as far as it is known."""
-        known = ((row.number, row.sampled[series]) for row in self.samples if series in row.sampled)
-        return gpu_time.idle_spans(known, self.bucket_us)
+    One look into the index for each bucket: a long run has hundreds of thousands of samples.
+    """
+    since, until = func.min(Allocation.created_us), func.max(func.coalesce(Allocation.released_us, now))
+    span = (
+        select(Allocation.attempt_id, Allocation.node, since.label("since"), until.label("until"))
+        .where(Allocation.attempt_id.in_(attempts))
+        .group_by(Allocation.attempt_id, Allocation.node)
+        .cte("span")
+    )
+    fair = (span.c.until - span.c.since) // looks
+    width = case((fair > SAMPLED_EVERY_US, fair), else_=SAMPLED_EVERY_US)
+    first, last = (span.c.since // width).label("number"), (span.c.until // width).label("last")
+    columns = (span.c.attempt_id, span.c.node, width.label("width"), last)
+    bucket = select(*columns, first).cte("bucket", recursive=True)
+    following = (bucket.c.attempt_id, bucket.c.node, bucket.c.width, bucket.c.last, bucket.c.number + 1)
+    bucket = bucket.union_all(select(*following).where(bucket.c.number < bucket.c.last))
+    begins = bucket.c.number * bucket.c.width
+    newest = (
+        select(Sample.values)
+        .where(Sample.node == bucket.c.node, Sample.attempt_id == bucket.c.attempt_id)
+        .where(Sample.time_us >= begins, Sample.time_us < begins + bucket.c.width)
+        .order_by(Sample.time_us.desc())
+        .limit(1)
+        .correlate(bucket)
+        .scalar_subquery()
+    )
+    query = select(bucket.c.attempt_id, bucket.c.node, bucket.c.number, bucket.c.width, newest.label("sampled"))
+    found: defaultdict[tuple[str, str], list[Row[Any]]] = defaultdict(list)
+    for row in tx.execute(query):
+        if row.sampled is not None:
+            found[row.attempt_id, row.node].append(row)
+    return found

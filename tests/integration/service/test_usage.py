@@ -11,7 +11,7 @@ from service.db.engine import Database
 from service.db.models import Account, Allocation, Attempt, Checkpoint, Job, Node, Sample, Usage
 from service.gpu_time import DAY_US, Kind
 from service.policy_settings import current_policy, set_policy
-from tests.support import box
+from tests.support import box, statements
 from tests.support.box import NOW
 from torchyard.ids import new_id
 from torchyard.policy import Policy
@@ -162,6 +162,32 @@ def test_of_a_long_run_the_quota_shows_the_last_seven_days(db: Database, gpus: l
     assert shown() == 2 * 7 * 24
     end(db, attempt)
     assert shown() == 2 * 7 * 24 - 3, "of ended runs only the day is known: half of its 18 h count, not 12"
+
+
+def test_what_runs_takes_no_more_questions_the_more_of_it_there_is(db: Database) -> None:
+    box.add_people(db)
+    gpus = box.add_node(db, devices=4)
+
+    def questions() -> int:
+        with db.read() as tx, statements.asked(db) as told:
+            usage_report.report(tx, usage_report.days(None, None, START), "user", START)
+        return len(told)
+
+    runs = [add_run(db, gpus[:1], hours=4)[1]]
+    with db.write() as tx:
+        samples = [
+            {"node": "box", "attempt_id": runs[0], "time_us": START - minute * 60_000_000, "values": busy}
+            for minute, busy in ((170, {"gpu.0.utilization": 0.0}), (100, {"gpu.0.utilization": 50.0}))
+        ]
+        tx.execute(insert(Sample), samples)
+    alone = questions()
+    runs += [add_run(db, [uuid], hours=hours)[1] for uuid, hours in zip(gpus[1:], (1, 2, 400), strict=True)]
+    assert questions() == alone
+    with db.read() as tx:
+        found = {each.job.id: each.split for each in usage.running(tx, START)}
+    assert [found[run].total() for run in runs] == [4 * HOUR, HOUR, 2 * HOUR, 400 * HOUR]
+    idle = [sum(us for (_, kind), us in found[run].items() if kind is Kind.IDLE) for run in runs]
+    assert [us - HOUR // 2 for us in idle] == [4 * HOUR // usage.LOOKS_RUNNING, 0, 0, 0]
 
 
 def test_an_attempt_that_nobody_claimed_is_charged_to_nobody(db: Database, gpus: list[str]) -> None:
