@@ -135,7 +135,8 @@ def _held(tx: Connection, attempts: Sequence[str], now: int, looks: int) -> dict
     found: defaultdict[str, list[Held]] = defaultdict(list)
     for some in chunks(attempts):
         seen = _seen(tx, some, now, looks) if looks else {}
-        for row in tx.execute(query.where(Allocation.attempt_id.in_(some))):
+        rows: list[Row[Any]] = list(tx.execute(query.where(Allocation.attempt_id.in_(some))))
+        for row in rows:
             found[row.attempt_id].append(_one(row, seen.get((row.attempt_id, row.node), ()), now))
     return found
 
@@ -186,7 +187,8 @@ def _seen(
     )
     query = select(bucket.c.attempt_id, bucket.c.node, bucket.c.number, bucket.c.width, newest.label("sampled"))
     found: defaultdict[tuple[str, str], list[Row[Any]]] = defaultdict(list)
-    for row in tx.execute(query):
+    rows: list[Row[Any]] = list(tx.execute(query))
+    for row in rows:
         if row.sampled is not None:
             found[row.attempt_id, row.node].append(row)
     return found
