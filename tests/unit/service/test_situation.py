@@ -61,3 +61,9 @@ def test_when_it_ends() -> None:
     assert situation._ends(limited, NOW) == (NOW + HOUR, NOW + 90 * MINUTE)
     assert situation._ends(runs(1, "a0", minutes=None), NOW) is None
     assert situation._ends(runs(1, "a0", minutes=None, ends_us=NOW + HOUR), NOW) == (NOW + HOUR, NOW + HOUR)
+
+
+def test_one_that_is_cancelled_gives_way_to_nobody() -> None:
+    job: Any = SimpleNamespace(id="job-1", attempt=1, stop=StopReason.CANCEL)
+    no_database: Any = None
+    assert situation._giving_way(no_database, job) == []
