@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from torchyard.states import StopReason
+
 
 class Yielding(BaseModel):
     """A preemption that is under way, as it is stored in `attempts.yielding`."""
@@ -40,9 +42,15 @@ class Yielder:
     attempt: str
     yielding: Yielding
     runs: bool
-    stops: bool
+    stop: StopReason | None = None
+    """Why it is being stopped, if it is."""
     saved_step: int | None = None
     """Of its newest verified checkpoint."""
+
+    @property
+    def leaves(self) -> bool:
+        """Whether it is being stopped, but for another reason."""
+        return self.stop not in {None, StopReason.PREEMPT}
 
     @property
     def ready(self) -> bool:
@@ -65,13 +73,18 @@ class Verdict:
 
     stop: tuple[Yielder, ...] = ()
     keep: tuple[Yielder, ...] = ()
+    """Those that do not give way any more."""
     late: frozenset[str] = frozenset()
     """Jobs whose checkpoint did not come in time."""
     why: str = ""
     """What keeps the newcomer from starting in their places, if something does."""
 
-    def why_kept(self, each: Yielder) -> str:
-        """Why a job keeps its devices, in words."""
+    def told_to(self, each: Yielder) -> str:
+        """What a job hears that does not give way any more."""
+        kept = "gives way to nobody" if each.leaves else "keeps its devices"
+        return f"{kept}: {self._why(each)}"
+
+    def _why(self, each: Yielder) -> str:
         words = each.yielding.words
         if self.why:
             return f"{words}, {self.why}"
@@ -81,11 +94,11 @@ class Verdict:
         return f"{allowed}: {words}, does not get them, nor does anybody soon"
 
     def told(self, numbers: Mapping[str, int], spared_s: int) -> str:
-        """What the newcomer hears of the jobs that keep their devices, whose numbers are given."""
+        """What the newcomer hears of the jobs that do not give way any more, whose numbers are given."""
         kept, late = (named(numbers[each.job] for each in some) for some in (self.keep, self._late()))
-        keep = f"{kept} {'keeps its' if len(self.keep) == 1 else 'keep their'} devices"
         if self.why:
-            return f"{keep}: this job {self.why}"
+            return f"{kept} {'is' if len(self.keep) == 1 else 'are'} no longer to give way to it: it {self.why}"
+        keep = f"{kept} {'keeps its' if len(self.keep) == 1 else 'keep their'} devices"
         within = f"brought no verified checkpoint within {self._late()[0].yielding.allowed_s} s"
         again = f"{late} {'is' if len(self.late) == 1 else 'are'} not asked again for {spared_s} s"
         return f"{keep}, for {late} {within}: this job waits on, and {again}"
@@ -101,12 +114,13 @@ def named(numbers: Iterable[int]) -> str:
 
 def judge(group: Sequence[Yielder], now: int, *, why: str = "") -> Verdict:
     """The next step for jobs that give way to one newcomer; `why` says what keeps it from starting in their places."""
-    left = tuple(each for each in group if not each.stops)
+    left = tuple(each for each in group if each.stop is None)
+    kept = tuple(each for each in group if each.stop is None or each.leaves)
     if why:
-        return Verdict(keep=left, why=why)
+        return Verdict(keep=kept, why=why)
     late = frozenset(each.job for each in left if not each.ready and now >= each.yielding.deadline_us)
     if late:
-        return Verdict(keep=left, late=late)
+        return Verdict(keep=kept, late=late)
     return Verdict(stop=left) if all(each.ready for each in left) else Verdict()
 
 

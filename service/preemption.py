@@ -86,9 +86,7 @@ def _settle(ctx: Context, group: str, hindered: Container[str]) -> None:
     try:
         with ctx.db.write() as tx:
             jobs = {each.job for each in _groups(tx).get(group, ())}
-            rows = {
-                job: lifecycle.lock_job(tx, job) for job in sorted({*jobs, *job_of(group)})
-            }  # the order of locking
+            rows = {job: lifecycle.lock_job(tx, job) for job in sorted({*jobs, *job_of(group)})}  # the order of locking
             verdict = _verdicts(tx, now, hindered).get(group, Verdict())
             for each in verdict.stop:
                 _stop(tx, each, now)
@@ -110,7 +108,7 @@ def _keep(tx: Connection, each: Yielder, verdict: Verdict, now: int) -> None:
     late = each.job in verdict.late
     note = lifecycle.Note(
         kind="preemption-abandoned",
-        message=f"keeps its devices: {verdict.why_kept(each)}",
+        message=verdict.told_to(each),
         data={"for": each.yielding.newcomer},
     )
     lifecycle.keep_devices(tx, each.attempt, note, now + 1_000_000 * _spared_s(tx) if late else None, now)
@@ -167,7 +165,7 @@ def _yielders(tx: Connection) -> list[Yielder]:
             attempt=row.id,
             yielding=Yielding.model_validate(row.yielding),
             runs=row.state == JobState.RUNNING,
-            stops=row.stop is not None,
+            stop=None if row.stop is None else StopReason(row.stop),
             saved_step=row.saved_step,
         )
         for row in tx.execute(query)

@@ -149,7 +149,9 @@ def _nearness(slots: Sequence[Slot]) -> str:
 
 
 def _giving_way(tx: Connection, job: Row[Any]) -> list[Reason]:
-    """For whom it is being checkpointed and stopped."""
+    """For whom it is being checkpointed and stopped, unless it is stopped for another reason."""
+    if job.stop not in {None, StopReason.PREEMPT}:
+        return []
     query = select(Attempt.yielding).where(Attempt.job_id == job.id, Attempt.number == job.attempt)
     yielding = tx.scalar(query)
     if not yielding:

@@ -12,7 +12,7 @@ from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
 from service.lifecycle.rows import live_attempt, lock_attempt, lock_job
 from service.lifecycle.transitions import change_attempt, change_job
-from torchyard.states import ATTEMPT_FINAL, JobState
+from torchyard.states import ATTEMPT_FINAL, JobState, StopReason
 
 
 def ask_to_yield(
@@ -37,10 +37,10 @@ def ask_to_yield(
 def keep_devices(tx: Connection, attempt_id: str, note: Note, spared_until_us: int | None, now: int) -> None:
     """Gives a preemption up; the attempt is not to be chosen again before `spared_until_us`.
 
-    `Conflict` if it is over or already stopping.
+    `Conflict` if it is over, or is being stopped for it already.
     """
     job, attempt = lock_attempt(tx, attempt_id)
-    if attempt.state in ATTEMPT_FINAL or job.stop or not attempt.yielding:
+    if attempt.state in ATTEMPT_FINAL or job.stop == StopReason.PREEMPT or not attempt.yielding:
         raise Conflict(f"attempt {attempt_id} is {attempt.state}: it does not give way")
     change_attempt(tx, attempt, yielding=None, spared_until_us=spared_until_us or attempt.spared_until_us)
     change_job(tx, str(job.id), note, now)

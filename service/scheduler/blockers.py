@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from service.scheduler.boxes import Closed
-from service.scheduler.decisions import Preempt, Start
+from service.scheduler.decisions import Preempt, Spare, Start
 from service.scheduler.placement import Ask, Space, choose, enough, never_fits
 from service.scheduler.policy import Pass, ask_for
 from service.scheduler.quotas import Reached
@@ -31,6 +31,8 @@ class Obstacle(StrEnum):
     YIELDING = "yielding"
     #: The node takes no jobs: `closed`.
     CLOSED = "closed"
+    #: The node's worker is too old for it.
+    OUTDATED = "outdated"
     #: Slots of the node that it would need cannot be used.
     UNUSABLE = "unusable"
     #: Of the node's GPUs (or memory of shared ones) `free` are free of `needed`; the rest is held by `jobs`.
@@ -80,6 +82,8 @@ class Look:
         for decision in decisions:
             if isinstance(decision, Preempt):
                 self._yielding.setdefault(decision.for_job, set()).add(decision.job)
+            elif isinstance(decision, Spare):
+                self._yielding.pop(decision.for_job, None)
 
     def moves(self, job: str) -> bool:
         """Whether the job starts now, or has others stopped for it."""
@@ -126,6 +130,8 @@ def _of_node(state: State, ask: Ask, node: str, before: Space, done: Pass) -> Bl
         return None
     if box.closed is not None:
         return Blocker(obstacle=Obstacle.CLOSED, node=node, closed=box.closed)
+    if box.outdated(ask.shape):
+        return Blocker(obstacle=Obstacle.OUTDATED, node=node)
     if box.usable.lack(ask.shape) is not None:
         return Blocker(obstacle=Obstacle.UNUSABLE, node=node, lack=box.usable.lack(ask.shape))
     short = _short(state, ask, before.rooms[node])

@@ -35,6 +35,7 @@ _STRENGTH = (
     "behind",
     "reserved",
     "unusable",
+    "outdated",
     "disk-floor",
     "draining",
     "unreachable",
@@ -139,8 +140,13 @@ class _Scene:
 
     def yielding(self, blocker: Blocker) -> Reason:
         jobs = list(blocker.jobs)
-        message = f"room is being made: {self.jobs(jobs)} saves its work and then gives way"
-        return Reason(code="making-room", message=message, jobs=jobs)
+        stopping = [job for job in jobs if self.state.running[job].stops]
+        saving = [job for job in jobs if job not in stopping]
+        words = [f"{self.jobs(stopping)} {'are' if len(stopping) > 1 else 'is'} being stopped"] if stopping else []
+        if saving:
+            gives = "save their work and then give way" if len(saving) > 1 else "saves its work and then gives way"
+            words.append(f"{self.jobs(saving)} {gives}")
+        return Reason(code="making-room", message=f"room is being made: {'; '.join(words)}", jobs=jobs)
 
     def quota(self, blocker: Blocker) -> Reason:
         assert blocker.reached is not None
@@ -173,6 +179,10 @@ class _Scene:
     def closed(self, blocker: Blocker) -> Reason:
         assert blocker.closed is not None
         return Reason(code=blocker.closed.value, message=f"node {blocker.node} {_CLOSED[blocker.closed]}")
+
+    def outdated(self, blocker: Blocker) -> Reason:
+        what = f"needs a worker that knows shared GPUs: node {blocker.node} runs an older one; upgrade it"
+        return Reason(code="outdated", message=what)
 
     def unusable(self, blocker: Blocker) -> Reason:
         box = self.state.boxes[blocker.node or ""]
@@ -283,6 +293,7 @@ _TELL: dict[Obstacle, Callable[[_Scene, Blocker], Reason]] = {
     Obstacle.STARTING: _Scene.starting,
     Obstacle.YIELDING: _Scene.yielding,
     Obstacle.CLOSED: _Scene.closed,
+    Obstacle.OUTDATED: _Scene.outdated,
     Obstacle.UNUSABLE: _Scene.unusable,
     Obstacle.GPUS: _Scene.gpus,
     Obstacle.CPUS: _Scene.cpus,

@@ -182,6 +182,7 @@ def _running(
         starts_over=bool(row.spec.get("restartable")) and row.id not in saved and resumed_us is None,
         spared_until_us=attempt.spared_until_us or 0,
         yields_to=(attempt.yielding or {}).get("for"),
+        stops=row.state == JobState.STOPPING or row.stop is not None,
     )
 
 

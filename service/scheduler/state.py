@@ -117,6 +117,8 @@ class Running(Job):
     spared_until_us: int = 0
     #: The job or reservation that its places go to: it is being checkpointed and stopped for it.
     yields_to: str | None = None
+    #: It is being stopped already, for whatever reason.
+    stops: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -249,8 +249,26 @@ def test_nobody_is_stopped_for_a_newcomer_that_would_not_start_any_more(yard: Ya
     assert box.job_row(yard.db, job).state == JobState.RUNNING
     assert box.attempt_row(yard.db, attempt).yielding is None
     assert box.events(yard.db, job)[-1][1].endswith("urgent, would not start there any more")
-    told = ("awaiting-abandoned", "job 1 keeps its devices: this job would not start there any more")
+    told = ("awaiting-abandoned", "job 1 is no longer to give way to it: it would not start there any more")
     assert box.events(yard.db, urgent)[-1] == told
+
+
+def test_a_job_that_is_drained_makes_room_for_nobody_there(yard: Yard) -> None:
+    job, attempt = old_job(yard, box.add_node(yard.db, devices=1))
+    urgent = box.add_job(yard.db, priority="urgent")
+    yard.run(HOUR)
+    with yard.db.write() as tx:
+        tx.execute(update(Node).values(draining=True))
+        lifecycle.request_stop(tx, job, StopReason.DRAIN, "ada", yard.now)
+    yard.run()
+    yard.run()
+    row = box.attempt_row(yard.db, attempt)
+    assert (row.yielding, row.state) == (None, "stopping")
+    assert kinds(yard, urgent)[-2:] == ["awaiting", "awaiting-abandoned"]
+    assert box.events(yard.db, job)[-1][1].startswith("gives way to nobody: job 2")
+    yard.stopped(attempt, 101)
+    assert yard.run() == 0
+    assert [box.job_row(yard.db, each).state for each in (job, urgent)] == [JobState.QUEUED] * 2
 
 
 def test_a_job_that_ends_by_itself_makes_room(yard: Yard) -> None:

@@ -6,12 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.giving_way import Verdict, Yielder, Yielding, judge
+from torchyard.states import StopReason
 
 DEADLINE = 300_000_000
 
 
 def yielder(job: str = "job-1", **changes: Any) -> Yielder:
-    values: dict[str, Any] = {"saved_step": 20, "runs": True, "stops": False}
+    values: dict[str, Any] = {"saved_step": 20, "runs": True}
     asked = Yielding(
         newcomer="job-9", words="job 9 (ana), urgent", asked_us=0, deadline_us=DEADLINE, serial=1, after=10
     )
@@ -45,15 +46,25 @@ def test_one_that_is_late_lets_all_keep_their_devices() -> None:
     ready, late = yielder("job-1"), yielder("job-2", saved_step=None)
     verdict = judge([ready, late], DEADLINE)
     assert verdict == Verdict(keep=(ready, late), late=frozenset({"job-2"}))
-    assert "another job" in verdict.why_kept(ready)
-    assert "within 300 s" in verdict.why_kept(late)
+    assert "another job" in verdict.told_to(ready)
+    assert "within 300 s" in verdict.told_to(late)
 
 
 def test_nobody_gives_way_to_a_job_that_no_longer_waits() -> None:
     job = yielder()
     verdict = judge([job], 0, why="no longer waits")
     assert verdict == Verdict(keep=(job,), why="no longer waits")
-    assert verdict.why_kept(job) == "job 9 (ana), urgent, no longer waits"
+    assert verdict.told_to(job) == "keeps its devices: job 9 (ana), urgent, no longer waits"
+
+
+def test_one_that_is_stopped_for_another_reason_gives_way_to_nobody_then() -> None:
+    drained = yielder(stop=StopReason.DRAIN)
+    assert judge([drained, yielder("job-2", stop=StopReason.PREEMPT)], 0) == Verdict()
+    verdict = judge([drained, yielder("job-2", stop=StopReason.PREEMPT)], 0, why="would not start there any more")
+    assert verdict.keep == (drained,)
+    assert verdict.told_to(drained) == "gives way to nobody: job 9 (ana), urgent, would not start there any more"
+    told = "job 1 is no longer to give way to it: it would not start there any more"
+    assert verdict.told({"job-1": 1}, 600) == told
 
 
 def test_a_job_that_nobody_sees_is_not_stopped() -> None:
@@ -67,7 +78,7 @@ YIELDERS = st.lists(
         st.from_regex(r"job-[1-9]", fullmatch=True),
         saved_step=st.none() | st.integers(0, 20),
         runs=st.booleans(),
-        stops=st.booleans(),
+        stop=st.none() | st.sampled_from(StopReason),
     ),
     min_size=1,
 )
@@ -77,10 +88,11 @@ YIELDERS = st.lists(
 def test_what_is_stopped_is_wanted_saved_and_complete(group: list[Yielder], now: int, wanted: bool) -> None:
     verdict = judge(group, now, why="" if wanted else "no longer waits")
     assert not (verdict.stop and verdict.keep)
-    assert not any(each.stops for each in (*verdict.stop, *verdict.keep))
+    assert all(each.stop is None for each in verdict.stop)
+    assert not any(each.stop is StopReason.PREEMPT for each in verdict.keep)
     if verdict.stop:
         assert wanted
-        assert all(each.ready or each.stops for each in group)
+        assert all(each.ready or each.stop for each in group)
 
 
 def test_it_is_stored_by_the_words_of_the_table() -> None:

@@ -27,6 +27,11 @@ def test_what_is_its_own() -> None:
     assert found(world) == [Blocker(obstacle=Obstacle.YIELDING, jobs=("r1",))]
 
 
+def test_nobody_gives_way_any_more_to_one_that_would_not_start() -> None:
+    world = state(box(gpus=1, closed=Closed.DRAINING), running(1, "a0", yields_to="j1", stops=True), job(1))
+    assert found(world) == [Blocker(obstacle=Obstacle.CLOSED, node="a", closed=Closed.DRAINING)]
+
+
 def test_quotas_with_what_is_used() -> None:
     world = state(box(), running(1, "a0"), job(1), users={"ann": Account(max_gpus=1)})
     reached = Reached(quota=Quota.USER_GPUS, whose="ann", used=1, limit=1)

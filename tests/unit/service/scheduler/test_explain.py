@@ -61,6 +61,12 @@ def test_it_starts_or_room_is_made() -> None:
     found = first(state(waits(1, priority=3), weak), policy=Policy())
     assert (found.code, found.jobs) == ("making-room", ["j2"])
     assert found.message == "room is being made: job 2 (bob) saves its work and then gives way"
+    cancelled = runs(2, "a0", "a1", yields_to="j1", stops=True)
+    others = [runs(number, f"a{number - 1}", yields_to="j1") for number in (3, 4)]
+    found = first(state(waits(1, 4), cancelled, *others))
+    assert found.message == (
+        "room is being made: job 2 (bob) is being stopped; job 3 (bob), job 4 (bob) save their work and then give way"
+    )
 
 
 def test_quotas_say_who_uses_them() -> None:
