@@ -26,7 +26,8 @@ def _fields_at(model: type[BaseModel] | None, path: Sequence[int | str]) -> Iter
     """Names of the fields that a model has at a path of an error."""
     for part in path:
         field = model.model_fields.get(str(part)) if model else None
-        model = _model_in(field.annotation) if field else None
+        # What is no field is the key of a mapping or the place in a list, whose values are of the model that was found.
+        model = _model_in(field.annotation) if field else model
     return model.model_fields if model else ()
 
 

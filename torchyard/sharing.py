@@ -14,8 +14,8 @@ Name = Annotated[str, Field(pattern=f"^{NAME}$")]
 Names = Annotated[tuple[Name, ...], Field(max_length=100)]
 
 
-class QuotaValues(Resource):
-    """What a user or a project may have. Of ``PUT /quotas/…``: fields that are absent stay, null takes a value away."""
+class Entitlement(Resource):
+    """What of the GPUs a user or a project may have."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -25,6 +25,11 @@ class QuotaValues(Resource):
     """GPUs at the same time; part of a shared GPU counts as a whole one."""
     max_gpu_hours: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] | None = None
     """GPU-hours in any seven days."""
+
+
+class QuotaValues(Entitlement):
+    """What a user or a project may have. Of ``PUT /quotas/…``: fields that are absent stay, null takes a value away."""
+
     max_queued: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
     """Jobs that wait."""
 

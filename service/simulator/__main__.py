@@ -6,9 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from service.simulator import figures, policies, report, trace
-from service.simulator.engine import Run, simulate
+from service.simulator import figures, policies, quotas, report, trace
+from service.simulator.engine import simulate
 from service.simulator.metrics import measure, standings
+from service.simulator.quotas import EVERYBODY, Quotas
 from service.simulator.report import Result
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.exceptions import TorchYardError
@@ -36,6 +37,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     known = ", ".join(policies.PRESETS)
     parser.add_argument("--policy", action="append", help=f"{known}, all, or a policy file; may be given several times")
     parser.add_argument("--preemption-cost", type=_seconds, help="seconds; by default what the policy says, 30")
+    parser.add_argument("--quotas", type=Path, help="YAML with users and projects, their weights and quotas")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--plot", type=_picture, help="draw queue and use of the GPUs over time: .png or .svg")
     return parser.parse_args(argv)
@@ -72,27 +74,43 @@ def _chosen(names: Sequence[str] | None, cost: int | None) -> dict[str, Policy]:
 def _run(options: argparse.Namespace) -> None:
     chosen = _chosen(options.policy, options.preemption_cost)
     cluster = Cluster(nodes=options.nodes, gpus=options.gpus)
-    jobs = trace.read(options.trace)
-    runs = {title: _simulated(jobs, cluster, policy) for title, policy in chosen.items()}
+    limits = quotas.read(options.quotas) if options.quotas else Quotas()
+    jobs = _startable(trace.read(options.trace), cluster, limits)
+    weights = limits.weights({job.user for job in jobs})
+    runs = {
+        title: simulate(jobs, cluster, policy, policy.preemption_cost * SECOND, limits)
+        for title, policy in chosen.items()
+    }
     results = [
-        Result(title=title, metrics=measure(done, cluster), standings=standings(done, cluster))
+        Result(title=title, metrics=measure(done, cluster, weights), standings=standings(done, cluster, weights))
         for title, done in runs.items()
     ]
     if options.plot:
         figures.plot([(title, figures.course(done, cluster)) for title, done in runs.items()], options.plot)
-    print(json.dumps(report.plain(results), indent=2) if options.json else _words(jobs, cluster, results))  # noqa: T201
+    if options.json:
+        print(json.dumps(report.plain(results, by_user=bool(limits)), indent=2))  # noqa: T201
+    else:
+        print(_words(jobs, cluster, results, limits))  # noqa: T201
 
 
-def _simulated(jobs: Sequence[TraceJob], cluster: Cluster, policy: Policy) -> list[Run]:
-    return simulate(jobs, cluster, policy, policy.preemption_cost * SECOND)
+def _startable(jobs: Sequence[TraceJob], cluster: Cluster, limits: Quotas) -> Sequence[TraceJob]:
+    cluster.check(jobs)
+    kept, left_out = quotas.startable(jobs, cluster, limits)
+    for warning in [*limits.strangers(jobs), *([left_out] if left_out else [])]:
+        print(f"simulate: warning: {warning}", file=sys.stderr)  # noqa: T201
+    return kept
 
 
-def _words(jobs: Sequence[TraceJob], cluster: Cluster, results: Sequence[Result]) -> str:
-    users = len({job.user for job in jobs})
+def _words(jobs: Sequence[TraceJob], cluster: Cluster, results: Sequence[Result], limits: Quotas) -> str:
+    users = {job.user for job in jobs}
     nodes = f"{cluster.nodes} x {cluster.gpus}" if cluster.nodes > 1 else f"{cluster.gpus}"
-    head = f"{len(jobs):,} jobs of {users:,} users in {report.duration(trace.span_us(jobs) / SECOND)}, {nodes} GPUs"
+    head = (
+        f"{len(jobs):,} jobs of {len(users):,} users in {report.duration(trace.span_us(jobs) / SECOND)}, {nodes} GPUs"
+    )
     behind = [line for result in results if (line := report.worst(result))]
-    return "\n".join([head, "", report.table(results), *(["", *behind] if behind else [])])
+    named = users if EVERYBODY in limits.users else users & limits.users.keys()
+    parts = [head, report.table(results), report.users(results, named) if named else "", "\n".join(behind)]
+    return "\n\n".join(part for part in parts if part)
 
 
 if __name__ == "__main__":

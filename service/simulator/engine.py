@@ -3,8 +3,8 @@
 What the policy is told is what it could know on a real box (`knowledge`), and what it decides costs what it costs
 there: a job that is stopped keeps its work, but its next start takes `cost_us` before it goes on. A stop itself takes
 no time. Decisions are made when something happens (a job comes, ends, becomes known or may be stopped again) and, while
-jobs wait, every `REVIEW_US`, because they age. Where the policy could do nothing, it is not asked: while all GPUs are
-held if it stops nobody, and about jobs behind a blocked one if nobody may pass.
+jobs wait, every `REVIEW_US`, because they age and weeks of quotas pass. Where the policy could do nothing, it is not
+asked: while all GPUs are held if it stops nobody, and about jobs behind a blocked one if nobody may pass.
 """
 
 import heapq
@@ -16,8 +16,10 @@ from enum import IntEnum
 from service.scheduler.boxes import Box, Place, Slot
 from service.scheduler.decisions import Preempt, Start
 from service.scheduler.policy import decide
-from service.scheduler.state import Account, State, Waiting
+from service.scheduler.state import State, Waiting
+from service.simulator.accounts import Accounts
 from service.simulator.knowledge import ORACLES, TOLD_US, Knowledge
+from service.simulator.quotas import Quotas
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.policy import Order, Policy
 
@@ -27,6 +29,7 @@ AGING = frozenset({Order.FAIR, Order.LAS})
 _MEMORY = 1 << 40
 #: Where nobody may pass a blocked job, so many of the queue are shown to the policy at a time.
 _WINDOW = 64
+_NO_QUOTAS = Quotas()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,22 +94,28 @@ class _Live:
         return max(now_us - self.start_us - self.lost_us, 0)
 
 
-def simulate(trace: Sequence[TraceJob], cluster: Cluster, policy: Policy, cost_us: int) -> list[Run]:
+def simulate(
+    trace: Sequence[TraceJob], cluster: Cluster, policy: Policy, cost_us: int, quotas: Quotas = _NO_QUOTAS
+) -> list[Run]:
     """What becomes of the jobs of a trace (in the order in which they came), in the same order.
 
-    Raises TraceError if one could never run.
+    Raises TraceError if one could never run. Those that quotas never let start are no part of it (`quotas.startable`).
     """
     cluster.check(trace)
-    return _Engine(trace, cluster, policy, cost_us).run()
+    return _Engine(trace, cluster, policy, cost_us, quotas).run()
 
 
 class _Engine:
-    def __init__(self, trace: Sequence[TraceJob], cluster: Cluster, policy: Policy, cost_us: int) -> None:
+    def __init__(
+        self, trace: Sequence[TraceJob], cluster: Cluster, policy: Policy, cost_us: int, quotas: Quotas
+    ) -> None:
         self._trace, self._cluster, self._policy, self._cost_us = trace, cluster, policy, cost_us
         self._knowledge = Knowledge(policy.order)
-        self._users: dict[str, Account] = {}
-        self._projects: dict[str, Account] = {}
-        self._state = State(boxes=_boxes(cluster), users=self._users, projects=self._projects)
+        begin_us, half_life_us = (trace[0].submit_us if trace else 0), policy.half_life * SECOND
+        self._users = Accounts(quotas.of("user", {job.user for job in trace}), begin_us, half_life_us)
+        self._projects = Accounts(quotas.of("project", {job.project for job in trace}), begin_us, half_life_us)
+        self._weekly = self._users.weekly or self._projects.weekly
+        self._state = State(boxes=_boxes(cluster), users=self._users.known, projects=self._projects.known)
         oracle = policy.order in ORACLES
         self._jobs = [_live(job, cluster, told=oracle) for job in trace]
         #: When, what, which job, in which of its spells.
@@ -116,13 +125,15 @@ class _Engine:
         self._review_us = -1
         self._free = cluster.total
         self._calm = not policy.preemption and policy.time_slice is None
-        self._strict = self._calm and not policy.backfill
+        # Who is over a quota blocks nobody, so with quotas all of the queue is shown.
+        self._strict = self._calm and not policy.backfill and not quotas
         #: Jobs that have come and are not shown yet.
         self._behind: deque[Waiting] = deque()
+        self._renewing = policy.order in AGING or self._weekly
 
     def run(self) -> list[Run]:
         """Until all jobs have ended."""
-        while self._next < len(self._trace) or self._state.running:
+        while self._next < len(self._trace) or self._state.running or self._state.waiting:
             self._now_us = self._upcoming()
             blocked = self._strict and bool(self._state.waiting)
             changed = self._happen()
@@ -183,6 +194,9 @@ class _Engine:
         again = True
         while again:
             again = False
+            if self._weekly:
+                self._users.renew(self._now_us)
+                self._projects.renew(self._now_us)
             for decision in decide(self._state, self._now_us, self._policy):
                 if isinstance(decision, Preempt):
                     self._stop(int(decision.job), decision.for_job)
@@ -190,7 +204,7 @@ class _Engine:
                 elif isinstance(decision, Start):
                     self._start(int(decision.job), decision.places)
             again |= self._show_more()
-        if self._state.waiting and self._policy.order in AGING and self._review_us <= self._now_us:
+        if self._state.waiting and self._renewing and self._review_us <= self._now_us:
             self._review_us = self._now_us + REVIEW_US
             self._push(self._review_us, _Kind.REVIEW, -1)
 
@@ -247,15 +261,8 @@ class _Engine:
         live.spells.append(Spell(start_us=start_us, end_us=now_us, lost_us=lost_us, places=live.places))
         live.start_us = -1
         self._free += live.gpus
-        seconds = live.gpus * (now_us - start_us) / SECOND
-        self._charge(self._users, live.job.user, seconds)
-        self._charge(self._projects, live.job.project, seconds)
-
-    def _charge(self, accounts: dict[str, Account], name: str, seconds: float) -> None:
-        old = accounts.get(name)
-        if old is not None:
-            seconds += old.usage * 0.5 ** ((self._now_us - old.usage_us) / (self._policy.half_life * SECOND))
-        accounts[name] = Account(usage=seconds, usage_us=self._now_us)
+        self._users.charge(live.job.user, live.gpus, start_us, now_us)
+        self._projects.charge(live.job.project, live.gpus, start_us, now_us)
 
 
 def _live(job: TraceJob, cluster: Cluster, *, told: bool) -> _Live:

@@ -5,3 +5,7 @@ from torchyard.exceptions import TorchYardError
 
 class TraceError(TorchYardError):
     """A trace that cannot be read, or jobs that could never run."""
+
+
+class QuotaError(TorchYardError):
+    """Quotas that cannot be read, or under which no job could ever start."""

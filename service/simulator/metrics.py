@@ -4,17 +4,23 @@
 nobody getting more than their jobs ask for (max-min): that is each user's entitlement. A user's satisfaction is the GPU
 time that their jobs held, divided by the entitlement over the whole time, and at most 1: who got more than that
 because others had nothing to run wronged nobody by it. Reported is Jain's index (sum² / (n · sum of squares)) of the
-users' satisfaction: 1 if nobody fell behind, 1/n if one got everything.
+users' satisfaction: 1 if nobody fell behind, 1/n if one got everything. Who has twice the weight of another is entitled
+to twice as much. A quota takes nothing from the entitlement, so that what it keeps from somebody shows.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.simulator.engine import Run
 from service.simulator.trace import SECOND, Cluster
+
+#: By user, where somebody has another than 1.
+Weights = Mapping[str, float]
+ALIKE: Weights = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,11 +45,12 @@ class Metrics:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Standing:
-    """What a user was entitled to and got, in GPU-seconds."""
+    """What a user was entitled to and got, in GPU-seconds, and how long their jobs waited in the mean, in seconds."""
 
     user: str
     entitled: float
     got: float
+    mean_wait: float
 
     @property
     def satisfaction(self) -> float:
@@ -51,7 +58,7 @@ class Standing:
         return min(1.0, self.got / self.entitled) if self.entitled else 1.0
 
 
-def measure(runs: Sequence[Run], cluster: Cluster) -> Metrics:
+def measure(runs: Sequence[Run], cluster: Cluster, weights: Weights = ALIKE) -> Metrics:
     """The figures of all jobs of one simulation."""
     begin_us = min(run.job.submit_us for run in runs)
     makespan = (max(run.end_us for run in runs) - begin_us) / SECOND
@@ -68,7 +75,7 @@ def measure(runs: Sequence[Run], cluster: Cluster) -> Metrics:
         p99_wait=float(np.percentile(wait, 99)),
         utilization=float((held * gpus).sum() / (cluster.total * makespan)) if makespan else 0.0,
         makespan=makespan,
-        jain=jain(standing.satisfaction for standing in standings(runs, cluster)),
+        jain=jain(standing.satisfaction for standing in standings(runs, cluster, weights)),
         preemptions=sum(len(run.spells) - 1 for run in runs),
         gpu_seconds_lost=lost,
     )
@@ -81,40 +88,47 @@ def jain(values: Iterable[float]) -> float:
     return float(array.sum()) ** 2 / squares if squares else 1.0
 
 
-def standings(runs: Sequence[Run], cluster: Cluster) -> list[Standing]:
+def standings(runs: Sequence[Run], cluster: Cluster, weights: Weights = ALIKE) -> list[Standing]:
     """What each user was entitled to and got, in the order of their names."""
     users = sorted({run.job.user for run in runs})
     numbers = {user: number for number, user in enumerate(users)}
-    got = np.zeros(len(users))
+    got, waited, jobs = np.zeros((3, len(users)))
     moments: list[tuple[int, int, int]] = []
     for run in runs:
         number = numbers[run.job.user]
         got[number] += run.gpus * run.held_us / SECOND
+        waited[number] += (run.end_us - run.job.submit_us - run.held_us) / SECOND
+        jobs[number] += 1
         moments += [(run.job.submit_us, number, run.gpus), (run.end_us, number, -run.gpus)]
-    entitled = _entitled(sorted(moments), len(users), cluster.total)
-    return [Standing(user=user, entitled=float(entitled[n]), got=float(got[n])) for user, n in numbers.items()]
+    entitled = _entitled(sorted(moments), np.array([weights.get(user, 1.0) for user in users]), cluster.total)
+    return [
+        Standing(user=user, entitled=float(entitled[n]), got=float(got[n]), mean_wait=float(waited[n] / jobs[n]))
+        for user, n in numbers.items()
+    ]
 
 
-def _entitled(moments: Sequence[tuple[int, int, int]], users: int, gpus: int) -> NDArray[np.float64]:
+def _entitled(moments: Sequence[tuple[int, int, int]], weights: NDArray[np.float64], gpus: int) -> NDArray[np.float64]:
     """GPU-seconds of each user's max-min share over time; `moments` are when, whose and by how much demand changes."""
-    demand, total = np.zeros(users), np.zeros(users)
+    demand, total = np.zeros((2, len(weights)))
     last_us = moments[0][0]
     for at_us, user, change in moments:
         if at_us > last_us:
-            total += share_out(demand, gpus) * ((at_us - last_us) / SECOND)
+            total += share_out(demand, gpus, weights) * ((at_us - last_us) / SECOND)
             last_us = at_us
         demand[user] += change
     return total
 
 
-def share_out(demand: NDArray[np.float64], gpus: float) -> NDArray[np.float64]:
-    """The GPUs divided as evenly as possible, nobody getting more than they ask for."""
+def share_out(demand: NDArray[np.float64], gpus: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The GPUs divided in proportion to the weights, nobody getting more than they ask for."""
     if demand.sum() <= gpus:
         return demand.copy()
-    ordered = np.sort(demand)
-    users = len(demand)
-    # If the k smallest demands are met in full, the others get `levels[k]` each; the first that suffices is it.
-    levels = (gpus - np.concatenate(([0.0], np.cumsum(ordered)[:-1]))) / np.arange(users, 0, -1)
-    met = np.flatnonzero(ordered > levels)
-    shares: NDArray[np.float64] = np.minimum(demand, levels[met[0]])
+    # A level is what a unit of weight gets. Those whose demand is met at the lowest levels come first.
+    needed = demand / weights
+    order = np.argsort(needed, kind="stable")
+    met = np.concatenate(([0.0], np.cumsum(demand[order])[:-1]))
+    # If the first k demands are met in full, the others share the rest at `levels[k]`; the first that suffices is it.
+    levels = (gpus - met) / np.cumsum(weights[order][::-1])[::-1]
+    found = np.flatnonzero(needed[order] > levels)
+    shares: NDArray[np.float64] = np.minimum(demand, levels[found[0]] * weights)
     return shares

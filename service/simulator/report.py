@@ -1,6 +1,6 @@
 """A simulation in words: a table with a row for each policy, and who was served worst."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,11 +18,21 @@ class Result:
     standings: Sequence[Standing]
 
 
-def plain(results: Sequence[Result]) -> dict[str, Any]:
-    """For programs: the figures of one policy, or of several by their titles."""
+def plain(results: Sequence[Result], *, by_user: bool = False) -> dict[str, Any]:
+    """For programs: the figures of one policy, or of several by their titles; with `by_user` each user's, too."""
     if len(results) == 1:
-        return asdict(results[0].metrics)
-    return {result.title: asdict(result.metrics) for result in results}
+        return _plain(results[0], by_user=by_user)
+    return {result.title: _plain(result, by_user=by_user) for result in results}
+
+
+def _plain(result: Result, *, by_user: bool) -> dict[str, Any]:
+    figures = asdict(result.metrics)
+    if by_user:
+        figures["users"] = {
+            each.user: {"gpu_seconds": each.got, "entitled": each.entitled, "mean_wait": each.mean_wait}
+            for each in result.standings
+        }
+    return figures
 
 
 def rows(results: Sequence[Result]) -> list[list[str]]:
@@ -39,7 +49,7 @@ def _cells(metrics: Metrics) -> list[str]:
         duration(metrics.makespan),
         f"{metrics.jain:.3f}",
         f"{metrics.preemptions:,}",
-        f"{metrics.gpu_seconds_lost / _HOUR:,.1f} GPU-h",
+        _gpu_hours(metrics.gpu_seconds_lost),
     ]
 
 
@@ -50,6 +60,26 @@ def worst(result: Result) -> str | None:
         return None
     part, entitled = 100 * lowest.satisfaction, lowest.entitled / _HOUR
     return f"{result.title}: {lowest.user} got {part:.0f} % of the {entitled:,.1f} GPU-hours they were entitled to"
+
+
+def users(results: Sequence[Result], named: Collection[str]) -> str:
+    """A table of what the named users got with each policy."""
+    head = ["policy", "user", "had", "entitled to", "mean wait"]
+    return _columns(
+        [
+            head,
+            *(
+                [result.title, each.user, _gpu_hours(each.got), _gpu_hours(each.entitled), duration(each.mean_wait)]
+                for result in results
+                for each in result.standings
+                if each.user in named
+            ),
+        ]
+    )
+
+
+def _gpu_hours(seconds: float) -> str:
+    return f"{seconds / _HOUR:,.1f} GPU-h"
 
 
 def duration(seconds: float) -> str:
@@ -66,7 +96,10 @@ def duration(seconds: float) -> str:
 
 def table(results: Sequence[Result]) -> str:
     """The rows in columns, as wide as they need to be."""
-    cells = rows(results)
+    return _columns(rows(results))
+
+
+def _columns(cells: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
     return "\n".join(_line(row, widths) for row in cells)
 

@@ -1,11 +1,12 @@
 """Small traces for the simulator, in seconds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hypothesis import strategies as st
 
 from service.simulator.engine import Run, simulate
 from service.simulator.policies import named
+from service.simulator.quotas import Quotas
 from service.simulator.trace import SECOND, Cluster, TraceJob
 
 COST = 30
@@ -23,9 +24,17 @@ def job(submit: float, duration: float, gpus: int = 1, user: str = "ada", estima
     )
 
 
-def run(policy: str, jobs: Sequence[TraceJob], gpus: int = 1, nodes: int = 1, cost: float = COST) -> list[Run]:
-    """What becomes of them."""
-    return simulate(jobs, Cluster(nodes=nodes, gpus=gpus), named(policy), round(cost * SECOND))
+def run(
+    policy: str,
+    jobs: Sequence[TraceJob],
+    gpus: int = 1,
+    nodes: int = 1,
+    cost: float = COST,
+    quotas: Mapping[str, object] | None = None,
+) -> list[Run]:
+    """What becomes of them; quotas are as in a file."""
+    limits = Quotas.model_validate(quotas or {})
+    return simulate(jobs, Cluster(nodes=nodes, gpus=gpus), named(policy), round(cost * SECOND), limits)
 
 
 def spells(runs: Sequence[Run]) -> list[list[tuple[float, float]]]:

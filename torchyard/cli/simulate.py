@@ -38,6 +38,14 @@ def simulate(
         int | None,
         typer.Option(help="Seconds that a preempted job's GPUs lose when it starts again [default: 30]", min=0),
     ] = None,
+    quotas: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="YAML with `users` and `projects`: for each name (`*`: everybody else) its weight, max_gpus and "
+            "max_gpu_hours (of any seven days).",
+        ),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw queue and use of the GPUs over time, as .png or .svg.")
     ] = None,
@@ -65,6 +73,7 @@ def simulate(
         *(word for name in policy or [] for word in ("--policy", name)),
     ]
     options += [] if preemption_cost is None else ["--preemption-cost", str(preemption_cost)]
+    options += [] if quotas is None else ["--quotas", str(quotas)]
     options += [] if plot is None else ["--plot", str(plot)]
     options += ["--json"] if json else []
     with tempfile.TemporaryDirectory(prefix="yard-") as folder:

@@ -1,13 +1,15 @@
 """Schedules worked out by hand, and what holds for every trace."""
 
 from dataclasses import replace
-from itertools import pairwise
+from fractions import Fraction
+from itertools import accumulate, pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.simulator.engine import Run
+from service.gpu_time import DAY_US
+from service.simulator.engine import REVIEW_US, Run, Spell
 from service.simulator.exceptions import TraceError
 from service.simulator.knowledge import TOLD_US
 from service.simulator.policies import PRESETS
@@ -160,3 +162,83 @@ def test_a_long_queue_is_served_in_its_order() -> None:
     """Longer than what the policy is shown of it at a time."""
     jobs = [job(number, 10) for number in range(200)]
     assert spells(run("fifo", jobs)) == [[(10 * number, 10 * number + 10)] for number in range(200)]
+
+
+QUOTAS = {
+    "users": {"*": {"max_gpus": 3}, "ada": {"max_gpus": 2, "weight": 2}, "bob": {"max_gpu_hours": 2}},
+    "projects": {"default": {"max_gpus": 4, "max_gpu_hours": 20}},
+}
+
+
+@settings(max_examples=40, deadline=None)
+@given(policy=POLICIES, jobs=traces(most_gpus=2))
+def test_no_quota_is_passed_at_any_moment(policy: str, jobs: list[TraceJob]) -> None:
+    done = run(policy, jobs, gpus=3, nodes=2, quotas=QUOTAS)
+    assert [one.job for one in done] == jobs
+    for whose, most in (("ada", 2), ("bob", 3), ("cy", 3), (None, 4)):
+        assert _most_at_once(done, whose) <= most
+    for whose, hours in (("bob", 2), (None, 20)):
+        for at_us in (spell.start_us for one in _of(done, whose) for spell in one.spells):
+            assert _week_us(_of(done, whose), at_us) < hours * 3600 * SECOND
+
+
+def _of(done: list[Run], user: str | None) -> list[Run]:
+    return [one for one in done if user in {None, one.job.user}]
+
+
+def _most_at_once(done: list[Run], user: str | None) -> int:
+    changes = sorted(
+        change
+        for one in _of(done, user)
+        for spell in one.spells
+        for change in ((spell.start_us, one.gpus), (spell.end_us, -one.gpus))
+    )
+    return max(accumulate(gpus for _, gpus in changes), default=0)
+
+
+def _week_us(done: list[Run], at_us: int) -> int:
+    """GPU time of the seven days before a moment: of what had ended, the eighth day back counts in proportion."""
+    today, elapsed = divmod(at_us, DAY_US)
+    part, since_us = Fraction(DAY_US - elapsed, DAY_US), (today - 6) * DAY_US
+    counted = 0
+    for one in done:
+        for spell in one.spells:
+            if spell.start_us < at_us < spell.end_us:
+                counted += one.gpus * min(at_us - spell.start_us, 7 * DAY_US)
+            elif spell.end_us <= at_us:
+                counted += one.gpus * _overlap(spell, since_us, at_us)
+                counted += int(one.gpus * _overlap(spell, since_us - DAY_US, since_us) * part)
+    return counted
+
+
+def _overlap(spell: Spell, since_us: int, until_us: int) -> int:
+    return max(min(spell.end_us, until_us) - max(spell.start_us, since_us), 0)
+
+
+def test_a_week_that_is_spent_goes_on_as_its_days_pass() -> None:
+    """Ten hours of one day: when that is seven days ago, nine days count no more bit by bit."""
+    jobs = [job(0, 10 * 3600), job(10, 3600), job(20, 600, user="bob")]
+    done = run("fifo", jobs, quotas={"users": {"ada": {"max_gpu_hours": 5}}})
+    (_, (again,), other) = spells(done)
+    assert other == [(36_000, 36_600)]
+    assert again[0] == pytest.approx(7 * 86_400 + 43_200, abs=REVIEW_US / SECOND)
+
+
+def test_weights_are_the_shares_of_those_who_always_have_work() -> None:
+    """Jobs alike, more than fit into the time that is looked at."""
+    jobs = [job(0, 3600, user=user) for _ in range(100) for user in ("ada", "bob")]
+    for weight in (1, 2, 4):
+        done = run("fair", jobs, gpus=4, quotas={"users": {"bob": {"weight": weight}}})
+        last_us = min(max(one.spells[-1].start_us for one in _of(done, user)) for user in ("ada", "bob"))
+        had = {
+            user: sum(one.gpus * _overlap(spell, 0, last_us) for one in _of(done, user) for spell in one.spells)
+            for user in ("ada", "bob")
+        }
+        assert had["bob"] / had["ada"] == pytest.approx(weight, rel=0.15)
+
+
+def test_projects_have_weights_too() -> None:
+    jobs = [replace(job(0, 3600), project=project) for _ in range(40) for project in ("light", "heavy")]
+    done = run("fair", jobs, gpus=4, quotas={"projects": {"heavy": {"weight": 3}}})
+    first = sorted(done, key=lambda one: one.end_us)[:40]
+    assert sum(one.job.project == "heavy" for one in first) == pytest.approx(30, abs=3)

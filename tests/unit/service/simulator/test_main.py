@@ -44,6 +44,43 @@ def test_a_mistake_is_one_line_with_the_mend(trace: str, capsys: pytest.CaptureF
     assert error.count("\n") == 1
 
 
+@pytest.fixture
+def quotas(tmp_path: Path) -> Path:
+    return tmp_path / "quotas.yaml"
+
+
+def test_quotas_change_the_figures_and_those_of_users_are_told(
+    trace: str, quotas: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quotas.write_text("users: {bob: {max_gpus: 1}}")
+    assert main([trace, "--gpus", "2", "--policy", "fifo", "--quotas", str(quotas), "--json"]) == 0
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert found["makespan"] == 3720
+    assert found["users"]["bob"] == {"gpu_seconds": 120, "entitled": 3620, "mean_wait": 3500}
+    assert told.err == (
+        "simulate: warning: 1 job that could never start is left out of the simulation; line 4, num_gpus: 2 GPUs are "
+        "more than max_gpus of user bob, 1\n"
+    )
+
+
+def test_users_with_quotas_are_in_a_table(trace: str, quotas: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    quotas.write_text("users: {bob: {weight: 2}, bop: {weight: 3}}")
+    assert main([trace, "--gpus", "2", "--policy", "fifo", "--policy", "fair", "--quotas", str(quotas)]) == 0
+    told = capsys.readouterr()
+    lines = [line.split()[:4] for line in told.out.splitlines() if " bob " in line and "GPU-h" in line]
+    assert lines[:2] == [["fifo", "bob", "4.0", "GPU-h"], ["fair", "bob", "4.1", "GPU-h"]]
+    assert told.err == "simulate: warning: users.bop: the trace has no jobs of this user; did you mean bob?\n"
+
+
+def test_quotas_that_are_wrong_name_the_field(trace: str, quotas: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    quotas.write_text("users: {bob: {max_gpu: 1}}")
+    assert main([trace, "--gpus", "2", "--quotas", str(quotas)]) == 1
+    assert capsys.readouterr().err == (
+        f"simulate: {quotas}: users.bob.max_gpu: unknown field; did you mean max_gpus?\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

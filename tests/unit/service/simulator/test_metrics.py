@@ -57,12 +57,32 @@ def test_jains_index(values: list[float], index: float) -> None:
     ],
 )
 def test_gpus_are_shared_out_evenly(demand: list[float], gpus: float, shares: list[float]) -> None:
-    assert share_out(np.array(demand, dtype=float), gpus) == pytest.approx(shares)
+    assert share_out(np.array(demand, dtype=float), gpus, np.ones(len(demand))) == pytest.approx(shares)
+
+
+@pytest.mark.parametrize(
+    ("demand", "weights", "shares"),
+    [
+        ([9, 9], [3, 1], [6, 2]),
+        ([1, 9], [3, 1], [1, 7]),
+        ([9, 1, 9], [2, 4, 1], [14 / 3, 1, 7 / 3]),
+        ([3, 4], [5, 1], [3, 4]),
+    ],
+)
+def test_twice_the_weight_is_twice_the_share(demand: list[float], weights: list[float], shares: list[float]) -> None:
+    assert share_out(np.array(demand, dtype=float), 8, np.array(weights, dtype=float)) == pytest.approx(shares)
+
+
+def test_weights_say_who_was_entitled_to_what() -> None:
+    done = run("fifo", [job(0, 100, gpus=3, user="ada"), job(0, 100, gpus=3, user="bob")], gpus=4)
+    ada, bob = standings(done, Cluster(nodes=1, gpus=4), {"bob": 3.0})
+    assert (ada.entitled, bob.entitled) == (100, 600)
+    assert (ada.mean_wait, bob.mean_wait) == (0, 100)
 
 
 @given(demand=st.lists(st.integers(0, 50), min_size=1, max_size=12), gpus=st.integers(1, 64))
 def test_nobody_could_have_more_without_somebody_having_less_than_them(demand: list[int], gpus: int) -> None:
-    shares = share_out(np.array(demand, dtype=float), gpus)
+    shares = share_out(np.array(demand, dtype=float), gpus, np.ones(len(demand)))
     assert shares.sum() == pytest.approx(min(sum(demand), gpus))
     short = [share for share, wanted in zip(shares, demand, strict=True) if share < wanted - 1e-9]
     assert all(share == pytest.approx(shares.max()) for share in short)

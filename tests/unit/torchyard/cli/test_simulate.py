@@ -37,6 +37,14 @@ def test_nodes_policies_cost_and_plot_are_passed_on(trace: Path, tmp_path: Path)
     assert (tmp_path / "plot.png").exists()
 
 
+def test_quotas_are_passed_on(trace: Path, tmp_path: Path) -> None:
+    (tmp_path / "quotas.yaml").write_text("users: {nobody: {max_gpus: 1}}")
+    done = yard(str(trace), "--gpus", "2", "--quotas", "quotas.yaml", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 job that could never start is left out" in done.stderr
+    assert json.loads(done.stdout)["makespan"] == pytest.approx(60)
+
+
 def test_a_mistake_in_the_trace_is_told_once(trace: Path, tmp_path: Path) -> None:
     done = yard(str(trace), "--gpus", "1", cwd=tmp_path)
     assert done.returncode == 1

@@ -1,0 +1,87 @@
+"""What users, or projects, have had in a simulation and what is left to them, as the policy is told it.
+
+As on a real box: GPU time is charged when a job leaves its GPUs, usage is halved every half-life, and the GPU time of
+the last seven days is known by day: of the eighth day back, as much counts as lies within.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+from service.gpu_time import DAY_US, HOUR_US
+from service.scheduler.state import Account
+from service.simulator.trace import SECOND
+from torchyard.sharing import Entitlement
+
+WEEK_DAYS = 7
+#: What time gives back is looked at so often.
+_EVERY_US = 60 * SECOND
+_NOTHING = Entitlement()
+
+
+class Accounts:
+    """Of all users, or of all projects."""
+
+    def __init__(self, limits: Mapping[str, Entitlement], begin_us: int, half_life_us: float) -> None:
+        self._limits, self._half_life_us = limits, half_life_us
+        #: Of those who have a quota of GPU-hours, GPU time by day.
+        self._days: dict[str, Counter[int]] = {
+            name: Counter() for name, own in limits.items() if own.max_gpu_hours is not None
+        }
+        self._due_us = begin_us
+        #: For the policy; who is absent has had nothing and has no quota.
+        self.known: dict[str, Account] = {name: self._account(name, 0.0, begin_us) for name in limits}
+
+    @property
+    def weekly(self) -> bool:
+        """Whether time alone lets somebody start again."""
+        return bool(self._days)
+
+    def charge(self, name: str, gpus: int, start_us: int, end_us: int) -> None:
+        """Somebody held so many GPUs until now, `end_us`."""
+        usage = gpus * (end_us - start_us) / SECOND
+        old = self.known.get(name)
+        if old is not None:
+            usage += old.usage * 0.5 ** ((end_us - old.usage_us) / self._half_life_us)
+        if name in self._days:
+            self._add(self._days[name], gpus, start_us, end_us)
+        self.known[name] = self._account(name, usage, end_us)
+
+    def renew(self, now_us: int) -> None:
+        """What is left of the week grows as time passes."""
+        if now_us < self._due_us:
+            return
+        self._due_us = now_us + _EVERY_US
+        for name in self._days:
+            left_us = self._left_us(name, self._limits[name].max_gpu_hours, now_us)
+            self.known[name] = replace(self.known[name], week_left_us=left_us)
+
+    def _account(self, name: str, usage: float, now_us: int) -> Account:
+        own = self._limits.get(name, _NOTHING)
+        return Account(
+            weight=1.0 if own.weight is None else own.weight,
+            usage=usage,
+            usage_us=now_us,
+            max_gpus=own.max_gpus,
+            week_left_us=self._left_us(name, own.max_gpu_hours, now_us),
+        )
+
+    def _left_us(self, name: str, hours: float | None, now_us: int) -> int | None:
+        if hours is None:
+            return None
+        today, elapsed = divmod(now_us, DAY_US)
+        days, first = self._days[name], today - WEEK_DAYS
+        for day in [day for day in days if day < first]:
+            del days[day]
+        used_us = sum(gpu_us for day, gpu_us in days.items() if day > first)
+        return round(hours * HOUR_US) - used_us - days.get(first, 0) * (DAY_US - elapsed) // DAY_US
+
+    @staticmethod
+    def _add(days: Counter[int], gpus: int, start_us: int, end_us: int) -> None:
+        # What is older counts no more.
+        since_us = max(start_us, end_us - (WEEK_DAYS + 1) * DAY_US)
+        while since_us < end_us:
+            day = since_us // DAY_US
+            until_us = min(end_us, (day + 1) * DAY_US)
+            days[day] += gpus * (until_us - since_us)
+            since_us = until_us
