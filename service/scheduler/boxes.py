@@ -110,6 +110,8 @@ class Box:
     memory: int
     closed: Closed | None = None
     labels: frozenset[str] = frozenset()
+    #: The maintenance that it drains for.
+    maintenance: str | None = None
 
     @cached_property
     def usable(self) -> "Box":

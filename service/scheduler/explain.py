@@ -9,6 +9,7 @@ from service.scheduler.blockers import Blocker, Obstacle
 from service.scheduler.boxes import Closed, wanted
 from service.scheduler.placement import choose
 from service.scheduler.quotas import Quota, Reached
+from service.scheduler.reserved import takes_jobs_us
 from service.scheduler.state import Hindrance, Running, State
 from service.times import minute
 from torchyard.api import Reason
@@ -17,7 +18,7 @@ from torchyard.quantities import format_size
 #: Jobs named in one sentence.
 NAMED = 5
 _CLOSED = {
-    Closed.DRAINING: "is draining: it takes no new jobs until an administrator resumes it, or its maintenance ends",
+    Closed.DRAINING: "is draining: it takes no new jobs until an administrator resumes it",
     Closed.UNREACHABLE: "is not heard",
     Closed.DISK_FLOOR: "is short of disk: nothing starts there until space is freed",
 }
@@ -178,11 +179,22 @@ class _Scene:
 
     def closed(self, blocker: Blocker) -> Reason:
         assert blocker.closed is not None
+        until = self._open_at(blocker)
+        if until is not None:
+            message = f"node {blocker.node} takes no new jobs before its maintenance ends at {until:%Y-%m-%d %H:%M} UTC"
+            return Reason(code=blocker.closed.value, message=message, until=until)
         return Reason(code=blocker.closed.value, message=f"node {blocker.node} {_CLOSED[blocker.closed]}")
 
     def outdated(self, blocker: Blocker) -> Reason:
         what = f"needs a worker that knows shared GPUs: node {blocker.node} runs an older one; upgrade it"
         return Reason(code="outdated", message=what)
+
+    def _open_at(self, blocker: Blocker) -> datetime | None:
+        """The end of the maintenance that a node drains for."""
+        if blocker.closed is not Closed.DRAINING:
+            return None
+        at_us = takes_jobs_us(self.state, self.state.boxes[blocker.node or ""])
+        return _moment(max(at_us, self.now_us))
 
     def unusable(self, blocker: Blocker) -> Reason:
         box = self.state.boxes[blocker.node or ""]

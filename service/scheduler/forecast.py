@@ -11,9 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from service.scheduler.boxes import Closed
 from service.scheduler.decisions import Preempt, Spare, Start
 from service.scheduler.order import order
 from service.scheduler.policy import decide
+from service.scheduler.reserved import takes_jobs_us
 from service.scheduler.state import Hindrance, Job, Running, State
 from torchyard.policy import Policy
 
@@ -93,6 +95,7 @@ class _Future:
         self._ends = {job.job: self._end(job, job) for job in state.running.values()}
         #: Jobs that are being stopped, and when they are gone.
         self._stopping = {job.job: now_us + self._cost_us for job in state.running.values() if job.yields_to}
+        self._reopen()
 
     @property
     def _cost_us(self) -> int:
@@ -154,7 +157,16 @@ class _Future:
         for each in self._state.reservations:
             yield from (moment for moment in (each.starts_us, each.ends_us) if moment > now_us)
 
+    def _reopen(self) -> None:
+        """Nodes take jobs again once their maintenance is over."""
+        state = self._state
+        draining = [box for box in state.boxes.values() if box.closed is Closed.DRAINING]
+        over = [box for box in draining if takes_jobs_us(state, box) <= self._now_us]
+        if over:
+            state.boxes = {**state.boxes, **{box.node: replace(box, closed=None) for box in over}}
+
     def _pass_by(self) -> None:
+        self._reopen()
         for job in [job for job, end in self._ends.items() if end <= self._now_us]:
             self._forget(job)
             self._state.remove(job)

@@ -21,6 +21,7 @@ _NODES: Select[Any] = select(
     _NODE.unreachable,
     _NODE.last_seen_us,
     _NODE.disk_free,
+    _NODE.maintenance,
 ).order_by(_NODE.name)
 #: Topology as text: it is compared each time, and read only where it has changed.
 _DEVICES: Select[Any] = (
@@ -57,7 +58,7 @@ class Boxes:
 
     def _box(self, node: Row[Any], devices: tuple[Row[Any], ...]) -> tuple[tuple[Any, ...], Box]:
         closed, labels = self._closed(node), frozenset(node.labels or ())
-        key = (node.cpus, node.memory, labels, closed, devices)
+        key = (node.cpus, node.memory, labels, closed, node.maintenance, devices)
         known = self._known.get(node.name)
         if known is not None and known[0] == key:
             return known
@@ -68,6 +69,7 @@ class Boxes:
             memory=node.memory,
             closed=closed,
             labels=labels,
+            maintenance=node.maintenance,
         )
         return key, box
 

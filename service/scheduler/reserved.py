@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from service.scheduler.boxes import Box
 from service.scheduler.decisions import Cause, Preempt
 from service.scheduler.placement import Ask
 from service.scheduler.rooms import Room
@@ -141,6 +142,20 @@ def _packed(ready: dict[str, list[tuple[int, str]]], gpus: int) -> dict[str, fro
 def _hindrance(ready: list[tuple[int, str]], gpus: int) -> float:
     """How much stands in the way of having as many there; infinite if there are not as many."""
     return math.inf if len(ready) < gpus else sum(hindrance for hindrance, _ in ready[:gpus])
+
+
+def takes_jobs_us(state: "State", box: Box) -> float:
+    """When a node that drains takes jobs again: after its maintenance and those that follow without a gap. 0 if that is
+    over already; infinite if an administrator must say so.
+    """
+    if box.maintenance is None:
+        return math.inf
+    coming = [r for r in state.reservations if r.maintenance and box.node in r.nodes]
+    end_us = next((r.ends_us for r in coming if r.id == box.maintenance), 0)
+    for each in sorted(coming, key=lambda r: r.starts_us):
+        if each.starts_us <= end_us:
+            end_us = max(end_us, each.ends_us)
+    return end_us
 
 
 def expected_end(job: "Running", now_us: int) -> float:

@@ -9,6 +9,7 @@ from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Attempt, Checkpoint, Device, Event, Job, Node, Project, User
 from service.scheduler.boxes import Place
+from torchyard import wire
 from torchyard.ids import new_id, now_us
 from torchyard.spec import PRIORITY_RANK, JobSpec
 from torchyard.states import JobState
@@ -46,6 +47,7 @@ def add_node(db: Database, name: str = "box", devices: int = 2, **values: Any) -
         "disk_free": 100 * GIB,
         "last_seen_us": NOW,
         "registered_us": NOW,
+        "capabilities": list(wire.Capability),
     }
     uuids = [f"{name}-gpu-{index}" for index in range(devices)]
     with db.write() as tx:
@@ -165,3 +167,9 @@ def attempt_row(db: Database, attempt_id: str) -> Any:
     """The attempt as it is stored."""
     with db.read() as tx:
         return tx.execute(select(Attempt.__table__).where(Attempt.id == attempt_id)).one()
+
+
+def node_row(db: Database, name: str) -> Any:
+    """The node as it is stored."""
+    with db.read() as tx:
+        return tx.execute(select(Node.__table__).where(Node.name == name)).one()

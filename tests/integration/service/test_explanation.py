@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from service import lifecycle
-from service.db.models import Account, Attempt, Job, MetricPoint, MetricSeries, Reservation, User
+from service.db.models import Account, Attempt, Job, MetricPoint, MetricSeries, Node, Reservation, User
 from service.times import moment
 from tests.support import box
 from tests.support.live import Live
@@ -92,6 +92,17 @@ def test_fewer_gpus_and_a_shared_card(live: Live) -> None:
     starts(live, take(live, job, alternatives(live, job)[0]))
 
 
+def test_a_shared_card_needs_a_worker_that_knows_it(live: Live) -> None:
+    add_node(live, capabilities=None)
+    job = submit(live, resources={"gpu_share": "30GiB"})
+    (reason,) = why(live, job["id"])["reasons"]
+    assert (reason["code"], "node box runs an older one; upgrade it" in reason["message"]) == ("outdated", True)
+    with live.context.db.write() as tx:
+        tx.execute(update(Node).values(capabilities=["gpu-share"]))
+    live.context.wake_scheduler()
+    starts(live, job)
+
+
 def test_one_node_and_another_label(live: Live) -> None:
     add_node(live, "a", labels=["fast"])
     add_node(live, "b")
@@ -140,6 +151,21 @@ def test_what_may_be_stopped_fills_a_reservation(live: Live) -> None:
     found = next(each for each in alternatives(live, job) if "restartable" in each["change"])
     assert found["command"].endswith("--set restartable=true")
     starts(live, take(live, job, found))
+
+
+def test_a_node_under_maintenance_says_until_when(live: Live) -> None:
+    add_node(live)
+    now = live.context.now_us()
+    with live.context.db.write() as tx:
+        values = {"id": "res-1", "name": "disks", "created_by": tx.scalar(select(User.id)), "created_us": now}
+        hours = {"starts_us": now - 3600 * SECOND, "ends_us": now + 3600 * SECOND}
+        lists = {"users": [], "projects": [], "nodes": ["box"]}
+        tx.execute(insert(Reservation).values(**values, **hours, **lists, maintenance=True))
+    until(lambda: box.node_row(live.context.db, "box").draining)
+    found = why(live, submit(live)["id"])
+    (reason,) = found["reasons"]
+    assert (reason["code"], reason["until"]) == ("draining", found["expected_start_at"])
+    assert abs(datetime.fromisoformat(reason["until"]) - moment(now + 3600 * SECOND)) <= timedelta(minutes=1)
 
 
 def test_urgent_is_proposed_only_to_those_who_may(live: Live) -> None:

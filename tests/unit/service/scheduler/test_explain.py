@@ -135,6 +135,28 @@ def test_closed_nodes_and_unusable_gpus() -> None:
     found = told(state(waits(1), nodes=nodes))
     assert [each.code for each in found] == ["unusable", "disk-floor", "draining", "unreachable"]
     assert found[0].message == "node d: GPU 0 cannot be used (owned by another stack)"
+    assert found[2].message == "node c is draining: it takes no new jobs until an administrator resumes it"
+    assert found[2].until is None
+
+
+def test_until_when_a_node_is_under_maintenance() -> None:
+    closed = replace(node("c", closed=Closed.DRAINING), maintenance="m")
+    disks = Reservation(
+        id="m", name="disks", maintenance=True, nodes=frozenset("c"), starts_us=NOW - HOUR, ends_us=NOW + HOUR
+    )
+    found = first(state(waits(1), nodes=(closed,), reservations=(disks,)))
+    assert found.until is not None
+    assert found.until.timestamp() == (NOW + HOUR) / 1e6
+    assert found.message == f"node c takes no new jobs before its maintenance ends at {found.until:%Y-%m-%d %H:%M} UTC"
+
+
+def test_a_worker_that_is_too_old() -> None:
+    nodes = (replace(node("a"), knows_shares=False), node("b"))
+    made = state(waits(1, gpu_share=GIB), runs(2, *(f"b{n}" for n in range(4))), nodes=nodes)
+    holds, old = told(made)
+    assert (holds.code, old.code) == ("gpus", "outdated")
+    assert old.message == "needs a worker that knows shared GPUs: node a runs an older one; upgrade it"
+    assert first(state(waits(1), nodes=nodes)).code == "starting", "for whole GPUs it will do"
 
 
 def test_who_comes_first() -> None:

@@ -1,10 +1,12 @@
 """When jobs start, as the policy itself plays it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from service.scheduler import forecast
+from service.scheduler.boxes import Closed
 from service.scheduler.forecast import Expected, expected_start
 from service.scheduler.state import Account, Hindrance, Reservation, State
 from tests.support.sharing import HOUR, MINUTE, NOW, SECOND, lasting, node, runs, state, waits
@@ -63,6 +65,26 @@ def test_a_job_that_others_are_stopped_for() -> None:
 def test_reservations_are_waited_for() -> None:
     reserved = Reservation(id="r", name="demo", starts_us=NOW, ends_us=NOW + HOUR, users=frozenset({"eve"}))
     assert expected(state(waits(1), reservations=(reserved,))) == [60, 60]
+
+
+def test_a_maintenance_is_waited_for_and_the_one_after_it() -> None:
+    closed = replace(node(closed=Closed.DRAINING), maintenance="m1")
+    spans = (("m1", -60, 30), ("m2", 30, 50), ("m3", 300, 600))
+    planned = [
+        Reservation(
+            id=name,
+            name=name,
+            starts_us=NOW + starts * MINUTE,
+            ends_us=NOW + ends * MINUTE,
+            maintenance=True,
+            nodes=frozenset("a"),
+        )
+        for name, starts, ends in spans
+    ]
+    assert expected(state(waits(1), nodes=(closed,), reservations=tuple(planned))) == [50, 50]
+    assert expected(state(waits(1), nodes=(closed,), reservations=())) == [0, 0], "it has just been cancelled"
+    by_hand = node(closed=Closed.DRAINING)
+    assert expected(state(waits(1), nodes=(by_hand,), reservations=tuple(planned))) == [None, None]
 
 
 def test_what_is_overdue_is_not_over() -> None:
