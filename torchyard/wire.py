@@ -87,6 +87,13 @@ class Identity(Message):
     pid_namespace: str
 
 
+class Capability(StrEnum):
+    """What a worker knows beyond what all of them do; one that leaves a word out is older, and gets no such jobs."""
+
+    #: Jobs that have part of a GPU (`resources.gpu_share`).
+    GPU_SHARE = "gpu-share"
+
+
 class Register(Message):
     """``POST /agent/register``: first message of a worker; answered by `Registered`."""
 
@@ -100,6 +107,8 @@ class Register(Message):
     runs_as_root: bool
     #: Words of the node's administrator that jobs may ask for.
     labels: list[str] = []
+    #: Of `Capability`, and words that only a newer service knows.
+    capabilities: list[str] = []
 
 
 class Registered(Message):

@@ -50,6 +50,7 @@ def registration(
         memory=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
         runs_as_root=os.geteuid() == 0,
         labels=list(labels),
+        capabilities=list(wire.Capability),
     )
 
 

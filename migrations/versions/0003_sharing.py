@@ -33,7 +33,7 @@ def _facts(name: str) -> "sa.Column[Any]":
 def _new_columns() -> dict[str, list["sa.Column[Any]"]]:
     columns: dict[str, list[sa.Column[Any]]] = {
         "users": [_number("deactivated_us")],
-        "nodes": [_facts("labels"), sa.Column("maintenance", sa.String(), nullable=True)],
+        "nodes": [_facts("labels"), _facts("capabilities"), sa.Column("maintenance", sa.String(), nullable=True)],
         "devices": [_facts("topology")],
         "allocations": [_number("share")],
         "attempts": [

@@ -109,6 +109,8 @@ class Node(Base):
     offenders: Mapped[list[Any]] = mapped_column(default=list)
     #: Words of its administrator that jobs may ask for; NULL is none.
     labels: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
+    #: What its worker knows (`torchyard.wire.Capability`); NULL is nothing, as of an older worker.
+    capabilities: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
     #: Heartbeats answered; see `service.proof`.
     beat: Mapped[int] = mapped_column(default=0)
     last_seen_us: Mapped[int | None]

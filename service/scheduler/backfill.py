@@ -87,7 +87,7 @@ def _rank(one: Opening, need: Need) -> tuple[float, float, str]:
 def _could_hold(room: Room, space: Space, ask: Ask) -> bool:
     """Whether the job fits there once all others are gone, as far as reservations let it."""
     barred = space.barred(ask, room)
-    if barred is None or room.box.usable.lack(ask.shape) is not None:
+    if barred is None or room.box.outdated(ask.shape) or room.box.usable.lack(ask.shape) is not None:
         return False
     return not barred or choose(Room(room.box), ask.shape, barred) is not None
 

@@ -112,6 +112,12 @@ class Box:
     labels: frozenset[str] = frozenset()
     #: The maintenance that it drains for.
     maintenance: str | None = None
+    #: Its worker knows jobs that share a GPU; one that was built before there were any does not.
+    knows_shares: bool = True
+
+    def outdated(self, shape: Shape) -> bool:
+        """Whether its worker is too old for the job."""
+        return bool(shape.gpu_share) and not self.knows_shares
 
     @cached_property
     def usable(self) -> "Box":

@@ -9,6 +9,7 @@ from sqlalchemy import cast as sql_cast
 
 from service.db.models import Device, Node
 from service.scheduler.boxes import Box, Closed, Link, Slot
+from torchyard.wire import Capability
 
 _NODE = cast("Table", Node.__table__).c
 _DEVICE = cast("Table", Device.__table__).c
@@ -17,6 +18,7 @@ _NODES: Select[Any] = select(
     _NODE.cpus,
     _NODE.memory,
     _NODE.labels,
+    _NODE.capabilities,
     _NODE.draining,
     _NODE.unreachable,
     _NODE.last_seen_us,
@@ -58,7 +60,8 @@ class Boxes:
 
     def _box(self, node: Row[Any], devices: tuple[Row[Any], ...]) -> tuple[tuple[Any, ...], Box]:
         closed, labels = self._closed(node), frozenset(node.labels or ())
-        key = (node.cpus, node.memory, labels, closed, node.maintenance, devices)
+        knows_shares = Capability.GPU_SHARE in (node.capabilities or ())
+        key = (node.cpus, node.memory, labels, knows_shares, closed, node.maintenance, devices)
         known = self._known.get(node.name)
         if known is not None and known[0] == key:
             return known
@@ -70,6 +73,7 @@ class Boxes:
             closed=closed,
             labels=labels,
             maintenance=node.maintenance,
+            knows_shares=knows_shares,
         )
         return key, box
 

@@ -124,7 +124,7 @@ class Space:
         """Where on the node the job can start now."""
         room = self.rooms[node]
         shape = ask.shape
-        if not room.roomy(shape) or not shape.labels <= room.box.labels:
+        if not room.roomy(shape) or not shape.labels <= room.box.labels or room.box.outdated(shape):
             return None
         barred = self.barred(ask, room)
         if barred is None:

@@ -119,6 +119,7 @@ class Agent:
             cpus=32,
             memory=256 * GIB,
             runs_as_root=False,
+            capabilities=list(wire.Capability),
         ).model_copy(update=changes)
         self.send("POST", "register", content=message.model_dump_json())
         self.orders()

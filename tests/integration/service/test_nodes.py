@@ -80,6 +80,14 @@ def test_beats_count_up_and_wake_only_when_something_changed(yard: Database) -> 
         assert tx.scalar(select(Node.disk_free)) == 50 * GIB
 
 
+def test_what_a_worker_knows(db: Database) -> None:
+    """Older workers say nothing, newer ones may say more than is known here."""
+    for said, stored in ((None, None), ([], None), (["gpu-share", "teleport"], ["gpu-share", "teleport"])):
+        register(db, **({} if said is None else {"capabilities": said}))
+        with db.read() as tx:
+            assert tx.scalar(select(Node.capabilities)) == stored
+
+
 def test_a_node_that_registers_again_came_when_it_came_first(yard: Database) -> None:
     with yard.write() as tx:
         tx.execute(update(Node).values(registered_us=NOW - 5))

@@ -26,6 +26,7 @@ def test_the_registration_says_what_the_machine_has(tmp_path: Path) -> None:
     assert message.node == "box"
     assert message.cpus >= 1
     assert message.memory > 2**28
+    assert message.capabilities == ["gpu-share"]
 
 
 def test_the_answer_of_last_time_is_kept(tmp_path: Path) -> None:

@@ -56,6 +56,9 @@ def test_shared_gpus_fill_the_fullest_that_has_room_and_never_one_that_is_taken(
     assert started(world) == {"j1": "a1", "j2": "a2"}
     world.remove("j2")
     assert started(world) == {"j1": "a1", "j3": "a2"}
+    old = box("b", gpus=1, knows_shares=False)
+    world = state(old, box("c", gpus=1), running(1, "c0"), job(1, gpu_share=GIB), job(2))
+    assert started(world) == {"j2": "b0"}, "its worker is too old for shares, and nothing is kept there for them"
     two = state(box(gpus=2), job(1, gpus=2, gpu_share=50 * GIB), job(2, gpus=2, gpu_share=30 * GIB), job(3))
     assert started(two) == {"j1": "a0 a1", "j2": "a0 a1"}
 

@@ -118,6 +118,7 @@ def check(world: State) -> None:
             assert len(set(place.uuids)) == len(place.uuids) == job.shape.gpus
             for uuid in place.uuids:
                 if job.shape.gpu_share:
+                    assert world.boxes[place.node].knows_shares
                     shared[uuid] = shared.get(uuid, 0) + job.shape.gpu_share
                 else:
                     assert uuid not in whole, f"{uuid} is given to {whole[uuid]} and {job.job}"
@@ -174,6 +175,7 @@ def _box(random: Random, node: str) -> Box:
         cpus=random.randint(2, 24),
         memory=random.randint(0, 64) * GIB,
         labels=random.choice([frozenset(), frozenset({"fast"})]),
+        knows_shares=random.random() < 0.8,
     )
 
 
