@@ -185,8 +185,10 @@ FINGERPRINTS: tuple[Fingerprint, ...] = (
     Fingerprint(
         name="import-error",
         blame=Blame.JOB,
-        pattern=re.compile(r"^ImportError: ", re.MULTILINE),
-        advice="a module cannot be imported: the environment that python: names does not fit the code",
+        # Scripts and libraries raise either with words of their own, which often say what to install.
+        pattern=re.compile(r"^(?:ModuleNotFoundError|ImportError)(?:: ([^\n]{1,200})[^\n]*)?$", re.MULTILINE),
+        unnamed="its traceback shows where",
+        advice="a module cannot be imported ({0}): the environment that python: names does not fit the code",
     ),
     Fingerprint(
         name="disk-full",

@@ -65,6 +65,15 @@ def test_a_message_that_comes_five_times_runs_once(box: Yard) -> None:
     assert box.stop() == 0
 
 
+def test_an_import_error_is_recognised_with_its_own_words(box: Yard) -> None:
+    box.start()
+    attempt = box.fake.assign([*PYTHON, "print('step 1')\nraise ModuleNotFoundError('my own text')"])
+    box.send(attempt)
+    result = box.settled(attempt)
+    assert (result.exit_code, result.fingerprint, result.subject) == (1, "import-error", "my own text")
+    assert (result.traceback or "").endswith("ModuleNotFoundError: my own text")
+
+
 def test_an_assigned_attempt_starts_without_any_message(box: Yard) -> None:
     box.start()
     attempt = box.fake.assign(["true"])

@@ -138,6 +138,17 @@ def test_what_would_fail_the_same_way_again_is_not_tried_again() -> None:
     assert "max_retries" not in decide(facts(), NO_MODULE).message
 
 
+def test_an_import_error_is_told_with_its_own_words() -> None:
+    own = {"fingerprint": "import-error", "subject": "pip install apex {first}"}
+    decision = decide(facts(max_retries=3), NO_MODULE.model_copy(update=own))
+    assert decision.job_state is JobState.FAILED
+    assert decision.error is not None
+    assert decision.error.cause == "import-error"
+    assert decision.error.message.startswith(
+        "rank 0 exited with code 1: a module cannot be imported (pip install apex {first}): the environment that"
+    )
+
+
 def test_what_was_said_before_a_kill_is_not_its_cause() -> None:
     shouted = {"fingerprint": "missing-file", "exit_code": 1, "failed_rank": 0}
     for number, cause in ((9, "killed"), (15, None), (6, "missing-file")):

@@ -72,6 +72,25 @@ def test_python_names_what_is_missing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("error", "subject"),
+    [
+        (ModuleNotFoundError("my own text"), "my own text"),
+        (ModuleNotFoundError("apex {is} needed\nsecond line"), "apex {is} needed"),
+        (ImportError("libcudart.so.12: cannot open"), "libcudart.so.12: cannot open"),
+        (ImportError("x" * 300), "x" * 200),
+        (ImportError(), None),
+        (ModuleNotFoundError(""), None),
+    ],
+)
+def test_an_import_error_is_told_with_its_own_words(error: ImportError, subject: str | None) -> None:
+    known = fingerprints.recognise(f"step 1\n{said(error)}\n")
+    assert known == fingerprints.Recognised(name="import-error", subject=subject)
+    told = fingerprints.advice(known.name, known.subject) or ""
+    assert told.startswith(f"a module cannot be imported ({subject or 'its traceback shows where'}): the environment")
+    assert fingerprints.blame(known.name) is Blame.JOB
+
+
+@pytest.mark.parametrize(
     ("name", "words"),
     [
         ("out-of-memory", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total"),
@@ -176,6 +195,8 @@ def test_what_torch_nccl_driver_and_python_say(name: str, words: str) -> None:
         "[W321 02:07:08.4 ProcessGroupNCCL.cpp:607] Watchdog caught collective operation timeout is what you would see",
         "gloo: Connection closed by peer, as asked",
         "see ModuleNotFoundError: No module named 'apex' in the FAQ",
+        "ImportErrors: 0",
+        "ImportError was caught",
         "  File 'a.py', line 3, in f  # PermissionError: [Errno 13]",
         "UserWarning: The NVIDIA driver on your system is too old, CPU is used",
         "caught TypeError: skipped",
