@@ -1,18 +1,18 @@
 """One change of many waiting jobs: a few statements for any number of them, each with its event."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, select, update
+from sqlalchemy import ColumnElement, Connection, select, update
 from sqlalchemy.orm import InstrumentedAttribute
 
 from service.db.chunks import chunks
 from service.db.models import Job
 from service.lifecycle.notes import Note, tell
+from service.lifecycle.rows import CHANGED_US, JOBS
 from torchyard.states import JobState
 
 Condition = ColumnElement[bool] | InstrumentedAttribute[bool]
-_JOBS = cast("Table", Job.__table__)
 
 
 def lock_waiting(tx: Connection, *where: Condition) -> list[str]:
@@ -26,10 +26,11 @@ def change_waiting(tx: Connection, jobs: Sequence[str], note: Note, now: int, **
     changed: list[str] = []
     for some in chunks(jobs):
         rows = tx.execute(
-            update(_JOBS)
-            .where(_JOBS.c.id.in_(some), _JOBS.c.state == JobState.QUEUED)
-            .values(version=_JOBS.c.version + 1, last_event=_JOBS.c.last_event + 1, changed_us=now, **values)
-            .returning(_JOBS.c.id, _JOBS.c.state, _JOBS.c.attempt, _JOBS.c.last_event)
+            update(JOBS)
+            .where(JOBS.c.id.in_(some), JOBS.c.state == JobState.QUEUED)
+            .values(version=JOBS.c.version + 1, last_event=JOBS.c.last_event + 1, changed_us=CHANGED_US, **values)
+            .returning(JOBS.c.id, JOBS.c.state, JOBS.c.attempt, JOBS.c.last_event),
+            {"now": now},
         ).all()
         tell(tx, rows, note, now)
         changed += [row.id for row in rows]

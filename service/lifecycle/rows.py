@@ -4,9 +4,9 @@ Every change locks the job's row first: on PostgreSQL writers of one job queue u
 everywhere, so they cannot deadlock. SQLite has one writer and ignores the lock.
 """
 
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import Connection, Row, Select, bindparam, select
+from sqlalchemy import Connection, Row, Select, Table, bindparam, case, select
 
 from service.db.models import Attempt, Job, Member
 from service.lifecycle.exceptions import Unknown
@@ -18,6 +18,10 @@ AttemptRow = Row[Any]
 #: States in which a node may have processes of an attempt.
 CLAIMED = (AttemptState.STARTING, AttemptState.RUNNING, AttemptState.STOPPING, AttemptState.UNREACHABLE)
 LIVE = (AttemptState.ASSIGNED, *CLAIMED)
+
+JOBS = cast("Table", Job.__table__)
+#: Of a change at `now`; never earlier than it was: a clock that is set back hides no change.
+CHANGED_US = case((JOBS.c.changed_us < bindparam("now"), bindparam("now")), else_=JOBS.c.changed_us)
 
 # key_share: rows that refer to the job (log streams, metric series) can still be inserted meanwhile
 _LOCK_JOB: Select[Any] = select(Job.__table__).where(Job.id == bindparam("id")).with_for_update(key_share=True)

@@ -2,32 +2,30 @@
 
 from typing import Any, cast
 
-from sqlalchemy import Connection, Table, bindparam, case, update
+from sqlalchemy import Connection, Table, bindparam, update
 
-from service.db.models import Attempt, Job
+from service.db.models import Attempt
 from service.lifecycle.ended import ended
 from service.lifecycle.exceptions import Conflict, Unknown
 from service.lifecycle.notes import Note, tell
-from service.lifecycle.rows import AttemptRow, JobRow, lock_job
+from service.lifecycle.rows import CHANGED_US, JOBS, AttemptRow, JobRow, lock_job
 from torchyard.ids import now_us
 from torchyard.states import ATTEMPT_TRANSITIONS, JOB_FINAL, JOB_TRANSITIONS, AttemptState, JobState
 
 # Built once, over tables: to build a statement over a mapped class costs many times what SQLite needs to run it.
-_JOBS, _ATTEMPTS = cast("Table", Job.__table__), cast("Table", Attempt.__table__)
-#: Never earlier than it was: a clock that is set back hides no change.
-_CHANGED = case((_JOBS.c.changed_us < bindparam("now"), bindparam("now")), else_=_JOBS.c.changed_us)
+_ATTEMPTS = cast("Table", Attempt.__table__)
 _COUNT_EVENT = (
-    update(_JOBS)
-    .where(_JOBS.c.id == bindparam("job"))
-    .values(last_event=_JOBS.c.last_event + 1, changed_us=_CHANGED)
-    .returning(*_JOBS.columns)
+    update(JOBS)
+    .where(JOBS.c.id == bindparam("job"))
+    .values(last_event=JOBS.c.last_event + 1, changed_us=CHANGED_US)
+    .returning(*JOBS.columns)
 )
 _SET_JOB = (
-    update(_JOBS)
-    .where(_JOBS.c.id == bindparam("job"))
-    .where(_JOBS.c.state == bindparam("was"), _JOBS.c.version == bindparam("seen"))
-    .values(version=_JOBS.c.version + 1, last_event=_JOBS.c.last_event + 1, changed_us=_CHANGED)
-    .returning(*_JOBS.columns)
+    update(JOBS)
+    .where(JOBS.c.id == bindparam("job"))
+    .where(JOBS.c.state == bindparam("was"), JOBS.c.version == bindparam("seen"))
+    .values(version=JOBS.c.version + 1, last_event=JOBS.c.last_event + 1, changed_us=CHANGED_US)
+    .returning(*JOBS.columns)
 )
 _SET_ATTEMPT = (
     update(_ATTEMPTS)

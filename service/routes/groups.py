@@ -8,16 +8,14 @@ from service.answers import answer, not_modified
 from service.answers import etag as make_etag
 from service.auth import Caller, context, requires
 from service.context import Context
-from service.jobs import find
+from service.routes.filters import Limit, Listed
 from service.sweeps import actions, groups
 from torchyard import api
-from torchyard.states import JobState
 
 router = APIRouter(prefix="/groups", tags=["groups"])
 
 Ctx = Annotated[Context, Depends(context)]
 Submitter = Annotated[Caller, requires("submit")]
-Limit = Annotated[int, Query(ge=1, le=find.MAX_PAGE)]
 Metric = Annotated[str | None, Query(min_length=1, max_length=255)]
 
 
@@ -25,16 +23,11 @@ Metric = Annotated[str | None, Query(min_length=1, max_length=255)]
 def list_groups(
     request: Request,
     ctx: Ctx,
-    state: Annotated[list[JobState], Query()] = [],  # noqa: B006  FastAPI copies it
-    user: str | None = None,
-    project: str | None = None,
-    tag: Annotated[list[str], Query()] = [],  # noqa: B006
-    q: Annotated[str | None, Query(max_length=200)] = None,
+    filters: Listed,
     cursor: str | None = None,
     limit: Limit = 50,
 ) -> Response:
     """Sweeps, the newest first; a state passes that any trial is in."""
-    filters = find.Filters(state=state, user=user, project=project, tag=tag, q=q)
     with ctx.db.read() as tx:
         rows, following = groups.page(tx, filters, cursor, limit)
         items = groups.present_all(tx, rows)

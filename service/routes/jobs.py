@@ -1,5 +1,6 @@
 """``/jobs``: submit, find, follow and change."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
@@ -12,9 +13,9 @@ from service.auth import Caller, context, requires
 from service.context import Context
 from service.jobs import body, change, find, present, submit, versions
 from service.openapi import reference
+from service.routes.filters import AnyState, Limit, Listed
 from torchyard import api
 from torchyard.spec import JobSpec
-from torchyard.states import JobState
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
@@ -22,7 +23,6 @@ Ctx = Annotated[Context, Depends(context)]
 Reader = Annotated[Caller, requires("read")]
 Submitter = Annotated[Caller, requires("submit")]
 Key = Annotated[str | None, Header(alias="Idempotency-Key")]
-Limit = Annotated[int, Query(ge=1, le=find.MAX_PAGE)]
 MAX_WAIT_S = 60.0
 #: An end that nobody announces (of a job that can never start, since one that it waits for has failed) is seen so late.
 LOOK_S = 5.0
@@ -82,11 +82,7 @@ def _created(submitted: submit.Submitted) -> Response:
 def list_jobs(
     request: Request,
     ctx: Ctx,
-    state: Annotated[list[JobState], Query()] = [],  # noqa: B006  FastAPI copies it
-    user: str | None = None,
-    project: str | None = None,
-    tag: Annotated[list[str], Query()] = [],  # noqa: B006
-    q: Annotated[str | None, Query(max_length=200)] = None,
+    filters: Listed,
     group: str | None = None,
     trials: bool = True,
     cursor: str | None = None,
@@ -95,9 +91,8 @@ def list_jobs(
     """Jobs, the newest first; several states or tags are alternatives. `group` shows the trials of one sweep alone,
     ``trials=false`` none of any sweep.
     """
-    filters = find.Filters(state=state, user=user, project=project, tag=tag, q=q, group=group, trials=trials)
     with ctx.db.read() as tx:
-        rows, following = find.page(tx, filters, cursor, limit)
+        rows, following = find.page(tx, replace(filters, group=group, trials=trials), cursor, limit)
         etag = versions.tag_of_list(rows, following)
         if (same := not_modified(request, etag)) is not None:
             return same
@@ -109,14 +104,11 @@ def list_jobs(
 def count_jobs(
     request: Request,
     ctx: Ctx,
-    user: str | None = None,
-    project: str | None = None,
-    tag: Annotated[list[str], Query()] = [],  # noqa: B006
-    q: Annotated[str | None, Query(max_length=200)] = None,
+    filters: AnyState,
 ) -> Response:
     """How many jobs a list with these filters would have, by state."""
     with ctx.db.read() as tx:
-        states = find.counts(tx, find.Filters(user=user, project=project, tag=tag, q=q))
+        states = find.counts(tx, filters)
     etag = make_etag(states)
     return not_modified(request, etag) or answer(api.JobCounts(states=states), tag=etag)
 
