@@ -134,7 +134,7 @@ class Group(Resource):
     size: int
     #: The spec's `sweep`.
     sweep: dict[str, Any]
-    #: Why no trial starts, until somebody resumes it.
+    #: Why no trial that waits starts, until somebody resumes it.
     paused: str | None
     #: Waiting trials that are held.
     held: int

@@ -143,7 +143,8 @@ def _group(row: Row[Any], counts: _Counts, by: Measure, best: api.Job | None) ->
         ended_at=moment(counts.ended_us) if over else None,
         size=row.size,
         sweep=row.sweep,
-        paused=row.paused,
+        # Where none waits, as after a cancel, there is nothing left to resume.
+        paused=row.paused if JobState.QUEUED in counts.states else None,
         held=counts.held,
         states=counts.states,
         stopped_early=counts.early,

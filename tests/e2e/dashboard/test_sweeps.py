@@ -70,3 +70,20 @@ def test_a_paused_sweep_says_why_and_is_resumed(page: Page, submit: Submit, node
     expect(paused).to_be_hidden()
     node.start()
     expect(page.locator(".state-counts")).to_contain_text("1 running")
+
+
+def test_a_paused_sweep_that_is_cancelled_is_shown_as_cancelled(page: Page, submit: Submit, node: Agent) -> None:
+    grid = {"parameters": {"lr": [0.1, 0.2, 0.3]}, "running": 1, "pause_after": 1}
+    sweep = submit(name="broken", command=COMMAND, sweep=grid)
+    node.start().end(exit_code=1)
+    page.goto(f"/sweeps/{sweep['number']}")
+    paused = page.get_by_role("region", name="Paused")
+    expect(paused).to_be_visible()
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Cancel all its jobs").click()
+    expect(paused).to_be_hidden()
+    expect(page.locator(".state-counts")).to_have_text("2 cancelled1 failed")
+    page.goto("/")
+    row = page.get_by_role("row").filter(has_text="broken")
+    expect(row).to_have_attribute("data-state", "cancelled")
+    expect(row).not_to_contain_text("paused")

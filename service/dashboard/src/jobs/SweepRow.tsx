@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useSweep } from "../api/sweeps";
 import type { Group } from "../api/types";
 import { age, duration, metric, moment, plural, secondsBetween } from "../lib/format";
-import { valueOf } from "../lib/trials";
+import { stateOf, valueOf } from "../lib/trials";
 import { StateBar } from "../ui/StateBar";
 import { FilterWord } from "./FilterWord";
 
@@ -16,7 +16,7 @@ interface Props {
 /** All jobs of a sweep as one row. */
 export function SweepRow({ sweep, now, onFilter }: Props) {
   return (
-    <tr className="sweep-row" data-state={sweep.states.running ? "running" : sweep.ended_at === null ? "queued" : "succeeded"}>
+    <tr className="sweep-row" data-state={stateOf(sweep)}>
       <td className="num faint cell-number">{sweep.number}</td>
       <td className="cell-name">
         <Link to="/sweeps/$sweepId" params={{ sweepId: String(sweep.number) }} className="job-name">{sweep.name}</Link>

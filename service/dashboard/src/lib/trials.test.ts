@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import type { Group, Job } from "../api/types";
 import { mergeRows } from "./rows";
-import { parameter, scatter, search, sortTrials, span, valueOf, values } from "./trials";
+import { parameter, scatter, search, sortTrials, span, stateOf, valueOf, values } from "./trials";
 
 const trial = (number: number, parameters: Record<string, unknown>, acc?: number | "nan" | "inf") =>
   ({ trial: number, number, parameters, latest: acc === undefined ? {} : { acc }, state: "running" }) as unknown as Job;
@@ -21,6 +21,16 @@ it("tells how a sweep searches", () => {
   expect(sweep({ trials: 12, running: 4, stop: { metric: "acc", first: 46, reduction: 3 } })).toBe(
     "random search, at most 4 at once, the best in 3 by acc go on from step 46",
   );
+});
+
+it("tells what a sweep as a whole is", () => {
+  const sweep = (states: Group["states"], ended: boolean, early = 0) =>
+    stateOf({ states, stopped_early: early, ended_at: ended ? "2026-11-22T00:00:00Z" : null });
+  expect(sweep({ running: 1, failed: 3 }, false)).toBe("running");
+  expect(sweep({ queued: 1, failed: 3 }, false)).toBe("queued");
+  expect(sweep({ cancelled: 5, failed: 3 }, true)).toBe("cancelled");
+  expect(sweep({ cancelled: 5, succeeded: 3 }, true, 5)).toBe("succeeded");
+  expect(sweep({ failed: 1, succeeded: 3 }, true)).toBe("failed");
 });
 
 it("takes what is no number for no value", () => {

@@ -1,5 +1,6 @@
 import type { Group, Job } from "../api/types";
 import { tick } from "./format";
+import type { JobState } from "./states";
 
 export type Mode = "min" | "max";
 
@@ -118,6 +119,15 @@ export function span(trials: readonly Job[], by: string, mode: Mode): [number, n
   const [low, high] = mode === "min" ? [at(0), at(wild ? 0.9 : 1)] : [at(wild ? 0.1 : 0), at(1)];
   const room = (high - low || Math.abs(high) || 1) * 0.06;
   return [low - room, high + room];
+}
+
+/** What a sweep as a whole is: it runs or waits as long as a trial does; then its worst end tells. */
+export function stateOf(sweep: Pick<Group, "states" | "stopped_early" | "ended_at">): JobState {
+  if (sweep.states.running) return "running";
+  if (sweep.ended_at === null) return "queued";
+  // Trials that were stopped because others do better are no cancelled sweep.
+  if ((sweep.states.cancelled ?? 0) > sweep.stopped_early) return "cancelled";
+  return sweep.states.failed ? "failed" : "succeeded";
 }
 
 interface Searched {

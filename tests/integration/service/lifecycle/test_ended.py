@@ -13,7 +13,7 @@ from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Event, Group, Job
 from service.problems import ProblemError
-from service.sweeps import actions
+from service.sweeps import actions, groups
 from tests.support import box, submissions
 from tests.support.box import NOW
 from tests.support.parts import Parts, parts
@@ -217,6 +217,38 @@ def test_a_sweep_whose_first_trials_fail_alike_is_paused_and_can_be_resumed(made
     assert paused(db, group) is None
     run(db, names[3], code=1)
     assert paused(db, group) is None
+
+
+def test_a_paused_sweep_that_is_cancelled_is_shown_as_cancelled(made: Parts, db: Database) -> None:
+    group = submissions.sweep(made.ctx, 9)
+    names = submissions.trials(made.ctx, group)
+    running = box.start(db, names[3], ["box-gpu-1"])
+    for trial in names[:3]:
+        run(db, trial, code=1)
+    assert str(shown(db, group).paused).startswith("the first 3 trials all failed alike")
+    actions.act(made.ctx, submissions.ADA, group.id, actions.cancel)
+    now = shown(db, group)
+    assert (now.paused, now.states) == (None, {"cancelled": 5, "failed": 3, "stopping": 1})
+    box.finish(db, running, exit_code=1, stop=StopReason.CANCEL)
+    now = shown(db, group)
+    assert (now.paused, now.states) == (None, {"cancelled": 6, "failed": 3})
+    assert now.ended_at is not None
+
+
+def test_a_sweep_that_is_cancelled_trial_by_trial_is_not_paused_any_more(made: Parts, db: Database) -> None:
+    group = submissions.sweep(made.ctx, 4)
+    *first, last = submissions.trials(made.ctx, group)
+    for trial in first:
+        run(db, trial, code=1)
+    assert shown(db, group).paused is not None
+    with db.write() as tx:
+        lifecycle.request_stop(tx, last, StopReason.CANCEL, "ada", NOW + 9)
+    assert (shown(db, group).paused, shown(db, group).states) == (None, {"cancelled": 1, "failed": 3})
+
+
+def shown(db: Database, group: api.Group) -> api.Group:
+    with db.read() as tx:
+        return groups.present(tx, groups.find(tx, group.id))
 
 
 def test_one_that_succeeds_first_keeps_a_sweep_going(made: Parts, db: Database) -> None:
