@@ -1,6 +1,6 @@
 """The queue as people see it: places, reasons, and why a job is where it is."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -54,9 +54,9 @@ def entries(tx: Connection, seen: Moment, start: int, limit: int) -> list[QueueE
         return []
     found = _found(seen, some)
     rows = _titles(tx, [waiting.job for waiting in some])
-    words = _words(seen, found, _names(tx, seen, found))
     first = [waiting.job for waiting in some[:FORESEEN]] if start == 0 else []
     expected = forecast.expected_starts(seen.state, first, seen.now, seen.policy, seen.queue)
+    words = _words(seen, found, _names(tx, seen, found), expected)
     return [
         QueueEntry(
             position=number,
@@ -88,11 +88,15 @@ def _found(seen: Moment, some: Sequence[Waiting]) -> dict[str, list[Blocker]]:
     return found
 
 
-def _words(seen: Moment, found: dict[str, list[Blocker]], names: explain.Names) -> dict[int, str]:
-    """The strongest reason by the identity of what is in the way, which many jobs have in common."""
-    lists = {id(blockers): (job, blockers) for job, blockers in found.items()}
+def _words(
+    seen: Moment, found: dict[str, list[Blocker]], names: explain.Names, expected: Mapping[str, Expected]
+) -> dict[int, str]:
+    """The strongest reason by the identity of what is in the way, which many jobs have in common: as it is for the
+    first of them.
+    """
+    lists = {id(blockers): (job, blockers) for job, blockers in reversed(found.items())}
     return {
-        key: explain.reasons(seen.state, job, blockers, names, seen.now)[0].message
+        key: explain.reasons(seen.state, job, blockers, names, seen.now, _p50(expected.get(job)))[0].message
         for key, (job, blockers) in lists.items()
     }
 
@@ -112,9 +116,9 @@ def _why_waiting(ctx: Context, tx: Connection, job: Row[Any], waiting: Waiting, 
     look = Look(seen.state, seen.now, seen.policy)
     found = look.blockers(job.id)
     names = _names(tx, seen, {job.id: found}, job)
-    told = explain.reasons(seen.state, job.id, found, names, seen.now)
     place = seen.queue.index(job.id) + 1
     expected = forecast.expected_start(seen.state, job.id, seen.now, seen.policy, seen.queue)
+    told = explain.reasons(seen.state, job.id, found, names, seen.now, expected.p50_us)
     variant = variants.Variants(ctx, tx, job, waiting, seen.state, caller)
     other = (
         []
@@ -129,6 +133,10 @@ def _why_waiting(ctx: Context, tx: Connection, job: Row[Any], waiting: Waiting, 
         alternatives=[variants.told(job.number, each) for each in other],
         **_when(expected),
     )
+
+
+def _p50(expected: Expected | None) -> int | None:
+    return None if expected is None else expected.p50_us
 
 
 def _when(expected: Expected | None) -> dict[str, datetime | None]:

@@ -7,10 +7,10 @@ from datetime import datetime
 
 from service.scheduler.blockers import Blocker, Obstacle
 from service.scheduler.boxes import Closed, wanted
-from service.scheduler.placement import choose
 from service.scheduler.quotas import Quota, Reached
 from service.scheduler.reserved import takes_jobs_us
-from service.scheduler.state import Hindrance, Running, State
+from service.scheduler.room_to_come import likely_end, room_at
+from service.scheduler.state import Hindrance, State
 from service.times import minute
 from torchyard.api import Reason
 from torchyard.quantities import format_size
@@ -80,9 +80,11 @@ def mentioned(state: State, job: str, found: Iterable[Blocker]) -> list[str]:
     return list(dict.fromkeys(jobs))
 
 
-def reasons(state: State, job: str, found: Sequence[Blocker], names: Names, now_us: int) -> list[Reason]:
-    """What keeps the job from starting, the strongest first; never empty."""
-    scene = _Scene(state, job, names, now_us)
+def reasons(
+    state: State, job: str, found: Sequence[Blocker], names: Names, now_us: int, starts_us: int | None = None
+) -> list[Reason]:
+    """What keeps the job from starting, the strongest first; never empty. `starts_us` is when it is expected to."""
+    scene = _Scene(state, job, names, now_us, starts_us)
     told = [_TELL[blocker.obstacle](scene, blocker) for blocker in found]
     return sorted(told, key=lambda reason: _STRENGTH.index(reason.code) if reason.code in _STRENGTH else -1)
 
@@ -105,8 +107,9 @@ def _holders(state: State, job: str, blocker: Blocker) -> list[str]:
 class _Scene:
     """What the words are made from."""
 
-    def __init__(self, state: State, job: str, names: Names, now_us: int) -> None:
-        self.state, self.waiting, self.names, self.now_us = state, state.waiting[job], names, now_us
+    def __init__(self, state: State, job: str, names: Names, now_us: int, starts_us: int | None) -> None:
+        self.state, self.waiting, self.names = state, state.waiting[job], names
+        self.now_us, self.starts_us = now_us, starts_us
 
     def hindrance(self, blocker: Blocker) -> Reason:
         match blocker.hindrance:
@@ -145,9 +148,14 @@ class _Scene:
         saving = [job for job in jobs if job not in stopping]
         words = [f"{self.jobs(stopping)} {'are' if len(stopping) > 1 else 'is'} being stopped"] if stopping else []
         if saving:
-            gives = "save their work and then give way" if len(saving) > 1 else "saves its work and then gives way"
-            words.append(f"{self.jobs(saving)} {gives}")
-        return Reason(code="making-room", message=f"room is being made: {'; '.join(words)}", jobs=jobs)
+            words.append(f"{self.jobs(saving)} {self._saving(saving)}")
+        message = f"room is being made: {'; '.join(words)}"
+        return Reason(code="making-room", message=message, jobs=jobs, until=_moment(self.starts_us or math.inf))
+
+    def _saving(self, jobs: Sequence[str]) -> str:
+        due = _moment(max(self.state.running[job].due_us for job in jobs) or math.inf)
+        by = f", due by {due:%H:%M} UTC," if due else ""
+        return f"save their work{by} and then give way" if len(jobs) > 1 else f"saves its work{by} and then gives way"
 
     def quota(self, blocker: Blocker) -> Reason:
         assert blocker.reached is not None
@@ -219,11 +227,23 @@ class _Scene:
 
     def _short(self, code: str, blocker: Blocker, what: str, needed: str) -> Reason:
         jobs = list(blocker.jobs)
-        until = _moment(self._room_at(blocker.node or ""))
-        when = f"; room is expected at about {until:%H:%M} UTC" if until else ""
+        until, gives_way = self._room(blocker)
+        when = f"; room is expected at about {until:%H:%M} UTC{gives_way}" if until else ""
         holders = self.jobs(jobs)
         message = f"node {blocker.node} has {what} free and the job needs {needed}; the rest is held by {holders}{when}"
         return Reason(code=code, message=message, jobs=jobs, until=until)
+
+    def _room(self, blocker: Blocker) -> tuple[datetime | None, str]:
+        """When the node has room: once enough of its jobs are over, or are stopped for this one before that."""
+        at_us = room_at(self.state, self.waiting.shape, blocker.node or "", self.now_us)
+        starts_us = self.starts_us
+        if (
+            starts_us is None
+            or starts_us >= at_us
+            or not any(self.state.running[job].preemptible for job in blocker.jobs)
+        ):
+            return _moment(at_us), ""
+        return _moment(starts_us), ", when others give way to it"
 
     def kept(self, blocker: Blocker) -> Reason:
         return self._behind(blocker, f"what is free on node {blocker.node} is kept for")
@@ -263,29 +283,6 @@ class _Scene:
     def _over(self, jobs: Iterable[str]) -> float:
         """When the first of these is over, half of the time."""
         return min((likely_end(self.state.running[job], self.now_us) for job in jobs), default=math.inf)
-
-    def _room_at(self, node: str) -> float:
-        """When the node has room for the job if those that run there end as half of their like do."""
-        trial, shape = self.state.rooms()[node].copy(), self.waiting.shape
-        at_us: float = self.now_us
-        running = [self.state.running[job] for job in trial.jobs]
-        for job in sorted(running, key=lambda job: (likely_end(job, self.now_us), job.number)):
-            if trial.roomy(shape) and choose(trial, shape) is not None:
-                break
-            at_us = likely_end(job, self.now_us)
-            for place in job.places:
-                if place.node == node:
-                    trial.release(job.job, job.shape, place.uuids)
-        return at_us
-
-
-def likely_end(job: Running, now_us: int) -> float:
-    """When a running job is over, half of the time; infinite if nothing tells."""
-    limit = math.inf if job.ends_us is None else job.ends_us
-    if job.remaining is None:
-        return limit
-    as_of_us = now_us if job.remaining.as_of_us is None else job.remaining.as_of_us
-    return min(limit, max(as_of_us + job.remaining.p50_us, now_us))
 
 
 def _moment(at_us: float) -> datetime | None:

@@ -94,12 +94,23 @@ class _Future:
         self._quantile = quantile
         self._ends = {job.job: self._end(job, job) for job in state.running.values()}
         #: Jobs that are being stopped, and when they are gone.
-        self._stopping = {job.job: now_us + self._cost_us for job in state.running.values() if job.yields_to}
+        self._stopping = {job.job: self._gone_us(job) for job in state.running.values() if job.yields_to}
         self._reopen()
 
     @property
     def _cost_us(self) -> int:
         return self._policy.preemption_cost * 1_000_000
+
+    def _gone_us(self, job: Running) -> int:
+        """When a job that gives way is gone: as long after it was asked as that costs, or between now and when its
+        checkpoint is due; nine times of ten, once it is due.
+        """
+        if job.stops or job.due_us <= self._now_us:
+            return self._now_us + self._cost_us
+        if self._quantile == "p90_us":
+            return job.due_us + self._cost_us
+        soon = job.asked_us + self._cost_us
+        return soon if soon > self._now_us else (self._now_us + job.due_us) // 2
 
     def starts(self, jobs: Sequence[str], decisions: int) -> dict[str, int]:
         """When these jobs start; those are absent that start beyond what is looked at."""

@@ -169,7 +169,7 @@ def _running(
     common, flexible = _common(row), _wanted(row.spec)
     wrote, created_us = saved.get(row.id, ("", None))
     resumed_us = attempt.started_us or attempt.created_us if attempt.resumed_from_step is not None else None
-    limit_us = common["limit_us"]
+    limit_us, yielding = common["limit_us"], attempt.yielding or {}
     return Running(
         **common,
         preemptible=row.state == JobState.RUNNING
@@ -181,7 +181,9 @@ def _running(
         saved_us=created_us if wrote == attempt.id else resumed_us,
         starts_over=bool(row.spec.get("restartable")) and row.id not in saved and resumed_us is None,
         spared_until_us=attempt.spared_until_us or 0,
-        yields_to=(attempt.yielding or {}).get("for"),
+        yields_to=yielding.get("for"),
+        asked_us=yielding.get("asked_us", 0),
+        due_us=yielding.get("deadline_us", 0),
         stops=row.state == JobState.STOPPING or row.stop is not None,
     )
 

@@ -117,6 +117,9 @@ class Running(Job):
     spared_until_us: int = 0
     #: The job or reservation that its places go to: it is being checkpointed and stopped for it.
     yields_to: str | None = None
+    #: When it was asked to give them up, and when its checkpoint is due at the latest; 0 if it was not.
+    asked_us: int = 0
+    due_us: int = 0
     #: It is being stopped already, for whatever reason.
     stops: bool = False
 
@@ -181,6 +184,8 @@ class State:
         self.table = Table()
         #: Running jobs of each sweep.
         self.trials: dict[str, int] = {}
+        #: Running jobs that share GPUs.
+        self.sharing: dict[str, None] = {}
         #: Running jobs that give way, for each newcomer.
         self.yielding: dict[str, dict[str, None]] = {}
         self._rooms: dict[str, Room] = {}
@@ -238,6 +243,7 @@ class State:
         other.__dict__.update(self.__dict__)
         other.waiting, other.running = self.waiting.copy(), self.running.copy()
         other.promised, other.trials = self.promised.copy(), self.trials.copy()
+        other.sharing = self.sharing.copy()
         other.lanes = self.lanes.copy()
         other.table = self.table.copy()
         other.yielding = {job: victims.copy() for job, victims in self.yielding.items()}
@@ -270,6 +276,8 @@ class State:
             return
         self.table.add(job.job, lane, rows.running(job))
         self.lanes.count(lane, job.since_us, 1)
+        if job.shape.gpu_share:
+            self.sharing[job.job] = None
         if job.group is not None:
             self.trials[job.group] = self.trials.get(job.group, 0) + 1
         if job.yields_to is not None:
@@ -292,6 +300,7 @@ class State:
         lane = self.table.remove(job.job)
         self.lanes.count(lane, job.since_us, -1)
         self.lanes.drop(lane)
+        self.sharing.pop(job.job, None)
         if job.group is not None:
             self.trials[job.group] -= 1
             if not self.trials[job.group]:

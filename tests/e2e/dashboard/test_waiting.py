@@ -26,10 +26,13 @@ def test_a_waiting_job_names_who_is_in_the_way_and_what_would_start_it(
     why = page.get_by_role("region", name="Why")
     in_the_way = why.get_by_role("link").filter(has_text="holder")
     expect(in_the_way).to_contain_text(f"{holder['number']}holder{holder['user']}")
-    expect(why).to_contain_text("In the way until about")
     told = live_service.client.get(f"/api/v1/jobs/{waiter['id']}/why").raise_for_status().json()
-    assert told["expected_start_at"] is not None
+    assert told["expected_start_at"] == told["reasons"][0]["until"]
     expect(why).to_contain_text("Starts about")
+    expect(why).to_contain_text("In the way")
+    assert "room is expected" in told["summary"]
+    for again in ("room is expected", "until about"):
+        expect(why).not_to_contain_text(again)
     change = why.locator(".alternatives li").filter(has_text="1 GPU instead of 2")
     expect(change.locator(".alternative-when")).to_have_text("now")
     expect(change.locator("code")).to_have_text("yard cancel 2 && yard rerun 2 --set resources.gpus=1")

@@ -14,6 +14,14 @@ const TOLD = new Set(["end"]);
 /** What an alternative says of its time, which stands beside it. */
 const WHEN = /^it (?:would start now|is expected to start at about \S+ UTC) /;
 
+/** A time that a sentence tells, in UTC: the box tells it beside the sentence, in the reader's own zone. */
+const ROOM = /; room is expected at about \S+ UTC(?:, when (.*? to it))?/;
+const CLOCK = /\d\d:\d\d/;
+
+function untimed(words: string): string {
+  return words.replace(ROOM, (_, others: string | undefined) => others === undefined ? "" : `; ${others}`);
+}
+
 /** Why the job is where it is, when it goes on from there, and what would start it now. */
 export function WhyBox({ job }: { job: Job }) {
   const now = useNow(30_000);
@@ -25,11 +33,11 @@ export function WhyBox({ job }: { job: Job }) {
     <section className="why" aria-label="Why" data-state={job.state}>
       <p className="why-summary">
         {why.position !== null && <span className="why-place" title="Place in the queue">{why.position}</span>}
-        <span>{why.summary}</span>
+        <span>{untimed(why.summary)}</span>
       </p>
       <Expected why={why} now={now} />
       <ul className="why-reasons">
-        {reasons.map((one) => <Cause key={one.code + one.message} reason={one} summary={why.summary} now={now} />)}
+        {reasons.map((one) => <Cause key={one.code + one.message} reason={one} why={why} now={now} />)}
       </ul>
       {why.alternatives.length > 0 && <Alternatives alternatives={why.alternatives} now={now} />}
     </section>
@@ -45,15 +53,17 @@ function Expected({ why, now }: { why: Why; now: number }) {
   return position === null ? null : <p className="soft">Nobody can tell yet when it starts.</p>;
 }
 
-function Cause({ reason, summary, now }: { reason: Reason; summary: string; now: number }) {
-  const { message, jobs, until } = reason;
-  const told = summary.includes(message);
-  if (told && jobs.length === 0 && until == null) return null;
+function Cause({ reason, why, now }: { reason: Reason; why: Why; now: number }) {
+  const { jobs } = reason;
+  const told = why.summary.includes(reason.message);
+  const message = untimed(reason.message);
+  const until = untold(reason, why, now);
+  if (told && jobs.length === 0 && until === null) return null;
   return (
     <li>
       <p>
         {told ? (reason.code === "dependency" ? "Waits for" : "In the way") : sentence(message)}
-        {until != null && <span className="why-until"> until about {hour(until, now)}</span>}
+        {until !== null && <span className="why-until"> until about {until}</span>}
       </p>
       {jobs.length > 0 && (
         <ul className="job-refs">
@@ -63,6 +73,13 @@ function Cause({ reason, summary, now }: { reason: Reason; summary: string; now:
       )}
     </li>
   );
+}
+
+/** Until when, unless the sentence says so, or that is when the job is expected to start. */
+function untold({ message, until }: Reason, why: Why, now: number): string | null {
+  if (until == null || CLOCK.test(untimed(message))) return null;
+  const [told, starts] = [until, why.expected_start_at].map((each) => each === null ? null : hour(each, now));
+  return told === starts ? null : told ?? null;
 }
 
 function Alternatives({ alternatives, now }: { alternatives: readonly Alternative[]; now: number }) {

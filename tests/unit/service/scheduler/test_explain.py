@@ -11,7 +11,7 @@ from service.scheduler.blockers import Blocker, blockers
 from service.scheduler.boxes import Closed, Slot
 from service.scheduler.explain import Awaited, Names, Title, mentioned, reasons
 from service.scheduler.state import Account, Hindrance, Reservation, State
-from tests.support.sharing import GIB, HOUR, NOW, node, runs, state, waits
+from tests.support.sharing import GIB, HOUR, MINUTE, NOW, node, runs, state, waits
 from torchyard.api import Reason
 from torchyard.policy import Policy
 
@@ -20,8 +20,10 @@ NAMES = Names(jobs={f"j{n}": Title(number=n, user="bob") for n in range(100)}, u
 FULL = ("a0", "a1", "a2", "a3")
 
 
-def told(made: State, job: str = "j1", names: Names = NAMES, policy: Policy = CALM) -> list[Reason]:
-    return reasons(made, job, blockers(made, job, NOW, policy), names, NOW)
+def told(
+    made: State, job: str = "j1", names: Names = NAMES, policy: Policy = CALM, starts_us: int | None = None
+) -> list[Reason]:
+    return reasons(made, job, blockers(made, job, NOW, policy), names, NOW, starts_us)
 
 
 def first(made: State, **more: Any) -> Reason:
@@ -61,6 +63,11 @@ def test_it_starts_or_room_is_made() -> None:
     found = first(state(waits(1, priority=3), weak), policy=Policy())
     assert (found.code, found.jobs) == ("making-room", ["j2"])
     assert found.message == "room is being made: job 2 (bob) saves its work and then gives way"
+    due = replace(weak, yields_to="j1", due_us=NOW + 5 * MINUTE)
+    (found,) = told(state(waits(1), due), policy=Policy(), starts_us=NOW + 2 * MINUTE)
+    assert found.message == "room is being made: job 2 (bob) saves its work, due by 22:19 UTC, and then gives way"
+    assert found.until is not None
+    assert found.until.timestamp() == NOW / 1e6 + 120
     cancelled = runs(2, "a0", "a1", yields_to="j1", stops=True)
     others = [runs(number, f"a{number - 1}", yields_to="j1") for number in (3, 4)]
     found = first(state(waits(1, 4), cancelled, *others))
@@ -102,6 +109,15 @@ def test_who_holds_the_gpus_and_until_when() -> None:
     assert found.until is not None
     assert found.until.timestamp() == NOW / 1e6 + 1800, "once the shorter one is over"
     assert first(state(waits(1), runs(2, *FULL, minutes=None))).until is None
+
+
+def test_room_that_is_made_before_the_others_are_over() -> None:
+    soon = NOW + 2 * MINUTE
+    found = first(state(waits(1), runs(2, *FULL, preemptible=True)), starts_us=soon)
+    assert found.message.endswith("; room is expected at about 22:16 UTC, when others give way to it")
+    assert found.until is not None
+    assert found.until.timestamp() == soon / 1e6
+    assert first(state(waits(1), runs(2, *FULL)), starts_us=soon).message.endswith("at about 23:14 UTC")
 
 
 def test_sorts_of_gpus() -> None:

@@ -8,7 +8,7 @@ import pytest
 from service.scheduler import forecast
 from service.scheduler.boxes import Closed
 from service.scheduler.forecast import Expected, expected_start
-from service.scheduler.state import Account, Hindrance, Reservation, State
+from service.scheduler.state import Account, Hindrance, Reservation, Running, State
 from tests.support.sharing import HOUR, MINUTE, NOW, SECOND, lasting, node, runs, state, waits
 from torchyard.policy import Policy
 
@@ -60,6 +60,18 @@ def test_a_job_that_others_are_stopped_for() -> None:
     stopped = runs(2, *FULL, preemptible=True, priority=0)
     found = expected_start(state(waits(1, priority=3), stopped), "j1", NOW, Policy(time_slice=None))
     assert found.p50_us == NOW + 30 * SECOND, "the cost of the preemption"
+
+
+def test_jobs_that_give_way_are_gone_when_their_checkpoints_are_due() -> None:
+    asked = runs(2, *FULL, yields_to="j1", asked_us=NOW - 10 * SECOND, due_us=NOW + 290 * SECOND)
+
+    def start(victim: Running) -> list[float]:
+        found = expected_start(state(waits(1), victim), "j1", NOW, Policy())
+        return [((each or 0) - NOW) / SECOND for each in found]
+
+    assert start(asked) == [20, 320]
+    assert start(replace(asked, asked_us=NOW - 100 * SECOND, due_us=NOW + 200 * SECOND)) == [100, 230]
+    assert start(replace(asked, stops=True)) == [30, 30]
 
 
 def test_reservations_are_waited_for() -> None:

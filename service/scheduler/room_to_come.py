@@ -1,0 +1,31 @@
+"""When running jobs are likely to be over, and a node has room for another. Pure."""
+
+import math
+
+from service.scheduler.boxes import Shape
+from service.scheduler.placement import choose
+from service.scheduler.state import Running, State
+
+
+def room_at(state: State, shape: Shape, node: str, now_us: int) -> float:
+    """When the node has room for the job if those that run there end as half of their like do."""
+    trial = state.rooms()[node].copy()
+    at_us: float = now_us
+    running = [state.running[job] for job in trial.jobs]
+    for job in sorted(running, key=lambda job: (likely_end(job, now_us), job.number)):
+        if trial.roomy(shape) and choose(trial, shape) is not None:
+            break
+        at_us = likely_end(job, now_us)
+        for place in job.places:
+            if place.node == node:
+                trial.release(job.job, job.shape, place.uuids)
+    return at_us
+
+
+def likely_end(job: Running, now_us: int) -> float:
+    """When a running job is over, half of the time; infinite if nothing tells."""
+    limit = math.inf if job.ends_us is None else job.ends_us
+    if job.remaining is None:
+        return limit
+    as_of_us = now_us if job.remaining.as_of_us is None else job.remaining.as_of_us
+    return min(limit, max(as_of_us + job.remaining.p50_us, now_us))
