@@ -1,7 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link } from "@tanstack/react-router";
 
-import { BoxPage } from "./box/BoxPage";
-import { JobPage } from "./job/JobPage";
 import { JobsPage } from "./jobs/JobsPage";
 import { type JobsSearch, parseSearch } from "./lib/search";
 import { Frame } from "./ui/Frame";
@@ -24,24 +22,22 @@ export const jobsRoute = createRoute({
   component: JobsPage,
 });
 
-export const jobRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: "/jobs/$jobId",
-  component: JobPage,
-});
-
+const jobPage = lazyRouteComponent(() => import("./job/JobPage"), "JobPage");
+const boxPage = lazyRouteComponent(() => import("./box/BoxPage"), "BoxPage");
 const sweepPage = lazyRouteComponent(() => import("./sweep/SweepPage"), "SweepPage");
 const sharingPage = lazyRouteComponent(() => import("./sharing/SharingPage"), "SharingPage");
+
+const jobRoute = createRoute({ getParentRoute: () => rootRoute, path: "/jobs/$jobId", component: jobPage });
 
 const sweepRoute = createRoute({ getParentRoute: () => rootRoute, path: "/sweeps/$sweepId", component: sweepPage });
 
 const sharingRoute = createRoute({ getParentRoute: () => rootRoute, path: "/sharing", component: sharingPage });
 
-const boxRoute = createRoute({ getParentRoute: () => rootRoute, path: "/box", component: BoxPage });
+const boxRoute = createRoute({ getParentRoute: () => rootRoute, path: "/box", component: boxPage });
 
 const routeTree = rootRoute.addChildren([jobsRoute, jobRoute, sweepRoute, boxRoute, sharingRoute]);
 
-export const router = createRouter({ routeTree });
+export const router = createRouter({ routeTree, defaultPreload: "intent" });
 
 declare module "@tanstack/react-router" {
   interface Register {
