@@ -1,4 +1,4 @@
-"""The client's calls about sharing the box: users, policy, quotas, usage, reservations."""
+"""The client's calls about sharing the box: users, projects, policy, quotas, usage, reservations."""
 
 from datetime import date
 from typing import Any
@@ -10,6 +10,7 @@ from torchyard import api, sharing
 from torchyard.connection import Connection
 from torchyard.policy import Policy
 
+_PROJECTS = TypeAdapter(list[api.Project])
 _QUOTAS = TypeAdapter(list[sharing.Quota])
 _RESERVATIONS = TypeAdapter(list[sharing.Reservation])
 
@@ -27,6 +28,15 @@ class SharingCalls:
     def delete_user(self, name: str) -> None:
         """Ends a user's tokens and sessions; jobs and usage stay, and `change_user` can bring the user back."""
         self._send("DELETE", f"/users/{_part(name)}")
+
+    def projects(self) -> list[api.Project]:
+        """All projects, by name."""
+        return _PROJECTS.validate_json(self._send("GET", "/projects"))
+
+    def create_project(self, project: api.NewProject) -> api.Project:
+        """Adds a project (administrators)."""
+        answer = self.connection.request("POST", "/projects", json=project.model_dump(), retry=False)
+        return api.Project.model_validate_json(answer.content)
 
     def policy(self) -> Policy:
         """The policy that the scheduler follows."""

@@ -140,7 +140,8 @@ def _project_exists(tx: Connection, order: Order) -> bool:
     if order.caller.admin:
         return False
     known = ", ".join(tx.scalars(select(Project.name).order_by(Project.name).limit(20)))
-    raise field_problem("project", f"there is no project {name}: take one of {known}, or ask an administrator for it")
+    mend = f"take one of {known}, or ask an administrator for `yard projects create {name}`"
+    raise field_problem("project", f"there is no project {name}: {mend}")
 
 
 def _create_project(tx: Connection, order: Order, now: int) -> None:

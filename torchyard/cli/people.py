@@ -1,4 +1,4 @@
-"""``token`` and ``users``."""
+"""``token``, ``users`` and ``projects``."""
 
 from typing import Annotated
 
@@ -21,6 +21,10 @@ def register(app: typer.Typer) -> None:
     people.command("set")(change)
     people.command("remove")(remove)
     app.add_typer(people, name="users")
+    work = typer.Typer(help="List and create projects.", invoke_without_command=True, rich_markup_mode=None)
+    work.callback()(projects)
+    work.command("create")(create_project)
+    app.add_typer(work, name="projects")
 
 
 def show(json: common.Json = False) -> None:
@@ -111,8 +115,9 @@ def add(
     """Add a user; `yard token create laptop --user NAME` then makes a token for them."""
     from torchyard.api import NewUser
 
+    new = common.checked(NewUser, {"name": name, "admin": admin, "unix_user": unix_user})
     with common.connect() as client:
-        made = client.create_user(NewUser(name=name, admin=admin, unix_user=unix_user))
+        made = client.create_user(new)
     if json:
         common.print_json(made)
     else:
@@ -148,3 +153,36 @@ def remove(name: Annotated[str, typer.Argument(help="The user's name.")]) -> Non
     with common.connect() as client:
         client.delete_user(name)
     common.note(f"{name} is deactivated; jobs and usage stay")
+
+
+def projects(context: typer.Context, json: common.Json = False) -> None:
+    """List the projects that jobs are submitted to; `create` adds one."""
+    if context.invoked_subcommand:
+        return
+    with common.connect() as client:
+        found = client.projects()
+    if json:
+        common.print_json(found)
+        return
+    from rich.table import Table
+
+    table = Table("NAME", "SINCE", box=None, header_style="dim")
+    for project in found:
+        table.add_row(project.name, f"{project.created_at:%Y-%m-%d}")
+    common.console().print(table)
+
+
+def create_project(
+    name: Annotated[str, typer.Argument(help="The project's name.")],
+    json: common.Json = False,
+) -> None:
+    """Create a project (administrators); a spec's `project`, or `yard run --project`, then names it."""
+    from torchyard.api import NewProject
+
+    new = common.checked(NewProject, {"name": name})
+    with common.connect() as client:
+        made = client.create_project(new)
+    if json:
+        common.print_json(made)
+    else:
+        common.note(f"created {made.name}; run in it with: yard run --project {made.name} -- python train.py")

@@ -122,6 +122,17 @@ def test_who_may_use_the_box(yard: Callable[..., Done]) -> None:
     assert yard("users", "set", "ada", "--unix-user", "A B").err.startswith("yard: unix_user: ")
 
 
+def test_projects_are_listed_and_created(yard: Callable[..., Done]) -> None:
+    assert yard("projects", "create", "vision").err.startswith("created vision;")
+    assert yard("projects", "create", "nlp", "--json").json["name"] == "nlp"
+    assert [each["name"] for each in yard("projects", "--json").json] == ["default", "nlp", "vision"]
+    assert [line.split()[0] for line in yard("projects").out.splitlines()] == ["NAME", "default", "nlp", "vision"]
+    again, wrong = yard("projects", "create", "vision"), yard("projects", "create", "a b")
+    assert (again.code, again.err) == (1, "yard: name: there is a project vision already.\n")
+    assert (wrong.code, wrong.err.split(": ")[:2]) == (1, ["yard", "name"])
+    assert yard("users", "add", "a b").err.startswith("yard: name: ")
+
+
 def test_how_the_box_is_shared(yard: Callable[..., Done], data_plane: Plane, tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(yard("policy", "show").out.replace("order: fair", "order: las"))

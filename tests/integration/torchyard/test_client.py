@@ -200,10 +200,14 @@ def test_people_and_tokens(client: Client, live_service: Live) -> None:
         assert list(ada.jobs()) == []
         with pytest.raises(exceptions.ForbiddenError):
             ada.submit(PROGRAM)
+        with pytest.raises(exceptions.ForbiddenError):
+            ada.create_project(api.NewProject(name="vision"))
         assert [token.name for token in ada.tokens()] == ["laptop"]
         client.revoke_token(made.id)
         with pytest.raises(exceptions.UnauthorizedError):
             ada.tokens()
+    assert client.create_project(api.NewProject(name="vision")).name == "vision"
+    assert [project.name for project in client.projects()] == ["default", "vision"]
     assert client.login_link().startswith(f"{live_service.url}/#login=")
 
 
