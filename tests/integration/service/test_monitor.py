@@ -1,7 +1,6 @@
 """Launches that were not heard and nodes that fall silent, on a clock that the tests turn."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from sqlalchemy import select, update
@@ -14,17 +13,9 @@ from service.monitor import Monitor
 from service.oversight import Oversight
 from service.sweeps.early import Stopper
 from tests.support import box
-from tests.support.parts import Parts, parts
+from tests.support.parts import Parts
 from torchyard.states import JobState
 from torchyard.wire import Prepared
-
-
-@pytest.fixture
-def yard(db: Database, tmp_path: Path) -> Iterator[Parts]:
-    box.add_people(db)
-    box.add_node(db)
-    with parts(db, tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

@@ -1,30 +1,19 @@
 """Limits of waiting jobs and of runs, on a clock that the tests turn."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import insert, select, update
 
 from service import lifecycle, stacks
-from service.db.engine import Database
 from service.db.models import Event, Job, Member, MetricPoint, MetricSeries, Sample
 from service.oversight import DUMP_PATIENCE_S, Oversight
 from service.scheduler.load import COMPARE_US
 from tests.support import box
 from tests.support.box import NOW
-from tests.support.parts import Parts, parts
+from tests.support.parts import Parts
 from torchyard.states import JobState, StopReason
 from torchyard.wire import DumpOrder, ProcessStack, StackDump
-
-
-@pytest.fixture
-def yard(db: Database, tmp_path: Path) -> Iterator[Parts]:
-    box.add_people(db)
-    box.add_node(db)
-    with parts(db, tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """Sweeps are stored whole or not at all, on both databases."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from sqlalchemy import event, func, select
@@ -12,17 +10,9 @@ from service.db.engine import Database
 from service.db.models import Dependency, Event, Group, Job, Tag
 from service.jobs import planning, submit
 from service.problems import ProblemError
-from tests.support import box, submissions
-from tests.support.parts import Parts, parts
+from tests.support import submissions
+from tests.support.parts import Parts
 from torchyard import api
-
-
-@pytest.fixture
-def made(db: Database, tmp_path: Path) -> Iterator[Parts]:
-    box.add_people(db)
-    box.add_node(db, devices=4)
-    with parts(db, tmp_path) as made:
-        yield made
 
 
 def count(db: Database, table: type) -> int:

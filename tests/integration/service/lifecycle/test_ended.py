@@ -1,9 +1,7 @@
 """What the end of a job means for those that wait for it, and for its sweep."""
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,17 +14,9 @@ from service.problems import ProblemError
 from service.sweeps import actions, groups
 from tests.support import box, submissions
 from tests.support.box import NOW
-from tests.support.parts import Parts, parts
+from tests.support.parts import Parts
 from torchyard import api
 from torchyard.states import StopReason
-
-
-@pytest.fixture
-def made(db: Database, tmp_path: Path) -> Iterator[Parts]:
-    box.add_people(db)
-    box.add_node(db, devices=4)
-    with parts(db, tmp_path) as made:
-        yield made
 
 
 def run(db: Database, job: api.Job | str, code: int = 0, gpu: int = 0) -> None:

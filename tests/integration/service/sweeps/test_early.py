@@ -1,11 +1,8 @@
 """Trials that do worse than the others are stopped early, by what they have reported, on both databases."""
 
 import math
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
 from sqlalchemy import delete, select
 
 from service.db.engine import Database
@@ -15,19 +12,11 @@ from service.monitor import Monitor
 from service.sweeps import groups
 from service.sweeps.early import Stopper
 from tests.support import box, submissions
-from tests.support.parts import Parts, parts
+from tests.support.parts import Parts
 from torchyard import api
 from torchyard.states import StopReason
 
 STOP = {"metric": "val/loss", "first": 10, "reduction": 3}
-
-
-@pytest.fixture
-def made(db: Database, tmp_path: Path) -> Iterator[Parts]:
-    box.add_people(db)
-    box.add_node(db, devices=4)
-    with parts(db, tmp_path) as made:
-        yield made
 
 
 def sweep(made: Parts, trials: int = 4, **stop: Any) -> tuple[api.Group, list[str], list[str]]:
