@@ -58,7 +58,7 @@ $(STAMPS)/browser: $(STAMPS)/dev scripts/browser.sh
 .PHONY: test
 test: $(STAMPS)/dev $(STAMPS)/browser dashboard ## Run every test
 	@sh scripts/build_dashboard.sh $(BIN) test
-	$(BIN)/pytest --numprocesses=logical --maxprocesses=4 --dist=loadfile
+	$(BIN)/pytest --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
 .PHONY: bench
 bench: $(STAMPS)/dev ## Measure control plane and trainer and print tables

@@ -1,4 +1,4 @@
-"""The trainer's loop against a DDP loop written by hand, on the same model, data and steps of about 5 ms.
+"""The trainer's loop against a DDP loop written by hand, on the same model, data and steps of 5 ms or a little more.
 
 Both run in the same ranks, a segment of one after a segment of the other, inside an attempt: metrics are written and
 the control file is polled, as in a job.
@@ -26,11 +26,13 @@ from trainer.models import MODELS
 from trainer.parts import build
 
 STEPS = 100
-SEGMENTS = 8
+SEGMENTS = 24
 BATCH = 64
+STEP_MS = 5.0
+WIDTHS = (100, 200, 300, 400, 500, 600, 700, 800, 1000, 1200, 1600)
 RECIPE = Recipe.model_validate(
     {
-        "model": {"name": "mlp", "hidden": [800, 800]},
+        "model": "mlp",
         "data": {"name": "synthetic", "shape": [256]},
         "optim": {"name": "sgd", "lr": 0.01},
         "batch_size": BATCH,
@@ -83,11 +85,23 @@ def milliseconds(train: Callable[[int], None], epoch: int) -> float:
     return (time.perf_counter() - began) / STEPS * 1000
 
 
-def measure(world: World) -> dict[str, float]:
+def fitting(world: World) -> tuple[Recipe, Callable[[int], None]]:
+    """The narrowest model whose step by hand takes `STEP_MS` on this machine."""
     samples = {"name": "synthetic", "shape": [256], "samples": STEPS * BATCH * world.size}
-    recipe = Recipe.model_validate(RECIPE.model_dump() | {"data": samples, "epochs": SEGMENTS + 1})
-    hand, own = by_hand(recipe, world), ours(recipe, world)
-    milliseconds(hand, 0)
+    for width in WIDTHS:
+        model = {"name": "mlp", "hidden": [width, width]}
+        recipe = Recipe.model_validate(RECIPE.model_dump() | {"model": model, "data": samples, "epochs": SEGMENTS + 1})
+        train = by_hand(recipe, world)
+        took = torch.tensor(min(milliseconds(train, 0) for _ in range(4)))
+        dist.all_reduce(took, dist.ReduceOp.MAX)
+        if took >= STEP_MS:
+            break
+    return recipe, train
+
+
+def measure(world: World) -> dict[str, float]:
+    recipe, hand = fitting(world)
+    own = ours(recipe, world)
     milliseconds(own, 0)
     # The pair of a segment shares whatever else the machine is doing; every other pair begins with ours.
     pairs = []
