@@ -126,6 +126,14 @@ class Box:
             return self
         return replace(self, slots=tuple(slot for slot in self.slots if slot.unusable is None))
 
+    @cached_property
+    def _memories(self) -> dict[str, int]:
+        return {slot.uuid: slot.memory for slot in self.slots}
+
+    def memory_of(self, uuid: str) -> int:
+        """Memory of a slot; 0 if it is not there."""
+        return self._memories.get(uuid, 0)
+
     @property
     def word(self) -> str:
         """What a person calls the slots; nodes of one job are all of the same sort."""

@@ -79,8 +79,10 @@ class Parties:
         gpus, begun = self._runs[:, number].tolist()
         return gpus, begun
 
-    def excess(self, now_us: int, half_life_us: float) -> Floats:
-        """What each has had, against what it is entitled to, as of the last refreshment (`shares`)."""
+    def excess(self, now_us: int, half_life_us: float, others_us: Floats | None = None) -> Floats:
+        """What each has had, against what it is entitled to, as of the last refreshment (`shares`); `others_us` is time
+        of GPUs that run for it which is not its own (`parts`).
+        """
         count = len(self.names)
         if len(self.names.ids) < 2:
             return np.ones(count)
@@ -88,6 +90,8 @@ class Parties:
         gpus, begun = self._runs[:, :count]
         had = usage * np.exp2((as_of - now_us) / half_life_us)
         had += (gpus * now_us - begun) / 1e6
+        if others_us is not None:
+            had -= others_us / 1e6
         had += HEAD_START * weights
         # Numbers that nobody has now are without weight, and nothing is divided by it.
         entitled = weights * (np.add.reduce(had) / np.add.reduce(weights))

@@ -36,6 +36,7 @@ from service.scheduler.decisions import Cause, Decision, Preempt, Spare, Start
 from service.scheduler.hopes import Hopes
 from service.scheduler.in_order import in_order
 from service.scheduler.order import order, ranks
+from service.scheduler.parts import rest
 from service.scheduler.placement import Ask, Space, never_fits
 from service.scheduler.preemption import Victims, newcomer, stoppable
 from service.scheduler.quotas import Quotas, Reached, spent
@@ -322,4 +323,5 @@ class Pass:
         self.space.take(job.job, job.shape, places)
         self._done.add(job.job)
         expected = 0 if job.remaining is None else job.remaining.p50_us
-        self._quotas.charge(self._state.lanes.key(self._lane_of(job.job)), expected)
+        others = rest(job.shape, places, self._state.boxes)
+        self._quotas.charge(self._state.lanes.key(self._lane_of(job.job)), expected, others)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from service.scheduler import parts
 from service.scheduler.columns import Bools, Floats, Ints
 from service.scheduler.lanes import Lane
 from service.scheduler.parties import Parties
@@ -91,12 +92,12 @@ class Quotas:
             found.append(Reached(quota=Quota.SWEEP, whose=lane.group, used=used, limit=cap))
         return found
 
-    def charge(self, lane: Lane, expected_us: float) -> None:
-        """A job of the lane starts, and is expected to run for so long."""
+    def charge(self, lane: Lane, expected_us: float, rest: float = 0.0) -> None:
+        """A job of the lane starts, and is expected to run for so long; `rest` of its GPUs is not its own (`parts`)."""
         for budget in (self._users.get(lane.user), self._projects.get(lane.project)):
             if budget is not None:
                 budget.gpus += lane.gpus
-                budget.week_us += lane.gpus * expected_us
+                budget.week_us += (lane.gpus - rest) * expected_us
         if lane.group in self._trials:
             self._trials[lane.group] -= 1
 
@@ -129,7 +130,11 @@ class Quotas:
         left = columns[Column.LEFT][rows] - self._now_us * columns[Column.SHRINKS][rows]
         had = np.clip(self._now_us - columns[Column.SINCE][rows], 0, WEEK_US)
         lane = table.lane[rows]
-        spent_us = (had + np.nan_to_num(np.maximum(left, 0))) * self._state.lanes.gpus[lane]
+        gpus = self._state.lanes.gpus[lane].astype(np.float64)
+        if self._state.sharing:
+            sharing, others = parts.rests(self._state)
+            gpus[rows.searchsorted(sharing)] -= others
+        spent_us = (had + np.nan_to_num(np.maximum(left, 0))) * gpus
         return np.bincount(party_of[lane], weights=spent_us, minlength=int(party_of.max()) + 1).astype(np.float64)
 
 

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from service.scheduler.columns import Floats
+from service.scheduler import parts
+from service.scheduler.columns import Floats, Ints
+from service.scheduler.parties import Parties
+from service.scheduler.table import Column
 from torchyard.policy import Policy
 
 if TYPE_CHECKING:
@@ -35,7 +38,18 @@ def shares(state: "State", now_us: int, policy: Policy) -> Shares:
     lanes.users.refresh(state.users)
     lanes.projects.refresh(state.projects)
     half_life_us = policy.half_life * 1e6
-    users, projects = lanes.users.excess(now_us, half_life_us), lanes.projects.excess(now_us, half_life_us)
     user, project = lanes.user, lanes.project
+    users = lanes.users.excess(now_us, half_life_us, _others_us(state, lanes.users, user, now_us))
+    projects = lanes.projects.excess(now_us, half_life_us, _others_us(state, lanes.projects, project, now_us))
     factor = (np.maximum(users, LEAST) ** 0.3)[user] * (np.maximum(projects, LEAST) ** 0.3)[project]
     return Shares(worst=np.maximum(users[user], projects[project]), factor=factor)
+
+
+def _others_us(state: "State", parties: Parties, party_of: Ints, now_us: int) -> Floats | None:
+    """Of the GPUs that each party's jobs run on and share: the time that is not theirs."""
+    if not state.sharing:
+        return None
+    rows, others = parts.rests(state)
+    since_us = state.table.columns[Column.SINCE][rows]
+    owners = party_of[state.table.lane[rows]]
+    return np.bincount(owners, weights=others * (now_us - since_us), minlength=len(parties.names)).astype(np.float64)

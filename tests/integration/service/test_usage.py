@@ -8,9 +8,13 @@ from sqlalchemy import insert, select, update
 
 from service import accounts, lifecycle, quotas, usage, usage_report
 from service.db.engine import Database
-from service.db.models import Account, Allocation, Attempt, Checkpoint, Job, Node, Sample, Usage
+from service.db.models import Account, Allocation, Attempt, Checkpoint, Job, Node, Sample, Usage, User
+from service.forecasts import Estimator
 from service.gpu_time import DAY_US, Kind
 from service.policy_settings import current_policy, set_policy
+from service.scheduler.load import Loader
+from service.scheduler.quotas import Quotas
+from service.scheduler.shares import shares
 from tests.support import box, statements
 from tests.support.box import NOW
 from torchyard.ids import new_id
@@ -146,6 +150,33 @@ def test_part_of_a_shared_device_counts_as_that_part(db: Database, gpus: list[st
     assert (standing.gpus, standing.gpu_hours) == (1, 1), "against max_gpus it counts whole, as in the scheduler"
     end(db, attempt)
     assert sum(hours(db).values()) == 1
+
+
+def test_the_policy_counts_part_of_a_shared_device_as_people_see_it(db: Database, gpus: list[str]) -> None:
+    _, attempt = add_run(db, gpus[:1], hours=4, resources={"gpu_share": "20GiB"})
+    waiting = {"ada": box.add_job(db), "bob": box.add_job(db)}
+    with db.write() as tx:
+        tx.execute(insert(User).values(id="user-bob", name="bob", created_us=NOW))
+        tx.execute(update(Job).where(Job.id == waiting["bob"]).values(user_id="user-bob"))
+        accounts.set_limits(tx, ("user", "user-ada"), {"max_gpu_hours": 1})
+    with db.read() as tx:
+        standings = {name: quotas.quota(tx, "user", name, START).standing for name in waiting}
+        state = Loader(disk_floor=box.GIB, estimator=Estimator()).snapshot(tx, START)
+    lanes = {name: state.table.lane[state.table.rows[job]] for name, job in waiting.items()}
+    ada, bob = standings["ada"], standings["bob"]
+    assert ada is not None
+    assert bob is not None
+    (week,) = Quotas(state, START).reached(state.lanes.key(int(lanes["ada"])))
+    assert (ada.gpu_hours, week.used / HOUR) == (1, 1)
+    assert not Quotas(state, START - 60_000_000).reached(state.lanes.key(int(lanes["ada"]))), (
+        "a minute ago some was left"
+    )
+    had = {"ada": ada.usage + 1, "bob": bob.usage + 1}
+    assert had == {"ada": 2, "bob": 1}, "with the hour that all are given"
+    assert shares(state, START, Policy()).worst[lanes["ada"]] == had["ada"] / (sum(had.values()) / 2)
+    end(db, attempt)
+    with db.read() as tx:
+        assert accounts.for_policy(tx, "user", START)["user-ada"].usage == ada.usage * 3600
 
 
 def test_of_a_long_run_the_quota_shows_the_last_seven_days(db: Database, gpus: list[str]) -> None:
