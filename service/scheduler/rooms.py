@@ -52,6 +52,9 @@ class Room:
             untouched = self.free.pop(uuid, None) is not None
             if shape.gpu_share and (untouched or uuid in self.shared):
                 self.shared.setdefault(uuid, {})[job] = shape.gpu_share
+            elif uuid in self.shared:
+                # Those who share it are being stopped for this one: nobody else may slip in beside them.
+                self.shared[uuid][job] = self.usable[uuid].memory
 
     def release(self, job: str, shape: Shape, uuids: Iterable[str]) -> None:
         """Takes it back."""

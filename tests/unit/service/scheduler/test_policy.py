@@ -12,6 +12,7 @@ from service.scheduler.policy import decide
 from service.scheduler.state import Account, Hindrance, State
 from tests.unit.service.scheduler.worlds import (
     DAY,
+    GIB,
     HOUR,
     MINUTE,
     NOW,
@@ -139,6 +140,12 @@ def test_nobody_is_stopped_if_the_newcomer_would_not_start() -> None:
     assert decide(state(box(), fixed, movable, job(3, gpus=4, priority=2)), NOW, Policy()) == []
     short = box(cpus=4)
     assert decide(state(short, running(1, "", cpus=4), job(3, cpus=2, priority=2)), NOW, Policy()) == []
+
+
+def test_nobody_slips_in_beside_those_who_make_room_for_a_whole_gpu() -> None:
+    sharing = running(1, "a0", preemptible=True, gpu_share=10 * GIB)
+    world = state(box(gpus=1), sharing, job(2, priority=2), job(3, gpu_share=10 * GIB))
+    assert decide(world, NOW, FAIR) == [Preempt(job="r1", for_job="j2", reason=Cause.CLASS)]
 
 
 def test_no_more_are_stopped_than_needed() -> None:
