@@ -93,7 +93,8 @@ def _counted(ask: Ask, node: str, victims: Sequence[Victim], space: Space) -> li
             chosen.append(victim)
             lacking -= victim.job.shape.gpus
     if lacking > 0:
-        return None
+        # How many of those that share have to go cannot be counted.
+        return chosen if any(victim.job.shape.gpu_share for victim in victims) else None
     for victim in chosen[:] if lacking else ():
         if lacking + victim.job.shape.gpus <= 0:
             chosen.remove(victim)
