@@ -43,6 +43,18 @@ def test_a_waiting_job_names_who_is_in_the_way_and_what_would_start_it(
     expect(page.get_by_role("region", name="Why").get_by_role("link").filter(has_text="waiter")).to_be_visible()
 
 
+def test_the_why_box_fits_a_phone(page: Page, submit: Submit, node: Agent) -> None:
+    submit(name="a-holder-with-a-rather-long-name-for-a-phone", resources={"gpus": 4})
+    node.start()
+    waiter = submit(name="waiter")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"/jobs/{waiter['number']}")
+    why = page.get_by_role("region", name="Why")
+    expect(why.get_by_role("link").filter(has_text="a-holder")).to_be_visible()
+    inside = "box => [...box.querySelectorAll('*')].every((each) => each.getBoundingClientRect().right <= innerWidth)"
+    assert why.evaluate(inside)
+
+
 def test_stacks_say_what_each_rank_does(page: Page, submit: Submit, node: Agent) -> None:
     job = submit(name="stuck", resources={"gpus": 2})
     attempt = node.start()

@@ -12,7 +12,11 @@ const SOURCES: Record<string, string> = {
   limit: "the time limit",
   outrun: "jobs that outran all their like",
 };
-const POINTS = [{ key: "p10", ideal: 0.1 }, { key: "p50", ideal: 0.5 }, { key: "p90", ideal: 0.9 }] as const;
+const POINTS = [
+  { key: "p10", label: "Over by p10", ideal: 0.1 },
+  { key: "p50", label: "by p50", ideal: 0.5 },
+  { key: "p90", label: "by p90", ideal: 0.9 },
+] as const;
 
 /** How honest the expected starts were: of jobs that have ended, how many were over by the time that was told. */
 export function Calibration() {
@@ -30,14 +34,12 @@ export function Calibration() {
             Of the jobs that ended, so many were over by each time that was told. The mark is where an honest
             forecast would be.
           </p>
-          <table className="plain-table calibration">
+          <table className="plain-table stacking calibration">
             <thead>
               <tr>
                 <th scope="col">Forecast from</th>
                 <th scope="col" className="num">Jobs</th>
-                <th scope="col">Over by p10</th>
-                <th scope="col">by p50</th>
-                <th scope="col">by p90</th>
+                {POINTS.map(({ key, label }) => <th key={key} scope="col">{label}</th>)}
                 <th scope="col" className="num">Typical error</th>
               </tr>
             </thead>
@@ -53,9 +55,9 @@ function Source({ source }: { source: SourceCalibration }) {
   return (
     <tr>
       <th scope="row">{sentence(SOURCES[source.source] ?? source.source)}</th>
-      <td className="num" title={`since ${moment(source.since)}`}>{source.n}</td>
-      {POINTS.map(({ key, ideal }) => (
-        <td key={key}>
+      <td className="num" data-label="Jobs" title={`since ${moment(source.since)}`}>{source.n}</td>
+      {POINTS.map(({ key, label, ideal }) => (
+        <td key={key} data-label={label}>
           <div className="share">
             <div className="share-bar" role="img" aria-label={`${percent(source[key])}, ideally ${percent(ideal)}`}>
               <div style={{ width: `${source[key] * 100}%` }} />
@@ -65,7 +67,7 @@ function Source({ source }: { source: SourceCalibration }) {
           </div>
         </td>
       ))}
-      <td className="num">{percent(source.median_relative_error)}</td>
+      <td className="num" data-label="Typical error">{percent(source.median_relative_error)}</td>
     </tr>
   );
 }

@@ -20,7 +20,7 @@ export function Shares({ admin }: { admin: boolean }) {
       <p className="soft pad">
         Who has used less than their share comes first. The mark on the bar is the share; usage fades with time.
       </p>
-      <table className="plain-table shares">
+      <table className="plain-table stacking shares">
         <thead>
           <tr>
             <th scope="col">Name</th>
