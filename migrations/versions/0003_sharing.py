@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from alembic import op
+from alembic import context, op
+from alembic.util import CommandError
 
 revision: str = "0003"
 down_revision: str | None = "0002"
@@ -204,7 +205,30 @@ def _create_accounts() -> None:
     )
 
 
+_SHARED = """
+SELECT a.node, a.uuid, j.number FROM allocations a JOIN attempts t ON t.id = a.attempt_id JOIN jobs j ON j.id = t.job_id
+WHERE a.live AND 1 < (SELECT count(*) FROM allocations b WHERE b.live AND b.node = a.node AND b.uuid = a.uuid)
+ORDER BY a.node, a.uuid, j.number
+"""
+
+
+def _refuse_shared() -> None:
+    """Revision 0002 cannot keep two jobs on one GPU; said before anything is changed."""
+    if context.is_offline_mode():
+        return
+    jobs: dict[str, list[str]] = {}
+    for node, uuid, number in op.get_bind().execute(sa.text(_SHARED)):
+        jobs.setdefault(f"GPU {uuid} of node {node}", []).append(str(number))
+    if jobs:
+        which = "; ".join(f"jobs {', '.join(numbers)} on {gpu}" for gpu, numbers in jobs.items())
+        raise CommandError(
+            f"Revision 0002 knows no shared GPUs, and these are shared now: {which}. Nothing was changed. Wait until "
+            "all but one of each have ended, or cancel them (`yard cancel JOB`), then downgrade again."
+        )
+
+
 def downgrade() -> None:
+    _refuse_shared()
     for table in ("reservations", "usage", "accounts", "stacks", "forecasts", "groups", "dependencies"):
         op.drop_table(table)
     op.drop_table("node_links")

@@ -4,12 +4,18 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, inspect, text
+from alembic.util import CommandError
+from sqlalchemy import JSON, Boolean, Column, Engine, Float, Integer, MetaData, create_engine, inspect, text
+from sqlalchemy.pool import NullPool
 
 from service.bootstrap import NewerSchemaError, migrate
 from service.db.models import Base
@@ -71,6 +77,112 @@ def test_up_and_down_and_up_again(database_url: str) -> None:
     migrate(database_url)
     migrate(database_url)
     assert set(Base.metadata.tables) <= tables(database_url)
+
+
+def downgrade(url: str, revision: str) -> None:
+    """As somebody does it by hand."""
+    config = Config()
+    config.set_main_option("script_location", str(ROOT / "migrations"))
+    config.set_main_option("sqlalchemy.url", url.replace("%", "%%"))
+    command.downgrade(config, revision)
+
+
+def schema(engine: Engine) -> MetaData:
+    found = MetaData()
+    found.reflect(engine)
+    found.remove(found.tables["alembic_version"])
+    return found
+
+
+def value(column: Column[Any], number: int) -> Any:
+    """Another one for each number, in all columns."""
+    for key in column.foreign_keys:
+        return value(key.column, number) if key.column is not column else None
+    of = {Boolean: number % 2 == 1, JSON: {"n": [number, "ä"]}, Integer: number, Float: number / 2}
+    return next((found for sort, found in of.items() if isinstance(column.type, sort)), f"{column.name}-{number}")
+
+
+#: What must be so: an ended attempt's devices are free and a live one's are not.
+_ENDED = {"live": False, "node": "name-1"}
+_LIVE = {"live": True, "released_us": None, "node": "name-2"}
+_SPECIAL = {
+    "allocations": [_ENDED, _LIVE],
+    "device_use": [{"capacity": 9, "used": 9}] * 2,
+    "tokens": [{"parent_id": None}] * 2,
+}
+
+
+def fill(engine: Engine, known: MetaData) -> None:
+    """Two rows in each table that `known` lacks; in those that it has, what is new in the rows that are there."""
+    with engine.begin() as connection:
+        for table in schema(engine).sorted_tables:
+            if table.name not in known.tables:
+                rows = [{column.name: value(column, number) for column in table.c} for number in (1, 2)]
+                special = _SPECIAL.get(table.name, [{}] * 2)
+                connection.execute(table.delete())
+                connection.execute(table.insert(), [row | own for row, own in zip(rows, special, strict=True)])
+                continue
+            new = [column for column in table.c if column.name not in known.tables[table.name].c]
+            key = next(iter(table.primary_key.columns))
+            for number in (1, 2) if new else ():
+                changed = {column.name: value(column, number) for column in new}
+                connection.execute(table.update().where(key == value(key, number)).values(changed))
+
+
+def content(engine: Engine, of: MetaData) -> dict[str, list[Any]]:
+    """All rows of these tables, as far as they have these columns."""
+    with engine.connect() as connection:
+        return {
+            table.name: sorted((tuple(row) for row in connection.execute(table.select())), key=repr)
+            for table in of.sorted_tables
+        }
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[Engine]:
+    """The database of the test, at whatever revision."""
+    engine = create_engine(database_url, poolclass=NullPool)
+    yield engine
+    engine.dispose()
+
+
+def test_rows_survive_the_way_up_and_down_and_up_again(database_url: str, engine: Engine) -> None:
+    migrate(database_url, "0002")
+    before = schema(engine)
+    fill(engine, MetaData())
+    rows = content(engine, before)
+    assert {len(found) for found in rows.values()} == {2}
+    migrate(database_url, "0003")
+    assert content(engine, before) == rows
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT node, used FROM device_use")).all() == [("name-2", 2)]
+        assert connection.execute(text("SELECT eligible_us FROM jobs ORDER BY number")).all() == [(1,), (2,)]
+    fill(engine, before)
+    assert content(engine, before) == rows
+    downgrade(database_url, "0002")
+    assert content(engine, before) == rows
+    assert {name: set(table.c.keys()) for name, table in schema(engine).tables.items()} == {
+        name: set(table.c.keys()) for name, table in before.tables.items()
+    }
+    migrate(database_url, "0003")
+    assert content(engine, before) == rows
+
+
+def test_a_shared_gpu_is_in_the_way_of_a_downgrade(database_url: str, engine: Engine) -> None:
+    migrate(database_url, "0002")
+    fill(engine, MetaData())
+    migrate(database_url, "0003")
+    shared = "UPDATE allocations SET live = {}, released_us = {}, share = 1, node = 'box', uuid = 'gpu'"
+    with engine.begin() as connection:
+        connection.execute(text(shared.format("true", "NULL")))
+    everything = schema(engine)
+    rows = content(engine, everything)
+    with pytest.raises(CommandError, match=r"jobs 1, 2 on GPU gpu of node box\. Nothing was changed\. Wait until"):
+        downgrade(database_url, "0002")
+    assert content(engine, everything) == rows
+    with engine.begin() as connection:
+        connection.execute(text(shared.format("false", "7") + " WHERE attempt_id = 'id-1'"))
+    downgrade(database_url, "0002")
 
 
 def test_two_services_that_start_together_migrate_once(database_url: str) -> None:
