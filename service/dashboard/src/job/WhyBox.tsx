@@ -17,6 +17,8 @@ const WHEN = /^it (?:would start now|is expected to start at about \S+ UTC) /;
 /** A time that a sentence tells, in UTC: the box tells it beside the sentence, in the reader's own zone. */
 const ROOM = /; room is expected at about \S+ UTC(?:, when (.*? to it))?/;
 const CLOCK = /\d\d:\d\d/;
+/** Forecasts that are no further apart are one. */
+const ABOUT_MS = 120_000;
 
 function untimed(words: string): string {
   return words.replace(ROOM, (_, others: string | undefined) => others === undefined ? "" : `; ${others}`);
@@ -75,11 +77,11 @@ function Cause({ reason, why, now }: { reason: Reason; why: Why; now: number }) 
   );
 }
 
-/** Until when, unless the sentence says so, or that is when the job is expected to start. */
-function untold({ message, until }: Reason, why: Why, now: number): string | null {
+/** Until when, unless the sentence says so, or that is about when the job is expected to start. */
+function untold({ message, until }: Reason, { expected_start_at: start }: Why, now: number): string | null {
   if (until == null || CLOCK.test(untimed(message))) return null;
-  const [told, starts] = [until, why.expected_start_at].map((each) => each === null ? null : hour(each, now));
-  return told === starts ? null : told ?? null;
+  const same = start !== null && Math.abs(Date.parse(until) - Date.parse(start)) <= ABOUT_MS;
+  return same ? null : hour(until, now);
 }
 
 function Alternatives({ alternatives, now }: { alternatives: readonly Alternative[]; now: number }) {
