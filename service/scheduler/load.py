@@ -104,13 +104,15 @@ class Loader:
                 del state.promised[job]
 
     def _changed(self, tx: Connection) -> list[str]:
-        rows = tx.execute(load_jobs.CHANGED, {"since": self._mark_us - OVERLAP_US})
-        news = [row for row in rows if self._is_news(row)]
-        for row in news:
-            if row.state in JOB_FINAL:
-                self._seen[row.id] = row.last_event
-                self._forget(row.id)
-        return [row.id for row in news if row.state not in JOB_FINAL]
+        rows = tx.execute(load_jobs.CHANGED, {"since": self._mark_us - OVERLAP_US}).all()
+        seen = self._seen
+        # Unpacked: after a large submission there are thousands of rows that were seen, in every pass.
+        news = [(job, last_event, state) for job, last_event, state in rows if seen.get(job, -1) < last_event]
+        for job, last_event, state in news:
+            if state in JOB_FINAL:
+                seen[job] = last_event
+                self._forget(job)
+        return [job for job, _, state in news if state not in JOB_FINAL]
 
     def _compare(self, tx: Connection, now: int) -> list[str]:
         """All jobs that are not over; what is known of others is forgotten."""
@@ -119,7 +121,7 @@ class Loader:
         for job in self._seen.keys() - {row.id for row in rows}:
             self._forget(job)
             del self._seen[job]
-        return [row.id for row in rows if self._is_news(row)]
+        return [job for job, last_event, _ in rows if self._seen.get(job, -1) < last_event]
 
     def _is_news(self, row: Row[Any]) -> bool:
         return bool(self._seen.get(row.id, -1) < row.last_event)

@@ -145,7 +145,7 @@ def _common(row: Row[Any]) -> dict[str, Any]:
         "user": row.user_id,
         "project": row.project,
         "priority": row.priority,
-        "shape": _shape(*(_plain(resources.get(name)) for name in _ASKED)),
+        "shape": _shape(*map(_plain, map(resources.get, _ASKED))),
         "nodes": resources.get("nodes", 1),
         "group": row.group_id,
         "eligible_us": row.eligible_us,

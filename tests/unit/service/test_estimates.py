@@ -124,6 +124,10 @@ def test_steps_at_the_speed_so_far() -> None:
     [
         ({"command": ["train.py", "--lr", "0.3", "--seed", "1", "--epochs", "5"]}, True),
         ({"command": ["train.py", "--lr", "1e-3", "--seed", "7", "--epochs", "5"]}, True),
+        ({"command": ["train.py", "--lr", "-.5", "--seed", "7", "--epochs", "5"]}, True),
+        ({"command": ["train.py", "--lr", "Infinity", "--seed", "7", "--epochs", "5"]}, True),
+        ({"command": ["train.py", "--lr", "info", "--seed", "7", "--epochs", "5"]}, False),
+        ({"command": ["train.py", "--lr", "--0.3", "--seed", "7", "--epochs", "5"]}, False),
         ({"command": ["train.py", "--lr", "1e-3", "--seed", "7", "--epochs", "50"]}, False),
         ({"command": ["train.py", "--lr", "0.3", "--seed", "1", "--epochs", "5"], "resources": {"gpus": 2}}, False),
         ({"command": ["test.py", "--lr", "0.3", "--seed", "1", "--epochs", "5"]}, False),
