@@ -79,6 +79,7 @@ class _Trials:
     def __init__(self, state: State, waiting: Waiting, now_us: int, policy: Policy, build: Build) -> None:
         self._state, self._waiting = state.copy(), waiting
         self._now_us, self._policy, self._build = now_us, policy, build
+        self._next_number = 1 + max(each.number for each in state.waiting.values())
         self._left = min(MAX_TRIES, max(8, MAX_WORK // (len(state.waiting) + 4 * len(state.running) + 1)))
 
     def now(self, proposal: Proposal) -> Found | None:
@@ -110,8 +111,9 @@ class _Trials:
         built = self._build(proposal)
         if built is None or proposal.in_place:
             return built
-        number = max(each.number for each in self._state.waiting.values()) + 1
-        return replace(built, job=f"{built.job}+", number=number, eligible_us=self._now_us, ran_us=0, group=None)
+        return replace(
+            built, job=f"{built.job}+", number=self._next_number, eligible_us=self._now_us, ran_us=0, group=None
+        )
 
     def _swap(self, old: Waiting, new: Waiting) -> None:
         self._state.remove(old.job)

@@ -9,6 +9,7 @@ first and a few behind the job count, which may go ahead of it into holes.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 from service.scheduler.boxes import Closed
@@ -71,9 +72,10 @@ def _near(state: State, queue: Sequence[str], job: str) -> State | None:
     if waiting is None or waiting.hindrance not in (None, Hindrance.SAVING):
         return None
     place = queue.index(job)
-    near = _part(state, queue[: place + 1 + MAX_BEHIND])
-    if sum(each in near.waiting for each in queue[:place]) > MAX_AHEAD:
+    ahead = (each for each in islice(queue, place) if state.waiting[each].hindrance is None)
+    if next(islice(ahead, MAX_AHEAD, None), None) is not None:
         return None
+    near = _part(state, queue[: place + 1 + MAX_BEHIND])
     near.put([replace(waiting, hindrance=None)])
     return near
 
