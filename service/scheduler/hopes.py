@@ -1,11 +1,11 @@
 """What is still possible for the jobs that wait, while a decision hands out what there is.
 
 Hopes only ever shrink: less and less is free, and fewer and fewer can be stopped. So once a job was refused
-something, all jobs that need the same are refused with it, and a decision looks at few jobs even if a hundred
-thousand wait.
+something, all jobs that need the same and could not have had more are refused with it, and a decision looks at few
+jobs even if a hundred thousand wait.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,39 +36,42 @@ class Hopes:
         self._tight: Bools = np.zeros(len(state.lanes), dtype=bool)
         self.deadline_us = 0.0
         self._tries = 0
+        #: The last of a lane that found nobody to stop: those behind it that count as long find nobody either.
+        self._score = np.full(len(state.lanes), np.inf)
+        self._left = np.full(len(state.lanes), np.inf)
+        #: That is sure only of those which what is kept or reserved does not let pass.
+        self._beside: Bools = np.zeros(len(state.lanes), dtype=bool)
+        #: Nobody is left to stop for those whose turn it is.
+        self._turned: Bools = np.zeros(len(state.lanes), dtype=bool)
 
     def look(self, ranks: Ranks, might: Bools, now_us: int) -> None:
         """What is known of the rows, and which of them might stop somebody."""
-        self._turn, self._might, self._worst, self._now_us = ranks.turn, might, ranks.worst, now_us
+        self._turn, self._might, self._ranks, self._now_us = ranks.turn, might, ranks, now_us
         self.lane, self._bound = self._state.table.lane, self._state.table.columns[Column.BOUND]
+        #: Something is kept for them, which they may have.
+        self.keepers: Bools = np.zeros(len(might), dtype=bool)
 
     def of(self, rows: Ints) -> Bools:
         """Which of the rows may hope for something."""
         lane = self.lane[rows]
         found = self.fitting[lane]
         if self._tries:
-            found &= ~self._tight[lane] | (self._now_us + self._bound[rows] <= self.deadline_us)
-        found |= self._might[rows] & self._pushing[lane]
+            found &= ~self._tight[lane] | self._passes(rows)
+        found |= self._might[rows] & self._pushing[lane] & ~self._refused(rows, lane)
         found |= self._turn[rows] & self._keeping[lane]
         return found
 
     def gone(self, row: int, lane: int) -> bool:
         """Whether all hope of the row is gone, as far as its lane tells: that is so of most rows."""
-        return not (
-            self.fitting[lane]
-            or (self._might[row] and self._pushing[lane])
-            or (self._turn[row] and self._keeping[lane])
-        )
+        return not (self.fitting[lane] or self.pushes(row, lane) or (self._turn[row] and self._keeping[lane]))
 
     def fits(self, row: int, lane: int) -> bool:
         """Whether the row may fit somewhere."""
-        return bool(self.fitting[lane]) and not (
-            self._tight[lane] and self._now_us + self._bound[row] > self.deadline_us
-        )
+        return bool(self.fitting[lane]) and bool(not self._tight[lane] or self._passes(row))
 
     def pushes(self, row: int, lane: int) -> bool:
         """Whether the row may stop somebody."""
-        return bool(self._might[row] and self._pushing[lane])
+        return bool(self._might[row] and self._pushing[lane] and not self._refused(row, lane))
 
     def keeps(self, row: int, lane: int) -> bool:
         """Whether nodes may be kept for the row, because it is its turn."""
@@ -90,17 +93,35 @@ class Hopes:
         if self._tries >= TRIES:
             self.fitting[:] = False
 
-    def nobody_to_stop(self, lane: int, *, bound: bool) -> None:
-        """Those behind could stop fewer; but of users within their share others than one who is not. With something
-        kept or reserved (`bound`) that is sure for its own lane alone.
+    def nobody_to_stop(self, row: int, lane: int, *, bound: bool) -> None:
+        """Of those behind the row that need the same, some could stop no others: who is of no user within their share,
+        if its own user is not; whose turn it is not, or if it was its own turn; and who is as long by what the order
+        compares and by the time that is left. With something kept or reserved (`bound`) that is sure for its own lane
+        alone, and there for those which must stay out of it.
         """
         if bound:
-            self._pushing[lane] = False
-            return
-        alike = self._alike(lane)
-        if self._worst[lane] > UNDER:
-            alike &= self._worst > UNDER
-        self._pushing[alike] = False
+            alike: Bools = np.zeros(len(self.open), dtype=bool)
+            alike[lane] = True
+        else:
+            alike = self._alike(lane)
+            if self._ranks.worst[lane] > UNDER:
+                alike &= self._ranks.worst > UNDER
+        turn = bool(self._turn[row])
+        self._score[alike] = -np.inf if turn else self._ranks.score[row]
+        self._left[alike] = -np.inf if turn else self._ranks.left[row]
+        self._beside[alike] = bound
+        if turn and not bound:
+            self._turned[alike] = True
+
+    def _refused(self, row: Any, lane: Any) -> Any:
+        """Whether one before the row that could stop all that it could has found nobody; of one row, or of many."""
+        score, left = self._ranks.score[row], self._ranks.left[row]
+        behind = (score >= self._score[lane]) & (left >= self._left[lane]) & ~self._turn[row]
+        return (behind & ~(self._beside[lane] & self._passes(row))) | (self._turn[row] & self._turned[lane])
+
+    def _passes(self, row: Any) -> Any:
+        """Whether what is kept or reserved may be the row's; of one row, or of many."""
+        return (self._now_us + self._bound[row] <= self.deadline_us) | self.keepers[row]
 
     def nothing_to_keep(self, lane: int) -> None:
         """All nodes that it could use are kept already."""

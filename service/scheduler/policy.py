@@ -202,7 +202,7 @@ class Pass:
         self._find_oldest(ahead)
         self._hopeless = self._first_of(ahead[~hoping])
         number = table.columns[Column.NUMBER]
-        for row in in_order(ahead[hoping], self._ranks.key, number, self._hopes.of):
+        for row in in_order(ahead[hoping], self._ranks.key, number, self._hoping):
             if not self._look(row):
                 break
 
@@ -211,10 +211,10 @@ class Pass:
         state, hopes = self._state, self._hopes
         lane = int(hopes.lane[row])
         if hopes.gone(row, lane):
-            return True
+            return self._gives_up(row, lane)
         fits, pushes, keeps = hopes.fits(row, lane), hopes.pushes(row, lane), hopes.keeps(row, lane)
         if not (fits or pushes or keeps):
-            return True
+            return self._gives_up(row, lane)
         if not self._may_pass(row):
             return False
         if self._quotas.bounded and self._quotas.reached(state.lanes.key(lane)):
@@ -226,6 +226,22 @@ class Pass:
         if (fits and self._starts(job, ask, lane)) or (pushes and self._stops(job, ask, row, lane)):
             return True
         return self._wait(ask, row, lane)
+
+    def _gives_up(self, row: int, lane: int) -> bool:
+        """Passes over a job that has lost all hope on the way: it may be the first one that is blocked."""
+        if self._first is None and not (self._quotas.bounded and self._quotas.reached(self._state.lanes.key(lane))):
+            self._hopeless = self._first_of(np.array([row] if self._hopeless is None else [self._hopeless, row]))
+        return True
+
+    def _hoping(self, rows: Ints) -> Bools:
+        """Which of the rows still have hopes; the first that has lost them may be the first one that is blocked."""
+        found = self._hopes.of(rows)
+        if self._first is None:
+            lost = rows[~found]
+            if self._hopeless is not None:
+                lost = np.append(lost, self._hopeless)
+            self._hopeless = self._first_of(lost)
+        return found
 
     def _starts(self, job: "Waiting", ask: Ask, lane: int) -> bool:
         places = self.space.find(ask)
@@ -242,7 +258,7 @@ class Pass:
         assert victims is not None
         plan = victims.plan(newcomer(ask, job.number, self._ranks, row, lane), self.space)
         if plan is None:
-            self._hopes.nobody_to_stop(lane, bound=self.space.bound)
+            self._hopes.nobody_to_stop(row, lane, bound=self.space.bound)
             return False
         victims.stop(victim.job.job for victim in plan.victims)
         for victim in plan.victims:
@@ -298,6 +314,7 @@ class Pass:
             return
         for need in self._blocked:
             keep(self.space, self._state, need)
+            self._hopes.keepers[self._state.table.rows[need.ask.job]] = True
         self._blocked = []
         self._new_deadline()
 

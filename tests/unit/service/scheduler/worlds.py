@@ -209,6 +209,36 @@ def worlds(draw: st.DrawFn, most: int = 20) -> State:
     return made
 
 
+@st.composite
+def crowds(draw: st.DrawFn) -> State:
+    """Few nodes, full of jobs that can mostly be stopped, and newcomers alike in what they need, not in the rest."""
+    random = Random(draw(st.integers(0, 2**32)))
+    made = State(boxes={node: box(node, random.choice([1, 2, 4])) for node in "ab"[: random.randint(1, 2)]})
+    jobs = [_rival(random, number) for number in range(random.randint(7, 14))]
+    made.put(jobs[:6])
+    before = NOW - 2 * HOUR
+    for one in decide(made, before, Policy(time_slice=None)):
+        if isinstance(one, Start):
+            made.start(one.job, one.places, before)
+    made.put(jobs[6:])
+    made.users = random.choice([{}, {"ann": Account(usage=1e6, usage_us=NOW)}])
+    return made
+
+
+def _rival(random: Random, number: int) -> Waiting:
+    return job(
+        number,
+        random.choice([1, 1, 1, 2]),
+        user=random.choice(["ann", "bob"]),
+        priority=random.randint(0, 2),
+        eligible_us=NOW - random.choice([0, 1, 10, 100]) * HOUR,
+        limit_us=random.choice([None, None, HOUR]),
+        remaining=random.choice([None, known(random.randint(1, 20) * 10 * MINUTE)]),
+        ran_us=random.choice([0, MINUTE, HOUR]),
+        preemptible=random.random() < 0.8,
+    )
+
+
 policies = st.builds(
     Policy,
     order=st.sampled_from(["fair", "fair", "fifo", "sjf", "srtf", "las"]),
