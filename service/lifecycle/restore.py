@@ -13,6 +13,8 @@ def choose(tx: Connection, job: JobRow, nodes: Sequence[str]) -> Row[str, int] |
     """The job's newest stored checkpoint, else its newest committed one that lies on the one node, else the one it was
     submitted with; None to start from nothing. The row has `id` and `step`.
     """
+    if not job.attempt and job.restore_checkpoint is None:
+        return None  # most jobs that start, and the question is the dearest of a start
     other = aliased(Member)
     alone = ~exists().where(other.attempt_id == Attempt.id, other.node_rank > 0)
     # A node forgets the folder of what is settled; and of what several nodes wrote, each has a part only.

@@ -6,7 +6,7 @@ from sqlalchemy import select, update
 from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Allocation, Checkpoint, Event, Job
-from tests.support import box
+from tests.support import box, statements
 from tests.support.box import NOW
 from torchyard.ids import new_id
 from torchyard.states import JobState, StopReason
@@ -145,6 +145,18 @@ def test_a_committed_checkpoint_that_its_node_has_forgotten_serves_nobody(db: Da
     with db.write() as tx:
         lifecycle.declare_dead(tx, first, "its node looked for its processes and found none", NOW)
     assert box.attempt_row(db, box.start(db, job_id, gpus[:1])).resumed_from_step is None
+
+
+def test_a_first_start_asks_for_no_checkpoint(db: Database, gpus: list[str]) -> None:
+    job = box.add_job(db)
+    with statements.asked(db) as told:
+        attempt = box.assign(db, job, gpus[:1])
+    assert not [each for each in told if "FROM checkpoints" in each]
+    with db.write() as tx:
+        lifecycle.void(tx, attempt, "unclaimed", NOW)
+    with statements.asked(db) as told:
+        box.assign(db, job, gpus[:1])
+    assert [each for each in told if "FROM checkpoints" in each]
 
 
 def test_a_rerun_starts_from_the_checkpoint_it_names_until_it_has_its_own(db: Database, gpus: list[str]) -> None:
