@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from service.scheduler.columns import Bools, Floats
+from service.scheduler.columns import Bools, Floats, Ints
 from service.scheduler.shares import shares
 from service.scheduler.table import Column
 from torchyard.policy import Order, Policy
@@ -45,8 +45,7 @@ LAS_THRESHOLD_US = 3_600 * _SECOND
 LAS_BEHIND = 1e12
 #: The turns of the overdue: so long, of so long each.
 TURN_US, PERIOD_US = 36 * 60 * _SECOND, 12 * 3_600 * _SECOND
-#: What a job of which nothing is known counts at least, once it has been tried.
-_UNKNOWN_US = 60 * _SECOND
+_NONE: Ints = np.zeros(0, dtype=np.intp)
 #: Where in its class a job stands: the untried at 0, the overdue in their turn, and the others up to 1.
 _OVERDUE, _OTHERS = 0.125, 0.25
 
@@ -75,20 +74,23 @@ def ranks(state: "State", now_us: int, policy: Policy) -> Ranks:
     if policy.order is not Order.FAIR:
         return _plain(state, now_us, policy)
     columns, found = state.table.columns, shares(state, now_us, policy)
-    left = _left(columns, now_us, policy)
-    age = np.maximum((now_us - columns[Column.BORN]) / _DAY, 0)
-    score = left / np.sqrt(1 + age) * found.factor[state.table.lane]
-    waited = columns[Column.WAITED] + now_us * columns[Column.WAITS]
-    level = _levels(columns, waited, policy)
+    age, waited, ran, left = state.table.at(now_us)
+    left = _left(columns, ran, left, policy)
+    age /= _DAY
+    score = left / np.sqrt(1 + np.maximum(age, 0))
+    score *= found.factor[state.table.lane]
+    level = _levels(columns[Column.PRIORITY], waited, policy)
     key = level + 1 - (1 - _OTHERS) * _DAY / (score + _DAY)
-    key[score == 0] -= _OTHERS
+    np.subtract(key, _OTHERS, out=key, where=score == 0)
     overdue = waited >= policy.longest_wait * _SECOND
-    turn = _in_turn(state, overdue, now_us)
-    if turn.any():
-        born = columns[Column.BORN][turn]
-        level[turn] = -columns[Column.PRIORITY].max()
-        key[turn] = level[turn] + _OVERDUE * (1 + born / (born + _DAY))
-    return Ranks(key=key, level=level, score=score, left=left, overdue=overdue, turn=turn, worst=found.worst)
+    turn = np.zeros(len(overdue), dtype=bool)
+    rows = _in_turn(state, overdue, now_us)
+    if len(rows):
+        turn[rows] = True
+        born = -columns[Column.AGE][rows]
+        level[rows] = -columns[Column.PRIORITY].max()
+        key[rows] = level[rows] + _OVERDUE * (1 + born / (born + _DAY))
+    return Ranks(key, level, score, left, overdue, turn, found.worst)
 
 
 def order(state: "State", now_us: int, policy: Policy) -> list[str]:
@@ -102,42 +104,37 @@ def order(state: "State", now_us: int, policy: Policy) -> list[str]:
     return [jobs[row] for row in rows[np.lexsort((number[rows], key[rows], hindered[rows]))].tolist()]
 
 
-def _left(columns: Floats, now_us: int, policy: Policy) -> Floats:
-    """Running time to come of each job."""
-    known: Floats = np.maximum(columns[Column.LEFT] - now_us * columns[Column.SHRINKS], 1)
-    unknown = np.isnan(known)
-    if not unknown.any():
-        return known
-    ran = columns[Column.RAN][unknown] + now_us * columns[Column.RUNS][unknown]
-    guess = columns[Column.GUESS][unknown]
-    told = np.where(np.isnan(guess), np.maximum(ran, _UNKNOWN_US), guess)
-    known[unknown] = np.where(ran < (policy.time_slice or 0) * _SECOND, 0, told)
-    return known
+def _left(columns: Floats, ran: Floats, told: Floats, policy: Policy) -> Floats:
+    """Running time to come of each job, where its own progress does not tell it."""
+    left: Floats = np.maximum(told, 1)
+    unknown = np.isnan(left)
+    if np.count_nonzero(unknown):
+        guess = np.minimum(np.maximum(ran, columns[Column.LEAST]), columns[Column.MOST])
+        guess *= ran >= (policy.time_slice or 0) * _SECOND
+        np.copyto(left, guess, where=unknown)
+    return left
 
 
-def _levels(columns: Floats, waited: Floats, policy: Policy) -> Floats:
+def _levels(priority: Floats, waited: Floats, policy: Policy) -> Floats:
     """The class of each job, lifted by waiting into the classes that there are."""
-    priority: Floats = columns[Column.PRIORITY]
-    highest = priority.max()
-    if priority.min() == highest:
+    highest = np.maximum.reduce(priority)
+    if np.minimum.reduce(priority) == highest:
         return np.negative(priority)
     lifts = np.maximum(np.floor(waited / (policy.class_age * _SECOND)), 0)
     level: Floats = -np.minimum(priority + lifts, highest)
     return level
 
 
-def _in_turn(state: "State", overdue: Bools, now_us: int) -> Bools:
+def _in_turn(state: "State", overdue: Bools, now_us: int) -> Ints:
     """Those of the overdue whose turn it is: the oldest, up to half of the GPUs."""
-    columns = state.table.columns
     if now_us % PERIOD_US >= TURN_US:
-        return np.zeros(len(overdue), dtype=bool)
-    rows = np.flatnonzero(overdue & (columns[Column.QUEUED] + columns[Column.RUNS] > 0))
-    rows = rows[np.lexsort((columns[Column.NUMBER][rows], columns[Column.BORN][rows]))]
+        return _NONE
+    columns = state.table.columns
+    rows: Ints = (overdue & (columns[Column.QUEUED] + columns[Column.RUNS] > 0)).nonzero()[0]
+    rows = rows[np.lexsort((columns[Column.NUMBER][rows], -columns[Column.AGE][rows]))]
     half = sum(len(box.slots) for box in state.boxes.values()) / 2
     within = int(np.searchsorted(np.cumsum(state.lanes.gpus[state.table.lane[rows]]), half, side="right"))
-    turn = np.zeros(len(overdue), dtype=bool)
-    turn[rows[: max(within, 1)]] = True
-    return turn
+    return rows[: max(within, 1)]
 
 
 def _plain(state: "State", now_us: int, policy: Policy) -> Ranks:
@@ -155,12 +152,12 @@ def _plain(state: "State", now_us: int, policy: Policy) -> Ranks:
 def _plain_score(state: "State", now_us: int, policy: Policy) -> tuple[Floats, Floats]:
     """What the order compares, and the time that is left where it looks at that."""
     columns = state.table.columns
+    _, _, ran, left = state.table.at(now_us)
     if policy.order in {Order.SJF, Order.SRTF}:
-        left = _left(columns, now_us, policy)
+        left = _left(columns, ran, left, policy)
         return left, left
     number, untold = columns[Column.NUMBER], np.zeros(columns.shape[1])
     if policy.order is Order.FIFO:
         return number, untold
-    ran = columns[Column.RAN] + now_us * columns[Column.RUNS]
     second = ran * state.lanes.gpus[state.table.lane] >= LAS_THRESHOLD_US
     return number + np.where(second, LAS_BEHIND, 0.0), untold

@@ -82,6 +82,7 @@ class Pass:
 
     def __init__(self, state: "State", now_us: int, policy: Policy) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
+        self._pushes = _pushes(policy)
         rooms = {node: room for node, room in state.rooms().items() if room.box.closed is None}
         self._bars = Bars(state, rooms, now_us, policy) if state.reservations else None
         self.space = Space(rooms=rooms) if self._bars is None else Space(rooms=rooms, barred=self._bars.barred)
@@ -97,14 +98,16 @@ class Pass:
         """Decides; once."""
         if self._bars is not None:
             self._decisions += self._bars.evictions(self._policy)
-        self._ahead: Ints = np.flatnonzero(self._state.table.columns[Column.QUEUED])
-        if len(self._ahead):
+        state = self._state
+        self._ahead: Ints = state.table.columns[Column.QUEUED].nonzero()[0]
+        if len(self._ahead) and (state.promised or state.yielding):
             self._keep_promises()
             self._ahead = self._left_over()
         if len(self._ahead) and not self._starts_alone():
-            free = max((len(room.free) for room in self.space.rooms.values()), default=-1)
-            self._hopes = Hopes(self._state, free, spent(self._quotas, self._state))
-            if self._anybody_to_fit() or self._anybody_to_stop():
+            free = max([len(room.free) for room in self.space.rooms.values()], default=-1)
+            self._hopes = Hopes(state, free, spent(self._quotas, state))
+            self._stoppable = stoppable(state, self._now_us, self._policy) if self._pushes and state.running else None
+            if self._anybody_to_fit() or (self._stoppable is not None and np.count_nonzero(self._stoppable)):
                 self._serve()
         return self._decisions
 
@@ -130,12 +133,8 @@ class Pass:
     def _anybody_to_fit(self) -> bool:
         fitting = self._hopes.fitting
         # The first is a sieve: most decisions of a full box end there, without a look at the queue.
-        return bool(fitting.any() and fitting[self._state.table.lane[self._ahead]].any())
-
-    def _anybody_to_stop(self) -> bool:
-        if not (self._state.running and _pushes(self._policy)):
-            return False
-        return bool(stoppable(self._state, self._now_us, self._policy).any())
+        lane = self._state.table.lane
+        return bool(np.count_nonzero(fitting) and np.count_nonzero(fitting[lane[self._ahead]]))
 
     def reached(self, job: str) -> list[Reached]:
         """The quotas that forbid a waiting job to start, with what was decided counted."""
@@ -186,8 +185,8 @@ class Pass:
         self._ranks = ranks(self._state, self._now_us, policy)
         self._victims: Victims | None = None
         might: Bools = np.zeros(len(table), dtype=bool)
-        if _pushes(policy):
-            self._victims = Victims(self._state, self._ranks, self._now_us, policy)
+        if self._stoppable is not None:
+            self._victims = Victims(self._state, self._ranks, self._stoppable, self._now_us, policy)
             if len(self._victims):
                 might = self._victims.might(self._ranks, table.lane)
         self._hopes.look(self._ranks, might, self._now_us)
@@ -286,27 +285,30 @@ class Pass:
         late = late[self._hopes.open[self._hopes.lane[late]]]
         if len(late):
             columns = self._state.table.columns
-            oldest = int(late[np.lexsort((columns[Column.NUMBER][late], columns[Column.BORN][late]))[0]])
+            oldest = int(late[np.lexsort((columns[Column.NUMBER][late], -columns[Column.AGE][late]))[0]])
             lent = not self._ranks.turn[oldest]
             self._blocked.append(self._need(self._ask_of(oldest), surely=True, lent=lent))
 
     def _first_of(self, rows: Ints) -> int | None:
         """The first of the rows that no quota holds back."""
-        rows = rows[self._hopes.open[self._hopes.lane[rows]]]
+        if self._quotas.bounded:
+            rows = rows[self._hopes.open[self._hopes.lane[rows]]]
         if not len(rows):
             return None
         keys = self._ranks.key[rows]
-        rows = rows[keys == keys.min()]
+        rows = rows[keys == np.minimum.reduce(keys)]
         return int(rows[np.argmin(self._state.table.columns[Column.NUMBER][rows])])
 
     def _may_pass(self, row: int) -> bool:
         """Whether the job may pass the first one that is blocked, which is found out on the way."""
+        if self._first is not None:
+            return self._policy.backfill
         hopeless, key, number = self._hopeless, self._ranks.key, self._state.table.columns[Column.NUMBER]
-        before = hopeless is not None and (key[hopeless], number[hopeless]) < (key[row], number[row])
-        if self._first is None and hopeless is not None and before:
-            self._first = hopeless
-            self._blocked.append(self._need(self._ask_of(hopeless)))
-        return self._first is None or self._policy.backfill
+        if hopeless is None or (key[hopeless], number[hopeless]) > (key[row], number[row]):
+            return True
+        self._first = hopeless
+        self._blocked.append(self._need(self._ask_of(hopeless)))
+        return self._policy.backfill
 
     def _keep_for_blocked(self, ask: Ask) -> None:
         """Keeps nodes for blocked jobs, once somebody comes whom that concerns."""
@@ -324,7 +326,7 @@ class Pass:
         self._hopes.deadline_us = max([*untils, *starts], default=0.0)
 
     def _need(self, ask: Ask, *, surely: bool = False, lent: bool = True) -> Need:
-        return Need(ask=ask, now_us=self._now_us, surely=surely, pushes=_pushes(self._policy), lent=lent)
+        return Need(ask=ask, now_us=self._now_us, surely=surely, pushes=self._pushes, lent=lent)
 
     def _ask_of(self, row: int) -> Ask:
         return ask_for(self._state.waiting[self._state.table.jobs[row]], self._now_us, self._policy)

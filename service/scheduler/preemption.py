@@ -73,20 +73,18 @@ def newcomer(ask: Ask, number: int, ranks: Ranks, row: int, lane: int) -> Newcom
 class Victims:
     """The running jobs that can be stopped at all, as of one moment, from the end of the order."""
 
-    def __init__(self, state: "State", ranks: Ranks, now_us: int, policy: Policy) -> None:
+    def __init__(self, state: "State", ranks: Ranks, stoppable: Bools, now_us: int, policy: Policy) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
-        columns = state.table.columns
-        rows: Ints = (stoppable(state, now_us, policy) & ~ranks.turn).nonzero()[0]
-        first_key, first_number = -ranks.key[rows], -columns[Column.NUMBER][rows]
-        order = np.lexsort((first_number, first_key))
+        number = state.table.columns[Column.NUMBER]
+        rows: Ints = (stoppable & ~ranks.turn).nonzero()[0]
+        self._rows = rows = rows[np.lexsort((number[rows], ranks.key[rows]))[::-1]]
         #: Negative, so that they rise.
-        self._key, self._number = first_key[order], first_number[order]
-        self._rows = rows[order]
-        self._level, self._score, self._left = ranks.level[self._rows], ranks.score[self._rows], ranks.left[self._rows]
+        self._key, self._number = -ranks.key[rows], -number[rows]
+        self._level, self._score, self._left = ranks.level[rows], ranks.score[rows], ranks.left[rows]
         self._lowest = np.maximum.reduce(self._level, initial=-np.inf)
-        over: Bools = ranks.worst[state.table.lane[self._rows]] > OVER
+        over: Bools = ranks.worst[state.table.lane[rows]] > OVER
         self._over = over if policy.preemption and np.count_nonzero(over) else None
-        self._open: Bools = np.full(len(self._rows), True)
+        self._open: Bools = stoppable[rows]
         self._made: dict[tuple[int, Cause], Victim] = {}
 
     def __len__(self) -> int:

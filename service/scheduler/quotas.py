@@ -1,6 +1,7 @@
 """What users, projects and sweeps may still start. A job over its quota waits and blocks nobody."""
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from service.scheduler import parts
-from service.scheduler.columns import Bools, Floats, Ints
+from service.scheduler.columns import Bools
 from service.scheduler.lanes import Lane
 from service.scheduler.parties import Parties
 from service.scheduler.table import Column
@@ -70,8 +71,8 @@ class Quotas:
         self._state = state
         self._now_us = now_us
         lanes = state.lanes
-        self._users = self._budgets(lanes.users, state.users, lanes.user)
-        self._projects = self._budgets(lanes.projects, state.projects, lanes.project)
+        self._users = self._budgets(lanes.users, state.users, "user")
+        self._projects = self._budgets(lanes.projects, state.projects, "project")
         #: Trials that each capped sweep may still start.
         self._trials = {group: cap - state.trials.get(group, 0) for group, cap in state.caps.items()}
 
@@ -111,31 +112,33 @@ class Quotas:
             found.append(Reached(quota=week, whose=whose, used=budget.week_us, limit=budget.account.week_left_us or 0))
         return found
 
-    def _budgets(self, parties: Parties, accounts: Mapping[str, "Account"], party_of: Ints) -> dict[str, _Budget]:
-        parties.refresh(accounts)
-        if not parties.bounded:
+    def _budgets(self, parties: Parties, accounts: Mapping[str, "Account"], whose: str) -> dict[str, _Budget]:
+        bounded = parties.bounded(accounts)
+        if not bounded:
             return {}
-        week_us = self._week_us(party_of)
-        budgets = {}
-        for name, number in parties.bounded:
-            gpus, _ = parties.runs(number)
-            budgets[name] = _Budget(account=accounts[name], gpus=gpus, week_us=float(week_us[number]))
-        return budgets
+        week_us: defaultdict[str, float] = defaultdict(float)
+        for lane, spent_us in self._week_us().items():
+            week_us[getattr(lane, whose)] += spent_us
+        return {
+            name: _Budget(account=account, gpus=parties.known[name].gpus, week_us=week_us[name])
+            for name, account in bounded.items()
+        }
 
-    def _week_us(self, party_of: Ints) -> Floats:
-        """GPU time of each party's running jobs: in the last seven days, and what they are known to need still."""
-        table = self._state.table
+    def _week_us(self) -> dict[Lane, float]:
+        """GPU time of each lane's running jobs: in the last seven days, and what they are known to need still."""
+        table, lanes = self._state.table, self._state.lanes
         columns = table.columns
         rows = np.flatnonzero(columns[Column.RUNS])
-        left = columns[Column.LEFT][rows] - self._now_us * columns[Column.SHRINKS][rows]
+        left = columns[Column.LEFT][rows] + self._now_us * columns[Column.SHRINKS][rows]
         had = np.clip(self._now_us - columns[Column.SINCE][rows], 0, WEEK_US)
         lane = table.lane[rows]
-        gpus = self._state.lanes.gpus[lane].astype(np.float64)
+        gpus = lanes.gpus[lane].astype(np.float64)
         if self._state.sharing:
             sharing, others = parts.rests(self._state)
             gpus[rows.searchsorted(sharing)] -= others
         spent_us = (had + np.nan_to_num(np.maximum(left, 0))) * gpus
-        return np.bincount(party_of[lane], weights=spent_us, minlength=int(party_of.max()) + 1).astype(np.float64)
+        by_lane = np.bincount(lane, weights=spent_us, minlength=len(lanes)).tolist()
+        return {lane: by_lane[number] for lane, number in lanes.lanes.ids.items()}
 
 
 def spent(quotas: Quotas, state: "State") -> Bools:

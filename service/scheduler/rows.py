@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 from service.scheduler.lanes import Lane
 
 if TYPE_CHECKING:
-    from service.scheduler.state import Job, Running, Waiting
+    from service.scheduler.state import Estimate, Job, Running, Waiting
+
+#: What a job of which nothing is known counts at least, once it has been tried.
+_UNKNOWN_US = 60 * 1_000_000
 
 
 def lane(job: "Job") -> Lane:
@@ -16,29 +19,29 @@ def lane(job: "Job") -> Lane:
 
 def waiting(job: "Waiting") -> tuple[float, ...]:
     """The columns of a job that waits."""
-    left, guess = _known(job)
-    likely = math.inf if job.remaining is None else job.remaining.p90_us
+    known = job.remaining
     limit = math.inf if job.limit_us is None else job.limit_us
-    waited, queued = -(job.eligible_us + job.ran_us), job.hindrance is None
-    start = (job.number, job.priority, job.eligible_us)
-    return *start, waited, 1, job.ran_us, 0, left, 0, guess, min(limit, likely), math.inf, math.inf, queued
+    bound = limit if known is None else min(limit, known.p90_us)
+    left, least, most = _told(known)
+    moving = (-job.eligible_us, -(job.eligible_us + job.ran_us), job.ran_us, left, 1, 1, 0, 0)
+    return *moving, least, most, bound, math.inf, math.inf, job.hindrance is None, job.number, job.priority
 
 
 def running(job: "Running") -> tuple[float, ...]:
     """The columns of a job that runs."""
-    left, guess = _known(job)
-    as_of_us = None if job.remaining is None else job.remaining.as_of_us
-    left, shrinks = left + (as_of_us or 0), as_of_us is not None
-    waited, ran = max(job.since_us - job.eligible_us - job.ran_us, 0), job.ran_us - job.since_us
+    known, since_us = job.remaining, job.since_us
+    as_of_us = None if known is None else known.as_of_us
+    left, least, most = _told(known)
+    waited = max(since_us - job.eligible_us - job.ran_us, 0)
+    moving = (-job.eligible_us, waited, job.ran_us - since_us, left + (as_of_us or 0), 1, 0, 1, -(as_of_us is not None))
     spared = job.spared_until_us if job.preemptible and job.yields_to is None else math.inf
-    start = (job.number, job.priority, job.eligible_us)
-    return *start, waited, 0, ran, 1, left, shrinks, guess, math.inf, spared, job.since_us, 0
+    return *moving, least, most, math.inf, spared, since_us, 0, job.number, job.priority
 
 
-def _known(job: "Job") -> tuple[float, float]:
-    """Running time to come as the job itself tells it, and as others do; NaN: nobody tells."""
-    if job.remaining is None:
-        return math.nan, math.nan
-    if job.remaining.source.own:
-        return job.remaining.p50_us, math.nan
-    return math.nan, job.remaining.p50_us
+def _told(known: "Estimate | None") -> tuple[float, float, float]:
+    """Running time to come as the job itself tells it, or else the least and the most of what it has run."""
+    if known is None:
+        return math.nan, _UNKNOWN_US, math.inf
+    if known.source.own:
+        return known.p50_us, math.nan, math.nan
+    return math.nan, known.p50_us, known.p50_us

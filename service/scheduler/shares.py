@@ -6,13 +6,13 @@ what they had and what they were entitled to of the sum: 1 is exactly their shar
 each unit of weight is added to everybody, so that the first minutes on an idle box decide nothing.
 """
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from service.scheduler import parts
-from service.scheduler.columns import Floats, Ints
-from service.scheduler.parties import Parties
+from service.scheduler.columns import Floats
 from service.scheduler.table import Column
 from torchyard.policy import Policy
 
@@ -34,22 +34,27 @@ class Shares(NamedTuple):
 
 def shares(state: "State", now_us: int, policy: Policy) -> Shares:
     """The shares of everybody who has jobs."""
-    lanes = state.lanes
-    lanes.users.refresh(state.users)
-    lanes.projects.refresh(state.projects)
-    half_life_us = policy.half_life * 1e6
-    user, project = lanes.user, lanes.project
-    users = lanes.users.excess(now_us, half_life_us, _others_us(state, lanes.users, user, now_us))
-    projects = lanes.projects.excess(now_us, half_life_us, _others_us(state, lanes.projects, project, now_us))
-    factor = (np.maximum(users, LEAST) ** 0.3)[user] * (np.maximum(projects, LEAST) ** 0.3)[project]
-    return Shares(worst=np.maximum(users[user], projects[project]), factor=factor)
+    lanes, half_life_us = state.lanes, policy.half_life * 1e6
+    of_users, of_projects = _others_us(state, now_us) if state.sharing else ({}, {})
+    users = lanes.users.excess(state.users, of_users, now_us, half_life_us)
+    projects = lanes.projects.excess(state.projects, of_projects, now_us, half_life_us)
+    by_user = {name: max(one, LEAST) ** 0.3 for name, one in users.items()}
+    by_project = {name: max(one, LEAST) ** 0.3 for name, one in projects.items()}
+    worst, factor = np.zeros(len(lanes)), np.zeros(len(lanes))
+    numbers = list(lanes.lanes.ids.values())
+    worst[numbers] = [max(users[lane.user], projects[lane.project]) for lane in lanes.lanes.ids]
+    factor[numbers] = [by_user[lane.user] * by_project[lane.project] for lane in lanes.lanes.ids]
+    return Shares(worst=worst, factor=factor)
 
 
-def _others_us(state: "State", parties: Parties, party_of: Ints, now_us: int) -> Floats | None:
-    """Of the GPUs that each party's jobs run on and share: the time that is not theirs."""
-    if not state.sharing:
-        return None
+def _others_us(state: "State", now_us: int) -> tuple[dict[str, float], dict[str, float]]:
+    """Of the GPUs that jobs run on and share: the time that is not theirs, of each user and of each project."""
+    users: defaultdict[str, float] = defaultdict(float)
+    projects: defaultdict[str, float] = defaultdict(float)
     rows, others = parts.rests(state)
-    since_us = state.table.columns[Column.SINCE][rows]
-    owners = party_of[state.table.lane[rows]]
-    return np.bincount(owners, weights=others * (now_us - since_us), minlength=len(parties.names)).astype(np.float64)
+    times = others * (now_us - state.table.columns[Column.SINCE][rows])
+    for number, time_us in zip(state.table.lane[rows].tolist(), times.tolist(), strict=True):
+        lane = state.lanes.key(number)
+        users[lane.user] += time_us
+        projects[lane.project] += time_us
+    return users, projects

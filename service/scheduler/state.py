@@ -204,14 +204,19 @@ class State:
     def remove(self, job: str) -> None:
         """Forgets a job that is over; an unknown one is no error."""
         self._leave(job, runs_on=False)
+        if job in self.table.rows:
+            self.lanes.drop(self.table.remove(job))
         self.promised.pop(job, None)
 
     def start(self, job: str, places: tuple[Place, ...], now_us: int) -> Running:
         """Moves a waiting job to where it runs."""
         waiting = self.waiting[job]
         common = {name: getattr(waiting, name) for name in _COMMON}
-        if waiting.remaining is not None:
-            common["remaining"] = replace(waiting.remaining, as_of_us=now_us)
+        left = waiting.remaining
+        if left is not None:
+            common["remaining"] = Estimate(
+                p10_us=left.p10_us, p50_us=left.p50_us, p90_us=left.p90_us, source=left.source, as_of_us=now_us
+            )
         ends_us = None if waiting.limit_us is None else now_us + waiting.limit_us
         running = Running(**common, places=places, since_us=now_us, ends_us=ends_us)
         self.put([running])
@@ -270,11 +275,9 @@ class State:
         self._rooms.update(fresh)
 
     def _enter(self, job: Waiting | Running) -> None:
-        lane = self.lanes.take(rows.lane(job))
+        lane = self._enter_row(job)
         if isinstance(job, Waiting):
-            self.table.add(job.job, lane, rows.waiting(job))
             return
-        self.table.add(job.job, lane, rows.running(job))
         self.lanes.count(lane, job.since_us, 1)
         if job.shape.gpu_share:
             self.sharing[job.job] = None
@@ -286,10 +289,22 @@ class State:
             if place.node in self._rooms:
                 self._rooms[place.node].hold(job.job, job.shape, place.uuids)
 
+    def _enter_row(self, job: Waiting | Running) -> int:
+        """In the row that the job has already, if it has one; the lane's number."""
+        table = self.table
+        values = rows.waiting(job) if isinstance(job, Waiting) else rows.running(job)
+        row = table.rows.get(job.job)
+        if row is None:
+            lane = self.lanes.take(rows.lane(job))
+            table.add(job.job, lane, values)
+        else:
+            lane = self.lanes.change(int(table.lane[row]), rows.lane(job))
+            table.change(row, lane, values)
+        return lane
+
     def _leave(self, job: str, *, runs_on: bool) -> None:
-        waiting = self.waiting.pop(job, None)
-        if waiting is not None:
-            self.lanes.drop(self.table.remove(job))
+        """All but its row."""
+        self.waiting.pop(job, None)
         running = self.running.pop(job, None)
         if running is not None:
             self._vacate(running)
@@ -297,9 +312,7 @@ class State:
                 self._yielded(job, running.yields_to, gone=not runs_on)
 
     def _vacate(self, job: Running) -> None:
-        lane = self.table.remove(job.job)
-        self.lanes.count(lane, job.since_us, -1)
-        self.lanes.drop(lane)
+        self.lanes.count(int(self.table.lane[self.table.rows[job.job]]), job.since_us, -1)
         self.sharing.pop(job.job, None)
         if job.group is not None:
             self.trials[job.group] -= 1

@@ -10,23 +10,29 @@ _ROOM = 64
 
 
 class Column(IntEnum):
-    """What is known of each job; times are microseconds. What changes with time is told as of moment 0."""
+    """What is known of each job; times are microseconds. What changes with time is told as of moment 0, and by
+    how much it changes in each microsecond.
+    """
 
-    NUMBER = 0
-    PRIORITY = 1
-    #: Since when it could have started.
-    BORN = 2
-    #: How long it has waited, and 1 if it waits still.
-    WAITED = 3
-    WAITS = 4
-    #: How long it has run, and 1 if it runs.
-    RAN = 5
+    #: How long ago it could have started.
+    AGE = 0
+    #: How long it has waited.
+    WAITED = 1
+    #: How long it has run.
+    RAN = 2
+    #: Running time still to come as its own progress (or an oracle) tells it; NaN: not known.
+    LEFT = 3
+    #: 1.
+    AGES = 4
+    #: 1 if it waits still.
+    WAITS = 5
+    #: 1 if it runs.
     RUNS = 6
-    #: Running time still to come as its own progress (or an oracle) tells it, and 1 if it shrinks; NaN: not known.
-    LEFT = 7
-    SHRINKS = 8
-    #: Running time still to come as earlier jobs tell it; NaN: not known.
-    GUESS = 9
+    #: -1 if it runs, and what is left is known.
+    SHRINKS = 7
+    #: Running time still to come, if its own progress does not tell: as long as it has run, within these bounds.
+    LEAST = 8
+    MOST = 9
     #: Running time that it will hardly pass: nine of ten such jobs, or its limit; infinite without either.
     BOUND = 10
     #: From when on it may be stopped for others, apart from `min_run`; infinite if it waits, or cannot be stopped.
@@ -35,6 +41,12 @@ class Column(IntEnum):
     SINCE = 12
     #: 1 if it waits and nothing hinders it.
     QUEUED = 13
+    NUMBER = 14
+    PRIORITY = 15
+
+
+#: Columns that change with time.
+_MOVING = 4
 
 
 class Table:
@@ -57,6 +69,10 @@ class Table:
             self._lane = grown(self._lane, row + 1)
         self.jobs.append(job)
         self.rows[job] = row
+        self.change(row, lane, values)
+
+    def change(self, row: int, lane: int, values: tuple[float, ...]) -> None:
+        """What is known of the job in that row now."""
         self._values[:, row] = values
         self._lane[0, row] = lane
 
@@ -76,6 +92,13 @@ class Table:
     def columns(self) -> Floats:
         """All columns, one number for each row; a view, which a change of the table makes stale."""
         return self._values[:, : len(self.jobs)]
+
+    def at(self, now_us: int) -> Floats:
+        """Age, time waited, time run and running time to come of each row, as of a moment."""
+        values, count = self._values, len(self.jobs)
+        moving: Floats = values[_MOVING : 2 * _MOVING, :count] * now_us
+        moving += values[:_MOVING, :count]
+        return moving
 
     @property
     def lane(self) -> Ints:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import cache
 
 from service.scheduler.boxes import Box, Place, Slot
 from service.scheduler.decisions import Preempt, Start
@@ -109,8 +110,9 @@ class _Engine:
     def __init__(
         self, trace: Sequence[TraceJob], cluster: Cluster, policy: Policy, cost_us: int, quotas: Quotas
     ) -> None:
-        self._trace, self._cluster, self._policy, self._cost_us = trace, cluster, policy, cost_us
+        self._trace, self._policy, self._cost_us = trace, policy, cost_us
         self._knowledge = Knowledge(policy.order)
+        self._spread = cache(cluster.spread)
         begin_us, half_life_us = (trace[0].submit_us if trace else 0), policy.half_life * SECOND
         self._users = Accounts(quotas.of("user", {job.user for job in trace}), begin_us, half_life_us)
         self._projects = Accounts(quotas.of("project", {job.project for job in trace}), begin_us, half_life_us)
@@ -170,7 +172,7 @@ class _Engine:
         first = self._next
         while self._next < len(self._trace) and self._trace[self._next].submit_us <= self._now_us:
             job = self._trace[self._next]
-            nodes, shape = self._cluster.spread(job.gpus)
+            nodes, shape = self._spread(job.gpus)
             waiting = Waiting(
                 job=str(self._next),
                 number=self._next,
