@@ -39,10 +39,13 @@ def endless(found: list[Waiting]) -> Iterator[tuple[Waiting, int]]:
         yield replace(rival, job=f"j{number}", number=number, ran_us=0), rival.ran_us
 
 
-def steps_until_started(world: State, target: str, found: list[Waiting], policy: Policy) -> int:
-    """Keeps the queue full of rivals, and ends each when its time is over, until the target has started."""
-    stream, lasts = endless(found), {}
-    now = NOW
+def steps_until_started(world: State, found: list[Waiting], policy: Policy) -> dict[str, int]:
+    """Keeps the queue full of rivals, and ends each when its time is over, until all that waited have started; these
+    take as long as the longest rival.
+    """
+    stream, started = endless(found), dict[str, int]()
+    lasts = dict.fromkeys(world.waiting, LONGEST)
+    targets, now = set(lasts), NOW
     for step in range(1000):
         ended = [name for name, one in world.running.items() if one.ran_us + now - one.since_us >= lasts.get(name, 0)]
         for name in ended:
@@ -53,8 +56,9 @@ def steps_until_started(world: State, target: str, found: list[Waiting], policy:
             lasts[rival.job] = lasts_us
         for moment in (now, now + policy.min_run * SECOND):
             settle(world, moment, policy)
-            if target in world.running:
-                return step
+            started |= {job: step for job in targets & world.running.keys() if job not in started}
+        if started.keys() == targets:
+            return started
         now += STEP
     raise AssertionError("it never starts")
 
@@ -66,8 +70,25 @@ def test_the_oldest_starts_in_time(found: list[Waiting], gpus: int, nodes: int, 
     world = state(box("a"), box("b"))
     target = job(1, gpus=gpus, nodes=nodes, priority=0, preemptible=preemptible, remaining=known(HOUR), user="eve")
     world.put([target])
-    steps = steps_until_started(world, target.job, found, POLICY)
+    (steps,) = steps_until_started(world, found, POLICY).values()
     assert steps * STEP <= POLICY.longest_wait * SECOND + LONGEST + PERIOD_US + 2 * STEP
+
+
+targets = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 2), st.booleans()), min_size=2, max_size=4)
+
+
+@settings(max_examples=15)
+@given(rivals, targets)
+def test_each_of_the_oldest_starts_in_time(found: list[Waiting], wanted: list[tuple[int, int, bool]]) -> None:
+    """The bound of the policy for the k-th oldest, from the moment on at which it is overdue."""
+    world = state(box("a"), box("b"))
+    for k, (gpus, nodes, preemptible) in enumerate(wanted, start=1):
+        fields = {"priority": 0, "preemptible": preemptible, "remaining": known(LONGEST), "user": "eve"}
+        world.put([job(k, gpus=gpus, nodes=nodes, eligible_us=NOW - (9 - k) * SECOND, **fields)])
+    a_turn = LONGEST + PERIOD_US + (POLICY.min_run + POLICY.checkpoint_timeout) * SECOND
+    for name, steps in steps_until_started(world, found, POLICY).items():
+        k = int(name.removeprefix("j"))
+        assert steps * STEP <= POLICY.longest_wait * SECOND + k * a_turn + 2 * STEP
 
 
 @settings(max_examples=15)
@@ -77,5 +98,5 @@ def test_where_nobody_can_be_stopped_the_oldest_need_not_wait_for_a_turn(found: 
     target = job(1, gpus=gpus, priority=0, remaining=known(HOUR), user="eve")
     world.put([target])
     policy = POLICY.model_copy(update={"preemption": False, "time_slice": None})
-    steps = steps_until_started(world, target.job, found, policy)
+    (steps,) = steps_until_started(world, found, policy).values()
     assert steps * STEP <= policy.longest_wait * SECOND + LONGEST + 2 * STEP
