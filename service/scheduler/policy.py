@@ -16,7 +16,8 @@ tests run this code; all policies are settings of it (`torchyard.policy`).
 **Nobody starves.** A job that has waited for `longest_wait` is overdue. For the oldest of them that no quota holds
 back, what it needs is kept from jobs that cannot be stopped, and in its turns it stops those that can be (`order`,
 `backfill`). So if no job that cannot be stopped runs for longer than L, the k-th oldest has started within k * (L +
-12 h + `min_run` + `checkpoint_timeout`), unless something other than jobs is in its way: its quota, a reservation, a
+12 h + `min_run` + `checkpoint_timeout`), and 12 h later for each turn more than one that older jobs need which are
+stopped in between, unless something other than jobs is in its way: its quota, a reservation, a
 closed node, a checkpoint that fails. From then on it has 36 minutes of every 12 hours at least, or runs to its end if
 it cannot be stopped.
 

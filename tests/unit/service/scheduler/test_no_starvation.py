@@ -40,11 +40,11 @@ def endless(found: list[Waiting]) -> Iterator[tuple[Waiting, int]]:
 
 
 def steps_until_started(world: State, found: list[Waiting], policy: Policy) -> dict[str, int]:
-    """Keeps the queue full of rivals, and ends each when its time is over, until all that waited have started; these
-    take as long as the longest rival.
+    """Keeps the queue full of rivals, and ends each when its time is over, until all that waited have started. Of
+    these, those that can be stopped are through within a turn.
     """
     stream, started = endless(found), dict[str, int]()
-    lasts = dict.fromkeys(world.waiting, LONGEST)
+    lasts = {job.job: 2 * STEP if job.preemptible else LONGEST for job in world.waiting.values()}
     targets, now = set(lasts), NOW
     for step in range(1000):
         ended = [name for name, one in world.running.items() if one.ran_us + now - one.since_us >= lasts.get(name, 0)]
@@ -83,7 +83,7 @@ def test_each_of_the_oldest_starts_in_time(found: list[Waiting], wanted: list[tu
     """The bound of the policy for the k-th oldest, from the moment on at which it is overdue."""
     world = state(box("a"), box("b"))
     for k, (gpus, nodes, preemptible) in enumerate(wanted, start=1):
-        fields = {"priority": 0, "preemptible": preemptible, "remaining": known(LONGEST), "user": "eve"}
+        fields = {"priority": 0, "preemptible": preemptible, "remaining": known(HOUR), "user": "eve"}
         world.put([job(k, gpus=gpus, nodes=nodes, eligible_us=NOW - (9 - k) * SECOND, **fields)])
     a_turn = LONGEST + PERIOD_US + (POLICY.min_run + POLICY.checkpoint_timeout) * SECOND
     for name, steps in steps_until_started(world, found, POLICY).items():
