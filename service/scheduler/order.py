@@ -12,7 +12,9 @@ first served.
 2. The others by `remaining / sqrt(1 + age in days)`, times the excess of their user and of their project (`shares`),
    each to the power of 0.3. The root, because dividing by the age itself costs the mean much and wins nothing at the
    end; the power, because it suffices to keep users with different appetites even, and more of it keeps short jobs
-   waiting.
+   waiting. Beyond the age of `OLD_DAYS` it is divided by `(age / OLD_DAYS)` to the power of `OLD_POWER` as well: where
+   there is too much work for weeks, the longest jobs would else wait for all others, whenever these come. A box on
+   which nobody gets that old is as if this were not there.
 
 **The overdue have their turns.** A job that has waited for `longest_wait` is overdue. For `TURN_US` of every
 `PERIOD_US` the overdue ones, the oldest first, come right behind those of 1. in the highest class, and nobody
@@ -45,6 +47,8 @@ LAS_THRESHOLD_US = 3_600 * _SECOND
 LAS_BEHIND = 1e12
 #: The turns of the overdue: so long, of so long each.
 TURN_US, PERIOD_US = 36 * 60 * _SECOND, 12 * 3_600 * _SECOND
+#: The age at which age begins to count for more than its root, and the power with which it does.
+OLD_DAYS, OLD_POWER = 30, 6
 _NONE: Ints = np.zeros(0, dtype=np.intp)
 #: Where in its class a job stands: the untried at 0, the overdue in their turn, and the others up to 1.
 _OVERDUE, _OTHERS = 0.125, 0.25
@@ -77,7 +81,7 @@ def ranks(state: "State", now_us: int, policy: Policy) -> Ranks:
     age, waited, ran, left = state.table.at(now_us)
     left = _left(columns, ran, left, policy)
     age /= _DAY
-    score = left / np.sqrt(1 + np.maximum(age, 0))
+    score = left / _earned(np.maximum(age, 0))
     score *= found.factor[state.table.lane]
     level = _levels(columns[Column.PRIORITY], waited, policy)
     key = level + 1 - (1 - _OTHERS) * _DAY / (score + _DAY)
@@ -113,6 +117,15 @@ def _left(columns: Floats, ran: Floats, told: Floats, policy: Policy) -> Floats:
         guess *= ran >= (policy.time_slice or 0) * _SECOND
         np.copyto(left, guess, where=unknown)
     return left
+
+
+def _earned(age: Floats) -> Floats:
+    """By how much jobs of these ages, in days, count shorter."""
+    root: Floats = np.sqrt(1 + age)
+    if np.maximum.reduce(age) <= OLD_DAYS:
+        return root
+    earned: Floats = root * np.maximum(age / OLD_DAYS, 1) ** OLD_POWER
+    return earned
 
 
 def _levels(priority: Floats, waited: Floats, policy: Policy) -> Floats:

@@ -36,6 +36,17 @@ def test_age_counts_by_its_root() -> None:
     assert queue(old, tried(2, HOUR + MINUTE), tried(3, HOUR - MINUTE)) == "3 1 2"
 
 
+def test_from_its_thirtieth_day_on_age_counts_for_more() -> None:
+    def as_old_as(days: int, left_us: int) -> str:
+        old = tried(1, left_us, eligible_us=NOW - days * DAY, ran_us=days * DAY)
+        return queue(old, tried(2, HOUR + MINUTE), tried(3, HOUR - MINUTE))
+
+    assert as_old_as(24, 5 * HOUR) == "3 1 2"
+    assert as_old_as(48, 7 * HOUR) == "1 3 2"
+    assert as_old_as(63, 8 * 2**6 * HOUR) == "1 3 2"
+    assert as_old_as(63, 8 * 3**6 * HOUR) == "3 2 1"
+
+
 def test_classes_before_all_else_and_waiting_lifts_into_those_there_are() -> None:
     assert queue(tried(1, HOUR, priority=0), tried(2, DAY, priority=2)) == "2 1"
     lifted = tried(1, HOUR, priority=0, eligible_us=NOW - 2 * DAY)
