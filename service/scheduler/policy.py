@@ -40,6 +40,7 @@ from service.scheduler.order import order, ranks
 from service.scheduler.parts import rest
 from service.scheduler.placement import Ask, Space, never_fits
 from service.scheduler.preemption import Victims, newcomer, stoppable
+from service.scheduler.promises import soon, sparing
 from service.scheduler.quotas import Quotas, Reached, spent
 from service.scheduler.reserved import Bars
 from service.scheduler.table import Column
@@ -154,31 +155,26 @@ class Pass:
         """Jobs that others were stopped for start, or have kept for them what is free already."""
         state = self._state
         waiting = [state.waiting[job] for job in {**state.promised, **state.yielding} if job in state.waiting]
-        for job in sorted(waiting, key=lambda job: (-job.priority, job.number)):
-            if not self._keep_promise(job) and job.job in state.yielding:
-                self._decisions.append(Spare(for_job=job.job))
+        waiting.sort(key=lambda job: (-job.priority, job.number))
+        may_start = [job for job in waiting if job.hindrance is None and not self.reached(job.job)]
+        asks = [ask_for(job, self._now_us, self._policy) for job in may_start]
+        kept = {ask.job for ask in sparing(state, self.space, asks) if self._keep_promise(ask)}
+        spared = [job.job for job in waiting if job.job in state.yielding and job.job not in kept]
+        self._decisions += [Spare(for_job=job) for job in spared]
 
-    def _keep_promise(self, job: "Waiting") -> bool:
+    def _keep_promise(self, ask: Ask) -> bool:
         """Whether the job starts, or will once those that give way to it are gone."""
-        if job.hindrance is not None or self.reached(job.job):
+        if self.reached(ask.job):
             return False
-        ask = ask_for(job, self._now_us, self._policy)
+        job = self._state.waiting[ask.job]
         places = self.space.find(ask)
         if places:
             self._start(job, places)
             return True
-        places = self._soon(job.job).find(ask)
+        places = soon(self._state, self.space, ask.job).find(ask)
         if places:
             self._take(job, places)
         return bool(places)
-
-    def _soon(self, newcomer: str) -> Space:
-        """What will be free once those that give way to the job are gone."""
-        soon = self.space.copy()
-        for name in self._state.yielding.get(newcomer, ()):
-            victim = self._state.running[name]
-            soon.release(name, victim.shape, victim.places)
-        return soon
 
     def _serve(self) -> None:
         """Looks at the jobs in their order until none of them can hope for anything."""
