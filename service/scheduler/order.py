@@ -6,11 +6,12 @@ first served.
 
 **Within a class** of the order `fair`:
 
-1. A job of which nothing is known yet, and that has not run for a time slice, by number. After the slice its own
-   steps tell how long it will take. If they do not, earlier jobs of its sort do; and failing these, it is expected to
-   run for as long again as it has run.
-2. The others by `remaining / sqrt(1 + age in days)`, times the excess of their user and of their project (`shares`),
-   each to the power of 0.3. The root, because dividing by the age itself costs the mean much and wins nothing at the
+1. A job of which nothing is known yet, and that has not run for a time slice, by the excess of its user and of its
+   project (`shares`), then by number: where nobody can be stopped, this is all that divides the box. After the slice
+   its own steps tell how long it will take. If they do not, earlier jobs of its sort do; and failing these, it is
+   expected to run for as long again as it has run.
+2. The others by `remaining / sqrt(1 + age in days)`, times the excess of their user and of their project, each to the
+   power of 0.3. The root, because dividing by the age itself costs the mean much and wins nothing at the
    end; the power, because it suffices to keep users with different appetites even, and more of it keeps short jobs
    waiting. Beyond the age of `OLD_DAYS` it is divided by `(age / OLD_DAYS)` to the power of `OLD_POWER` as well: where
    there is too much work for weeks, the longest jobs would else wait for all others, whenever these come. A box on
@@ -50,7 +51,7 @@ TURN_US, PERIOD_US = 36 * 60 * _SECOND, 12 * 3_600 * _SECOND
 #: The age at which age begins to count for more than its root, and the power with which it does.
 OLD_DAYS, OLD_POWER = 30, 6
 _NONE: Ints = np.zeros(0, dtype=np.intp)
-#: Where in its class a job stands: the untried at 0, the overdue in their turn, and the others up to 1.
+#: Where in its class a job stands: the untried from 0, the overdue in their turn and the others from here, up to 1.
 _OVERDUE, _OTHERS = 0.125, 0.25
 
 
@@ -82,10 +83,11 @@ def ranks(state: "State", now_us: int, policy: Policy) -> Ranks:
     left = _left(columns, ran, left, policy)
     age /= _DAY
     score = left / _earned(np.maximum(age, 0))
-    score *= found.factor[state.table.lane]
+    factor = found.factor[state.table.lane]
+    score *= factor
     level = _levels(columns[Column.PRIORITY], waited, policy)
     key = level + 1 - (1 - _OTHERS) * _DAY / (score + _DAY)
-    np.subtract(key, _OTHERS, out=key, where=score == 0)
+    np.copyto(key, level + _OVERDUE * factor / (factor + 1), where=score == 0)
     overdue = waited >= policy.longest_wait * _SECOND
     turn = np.zeros(len(overdue), dtype=bool)
     rows = _in_turn(state, overdue, now_us)

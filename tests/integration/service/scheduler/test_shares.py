@@ -54,9 +54,8 @@ def next_of(live: Live, node: Agent) -> str:
 
 
 def test_the_heavier_user_goes_first_and_a_changed_weight_counts_at_the_next_pass(live_service: Live) -> None:
-    """No job has run before, and with `time_slice` such jobs would be tried in the order in which they came."""
+    """No job has run before: those that are tried first are tried by the shares of their users."""
     live = live_service
-    live.client.put(f"{API}/policy", json={"time_slice": None}).raise_for_status()
     tokens = add_people(live)
     weigh(live, ada=1, bob=4)
     with agent(live, devices=1) as node:
@@ -75,7 +74,6 @@ def test_the_heavier_user_goes_first_and_a_changed_weight_counts_at_the_next_pas
 
 def test_of_equals_the_first_goes_first(live_service: Live) -> None:
     live = live_service
-    live.client.put(f"{API}/policy", json={"time_slice": None}).raise_for_status()
     tokens = add_people(live)
     with agent(live, devices=1) as node:
         submit(live, live.admin_token)

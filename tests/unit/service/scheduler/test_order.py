@@ -64,6 +64,14 @@ def test_those_who_had_more_than_their_share_come_later() -> None:
     assert queue(*jobs, users=faded) == "1 2"
 
 
+def test_so_do_their_untried_jobs_but_before_all_that_were_tried() -> None:
+    users = {"ann": Account(usage=1e6, usage_us=NOW), "bob": Account(usage=1e5, usage_us=NOW)}
+    jobs = (job(1, user="ann"), job(2, user="bob"), job(3, user="bob"), tried(4, MINUTE, user="bob"))
+    assert queue(*jobs) == "1 2 3 4"
+    assert queue(*jobs, users=users) == "2 3 1 4"
+    assert queue(*jobs, users=users | {"ann": Account(usage=1e6, usage_us=NOW, weight=20)}) == "1 2 3 4"
+
+
 def test_what_runs_now_counts_as_had() -> None:
     held = running(9, "a0 a1 a2 a3", user="ann", since_us=NOW - 10 * HOUR)
     assert queue(box(), held, tried(1, HOUR, user="ann"), tried(2, HOUR + MINUTE, user="bob")) == "2 1"
