@@ -86,11 +86,6 @@ def _disturbed(yard: Stack, tmp_path: Path, disturb: Callable[[], None]) -> None
     wait.until(lambda: all(c.state == "stored" for c in yard.client.checkpoints(job.id)), what="stored checkpoints")
 
 
-@pytest.mark.parametrize("part", ["worker", "service", "redis-server"])
-def test_a_killed_part_costs_the_training_nothing(yard: Stack, tmp_path: Path, part: str) -> None:
-    _disturbed(yard, tmp_path, lambda: yard.kill(part))
-
-
 def test_all_killed_one_after_another_cost_the_training_nothing(yard: Stack, tmp_path: Path) -> None:
     def disturb() -> None:
         for part in ("service", "redis-server", "worker", "service"):

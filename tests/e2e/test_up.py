@@ -19,8 +19,8 @@ from torchyard.stack import instance
 pytestmark = pytest.mark.e2e
 
 YARD = [sys.executable, "-m", "torchyard.cli.main"]
-#: Prints a line each 0.1 s, as many as its argument says.
-COUNT = 'i=0; while [ $i -lt "$0" ]; do echo "line $i"; i=$((i+1)); sleep 0.1; done'
+#: Prints a line each 0.1 s, until the file that its argument names is there.
+COUNT = 'i=0; while [ ! -e "$0" ]; do echo "line $i"; i=$((i+1)); sleep 0.1; done; echo "$i lines"'
 
 
 @dataclass(frozen=True)
@@ -118,17 +118,20 @@ def test_a_command_runs_and_ctrl_c_leaves_nothing(yard: Yard) -> None:
     assert "yard up" in yard("ls", code=1).stderr
 
 
-def test_jobs_outlive_the_stack_and_are_taken_up_again(yard: Yard) -> None:
+def test_jobs_outlive_the_stack_and_are_taken_up_again(yard: Yard, tmp_path: Path) -> None:
+    enough = tmp_path / "enough"
     with yard.up():
-        yard("run", "--detach", "--", "sh", "-c", COUNT, "150")
+        yard("run", "--detach", "--", "sh", "-c", COUNT, str(enough))
         until(lambda: "line 3" in yard("logs", "1").stdout, what="the first lines")
     with yard.up() as up:
         follower = yard.start("logs", "-f", "1")
         until(lambda: yard.state("1") == "running", what="the job's return")
         service = next(each for each in psutil.Process(up.pid).children() if "service" in each.cmdline())
         service.kill()
+        enough.touch()
         told, _ = follower.communicate(timeout=60)
-        assert told == "".join(f"line {n}\n" for n in range(150))
+        lines = told.count("line ")
+        assert told == "".join(f"line {n}\n" for n in range(lines)) + f"{lines} lines\n"
         assert follower.returncode == 0
         yard("wait", "1")
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 Value = TypeVar("Value")
 
 
-def until(condition: Callable[[], Value], *, seconds: float = 30.0, what: str = "the condition") -> Value:
+def until(condition: Callable[[], Value], *, seconds: float = 60.0, what: str = "the condition") -> Value:
     """The first true value of `condition()`; AssertionError after the deadline."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
