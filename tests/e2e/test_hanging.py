@@ -26,7 +26,7 @@ def test_a_run_that_hangs_says_where_its_ranks_stand(yard: Stack) -> None:
             "grace": 1,
         }
     )
-    ended = yard.client.wait(job.id, timeout_s=90)
+    ended = yard.client.wait(job.id, timeout_s=180)
     assert ended.state is JobState.FAILED
     assert ended.error is not None
     assert ended.error.cause == "hung"

@@ -134,7 +134,7 @@ def test_a_hundred_megabytes_of_log_block_nothing(yard: Stack) -> None:
     quiet = yard.client.submit(_script("steady.py", 20))
     assert yard.client.wait(quiet.id).state is JobState.SUCCEEDED
     assert yard.client.wait(loud.id).state is JobState.SUCCEEDED
-    wait.until(lambda: yard.client.job(loud.id).storage.logs == 100_000_000, seconds=60, what="the whole log")
+    wait.until(lambda: yard.client.job(loud.id).storage.logs == 100_000_000, seconds=180, what="the whole log")
 
 
 def test_a_time_limit_stops_the_job(yard: Stack) -> None:
@@ -186,7 +186,7 @@ def test_a_killed_shim_leaves_nothing_and_the_job_is_tried_again(yard: Stack) ->
     shim = json.loads((yard.attempt_folder(job.id) / "yard" / "shim.json").read_text())["pid"]
     attempt = yard.client.attempts(job.id)[-1].id
     psutil.Process(shim).send_signal(signal.SIGKILL)
-    wait.until(lambda: len(yard.client.attempts(job.id)) == 2, seconds=60, what="the second try")
+    wait.until(lambda: len(yard.client.attempts(job.id)) == 2, seconds=180, what="the second try")
     assert not processes.of_attempt(attempt)
     requeued = next(event for event in yard.client.events(job.id) if event.kind == "requeued")
     assert "not its own fault: try 1 of 3" in requeued.message

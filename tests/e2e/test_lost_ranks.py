@@ -35,7 +35,7 @@ RECIPE: dict[str, Any] = {
 def _training(yard: Stack) -> Job:
     """A run of two ranks that has begun to sum gradients, and would go on for hours."""
     job = yard.client.submit({"resources": {"gpus": 2}, "recipe": RECIPE})
-    wait.until(lambda: yard.client.metrics(job.id).series, seconds=60, what="the first steps")
+    wait.until(lambda: yard.client.metrics(job.id).series, seconds=180, what="the first steps")
     return job
 
 

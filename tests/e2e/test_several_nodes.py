@@ -39,7 +39,7 @@ def log(two: Fleet, job: str, rank: int) -> str:
 
 def all_say(two: Fleet, job: str, words: str) -> None:
     for rank in range(4):
-        until(lambda rank=rank: words in log(two, job, rank), seconds=60, what=f"{words!r} of rank {rank}")
+        until(lambda rank=rank: words in log(two, job, rank), seconds=180, what=f"{words!r} of rank {rank}")
 
 
 def test_two_by_two(two: Fleet) -> None:
@@ -58,7 +58,7 @@ def test_two_by_two(two: Fleet) -> None:
     assert [member.last_rank for member in two.client.attempts(job.id)[0].members] == [1, 3]
 
     two.client.cancel(job.id)
-    stopped = two.client.wait(job.id, timeout_s=60)
+    stopped = two.client.wait(job.id, timeout_s=180)
     assert stopped.state is JobState.CANCELLED
     checkpoint = until(lambda: next((one for one in two.client.checkpoints(job.id) if one.state == "stored"), None))
     assert [each.name for each in checkpoint.files] == [*(f"rank-{rank}.pt" for rank in range(4)), "state.pt"]
@@ -69,7 +69,7 @@ def test_two_by_two(two: Fleet) -> None:
     attempt = two.client.attempts(again.id)[0].id
     killed = time.monotonic()
     os.kill(two.pid_of_rank(attempt, 3, 2), signal.SIGKILL)
-    failed = two.client.wait(again.id, timeout_s=60)
+    failed = two.client.wait(again.id, timeout_s=180)
     assert failed.state is JobState.FAILED
     assert failed.error is not None
     second = list(two.addresses)[1]
@@ -86,7 +86,7 @@ def test_recipes_on_two_nodes_come_to_what_one_node_comes_to(two: Fleet, tmp_pat
     }
     losses, proofs = {}, {}
     for name, job in jobs.items():
-        ended = two.client.wait(job.id, timeout_s=120)
+        ended = two.client.wait(job.id, timeout_s=180)
         assert ended.state is JobState.SUCCEEDED, (name, ended.error, log(two, job.id, 0)[-3000:])
         proofs[name] = results.proof(two.client, job.id, tmp_path / name)
         losses[name] = results.series(two.client, job.id, "val/loss")

@@ -71,7 +71,7 @@ def _disturbed(yard: Stack, tmp_path: Path, disturb: Callable[[], None]) -> None
     """Runs the demo job, disturbs it in the middle, and compares what is stored with what was written."""
     job = _demo(yard)
     witness = Witness(yard.attempt_folder(job.id), tmp_path / "kept")
-    wait.until(lambda: _step(yard, job) >= 0, seconds=60, what="the first point")
+    wait.until(lambda: _step(yard, job) >= 0, seconds=180, what="the first point")
     witness.look()
     disturb()
     witness.look()
@@ -97,7 +97,7 @@ def test_all_killed_one_after_another_cost_the_training_nothing(yard: Stack, tmp
 def test_a_rerun_goes_on_at_its_step_with_the_same_loss_curve(yard: Stack) -> None:
     whole, cut = _demo(yard, epochs=12), _demo(yard, epochs=12)
     assert yard.client.wait(whole.id).state is JobState.SUCCEEDED
-    wait.until(lambda: _step(yard, cut) > 50, seconds=60, what="some steps")
+    wait.until(lambda: _step(yard, cut) > 50, seconds=180, what="some steps")
     yard.client.cancel(cut.id)
     assert yard.client.wait(cut.id).state is JobState.CANCELLED
     stopped = wait.until(lambda: yard.client.attempts(cut.id)[-1].ended_at and _stopped_at(yard, cut), what="its step")
@@ -118,7 +118,7 @@ def test_a_killed_rank_fails_the_job_and_its_last_points_count(yard: Stack, tmp_
     job = _demo(yard, epochs=1000)
     folder = yard.attempt_folder(job.id)
     witness = Witness(folder, tmp_path / "kept")
-    wait.until(lambda: _step(yard, job) > 5, seconds=60, what="some steps")
+    wait.until(lambda: _step(yard, job) > 5, seconds=180, what="some steps")
     witness.look()
     os.kill(_rank_process(yard, job, rank=1), 9)
     ended = yard.client.wait(job.id)
