@@ -10,7 +10,7 @@ import pytest
 from tests.support import environments, wait
 from tests.support.stack import YARD, Stack
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

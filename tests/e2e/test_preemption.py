@@ -13,7 +13,7 @@ from torchyard.api import Job
 from torchyard.policy import Policy
 from torchyard.states import AttemptState, JobState
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

@@ -43,7 +43,7 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         yield running
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_all_strategies_come_to_the_same_and_prove_what_they_are(yard: Stack, tmp_path: Path) -> None:
     jobs = {
         name: yard.client.submit(
@@ -79,7 +79,7 @@ def test_checkpoints_in_pieces_and_whole_are_averaged(yard: Stack, tmp_path: Pat
         torch.testing.assert_close(value, alone[name], rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_comparison_runs_as_a_job(yard: Stack, tmp_path: Path) -> None:
     sizes = ["--batch", "16", "--steps", "1", "--repeats", "1", "--warm-up", "0"]
     ended = yard.yard("bench", "strategies", "--", "--strategies", "dp", *sizes, seconds=200)

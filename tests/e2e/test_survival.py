@@ -15,7 +15,7 @@ from torchyard.api import Job
 from torchyard.injob import layout
 from torchyard.states import JobState
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
