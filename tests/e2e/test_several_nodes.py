@@ -15,7 +15,7 @@ from tests.support.wait import until
 from torchyard import links
 from torchyard.states import JobState
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 SCRIPT = Path(__file__).parent / "scripts" / "ddp_nodes.py"
 RECIPE: dict[str, Any] = {
     "model": {"name": "mlp", "hidden": [32, 32]},
