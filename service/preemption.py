@@ -39,9 +39,8 @@ def begin(ctx: Context, jobs: Mapping[str, Cause], newcomer: str) -> list[str]:
     now = ctx.now_us()
     chosen = sorted(jobs)
     with ctx.db.write() as tx:
-        rows = {
-            job: lifecycle.lock_job(tx, job) for job in sorted({*chosen, *job_of(newcomer)})
-        }  # the order of locking
+        locked = sorted({*chosen, *job_of(newcomer)})  # the order of locking
+        rows = {job: lifecycle.lock_job(tx, job) for job in locked}
         words = _words(tx, newcomer, now)
         if words is None:
             raise lifecycle.Conflict(f"{newcomer} no longer waits")

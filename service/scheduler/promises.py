@@ -23,9 +23,11 @@ def sparing(state: "State", space: Space, asks: Sequence[Ask]) -> list[Ask]:
     that suits them to one before: what was stopped for them was not stopped for nothing.
     """
     tried, moved = list(asks), set[str]()
+    if len(tried) < 2:
+        return tried
     lost = _losers(state, space, tried)
     best, fewest = tried, len(lost)
-    while len(tried) > 1 and (ask := next((ask for ask in lost if ask.job not in moved), None)) is not None:
+    while (ask := next((ask for ask in lost if ask.job not in moved), None)) is not None:
         moved.add(ask.job)
         tried = [ask, *(other for other in tried if other is not ask)]
         lost = _losers(state, space, tried)
