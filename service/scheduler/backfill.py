@@ -1,6 +1,6 @@
 """What is kept for a job that is blocked, so that those behind it do not hold it off for ever.
 
-Kept are the nodes where it can start first, by what is known of the jobs that run there (`expected_end`), and where
+Kept are the nodes where it can start first, by what is known of the jobs that run there (`ends`), and where
 nothing is known, where the last job that must end began first. Others may have what it cannot use, what they leave
 again before it could start, and what they can be made to leave.
 
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from service.scheduler.boxes import Box, Shape
+from service.scheduler.ends import end_us
 from service.scheduler.placement import Ask, Keep, Space, choose, sorts
-from service.scheduler.reserved import expected_end
 from service.scheduler.rooms import Room
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _end(job: "Running", need: Need) -> float:
         return need.now_us
     if need.surely:
         return math.inf if job.ends_us is None else max(job.ends_us, need.now_us)
-    return max(expected_end(job, need.now_us), need.now_us)
+    return max(end_us(job, "p90_us", need.now_us), need.now_us)
 
 
 def _wanted(space: Space, node: str, ask: Ask) -> frozenset[str]:

@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 from service.scheduler.boxes import Closed
 from service.scheduler.decisions import Preempt, Spare, Start
+from service.scheduler.ends import Quantile, end_us
 from service.scheduler.order import order
 from service.scheduler.policy import decide
 from service.scheduler.reserved import takes_jobs_us
-from service.scheduler.state import Hindrance, Job, Running, State
+from service.scheduler.state import Hindrance, Running, State
 from torchyard.policy import Policy
 
 #: A future has at most so many decisions, fewer where each is about many jobs.
@@ -89,12 +90,12 @@ def _part(state: State, queue: Sequence[str]) -> State:
 class _Future:
     """One future: every job takes the same quantile of its running time."""
 
-    def __init__(self, state: State, now_us: int, policy: Policy, quantile: str) -> None:
+    def __init__(self, state: State, now_us: int, policy: Policy, quantile: Quantile) -> None:
         self._state = state.copy()
         self._now_us = self._begun_us = now_us
         self._policy = policy
         self._quantile = quantile
-        self._ends = {job.job: self._end(job, job) for job in state.running.values()}
+        self._ends = {job.job: self._end(job) for job in state.running.values()}
         #: Jobs that are being stopped, and when they are gone.
         self._stopping = {job.job: self._gone_us(job) for job in state.running.values() if job.yields_to}
         self._reopen()
@@ -140,7 +141,7 @@ class _Future:
 
     def _start(self, start: Start) -> None:
         running = self._state.start(start.job, start.places, self._now_us)
-        self._ends[start.job] = self._end(running, running)
+        self._ends[start.job] = self._end(running)
 
     def _stop(self, preempt: Preempt) -> None:
         victim = self._state.running[preempt.job]
@@ -152,13 +153,8 @@ class _Future:
             self._state.put([replace(self._state.running[job], yields_to=None)])
             self._stopping.pop(job, None)
 
-    def _end(self, job: Job, running: Running) -> float:
-        limit = math.inf if running.ends_us is None else running.ends_us
-        if job.remaining is None:
-            return limit
-        as_of_us = self._now_us if job.remaining.as_of_us is None else job.remaining.as_of_us
-        quantile: int = getattr(job.remaining, self._quantile)
-        return min(limit, max(as_of_us + quantile, self._now_us + OVERDUE_US))
+    def _end(self, job: Running) -> float:
+        return end_us(job, self._quantile, self._now_us, earliest_us=self._now_us + OVERDUE_US)
 
     def _moments(self) -> Iterable[float]:
         """When something may change: a job ends, or may be stopped from then on; a reservation begins or ends."""

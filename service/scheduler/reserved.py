@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from service.scheduler.boxes import Box
 from service.scheduler.decisions import Cause, Preempt
+from service.scheduler.ends import end_us
 from service.scheduler.placement import Ask
 from service.scheduler.rooms import Room
 from torchyard.policy import Policy
@@ -76,7 +77,7 @@ class Bars:
     def _must_go(self, job: "Running", one: Reserved) -> bool:
         if not job.preemptible or job.yields_to is not None or job.spared_until_us > self._now_us:
             return False
-        if one.admits(job.user, job.project) or expected_end(job, self._now_us) <= one.reservation.starts_us:
+        if one.admits(job.user, job.project) or end_us(job, "p90_us", self._now_us) <= one.reservation.starts_us:
             return False
         whole = one.reservation.maintenance and one.reservation.gpus is None
         return any(
@@ -122,7 +123,7 @@ class Bars:
     def _in_the_way(self, job: "Running", one: Reserved) -> int:
         if one.admits(job.user, job.project) or job.yields_to == one.reservation.id:
             return 0
-        if expected_end(job, self._now_us) <= one.reservation.starts_us:
+        if end_us(job, "p90_us", self._now_us) <= one.reservation.starts_us:
             return 0
         return 1 if job.preemptible else 2
 
@@ -156,12 +157,3 @@ def takes_jobs_us(state: "State", box: Box) -> float:
         if each.starts_us <= end_us:
             end_us = max(end_us, each.ends_us)
     return end_us
-
-
-def expected_end(job: "Running", now_us: int) -> float:
-    """When nine of ten such jobs are over; infinite if nothing tells."""
-    limit = math.inf if job.ends_us is None else job.ends_us
-    if job.remaining is None:
-        return limit
-    as_of_us = now_us if job.remaining.as_of_us is None else job.remaining.as_of_us
-    return min(limit, as_of_us + job.remaining.p90_us)

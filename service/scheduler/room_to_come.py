@@ -1,8 +1,7 @@
 """When running jobs are likely to be over, and a node has room for another. Pure."""
 
-import math
-
 from service.scheduler.boxes import Shape
+from service.scheduler.ends import end_us
 from service.scheduler.placement import choose
 from service.scheduler.state import Running, State
 
@@ -24,8 +23,4 @@ def room_at(state: State, shape: Shape, node: str, now_us: int) -> float:
 
 def likely_end(job: Running, now_us: int) -> float:
     """When a running job is over, half of the time; infinite if nothing tells."""
-    limit = math.inf if job.ends_us is None else job.ends_us
-    if job.remaining is None:
-        return limit
-    as_of_us = now_us if job.remaining.as_of_us is None else job.remaining.as_of_us
-    return min(limit, max(as_of_us + job.remaining.p50_us, now_us))
+    return end_us(job, "p50_us", now_us, earliest_us=now_us)
