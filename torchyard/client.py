@@ -73,15 +73,20 @@ class Client(SweepCalls, SharingCalls):
         return self._pages(api.Job, "/jobs", filters, limit)
 
     def wait(self, job: str, *, timeout_s: float | None = None) -> api.Job:
-        """Waits for the job's end, also across a restart of the service.
+        """Waits for the job's end, also across a restart of the service that takes minutes.
 
         Returns the job as it is then; raises TimeoutError when it has not ended after `timeout_s`.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
             left = LONG_POLL_S if deadline is None else min(LONG_POLL_S, deadline - time.monotonic())
-            params = {"wait": f"{max(0.0, left):.3f}"}
-            answer = self.connection.request("GET", f"/jobs/{part(job)}", params=params, timeout_s=LONG_POLL_S + 15)
+            answer = self.connection.request(
+                "GET",
+                f"/jobs/{part(job)}",
+                params={"wait": f"{max(0.0, left):.3f}"},
+                timeout_s=LONG_POLL_S + 15,
+                patience_s=following.PATIENCE_S if deadline is None else None,
+            )
             found = api.Job.model_validate_json(answer.content)
             if found.state in JOB_FINAL:
                 return found

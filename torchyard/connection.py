@@ -81,11 +81,13 @@ class Connection:
         headers: Mapping[str, str] | None = None,
         retry: bool = True,
         timeout_s: float | None = None,
+        patience_s: float | None = None,
     ) -> httpx.Response:
         """The answer to a request; raises RefusedError for a problem, UnreachableError where nobody answers.
 
-        With `retry` the request is repeated for a while when the connection breaks or the service says so: give it
-        only for what may happen twice. `content` may be a function that opens the body anew for each try.
+        With `retry` the request is repeated for `patience_s` (PATIENCE_S) when the connection breaks or the service
+        says so: give it only for what may happen twice. `content` may be a function that opens the body anew for each
+        try.
         """
 
         def send() -> httpx.Response:
@@ -95,7 +97,9 @@ class Connection:
                 method, PREFIX + path, params=_given(params), json=json, content=body, headers=headers, **extra
             )
 
-        return _checked(self._repeat(send) if retry else self._once(send))
+        if not retry:
+            return _checked(self._once(send))
+        return _checked(self._repeat(send, PATIENCE_S if patience_s is None else patience_s))
 
     @contextmanager
     def stream(
@@ -120,8 +124,8 @@ class Connection:
         except httpx.TransportError as error:
             raise self.unreachable(error) from error
 
-    def _repeat(self, send: Callable[[], httpx.Response]) -> httpx.Response:
-        for pause in pauses(PATIENCE_S):
+    def _repeat(self, send: Callable[[], httpx.Response], patience_s: float) -> httpx.Response:
+        for pause in pauses(patience_s):
             try:
                 response = send()
             except httpx.TransportError:

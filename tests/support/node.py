@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.wait import until
+from torchyard import ids
 from torchyard.spec import JobSpec
 from torchyard.wire import Device, DeviceKind, FileRef, Go, Launch, Prepared, Restore, Result
 from worker import environment, files
@@ -89,7 +90,6 @@ class Box:
 
     def assign(
         self,
-        attempt: str = "att-1",
         *,
         files: dict[str, str | bytes] | None = None,
         restore: dict[str, bytes] | None = None,
@@ -99,7 +99,12 @@ class Box:
         node_rank: int = 0,
         **spec: Any,
     ) -> AttemptFolder:
-        """Assigns a job with this code and spec; by default a plain program."""
+        """Assigns a job with this code and spec; by default a plain program.
+
+        Each attempt has an id of its own on the whole machine: processes are found and killed by it, and other
+        workers of the test run have attempts too.
+        """
+        attempt = ids.new_id("att")
         code = [self.control.put(path, _bytes(text), 0o755) for path, text in (files or {}).items()]
         saved = [self.control.put(path, data) for path, data in (restore or {}).items()]
         defaults: dict[str, Any] = {"launcher": "none", "resources": {"gpus": slots}}
@@ -121,14 +126,14 @@ class Box:
         self.control.assign(attempt, launch)
         return AttemptFolder(self.attempts, attempt)
 
-    def run(self, seconds: float = 30.0, **assigned: Any) -> tuple[AttemptFolder, Result]:
+    def run(self, seconds: float = 60.0, **assigned: Any) -> tuple[AttemptFolder, Result]:
         """Assigns, starts, and waits for the end."""
         folder = self.assign(**assigned)
         self.launcher.start(folder.attempt_id)
         return folder, ended(folder, seconds)
 
 
-def ended(folder: AttemptFolder, seconds: float = 30.0) -> Result:
+def ended(folder: AttemptFolder, seconds: float = 60.0) -> Result:
     """The result of an attempt, once it has one and its shim is gone."""
     until(lambda: folder.has_result() and not folder.locked(), seconds=seconds, what=f"the end of {folder.attempt_id}")
     result = folder.read_result()

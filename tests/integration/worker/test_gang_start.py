@@ -62,7 +62,9 @@ def test_it_waits_for_the_word_and_is_told_who_it_is(box: Box) -> None:
 def test_a_starter_killed_before_started_is_no_loss(box: Box, tmp_path: Path, where: str) -> None:
     folder = second_of_two(box, f"echo run >> {tmp_path}/runs")
     if where == "go":
-        (box.control.root / "go" / "att-1.json").write_text('{"go": true, "address": "127.0.0.1", "port": 20001}')
+        (box.control.root / "go" / f"{folder.attempt_id}.json").write_text(
+            '{"go": true, "address": "127.0.0.1", "port": 20001}'
+        )
     words = [sys.executable, "-m", "tests.support.starter", str(tmp_path), folder.attempt_id, where]
     assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
     assert not box.launcher.bury(folder.attempt_id)

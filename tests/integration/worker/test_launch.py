@@ -32,8 +32,8 @@ def counted(tmp_path: Path) -> list[str]:
     return ["sh", "-c", f"echo run >> {tmp_path}/runs"]
 
 
-def starter(root: Path, where: str, attempt: str = "att-1") -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "tests.support.starter", str(root), attempt, where])
+def starter(root: Path, folder: AttemptFolder, where: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", "tests.support.starter", str(root), folder.attempt_id, where])
 
 
 def test_when_start_returns_the_job_has_begun(box: Box) -> None:
@@ -54,9 +54,9 @@ def test_when_start_returns_the_job_has_begun(box: Box) -> None:
 
 def test_five_threads_and_five_processes_start_it_once(box: Box, tmp_path: Path) -> None:
     folder = box.assign(command=counted(tmp_path))
-    others = [starter(tmp_path, "never") for _ in range(3)]
+    others = [starter(tmp_path, folder, "never") for _ in range(3)]
     with ThreadPoolExecutor(5) as pool:
-        list(pool.map(box.launcher.start, ["att-1"] * 5))
+        list(pool.map(box.launcher.start, [folder.attempt_id] * 5))
     assert [other.wait() for other in others] == [0, 0, 0]
     assert ended(folder).exit_code == 0
     box.launcher.start(folder.attempt_id)
@@ -66,7 +66,7 @@ def test_five_threads_and_five_processes_start_it_once(box: Box, tmp_path: Path)
 @pytest.mark.parametrize("where", ["launch", "claim"])
 def test_a_starter_killed_before_started_is_no_loss(box: Box, tmp_path: Path, where: str) -> None:
     folder = box.assign(command=counted(tmp_path))
-    assert starter(tmp_path, where).wait() == -signal.SIGKILL
+    assert starter(tmp_path, folder, where).wait() == -signal.SIGKILL
     (status,) = inventory.scan(box.attempts)
     assert status.phase is Phase.PREPARING
     assert not box.launcher.bury(folder.attempt_id)
@@ -77,7 +77,7 @@ def test_a_starter_killed_before_started_is_no_loss(box: Box, tmp_path: Path, wh
 
 def test_a_starter_killed_before_the_fork_is_buried_and_nothing_has_run(box: Box, tmp_path: Path) -> None:
     folder = box.assign(command=counted(tmp_path))
-    assert starter(tmp_path, "started").wait() == -signal.SIGKILL
+    assert starter(tmp_path, folder, "started").wait() == -signal.SIGKILL
     (status,) = inventory.scan(box.attempts)
     assert status.phase is inventory.Died.DIED
     box.launcher.start(folder.attempt_id)
@@ -89,7 +89,7 @@ def test_a_starter_killed_before_the_fork_is_buried_and_nothing_has_run(box: Box
 
 def test_a_starter_killed_right_after_the_fork_leaves_one_run(box: Box, tmp_path: Path) -> None:
     folder = box.assign(command=counted(tmp_path))
-    assert starter(tmp_path, "forked").wait() == -signal.SIGKILL
+    assert starter(tmp_path, folder, "forked").wait() == -signal.SIGKILL
     box.launcher.start(folder.attempt_id)
     assert ended(folder).exit_code == 0
     assert lines(tmp_path / "runs") == ["run"]
@@ -98,7 +98,7 @@ def test_a_starter_killed_right_after_the_fork_leaves_one_run(box: Box, tmp_path
 def test_a_job_outlives_the_worker_that_started_it(box: Box, tmp_path: Path) -> None:
     folder = box.assign(command=["sh", "-c", f"read line < {tmp_path}/fifo; echo $line"])
     os.mkfifo(tmp_path / "fifo")
-    assert starter(tmp_path, "never").wait() == 0
+    assert starter(tmp_path, folder, "never").wait() == 0
     (tmp_path / "fifo").write_text("still here\n")
     assert ended(folder).exit_code == 0
     assert log(folder) == "still here\n"
@@ -177,7 +177,7 @@ def test_a_program_that_is_none_ends_as_unusable(box: Box) -> None:
     assert result.kind is ResultKind.UNUSABLE
     assert result.started_us is None
     assert "cannot start no-such-program" in (result.message or "")
-    _, result = box.run(attempt="att-2", command=["./run.sh"], files={"run.sh": "echo no shebang"})
+    _, result = box.run(command=["./run.sh"], files={"run.sh": "echo no shebang"})
     assert "#!" in (result.message or "")
 
 
@@ -255,11 +255,11 @@ def test_a_stop_ends_an_attempt_that_is_being_prepared(box: Box) -> None:
 
     def slow(sha256: str, target: Path) -> None:
         fetched.append(sha256)
-        order(folder, Order(attempt="att-1", action=Action.STOP, reason=StopReason.CANCEL))
+        order(folder, Order(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.CANCEL))
         fetch(sha256, target)
 
     box.control.fetch_blob = slow  # type: ignore[method-assign]
-    box.launcher.start("att-1")
+    box.launcher.start(folder.attempt_id)
     assert len(fetched) < 40
     result = folder.read_result()
     assert result is not None
@@ -275,9 +275,9 @@ def test_a_stop_ends_an_attempt_that_can_never_be_prepared(box: Box) -> None:
 
     box.control.fetch_blob = full  # type: ignore[method-assign]
     with pytest.raises(OSError, match="No space"):
-        box.launcher.start("att-1")
-    order(folder, Order(attempt="att-1", action=Action.STOP, reason=StopReason.CANCEL))
-    box.launcher.start("att-1")
+        box.launcher.start(folder.attempt_id)
+    order(folder, Order(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.CANCEL))
+    box.launcher.start(folder.attempt_id)
     result = folder.read_result()
     assert result is not None
     assert (result.kind, result.stop) == (ResultKind.KILLED, StopReason.CANCEL)
@@ -285,11 +285,11 @@ def test_a_stop_ends_an_attempt_that_can_never_be_prepared(box: Box) -> None:
 
 def test_a_lost_attempt_tells_what_its_ranks_had_noted(box: Box) -> None:
     folder = box.assign(command=["sleep", "600"])
-    box.launcher.start("att-1")
+    box.launcher.start(folder.attempt_id)
     mark = {"rank": 0, "exit_code": 3, "signal": None, "ended_us": 7}
     (folder.at(layout.MARKS) / "exit-0.json").write_text(json.dumps(mark))
     kill_shim(folder)
-    assert box.launcher.bury("att-1")
+    assert box.launcher.bury(folder.attempt_id)
     result = folder.read_result()
     assert result is not None
     assert result.ranks == [RankExit(rank=0, exit_code=3, ended_us=7)]
@@ -298,12 +298,14 @@ def test_a_lost_attempt_tells_what_its_ranks_had_noted(box: Box) -> None:
 def test_an_attempt_without_a_folder_is_held_while_its_processes_live(box: Box, tmp_path: Path) -> None:
     """Left out of the inventory it would count as dead, and its job be started a second time."""
     folder = box.assign(command=["sleep", "600"])
-    box.launcher.start("att-1")
+    box.launcher.start(folder.attempt_id)
     folder.path.rename(tmp_path / "taken away")
-    assert [(each.attempt, each.phase) for each in inventory.whole(box.attempts)] == [("att-1", Phase.RUNNING)]
+    assert [(each.attempt, each.phase) for each in inventory.whole(box.attempts)] == [
+        (folder.attempt_id, Phase.RUNNING)
+    ]
     (tmp_path / "other").mkdir()
     assert inventory.whole(tmp_path / "other") == []
-    processes.sweep("att-1")
+    processes.sweep(folder.attempt_id)
     assert inventory.whole(box.attempts) == []
 
 
@@ -316,14 +318,14 @@ def test_a_checkpoint_that_is_not_stored_yet_comes_from_the_attempt_before(box: 
         checkpoint="ckpt-1",
         step=7,
         files=[FileRef(path="sub/s", size=5, sha256="")],
-        attempt="att-1",
+        attempt=first.attempt_id,
         name="step-7",
     )
     command = ["sh", "-c", "cat $TORCHYARD_RESTORE_DIR/sub/s"]
-    second, result = box.run(attempt="att-2", restore_local=saved, command=command)
+    second, result = box.run(restore_local=saved, command=command)
     assert (result.exit_code, log(second)) == (0, "state")
     (there / "s").write_text("torn")
-    _, result = box.run(attempt="att-3", restore_local=saved, command=command)
+    _, result = box.run(restore_local=saved, command=command)
     assert "not the size" in (result.message or "")
     with pytest.raises(FileNotFoundError):
-        box.run(attempt="att-4", restore_local=saved.model_copy(update={"attempt": "att-0"}), command=command)
+        box.run(restore_local=saved.model_copy(update={"attempt": "att-0"}), command=command)

@@ -59,8 +59,8 @@ def test_launch_passes_the_option_that_a_script_declares(box: Box) -> None:
     for name, declares in DECLARED.items():
         command = ["python", "train.py", "--lr", "0.1"]
         files = {"train.py": PARSES + declares + SHOWS}
-        folders[name] = box.assign(f"att-{name}", launcher="launch", command=command, files=files, slots=2)
-        box.launcher.start(f"att-{name}")
+        folders[name] = box.assign(launcher="launch", command=command, files=files, slots=2)
+        box.launcher.start(folders[name].attempt_id)
     for name, folder in folders.items():
         result = ended(folder, 60)
         assert [(each.rank, each.exit_code) for each in result.ranks] == [(0, 0), (1, 0)], log(folder)
