@@ -22,10 +22,10 @@ from rich.table import Table
 
 from torchyard.injob import layout
 from torchyard.recipe import Recipe
-from trainer.__main__ import read_recipe
 from trainer.bench import plan, plot, table
 from trainer.bench.plan import Case
 from trainer.bench.published import PUBLISHED
+from trainer.command import read_recipe
 from trainer.exceptions import BenchError
 
 #: On the CPU convolutions, which compute much for each byte of gradient; on GPUs what others publish.

@@ -15,7 +15,7 @@ from tests.support import ranks
 from tests.support.attempt import forget
 from tests.support.wait import until
 from trainer import absence, spawn
-from trainer.__main__ import main
+from trainer.command import main
 from trainer.distributed import joined, summed
 from trainer.exceptions import SpawnError
 from trainer.rendezvous import Meeting

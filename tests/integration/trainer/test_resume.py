@@ -12,7 +12,7 @@ from tests.support import attempt, training
 from tests.support.attempt import AttemptFolder
 from torchyard.injob import control, metrics
 from torchyard.injob.exceptions import ResumeError
-from trainer.__main__ import main
+from trainer.command import main
 from trainer.strategies.single import SingleStrategy
 
 RECIPE: dict[str, Any] = {

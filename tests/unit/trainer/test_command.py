@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from torchyard.recipe.models import Mlp
-from trainer.__main__ import _parser, _place, read_recipe
+from trainer.command import _parser, _place, read_recipe
 from trainer.exceptions import RecipeError
 
 
