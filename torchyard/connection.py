@@ -57,13 +57,16 @@ class Connection:
     def __init__(self, url: str | None = None, token: str | None = None, *, timeout_s: float = 30.0) -> None:
         self.url = find_url(url)
         self.token = find_token(token)
+        address = httpx.URL(self.url)
         self._http = httpx.Client(
             base_url=self.url,
             headers={"Authorization": f"Bearer {self.token}"},
             timeout=httpx.Timeout(timeout_s, connect=5.0),
             limits=httpx.Limits(max_connections=None),
             # A proxy of the environment is for other machines, never for this one.
-            trust_env=httpx.URL(self.url).host not in LOOPBACK,
+            trust_env=address.host not in LOOPBACK,
+            # Reading the certificates of all authorities takes longer than most commands: only where one is checked.
+            verify=address.scheme == "https",
         )
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ class Live:
 
 def connect(url: str, token: str | None) -> httpx.Client:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    return httpx.Client(base_url=url, headers=headers, timeout=30, trust_env=False)
+    return httpx.Client(base_url=url, headers=headers, timeout=30, trust_env=False, verify=url.startswith("https"))
 
 
 def settings_for(database_url: str, folder: Path, **changes: Any) -> Settings:
