@@ -30,7 +30,7 @@ def no_leaked_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     mark = secrets.token_hex(8)
     monkeypatch.setenv(processes.MARK, mark)
     yield
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 20
     while (left := processes.marked(mark)) and time.monotonic() < deadline:
         time.sleep(0.05)
     for pid, _ in left:

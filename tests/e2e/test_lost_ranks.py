@@ -1,15 +1,17 @@
-"""A rank of the built-in trainer that is killed or hangs, through the queue: the job fails with the reason, in time."""
+"""Ranks that hang, through the queue: the job fails in time, and says where they stood."""
 
+import json
 import signal
 from typing import Any
 
 import psutil
 import pytest
 
+from tests.e2e.conftest import SCRIPTS
 from tests.support import processes, wait
 from tests.support.stack import Stack
 from torchyard import fingerprints
-from torchyard.api import Job, JobError
+from torchyard.api import Job
 from torchyard.states import JobState
 from trainer import absence
 
@@ -18,7 +20,7 @@ pytestmark = pytest.mark.e2e
 #: Seconds that ranks wait for one that hangs; by default it is 600.
 TIMEOUT_S = 3
 #: What may pass between the end of the ranks' patience and that of the job, on a busy machine.
-MARGIN_S = 20
+MARGIN_S = 60
 RECIPE: dict[str, Any] = {
     "model": {"name": "mlp", "hidden": [32]},
     "data": {"name": "synthetic", "samples": 64, "validation_samples": 8, "shape": [8]},
@@ -47,28 +49,49 @@ def _program(attempt: str, rank: int) -> psutil.Process:
     return program
 
 
-def _lost(yard: Stack, how: signal.Signals) -> JobError:
-    """Why the job has failed whose rank 1 was sent the signal; fails where it hangs."""
+def test_a_rank_that_hangs_is_named_by_the_one_that_waited(yard: Stack) -> None:
     job = _training(yard)
     attempt = yard.client.attempts(job.id)[-1].id
-    _program(attempt, 1).send_signal(how)
+    _program(attempt, 1).send_signal(signal.SIGSTOP)
     ended = yard.client.wait(job.id, timeout_s=TIMEOUT_S + absence.ROLL_CALL_S + MARGIN_S)
     assert ended.state is JobState.FAILED
     assert ended.devices == []
     assert not processes.of_attempt(attempt)
     assert ended.error is not None
-    return ended.error
+    assert (ended.error.rank, ended.error.exit_code) == (0, 1)
+    assert ended.error.message == f"rank 0 exited with code 1: {fingerprints.advice(fingerprints.LOST_RANK)}"
+    assert ended.error.traceback is not None
+    assert "PeerError: rank 1 no longer answers" in ended.error.traceback
 
 
-def test_a_killed_rank_is_the_reason(yard: Stack) -> None:
-    error = _lost(yard, signal.SIGKILL)
-    assert (error.rank, error.signal) == (1, signal.SIGKILL)
-    assert error.message.startswith("rank 1 was killed by SIGKILL (signal 9)")
+def test_a_run_that_hangs_says_where_its_ranks_stand(yard: Stack) -> None:
+    script = SCRIPTS / "hangs.py"
+    code = script.read_text().split("\n")
+    waits = 1 + next(n for n, line in enumerate(code) if "all_reduce" in line)
+    loads = 1 + next(n for n, line in enumerate(code) if "time.sleep(60)" in line)
+    job = yard.client.submit(
+        {
+            "command": [str(script)],
+            "live": str(SCRIPTS),
+            "resources": {"gpus": 2},
+            "hang": {"after": 2, "factor": 1},
+            "grace": 1,
+        }
+    )
+    ended = yard.client.wait(job.id, timeout_s=180)
+    assert ended.state is JobState.FAILED
+    assert ended.error is not None
+    assert ended.error.cause == "hung"
+    assert "rank 1 waits in all_reduce" in ended.error.message
+    said = f"rank 0 is in load (hangs.py:{loads}); rank 1 waits in all_reduce (hangs.py:{waits})"
+    told = {event.kind: event.message for event in yard.client.events(job.id)}
+    assert told["hangs"].startswith("hangs: no step for ")
+    assert told["stacks"] == said
+    assert told["stop-requested"] == f"stopped because it makes no step any more: {said}"
+    assert not processes.of_attempt(yard.client.attempts(job.id)[-1].id)
 
-
-def test_a_rank_that_hangs_is_named_by_the_one_that_waited(yard: Stack) -> None:
-    error = _lost(yard, signal.SIGSTOP)
-    assert (error.rank, error.exit_code) == (0, 1)
-    assert error.message == f"rank 0 exited with code 1: {fingerprints.advice(fingerprints.LOST_RANK)}"
-    assert error.traceback is not None
-    assert "PeerError: rank 1 no longer answers" in error.traceback
+    shown = yard.yard("stacks", str(job.number))
+    assert said in shown.stdout
+    (dump,) = json.loads(yard.yard("stacks", str(job.number), "--json").stdout)
+    frames = [frame for thread in dump["processes"][1]["threads"] for frame in thread["frames"]]
+    assert {frame["native"] for frame in frames} == {True, False}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 import torch
-import yaml
 
+from tests.e2e import paced
 from tests.support import wait
 from tests.support.stack import Stack
 from torchyard.api import Job
@@ -14,14 +14,6 @@ from torchyard.policy import Policy
 from torchyard.states import AttemptState, JobState
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
-EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-def _training(name: str) -> dict[str, Any]:
-    """Both slots, and more than one checkpoint; deterministic."""
-    spec = yaml.safe_load((EXAMPLES / "digits.yaml").read_text())
-    spec["recipe"]["epochs"] = 20
-    return {**spec, "name": name, "priority": "low"}
 
 
 def _final_weights(yard: Stack, job: Job, folder: Path) -> dict[str, torch.Tensor]:
@@ -37,18 +29,20 @@ def _final_weights(yard: Stack, job: Job, folder: Path) -> dict[str, torch.Tenso
 
 def test_an_urgent_job_preempts_a_training_that_loses_nothing(yard: Stack, tmp_path: Path) -> None:
     yard.client.set_policy(Policy(min_run=0))
-    low = yard.client.submit(_training("low"))
+    gate = tmp_path / "gate"
+    low = yard.client.submit(paced.training(gate, name="low", priority="low"))
     wait.until(lambda: any(c.state == "stored" for c in yard.client.checkpoints(low.id)), what="a verified checkpoint")
     urgent = yard.client.submit(
         {"name": "urgent", "priority": "urgent", "launcher": "none", "command": ["true"], "resources": {"gpus": 2}}
     )
     assert yard.client.wait(urgent.id).state is JobState.SUCCEEDED
+    gate.touch()
     ended = yard.client.wait(low.id)
     assert (ended.state, ended.attempt) == (JobState.SUCCEEDED, 2), ended.error
     first, second = yard.client.attempts(low.id)
     assert (first.state, second.state) == (AttemptState.PREEMPTED, AttemptState.SUCCEEDED)
 
-    whole = yard.client.submit(_training("undisturbed"))
+    whole = yard.client.submit(paced.training(gate, name="undisturbed"))
     assert yard.client.wait(whole.id).state is JobState.SUCCEEDED
     disturbed = _final_weights(yard, low, tmp_path / "disturbed")
     straight = _final_weights(yard, whole, tmp_path / "straight")

@@ -2,13 +2,12 @@
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
-import yaml
 
+from tests.e2e import paced
 from tests.support import processes, wait
 from tests.support.stack import Stack
 from torchyard.api import Job
@@ -16,13 +15,6 @@ from torchyard.injob import layout
 from torchyard.states import JobState
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
-EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-def _demo(yard: Stack, epochs: int = 20) -> Job:
-    spec = yaml.safe_load((EXAMPLES / "digits.yaml").read_text())
-    spec["recipe"]["epochs"] = epochs
-    return yard.client.submit(spec)
 
 
 class Witness:
@@ -67,17 +59,26 @@ def _step(yard: Stack, job: Job) -> int:
     return progress.step if progress else -1
 
 
-def _disturbed(yard: Stack, tmp_path: Path, disturb: Callable[[], None]) -> None:
-    """Runs the demo job, disturbs it in the middle, and compares what is stored with what was written."""
-    job = _demo(yard)
-    witness = Witness(yard.attempt_folder(job.id), tmp_path / "kept")
+@pytest.fixture(scope="module")
+def disturbed(yard: Stack, tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, Witness]:
+    """A training that has ended, during which every part of the stack was killed, and what its ranks wrote."""
+    folder = tmp_path_factory.mktemp("disturbed")
+    gate = folder / "gate"
+    job = yard.client.submit(paced.training(gate))
+    witness = Witness(yard.attempt_folder(job.id), folder / "kept")
     wait.until(lambda: _step(yard, job) >= 0, seconds=180, what="the first point")
     witness.look()
-    disturb()
+    for part in ("service", "redis-server", "worker", "service"):
+        yard.kill(part)
     witness.look()
-    ended = yard.client.wait(job.id)
-    assert ended.state is JobState.SUCCEEDED, ended.error
-    assert ended.attempt == 1
+    gate.touch()
+    return yard.client.wait(job.id), witness
+
+
+def test_all_killed_one_after_another_cost_the_training_nothing(yard: Stack, disturbed: tuple[Job, Witness]) -> None:
+    job, witness = disturbed
+    assert job.state is JobState.SUCCEEDED, job.error
+    assert job.attempt == 1
     wait.until(lambda: _stored_points(yard, job) == witness.points(), what="every point exactly once")
     wait.until(lambda: yard.log(job, 0) == witness.log(0), what="every byte of the log exactly once")
     assert yard.log(job, 1) == witness.log(1)
@@ -86,24 +87,19 @@ def _disturbed(yard: Stack, tmp_path: Path, disturb: Callable[[], None]) -> None
     wait.until(lambda: all(c.state == "stored" for c in yard.client.checkpoints(job.id)), what="stored checkpoints")
 
 
-def test_all_killed_one_after_another_cost_the_training_nothing(yard: Stack, tmp_path: Path) -> None:
-    def disturb() -> None:
-        for part in ("service", "redis-server", "worker", "service"):
-            yard.kill(part)
-
-    _disturbed(yard, tmp_path, disturb)
-
-
-def test_a_rerun_goes_on_at_its_step_with_the_same_loss_curve(yard: Stack) -> None:
-    whole, cut = _demo(yard, epochs=12), _demo(yard, epochs=12)
-    assert yard.client.wait(whole.id).state is JobState.SUCCEEDED
-    wait.until(lambda: _step(yard, cut) > 50, seconds=180, what="some steps")
+def test_a_rerun_goes_on_at_its_step_with_the_same_loss_curve(
+    yard: Stack, disturbed: tuple[Job, Witness], tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    cut = yard.client.submit(paced.training(gate))
+    wait.until(lambda: _step(yard, cut) > paced.STEPS, seconds=180, what="more than an epoch")
     yard.client.cancel(cut.id)
     assert yard.client.wait(cut.id).state is JobState.CANCELLED
     stopped = wait.until(lambda: yard.client.attempts(cut.id)[-1].ended_at and _stopped_at(yard, cut), what="its step")
+    gate.touch()
     again = yard.client.rerun(cut.id)
     assert yard.client.wait(again.id).state is JobState.SUCCEEDED
-    straight = dict(_stored_points(yard, whole)["train/loss"])
+    straight = dict(disturbed[1].points()["train/loss"])
     resumed = wait.until(lambda: _stored_points(yard, again).get("train/loss"), what="points")
     assert resumed[0][0] > stopped
     wait.until(lambda: _stored_points(yard, again)["train/loss"][-1][0] == max(straight), what="the last step")
@@ -115,7 +111,7 @@ def _stopped_at(yard: Stack, job: Job) -> int:
 
 
 def test_a_killed_rank_fails_the_job_and_its_last_points_count(yard: Stack, tmp_path: Path) -> None:
-    job = _demo(yard, epochs=1000)
+    job = yard.client.submit(paced.training(tmp_path / "gate", epochs=1000))
     folder = yard.attempt_folder(job.id)
     witness = Witness(folder, tmp_path / "kept")
     wait.until(lambda: _step(yard, job) > 5, seconds=180, what="some steps")
@@ -124,8 +120,10 @@ def test_a_killed_rank_fails_the_job_and_its_last_points_count(yard: Stack, tmp_
     ended = yard.client.wait(job.id)
     assert ended.state is JobState.FAILED
     assert ended.error is not None
-    assert ended.error.rank == 1
-    assert ended.error.signal == 9
+    assert (ended.error.rank, ended.error.signal) == (1, 9)
+    assert ended.error.message.startswith("rank 1 was killed by SIGKILL (signal 9)")
+    assert ended.devices == []
+    assert not processes.of_attempt(folder.name)
     wait.until(lambda: _stored_points(yard, job) == witness.points(), what="every flushed point")
 
 

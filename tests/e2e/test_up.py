@@ -110,7 +110,7 @@ def test_a_command_runs_and_ctrl_c_leaves_nothing(yard: Yard) -> None:
         assert yard("login").stdout.startswith("http://127.0.0.1:")
 
         up.send_signal(signal.SIGINT)
-        assert up.wait(20) == 0
+        assert up.wait(60) == 0
         assert up.stdout is not None
         assert up.stdout.read() == ""
     assert alive(yard.home) == []

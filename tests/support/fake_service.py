@@ -231,7 +231,7 @@ class Live:
 
     def halt(self) -> None:
         self._server.should_exit = True
-        self._thread.join(10)
+        self._thread.join(60)
         self._listener.close()
 
     async def _fault(self, request: Request, proceed: Callable[[Request], Awaitable[Response]]) -> Response:

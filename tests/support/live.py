@@ -79,7 +79,7 @@ def running(settings: Settings) -> Iterator[Live]:
             )
     finally:
         server.stop()
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive(), "the service did not end"
 
 
@@ -125,5 +125,5 @@ def process(database_url: str, folder: Path, **environment: str) -> Iterator[tup
     finally:
         if child.poll() is None:
             child.send_signal(signal.SIGTERM)
-        child.wait(20)
+        child.wait(60)
         child.stdout.close()

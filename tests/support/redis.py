@@ -44,7 +44,7 @@ def serve(folder: Path, password: str | None = None) -> Iterator[Server]:
         yield server
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def _answers(client: redis.Redis) -> bool:

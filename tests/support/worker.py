@@ -58,7 +58,7 @@ class Yard:
         assert self.process is not None
         assert self.process.stdout is not None
         self.process.send_signal(number)
-        status = self.process.wait(20)
+        status = self.process.wait(60)
         self.process.stdout.close()
         self.process = None
         return status

@@ -1,5 +1,6 @@
 """The dashboard as a person sees it: a real browser, the real service, and a node that does what the test says."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,13 @@ from tests.support.live import Live, live_service, serve, yard_home  # noqa: F40
 
 #: What a browser says of a refusal that the dashboard handles.
 EXPECTED = "the server responded with a status of"
-expect.set_options(timeout=15_000)
+expect.set_options(timeout=60_000)
 
 
 @pytest.fixture
-def database_url(tmp_path: Path) -> str:
+def database_url(tmp_path: Path, migrated_file: Path) -> str:
     """One kind of database is enough here: the API is tested on both."""
-    return f"sqlite:///{tmp_path / 'test.db'}"
+    return f"sqlite:///{shutil.copy(migrated_file, tmp_path / 'test.db')}"
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ def test_it_says_when_it_is_ready_and_ends_quickly(empty_database_url: str, yard
             assert client.get("/api/v1/jobs").status_code == 200
             started = time.monotonic()
             child.terminate()
-            assert child.wait(15) == 0
-            assert time.monotonic() - started < 8
+            assert child.wait(60) == 0
+            assert time.monotonic() - started < 40
     assert home.read_address() is None
 
 

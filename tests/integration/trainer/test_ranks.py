@@ -1,4 +1,4 @@
-"""Two real ranks under torchrun."""
+"""Two real ranks."""
 
 import json
 from pathlib import Path
@@ -10,6 +10,7 @@ import torch
 from tests.support import ranks, torchrun, training, wait
 from tests.support.attempt import AttemptFolder
 from torchyard.recipe import Recipe
+from trainer.command import main
 from trainer.distributed import joined
 from trainer.parts import build
 
@@ -44,8 +45,8 @@ def attempt_of(tmp_path: Path, name: str, recipe: dict[str, Any]) -> AttemptFold
     return folder
 
 
-def train(folder: AttemptFolder, *, restore: Path | None = None) -> str:
-    return torchrun.run(["-m", "trainer", "recipe.json"], folder.root, folder.environment(restore=restore))
+def train(folder: AttemptFolder, *, restore: Path | None = None) -> None:
+    ranks.run(main, 2, ["recipe.json"], environment=folder.environment(restore=restore), cwd=folder.root)
 
 
 def test_two_ranks_train_as_one_would(tmp_path: Path) -> None:
@@ -86,16 +87,17 @@ def test_a_stopped_run_resumes_exactly(tmp_path: Path) -> None:
     losses = undisturbed.series("train/loss")
 
     stopped = attempt_of(tmp_path, "stopped", LONG)
-    program = ["-m", "trainer", "recipe.json"]
-    with torchrun.started(program, stopped.root, stopped.environment()):
+    with ranks.started(main, 2, ["recipe.json"], environment=stopped.environment(), cwd=stopped.root) as started:
         # From here on the ranks look at calls 5, 21, 85, 341 at the latest: well before the end at 804.
         wait.until(stopped.marks, seconds=60, what="the first poll")
         stopped.ask("stop")
+        started.results()
+        said = [started.output(rank) for rank in range(2)]
     outcome = stopped.outcome()
     step = outcome["stopped_at_step"]
     assert 0 < step < max(losses)
     assert stopped.marks() == {"polled-0", "polled-1"}
-    assert (stopped.root / "output.txt").read_text().count(f"torchyard: stopped at step {step}") == 2
+    assert all(f"torchyard: stopped at step {step}" in output for output in said)
     assert stopped.checkpoints()[-1].name == f"step-{step:09d}"
 
     resumed = attempt_of(tmp_path, "resumed", LONG)

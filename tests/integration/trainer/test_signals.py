@@ -31,7 +31,7 @@ def shielded() -> tuple[int, int | None]:
     came = sum(1 for _ in zip(batches, range(50), strict=False))
     own = next(child for child in batches._workers if child.pid == worker.pid)  # type: ignore[attr-defined]
     own.terminate()
-    own.join(5)
+    own.join(60)
     return came, own.exitcode
 
 

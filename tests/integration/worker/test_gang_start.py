@@ -39,7 +39,7 @@ def starting(box: Box, folder: AttemptFolder) -> Iterator[threading.Thread]:
     thread = threading.Thread(target=box.launcher.start, args=[folder.attempt_id])
     thread.start()
     yield thread
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive()
 
 

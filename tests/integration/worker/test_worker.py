@@ -266,7 +266,7 @@ def test_a_second_worker_of_the_same_home_is_refused(box: Yard) -> None:
     first, box.process = box.process, None
     box.start(ready=False)
     assert box.process is not None
-    assert box.process.wait(20) == 2
+    assert box.process.wait(60) == 2
     assert box.process.stdout is not None
     box.process.stdout.close()
     box.process = first

@@ -158,14 +158,14 @@ def test_two_ends_at_the_same_time_leave_nobody_waiting(made: Parts, db: Databas
         barrier = threading.Barrier(len(attempts))
 
         def end(attempt: str, barrier: threading.Barrier = barrier) -> None:
-            barrier.wait(10)
+            barrier.wait(60)
             box.finish(db, attempt)
 
         threads = [threading.Thread(target=end, args=(attempt,)) for attempt in attempts]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(20)
+            thread.join(60)
         assert not box.job_row(db, last.id).blocked
 
 
@@ -176,7 +176,7 @@ def test_an_end_and_a_submission_at_the_same_time_leave_nobody_waiting(made: Par
         thread = threading.Thread(target=box.finish, args=(db, attempt))
         thread.start()
         second = submissions.job(made.ctx, **after(first))
-        thread.join(20)
+        thread.join(60)
         assert not box.job_row(db, second.id).blocked
 
 

@@ -319,7 +319,7 @@ def test_the_end_of_the_service_ends_long_polls(serve: Callable[..., Any]) -> No
             until(lambda: live.context.hub._listeners.get(f"job:{job['id']}"))
             stopped = time.monotonic()
         assert poll.result(1).json()["state"] == "queued"
-        assert time.monotonic() - stopped < 10
+        assert time.monotonic() - stopped < 40
 
 
 def test_lists_filter_and_page(live_service: Live) -> None:

@@ -13,7 +13,7 @@ def test_ranks_agree(tmp_path: Path) -> None:
     first, second = (json.loads((tmp_path / f"agreed-{rank}.json").read_text()) for rank in range(2))
     assert first["checkpoint"] == second["checkpoint"]
     assert first["stop"] == second["stop"]
-    assert first["seen_after"] < 5
+    assert first["seen_after"] < 30
     assert (first["failed_on_1"], second["failed_on_1"]) == ("OtherRankError", "ValueError")
     assert (first["failed_on_0"], second["failed_on_0"]) == ("ValueError", "OtherRankError")
     assert second["unwritable"] == "OtherRankError"

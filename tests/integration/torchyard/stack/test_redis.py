@@ -24,12 +24,12 @@ def test_it_answers_on_its_socket_only(short_tmp: Path, monkeypatch: pytest.Monk
             assert connection.config_get("save") == {"save": ""}
         with kombu.Connection(server.broker_url) as connection, connection.SimpleQueue("q") as queue:
             queue.put({"n": 1})
-            message = queue.get(timeout=5)
+            message = queue.get(timeout=60)
             assert message.payload == {"n": 1}
             message.ack()
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def test_sockets_of_earlier_servers_are_cleared_away(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:

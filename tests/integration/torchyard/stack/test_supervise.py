@@ -44,7 +44,7 @@ def supervised(folder: Path, **programs: str) -> Iterator[subprocess.Popen[str]]
             yield process
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(20)
+            process.wait(60)
 
 
 def children(process: subprocess.Popen[str]) -> list[int]:
@@ -59,7 +59,7 @@ def test_what_dies_is_started_again_and_all_ends_with_a_signal(tmp_path: Path) -
         until(lambda: len(children(process)) == 2 and children(process) != first, what="a new child")
         left = children(process)
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
         assert not any(psutil.pid_exists(pid) for pid in left)
 
 
