@@ -123,11 +123,8 @@ class Loader:
             del self._seen[job]
         return [job for job, last_event, _ in rows if self._seen.get(job, -1) < last_event]
 
-    def _is_news(self, row: Row[Any]) -> bool:
-        return bool(self._seen.get(row.id, -1) < row.last_event)
-
     def _read(self, tx: Connection, jobs: list[str], now: int) -> None:
-        rows = [row for row in load_jobs.rows_of(tx, jobs) if self._is_news(row)]
+        rows = [row for row in load_jobs.rows_of(tx, jobs) if self._seen.get(row.id, -1) < row.last_event]
         left = self._estimates(tx, [row for row in rows if row.attempt], now)
         runs = []
         for row in rows:

@@ -42,17 +42,15 @@ def checkpoints(job: common.JobRef, json: common.Json = False) -> None:
     if not found:
         common.note("no checkpoints yet: `yard checkpoint JOB` asks a running job for one")
         return
-    from rich.table import Table
 
     from torchyard.cli.format import ago, latest, now
     from torchyard.quantities import format_size
 
-    table = Table("STEP", "STATE", "SIZE", "AGE", "METRICS", "", "ID", box=None, header_style="dim")
-    for each in found:
-        marks = " ".join(word for word, is_so in (("best", each.best), ("pinned", each.pinned)) if is_so)
-        age, told = ago(each.created_at, now()), latest(each.metrics)
-        table.add_row(f"{each.step:,}", each.state, format_size(each.size), age, told, marks, each.id)
-    common.console().print(table)
+    with common.table("STEP", "STATE", "SIZE", "AGE", "METRICS", "", "ID") as table:
+        for each in found:
+            marks = " ".join(word for word, is_so in (("best", each.best), ("pinned", each.pinned)) if is_so)
+            age, told = ago(each.created_at, now()), latest(each.metrics)
+            table.add_row(f"{each.step:,}", each.state, format_size(each.size), age, told, marks, each.id)
 
 
 def pull(

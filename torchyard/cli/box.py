@@ -31,7 +31,6 @@ def nodes(
         common.print_json(found)
         return
     from rich.markup import escape
-    from rich.table import Table
 
     from torchyard.cli import format as shown
     from torchyard.quantities import format_size
@@ -45,10 +44,9 @@ def nodes(
             f"{format_size(node.memory)}, {format_size(node.disk_free)} of disk free, seen {seen}"
             f"{''.join(f' [cyan]{escape(label)}[/]' for label in node.labels)}"
         )
-        table = Table("DEVICE", "NAME", "MEMORY", "USE", "JOB", "USER", "LINKS", box=None, header_style="dim")
-        for device in node.devices:
-            table.add_row(*_row(device), shown.links(device, node))
-        common.console().print(table)
+        with common.table("DEVICE", "NAME", "MEMORY", "USE", "JOB", "USER", "LINKS") as table:
+            for device in node.devices:
+                table.add_row(*_row(device), shown.links(device, node))
         for offender in node.offenders:
             common.console().print(f"[red]{escape(offender)}[/]")
     if not found:

@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -11,6 +12,7 @@ import typer
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
+    from rich.table import Table
 
     from torchyard.api import Job
     from torchyard.client import Client
@@ -37,6 +39,16 @@ def console() -> "Console":
     from rich.console import Console
 
     return Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+
+
+@contextmanager
+def table(*columns: str) -> "Iterator[Table]":
+    """A table to be filled, with dim headings; printed at the end."""
+    from rich.table import Table
+
+    made = Table(*columns, box=None, header_style="dim")
+    yield made
+    console().print(made)
 
 
 def note(text: str) -> None:

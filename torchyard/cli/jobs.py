@@ -44,23 +44,21 @@ def ls(
     if not found and not swept:
         common.note("no jobs: `yard run -- python train.py` submits one")
         return
-    from rich.table import Table
 
     from torchyard.cli import format as shown
 
-    table = Table("JOB", "NAME", "USER", "STATE", "PRIO", "GPUS", "WHERE", "TIME", "", box=None, header_style="dim")
-    places = {job: entry.position for job, entry in waiting.items()}
-    for group in swept:
-        standing = sweeps.standing(group)
-        table.add_row(str(group.number), group.name, group.user, "[dim]sweep[/]", "", "", "", "", standing)
-    for job in sorted(found, key=lambda job: _order(job, places)):
-        entry = waiting.get(job.id)
-        told = f"[dim]{entry.reason}[/]" if entry else progress(job)
-        time = shown.elapsed(job, shown.now())
-        where = shown.devices(job.devices)
-        state_, priority = shown.state(job), job.priority.value
-        table.add_row(str(job.number), job.name, job.user, state_, priority, str(job.gpus), where, time, told)
-    common.console().print(table)
+    with common.table("JOB", "NAME", "USER", "STATE", "PRIO", "GPUS", "WHERE", "TIME", "") as table:
+        places = {job: entry.position for job, entry in waiting.items()}
+        for group in swept:
+            standing = sweeps.standing(group)
+            table.add_row(str(group.number), group.name, group.user, "[dim]sweep[/]", "", "", "", "", standing)
+        for job in sorted(found, key=lambda job: _order(job, places)):
+            entry = waiting.get(job.id)
+            told = f"[dim]{entry.reason}[/]" if entry else progress(job)
+            time = shown.elapsed(job, shown.now())
+            where = shown.devices(job.devices)
+            state_, priority = shown.state(job), job.priority.value
+            table.add_row(str(job.number), job.name, job.user, state_, priority, str(job.gpus), where, time, told)
 
 
 def _order(job: "Job", places: dict[str, int]) -> tuple[int, int]:
@@ -135,15 +133,12 @@ def _print_facts(job: "Job", attempts: "list[Attempt]") -> None:
 def _print_attempts(attempts: "list[Attempt]") -> None:
     if len(attempts) < 2:
         return
-    from rich.table import Table
-
-    table = Table("ATTEMPT", "STATE", "NODE", "FROM STEP", "EXIT", box=None, header_style="dim")
-    for each in attempts:
-        resumed = "" if each.resumed_from_step is None else str(each.resumed_from_step)
-        ended = f"signal {each.signal}" if each.signal else "" if each.exit_code is None else str(each.exit_code)
-        nodes = " ".join(member.node for member in each.members)
-        table.add_row(str(each.number), each.state.value, nodes, resumed, ended)
-    common.console().print(table)
+    with common.table("ATTEMPT", "STATE", "NODE", "FROM STEP", "EXIT") as table:
+        for each in attempts:
+            resumed = "" if each.resumed_from_step is None else str(each.resumed_from_step)
+            ended = f"signal {each.signal}" if each.signal else "" if each.exit_code is None else str(each.exit_code)
+            nodes = " ".join(member.node for member in each.members)
+            table.add_row(str(each.number), each.state.value, nodes, resumed, ended)
 
 
 def _print_events(events: "Iterable[Event]") -> None:

@@ -49,16 +49,14 @@ def _list(client: "Client", job: str, json: bool) -> None:
     if json:
         common.print_json(streams)
         return
-    from rich.table import Table
 
     from torchyard.quantities import format_size
 
-    table = Table("ATTEMPT", "RANK", "SIZE", "DROPPED", box=None, header_style="dim")
-    for each in streams:
-        rank = str(each.rank) if each.rank >= 0 else "launcher" if each.rank == -1 else f"launcher ({each.rank})"
-        dropped = format_size(each.dropped_bytes) if each.dropped_bytes else ""
-        table.add_row(str(each.attempt), rank, format_size(each.size), dropped)
-    common.console().print(table)
+    with common.table("ATTEMPT", "RANK", "SIZE", "DROPPED") as table:
+        for each in streams:
+            rank = str(each.rank) if each.rank >= 0 else "launcher" if each.rank == -1 else f"launcher ({each.rank})"
+            dropped = format_size(each.dropped_bytes) if each.dropped_bytes else ""
+            table.add_row(str(each.attempt), rank, format_size(each.size), dropped)
 
 
 def metrics(
@@ -78,18 +76,16 @@ def metrics(
 
 
 def _print(found: "Metrics") -> None:
-    from rich.table import Table
 
     from torchyard.cli.format import number, sparkline
 
     many = len({series.rank for series in found.series}) > 1
-    table = Table("METRIC", "STEP", "LAST", "LEAST", "MOST", "", box=None, header_style="dim")
-    for series in found.series:
-        if not series.points:
-            continue
-        values = [point[2] for point in series.points]
-        finite = [value for value in values if not isinstance(value, str)]
-        name = f"{series.name} [dim]rank {series.rank}[/]" if many else series.name
-        least, most = (number(min(finite)), number(max(finite))) if finite else ("", "")
-        table.add_row(name, f"{series.points[-1][0]:,}", number(values[-1]), least, most, sparkline(values))
-    common.console().print(table)
+    with common.table("METRIC", "STEP", "LAST", "LEAST", "MOST", "") as table:
+        for series in found.series:
+            if not series.points:
+                continue
+            values = [point[2] for point in series.points]
+            finite = [value for value in values if not isinstance(value, str)]
+            name = f"{series.name} [dim]rank {series.rank}[/]" if many else series.name
+            least, most = (number(min(finite)), number(max(finite))) if finite else ("", "")
+            table.add_row(name, f"{series.points[-1][0]:,}", number(values[-1]), least, most, sparkline(values))

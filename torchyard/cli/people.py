@@ -68,16 +68,14 @@ def ls(
     if json:
         common.print_json(found)
         return
-    from rich.table import Table
 
     from torchyard.cli.format import ago, now
 
-    table = Table("ID", "NAME", "USER", "SCOPES", "NODE", "USED", "EXPIRES", box=None, header_style="dim")
-    for token in found:
-        expires = token.expires_at.isoformat(timespec="minutes") if token.expires_at else "never"
-        used = ago(token.last_used_at, now())
-        table.add_row(token.id, token.name, token.user, " ".join(token.scopes), token.node or "", used, expires)
-    common.console().print(table)
+    with common.table("ID", "NAME", "USER", "SCOPES", "NODE", "USED", "EXPIRES") as table:
+        for token in found:
+            expires = token.expires_at.isoformat(timespec="minutes") if token.expires_at else "never"
+            used = ago(token.last_used_at, now())
+            table.add_row(token.id, token.name, token.user, " ".join(token.scopes), token.node or "", used, expires)
 
 
 def revoke(token: Annotated[str, typer.Argument(help="The token's id, as `yard token ls` shows it.")]) -> None:
@@ -95,13 +93,10 @@ def users(context: typer.Context, json: common.Json = False) -> None:
     if json:
         common.print_json(found)
         return
-    from rich.table import Table
-
-    table = Table("NAME", "ADMIN", "UNIX USER", "SINCE", "", box=None, header_style="dim")
-    for user in found:
-        admin, left = "yes" if user.admin else "", "" if user.active else "deactivated"
-        table.add_row(user.name, admin, user.unix_user or "", f"{user.created_at:%Y-%m-%d}", left)
-    common.console().print(table)
+    with common.table("NAME", "ADMIN", "UNIX USER", "SINCE", "") as table:
+        for user in found:
+            admin, left = "yes" if user.admin else "", "" if user.active else "deactivated"
+            table.add_row(user.name, admin, user.unix_user or "", f"{user.created_at:%Y-%m-%d}", left)
 
 
 def add(
@@ -164,12 +159,9 @@ def projects(context: typer.Context, json: common.Json = False) -> None:
     if json:
         common.print_json(found)
         return
-    from rich.table import Table
-
-    table = Table("NAME", "SINCE", box=None, header_style="dim")
-    for project in found:
-        table.add_row(project.name, f"{project.created_at:%Y-%m-%d}")
-    common.console().print(table)
+    with common.table("NAME", "SINCE") as table:
+        for project in found:
+            table.add_row(project.name, f"{project.created_at:%Y-%m-%d}")
 
 
 def create_project(

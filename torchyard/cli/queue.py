@@ -84,28 +84,24 @@ def queue(
 
 def _print_queue(entries: "Iterable[QueueEntry]") -> None:
     from rich.markup import escape
-    from rich.table import Table
 
-    table = Table("", "JOB", "NAME", "USER", "PRIO", "GPUS", "STARTS", "", box=None, header_style="dim")
-    for each in entries:
-        starts = _in(each.expected_start_at) if each.expected_start_at else ""
-        cells = (each.number, each.name, each.user, each.priority.value, each.gpus, starts)
-        table.add_row(str(each.position), *map(str, cells), f"[dim]{escape(each.reason)}[/]")
-    common.console().print(table)
+    with common.table("", "JOB", "NAME", "USER", "PRIO", "GPUS", "STARTS", "") as table:
+        for each in entries:
+            starts = _in(each.expected_start_at) if each.expected_start_at else ""
+            cells = (each.number, each.name, each.user, each.priority.value, each.gpus, starts)
+            table.add_row(str(each.position), *map(str, cells), f"[dim]{escape(each.reason)}[/]")
 
 
 def _print_calibration(found: "Calibration") -> None:
-    from rich.table import Table
 
     if not found.sources:
         common.note("no job with a forecast has succeeded yet")
         return
-    table = Table("FORECAST FROM", "JOBS", "P10", "P50", "P90", "ERROR", "SINCE", box=None, header_style="dim")
-    for each in found.sources:
-        shares = (f"{share:.0%}" for share in (each.p10, each.p50, each.p90))
-        error = f"{each.median_relative_error:.0%}"
-        table.add_row(each.source, str(each.n), *shares, error, f"{each.since.astimezone():%Y-%m-%d}")
-    common.console().print(table)
+    with common.table("FORECAST FROM", "JOBS", "P10", "P50", "P90", "ERROR", "SINCE") as table:
+        for each in found.sources:
+            shares = (f"{share:.0%}" for share in (each.p10, each.p50, each.p90))
+            error = f"{each.median_relative_error:.0%}"
+            table.add_row(each.source, str(each.n), *shares, error, f"{each.since.astimezone():%Y-%m-%d}")
     common.note("of all jobs 10% should be done by P10, 50% by P50 and 90% by P90; ERROR is the median of P50's")
 
 

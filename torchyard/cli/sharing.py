@@ -60,13 +60,11 @@ def list_quotas(json: common.Json = False) -> None:
     if json:
         common.print_json(found)
         return
-    from rich.table import Table
 
     columns = ("", "NAME", "WEIGHT", "SHARE", "USED", "GPUS", "GPU-HOURS (7 DAYS)", "QUEUED")
-    table = Table(*columns, box=None, header_style="dim")
-    for quota in found:
-        table.add_row(*_quota_row(quota))
-    common.console().print(table)
+    with common.table(*columns) as table:
+        for quota in found:
+            table.add_row(*_quota_row(quota))
 
 
 def _quota_row(quota: "Quota") -> tuple[str, ...]:
@@ -136,14 +134,12 @@ def usage(
 
 
 def _print_hours(by: str, rows: "Iterable[UsageRow]", total: "Hours | None" = None) -> None:
-    from rich.table import Table
 
-    table = Table(by.upper(), *(kind.upper() for kind in KINDS), box=None, header_style="dim")
-    for row in rows:
-        table.add_row(row.of, *_cells(row))
-    if total is not None:
-        table.add_row("[bold]all[/]", *_cells(total))
-    common.console().print(table)
+    with common.table(by.upper(), *(kind.upper() for kind in KINDS)) as table:
+        for row in rows:
+            table.add_row(row.of, *_cells(row))
+        if total is not None:
+            table.add_row("[bold]all[/]", *_cells(total))
 
 
 def _cells(hours: "Hours") -> list[str]:
@@ -254,15 +250,12 @@ def reservations(
     if not found:
         common.note("no reservations: `yard reserve NAME --user WHO --gpus N --for 8h` makes one")
         return
-    from rich.table import Table
-
-    table = Table("ID", "NAME", "STATE", "FOR", "WHAT", "FROM", "TO", box=None, header_style="dim")
-    for each in found:
-        whom = "maintenance" if each.maintenance else _listed([*each.users, *each.projects])
-        what = f"{each.gpus} GPU{'s' if each.gpus > 1 else ''}" if each.gpus else _listed(each.nodes)
-        span = [f"{at.astimezone():%Y-%m-%d %H:%M}" for at in (each.starts_at, each.ends_at)]
-        table.add_row(each.id, each.name, each.state, whom, what, *span)
-    common.console().print(table)
+    with common.table("ID", "NAME", "STATE", "FOR", "WHAT", "FROM", "TO") as table:
+        for each in found:
+            whom = "maintenance" if each.maintenance else _listed([*each.users, *each.projects])
+            what = f"{each.gpus} GPU{'s' if each.gpus > 1 else ''}" if each.gpus else _listed(each.nodes)
+            span = [f"{at.astimezone():%Y-%m-%d %H:%M}" for at in (each.starts_at, each.ends_at)]
+            table.add_row(each.id, each.name, each.state, whom, what, *span)
 
 
 def _listed(names: Sequence[str]) -> str:

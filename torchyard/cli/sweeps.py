@@ -40,12 +40,10 @@ def ls(
         common.note("no sweeps: `yard submit` a spec with `sweep`")
         return
     from rich.markup import escape
-    from rich.table import Table
 
-    table = Table("SWEEP", "NAME", "USER", "TRIALS", "", box=None, header_style="dim")
-    for group in found:
-        table.add_row(str(group.number), escape(group.name), group.user, str(group.size), standing(group))
-    common.console().print(table)
+    with common.table("SWEEP", "NAME", "USER", "TRIALS", "") as table:
+        for group in found:
+            table.add_row(str(group.number), escape(group.name), group.user, str(group.size), standing(group))
 
 
 def standing(group: "Group") -> str:
@@ -97,19 +95,19 @@ def _print_facts(group: "Group") -> None:
 
 def _print_trials(group: "Group", trials: "Sequence[Job]") -> None:
     from rich.markup import escape
-    from rich.table import Table
 
     from torchyard.cli import format as shown
     from torchyard.cli.jobs import progress
 
     names = list(group.sweep["parameters"])
     metric = [escape(group.metric)] if group.metric else []
-    table = Table("JOB", "STATE", *map(escape, names), *metric, "", box=None, header_style="dim")
-    for job in trials:
-        values = [escape(str((job.parameters or {}).get(name, ""))) for name in names]
-        value = [shown.number(job.latest[group.metric]) if group.metric in job.latest else ""] if group.metric else []
-        table.add_row(str(job.number), shown.state(job), *values, *value, progress(job))
-    common.console().print(table)
+    with common.table("JOB", "STATE", *map(escape, names), *metric, "") as table:
+        for job in trials:
+            values = [escape(str((job.parameters or {}).get(name, ""))) for name in names]
+            value = (
+                [shown.number(job.latest[group.metric]) if group.metric in job.latest else ""] if group.metric else []
+            )
+            table.add_row(str(job.number), shown.state(job), *values, *value, progress(job))
     if len(trials) < group.size:
         common.note(f"{group.size - len(trials)} more: --limit shows more of them")
 
