@@ -38,8 +38,8 @@ STRATEGIES: dict[str, tuple[Any, int, int]] = {
 
 @pytest.fixture(scope="module")
 def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """Slots enough for all of them at once: what counts here is the result, not the speed."""
-    with processes.unmarked(), stack.running(tmp_path_factory.mktemp("home"), slots=20) as running:
+    """Slots for three of them at a time: more ranks than that only keep the other tests waiting."""
+    with processes.unmarked(), stack.running(tmp_path_factory.mktemp("home"), slots=6) as running:
         yield running
 
 
