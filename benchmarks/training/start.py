@@ -2,9 +2,13 @@
 
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
+
+#: What a rank of the trainer imports, with and without a search for garbage in it meanwhile.
+IMPORTS = {"imports_alone": "import trainer.__main__", "imports_alone,_collecting": "import trainer.command"}
 
 
 def main() -> None:
@@ -13,6 +17,7 @@ def main() -> None:
     def mark(name: str) -> None:
         marks.append((name, time.time_ns()))
 
+    import trainer.__main__  # noqa: F401 (as `python -m trainer` begins)
     from torchyard.recipe import Recipe
     from trainer.distributed import joined
     from trainer.loop import Training
@@ -30,7 +35,16 @@ def main() -> None:
         parts.strategy.update(0.01, measure=False)
         mark("first_step")
     if world.leads:
-        Path(sys.argv[1]).write_text(json.dumps(split(marks, int(os.environ["BENCH_BEGAN_NS"]))))
+        parts_of_it = split(marks, int(os.environ["BENCH_BEGAN_NS"]))
+        alone = {name: process_ms(code) for name, code in IMPORTS.items()}
+        Path(sys.argv[1]).write_text(json.dumps(parts_of_it | alone))
+
+
+def process_ms(code: str) -> float:
+    """Milliseconds of a process from its start to its end, which looks for garbage as well."""
+    began = time.time_ns()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    return (time.time_ns() - began) / 1e6
 
 
 def split(marks: list[tuple[str, int]], began: int) -> dict[str, float]:
