@@ -4,7 +4,6 @@ import json
 import signal
 from typing import Any
 
-import psutil
 import pytest
 
 from tests.e2e.conftest import SCRIPTS
@@ -41,18 +40,10 @@ def _training(yard: Stack) -> Job:
     return job
 
 
-def _program(attempt: str, rank: int) -> psutil.Process:
-    """The rank's own process; its wrapper is the parent."""
-    found = processes.of_attempt(attempt, RANK=str(rank))
-    wrappers = {process.pid for process in found}
-    (program,) = [process for process in found if process.ppid() in wrappers]
-    return program
-
-
 def test_a_rank_that_hangs_is_named_by_the_one_that_waited(yard: Stack) -> None:
     job = _training(yard)
     attempt = yard.client.attempts(job.id)[-1].id
-    _program(attempt, 1).send_signal(signal.SIGSTOP)
+    processes.rank(attempt, 1).send_signal(signal.SIGSTOP)
     ended = yard.client.wait(job.id, timeout_s=TIMEOUT_S + absence.ROLL_CALL_S + MARGIN_S)
     assert ended.state is JobState.FAILED
     assert ended.devices == []

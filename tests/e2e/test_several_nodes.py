@@ -1,8 +1,5 @@
 """Two real workers in two network namespaces train together over the network between them."""
 
-import os
-import signal
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,13 +28,9 @@ RECIPE: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     folder = tmp_path_factory.mktemp("fleet")
-    with (
-        processes.unmarked(),
-        pytest.MonkeyPatch.context() as patch,
-        tempfile.TemporaryDirectory(prefix="ty-") as short,
-    ):
+    with processes.unmarked(), pytest.MonkeyPatch.context() as patch:
         patch.setenv("TORCHYARD_HOME", str(folder))
-        with fleet(folder, Path(short), slots=6) as made:
+        with fleet(folder, slots=6) as made:
             yield made
 
 
@@ -76,7 +69,7 @@ def test_two_by_two(two: Fleet) -> None:
     all_say(two, again.id, f"from {checkpoint.step}: same parameters")
     attempt = two.client.attempts(again.id)[0].id
     killed = time.monotonic()
-    os.kill(two.pid_of_rank(attempt, 3, 2), signal.SIGKILL)
+    processes.rank(attempt, 3).kill()
     failed = two.client.wait(again.id, timeout_s=180)
     assert failed.state is JobState.FAILED
     assert failed.error is not None

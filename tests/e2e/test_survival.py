@@ -4,7 +4,6 @@ import json
 import os
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.e2e import paced
@@ -116,7 +115,7 @@ def test_a_killed_rank_fails_the_job_and_its_last_points_count(yard: Stack, tmp_
     witness = Witness(folder, tmp_path / "kept")
     wait.until(lambda: _step(yard, job) > 5, seconds=180, what="some steps")
     witness.look()
-    os.kill(_rank_process(yard, job, rank=1), 9)
+    processes.rank(folder.name, 1).kill()
     ended = yard.client.wait(job.id)
     assert ended.state is JobState.FAILED
     assert ended.error is not None
@@ -125,14 +124,3 @@ def test_a_killed_rank_fails_the_job_and_its_last_points_count(yard: Stack, tmp_
     assert ended.devices == []
     assert not processes.of_attempt(folder.name)
     wait.until(lambda: _stored_points(yard, job) == witness.points(), what="every flushed point")
-
-
-def _rank_process(yard: Stack, job: Job, rank: int) -> int:
-    """The process of a rank itself, below its wrapper."""
-    attempt = yard.client.attempts(job.id)[-1].id
-    (found,) = [process for process in processes.of_attempt(attempt, RANK=str(rank)) if not _is_wrapper(process)]
-    return found.pid
-
-
-def _is_wrapper(process: psutil.Process) -> bool:
-    return any(word.endswith("/rank.py") for word in process.cmdline())

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ from pathlib import Path
 from tests.support import live, networks, redis
 from tests.support.live import Live
 from torchyard.client import Client
-from worker.shim import table
 
 
 @dataclass(frozen=True)
@@ -21,29 +21,15 @@ class Fleet:
     live: Live
     client: Client
     addresses: dict[str, str]
-    homes: dict[str, Path]
-
-    def pid_of_rank(self, attempt: str, rank: int, ranks: int) -> int:
-        """Of the rank's own process."""
-        node = list(self.homes)[rank // ranks]
-        return _pid(str(self.homes[node] / "attempts" / attempt), rank)
-
-
-def _pid(folder: str, rank: int) -> int:
-    found = [process.pid for process in table.everyone() if _is_rank(process.environment(), folder, rank)]
-    return max(found)  # the wrapper is older than its program
-
-
-def _is_rank(environment: list[bytes], folder: str, rank: int) -> bool:
-    return {f"RANK={rank}".encode(), f"TORCHYARD_ATTEMPT_DIR={folder}".encode()} <= set(environment)
 
 
 @contextmanager
-def fleet(folder: Path, short: Path, *, nodes: int = 2, slots: int = 2) -> Iterator[Fleet]:
+def fleet(folder: Path, *, nodes: int = 2, slots: int = 2) -> Iterator[Fleet]:
     """TORCHYARD_HOME must be the test's own."""
     with ExitStack() as stack:
         network = stack.enter_context(networks.network(nodes))
-        broker = stack.enter_context(redis.serve(short))
+        short = stack.enter_context(tempfile.TemporaryDirectory(prefix="ty-", dir="/tmp"))  # paths of sockets end early
+        broker = stack.enter_context(redis.serve(Path(short)))
         settings = live.settings_for(
             f"sqlite:///{folder / 'fleet.db'}",
             folder,
@@ -53,12 +39,11 @@ def fleet(folder: Path, short: Path, *, nodes: int = 2, slots: int = 2) -> Itera
             heartbeat_s=0.5,
         )
         running = stack.enter_context(live.running(settings))
-        homes = {name: folder / name for name in network.machines}
-        for name, home in homes.items():
-            home.mkdir()
-            stack.enter_context(_worker(network, running, name, home, slots))
+        for name in network.machines:
+            (folder / name).mkdir()
+            stack.enter_context(_worker(network, running, name, folder / name, slots))
         client = stack.enter_context(Client(running.url, running.admin_token))
-        yield Fleet(running, client, network.machines, homes)
+        yield Fleet(running, client, network.machines)
 
 
 @contextmanager

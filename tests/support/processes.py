@@ -46,3 +46,11 @@ def of_attempt(attempt: str, **environment: str) -> list[psutil.Process]:
         except psutil.Error:
             continue
     return found
+
+
+def rank(attempt: str, number: int) -> psutil.Process:
+    """A rank's own process; its wrapper is the parent."""
+    found = of_attempt(attempt, RANK=str(number))
+    wrappers = {process.pid for process in found}
+    (program,) = [process for process in found if process.ppid() in wrappers]
+    return program
