@@ -36,17 +36,12 @@ class Hopes:
         self._tight: Bools = np.zeros(len(state.lanes), dtype=bool)
         self.deadline_us = 0.0
         self._tries = 0
-        #: The last of a lane that found nobody to stop: those behind it that count as long find nobody either.
-        self._score = np.full(len(state.lanes), np.inf)
-        self._left = np.full(len(state.lanes), np.inf)
-        #: That is sure only of those which what is kept or reserved does not let pass.
-        self._beside: Bools = np.zeros(len(state.lanes), dtype=bool)
-        #: Nobody is left to stop for those whose turn it is.
-        self._turned: Bools = np.zeros(len(state.lanes), dtype=bool)
+        self._refusals: _Refusals | None = None
 
     def look(self, ranks: Ranks, might: Bools, now_us: int) -> None:
         """What is known of the rows, and which of them might stop somebody."""
         self._turn, self._might, self._ranks, self._now_us = ranks.turn, might, ranks, now_us
+        self._turns = bool(np.count_nonzero(ranks.turn))
         self.lane, self._bound = self._state.table.lane, self._state.table.columns[Column.BOUND]
         #: Something is kept for them, which they may have.
         self.keepers: Bools = np.zeros(len(might), dtype=bool)
@@ -57,13 +52,14 @@ class Hopes:
         found = self.fitting[lane]
         if self._tries:
             found &= ~self._tight[lane] | self._passes(rows)
-        found |= self._might[rows] & self._pushing[lane] & ~self._refused(rows, lane)
-        found |= self._turn[rows] & self._keeping[lane]
+        pushing = self._might[rows]
+        pushing &= self._pushing[lane]
+        if self._refusals is not None:
+            pushing &= ~self._refused(self._refusals, rows, lane)
+        found |= pushing
+        if self._turns:
+            found |= self._turn[rows] & self._keeping[lane]
         return found
-
-    def gone(self, row: int, lane: int) -> bool:
-        """Whether all hope of the row is gone, as far as its lane tells: that is so of most rows."""
-        return not (self.fitting[lane] or self.pushes(row, lane) or (self._turn[row] and self._keeping[lane]))
 
     def fits(self, row: int, lane: int) -> bool:
         """Whether the row may fit somewhere."""
@@ -71,11 +67,13 @@ class Hopes:
 
     def pushes(self, row: int, lane: int) -> bool:
         """Whether the row may stop somebody."""
-        return bool(self._might[row] and self._pushing[lane] and not self._refused(row, lane))
+        if not (self._might[row] and self._pushing[lane]):
+            return False
+        return self._refusals is None or not self._refused(self._refusals, row, lane)
 
     def keeps(self, row: int, lane: int) -> bool:
         """Whether nodes may be kept for the row, because it is its turn."""
-        return bool(self._turn[row] and self._keeping[lane])
+        return self._turns and bool(self._turn[row] and self._keeping[lane])
 
     def quota_reached(self, lane: int) -> None:
         """Nothing more of the lane starts."""
@@ -106,18 +104,21 @@ class Hopes:
             alike = self._alike(lane)
             if self._ranks.worst[lane] > UNDER:
                 alike &= self._ranks.worst > UNDER
+        refusals = self._refusals
+        if refusals is None:
+            refusals = self._refusals = _Refusals(len(self.open))
         turn = bool(self._turn[row])
-        self._score[alike] = -np.inf if turn else self._ranks.score[row]
-        self._left[alike] = -np.inf if turn else self._ranks.left[row]
-        self._beside[alike] = bound
+        refusals.score[alike] = -np.inf if turn else self._ranks.score[row]
+        refusals.left[alike] = -np.inf if turn else self._ranks.left[row]
+        refusals.beside[alike] = bound
         if turn and not bound:
-            self._turned[alike] = True
+            refusals.turned[alike] = True
 
-    def _refused(self, row: Any, lane: Any) -> Any:
+    def _refused(self, refusals: "_Refusals", row: Any, lane: Any) -> Any:
         """Whether one before the row that could stop all that it could has found nobody; of one row, or of many."""
         score, left = self._ranks.score[row], self._ranks.left[row]
-        behind = (score >= self._score[lane]) & (left >= self._left[lane]) & ~self._turn[row]
-        return (behind & ~(self._beside[lane] & self._passes(row))) | (self._turn[row] & self._turned[lane])
+        behind = (score >= refusals.score[lane]) & (left >= refusals.left[lane]) & ~self._turn[row]
+        return (behind & ~(refusals.beside[lane] & self._passes(row))) | (self._turn[row] & refusals.turned[lane])
 
     def _passes(self, row: Any) -> Any:
         """Whether what is kept or reserved may be the row's; of one row, or of many."""
@@ -132,3 +133,15 @@ class Hopes:
         kind = self._state.lanes.kind
         found: Bools = kind == kind[lane]
         return found
+
+
+class _Refusals:
+    """Of each lane: what is known of those who find nobody to stop."""
+
+    def __init__(self, lanes: int) -> None:
+        #: The last that found nobody: those behind it that count as long find nobody either.
+        self.score, self.left = np.full(lanes, np.inf), np.full(lanes, np.inf)
+        #: That is sure only of those which what is kept or reserved does not let pass.
+        self.beside: Bools = np.zeros(lanes, dtype=bool)
+        #: Nobody is left to stop for those whose turn it is.
+        self.turned: Bools = np.zeros(lanes, dtype=bool)

@@ -35,8 +35,8 @@ class Lanes:
         self.lanes: Interner[Lane] = Interner()
         self._kinds: Interner[tuple[Shape, int]] = Interner()
         self.users, self.projects = Parties(), Parties()
-        #: The number of its kind, GPUs of all nodes, whole GPUs of each node.
-        self._columns: Ints = np.zeros((3, _ROOM), dtype=np.intp)
+        #: The number of its kind, GPUs of all nodes, whole GPUs of each node, the numbers of its user and its project.
+        self._columns: Ints = np.zeros((5, _ROOM), dtype=np.intp)
 
     def __len__(self) -> int:
         return len(self.lanes.keys)
@@ -48,19 +48,19 @@ class Lanes:
         if len(self.lanes.ids) > before:
             self._columns = grown(self._columns, len(self.lanes))
             kind = self._kinds.take((lane.shape, lane.nodes))
-            self.users.take(lane.user)
-            self.projects.take(lane.project)
-            self._columns[:, number] = kind, lane.gpus, 0 if lane.shape.gpu_share else lane.shape.gpus
+            whole = 0 if lane.shape.gpu_share else lane.shape.gpus
+            user, project = self.users.take(lane.user), self.projects.take(lane.project)
+            self._columns[:, number] = kind, lane.gpus, whole, user, project
         return number
 
     def drop(self, number: int) -> None:
         """One job of it less."""
-        lane = self.lanes.key(number)
         self.lanes.drop(number)
         if self.lanes.keys[number] is None:
-            self._kinds.drop(int(self._columns[0, number]))
-            self.users.drop(lane.user)
-            self.projects.drop(lane.project)
+            kind, _, _, user, project = self._columns[:, number].tolist()
+            self._kinds.drop(kind)
+            self.users.drop(user)
+            self.projects.drop(project)
 
     def change(self, number: int, lane: Lane) -> int:
         """The lane of a job that had that number: mostly the same."""
@@ -72,10 +72,9 @@ class Lanes:
 
     def count(self, number: int, since_us: int, sign: int) -> None:
         """A job of the lane runs since then (1), or does so no more (-1)."""
-        lane = self.lanes.key(number)
-        gpus = sign * lane.gpus
-        self.users.count(lane.user, gpus, since_us)
-        self.projects.count(lane.project, gpus, since_us)
+        _, gpus, _, user, project = self._columns[:, number].tolist()
+        self.users.count(user, sign * gpus, since_us)
+        self.projects.count(project, sign * gpus, since_us)
 
     def key(self, number: int) -> Lane:
         """The lane of that number."""
@@ -95,6 +94,16 @@ class Lanes:
     def whole(self) -> Ints:
         """GPUs on each node of a job that nobody else may use."""
         return self._columns[2, : len(self.lanes.keys)]
+
+    @property
+    def user(self) -> Ints:
+        """Numbers in `users`."""
+        return self._columns[3, : len(self.lanes.keys)]
+
+    @property
+    def project(self) -> Ints:
+        """Numbers in `projects`."""
+        return self._columns[4, : len(self.lanes.keys)]
 
     def copy(self) -> "Lanes":
         """Independent of this one."""

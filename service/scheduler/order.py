@@ -87,7 +87,9 @@ def ranks(state: "State", now_us: int, policy: Policy) -> Ranks:
     score *= factor
     level = _levels(columns[Column.PRIORITY], waited, policy)
     key = level + 1 - (1 - _OTHERS) * _DAY / (score + _DAY)
-    np.copyto(key, level + _OVERDUE * factor / (factor + 1), where=score == 0)
+    untried = score == 0
+    if np.count_nonzero(untried):
+        np.copyto(key, level + _OVERDUE * factor / (factor + 1), where=untried)
     overdue = waited >= policy.longest_wait * _SECOND
     turn = np.zeros(len(overdue), dtype=bool)
     rows = _in_turn(state, overdue, now_us)

@@ -206,8 +206,6 @@ class Pass:
         """Starts the job, makes room for it, or lets it wait; False if nobody after it may start."""
         state, hopes = self._state, self._hopes
         lane = int(hopes.lane[row])
-        if hopes.gone(row, lane):
-            return self._gives_up(row, lane)
         fits, pushes, keeps = hopes.fits(row, lane), hopes.pushes(row, lane), hopes.keeps(row, lane)
         if not (fits or pushes or keeps):
             return self._gives_up(row, lane)

@@ -20,7 +20,7 @@ at the first place where it changes, and there are finitely many such lists.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -84,7 +84,8 @@ class Victims:
         self._lowest = np.maximum.reduce(self._level, initial=-np.inf)
         over: Bools = ranks.worst[state.table.lane[rows]] > OVER
         self._over = over if policy.preemption and np.count_nonzero(over) else None
-        self._open: Bools = stoppable[rows]
+        self._slicing = policy.time_slice is not None and policy.order not in {Order.FIFO, Order.SJF}
+        self._open: Bools = np.ones(len(rows), dtype=bool)
         self._made: dict[tuple[int, Cause], Victim] = {}
 
     def __len__(self) -> int:
@@ -98,8 +99,9 @@ class Victims:
         if self._over is not None:
             last = -self._key[self._over.argmax()]
             found |= (ranks.worst[lane] <= UNDER) & (ranks.key <= last)
-        if self._policy.time_slice is not None:
-            found |= (ranks.level <= self._lowest) & (ranks.score < np.maximum.reduce(self._score))
+        if self._slicing:
+            score, left = np.maximum.reduce(self._score), np.maximum.reduce(self._left)
+            found |= (ranks.level <= self._lowest) & self._clearly_ahead(ranks.score, ranks.left, score, left)
         return found
 
     def stop(self, jobs: Iterable[str]) -> None:
@@ -129,9 +131,11 @@ class Victims:
             stronger |= dict.fromkeys(_where(after & (self._level[:end] > newcomer.level)), Cause.CLASS)
         if newcomer.turn:
             stronger |= dict.fromkeys(_where(after), Cause.LONGEST_WAIT)
-        slicing = _where(after & self._clearly_behind(newcomer, end))
-        sliced = (self._victim(at, Cause.TIME_SLICE) for at in slicing if at not in stronger)
-        found = [victim for victim in sliced if not victim.job.starts_over]
+        found: list[Victim] = []
+        if self._slicing:
+            behind = self._clearly_ahead(newcomer.score, newcomer.left_us, self._score[:end], self._left[:end])
+            sliced = (self._victim(at, Cause.TIME_SLICE) for at in _where(after & behind) if at not in stronger)
+            found = [victim for victim in sliced if not victim.job.starts_over]
         if stronger:
             found += [self._victim(at, cause) for at, cause in stronger.items()]
             found.sort(key=lambda victim: victim.turn)
@@ -144,14 +148,12 @@ class Victims:
             end += 1
         return end
 
-    def _clearly_behind(self, newcomer: Newcomer, end: int) -> Bools:
-        order, score = self._policy.order, self._score[:end]
-        if self._policy.time_slice is None or order in {Order.FIFO, Order.SJF}:
-            return np.zeros(end, dtype=bool)
-        if order is Order.LAS:
-            return (score >= LAS_BEHIND) & (newcomer.score < LAS_BEHIND)
-        gain: Bools = self._left[:end] > newcomer.left_us + self._policy.preemption_cost * 1e6
-        return gain & (score > (AHEAD if order is Order.FAIR else 1.0) * newcomer.score)
+    def _clearly_ahead(self, score: Any, left: Any, others_score: Any, others_left: Any) -> Any:
+        """Whether newcomers of this score, with so much left, are far enough before others; of one, or of many."""
+        if self._policy.order is Order.LAS:
+            return (score < LAS_BEHIND) & (others_score >= LAS_BEHIND)
+        ahead = AHEAD if self._policy.order is Order.FAIR else 1.0
+        return (left + self._policy.preemption_cost * 1e6 < others_left) & (ahead * score < others_score)
 
     def _victim(self, at: int, cause: Cause) -> Victim:
         known = self._made.get((at, cause))

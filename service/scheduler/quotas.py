@@ -120,7 +120,7 @@ class Quotas:
         for lane, spent_us in self._week_us().items():
             week_us[getattr(lane, whose)] += spent_us
         return {
-            name: _Budget(account=account, gpus=parties.known[name].gpus, week_us=week_us[name])
+            name: _Budget(account=account, gpus=parties.gpus(name), week_us=week_us[name])
             for name, account in bounded.items()
         }
 

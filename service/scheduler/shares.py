@@ -36,15 +36,10 @@ def shares(state: "State", now_us: int, policy: Policy) -> Shares:
     """The shares of everybody who has jobs."""
     lanes, half_life_us = state.lanes, policy.half_life * 1e6
     of_users, of_projects = _others_us(state, now_us) if state.sharing else ({}, {})
-    users = lanes.users.excess(state.users, of_users, now_us, half_life_us)
-    projects = lanes.projects.excess(state.projects, of_projects, now_us, half_life_us)
-    by_user = {name: max(one, LEAST) ** 0.3 for name, one in users.items()}
-    by_project = {name: max(one, LEAST) ** 0.3 for name, one in projects.items()}
-    worst, factor = np.zeros(len(lanes)), np.zeros(len(lanes))
-    numbers = list(lanes.lanes.ids.values())
-    worst[numbers] = [max(users[lane.user], projects[lane.project]) for lane in lanes.lanes.ids]
-    factor[numbers] = [by_user[lane.user] * by_project[lane.project] for lane in lanes.lanes.ids]
-    return Shares(worst=worst, factor=factor)
+    users = lanes.users.excess(state.users, of_users, now_us, half_life_us)[lanes.user]
+    projects = lanes.projects.excess(state.projects, of_projects, now_us, half_life_us)[lanes.project]
+    factor = (np.maximum(users, LEAST) * np.maximum(projects, LEAST)) ** 0.3
+    return Shares(worst=np.maximum(users, projects), factor=factor)
 
 
 def _others_us(state: "State", now_us: int) -> tuple[dict[str, float], dict[str, float]]:

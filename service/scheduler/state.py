@@ -136,6 +136,11 @@ class Account:
     #: GPU time left of this week's quota before anything that runs now is counted; None without a quota.
     week_left_us: int | None = None
 
+    @property
+    def bounded(self) -> bool:
+        """Whether it has a quota."""
+        return self.max_gpus is not None or self.week_left_us is not None
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reservation:
