@@ -5,6 +5,7 @@ writes one trace, for `yard simulate`.
 """
 
 import argparse
+import resource
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from benchmarks.sharing.generator import KINDS, LONG, MILD, Kind, crowd, month
 from service.simulator import trace
+from service.simulator.comparison import Setting, compare
 from service.simulator.engine import simulate
 from service.simulator.metrics import Metrics, measure
 from service.simulator.policies import PRESETS, title
@@ -117,11 +119,16 @@ def _crowd() -> None:
     print(f"{len(jobs):,} jobs in {duration(trace.span_us(jobs) / SECOND)}, {cluster.total} GPUs\n")
     print("| policy | seconds | of it CPU | target | met |\n|---|---|---|---|---|")
     for name, policy in PRESETS.items():
-        wall, cpu = time.perf_counter(), time.process_time()
-        simulate(jobs, cluster, policy, COST_US)
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        wall, cpu = time.perf_counter(), _cpu_of_children()
+        compare({name: policy}, Setting(jobs=jobs, cluster=cluster))
+        wall, cpu = time.perf_counter() - wall, _cpu_of_children() - cpu
         met = "yes" if wall < CROWD_LIMIT_S else "NO"
         print(f"| {title(name, policy)} | {wall:.0f} | {cpu:.0f} | < {CROWD_LIMIT_S} | {met} |", flush=True)
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from service.simulator import figures, policies, quotas, report, trace
-from service.simulator.engine import simulate
-from service.simulator.metrics import measure, standings
+from service.simulator.comparison import Setting, compare
 from service.simulator.quotas import EVERYBODY, Quotas
 from service.simulator.report import Result
 from service.simulator.trace import SECOND, Cluster, TraceJob
@@ -26,6 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except TorchYardError as error:
         print(f"simulate: {error}", file=sys.stderr)  # noqa: T201 - it is a command
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 
@@ -76,17 +77,10 @@ def _run(options: argparse.Namespace) -> None:
     cluster = Cluster(nodes=options.nodes, gpus=options.gpus)
     limits = quotas.read(options.quotas) if options.quotas else Quotas()
     jobs = _startable(trace.read(options.trace), cluster, limits)
-    weights = limits.weights({job.user for job in jobs})
-    runs = {
-        title: simulate(jobs, cluster, policy, policy.preemption_cost * SECOND, limits)
-        for title, policy in chosen.items()
-    }
-    results = [
-        Result(title=title, metrics=measure(done, cluster, weights), standings=standings(done, cluster, weights))
-        for title, done in runs.items()
-    ]
+    found = compare(chosen, Setting(jobs=jobs, cluster=cluster, quotas=limits))
+    results = [result for result, _ in found]
     if options.plot:
-        figures.plot([(title, figures.course(done, cluster)) for title, done in runs.items()], options.plot)
+        figures.plot([(result.title, course) for result, course in found], options.plot)
     if options.json:
         print(json.dumps(report.plain(results, by_user=bool(limits)), indent=2))  # noqa: T201
     else:

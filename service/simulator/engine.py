@@ -9,7 +9,7 @@ asked: while all GPUs are held if it stops nobody, and about jobs behind a block
 
 import heapq
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache
@@ -31,6 +31,8 @@ _MEMORY = 1 << 40
 #: Where nobody may pass a blocked job, so many of the queue are shown to the policy at a time.
 _WINDOW = 64
 _NO_QUOTAS = Quotas()
+#: So many jobs end between two words about how far it is.
+_WORD = 256
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,15 +97,25 @@ class _Live:
         return max(now_us - self.start_us - self.lost_us, 0)
 
 
+def _nobody(ended: int) -> None:
+    del ended
+
+
 def simulate(
-    trace: Sequence[TraceJob], cluster: Cluster, policy: Policy, cost_us: int, quotas: Quotas = _NO_QUOTAS
+    trace: Sequence[TraceJob],
+    cluster: Cluster,
+    policy: Policy,
+    cost_us: int,
+    quotas: Quotas = _NO_QUOTAS,
+    tell: Callable[[int], None] = _nobody,
 ) -> list[Run]:
     """What becomes of the jobs of a trace (in the order in which they came), in the same order.
 
-    Raises TraceError if one could never run. Those that quotas never let start are no part of it (`quotas.startable`).
+    `tell` hears from time to time how many have ended. Raises TraceError if one could never run. Those that quotas
+    never let start are no part of it (`quotas.startable`).
     """
     cluster.check(trace)
-    return _Engine(trace, cluster, policy, cost_us, quotas).run()
+    return _Engine(trace, cluster, policy, cost_us, quotas).run(tell)
 
 
 class _Engine:
@@ -123,7 +135,7 @@ class _Engine:
         #: When, what, which job, in which of its spells.
         self._events: list[tuple[int, _Kind, int, int]] = []
         self._now_us = 0
-        self._next = 0
+        self._next = self._ended = 0
         self._review_us = -1
         self._free = cluster.total
         self._calm = not policy.preemption and policy.time_slice is None
@@ -133,8 +145,9 @@ class _Engine:
         self._behind: deque[Waiting] = deque()
         self._renewing = policy.order in AGING or self._weekly
 
-    def run(self) -> list[Run]:
+    def run(self, tell: Callable[[int], None]) -> list[Run]:
         """Until all jobs have ended."""
+        told = 0
         while self._next < len(self._trace) or self._state.running or self._state.waiting:
             self._now_us = self._upcoming()
             blocked = self._strict and bool(self._state.waiting)
@@ -142,6 +155,9 @@ class _Engine:
             changed |= self._submit() and not blocked
             if changed and self._state.waiting and (self._free or not self._calm):
                 self._decide()
+            if self._ended - told >= _WORD:
+                told = self._ended
+                tell(told)
         return [Run(job=live.job, gpus=live.gpus, spells=tuple(live.spells)) for live in self._jobs]
 
     def _upcoming(self) -> int:
@@ -252,6 +268,7 @@ class _Engine:
 
     def _end(self, number: int) -> None:
         live = self._jobs[number]
+        self._ended += 1
         live.left_us = 0
         self._state.remove(str(number))
         self._knowledge.learn(live.job)

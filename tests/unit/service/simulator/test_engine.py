@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.gpu_time import DAY_US
-from service.simulator.engine import REVIEW_US, Run, Spell
+from service.simulator.engine import REVIEW_US, Run, Spell, simulate
 from service.simulator.exceptions import TraceError
 from service.simulator.knowledge import TOLD_US
 from service.simulator.policies import PRESETS
-from service.simulator.trace import SECOND, TraceJob
+from service.simulator.trace import SECOND, Cluster, TraceJob
 from tests.support.traces import COST, job, run, spells, traces
 
 POLICIES = st.sampled_from(sorted(PRESETS))
@@ -242,3 +242,9 @@ def test_projects_have_weights_too() -> None:
     done = run("fair", jobs, gpus=4, quotas={"projects": {"heavy": {"weight": 3}}})
     first = sorted(done, key=lambda one: one.end_us)[:40]
     assert sum(one.job.project == "heavy" for one in first) == pytest.approx(30, abs=3)
+
+
+def test_how_many_have_ended_is_told_on_the_way() -> None:
+    told: list[int] = []
+    simulate([job(at, 1) for at in range(600)], Cluster(nodes=1, gpus=1), PRESETS["fifo"], 0, tell=told.append)
+    assert told == [256, 512]

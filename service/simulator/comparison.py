@@ -1,0 +1,89 @@
+"""Policies side by side over one trace, each in a process of its own, with a bar for each on a terminal."""
+
+import gc
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from multiprocessing.sharedctypes import SynchronizedArray
+from typing import TYPE_CHECKING
+
+from service.simulator.engine import simulate
+from service.simulator.figures import Course, course
+from service.simulator.metrics import measure, standings
+from service.simulator.quotas import Quotas
+from service.simulator.report import Result
+from service.simulator.trace import SECOND, Cluster, TraceJob
+from torchyard.policy import Policy
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+#: Seconds between two looks at how far they are.
+_LOOK_S = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What all policies have in common."""
+
+    jobs: Sequence[TraceJob]
+    cluster: Cluster
+    quotas: Quotas = field(default_factory=Quotas)
+
+    def run(self, title: str, policy: Policy, tell: Callable[[int], None]) -> tuple[Result, Course]:
+        """One policy's figures; `tell` hears how many jobs have ended so far."""
+        done = simulate(self.jobs, self.cluster, policy, policy.preemption_cost * SECOND, self.quotas, tell)
+        weights = self.quotas.weights({job.user for job in self.jobs})
+        metrics = measure(done, self.cluster, weights)
+        result = Result(title=title, metrics=metrics, standings=standings(done, self.cluster, weights))
+        return result, course(done, self.cluster)
+
+
+class _Worker:
+    """What a process that simulates knows before it gets to work."""
+
+    setting: Setting
+    ended: "SynchronizedArray[int]"
+
+
+def compare(policies: Mapping[str, Policy], setting: Setting) -> list[tuple[Result, Course]]:
+    """What comes of each policy, by title and in order."""
+    ended = multiprocessing.Array("q", len(policies))
+    processes = min(len(policies), len(os.sched_getaffinity(0)))
+    with ProcessPoolExecutor(processes, initializer=_begin, initargs=(setting, ended)) as pool:
+        # The last first: they are the ones that take long.
+        asked = [(at, *each) for at, each in enumerate(policies.items())][::-1]
+        futures = [pool.submit(_run, *each) for each in asked]
+        with _bars() as bars:
+            tasks = [bars.add_task(title, total=len(setting.jobs)) for title in policies]
+            while wait(futures, timeout=_LOOK_S).not_done:
+                for task, so_far in zip(tasks, ended[:], strict=True):
+                    bars.update(task, completed=so_far)
+        return [future.result() for future in futures[::-1]]
+
+
+def _begin(setting: Setting, ended: "SynchronizedArray[int]") -> None:
+    # Whoever presses Ctrl-C wants no traceback of each process.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Nothing here makes cycles, and searching for them takes a tenth of the time.
+    gc.disable()
+    _Worker.setting, _Worker.ended = setting, ended
+
+
+def _run(at: int, title: str, policy: Policy) -> tuple[Result, Course]:
+    def tell(ended: int) -> None:
+        _Worker.ended[at] = ended
+
+    return _Worker.setting.run(title, policy, tell)
+
+
+def _bars() -> "Progress":
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
