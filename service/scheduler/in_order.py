@@ -8,18 +8,28 @@ from service.scheduler.columns import Bools, Floats, Ints
 
 #: Rows that are put in order at a time; the next time four times as many.
 _CHUNK = 32
+#: Of these, so many are given out before it is asked again who of the rest is hoping.
+_PIECE = 64
 
 
 def in_order(rows: Ints, key: Floats, number: Floats, hoping: Callable[[Ints], Bools]) -> Iterator[int]:
-    """The rows by key and then by number; after each chunk those that are `hoping` no longer fall out."""
+    """The rows by key and then by number; those that are `hoping` no longer fall out on the way."""
     size = _CHUNK
     while len(rows) > size:
         near = _first(key[rows], number[rows], size)
-        chunk, rows = rows[near], rows[~near]
-        yield from chunk[np.lexsort((number[chunk], key[chunk]))].tolist()
+        yield from _ordered(rows[near], key, number, hoping)
+        rows = rows[~near]
         rows = rows[hoping(rows)]
         size *= 4
-    yield from rows[np.lexsort((number[rows], key[rows]))].tolist()
+    yield from _ordered(rows, key, number, hoping)
+
+
+def _ordered(rows: Ints, key: Floats, number: Floats, hoping: Callable[[Ints], Bools]) -> Iterator[int]:
+    rows = rows[np.lexsort((number[rows], key[rows]))]
+    yield from rows[:_PIECE].tolist()
+    for start in range(_PIECE, len(rows), _PIECE):
+        piece = rows[start : start + _PIECE]
+        yield from piece[hoping(piece)].tolist()
 
 
 def _first(key: Floats, number: Floats, size: int) -> Bools:
