@@ -2,6 +2,7 @@
 
 import logging
 import os
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -15,11 +16,10 @@ from torchyard import links
 from torchyard.injob import control, layout
 from torchyard.injob.exceptions import ResumeError
 from trainer import bandwidth, proof
-from trainer.data.loading import Batch, Pair, Waiting, load, padded
-from trainer.data.sampler import Micro, TrainSampler
+from trainer.data.loading import Batch, Pair, load, padded
+from trainer.data.sampler import TrainSampler
 from trainer.evaluation import evaluate
 from trainer.parts import Parts
-from trainer.strategies import Strategy
 from trainer.window import Window
 
 log = logging.getLogger("trainer")
@@ -32,7 +32,6 @@ class Training:
     def __init__(self, parts: Parts, restore: Path | None = None) -> None:
         self.parts = parts
         self.window = Window(parts.world, counts=parts.strategy.counts)
-        self.waiting = Waiting()
         self._begun: Iterator[Pair] | None = None
         self._network_judged = False
         self.state = torchyard.attach(restore=restore, loader=parts.sampler, **self._saved())
@@ -135,30 +134,28 @@ class Training:
 
     def train_epoch(self, epoch: int) -> None:
         """From the sampler's place to the end of the epoch; without evaluation."""
-        parts = self.parts
+        parts, strategy, window = self.parts, self.parts.strategy, self.window
+        counts, log_every = strategy.counts, parts.recipe.log_every
         for batch in self.batches(epoch):
-            loss = parts.strategy.backward(batch)
-            if parts.strategy.counts:
-                self.window.add(loss, batch.count)
+            loss = strategy.backward(batch)
+            if counts:
+                window.add(loss, batch.count)
             if not batch.last:
                 continue
-            measured = (self.step + 1) % parts.recipe.log_every == 0
+            measured = (self.state.step + 1) % log_every == 0
             rate = self.rate
-            norm = parts.strategy.update(rate, measure=measured)
-            self._count(batch)
+            norm = strategy.update(rate, measure=measured)
+            if parts.average is not None:
+                parts.average.update()
+            window.step(batch.step_size)
+            parts.sampler.advance(batch.step_size)
+            self.state.advance()
             if measured:
                 self._log(rate, norm)
-            # The last step needs no question: evaluation asks, and the epoch's own checkpoint follows.
-            if parts.sampler.steps_left() and torchyard.should_checkpoint():
-                with self.window.paused():
+            # The last step has nothing to save: evaluation asks again, and the epoch's own checkpoint follows.
+            if torchyard.should_checkpoint() and parts.sampler.steps_left():
+                with window.paused():
                     self._save({})
-
-    def _count(self, batch: Batch) -> None:
-        if self.parts.average is not None:
-            self.parts.average.update()
-        self.window.step(batch.step_size)
-        self.parts.sampler.advance()
-        self.state.advance()
 
     def batches(self, epoch: int) -> Iterator[Batch]:
         """The passes of this process, from the sampler's place to the end of the epoch."""
@@ -166,12 +163,18 @@ class Training:
         # The sampler's place moves while the loader reads: both plans are drawn from here.
         plan = list(parts.sampler.plan())
         if not strategy.loads:
-            yield from (_batch(micro, None, strategy) for micro in plan)
+            for micro in plan:
+                yield Batch(inputs=None, targets=None, count=0, step_size=micro.step_size, last=micro.last)
             return
         begun, self._begun = self._begun, None
         pairs = self._load(epoch, parts.sampler) if begun is None else begun
-        for micro, pair in zip(plan, self.waiting.around(pairs), strict=True):
-            yield _batch(micro, pair, strategy)
+        began = time.perf_counter()
+        for micro, pair in zip(plan, pairs, strict=True):
+            self.window.wait(time.perf_counter() - began)
+            count = len(pair[0])
+            inputs, targets = padded(pair, strategy.task.share_size) if strategy.equal_batches else pair
+            yield Batch(inputs=inputs, targets=targets, count=count, step_size=micro.step_size, last=micro.last)
+            began = time.perf_counter()
 
     def _begin(self, epoch: int) -> None:
         """Has loader processes fetch the first samples of an epoch while the model is evaluated and saved."""
@@ -193,7 +196,7 @@ class Training:
 
     def _log(self, rate: float, norm: Tensor | None) -> None:
         strategy = self.parts.strategy
-        values = self.window.read(self.waiting.read(), strategy.device_count)
+        values = self.window.read(strategy.device_count)
         values |= self._judge_network(values["step_time"])
         values["lr"] = rate
         if norm is not None:
@@ -250,11 +253,3 @@ def held(recipe: dict[str, Any], sharded: bool | None) -> dict[str, Any]:
         "ema_decay": "no average" if recipe.get("ema_decay") is None else "an average",
         "strategy": "shards" if sharded else "a whole model",
     }
-
-
-def _batch(micro: Micro, pair: Pair | None, strategy: Strategy) -> Batch:
-    if pair is None:
-        return Batch(inputs=None, targets=None, count=0, step_size=micro.step_size, last=micro.last)
-    count = len(pair[0])
-    inputs, targets = padded(pair, strategy.task.share_size) if strategy.equal_batches else pair
-    return Batch(inputs=inputs, targets=targets, count=count, step_size=micro.step_size, last=micro.last)

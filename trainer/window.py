@@ -27,6 +27,11 @@ class Window:
         self._since = time.perf_counter()
         self._steps = 0
         self._samples = 0
+        self._waited = 0.0
+
+    def wait(self, seconds: float) -> None:
+        """So many seconds of this rank went by until it had data."""
+        self._waited += seconds
 
     def add(self, loss_sum: Tensor, samples: int) -> None:
         """One pass: this rank's summed loss over its samples that count."""
@@ -49,14 +54,13 @@ class Window:
         yield
         self._since = time.perf_counter()
 
-    def read(self, waited: float, devices: int) -> dict[str, float]:
+    def read(self, devices: int) -> dict[str, float]:
         """Means over all ranks since the last reading, the same on every rank; all ranks call it.
 
-        `waited` is this rank's seconds of waiting for data. Memory in bytes: a GPU's peak of this process, or on the
-        CPU the process's own.
+        Memory in bytes: a GPU's peak of this process, or on the CPU the process's own.
         """
         seconds = max(self._seconds + time.perf_counter() - self._since, 1e-9)
-        own = [waited, seconds] if self._counts else [0.0, 0.0]
+        own = [self._waited, seconds] if self._counts else [0.0, 0.0]
         peaks = [0.0] * self._world.size
         peaks[self._world.rank] = memory_peak(self._world.device)
         # On the CPU, since not every rank need have a GPU.
@@ -73,7 +77,8 @@ class Window:
         }
         self._loss = 0.0
         self._own = self._steps = self._samples = 0
-        self._seconds, self._since = 0.0, time.perf_counter()
+        self._waited = self._seconds = 0.0
+        self._since = time.perf_counter()
         return read
 
     def _sums(self) -> tuple[float, float]:

@@ -1,6 +1,5 @@
 """From samplers to batches on the device."""
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -19,7 +18,7 @@ from trainer.signals import shield_from_sigterm
 Pair = tuple[Tensor, Tensor]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, slots=True)
 class Batch:
     """What one process computes in one forward pass."""
 
@@ -32,27 +31,6 @@ class Batch:
     step_size: int
     #: Whether the optimizer steps after it.
     last: bool
-
-
-class Waiting:
-    """Seconds that the training has waited for data since the last reading."""
-
-    def __init__(self) -> None:
-        self._seconds = 0.0
-
-    def around(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
-        """The same pairs, timed."""
-        while True:
-            began = time.perf_counter()
-            pair = next(pairs, None)
-            self._seconds += time.perf_counter() - began
-            if pair is None:
-                return
-            yield pair
-
-    def read(self) -> float:
-        seconds, self._seconds = self._seconds, 0.0
-        return seconds
 
 
 def load(
@@ -72,8 +50,11 @@ def load(
         worker_init_fn=shield_from_sigterm if recipe.num_workers else None,
         generator=torch.Generator().manual_seed(derive(recipe.seed, "loader", *stream)),
     )
+    pairs: Iterator[Pair] = iter(loader)
+    if device.type == "cpu" and not recipe.channels_last:
+        return pairs  # they are where and as they should be
     # Without loader processes a pair must not be drawn before its turn: that may take from the rank's random stream.
-    return copied(iter(loader), device, ahead=int(recipe.num_workers > 0), channels_last=recipe.channels_last)
+    return copied(pairs, device, ahead=int(recipe.num_workers > 0), channels_last=recipe.channels_last)
 
 
 def copied(pairs: Iterator[Pair], device: torch.device, *, ahead: int, channels_last: bool = False) -> Iterator[Pair]:

@@ -4,7 +4,7 @@ import copy
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch.utils.data import Sampler
@@ -21,8 +21,7 @@ class Shares:
     count: int = 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Micro:
+class Micro(NamedTuple):
     """One forward and backward pass of all shares together."""
 
     #: Where it begins in the epoch's order, and how many samples it takes.
@@ -80,13 +79,9 @@ class TrainSampler(Sampler[list[int]]):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.set_epoch(int(state["epoch"]), int(state["consumed"]))
 
-    def step_size(self) -> int:
-        """Samples of the next step of the optimizer; 0 at the end of the epoch."""
-        return sum(self._group(self.consumed))
-
-    def advance(self) -> None:
-        """Counts one step of the optimizer as done."""
-        self.consumed += self.step_size()
+    def advance(self, step_size: int) -> None:
+        """Counts one step of the optimizer, on so many samples, as done."""
+        self.consumed += step_size
 
     @property
     def effective_batch(self) -> int:

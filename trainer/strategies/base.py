@@ -2,8 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import torch
@@ -41,7 +41,8 @@ class Strategy(ABC):
     default methods are those of a whole model on each rank; a strategy overrides what it does otherwise.
     """
 
-    #: Every pass must have the same number of samples on every rank, and every rank the same number of passes.
+    #: Every pass must have the same number of samples on every rank, and every rank the same number of passes: some are
+    #: padding, which the strategy leaves out of the loss.
     equal_batches: ClassVar[bool] = False
     #: Evaluation must have the same number of passes on every rank, of any size: each of them communicates.
     equal_passes: ClassVar[bool] = False
@@ -103,6 +104,10 @@ class Strategy(ABC):
         self.module = self.wrap(model)
         task.numerics.change(self.called(), self.compiled())
         self.scaler = task.numerics.scaler()
+        # Steps differ in size at the end of an epoch only.
+        self._first_gradient = lru_cache(
+            lambda step_size: torch.tensor(self.weight(step_size), device=self.world.device)
+        )
         # As a group: a stage of a pipeline may have no parameters.
         self.optimizer = task.make_optimizer([{"params": self.parameters()}])
 
@@ -123,31 +128,26 @@ class Strategy(ABC):
         """Ranks over whose gradients the strategy takes a plain mean; 1 when it adds them."""
         return 1
 
-    def exchanging(self, last: bool) -> AbstractContextManager[Any]:  # noqa: ARG002
-        """Around forward and backward of one pass; only the last of a step exchanges gradients."""
-        return nullcontext()
+    def synchronise(self, last: bool) -> None:  # noqa: B027 (some exchange nothing in backward)
+        """Before a pass: whether its backward exchanges gradients, as only the last of a step does."""
 
-    def weight(self, batch: Batch) -> float:
+    def weight(self, step_size: int) -> float:
         """Factor to a rank's *summed* loss that makes the gradient the exact mean over the whole step's samples."""
-        return self.averaged_over / batch.step_size
+        return self.averaged_over / step_size
 
     def backward(self, batch: Batch) -> Tensor:
         """One pass forward and back: adds to the gradients; the loss summed over this process's samples."""
-        with self.exchanging(batch.last):
-            with self.task.numerics.autocast():
-                loss = self.pass_loss(batch)
-            self.scaler.scale(loss * self.weight(batch)).backward()  # type: ignore[no-untyped-call]
+        self.synchronise(batch.last)
+        with self.task.numerics.autocast():
+            loss = self.pass_loss(batch)
+        # As the gradient that backward begins with, the weight costs neither a product nor its way back.
+        self.scaler.scale(loss).backward(gradient=self._first_gradient(batch.step_size))  # type: ignore[no-untyped-call]
         return loss.detach()
 
     def pass_loss(self, batch: Batch) -> Tensor:
         """Forward: the loss summed over this process's samples."""
-        return self.loss(self.module(batch.inputs), batch)
-
-    def loss(self, outputs: Any, batch: Batch) -> Tensor:
-        """The objective's loss, summed over the samples that count."""
         assert batch.targets is not None
-        objective = self.task.objective
-        return objective.loss(objective.trim(outputs, batch.count), batch.targets[: batch.count])
+        return self.task.objective.loss(self.module(batch.inputs), batch.targets)
 
     def exchange(self) -> None:  # noqa: B027 (most strategies do it within backward)
         """Brings the gradients of all ranks together, after the last pass of a step."""
@@ -157,10 +157,12 @@ class Strategy(ABC):
         self.exchange()
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        self.scaler.unscale_(self.optimizer)
-        norm = self.gradient_norm() if measure or self.task.clip_norm is not None else None
-        if norm is not None and self.task.clip_norm is not None:
-            self.clip(self.task.clip_norm, norm)
+        norm, limit = None, self.task.clip_norm
+        if measure or limit is not None:
+            self.scaler.unscale_(self.optimizer)
+            norm = self.gradient_norm()
+            if limit is not None:
+                self.clip(limit, norm)
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.optimizer.zero_grad()

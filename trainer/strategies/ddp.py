@@ -5,7 +5,6 @@ https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedData
 than one GPU were never run here.
 """
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -39,9 +38,8 @@ class DdpStrategy(Strategy):
     def wrap(self, model: nn.Module) -> nn.Module:
         if self.options.sync_batch_norm:
             self.model = model = nn.SyncBatchNorm.convert_sync_batchnorm(model)  # type: ignore[no-untyped-call]
-        entry = Entry(model.to(self.world.device))
         wrapped = DistributedDataParallel(
-            entry,
+            model.to(self.world.device),
             device_ids=[self.world.device] if self.world.device.type == "cuda" else None,
             find_unused_parameters=self.options.find_unused_parameters,
             static_graph=self.options.static_graph,
@@ -60,13 +58,13 @@ class DdpStrategy(Strategy):
     def averaged_over(self) -> int:
         return self.world.size
 
-    def exchanging(self, last: bool) -> AbstractContextManager[Any]:
-        return nullcontext() if last else self.module.no_sync()
+    def synchronise(self, last: bool) -> None:
+        synchronise(self.module, last)
 
-    def update(self, rate: float, *, measure: bool) -> Tensor | None:
+    def exchange(self) -> None:
+        # DDP has done it in backward: only the bytes are counted here.
         reduced = self._whole if self._compression is None else self._compression.reduced()
         self.bytes_sent += all_reduce_bytes(reduced, self.world.size)
-        return super().update(rate, measure=measure)
 
     def align(self) -> None:
         # DDP shares them before forward, so that after the last step of an epoch they differ.
@@ -79,19 +77,11 @@ class DdpStrategy(Strategy):
         return {**super().proof(), "hook": self.options.hook, "bucket_bytes": bucket_bytes(self.module)}
 
 
-class Entry(nn.Module):
-    """What DDP wraps: the model, or without samples a stand-in that uses every parameter once."""
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, inputs: Tensor | None) -> Any:
-        if inputs is not None:
-            return self.model(inputs)
-        trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        # A model split over devices has them on several.
-        return 0 * torch.stack([parameter.sum().float().to(trained[0].device) for parameter in trained]).sum()
+def synchronise(wrapped: DistributedDataParallel, last: bool) -> None:
+    """Has the next pass exchange gradients or not: what `no_sync` does, without a block around the pass."""
+    # Assigned to a module, even the same value costs microseconds.
+    if wrapped.require_backward_grad_sync != last:
+        wrapped.require_backward_grad_sync = last
 
 
 def settle(wrapped: DistributedDataParallel) -> None:
@@ -101,8 +91,24 @@ def settle(wrapped: DistributedDataParallel) -> None:
     the place in a bucket decides in which order values are added up: a run that is resumed, and so takes its first
     step again, would come to other bits.
     """
-    wrapped(None).backward()
+    model = wrapped.module
+    wrapped.module = Once(model)
+    wrapped().backward()
+    wrapped.module = model
     wrapped.zero_grad()
+
+
+class Once(nn.Module):
+    """Stands in for a model where there are no samples: uses every parameter once."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self) -> Tensor:
+        trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        # A model split over devices has them on several.
+        return 0 * torch.stack([parameter.sum().float().to(trained[0].device) for parameter in trained]).sum()
 
 
 def has_sparse_gradients(model: nn.Module) -> bool:

@@ -12,7 +12,6 @@ on more than one GPU.
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -77,10 +76,9 @@ class FsdpStrategy(MeshStrategy):
     def averaged_over(self) -> int:
         return self.shares.count
 
-    def exchanging(self, last: bool) -> AbstractContextManager[Any]:
+    def synchronise(self, last: bool) -> None:
         assert isinstance(self.model, FSDPModule)
         self.model.set_requires_gradient_sync(last)
-        return nullcontext()
 
     def proof(self) -> dict[str, Any]:
         return {**super().proof(), "units": self.units}

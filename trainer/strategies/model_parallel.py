@@ -8,7 +8,6 @@ Started with Distributed Data Parallel", on combining the two). Never run on two
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -20,7 +19,7 @@ from trainer.distributed import World, all_reduce_bytes
 from trainer.exceptions import RecipeError
 from trainer.strategies.base import Strategy
 from trainer.strategies.by_hand import share
-from trainer.strategies.ddp import Entry, bucket_bytes, settle
+from trainer.strategies.ddp import bucket_bytes, settle, synchronise
 from trainer.strategies.placement import Part, parameter_bytes, place
 
 
@@ -63,7 +62,7 @@ class ModelParallelStrategy(Strategy):
         self.split = Split([Part(layers) for layers in placed], self.world.devices)
         if self.world.size == 1:
             return self.split  # with a single replica there is nobody to talk to
-        wrapped = DistributedDataParallel(Entry(self.split), device_ids=None)
+        wrapped = DistributedDataParallel(self.split, device_ids=None)
         settle(wrapped)
         return wrapped
 
@@ -71,15 +70,13 @@ class ModelParallelStrategy(Strategy):
     def averaged_over(self) -> int:
         return self.world.size
 
-    def exchanging(self, last: bool) -> AbstractContextManager[Any]:
-        if isinstance(self.module, DistributedDataParallel) and not last:
-            return self.module.no_sync()
-        return nullcontext()
+    def synchronise(self, last: bool) -> None:
+        if isinstance(self.module, DistributedDataParallel):
+            synchronise(self.module, last)
 
-    def update(self, rate: float, *, measure: bool) -> Tensor | None:
+    def exchange(self) -> None:
         if isinstance(self.module, DistributedDataParallel):
             self.bytes_sent += all_reduce_bytes(sum(bucket_bytes(self.module)), self.world.size)
-        return super().update(rate, measure=measure)
 
     def align(self) -> None:
         if self.world.size > 1:

@@ -182,7 +182,9 @@ class PipelineStrategy(Strategy):
         assert batch.targets is not None
         size = self.task.share_size // self.options.microbatches
         return [
-            Target(targets=each, count=min(max(batch.count - number * size, 0), size), weight=self.weight(batch))
+            Target(
+                targets=each, count=min(max(batch.count - number * size, 0), size), weight=self.weight(batch.step_size)
+            )
             for number, each in enumerate(batch.targets.chunk(self.options.microbatches))
         ]
 

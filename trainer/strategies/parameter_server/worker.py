@@ -66,9 +66,9 @@ class Worker(ParameterServerStrategy):
     def stepped(self) -> set[int]:
         return set()
 
-    def weight(self, batch: Batch) -> float:
+    def weight(self, step_size: int) -> float:
         # Asynchronously a worker's gradient is a step of its own: divided by its own samples once they are known.
-        return 1.0 if self.options.asynchronous else super().weight(batch)
+        return 1.0 if self.options.asynchronous else super().weight(step_size)
 
     def backward(self, batch: Batch) -> Tensor:
         self._samples += batch.count
