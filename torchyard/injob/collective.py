@@ -24,10 +24,15 @@ _background_for: Any = None
 _background: Any = None
 
 
+def group_size() -> int | None:
+    """Ranks of the process group; None unless `torch.distributed` is initialised."""
+    distributed = place.process_group()
+    return None if distributed is None else int(distributed.get_world_size())
+
+
 def world_size() -> int:
     """Ranks that must agree: 1 unless `torch.distributed` is initialised."""
-    distributed = place.process_group()
-    return 1 if distributed is None else int(distributed.get_world_size())
+    return group_size() or 1
 
 
 def broadcast(values: list[int]) -> list[int]:

@@ -78,7 +78,8 @@ class Agreement:
         self._decision = NOTHING
         self._saved_at = self._polled_at = clock()
         self._interval = self._left = 1
-        self._ranks = 1
+        #: Of the process group, once it stands: asking torch for it costs more than all the rest of a call.
+        self._ranks: int | None = None
         self._look_at = 0.0
         if attempt is not None:
             _mark(attempt)
@@ -96,12 +97,11 @@ class Agreement:
     def should_checkpoint(self) -> bool:
         if self._decision == STOP:
             return True
-        ranks = collective.world_size()
-        if ranks == 1:
+        if self._ranks is None:
+            # Before the group stood, ranks may have called at different paces: now all look together.
+            self._ranks, self._interval, self._left = collective.group_size(), 1, 1
+        if self._ranks is None or self._ranks == 1:
             return self._look_alone()
-        if ranks != self._ranks:
-            # Before the process group stood, ranks may have called at different paces.
-            self._ranks, self._interval, self._left = ranks, 1, 1
         self._left -= 1
         if self._left <= 0:
             self._look_together()
@@ -111,11 +111,15 @@ class Agreement:
         now = self._clock()
         if now >= self._look_at:
             self._look_at = now + POLL_SECONDS
+            self._ranks = None
             self._decision = self._look(now)
             self._tell_watcher()
         return bool(self._decision)
 
     def _look_together(self) -> None:
+        if collective.group_size() != self._ranks:
+            self._ranks = None  # the script has destroyed it
+            return
         now = self._clock()
         decision = self._look(now) if place.rank() == 0 else NOTHING
         interval = calls_until_poll(self._interval, now - self._polled_at)
