@@ -170,8 +170,8 @@ class Training:
         pairs = self._load(epoch, parts.sampler) if begun is None else begun
         began = time.perf_counter()
         for micro, pair in zip(plan, pairs, strict=True):
-            self.window.wait(time.perf_counter() - began)
-            count = len(pair[0])
+            self.window.waited += time.perf_counter() - began
+            count = pair[0].size(0)
             inputs, targets = padded(pair, strategy.task.share_size) if strategy.equal_batches else pair
             yield Batch(inputs=inputs, targets=targets, count=count, step_size=micro.step_size, last=micro.last)
             began = time.perf_counter()

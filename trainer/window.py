@@ -27,11 +27,8 @@ class Window:
         self._since = time.perf_counter()
         self._steps = 0
         self._samples = 0
-        self._waited = 0.0
-
-    def wait(self, seconds: float) -> None:
-        """So many seconds of this rank went by until it had data."""
-        self._waited += seconds
+        #: Seconds that this rank has waited for data.
+        self.waited = 0.0
 
     def add(self, loss_sum: Tensor, samples: int) -> None:
         """One pass: this rank's summed loss over its samples that count."""
@@ -60,7 +57,7 @@ class Window:
         Memory in bytes: a GPU's peak of this process, or on the CPU the process's own.
         """
         seconds = max(self._seconds + time.perf_counter() - self._since, 1e-9)
-        own = [self._waited, seconds] if self._counts else [0.0, 0.0]
+        own = [self.waited, seconds] if self._counts else [0.0, 0.0]
         peaks = [0.0] * self._world.size
         peaks[self._world.rank] = memory_peak(self._world.device)
         # On the CPU, since not every rank need have a GPU.
@@ -77,7 +74,7 @@ class Window:
         }
         self._loss = 0.0
         self._own = self._steps = self._samples = 0
-        self._waited = self._seconds = 0.0
+        self.waited = self._seconds = 0.0
         self._since = time.perf_counter()
         return read
 

@@ -51,7 +51,7 @@ class DdpStrategy(Strategy):
         self._compression = compression(self.options, self.world.device)
         if self._compression is not None:
             wrapped.register_comm_hook(None, self._compression.hook)
-        self._whole = sum(bucket_bytes(wrapped))
+        self._uncompressed = all_reduce_bytes(sum(bucket_bytes(wrapped)), self.world.size)
         return wrapped
 
     @property
@@ -59,12 +59,16 @@ class DdpStrategy(Strategy):
         return self.world.size
 
     def synchronise(self, last: bool) -> None:
-        synchronise(self.module, last)
+        # What `no_sync` does, without a block around the pass. Assigned, even the same value costs microseconds.
+        if self.module.require_backward_grad_sync != last:
+            self.module.require_backward_grad_sync = last
 
     def exchange(self) -> None:
         # DDP has done it in backward: only the bytes are counted here.
-        reduced = self._whole if self._compression is None else self._compression.reduced()
-        self.bytes_sent += all_reduce_bytes(reduced, self.world.size)
+        if self._compression is None:
+            self.bytes_sent += self._uncompressed
+        else:
+            self.bytes_sent += all_reduce_bytes(self._compression.reduced(), self.world.size)
 
     def align(self) -> None:
         # DDP shares them before forward, so that after the last step of an epoch they differ.
@@ -75,13 +79,6 @@ class DdpStrategy(Strategy):
 
     def proof(self) -> dict[str, Any]:
         return {**super().proof(), "hook": self.options.hook, "bucket_bytes": bucket_bytes(self.module)}
-
-
-def synchronise(wrapped: DistributedDataParallel, last: bool) -> None:
-    """Has the next pass exchange gradients or not: what `no_sync` does, without a block around the pass."""
-    # Assigned to a module, even the same value costs microseconds.
-    if wrapped.require_backward_grad_sync != last:
-        wrapped.require_backward_grad_sync = last
 
 
 def settle(wrapped: DistributedDataParallel) -> None:

@@ -19,7 +19,7 @@ from trainer.distributed import World, all_reduce_bytes
 from trainer.exceptions import RecipeError
 from trainer.strategies.base import Strategy
 from trainer.strategies.by_hand import share
-from trainer.strategies.ddp import bucket_bytes, settle, synchronise
+from trainer.strategies.ddp import bucket_bytes, settle
 from trainer.strategies.placement import Part, parameter_bytes, place
 
 
@@ -64,6 +64,7 @@ class ModelParallelStrategy(Strategy):
             return self.split  # with a single replica there is nobody to talk to
         wrapped = DistributedDataParallel(self.split, device_ids=None)
         settle(wrapped)
+        self._reduced = all_reduce_bytes(sum(bucket_bytes(wrapped)), self.world.size)
         return wrapped
 
     @property
@@ -72,11 +73,11 @@ class ModelParallelStrategy(Strategy):
 
     def synchronise(self, last: bool) -> None:
         if isinstance(self.module, DistributedDataParallel):
-            synchronise(self.module, last)
+            self.module.require_backward_grad_sync = last  # what `no_sync` does, without a block around the pass
 
     def exchange(self) -> None:
         if isinstance(self.module, DistributedDataParallel):
-            self.bytes_sent += all_reduce_bytes(sum(bucket_bytes(self.module)), self.world.size)
+            self.bytes_sent += self._reduced
 
     def align(self) -> None:
         if self.world.size > 1:
