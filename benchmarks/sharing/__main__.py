@@ -1,7 +1,8 @@
 """``python -m benchmarks.sharing``: all policies on synthetic months, and what `fair` comes to against two of them.
 
-`--crowd` simulates 80,000 jobs on 64 GPUs instead, with each policy, and says how long that takes. `--write FILE`
-writes one trace, for `yard simulate`.
+`--crowd` simulates 80,000 jobs on 64 GPUs instead, with each policy, and says how long that takes. `--calm` simulates
+half months on 8 GPUs where nobody can be stopped: what it costs that nobody starves. `--write FILE` writes one trace,
+for `yard simulate`.
 """
 
 import argparse
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.sharing.generator import KINDS, LONG, MILD, Kind, crowd, month
 from service.simulator import trace
@@ -21,11 +23,13 @@ from service.simulator.metrics import Metrics, measure
 from service.simulator.policies import PRESETS, title
 from service.simulator.report import duration
 from service.simulator.trace import SECOND, Cluster
+from torchyard.policy import Policy
 
 CLUSTERS = (Cluster(nodes=1, gpus=8), Cluster(nodes=8, gpus=8))
 LOADS = (0.7, 0.9, 1.0)
 COST_US = 30 * SECOND
 CROWD, CROWD_LIMIT_S = 80_000, 60
+NEVER_S = 10**9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +54,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--gpus", type=int, choices=[c.total for c in CLUSTERS], action="append")
     parser.add_argument("--load", type=float, action="append")
     parser.add_argument("--crowd", action="store_true")
+    parser.add_argument("--calm", action="store_true")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--write", type=Path)
     options = parser.parse_args(argv)
@@ -58,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             trace.write(month(LONG, CLUSTERS[1], 0.9, 1), file)
     elif options.crowd:
         _crowd()
+    elif options.calm:
+        _half_months()
     else:
         clusters = [cluster for cluster in CLUSTERS if not options.gpus or cluster.total in options.gpus]
         _months(clusters, options.load or LOADS, options.seeds, options.processes)
@@ -124,6 +131,22 @@ def _crowd() -> None:
         wall, cpu = time.perf_counter() - wall, _cpu_of_children() - cpu
         met = "yes" if wall < CROWD_LIMIT_S else "NO"
         print(f"| {title(name, policy)} | {wall:.0f} | {cpu:.0f} | < {CROWD_LIMIT_S} | {met} |", flush=True)
+
+
+def _half_months() -> None:
+    calm: dict[str, Any] = {"preemption": False, "time_slice": None}
+    policies = {
+        "fifo-backfill": PRESETS["fifo-backfill"],
+        "fair": Policy(**calm),
+        "fair, however long somebody waits": Policy(**calm, longest_wait=NEVER_S),
+    }
+    print("| half month | policy | mean JCT | p99 | GPUs held |\n|---|---|---|---|---|")
+    for kind in KINDS:
+        jobs = month(kind, CLUSTERS[0], 0.9, 0, days=15)
+        for name, policy in policies.items():
+            found = measure(simulate(jobs, CLUSTERS[0], policy, COST_US), CLUSTERS[0])
+            mean, p99 = duration(found.mean_jct), duration(found.p99_jct)
+            print(f"| {kind.name} | {name} | {mean} | {p99} | {100 * found.utilization:.0f} % |", flush=True)
 
 
 def _cpu_of_children() -> float:

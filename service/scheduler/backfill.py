@@ -5,8 +5,11 @@ nothing is known, where the last job that must end began first. Others may have 
 again before it could start, and what they can be made to leave.
 
 For the oldest job that is overdue, more is kept. Its nodes are those where the youngest of the jobs in its way that
-cannot be stopped began first: no such job starts there any more unless its limit ends it in time, so that this moment
-only moves back from decision to decision. In its turn (`order`) nobody at all starts there, and it stops all others.
+cannot be stopped began first. No such job starts there any more unless its limit ends it in time; or unless it is
+expected to be gone before one in the way that was there when this job became the oldest (`oldest_since`). So once these
+are gone, which takes no longer than such a job runs, that moment only moves back from decision to decision: what the
+node does not do while it drains is bounded, and so is what wrong estimates do to the oldest. In its turn (`order`)
+nobody at all starts there, and it stops all others.
 """
 
 import math
@@ -20,7 +23,7 @@ from service.scheduler.placement import Ask, Keep, Space, choose, sorts
 from service.scheduler.rooms import Room
 
 if TYPE_CHECKING:
-    from service.scheduler.state import Running, State
+    from service.scheduler.state import Running, State, Waiting
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,6 +33,8 @@ class Opening:
     node: str
     at_us: float
     youngest_us: float
+    #: When those in its way are expected to be gone that were there by `Need.since_us`.
+    hoped_us: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,6 +49,17 @@ class Need:
     pushes: bool = False
     #: Those may have what is kept meanwhile.
     lent: bool = True
+    #: Since when it is the oldest that is overdue (`oldest_since`).
+    since_us: float = -math.inf
+
+
+def oldest_since(job: "Waiting", state: "State", longest_wait_us: float, *, pushes: bool) -> float:
+    """Since when an overdue job is the oldest of them, as far as what runs still tells: since it is overdue, or the
+    last older one started that cannot be stopped.
+    """
+    older = (one for one in state.running.values() if one.eligible_us < job.eligible_us)
+    starts = [one.since_us for one in older if not (pushes and one.preemptible)]
+    return max([job.eligible_us + job.ran_us + longest_wait_us, *starts])
 
 
 def keep(space: Space, state: "State", need: Need) -> bool:
@@ -62,6 +78,7 @@ def keep(space: Space, state: "State", need: Need) -> bool:
             until_us=until_us,
             surely=need.surely,
             lent=need.lent,
+            hoped_us=max(one.hoped_us for one in chosen),
         )
     return bool(chosen)
 
@@ -96,7 +113,7 @@ def opening(room: Room, state: "State", need: Need, space: Space) -> Opening:
     """When the node will have room for the job, if those that run there end as expected, or as they must."""
     trial = _Trial(room, need.ask.shape, space.barred(need.ask, room) or frozenset())
     running = [state.running[job] for job in room.jobs if job in state.running]
-    at_us, youngest_us = float(need.now_us), 0.0
+    at_us, youngest_us, hoped_us = float(need.now_us), 0.0, -math.inf
     for job in sorted(running, key=lambda job: _turn(job, need)):
         if trial.fits():
             break
@@ -104,7 +121,9 @@ def opening(room: Room, state: "State", need: Need, space: Space) -> Opening:
         at_us = max(at_us, _end(job, need))
         if not _gives_way(job, need):
             youngest_us = max(youngest_us, job.since_us)
-    return Opening(node=room.box.node, at_us=at_us, youngest_us=youngest_us)
+            if job.since_us <= need.since_us and (likely_us := end_us(job, "p90_us", need.now_us)) < math.inf:
+                hoped_us = max(hoped_us, likely_us)
+    return Opening(node=room.box.node, at_us=at_us, youngest_us=youngest_us, hoped_us=hoped_us)
 
 
 class _Trial:

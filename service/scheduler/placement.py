@@ -48,10 +48,12 @@ class Keep:
     surely: bool = False
     #: Those that can be stopped again for this job may have it too.
     lent: bool = True
+    #: Those that are expected to be over by then may have it all the same.
+    hoped_us: float = -math.inf
 
     def lets(self, ask: Ask) -> bool:
         """Whether a job may have what is kept, for the time being."""
-        if self.job == ask.job or (self.lent and ask.yielding):
+        if self.job == ask.job or (self.lent and ask.yielding) or ask.ends_us <= self.hoped_us:
             return True
         ends_us = ask.surely_ends_us if self.surely else ask.ends_us
         return ends_us <= self.until_us < math.inf

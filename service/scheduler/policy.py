@@ -15,22 +15,23 @@ tests run this code; all policies are settings of it (`torchyard.policy`).
 
 **Nobody starves.** A job that has waited for `longest_wait` is overdue. For the oldest of them that no quota holds
 back, what it needs is kept from jobs that cannot be stopped, and in its turns it stops those that can be (`order`,
-`backfill`). So if no job that cannot be stopped runs for longer than L, the k-th oldest has started within k * (L +
+`backfill`). So if no job that cannot be stopped runs for longer than L, the k-th oldest has started within k * (2 L +
 12 h + `min_run` + `checkpoint_timeout`), and 12 h later for each turn more than one that older jobs need which are
 stopped in between, unless something other than jobs is in its way: its quota, a reservation, a
-closed node, a checkpoint that fails. From then on it has 36 minutes of every 12 hours at least, or runs to its end if
-it cannot be stopped.
+closed node, a checkpoint that fails. From then on it has 36 minutes of every 12 hours at least, less what jobs that
+cannot be stopped hold of its places by then, or runs to its end if it cannot be stopped itself.
 
 A decision comes to rest: applied over and over at one moment, without new jobs, it ends with nothing to do
 (`preemption`).
 """
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.scheduler.backfill import Need, keep
+from service.scheduler.backfill import Need, keep, oldest_since
 from service.scheduler.boxes import Place
 from service.scheduler.columns import Bools, Ints
 from service.scheduler.decisions import Cause, Decision, Preempt, Spare, Start
@@ -281,8 +282,14 @@ class Pass:
         if len(late):
             columns = self._state.table.columns
             oldest = int(late[np.lexsort((columns[Column.NUMBER][late], -columns[Column.AGE][late]))[0]])
-            lent = not self._ranks.turn[oldest]
-            self._blocked.append(self._need(self._ask_of(oldest), surely=True, lent=lent))
+            job = self._state.waiting[self._state.table.jobs[oldest]]
+            need = self._need(ask_for(job, self._now_us, self._policy), surely=True)
+            if self._ranks.turn[oldest]:
+                need = replace(need, lent=False)
+            else:
+                longest_us = self._policy.longest_wait * 1e6
+                need = replace(need, since_us=oldest_since(job, self._state, longest_us, pushes=self._pushes))
+            self._blocked.append(need)
 
     def _first_of(self, rows: Ints) -> int | None:
         """The first of the rows that no quota holds back."""
@@ -316,7 +323,8 @@ class Pass:
         self._new_deadline()
 
     def _new_deadline(self) -> None:
-        untils = [one.until_us for one in self.space.keeps.values() if one.until_us < math.inf]
+        kept = self.space.keeps.values()
+        untils = [until for one in kept for until in (one.until_us, one.hoped_us) if until < math.inf]
         starts = [] if self._bars is None else [one.reservation.starts_us for one in self._bars.reserved]
         self._hopes.deadline_us = max([*untils, *starts], default=0.0)
 
