@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from service.scheduler.asks import ask_for
 from service.scheduler.boxes import Closed
 from service.scheduler.decisions import Preempt, Spare, Start
 from service.scheduler.placement import Ask, Space, choose, enough, never_fits
-from service.scheduler.policy import Pass, ask_for
+from service.scheduler.policy import Pass
 from service.scheduler.quotas import Reached
 from service.scheduler.rooms import Room
 from service.scheduler.state import Hindrance, Running, State

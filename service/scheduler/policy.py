@@ -25,13 +25,12 @@ A decision comes to rest: applied over and over at one moment, without new jobs,
 (`preemption`).
 """
 
-import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.scheduler.backfill import Need, keep, oldest_since
+from service.scheduler.asks import ask_for, preempts
+from service.scheduler.blocked import Blocked, Scene
 from service.scheduler.boxes import Place
 from service.scheduler.columns import Bools, Ints
 from service.scheduler.decisions import Cause, Decision, Preempt, Spare, Start
@@ -50,7 +49,7 @@ from torchyard.policy import Policy
 if TYPE_CHECKING:
     from service.scheduler.state import State, Waiting
 
-__all__ = ["Cause", "Decision", "Pass", "Preempt", "Spare", "Start", "ask_for", "decide", "never_fits", "order"]
+__all__ = ["Cause", "Decision", "Pass", "Preempt", "Spare", "Start", "decide", "never_fits", "order"]
 
 
 def decide(state: "State", now_us: int, policy: Policy) -> list[Decision]:
@@ -60,32 +59,12 @@ def decide(state: "State", now_us: int, policy: Policy) -> list[Decision]:
     return Pass(state, now_us, policy).run()
 
 
-def ask_for(job: "Waiting", now_us: int, policy: Policy) -> Ask:
-    """What a job wants to have if it starts now."""
-    limit = math.inf if job.limit_us is None else job.limit_us
-    likely = math.inf if job.remaining is None else job.remaining.p90_us
-    return Ask(
-        job=job.job,
-        shape=job.shape,
-        nodes=job.nodes,
-        user=job.user,
-        project=job.project,
-        yielding=job.preemptible and _pushes(policy),
-        ends_us=now_us + min(limit, likely),
-        surely_ends_us=now_us + limit,
-    )
-
-
-def _pushes(policy: Policy) -> bool:
-    return policy.preemption or policy.time_slice is not None
-
-
 class Pass:
     """One decision while it is made."""
 
     def __init__(self, state: "State", now_us: int, policy: Policy) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
-        self._pushes = _pushes(policy)
+        self._pushes = preempts(policy)
         rooms = {node: room for node, room in state.rooms().items() if room.box.closed is None}
         self._bars = Bars(state, rooms, now_us, policy) if state.reservations else None
         self.space = Space(rooms=rooms) if self._bars is None else Space(rooms=rooms, barred=self._bars.barred)
@@ -93,9 +72,6 @@ class Pass:
         self._decisions: list[Decision] = []
         #: Jobs that need not be looked at any more.
         self._done: set[str] = set()
-        #: The first job that is blocked and the oldest overdue one, as long as nothing is kept for them yet.
-        self._blocked: list[Need] = []
-        self._first: int | None = None
 
     def run(self) -> list[Decision]:
         """Decides; once."""
@@ -179,12 +155,13 @@ class Pass:
 
     def _serve(self) -> None:
         """Looks at the jobs in their order until none of them can hope for anything."""
-        table, policy = self._state.table, self._policy
-        self._ranks = ranks(self._state, self._now_us, policy)
+        state, policy = self._state, self._policy
+        table = state.table
+        self._ranks = ranks(state, self._now_us, policy)
         self._victims: Victims | None = None
         might: Bools = np.zeros(len(table), dtype=bool)
         if self._stoppable is not None:
-            self._victims = Victims(self._state, self._ranks, self._stoppable, self._now_us, policy)
+            self._victims = Victims(state, self._ranks, self._stoppable, self._now_us, policy)
             if len(self._victims):
                 might = self._victims.might(self._ranks, table.lane)
         self._hopes.look(self._ranks, might, self._now_us)
@@ -194,12 +171,12 @@ class Pass:
             return
         if self._victims is not None and self._decisions:
             self._victims.stop(one.job for one in self._decisions if isinstance(one, Preempt))
-        if self._bars is not None:
-            self._new_deadline()
-        self._find_oldest(ahead)
-        self._hopeless = self._first_of(ahead[~hoping])
-        number = table.columns[Column.NUMBER]
-        for row in in_order(ahead[hoping], self._ranks.key, number, self._hoping):
+        reserved = [] if self._bars is None else [one.reservation.starts_us for one in self._bars.reserved]
+        self._blocked = Blocked(
+            state, self._now_us, policy, Scene(self._ranks, self._hopes, self._quotas, self.space), reserved
+        )
+        self._blocked.begin(ahead, hoping)
+        for row in in_order(ahead[hoping], self._ranks.key, table.columns[Column.NUMBER], self._blocked.hoping):
             if not self._look(row):
                 break
 
@@ -209,34 +186,19 @@ class Pass:
         lane = int(hopes.lane[row])
         fits, pushes, keeps = hopes.fits(row, lane), hopes.pushes(row, lane), hopes.keeps(row, lane)
         if not (fits or pushes or keeps):
-            return self._gives_up(row, lane)
-        if not self._may_pass(row):
+            self._blocked.gives_up(row, lane)
+            return True
+        if not self._blocked.may_pass(row):
             return False
         if self._quotas.bounded and self._quotas.reached(state.lanes.key(lane)):
             hopes.quota_reached(lane)
             return True
         job = state.waiting[state.table.jobs[row]]
         ask = ask_for(job, self._now_us, self._policy)
-        self._keep_for_blocked(ask)
+        self._blocked.keep_from(ask)
         if (fits and self._starts(job, ask, lane)) or (pushes and self._stops(job, ask, row, lane)):
             return True
-        return self._wait(ask, row, lane)
-
-    def _gives_up(self, row: int, lane: int) -> bool:
-        """Passes over a job that has lost all hope on the way: it may be the first one that is blocked."""
-        if self._first is None and not (self._quotas.bounded and self._quotas.reached(self._state.lanes.key(lane))):
-            self._hopeless = self._first_of(np.array([row] if self._hopeless is None else [self._hopeless, row]))
-        return True
-
-    def _hoping(self, rows: Ints) -> Bools:
-        """Which of the rows still have hopes; the first that has lost them may be the first one that is blocked."""
-        found = self._hopes.of(rows)
-        if self._first is None:
-            lost = rows[~found]
-            if self._hopeless is not None:
-                lost = np.append(lost, self._hopeless)
-            self._hopeless = self._first_of(lost)
-        return found
+        return self._blocked.wait(ask, row, lane)
 
     def _starts(self, job: "Waiting", ask: Ask, lane: int) -> bool:
         places = self.space.find(ask)
@@ -261,78 +223,6 @@ class Pass:
         # The victims hold their places until they are gone: of what is free now, this takes the rest of what it needs.
         self._take(job, plan.places)
         return True
-
-    def _wait(self, ask: Ask, row: int, lane: int) -> bool:
-        if self._ranks.turn[row]:
-            need = self._need(ask, surely=True, lent=False)
-            if not keep(self.space, self._state, need):
-                self._hopes.nothing_to_keep(lane)
-            self._new_deadline()
-        elif self._first is None:
-            self._first = row
-            self._blocked.append(self._need(ask))
-        return self._policy.backfill
-
-    def _find_oldest(self, ahead: Ints) -> None:
-        """The oldest job that is overdue, for which more is kept than for others that are blocked."""
-        late = ahead[self._ranks.overdue[ahead]]
-        if not len(late):
-            return
-        late = late[self._hopes.open[self._hopes.lane[late]]]
-        if len(late):
-            columns = self._state.table.columns
-            oldest = int(late[np.lexsort((columns[Column.NUMBER][late], -columns[Column.AGE][late]))[0]])
-            job = self._state.waiting[self._state.table.jobs[oldest]]
-            need = self._need(ask_for(job, self._now_us, self._policy), surely=True)
-            if self._ranks.turn[oldest]:
-                need = replace(need, lent=False)
-            else:
-                longest_us = self._policy.longest_wait * 1e6
-                need = replace(need, since_us=oldest_since(job, self._state, longest_us, pushes=self._pushes))
-            self._blocked.append(need)
-
-    def _first_of(self, rows: Ints) -> int | None:
-        """The first of the rows that no quota holds back."""
-        if self._quotas.bounded:
-            rows = rows[self._hopes.open[self._hopes.lane[rows]]]
-        if not len(rows):
-            return None
-        keys = self._ranks.key[rows]
-        rows = rows[keys == np.minimum.reduce(keys)]
-        return int(rows[np.argmin(self._state.table.columns[Column.NUMBER][rows])])
-
-    def _may_pass(self, row: int) -> bool:
-        """Whether the job may pass the first one that is blocked, which is found out on the way."""
-        if self._first is not None:
-            return self._policy.backfill
-        hopeless, key, number = self._hopeless, self._ranks.key, self._state.table.columns[Column.NUMBER]
-        if hopeless is None or (key[hopeless], number[hopeless]) > (key[row], number[row]):
-            return True
-        self._first = hopeless
-        self._blocked.append(self._need(self._ask_of(hopeless)))
-        return self._policy.backfill
-
-    def _keep_for_blocked(self, ask: Ask) -> None:
-        """Keeps nodes for blocked jobs, once somebody comes whom that concerns."""
-        if not self._blocked or self._blocked[0].ask.job == ask.job or (ask.yielding and self._blocked[0].lent):
-            return
-        for need in self._blocked:
-            keep(self.space, self._state, need)
-            self._hopes.keepers[self._state.table.rows[need.ask.job]] = True
-        self._blocked = []
-        self._new_deadline()
-
-    def _new_deadline(self) -> None:
-        kept = self.space.keeps.values()
-        untils = [until for one in kept for until in (one.until_us, one.hoped_us) if until < math.inf]
-        starts = [] if self._bars is None else [one.reservation.starts_us for one in self._bars.reserved]
-        self._hopes.deadline_us = max([*untils, *starts], default=0.0)
-
-    def _need(self, ask: Ask, *, surely: bool = False, lent: bool = True) -> Need:
-        return Need(ask=ask, now_us=self._now_us, surely=surely, pushes=self._pushes, lent=lent)
-
-    def _ask_of(self, row: int) -> Ask:
-        return ask_for(self._state.waiting[self._state.table.jobs[row]], self._now_us, self._policy)
 
     def _lane_of(self, job: str) -> int:
         return int(self._state.table.lane[self._state.table.rows[job]])

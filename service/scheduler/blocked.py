@@ -1,0 +1,140 @@
+"""For whom nodes are kept in one decision: the first job that is blocked, and the oldest that is overdue.
+
+Who is the first turns out on the way: the first that was tried in vain, or that has lost all hopes before it was looked
+at. Nodes are kept once somebody comes whom that concerns, which mostly is nobody.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from service.scheduler.asks import ask_for, preempts
+from service.scheduler.backfill import Need, keep, oldest_since
+from service.scheduler.columns import Bools, Ints
+from service.scheduler.hopes import Hopes
+from service.scheduler.order import Ranks
+from service.scheduler.placement import Ask, Space
+from service.scheduler.quotas import Quotas
+from service.scheduler.table import Column
+from torchyard.policy import Policy
+
+if TYPE_CHECKING:
+    from service.scheduler.state import State, Waiting
+
+
+class Scene(NamedTuple):
+    """What a decision works with."""
+
+    ranks: Ranks
+    hopes: Hopes
+    quotas: Quotas
+    space: Space
+
+
+class Blocked:
+    """Those whom others must not hold off."""
+
+    def __init__(self, state: "State", now_us: int, policy: Policy, scene: Scene, reserved_us: Sequence[int]) -> None:
+        self._state, self._now_us, self._policy = state, now_us, policy
+        self._ranks, self._hopes, self._quotas, self._space = scene
+        #: When reservations begin.
+        self._reserved_us = reserved_us
+        #: The first and the oldest, as long as nothing is kept for them yet.
+        self._needs: list[Need] = []
+        self._first: int | None = None
+        #: The first that has lost all hopes.
+        self._hopeless: int | None = None
+
+    def begin(self, ahead: Ints, hoping: Bools) -> None:
+        """With the rows that wait, and which of them have hopes."""
+        if self._reserved_us:
+            self._new_deadline()
+        self._find_oldest(ahead)
+        self._hopeless = self._first_of(ahead[~hoping])
+
+    def hoping(self, rows: Ints) -> Bools:
+        """Which of the rows still have hopes."""
+        found = self._hopes.of(rows)
+        if self._first is None:
+            self._lost(rows[~found])
+        return found
+
+    def gives_up(self, row: int, lane: int) -> None:
+        """The row has lost all hopes on the way."""
+        if self._first is None and not (self._quotas.bounded and self._quotas.reached(self._state.lanes.key(lane))):
+            self._lost(np.array([row]))
+
+    def may_pass(self, row: int) -> bool:
+        """Whether the row may pass the first that is blocked."""
+        if self._first is not None:
+            return self._policy.backfill
+        hopeless, key, number = self._hopeless, self._ranks.key, self._state.table.columns[Column.NUMBER]
+        if hopeless is None or (key[hopeless], number[hopeless]) > (key[row], number[row]):
+            return True
+        self._first = hopeless
+        self._needs.append(self._need(ask_for(self._job(hopeless), self._now_us, self._policy)))
+        return self._policy.backfill
+
+    def keep_from(self, ask: Ask) -> None:
+        """Keeps nodes for the blocked if this one, which comes after them, would take them away."""
+        if not self._needs or self._needs[0].ask.job == ask.job or (ask.yielding and self._needs[0].lent):
+            return
+        for need in self._needs:
+            keep(self._space, self._state, need)
+            self._hopes.keepers[self._state.table.rows[need.ask.job]] = True
+        self._needs = []
+        self._new_deadline()
+
+    def wait(self, ask: Ask, row: int, lane: int) -> bool:
+        """The row was tried in vain; False if nobody after it may start."""
+        if self._ranks.turn[row]:
+            if not keep(self._space, self._state, self._need(ask, surely=True, lent=False)):
+                self._hopes.nothing_to_keep(lane)
+            self._new_deadline()
+        elif self._first is None:
+            self._first = row
+            self._needs.append(self._need(ask))
+        return self._policy.backfill
+
+    def _find_oldest(self, ahead: Ints) -> None:
+        late = ahead[self._ranks.overdue[ahead]]
+        if not len(late):
+            return
+        late = late[self._hopes.open[self._hopes.lane[late]]]
+        if not len(late):
+            return
+        columns = self._state.table.columns
+        oldest = int(late[np.lexsort((columns[Column.NUMBER][late], -columns[Column.AGE][late]))[0]])
+        job, turn = self._job(oldest), bool(self._ranks.turn[oldest])
+        need = self._need(ask_for(job, self._now_us, self._policy), surely=True, lent=not turn)
+        if not turn:
+            longest_us = self._policy.longest_wait * 1e6
+            need = replace(need, since_us=oldest_since(job, self._state, longest_us, pushes=need.pushes))
+        self._needs.append(need)
+
+    def _lost(self, rows: Ints) -> None:
+        self._hopeless = self._first_of(rows if self._hopeless is None else np.append(rows, self._hopeless))
+
+    def _first_of(self, rows: Ints) -> int | None:
+        """The first of the rows that no quota holds back."""
+        if self._quotas.bounded:
+            rows = rows[self._hopes.open[self._hopes.lane[rows]]]
+        if not len(rows):
+            return None
+        keys = self._ranks.key[rows]
+        rows = rows[keys == np.minimum.reduce(keys)]
+        return int(rows[np.argmin(self._state.table.columns[Column.NUMBER][rows])])
+
+    def _new_deadline(self) -> None:
+        kept = self._space.keeps.values()
+        untils = [until for one in kept for until in (one.until_us, one.hoped_us) if until < math.inf]
+        self._hopes.deadline_us = max([*untils, *self._reserved_us], default=0.0)
+
+    def _need(self, ask: Ask, *, surely: bool = False, lent: bool = True) -> Need:
+        return Need(ask=ask, now_us=self._now_us, surely=surely, pushes=preempts(self._policy), lent=lent)
+
+    def _job(self, row: int) -> "Waiting":
+        return self._state.waiting[self._state.table.jobs[row]]
