@@ -105,9 +105,7 @@ class Strategy(ABC):
         task.numerics.change(self.called(), self.compiled())
         self.scaler = task.numerics.scaler()
         # Steps differ in size at the end of an epoch only.
-        self._first_gradient = lru_cache(
-            lambda step_size: torch.tensor(self.weight(step_size), device=self.world.device)
-        )
+        self._first_gradient = lru_cache(lambda step_size, device: torch.tensor(self.weight(step_size), device=device))
         # As a group: a stage of a pipeline may have no parameters.
         self.optimizer = task.make_optimizer([{"params": self.parameters()}])
 
@@ -141,7 +139,8 @@ class Strategy(ABC):
         with self.task.numerics.autocast():
             loss = self.pass_loss(batch)
         # As the gradient that backward begins with, the weight costs neither a product nor its way back.
-        self.scaler.scale(loss).backward(gradient=self._first_gradient(batch.step_size))  # type: ignore[no-untyped-call]
+        gradient = self._first_gradient(batch.step_size, loss.device)
+        self.scaler.scale(loss).backward(gradient=gradient)  # type: ignore[no-untyped-call]
         return loss.detach()
 
     def pass_loss(self, batch: Batch) -> Tensor:

@@ -90,7 +90,7 @@ def settle(wrapped: DistributedDataParallel) -> None:
     """
     model = wrapped.module
     wrapped.module = Once(model)
-    wrapped().backward()
+    wrapped(None).backward()  # not without any input: DDP on a GPU takes the first of those that it has moved
     wrapped.module = model
     wrapped.zero_grad()
 
@@ -102,7 +102,7 @@ class Once(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self) -> Tensor:
+    def forward(self, inputs: None) -> Tensor:  # noqa: ARG002
         trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         # A model split over devices has them on several.
         return 0 * torch.stack([parameter.sum().float().to(trained[0].device) for parameter in trained]).sum()
