@@ -77,10 +77,10 @@ def _run(options: argparse.Namespace) -> None:
     cluster = Cluster(nodes=options.nodes, gpus=options.gpus)
     limits = quotas.read(options.quotas) if options.quotas else Quotas()
     jobs = _startable(trace.read(options.trace), cluster, limits)
-    found = compare(chosen, Setting(jobs=jobs, cluster=cluster, quotas=limits))
+    found = compare(chosen, Setting(jobs=jobs, cluster=cluster, quotas=limits, drawn=bool(options.plot)))
     results = [result for result, _ in found]
     if options.plot:
-        figures.plot([(result.title, course) for result, course in found], options.plot)
+        figures.plot([(result.title, course) for result, course in found if course is not None], options.plot)
     if options.json:
         print(json.dumps(report.plain(results, by_user=bool(limits)), indent=2))  # noqa: T201
     else:

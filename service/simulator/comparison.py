@@ -33,14 +33,16 @@ class Setting:
     jobs: Sequence[TraceJob]
     cluster: Cluster
     quotas: Quotas = field(default_factory=Quotas)
+    #: Whether the course of each is wanted too.
+    drawn: bool = False
 
-    def run(self, title: str, policy: Policy, tell: Callable[[int], None]) -> tuple[Result, Course]:
+    def run(self, title: str, policy: Policy, tell: Callable[[int], None]) -> tuple[Result, Course | None]:
         """One policy's figures; `tell` hears how many jobs have ended so far."""
         done = simulate(self.jobs, self.cluster, policy, policy.preemption_cost * SECOND, self.quotas, tell)
         weights = self.quotas.weights({job.user for job in self.jobs})
         metrics = measure(done, self.cluster, weights)
         result = Result(title=title, metrics=metrics, standings=standings(done, self.cluster, weights))
-        return result, course(done, self.cluster)
+        return result, course(done, self.cluster) if self.drawn else None
 
 
 class _Worker:
@@ -50,7 +52,7 @@ class _Worker:
     ended: "SynchronizedArray[int]"
 
 
-def compare(policies: Mapping[str, Policy], setting: Setting) -> list[tuple[Result, Course]]:
+def compare(policies: Mapping[str, Policy], setting: Setting) -> list[tuple[Result, Course | None]]:
     """What comes of each policy, by title and in order."""
     ended = multiprocessing.Array("q", len(policies))
     processes = min(len(policies), len(os.sched_getaffinity(0)))
@@ -74,7 +76,7 @@ def _begin(setting: Setting, ended: "SynchronizedArray[int]") -> None:
     _Worker.setting, _Worker.ended = setting, ended
 
 
-def _run(at: int, title: str, policy: Policy) -> tuple[Result, Course]:
+def _run(at: int, title: str, policy: Policy) -> tuple[Result, Course | None]:
     def tell(ended: int) -> None:
         _Worker.ended[at] = ended
 
