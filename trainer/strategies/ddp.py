@@ -59,9 +59,7 @@ class DdpStrategy(Strategy):
         return self.world.size
 
     def synchronise(self, last: bool) -> None:
-        # What `no_sync` does, without a block around the pass. Assigned, even the same value costs microseconds.
-        if self.module.require_backward_grad_sync != last:
-            self.module.require_backward_grad_sync = last
+        reduce_in_backward(self.module, last)
 
     def exchange(self) -> None:
         # DDP has done it in backward: only the bytes are counted here.
@@ -79,6 +77,13 @@ class DdpStrategy(Strategy):
 
     def proof(self) -> dict[str, Any]:
         return {**super().proof(), "hook": self.options.hook, "bucket_bytes": bucket_bytes(self.module)}
+
+
+def reduce_in_backward(wrapped: DistributedDataParallel, whether: bool) -> None:
+    """What `no_sync` does, without a block around the pass."""
+    # Assigned, even the same value costs microseconds.
+    if wrapped.require_backward_grad_sync != whether:
+        wrapped.require_backward_grad_sync = whether
 
 
 def settle(wrapped: DistributedDataParallel) -> None:

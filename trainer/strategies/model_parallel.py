@@ -19,7 +19,7 @@ from trainer.distributed import World, all_reduce_bytes
 from trainer.exceptions import RecipeError
 from trainer.strategies.base import Strategy
 from trainer.strategies.by_hand import share
-from trainer.strategies.ddp import bucket_bytes, settle
+from trainer.strategies.ddp import bucket_bytes, reduce_in_backward, settle
 from trainer.strategies.placement import Part, parameter_bytes, place
 
 
@@ -73,7 +73,7 @@ class ModelParallelStrategy(Strategy):
 
     def synchronise(self, last: bool) -> None:
         if isinstance(self.module, DistributedDataParallel):
-            self.module.require_backward_grad_sync = last  # what `no_sync` does, without a block around the pass
+            reduce_in_backward(self.module, last)
 
     def exchange(self) -> None:
         if isinstance(self.module, DistributedDataParallel):
