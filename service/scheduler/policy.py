@@ -49,6 +49,10 @@ from torchyard.policy import Policy
 if TYPE_CHECKING:
     from service.scheduler.state import State, Waiting
 
+#: So many jobs that might stop somebody are looked at together first: for fewer it is no gain, and of more, most are
+#: refused with others.
+_WORTH_A_SIEVE = range(3, 257)
+
 __all__ = ["Cause", "Decision", "Pass", "Preempt", "Spare", "Start", "decide", "never_fits", "order"]
 
 
@@ -167,10 +171,14 @@ class Pass:
         self._hopes.look(self._ranks, might, self._now_us)
         ahead = self._ahead
         hoping = self._hopes.of(ahead)
+        if self._victims is not None:
+            self._victims.stop(one.job for one in self._decisions if isinstance(one, Preempt))
+            some = ahead[hoping & might[ahead]]
+            if len(some) in _WORTH_A_SIEVE:
+                might[some] = self._victims.suffice(some, self._ranks, self.space.rooms)
+                hoping = self._hopes.of(ahead)
         if not np.count_nonzero(hoping):
             return
-        if self._victims is not None and self._decisions:
-            self._victims.stop(one.job for one in self._decisions if isinstance(one, Preempt))
         reserved = [] if self._bars is None else [one.reservation.starts_us for one in self._bars.reserved]
         self._blocked = Blocked(
             state, self._now_us, policy, Scene(self._ranks, self._hopes, self._quotas, self.space), reserved

@@ -19,16 +19,17 @@ stopping and starting do not change. With the jobs that run sorted by that order
 at the first place where it changes, and there are finitely many such lists.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from service.scheduler.columns import Bools, Ints
+from service.scheduler.columns import Bools, Floats, Ints
 from service.scheduler.decisions import Cause
 from service.scheduler.making_room import Plan, Victim, on_one_node, on_several
 from service.scheduler.order import LAS_BEHIND, Ranks
 from service.scheduler.placement import Ask, Space
+from service.scheduler.rooms import Room
 from service.scheduler.table import Column
 from torchyard.policy import Order, Policy
 
@@ -103,6 +104,38 @@ class Victims:
             score, left = np.maximum.reduce(self._score), np.maximum.reduce(self._left)
             found |= (ranks.level <= self._lowest) & self._clearly_ahead(ranks.score, ranks.left, score, left)
         return found
+
+    def suffice(self, rows: Ints, ranks: Ranks, rooms: Mapping[str, Room]) -> Bools:
+        """Which of these waiting jobs would have GPUs enough if all went whom they may stop: a second sieve, which lets
+        no such job fall either. Which GPUs these are is not asked.
+        """
+        lanes, lane = self._state.lanes, self._state.table.lane[rows]
+        key, number = -ranks.key[rows, None], -self._state.table.columns[Column.NUMBER][rows, None]
+        after: Bools = (self._key < key) | ((self._key == key) & (self._number < number))
+        reason: Bools = ranks.turn[rows, None]
+        if self._policy.preemption:
+            reason = reason | (ranks.level[rows, None] < self._level)
+        if self._over is not None:
+            reason = reason | ((ranks.worst[lane, None] <= UNDER) & self._over)
+        if self._slicing:
+            score, left = ranks.score[rows, None], ranks.left[rows, None]
+            reason = reason | self._clearly_ahead(score, left, self._score, self._left)
+        whole = lanes.whole[lane]
+        nodes = np.where(whole > 0, lanes.gpus[lane] // np.maximum(whole, 1), 1)
+        free = np.array([len(room.free) for room in rooms.values()])
+        could = (after & reason & self._open) @ self._held(list(rooms)) + free >= whole[:, None]
+        found: Bools = np.count_nonzero(could, axis=1) >= nodes
+        return found
+
+    def _held(self, nodes: Sequence[str]) -> Floats:
+        """How many GPUs of each node each victim has."""
+        at = {node: number for number, node in enumerate(nodes)}
+        held = np.zeros((len(self._rows), len(nodes)))
+        for victim, row in enumerate(self._rows.tolist()):
+            for place in self._state.running[self._state.table.jobs[row]].places:
+                if place.node in at:
+                    held[victim, at[place.node]] = len(place.uuids)
+        return held
 
     def stop(self, jobs: Iterable[str]) -> None:
         """They are chosen, and can't be chosen again."""

@@ -53,16 +53,21 @@ class Undaunted(Hopes):
         return bool(self._turn[row])
 
 
-def decided(world: State, now_us: int, policy: Policy, hopes: type[Hopes]) -> list[Decision]:
+def decided(
+    world: State, now_us: int, policy: Policy, hopes: type[Hopes], worth_a_sieve: range = range(0)
+) -> list[Decision]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(deciding, "Hopes", hopes)
+        patch.setattr(deciding, "_WORTH_A_SIEVE", worth_a_sieve)
         return decide(world, now_us, policy)
 
 
 @settings(max_examples=500)
 @given(st.one_of(crowds(), worlds()), policies, st.sampled_from([NOW, TURN]))
 def test_who_is_passed_over_would_have_got_nothing(world: State, policy: Policy, now_us: int) -> None:
-    assert decided(world, now_us, policy, Hopes) == decided(world, now_us, policy, Undaunted)
+    everybody = decided(world, now_us, policy, Undaunted)
+    assert decided(world, now_us, policy, Hopes) == everybody
+    assert decided(world, now_us, policy, Hopes, worth_a_sieve=range(1, 1_000)) == everybody
 
 
 def test_an_earlier_job_that_stops_nobody_does_not_keep_a_shorter_one_of_a_lower_class_from_it() -> None:
