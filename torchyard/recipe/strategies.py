@@ -161,7 +161,7 @@ class Ddp(Strategy):
     gradient_as_bucket_view: bool = False
     """Gradients are views of the buckets, which saves a copy."""
     sync_batch_norm: bool = False
-    """Batch statistics over all ranks; GPUs only."""
+    """Batch statistics over all ranks (SyncBatchNorm)."""
     hook: Literal["allreduce", "bf16", "fp16", "powersgd"] = "allreduce"
     """How gradients are compressed on the way; PowerSGD adds as much as the gradients to each rank's checkpoint."""
     powersgd_rank: Count = 2

@@ -1,8 +1,8 @@
 """DistributedDataParallel: a replica on each rank, gradients averaged while backward runs.
 
 Li et al. 2020, https://arxiv.org/abs/2006.15704, and
-https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html. SyncBatchNorm and more
-than one GPU were never run here.
+https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html. More than one GPU was
+never run here.
 """
 
 from typing import Any
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from torchyard.recipe.strategies import Ddp
+from trainer.batch_norm import synchronised
 from trainer.distributed import World, all_reduce_bytes
 from trainer.exceptions import RecipeError
 from trainer.hooks import PowerSgd, compression
@@ -32,12 +33,10 @@ class DdpStrategy(Strategy):
                 f"ddp has one device in a process, not {len(world.devices)}: start a process for each, or take "
                 "strategy: dp (replicas in one process) or model_parallel (one model over them)"
             )
-        if options.sync_batch_norm and world.device.type == "cpu":
-            raise RecipeError("strategy.sync_batch_norm is for GPUs only (PyTorch): leave it out on the CPU")
 
     def wrap(self, model: nn.Module) -> nn.Module:
         if self.options.sync_batch_norm:
-            self.model = model = nn.SyncBatchNorm.convert_sync_batchnorm(model)  # type: ignore[no-untyped-call]
+            self.model = model = synchronised(model, self.world.device)
         wrapped = DistributedDataParallel(
             model.to(self.world.device),
             device_ids=[self.world.device] if self.world.device.type == "cuda" else None,

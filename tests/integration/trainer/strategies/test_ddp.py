@@ -119,9 +119,30 @@ def test_embeddings_with_sparse_gradients() -> None:
     assert ranks.run(sparse_gradient, 2) == [True, True]
 
 
-def test_sync_batch_norm_is_refused_on_the_cpu() -> None:
-    with pytest.raises(RecipeError, match="sync_batch_norm is for GPUs only"):
-        DdpStrategy(Ddp(sync_batch_norm=True), World(rank=0, local_rank=0, size=2, devices=(CPU,)))
+SEGMENTER: dict[str, Any] = {
+    "model": {"name": "tiny_segmenter", "width": 4},
+    "data": {"name": "synthetic_segmentation", "samples": 22, "validation_samples": 5, "size": 8},
+    "epochs": 2,
+}
+
+
+@pytest.mark.parametrize("changed", [{}, {"activation_checkpointing": True}], ids=["plain", "recomputed"])
+def test_sync_batch_norm_trains_as_one_process_on_the_whole_batch(changed: dict[str, Any], tmp_path: Path) -> None:
+    """Statistics, running ones too, and gradients through them; the last step's shares differ in size."""
+    given = recipe(strategy={"sync_batch_norm": True}, **SEGMENTER, **changed)
+    trained = training.train(given, 3, tmp_path / "run")
+    weights, losses = training.alone(given, 12)
+    torch.testing.assert_close(trained.whole, weights, **training.CLOSE)
+    assert trained.losses() == pytest.approx(losses, rel=1e-4)
+    assert all(training.equal(own, trained.own[0]) for own in trained.own)
+
+
+def test_without_it_each_rank_normalises_by_its_own_samples(tmp_path: Path) -> None:
+    given = recipe(**SEGMENTER)
+    trained = training.train(given, 3, tmp_path / "run")
+    weights, _ = training.alone(given, 12)
+    name = "backbone.3.running_var"
+    assert not torch.allclose(trained.whole[name], weights[name], rtol=1e-3)
 
 
 @pytest.mark.parametrize(
