@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Self
 
-#: After a round the thread rests for so many times as long as the round took.
+#: After a round the thread rests for so many times as long as the round computed.
 REST = 3
 
 _log = logging.getLogger(__name__)
@@ -55,14 +55,15 @@ class Repeated:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            started = time.monotonic()
+            started = time.thread_time()
             self._woken.clear()  # before the work: what is set while it runs is seen in the next round
             try:
                 self._work()
             except Exception:  # noqa: BLE001  a thread that ends would be missed by nobody
                 self._failed()
                 _log.exception("a round of the %s failed; the next one tries again", self._name)
-            # Requests need the interpreter too: with a long queue every submission would start another long round.
-            self._stopping.wait(min(REST * (time.monotonic() - started), self._every_s))
+            # Requests need the interpreter too: with a long queue every submission would start another long round. What
+            # the round waits for, the disk above all, takes nothing from them.
+            self._stopping.wait(min(REST * (time.thread_time() - started), self._every_s))
             if not self._stopping.is_set():
                 self._woken.wait(self._every_s)

@@ -1,9 +1,9 @@
 """The policy's state, kept true to the database by reading only what has changed.
 
 Every change of a job renews its `changed_us`, so a pass reads the jobs that changed since the last one. Transactions
-may become visible a little later than they say: each look goes back over the last seconds again, and now and then all
-jobs are compared. A job is known by the number of its last event, which only grows, so what is read late never undoes
-what was read before.
+may become visible a little later than they say: each look goes back over the last moment again, some go back further,
+and now and then all jobs are compared. A job is known by the number of its last event, which only grows, so what is
+read late never undoes what was read before.
 """
 
 import threading
@@ -28,6 +28,9 @@ __all__ = ["Loader", "shape_of"]
 
 #: Transactions become visible at most this much later than the times that they write, or wait for the next comparison.
 OVERLAP_US = 15 * 1_000_000
+#: Mostly they do within this time. As long as the last look over all of the above is not older than that, no more is
+#: looked at: after thousands of submissions each look would find them all again.
+BRIEF_OVERLAP_US = 500_000
 #: All jobs are compared this often.
 COMPARE_US = 300 * 1_000_000
 #: What jobs have still to do is estimated this often, of so many running ones in a pass; in between it is taken to
@@ -50,7 +53,7 @@ class Loader:
         self._hindrances = Hindrances()
         #: Number of the last event of each job that was read.
         self._seen: dict[str, int] = {}
-        self._mark_us = self._compared_us = self._estimated_us = 0
+        self._mark_us = self._looked_us = self._compared_us = self._estimated_us = 0
         #: Whether it is known who was promised what others held.
         self._recalled = False
         #: Running jobs still to be estimated in this round.
@@ -87,7 +90,7 @@ class Loader:
         """Jobs and reservations."""
         self._state.reservations = _reservations(tx, now)
         compare = not self._mark_us or now - self._compared_us >= COMPARE_US or now < self._mark_us - OVERLAP_US
-        changed = self._compare(tx, now) if compare else self._changed(tx)
+        changed = self._compare(tx, now) if compare else self._changed(tx, now)
         for start in range(0, len(changed), BATCH):
             self._read(tx, changed[start : start + BATCH], now)
         self._keep_promises(tx, now)
@@ -103,10 +106,14 @@ class Loader:
             if job not in state.waiting or state.waiting[job].hindrance in (Hindrance.HELD, Hindrance.DEPENDENCY):
                 del state.promised[job]
 
-    def _changed(self, tx: Connection) -> list[str]:
-        rows = tx.execute(load_jobs.CHANGED, {"since": self._mark_us - OVERLAP_US}).all()
+    def _changed(self, tx: Connection, now: int) -> list[str]:
+        brief = 0 <= now - self._looked_us < BRIEF_OVERLAP_US
+        if not brief:
+            self._looked_us = now
+        since = self._mark_us - (BRIEF_OVERLAP_US if brief else OVERLAP_US)
+        rows = tx.execute(load_jobs.CHANGED, {"since": since}).all()
         seen = self._seen
-        # Unpacked: after a large submission there are thousands of rows that were seen, in every pass.
+        # Unpacked: after a large submission there are thousands of rows that were seen.
         news = [(job, last_event, state) for job, last_event, state in rows if seen.get(job, -1) < last_event]
         for job, last_event, state in news:
             if state in JOB_FINAL:
@@ -116,7 +123,7 @@ class Loader:
 
     def _compare(self, tx: Connection, now: int) -> list[str]:
         """All jobs that are not over; what is known of others is forgotten."""
-        self._compared_us = now
+        self._compared_us = self._looked_us = now
         rows = tx.execute(load_jobs.ALIVE).all()
         for job in self._seen.keys() - {row.id for row in rows}:
             self._forget(job)

@@ -93,7 +93,8 @@ def test_a_transaction_that_is_seen_late_is_seen(kept: Kept) -> None:
     job = box.add_job(kept.db)
     kept.look(60)
     change(kept, job, kept.now - OVERLAP_US + 2 * S)
-    assert kept.look().waiting[job].priority == 3
+    assert kept.look(0.1).waiting[job].priority == 1  # most looks go back but for a moment
+    assert kept.look(0.5).waiting[job].priority == 3
 
 
 def test_one_that_is_seen_later_still_waits_for_the_comparison(kept: Kept) -> None:
