@@ -27,6 +27,8 @@ REMEMBERED = 20_000
 REFRESH_US = 5 * 1_000_000
 #: Transactions may become visible this much later than they say.
 OVERLAP_US = 60 * 1_000_000
+#: Mostly they do within this time: a look for what has just ended goes back no further.
+BRIEF_OVERLAP_US = 500_000
 #: When a job's own steps are first asked, to learn what they are worth.
 JUDGED_US = 60 * 1_000_000
 
@@ -39,6 +41,7 @@ class Estimator:
         self._history = History()
         self._calibration = Calibration()
         self._newest_us: int | None = None
+        self._looked_us = 0
         self._seen: dict[tuple[str, str], int] = {}
         self._next_us = 0
         self._watches = Watches()
@@ -133,7 +136,9 @@ class Estimator:
         self._next_us = now + REFRESH_US
         query = select(Forecast.__table__).where(Forecast.ended_us.is_not(None))
         if self._newest_us is not None:
-            query = query.where(Forecast.ended_us > self._newest_us - OVERLAP_US)
+            brief = 0 <= now - self._looked_us < REFRESH_US
+            query = query.where(Forecast.ended_us > self._newest_us - (BRIEF_OVERLAP_US if brief else OVERLAP_US))
+            self._looked_us = self._looked_us if brief else now
         rows = tx.execute(query.order_by(Forecast.ended_us.desc(), Forecast.job_id).limit(REMEMBERED)).all()
         unreadable = [row for row in reversed(rows) if not self._learn(row)]
         if unreadable:
@@ -142,8 +147,9 @@ class Estimator:
                 "%d stored forecasts cannot be read and are left out, the first: %s", len(unreadable), example
             )
         if rows:
-            self._newest_us = rows[0].ended_us
-            self._seen = {(row.job_id, row.source): row.ended_us for row in rows if _near(row, rows[0])}
+            self._newest_us = newest = rows[0].ended_us
+            self._seen |= {(row.job_id, row.source): row.ended_us for row in rows}
+            self._seen = {key: ended_us for key, ended_us in self._seen.items() if ended_us > newest - OVERLAP_US}
 
     def _learn(self, row: Row[Any]) -> bool:
         """False if the row cannot be read, of which nothing is learnt then."""
@@ -176,7 +182,3 @@ def _goes_on(tx: Connection, job_id: str) -> bool:
     """Whether it began from another job's checkpoint: how long it takes says little of its like."""
     first = (Attempt.job_id == job_id, Attempt.number == 1)
     return tx.scalar(select(Attempt.resumed_from_step).where(*first)) is not None
-
-
-def _near(row: Row[Any], newest: Row[Any]) -> bool:
-    return bool(row.ended_us > newest.ended_us - OVERLAP_US)
