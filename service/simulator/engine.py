@@ -3,8 +3,8 @@
 What the policy is told is what it could know on a real box (`knowledge`), and what it decides costs what it costs
 there: a job that is stopped keeps its work, but its next start takes `cost_us` before it goes on. A stop itself takes
 no time. Decisions are made when something happens (a job comes, ends, becomes known or may be stopped again) and, while
-jobs wait, `REVIEW_US` after the last, because they age and weeks of quotas pass. Where the policy could do nothing, it
-is not asked: while all GPUs are held if it stops nobody, and about jobs behind a blocked one if nobody may pass.
+jobs wait, every `REVIEW_US`, because they age and weeks of quotas pass. Where the policy could do nothing, it is not
+asked: while all GPUs are held if it stops nobody, and about jobs behind a blocked one if nobody may pass.
 """
 
 import heapq
@@ -136,8 +136,7 @@ class _Engine:
         self._events: list[tuple[int, _Kind, int, int]] = []
         self._now_us = 0
         self._next = self._ended = 0
-        #: When what waits is looked at again if nothing happens before, and whether an event for it is on the way.
-        self._review_us, self._reviewing = -1, False
+        self._review_us = -1
         self._free = cluster.total
         self._calm = not policy.preemption and policy.time_slice is None
         # Who is over a quota blocks nobody, so with quotas all of the queue is shown.
@@ -173,11 +172,7 @@ class _Engine:
         while self._events and self._events[0][0] <= self._now_us:
             _, kind, number, spell = heapq.heappop(self._events)
             if kind is _Kind.REVIEW:
-                self._reviewing = False
-                if self._now_us >= self._review_us:
-                    changed = True
-                elif self._state.waiting:
-                    self._review()
+                changed = True
                 continue
             live = self._jobs[number]
             if live.start_us < 0 or len(live.spells) != spell:
@@ -227,13 +222,8 @@ class _Engine:
                 elif isinstance(decision, Start):
                     self._start(int(decision.job), decision.places)
             again |= self._show_more()
-        if self._state.waiting and self._renewing:
+        if self._state.waiting and self._renewing and self._review_us <= self._now_us:
             self._review_us = self._now_us + REVIEW_US
-            self._review()
-
-    def _review(self) -> None:
-        if not self._reviewing:
-            self._reviewing = True
             self._push(self._review_us, _Kind.REVIEW, -1)
 
     def _show_more(self) -> bool:
