@@ -20,6 +20,7 @@ at the first place where it changes, and there are finitely many such lists.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -112,14 +113,9 @@ class Victims:
         lanes, lane = self._state.lanes, self._state.table.lane[rows]
         key, number = -ranks.key[rows, None], -self._state.table.columns[Column.NUMBER][rows, None]
         after: Bools = (self._key < key) | ((self._key == key) & (self._number < number))
-        reason: Bools = ranks.turn[rows, None]
-        if self._policy.preemption:
-            reason = reason | (ranks.level[rows, None] < self._level)
-        if self._over is not None:
-            reason = reason | ((ranks.worst[lane, None] <= UNDER) & self._over)
-        if self._slicing:
-            score, left = ranks.score[rows, None], ranks.left[rows, None]
-            reason = reason | self._clearly_ahead(score, left, self._score, self._left)
+        level, score, left, turn = (one[rows, None] for one in (ranks.level, ranks.score, ranks.left, ranks.turn))
+        reasons = self._reasons(level, score, left, ranks.worst[lane, None], turn)
+        reason = reduce(np.logical_or, (whom for _, whom in reasons))
         whole = lanes.whole[lane]
         nodes = np.where(whole > 0, lanes.gpus[lane] // np.maximum(whole, 1), 1)
         free = np.array([len(room.free) for room in rooms.values()])
@@ -156,22 +152,33 @@ class Victims:
     def _of(self, newcomer: Newcomer) -> list[Victim]:
         """Those that this one may stop, in the order in which they go."""
         end = self._behind(newcomer)
-        after = self._open[:end]
         stronger: dict[int, Cause] = {}
-        if self._over is not None and newcomer.excess <= UNDER:
-            stronger |= dict.fromkeys(_where(after & self._over[:end]), Cause.SHARE)
-        if self._policy.preemption and self._lowest > newcomer.level:
-            stronger |= dict.fromkeys(_where(after & (self._level[:end] > newcomer.level)), Cause.CLASS)
-        if newcomer.turn:
-            stronger |= dict.fromkeys(_where(after), Cause.LONGEST_WAIT)
         found: list[Victim] = []
-        if self._slicing:
-            behind = self._clearly_ahead(newcomer.score, newcomer.left_us, self._score[:end], self._left[:end])
-            sliced = (self._victim(at, Cause.TIME_SLICE) for at in _where(after & behind) if at not in stronger)
-            found = [victim for victim in sliced if not victim.job.starts_over]
+        _, _, _, level, score, left, excess, turn = newcomer
+        for cause, whom in self._reasons(level, score, left, excess, turn):
+            those = _where((self._open & whom)[:end])
+            if cause is Cause.TIME_SLICE:
+                sliced = (self._victim(at, cause) for at in those if at not in stronger)
+                found = [victim for victim in sliced if not victim.job.starts_over]
+            else:
+                stronger |= dict.fromkeys(those, cause)
         if stronger:
             found += [self._victim(at, cause) for at, cause in stronger.items()]
             found.sort(key=lambda victim: victim.turn)
+        return found
+
+    def _reasons(self, level: Any, score: Any, left: Any, excess: Any, turn: Any) -> list[tuple[Cause, Any]]:
+        """Whom a newcomer may stop, if they come after it, for which cause: of one, or of a column of newcomers. Time
+        slices are the last, for those whom nothing else concerns; before them the later cause is the one that is told.
+        """
+        found: list[tuple[Cause, Any]] = []
+        if self._over is not None:
+            found.append((Cause.SHARE, (excess <= UNDER) & self._over))
+        if self._policy.preemption:
+            found.append((Cause.CLASS, self._level > level))
+        found.append((Cause.LONGEST_WAIT, turn))
+        if self._slicing:
+            found.append((Cause.TIME_SLICE, self._clearly_ahead(score, left, self._score, self._left)))
         return found
 
     def _behind(self, newcomer: Newcomer) -> int:
