@@ -19,6 +19,7 @@ from trainer import bandwidth, proof
 from trainer.data.loading import Batch, Pair, load, padded
 from trainer.data.sampler import TrainSampler
 from trainer.evaluation import evaluate
+from trainer.pace import STEPS_IF_DETERMINISTIC, Pace
 from trainer.parts import Parts
 from trainer.window import Window
 
@@ -32,6 +33,8 @@ class Training:
     def __init__(self, parts: Parts, restore: Path | None = None) -> None:
         self.parts = parts
         self.window = Window(parts.world, counts=parts.strategy.counts)
+        recipe = parts.recipe
+        self.pace = Pace(recipe.log_every or (STEPS_IF_DETERMINISTIC if recipe.deterministic else None))
         self._begun: Iterator[Pair] | None = None
         self._network_judged = False
         self.state = torchyard.attach(restore=restore, loader=parts.sampler, **self._saved())
@@ -135,14 +138,14 @@ class Training:
     def train_epoch(self, epoch: int) -> None:
         """From the sampler's place to the end of the epoch; without evaluation."""
         parts, strategy, window = self.parts, self.parts.strategy, self.window
-        counts, log_every = strategy.counts, parts.recipe.log_every
+        counts = strategy.counts
         for batch in self.batches(epoch):
             loss = strategy.backward(batch)
             if counts:
                 window.add(loss, batch.count)
             if not batch.last:
                 continue
-            measured = (self.state.step + 1) % log_every == 0
+            measured = self.pace.due(self.state.step + 1)
             rate = self.rate
             norm = strategy.update(rate, measure=measured)
             if parts.average is not None:
@@ -197,6 +200,7 @@ class Training:
     def _log(self, rate: float, norm: Tensor | None) -> None:
         strategy = self.parts.strategy
         values = self.window.read(strategy.device_count)
+        self.pace.reported(values["step_time"])
         values |= self._judge_network(values["step_time"])
         values["lr"] = rate
         if norm is not None:
@@ -206,11 +210,13 @@ class Training:
     def _judge_network(self, step_time: float) -> dict[str, float]:
         """Once, on several nodes: how fast they talk; says when that is what the training waits for."""
         count = bandwidth.nodes(self.parts.world, os.environ)
-        if count == 1 or self._network_judged:
+        steps = self.step - self.resumed_step
+        # A first step is slower than the others.
+        if count == 1 or steps == 1 or self._network_judged:
             return {}
         self._network_judged = True
         rate = bandwidth.measure(self.parts.world)
-        sent = self.parts.strategy.bytes_sent / (self.step - self.resumed_step)
+        sent = self.parts.strategy.bytes_sent / steps
         if self.parts.world.leads and (warning := bandwidth.advice(rate, sent, step_time, count)):
             log.warning(warning)
         return {links.METRIC: rate}

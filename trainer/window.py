@@ -57,12 +57,13 @@ class Window:
         Memory in bytes: a GPU's peak of this process, or on the CPU the process's own.
         """
         seconds = max(self._seconds + time.perf_counter() - self._since, 1e-9)
-        own = [self.waited, seconds] if self._counts else [0.0, 0.0]
+        own = [self.waited, seconds, 1.0] if self._counts else [0.0, 0.0, 0.0]
         peaks = [0.0] * self._world.size
         peaks[self._world.rank] = memory_peak(self._world.device)
         # On the CPU, since not every rank need have a GPU.
         everything = torch.tensor([*self._sums(), *own, *peaks], dtype=torch.float64)
-        total, samples, all_waited, all_seconds, *peaks = summed(everything).tolist()
+        total, samples, all_waited, all_seconds, ranks, *peaks = summed(everything).tolist()
+        seconds = all_seconds / ranks
         throughput = self._samples / seconds
         read = {
             "train/loss": total / max(samples, 1.0),

@@ -25,8 +25,8 @@ from trainer.loop import Training
 from trainer.models import MODELS
 from trainer.parts import build
 
-STEPS = 100
-SEGMENTS = 24
+STEPS = 20
+SEGMENTS = 240
 BATCH = 64
 STEP_MS = 5.0
 WIDTHS = (100, 200, 300, 400, 500, 600, 700, 800, 1000, 1200, 1600)
@@ -36,7 +36,6 @@ RECIPE = Recipe.model_validate(
         "data": {"name": "synthetic", "shape": [256]},
         "optim": {"name": "sgd", "lr": 0.01},
         "batch_size": BATCH,
-        "log_every": 50,  # four reports a second at steps of 5 ms
     }
 )
 

@@ -58,8 +58,8 @@ class Recipe(Options):
     """An exponential moving average of the weights is kept with this decay, evaluated, and left as `ema.pt`."""
     num_workers: Annotated[int, Field(ge=0, le=256)] = 0
     """Processes per rank that load data; 0 loads in the rank itself."""
-    log_every: Count = 10
-    """Steps between two reports of the training loss."""
+    log_every: Count | None = None
+    """Steps between two reports of the training loss; left out, there is about one a second (`deterministic`: 10)."""
     evaluate_every: Count = 1
     """Epochs between two evaluations; the last epoch is always evaluated."""
     checkpoint_every: Count = 1

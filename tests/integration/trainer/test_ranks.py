@@ -69,6 +69,21 @@ def test_two_ranks_train_as_one_would(tmp_path: Path) -> None:
     assert {record["total"] for record in folder.records()} == {10}
 
 
+def test_reports_by_the_clock_miss_no_step_on_any_rank(tmp_path: Path) -> None:
+    each_step = {**UNEVEN, "epochs": 10}
+    by_clock = {key: value for key, value in each_step.items() if key != "log_every"}
+    losses = training.train(each_step, 2, tmp_path / "each").attempt.series("train/loss")
+    found = training.train(by_clock, 2, tmp_path / "clock").attempt.series("train/loss")
+    begun = 0
+    for step, loss in sorted(found.items()):
+        steps = range(begun + 1, step + 1)
+        samples = [11 if each % 5 == 0 else 20 for each in steps]
+        mean = sum(losses[each] * count for each, count in zip(steps, samples, strict=True)) / sum(samples)
+        assert loss == pytest.approx(mean, rel=1e-5)
+        begun = step
+    assert min(found) == 1
+
+
 def test_each_rank_has_a_random_stream_of_its_own() -> None:
     draws = ranks.run(drawn, 2, UNEVEN)
     assert draws[0] != draws[1]
