@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 import string
+from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -126,32 +127,28 @@ class History:
 
     def __init__(self) -> None:
         self._times: defaultdict[Kin, deque[int]] = defaultdict(lambda: deque(maxlen=WINDOW))
-        self._ordered: dict[Kin, list[int]] = {}
+        self._ordered: defaultdict[Kin, list[int]] = defaultdict(list)
 
     def add(self, kin: Kin, actual_us: int) -> None:
         """One that has ended; the newest come last."""
         for group, _, _ in _levels(kin):
-            self._times[group].append(actual_us)
-            self._ordered.pop(group, None)
+            times, ordered = self._times[group], self._ordered[group]
+            if len(times) == WINDOW:
+                del ordered[bisect_left(ordered, times[0])]
+            times.append(actual_us)
+            insort(ordered, actual_us)
 
     def raw(self, kin: Kin, ran_us: int = 0) -> Raw | None:
         """What is left of a job that has run for `ran_us`; None if nothing is known of its like."""
         known = False
         for group, basis, least in _levels(kin):
-            times = self._of(group)
+            times = self._ordered.get(group, ())
             if len(times) < least:
                 continue
             known = True
-            if longer := [time - ran_us for time in times if time > ran_us]:
-                return Raw(Source.HISTORY, basis, _quantiles(longer))
+            if longer := times[bisect_right(times, ran_us) :]:
+                return Raw(Source.HISTORY, basis, _quantiles([time - ran_us for time in longer] if ran_us else longer))
         return Raw(Source.HISTORY, "outrun", _outrun(ran_us)) if known else None
-
-    def _of(self, group: Kin) -> list[int]:
-        if group not in self._times:
-            return []
-        if group not in self._ordered:
-            self._ordered[group] = sorted(self._times[group])
-        return self._ordered[group]
 
 
 def _levels(kin: Kin) -> tuple[tuple[Kin, str, int], ...]:

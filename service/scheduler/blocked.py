@@ -34,6 +34,16 @@ class Scene(NamedTuple):
     space: Space
 
 
+class _Wanting(NamedTuple):
+    """One for whom nodes are to be kept."""
+
+    row: int
+    job: "Waiting"
+    #: As in `Need`.
+    surely: bool
+    lent: bool
+
+
 class Blocked:
     """Those whom others must not hold off."""
 
@@ -43,7 +53,7 @@ class Blocked:
         #: When reservations begin.
         self._reserved_us = reserved_us
         #: The first and the oldest, as long as nothing is kept for them yet.
-        self._needs: list[Need] = []
+        self._wanting: list[_Wanting] = []
         self._first: int | None = None
         #: The first that has lost all hopes.
         self._hopeless: int | None = None
@@ -75,28 +85,31 @@ class Blocked:
         if hopeless is None or (key[hopeless], number[hopeless]) > (key[row], number[row]):
             return True
         self._first = hopeless
-        self._needs.append(self._need(ask_for(self._job(hopeless), self._now_us, self._policy)))
+        self._wanting.append(_Wanting(hopeless, self._job(hopeless), surely=False, lent=True))
         return self._policy.backfill
 
     def keep_from(self, ask: Ask) -> None:
         """Keeps nodes for the blocked if this one, which comes after them, would take them away."""
-        if not self._needs or self._needs[0].ask.job == ask.job or (ask.yielding and self._needs[0].lent):
+        if not self._wanting:
             return
-        for need in self._needs:
-            keep(self._space, self._state, need)
-            self._hopes.keepers[self._state.table.rows[need.ask.job]] = True
-        self._needs = []
+        first = self._wanting[0]
+        if first.job.job == ask.job or (ask.yielding and first.lent):
+            return
+        for one in self._wanting:
+            keep(self._space, self._state, self._need(one))
+            self._hopes.keepers[one.row] = True
+        self._wanting = []
         self._new_deadline()
 
-    def wait(self, ask: Ask, row: int, lane: int) -> bool:
+    def wait(self, job: "Waiting", row: int, lane: int) -> bool:
         """The row was tried in vain; False if nobody after it may start."""
         if self._ranks.turn[row]:
-            if not keep(self._space, self._state, self._need(ask, surely=True, lent=False)):
+            if not keep(self._space, self._state, self._need(_Wanting(row, job, surely=True, lent=False))):
                 self._hopes.nothing_to_keep(lane)
             self._new_deadline()
         elif self._first is None:
             self._first = row
-            self._needs.append(self._need(ask))
+            self._wanting.append(_Wanting(row, job, surely=False, lent=True))
         return self._policy.backfill
 
     def _find_oldest(self, ahead: Ints) -> None:
@@ -108,12 +121,7 @@ class Blocked:
             return
         columns = self._state.table.columns
         oldest = int(late[np.lexsort((columns[Column.NUMBER][late], -columns[Column.AGE][late]))[0]])
-        job, turn = self._job(oldest), bool(self._ranks.turn[oldest])
-        need = self._need(ask_for(job, self._now_us, self._policy), surely=True, lent=not turn)
-        if not turn:
-            longest_us = self._policy.longest_wait * 1e6
-            need = replace(need, since_us=oldest_since(job, self._state, longest_us, pushes=need.pushes))
-        self._needs.append(need)
+        self._wanting.append(_Wanting(oldest, self._job(oldest), surely=True, lent=not self._ranks.turn[oldest]))
 
     def _lost(self, rows: Ints) -> None:
         self._hopeless = self._first_of(rows if self._hopeless is None else np.append(rows, self._hopeless))
@@ -133,8 +141,15 @@ class Blocked:
         untils = [until for one in kept for until in (one.until_us, one.hoped_us) if until < math.inf]
         self._hopes.deadline_us = max([*untils, *self._reserved_us], default=0.0)
 
-    def _need(self, ask: Ask, *, surely: bool = False, lent: bool = True) -> Need:
-        return Need(ask=ask, now_us=self._now_us, surely=surely, pushes=preempts(self._policy), lent=lent)
+    def _need(self, one: _Wanting) -> Need:
+        _, job, surely, lent = one
+        ask, pushes = ask_for(job, self._now_us, self._policy), preempts(self._policy)
+        need = Need(ask=ask, now_us=self._now_us, surely=surely, pushes=pushes, lent=lent)
+        if not (surely and lent):
+            return need
+        # The oldest while it is not its turn: since when all have to stay out of its way.
+        longest_us = self._policy.longest_wait * 1e6
+        return replace(need, since_us=oldest_since(job, self._state, longest_us, pushes=pushes))
 
     def _job(self, row: int) -> "Waiting":
         return self._state.waiting[self._state.table.jobs[row]]

@@ -41,7 +41,7 @@ class Hopes:
     def look(self, ranks: Ranks, might: Bools, now_us: int) -> None:
         """What is known of the rows, and which of them might stop somebody."""
         self._turn, self._might, self._ranks, self._now_us = ranks.turn, might, ranks, now_us
-        self._turns = bool(np.count_nonzero(ranks.turn))
+        self._turns = ranks.turns
         self.lane, self._bound = self._state.table.lane, self._state.table.columns[Column.BOUND]
         #: Something is kept for them, which they may have.
         self.keepers: Bools = np.zeros(len(might), dtype=bool)

@@ -35,8 +35,9 @@ class Lanes:
         self.lanes: Interner[Lane] = Interner()
         self._kinds: Interner[tuple[Shape, int]] = Interner()
         self.users, self.projects = Parties(), Parties()
-        #: The number of its kind, GPUs of all nodes, whole GPUs of each node, the numbers of its user and its project.
-        self._columns: Ints = np.zeros((5, _ROOM), dtype=np.intp)
+        #: The number of its kind, GPUs of all nodes, whole GPUs of each node, the numbers of its user and its project,
+        #: nodes on which it has whole GPUs.
+        self._columns: Ints = np.zeros((6, _ROOM), dtype=np.intp)
 
     def __len__(self) -> int:
         return len(self.lanes.keys)
@@ -50,14 +51,14 @@ class Lanes:
             kind = self._kinds.take((lane.shape, lane.nodes))
             whole = 0 if lane.shape.gpu_share else lane.shape.gpus
             user, project = self.users.take(lane.user), self.projects.take(lane.project)
-            self._columns[:, number] = kind, lane.gpus, whole, user, project
+            self._columns[:, number] = kind, lane.gpus, whole, user, project, lane.nodes if whole else 1
         return number
 
     def drop(self, number: int) -> None:
         """One job of it less."""
         self.lanes.drop(number)
         if self.lanes.keys[number] is None:
-            kind, _, _, user, project = self._columns[:, number].tolist()
+            kind, _, _, user, project, _ = self._columns[:, number].tolist()
             self._kinds.drop(kind)
             self.users.drop(user)
             self.projects.drop(project)
@@ -72,7 +73,7 @@ class Lanes:
 
     def count(self, number: int, since_us: int, sign: int) -> None:
         """A job of the lane runs since then (1), or does so no more (-1)."""
-        _, gpus, _, user, project = self._columns[:, number].tolist()
+        _, gpus, _, user, project, _ = self._columns[:, number].tolist()
         self.users.count(user, sign * gpus, since_us)
         self.projects.count(project, sign * gpus, since_us)
 
@@ -104,6 +105,11 @@ class Lanes:
     def project(self) -> Ints:
         """Numbers in `projects`."""
         return self._columns[4, : len(self.lanes.keys)]
+
+    @property
+    def nodes(self) -> Ints:
+        """Nodes on which a job needs `whole` GPUs; 1 if it needs none."""
+        return self._columns[5, : len(self.lanes.keys)]
 
     def copy(self) -> "Lanes":
         """Independent of this one."""

@@ -68,8 +68,11 @@ class Ranks(NamedTuple):
     left: Floats
     #: They have waited for too long.
     overdue: Bools
-    #: They have, and it is their turn.
+    #: They have, and it is their turn; whether it is anybody's.
     turn: Bools
+    turns: bool
+    #: There are several classes.
+    classes: bool
     #: Of each lane, not row: the larger excess of its user and its project. 0 if it does not matter.
     worst: Floats
 
@@ -85,7 +88,7 @@ def ranks(state: "State", now_us: int, policy: Policy) -> Ranks:
     score = left / _earned(np.maximum(age, 0))
     factor = found.factor[state.table.lane]
     score *= factor
-    level = _levels(columns[Column.PRIORITY], waited, policy)
+    level, classes = _levels(columns[Column.PRIORITY], waited, policy)
     key = level + 1 - (1 - _OTHERS) * _DAY / (score + _DAY)
     untried = score == 0
     if np.count_nonzero(untried):
@@ -98,7 +101,7 @@ def ranks(state: "State", now_us: int, policy: Policy) -> Ranks:
         born = -columns[Column.AGE][rows]
         level[rows] = -columns[Column.PRIORITY].max()
         key[rows] = level[rows] + _OVERDUE * (1 + born / (born + _DAY))
-    return Ranks(key, level, score, left, overdue, turn, found.worst)
+    return Ranks(key, level, score, left, overdue, turn, len(rows) > 0, classes, found.worst)
 
 
 def order(state: "State", now_us: int, policy: Policy) -> list[str]:
@@ -132,14 +135,13 @@ def _earned(age: Floats) -> Floats:
     return earned
 
 
-def _levels(priority: Floats, waited: Floats, policy: Policy) -> Floats:
-    """The class of each job, lifted by waiting into the classes that there are."""
+def _levels(priority: Floats, waited: Floats, policy: Policy) -> tuple[Floats, bool]:
+    """The class of each job, lifted by waiting into the classes that there are; whether these are several."""
     highest = np.maximum.reduce(priority)
     if np.minimum.reduce(priority) == highest:
-        return np.negative(priority)
+        return np.negative(priority), False
     lifts = np.maximum(np.floor(waited / (policy.class_age * _SECOND)), 0)
-    level: Floats = -np.minimum(priority + lifts, highest)
-    return level
+    return -np.minimum(priority + lifts, highest), True
 
 
 def _in_turn(state: "State", overdue: Bools, now_us: int) -> Ints:
@@ -160,10 +162,11 @@ def _plain(state: "State", now_us: int, policy: Policy) -> Ranks:
     score, left = _plain_score(state, now_us, policy)
     nobody = np.zeros(len(level), dtype=bool)
     # Shares cost more than all else here, and tell only who may stop whom.
-    matter = policy.preemption or (policy.time_slice is not None and level.min() < level.max())
+    classes = bool(level.min() < level.max())
+    matter = policy.preemption or (policy.time_slice is not None and classes)
     worst = shares(state, now_us, policy).worst if matter else np.zeros(len(state.lanes))
     key = level + score / (score + _DAY)
-    return Ranks(key=key, level=level, score=score, left=left, overdue=nobody, turn=nobody, worst=worst)
+    return Ranks(key, level, score, left, nobody, nobody, False, classes, worst)
 
 
 def _plain_score(state: "State", now_us: int, policy: Policy) -> tuple[Floats, Floats]:

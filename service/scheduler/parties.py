@@ -48,8 +48,12 @@ class Parties:
 
     def bounded(self, accounts: Mapping[str, "Account"]) -> dict[str, "Account"]:
         """The accounts of those with a quota."""
-        found = ((name, accounts.get(name)) for name in self.names.ids)
-        return {name: one for name, one in found if one is not None and one.bounded}
+        found = {}
+        for name in self.names.ids:
+            account = accounts.get(name)
+            if account is not None and account.bounded:
+                found[name] = account
+        return found
 
     def excess(
         self, accounts: Mapping[str, "Account"], others_us: Mapping[str, float], now_us: int, half_life_us: float
@@ -57,13 +61,14 @@ class Parties:
         """By number, what each has had, against what it is entitled to (`shares`); `others_us` is time of GPUs that
         run for it and are not its own (`parts`).
         """
-        found = np.ones(len(self.names))
-        if len(self.names.ids) < 2:
-            return found
+        ids, gpus, begun = self.names.ids, self._gpus, self._begun
+        found = [1.0] * len(self.names)
+        if len(ids) < 2:
+            return np.array(found)
         had, weights = [], []
-        for name, number in self.names.ids.items():
-            weight, runs = 1.0, (self._gpus[number] * now_us - self._begun[number]) / 1e6
-            if name in others_us:
+        for name, number in ids.items():
+            weight, runs = 1.0, (gpus[number] * now_us - begun[number]) / 1e6
+            if others_us and name in others_us:
                 runs -= others_us[name] / 1e6
             account = accounts.get(name)
             if account is not None:
@@ -72,8 +77,9 @@ class Parties:
             weights.append(weight)
             had.append(runs + HEAD_START * weight)
         fair = sum(had) / sum(weights)
-        found[list(self.names.ids.values())] = np.array(had) / (fair * np.array(weights))
-        return found
+        for number, runs, weight in zip(ids.values(), had, weights, strict=True):
+            found[number] = runs / (fair * weight)
+        return np.array(found)
 
     def copy(self) -> "Parties":
         """Independent of this one."""

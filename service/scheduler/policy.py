@@ -39,7 +39,7 @@ from service.scheduler.in_order import in_order
 from service.scheduler.order import order, ranks
 from service.scheduler.parts import rest
 from service.scheduler.placement import Ask, Space, never_fits
-from service.scheduler.preemption import Victims, newcomer, stoppable
+from service.scheduler.preemption import Victims, stoppable
 from service.scheduler.promises import soon, sparing
 from service.scheduler.quotas import Quotas, Reached, spent
 from service.scheduler.reserved import Bars
@@ -49,8 +49,8 @@ from torchyard.policy import Policy
 if TYPE_CHECKING:
     from service.scheduler.state import State, Waiting
 
-#: So many jobs that might stop somebody are looked at together first: for fewer it is no gain, and of more, most are
-#: refused with others.
+#: For so many jobs it is found out together whether they could stop enough: for fewer it is no gain, and of more, most
+#: are refused with others.
 _WORTH_A_SIEVE = range(3, 257)
 
 __all__ = ["Cause", "Decision", "Pass", "Preempt", "Spare", "Start", "decide", "never_fits", "order"]
@@ -160,23 +160,12 @@ class Pass:
     def _serve(self) -> None:
         """Looks at the jobs in their order until none of them can hope for anything."""
         state, policy = self._state, self._policy
-        table = state.table
         self._ranks = ranks(state, self._now_us, policy)
-        self._victims: Victims | None = None
-        might: Bools = np.zeros(len(table), dtype=bool)
+        self._victims = None
         if self._stoppable is not None:
             self._victims = Victims(state, self._ranks, self._stoppable, self._now_us, policy)
-            if len(self._victims):
-                might = self._victims.might(self._ranks, table.lane)
-        self._hopes.look(self._ranks, might, self._now_us)
-        ahead = self._ahead
-        hoping = self._hopes.of(ahead)
-        if self._victims is not None:
             self._victims.stop(one.job for one in self._decisions if isinstance(one, Preempt))
-            some = ahead[hoping & might[ahead]]
-            if len(some) in _WORTH_A_SIEVE:
-                might[some] = self._victims.suffice(some, self._ranks, self.space.rooms)
-                hoping = self._hopes.of(ahead)
+        ahead, hoping = self._ahead, self._hoping()
         if not np.count_nonzero(hoping):
             return
         reserved = [] if self._bars is None else [one.reservation.starts_us for one in self._bars.reserved]
@@ -184,9 +173,26 @@ class Pass:
             state, self._now_us, policy, Scene(self._ranks, self._hopes, self._quotas, self.space), reserved
         )
         self._blocked.begin(ahead, hoping)
-        for row in in_order(ahead[hoping], self._ranks.key, table.columns[Column.NUMBER], self._blocked.hoping):
+        for row in in_order(ahead[hoping], self._ranks.key, state.table.columns[Column.NUMBER], self._blocked.hoping):
             if not self._look(row):
                 break
+
+    def _hoping(self) -> Bools:
+        """Which of those ahead have any hopes; with that, it is known who might stop somebody."""
+        hopes, victims, ahead = self._hopes, self._victims, self._ahead
+        might: Bools = np.zeros(len(self._state.table), dtype=bool)
+        together = len(ahead) in _WORTH_A_SIEVE
+        if victims and together:
+            might[ahead] = victims.suffice(ahead, self.space.rooms)
+        elif victims:
+            might = victims.might()
+        hopes.look(self._ranks, might, self._now_us)
+        hoping = hopes.of(ahead)
+        some = ahead[hoping & might[ahead]] if victims and not together else ahead[:0]
+        if victims and len(some) in _WORTH_A_SIEVE:
+            might[some] = victims.suffice(some, self.space.rooms)
+            hoping = hopes.of(ahead)
+        return hoping
 
     def _look(self, row: int) -> bool:
         """Starts the job, makes room for it, or lets it wait; False if nobody after it may start."""
@@ -206,7 +212,7 @@ class Pass:
         self._blocked.keep_from(ask)
         if (fits and self._starts(job, ask, lane)) or (pushes and self._stops(job, ask, row, lane)):
             return True
-        return self._blocked.wait(ask, row, lane)
+        return self._blocked.wait(job, row, lane)
 
     def _starts(self, job: "Waiting", ask: Ask, lane: int) -> bool:
         places = self.space.find(ask)
@@ -221,7 +227,7 @@ class Pass:
     def _stops(self, job: "Waiting", ask: Ask, row: int, lane: int) -> bool:
         victims = self._victims
         assert victims is not None
-        plan = victims.plan(newcomer(ask, job.number, self._ranks, row, lane), self.space)
+        plan = victims.plan(ask, row, lane, self.space)
         if plan is None:
             self._hopes.nobody_to_stop(row, lane, bound=self.space.bound)
             return False

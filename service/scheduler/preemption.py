@@ -21,7 +21,7 @@ at the first place where it changes, and there are finitely many such lists.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,84 +43,58 @@ AHEAD = 1.25
 OVER, UNDER = 1.1, 1.0
 
 
-class Newcomer(NamedTuple):
-    """A waiting job that wants places of others, and its rank."""
-
-    ask: Ask
-    number: int
-    key: float
-    level: float
-    score: float
-    left_us: float
-    #: The larger excess of its user and its project.
-    excess: float
-    #: It has waited for too long, and it is its turn.
-    turn: bool = False
-
-
-def newcomer(ask: Ask, number: int, ranks: Ranks, row: int, lane: int) -> Newcomer:
-    """The job of that number, in that row and lane."""
-    return Newcomer(
-        ask=ask,
-        number=number,
-        key=float(ranks.key[row]),
-        level=float(ranks.level[row]),
-        score=float(ranks.score[row]),
-        left_us=float(ranks.left[row]),
-        excess=float(ranks.worst[lane]),
-        turn=bool(ranks.turn[row]),
-    )
-
-
 class Victims:
     """The running jobs that can be stopped at all, as of one moment, from the end of the order."""
 
     def __init__(self, state: "State", ranks: Ranks, stoppable: Bools, now_us: int, policy: Policy) -> None:
-        self._state, self._now_us, self._policy = state, now_us, policy
+        self._state, self._ranks, self._now_us, self._policy = state, ranks, now_us, policy
         number = state.table.columns[Column.NUMBER]
-        rows: Ints = (stoppable & ~ranks.turn).nonzero()[0]
+        rows: Ints = (stoppable & ~ranks.turn if ranks.turns else stoppable).nonzero()[0]
         self._rows = rows = rows[np.lexsort((number[rows], ranks.key[rows]))[::-1]]
-        #: Negative, so that they rise.
-        self._key, self._number = -ranks.key[rows], -number[rows]
+        self._key, self._number = ranks.key[rows], number[rows]
         self._level, self._score, self._left = ranks.level[rows], ranks.score[rows], ranks.left[rows]
-        self._lowest = np.maximum.reduce(self._level, initial=-np.inf)
         over: Bools = ranks.worst[state.table.lane[rows]] > OVER
         self._over = over if policy.preemption and np.count_nonzero(over) else None
+        self._classes = policy.preemption and ranks.classes
         self._slicing = policy.time_slice is not None and policy.order not in {Order.FIFO, Order.SJF}
-        self._open: Bools = np.ones(len(rows), dtype=bool)
+        #: Those that are not chosen yet, once somebody is.
+        self._open: Bools | None = None
+        #: Rows of newcomers that were looked at together, and whom they may stop.
+        self._together: list[int] = []
+        self._found: list[tuple[Cause, Bools]] = []
         self._made: dict[tuple[int, Cause], Victim] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def might(self, ranks: Ranks, lane: Ints) -> Bools:
+    def might(self) -> Bools:
         """Which jobs come before some victim that they may stop: a first sieve, which lets no such job fall."""
-        found = ranks.turn.copy()
-        if self._policy.preemption:
-            found |= ranks.level < self._lowest
+        ranks = self._ranks
+        found, lowest = ranks.turn.copy(), np.maximum.reduce(self._level)
+        if self._classes:
+            found |= ranks.level < lowest
         if self._over is not None:
-            last = -self._key[self._over.argmax()]
-            found |= (ranks.worst[lane] <= UNDER) & (ranks.key <= last)
+            last = self._key[self._over.argmax()]
+            found |= (ranks.worst[self._state.table.lane] <= UNDER) & (ranks.key <= last)
         if self._slicing:
             score, left = np.maximum.reduce(self._score), np.maximum.reduce(self._left)
-            found |= (ranks.level <= self._lowest) & self._clearly_ahead(ranks.score, ranks.left, score, left)
+            found |= (ranks.level <= lowest) & self._clearly_ahead(ranks.score, ranks.left, score, left)
         return found
 
-    def suffice(self, rows: Ints, ranks: Ranks, rooms: Mapping[str, Room]) -> Bools:
-        """Which of these waiting jobs would have GPUs enough if all went whom they may stop: a second sieve, which lets
+    def suffice(self, rows: Ints, rooms: Mapping[str, Room]) -> Bools:
+        """Which of these waiting jobs would have GPUs enough if all went whom they may stop: a finer sieve, which lets
         no such job fall either. Which GPUs these are is not asked.
         """
-        lanes, lane = self._state.lanes, self._state.table.lane[rows]
-        key, number = -ranks.key[rows, None], -self._state.table.columns[Column.NUMBER][rows, None]
-        after: Bools = (self._key < key) | ((self._key == key) & (self._number < number))
-        level, score, left, turn = (one[rows, None] for one in (ranks.level, ranks.score, ranks.left, ranks.turn))
-        reasons = self._reasons(level, score, left, ranks.worst[lane, None], turn)
-        reason = reduce(np.logical_or, (whom for _, whom in reasons))
-        whole = lanes.whole[lane]
-        nodes = np.where(whole > 0, lanes.gpus[lane] // np.maximum(whole, 1), 1)
-        free = np.array([len(room.free) for room in rooms.values()])
-        could = (after & reason & self._open) @ self._held(list(rooms)) + free >= whole[:, None]
-        found: Bools = np.count_nonzero(could, axis=1) >= nodes
+        lanes, lane, column = self._state.lanes, self._state.table.lane[rows], rows[:, None]
+        self._together, self._found = rows.tolist(), self._whom(column, lane[:, None])
+        if not self._found:
+            return np.zeros(len(rows), dtype=bool)
+        going = reduce(np.logical_or, (whom for _, whom in self._found))
+        if self._open is not None:
+            going = going & self._open
+        free = [len(room.free) for room in rooms.values()]
+        could = going @ self._held(list(rooms)) + free >= lanes.whole[lane][:, None]
+        found: Bools = np.add.reduce(could, axis=1) >= lanes.nodes[lane]
         return found
 
     def _held(self, nodes: Sequence[str]) -> Floats:
@@ -136,27 +110,26 @@ class Victims:
     def stop(self, jobs: Iterable[str]) -> None:
         """They are chosen, and can't be chosen again."""
         for job in jobs:
-            self._open &= self._rows != self._state.table.rows[job]
+            others = self._rows != self._state.table.rows[job]
+            self._open = others if self._open is None else self._open & others
 
-    def plan(self, newcomer: Newcomer, space: Space) -> Plan | None:
-        """The cheapest preemption after which the newcomer starts; None if there is none."""
+    def plan(self, ask: Ask, row: int, lane: int, space: Space) -> Plan | None:
+        """The cheapest preemption after which the job of that row and lane starts; None if there is none."""
         by_node: dict[str, list[Victim]] = {}
-        for victim in self._of(newcomer):
+        for victim in self._of(row, lane):
             for place in victim.job.places:
                 by_node.setdefault(place.node, []).append(victim)
         if not by_node:
             return None
-        make_room = on_several if newcomer.ask.nodes > 1 else on_one_node
-        return make_room(newcomer.ask, by_node, space)
+        make_room = on_several if ask.nodes > 1 else on_one_node
+        return make_room(ask, by_node, space)
 
-    def _of(self, newcomer: Newcomer) -> list[Victim]:
+    def _of(self, row: int, lane: int) -> list[Victim]:
         """Those that this one may stop, in the order in which they go."""
-        end = self._behind(newcomer)
         stronger: dict[int, Cause] = {}
         found: list[Victim] = []
-        _, _, _, level, score, left, excess, turn = newcomer
-        for cause, whom in self._reasons(level, score, left, excess, turn):
-            those = _where((self._open & whom)[:end])
+        for cause, whom in self._whom_known(row, lane):
+            those = (whom if self._open is None else whom & self._open).nonzero()[0].tolist()
             if cause is Cause.TIME_SLICE:
                 sliced = (self._victim(at, cause) for at in those if at not in stronger)
                 found = [victim for victim in sliced if not victim.job.starts_over]
@@ -167,26 +140,34 @@ class Victims:
             found.sort(key=lambda victim: victim.turn)
         return found
 
-    def _reasons(self, level: Any, score: Any, left: Any, excess: Any, turn: Any) -> list[tuple[Cause, Any]]:
-        """Whom a newcomer may stop, if they come after it, for which cause: of one, or of a column of newcomers. Time
-        slices are the last, for those whom nothing else concerns; before them the later cause is the one that is told.
-        """
-        found: list[tuple[Cause, Any]] = []
-        if self._over is not None:
-            found.append((Cause.SHARE, (excess <= UNDER) & self._over))
-        if self._policy.preemption:
-            found.append((Cause.CLASS, self._level > level))
-        found.append((Cause.LONGEST_WAIT, turn))
-        if self._slicing:
-            found.append((Cause.TIME_SLICE, self._clearly_ahead(score, left, self._score, self._left)))
-        return found
+    def _whom_known(self, row: int, lane: int) -> list[tuple[Cause, Bools]]:
+        """The same as `_whom`; without asking again if `suffice` has asked."""
+        if row not in self._together:
+            return self._whom(row, lane)
+        at = self._together.index(row)
+        return [(cause, whom[at]) for cause, whom in self._found]
 
-    def _behind(self, newcomer: Newcomer) -> int:
-        """How many come after it in the order: they are the first."""
-        end = int(self._key.searchsorted(-newcomer.key))
-        while end < len(self._key) and self._key[end] == -newcomer.key and self._number[end] < -newcomer.number:
-            end += 1
-        return end
+    def _whom(self, row: Any, lane: Any) -> list[tuple[Cause, Bools]]:
+        """Whom a newcomer may stop, for which cause: of one, or of a column of newcomers. Time slices are the last, for
+        those whom nothing else concerns; before them the later cause is the one that is told.
+        """
+        ranks = self._ranks
+        key = ranks.key[row]
+        # Only who comes after it in the order.
+        after, equal = self._key > key, self._key == key
+        if np.count_nonzero(equal):
+            after |= equal & (self._number > self._state.table.columns[Column.NUMBER][row])
+        found: list[tuple[Cause, Bools]] = []
+        if self._over is not None:
+            found.append((Cause.SHARE, after & self._over & (ranks.worst[lane] <= UNDER)))
+        if self._classes:
+            found.append((Cause.CLASS, after & (self._level > ranks.level[row])))
+        if ranks.turns:
+            found.append((Cause.LONGEST_WAIT, after & ranks.turn[row]))
+        if self._slicing:
+            ahead = self._clearly_ahead(ranks.score[row], ranks.left[row], self._score, self._left)
+            found.append((Cause.TIME_SLICE, after & ahead))
+        return found
 
     def _clearly_ahead(self, score: Any, left: Any, others_score: Any, others_left: Any) -> Any:
         """Whether newcomers of this score, with so much left, are far enough before others; of one, or of many."""
@@ -205,12 +186,7 @@ class Victims:
         job = self._state.running[self._state.table.jobs[self._rows[at]]]
         saved_us = job.since_us if job.saved_us is None else max(job.saved_us, job.since_us)
         unsaved_us = max(self._now_us - saved_us, 0)
-        return Victim(job, cause, -float(self._key[at]), float(self._score[at]), unsaved_us)
-
-
-def _where(which: Bools) -> list[int]:
-    found: list[int] = which.nonzero()[0].tolist()
-    return found
+        return Victim(job, cause, float(self._key[at]), float(self._score[at]), unsaved_us)
 
 
 def stoppable(state: "State", now_us: int, policy: Policy) -> Bools:

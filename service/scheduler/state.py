@@ -31,7 +31,7 @@ class Source(StrEnum):
     @property
     def own(self) -> bool:
         """Whether it tells of the job itself, and not of others like it."""
-        return self in {Source.ORACLE, Source.PROGRESS}
+        return self is Source.PROGRESS or self is Source.ORACLE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
