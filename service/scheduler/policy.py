@@ -137,15 +137,19 @@ class Pass:
         state = self._state
         waiting = [state.waiting[job] for job in {**state.promised, **state.yielding} if job in state.waiting]
         waiting.sort(key=lambda job: (-job.priority, job.number))
-        may_start = [job for job in waiting if job.hindrance is None and not self.reached(job.job)]
+        may_start = [job for job in waiting if job.hindrance is None and not self._withdrawn(job.job)]
         asks = [ask_for(job, self._now_us, self._policy) for job in may_start]
         kept = {ask.job for ask in sparing(state, self.space, asks) if self._keep_promise(ask)}
         spared = [job.job for job in waiting if job.job in state.yielding and job.job not in kept]
         self._decisions += [Spare(for_job=job) for job in spared]
 
+    def _withdrawn(self, job: str) -> bool:
+        """Whether a quota forbids a job to start that others were stopped for."""
+        return bool(self._quotas.reached(self._state.lanes.key(self._lane_of(job)), promised=True))
+
     def _keep_promise(self, ask: Ask) -> bool:
         """Whether the job starts, or will once those that give way to it are gone."""
-        if self.reached(ask.job):
+        if self._withdrawn(ask.job):
             return False
         job = self._state.waiting[ask.job]
         places = self.space.find(ask)

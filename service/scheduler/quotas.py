@@ -1,7 +1,6 @@
 """What users, projects and sweeps may still start. A job over its quota waits and blocks nobody."""
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -50,13 +49,16 @@ class _Budget:
 
     account: "Account"
     gpus: int
+    #: GPU time of what runs: so far, and with what it is expected to take still.
+    had_us: float
     week_us: float
 
     def gpus_left(self) -> float:
         return math.inf if self.account.max_gpus is None else self.account.max_gpus - self.gpus
 
-    def week_left(self) -> float:
-        return math.inf if self.account.week_left_us is None else self.account.week_left_us - self.week_us
+    def week_left(self, *, promised: bool) -> float:
+        left = self.account.week_left_us
+        return math.inf if left is None else left - (self.had_us if promised else self.week_us)
 
 
 class Quotas:
@@ -64,7 +66,8 @@ class Quotas:
 
     GPU time of the week is charged as it is used. So that several starts at once do not pass what is left, running
     jobs are charged with the time that they are known to need still, too; a job may start as long as something is
-    left.
+    left. For whom others were stopped it was enough when that was decided; what has started since then does not take
+    it away again.
     """
 
     def __init__(self, state: "State", now_us: int) -> None:
@@ -81,12 +84,13 @@ class Quotas:
         """Whether there is any quota at all."""
         return bool(self._users or self._projects or self._trials)
 
-    def reached(self, lane: Lane) -> list[Reached]:
-        """What forbids a job of the lane to start; empty if nothing does."""
+    def reached(self, lane: Lane, *, promised: bool = False) -> list[Reached]:
+        """What forbids a job of the lane to start; empty if nothing does. `promised`: others were stopped for it."""
         if not self.bounded:
             return []
-        found = self._of(self._users.get(lane.user), lane, Quota.USER_GPUS, Quota.USER_WEEK, lane.user)
-        found += self._of(self._projects.get(lane.project), lane, Quota.PROJECT_GPUS, Quota.PROJECT_WEEK, lane.project)
+        user, project = self._users.get(lane.user), self._projects.get(lane.project)
+        found = self._of(user, lane, (Quota.USER_GPUS, Quota.USER_WEEK), lane.user, promised=promised)
+        found += self._of(project, lane, (Quota.PROJECT_GPUS, Quota.PROJECT_WEEK), lane.project, promised=promised)
         if lane.group is not None and self._trials.get(lane.group, 1) <= 0:
             cap = self._state.caps[lane.group]
             used = cap - self._trials[lane.group]
@@ -102,13 +106,15 @@ class Quotas:
         if lane.group in self._trials:
             self._trials[lane.group] -= 1
 
-    def _of(self, budget: _Budget | None, lane: Lane, gpus: Quota, week: Quota, whose: str) -> list[Reached]:
+    def _of(
+        self, budget: _Budget | None, lane: Lane, quotas: tuple[Quota, Quota], whose: str, *, promised: bool
+    ) -> list[Reached]:
         if budget is None or not lane.gpus:
             return []
-        found = []
+        found, (gpus, week) = [], quotas
         if lane.gpus > budget.gpus_left():
             found.append(Reached(quota=gpus, whose=whose, used=budget.gpus, limit=budget.account.max_gpus or 0))
-        if budget.week_left() <= 0:
+        if budget.week_left(promised=promised) <= 0:
             found.append(Reached(quota=week, whose=whose, used=budget.week_us, limit=budget.account.week_left_us or 0))
         return found
 
@@ -116,16 +122,21 @@ class Quotas:
         bounded = parties.bounded(accounts)
         if not bounded:
             return {}
-        week_us: defaultdict[str, float] = defaultdict(float)
-        for lane, spent_us in self._week_us().items():
-            week_us[getattr(lane, whose)] += spent_us
-        return {
-            name: _Budget(account=account, gpus=parties.gpus(name), week_us=week_us[name])
+        budgets = {
+            name: _Budget(account=account, gpus=parties.gpus(name), had_us=0.0, week_us=0.0)
             for name, account in bounded.items()
         }
+        for lane, (had_us, spent_us) in self._week_us().items():
+            budget = budgets.get(getattr(lane, whose))
+            if budget is not None:
+                budget.had_us += had_us
+                budget.week_us += spent_us
+        return budgets
 
-    def _week_us(self) -> dict[Lane, float]:
-        """GPU time of each lane's running jobs: in the last seven days, and what they are known to need still."""
+    def _week_us(self) -> dict[Lane, tuple[float, float]]:
+        """GPU time of each lane's running jobs in the last seven days, and that with what they are known to need
+        still.
+        """
         table, lanes = self._state.table, self._state.lanes
         columns = table.columns
         rows = np.flatnonzero(columns[Column.RUNS])
@@ -136,9 +147,9 @@ class Quotas:
         if self._state.sharing:
             sharing, others = parts.rests(self._state)
             gpus[rows.searchsorted(sharing)] -= others
-        spent_us = (had + np.nan_to_num(np.maximum(left, 0))) * gpus
-        by_lane = np.bincount(lane, weights=spent_us, minlength=len(lanes)).tolist()
-        return {lane: by_lane[number] for lane, number in lanes.lanes.ids.items()}
+        spent = had + np.nan_to_num(np.maximum(left, 0))
+        of = [np.bincount(lane, weights=time * gpus, minlength=len(lanes)).tolist() for time in (had, spent)]
+        return {lane: (of[0][number], of[1][number]) for lane, number in lanes.lanes.ids.items()}
 
 
 def spent(quotas: Quotas, state: "State") -> Bools:

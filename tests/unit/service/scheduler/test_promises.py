@@ -1,10 +1,12 @@
 """Places for jobs that others were stopped for, by example."""
 
 from dataclasses import replace
+from typing import Any
 
+from service.scheduler.decisions import Preempt
 from service.scheduler.policy import decide
-from service.scheduler.state import State, Waiting
-from tests.unit.service.scheduler.worlds import NOW, box, job, starts, state
+from service.scheduler.state import Account, Running, State, Waiting
+from tests.unit.service.scheduler.worlds import HOUR, NOW, box, carry_out, job, known, running, starts, state
 from torchyard.policy import Policy
 
 BIG = frozenset({"big"})
@@ -29,3 +31,40 @@ def test_where_not_all_find_a_place_the_first_has_it() -> None:
     world = state(box("a", gpus=1, labels=BIG), job(1), choosy(2), job(3), promised=dict.fromkeys(("j1", "j2", "j3")))
     assert started(world) == {"j1": "a0"}
     assert started(replace(world, boxes={**world.boxes, "b": box("b", gpus=1)})) == {"j1": "a0", "j3": "b0"}
+
+
+#: A quarter of a GPU-day is left of eve's week.
+WEEK = {"eve": Account(week_left_us=6 * HOUR)}
+
+
+def eve(number: int, hours: int, gpus: int = 4, **fields: Any) -> Waiting:
+    return job(number, gpus, user="eve", remaining=known(hours * HOUR), **fields)
+
+
+def victim(number: int, node: str) -> Running:
+    slots = [f"{node}{index}" for index in range(4)]
+    return running(number, slots, user="bob", priority=0, preemptible=True)
+
+
+def next_starts(world: State) -> dict[str, str]:
+    """What starts once those are gone whom a first decision stops."""
+    first = decide(world, NOW, Policy())
+    assert any(isinstance(one, Preempt) for one in first)
+    carry_out(world, first, NOW)
+    return started(world)
+
+
+def test_who_starts_meanwhile_takes_no_quota_from_whom_others_were_stopped_for() -> None:
+    world = state(box("a"), box("b", gpus=1), victim(1, "a"), eve(2, 1, priority=2), eve(3, 9, 1), users=WEEK)
+    assert next_starts(world) == {"j2": "a0 a1 a2 a3"}
+    assert "j3" in world.running
+
+
+def test_what_was_left_for_two_together_is_enough_in_any_order() -> None:
+    world = state(box("a"), box("b"), victim(1, "a"), victim(2, "b"), eve(3, 9), eve(4, 1), users=WEEK)
+    assert set(next_starts(world)) == {"j3", "j4"}
+
+
+def test_a_quota_that_is_used_up_withdraws_a_promise() -> None:
+    world = state(box("a"), eve(1, 1), users={"eve": Account(week_left_us=0)}, promised={"j1": None})
+    assert started(world) == {}
