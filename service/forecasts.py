@@ -15,6 +15,7 @@ from service.calibration import Calibration, Outcome, Worth
 from service.db import upsert
 from service.db.models import Attempt, Forecast, Job
 from service.estimates import History, Kin, Progress, Quantiles, Subject
+from service.overlap import Overlap
 from service.scheduler.state import Estimate
 from service.subjects import Watches
 from torchyard.states import JobState
@@ -27,8 +28,6 @@ REMEMBERED = 20_000
 REFRESH_US = 5 * 1_000_000
 #: Transactions may become visible this much later than they say.
 OVERLAP_US = 60 * 1_000_000
-#: Mostly they do within this time: a look for what has just ended goes back no further.
-BRIEF_OVERLAP_US = 500_000
 #: When a job's own steps are first asked, to learn what they are worth.
 JUDGED_US = 60 * 1_000_000
 
@@ -41,7 +40,7 @@ class Estimator:
         self._history = History()
         self._calibration = Calibration()
         self._newest_us: int | None = None
-        self._looked_us = 0
+        self._overlap = Overlap(OVERLAP_US, REFRESH_US)
         self._seen: dict[tuple[str, str], int] = {}
         self._next_us = 0
         self._watches = Watches()
@@ -136,9 +135,7 @@ class Estimator:
         self._next_us = now + REFRESH_US
         query = select(Forecast.__table__).where(Forecast.ended_us.is_not(None))
         if self._newest_us is not None:
-            brief = 0 <= now - self._looked_us < REFRESH_US
-            query = query.where(Forecast.ended_us > self._newest_us - (BRIEF_OVERLAP_US if brief else OVERLAP_US))
-            self._looked_us = self._looked_us if brief else now
+            query = query.where(Forecast.ended_us > self._newest_us - self._overlap.back_us(now))
         rows = tx.execute(query.order_by(Forecast.ended_us.desc(), Forecast.job_id).limit(REMEMBERED)).all()
         unreadable = [row for row in reversed(rows) if not self._learn(row)]
         if unreadable:

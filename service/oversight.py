@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, func, select
 from service import lifecycle, limits, stacks
 from service.context import Context
 from service.db.models import Allocation, Attempt, Device, Job, Member, MetricPoint, MetricSeries, Sample
+from service.overlap import Overlap
 from service.scheduler.load import COMPARE_US, OVERLAP_US
 from service.threads import call_all
 from torchyard.api import JobError
@@ -24,6 +25,8 @@ from torchyard.states import AttemptState, JobState, StopReason
 #: Seconds between two rounds, and so many times as long as a round took, if that is more.
 EVERY_S = 1.0
 REST = 20
+#: So often a round looks for late transactions.
+FAR_LOOK_US = 5 * 1_000_000
 #: Seconds that the stacks of a run that hangs may take before it is stopped without them.
 DUMP_PATIENCE_S = 60.0
 
@@ -52,6 +55,7 @@ class Oversight:
         #: Queued jobs with a `start_limit`: since when they wait, and the limit in seconds.
         self._waiting: dict[str, tuple[int, float]] = {}
         self._read_us = self._compared_us = 0
+        self._overlap = Overlap(OVERLAP_US, FAR_LOOK_US)
         self._next = 0.0
 
     def forget(self) -> None:
@@ -82,7 +86,7 @@ class Oversight:
         """Reads the jobs that were changed since the last look: a queue may be long, and most of it stays as it is. Now
         and then all are read, as some may become visible late.
         """
-        since = self._read_us - OVERLAP_US
+        since = self._read_us - self._overlap.back_us(now)
         compare = not self._read_us or now < since or now - self._compared_us >= COMPARE_US
         with self._ctx.db.read() as tx:
             rows = tx.execute(_WAITING.where(_QUEUED if compare else Job.changed_us >= since)).all()

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Row, select
 from service import accounts
 from service.db.models import Reservation as ReservationRow
 from service.forecasts import Estimator
+from service.overlap import Overlap
 from service.scheduler import load_jobs
 from service.scheduler.guesses import Guesses
 from service.scheduler.hindrances import Hindrances
@@ -28,9 +29,8 @@ __all__ = ["Loader", "shape_of"]
 
 #: Transactions become visible at most this much later than the times that they write, or wait for the next comparison.
 OVERLAP_US = 15 * 1_000_000
-#: Mostly they do within this time. As long as the last look over all of the above is not older than that, no more is
-#: looked at: after thousands of submissions each look would find them all again.
-BRIEF_OVERLAP_US = 500_000
+#: So often a look goes back so far.
+FAR_LOOK_US = 500_000
 #: All jobs are compared this often.
 COMPARE_US = 300 * 1_000_000
 #: What jobs have still to do is estimated this often, of so many running ones in a pass; in between it is taken to
@@ -53,7 +53,8 @@ class Loader:
         self._hindrances = Hindrances()
         #: Number of the last event of each job that was read.
         self._seen: dict[str, int] = {}
-        self._mark_us = self._looked_us = self._compared_us = self._estimated_us = 0
+        self._mark_us = self._compared_us = self._estimated_us = 0
+        self._overlap = Overlap(OVERLAP_US, FAR_LOOK_US)
         #: Whether it is known who was promised what others held.
         self._recalled = False
         #: Running jobs still to be estimated in this round.
@@ -107,10 +108,7 @@ class Loader:
                 del state.promised[job]
 
     def _changed(self, tx: Connection, now: int) -> list[str]:
-        brief = 0 <= now - self._looked_us < BRIEF_OVERLAP_US
-        if not brief:
-            self._looked_us = now
-        since = self._mark_us - (BRIEF_OVERLAP_US if brief else OVERLAP_US)
+        since = self._mark_us - self._overlap.back_us(now)
         rows = tx.execute(load_jobs.CHANGED, {"since": since}).all()
         seen = self._seen
         # Unpacked: after a large submission there are thousands of rows that were seen.
@@ -123,7 +121,8 @@ class Loader:
 
     def _compare(self, tx: Connection, now: int) -> list[str]:
         """All jobs that are not over; what is known of others is forgotten."""
-        self._compared_us = self._looked_us = now
+        self._compared_us = now
+        self._overlap.looked_far(now)
         rows = tx.execute(load_jobs.ALIVE).all()
         for job in self._seen.keys() - {row.id for row in rows}:
             self._forget(job)

@@ -1,0 +1,25 @@
+"""How far a look for changed rows goes back: transactions become visible later than the times that they write."""
+
+#: Mostly they do within this time. After thousands of submissions a longer look would find them all again.
+BRIEF_US = 500_000
+
+
+class Overlap:
+    """Looks go back briefly, and now and then as far as a transaction may be late."""
+
+    def __init__(self, far_us: int, every_us: int) -> None:
+        #: Transactions become visible at most this much later.
+        self.far_us = far_us
+        self._every_us = every_us
+        self._looked_us = 0
+
+    def back_us(self, now_us: int) -> int:
+        """How far before the newest row that was seen a look begins; a clock that went back makes it a far one."""
+        if 0 <= now_us - self._looked_us < self._every_us:
+            return BRIEF_US
+        self.looked_far(now_us)
+        return self.far_us
+
+    def looked_far(self, now_us: int) -> None:
+        """A look went back as far as that already."""
+        self._looked_us = now_us
