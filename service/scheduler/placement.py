@@ -122,6 +122,13 @@ class Space:
                 return tuple(by_sort[sort])
         return ()
 
+    def all_places(self, ask: Ask) -> list[tuple[Place, ...]]:
+        """Where else the job can start now, the best first: on each node, or where `find` says if it needs several."""
+        if ask.nodes == 1:
+            return [(place,) for place in self._places(ask)]
+        places = self.find(ask)
+        return [places] if places else []
+
     def place(self, ask: Ask, node: str) -> Place | None:
         """Where on the node the job can start now."""
         room = self.rooms[node]

@@ -139,7 +139,7 @@ class Pass:
         waiting.sort(key=lambda job: (-job.priority, job.number))
         may_start = [job for job in waiting if job.hindrance is None and not self._withdrawn(job.job)]
         asks = [ask_for(job, self._now_us, self._policy) for job in may_start]
-        kept = {ask.job for ask in sparing(state, self.space, asks) if self._keep_promise(ask)}
+        kept = {ask.job for ask, places in sparing(state, self.space, asks) if self._keep_promise(ask, places)}
         spared = [job.job for job in waiting if job.job in state.yielding and job.job not in kept]
         self._decisions += [Spare(for_job=job) for job in spared]
 
@@ -147,12 +147,12 @@ class Pass:
         """Whether a quota forbids a job to start that others were stopped for."""
         return bool(self._quotas.reached(self._state.lanes.key(self._lane_of(job)), promised=True))
 
-    def _keep_promise(self, ask: Ask) -> bool:
-        """Whether the job starts, or will once those that give way to it are gone."""
+    def _keep_promise(self, ask: Ask, places: tuple[Place, ...]) -> bool:
+        """Whether the job starts, at these places if any are given, or will once those that give way are gone."""
         if self._withdrawn(ask.job):
             return False
         job = self._state.waiting[ask.job]
-        places = self.space.find(ask)
+        places = places or self.space.find(ask)
         if places:
             self._start(job, places)
             return True

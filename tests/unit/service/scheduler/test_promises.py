@@ -6,7 +6,7 @@ from typing import Any
 from service.scheduler.decisions import Preempt
 from service.scheduler.policy import decide
 from service.scheduler.state import Account, Running, State, Waiting
-from tests.unit.service.scheduler.worlds import HOUR, NOW, box, carry_out, job, known, running, starts, state
+from tests.unit.service.scheduler.worlds import GIB, HOUR, NOW, box, carry_out, job, known, running, slot, starts, state
 from torchyard.policy import Policy
 
 BIG = frozenset({"big"})
@@ -68,3 +68,18 @@ def test_what_was_left_for_two_together_is_enough_in_any_order() -> None:
 def test_a_quota_that_is_used_up_withdraws_a_promise() -> None:
     world = state(box("a"), eve(1, 1), users={"eve": Account(week_left_us=0)}, promised={"j1": None})
     assert started(world) == {}
+
+
+def test_one_is_placed_elsewhere_if_all_find_a_place_then() -> None:
+    """No order would do: the first two nodes have the only GPUs left, of which one is too small for j2."""
+    small, large = slot(1, "b", memory=16 * GIB), slot(0, "b")
+    world = state(
+        box("a", gpus=1),
+        box("b", slots=(large, small)),
+        job(1, nodes=2),
+        job(2, gpu_memory_min=40 * GIB),
+        promised={"j1": None, "j2": None},
+    )
+    assert started(world) == {"j1": "a0 b1", "j2": "b0"}
+    other_way_round = replace(world, waiting={**world.waiting, "j2": replace(world.waiting["j2"], priority=2)})
+    assert started(other_way_round) == {"j1": "a0 b1", "j2": "b0"}
