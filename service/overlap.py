@@ -9,7 +9,7 @@ class Overlap:
 
     def __init__(self, far_us: int, every_us: int) -> None:
         #: Transactions become visible at most this much later.
-        self.far_us = far_us
+        self._far_us = far_us
         self._every_us = every_us
         self._looked_us = 0
 
@@ -18,7 +18,7 @@ class Overlap:
         if 0 <= now_us - self._looked_us < self._every_us:
             return BRIEF_US
         self.looked_far(now_us)
-        return self.far_us
+        return self._far_us
 
     def looked_far(self, now_us: int) -> None:
         """A look went back as far as that already."""

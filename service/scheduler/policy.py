@@ -192,8 +192,10 @@ class Pass:
             might = victims.might()
         hopes.look(self._ranks, might, self._now_us)
         hoping = hopes.of(ahead)
-        some = ahead[hoping & might[ahead]] if victims and not together else ahead[:0]
-        if victims and len(some) in _WORTH_A_SIEVE:
+        if not victims or together:
+            return hoping
+        some = ahead[hoping & might[ahead]]
+        if len(some) in _WORTH_A_SIEVE:
             might[some] = victims.suffice(some, self.space.rooms)
             hoping = hopes.of(ahead)
         return hoping

@@ -38,8 +38,8 @@ def sparing(state: "State", space: Space, asks: Sequence[Ask]) -> list[tuple[Ask
 def _in_best_order(state: "State", space: Space, asks: Sequence[Ask]) -> tuple[list[Ask], list[Ask]]:
     """The order that loses the fewest of those that were tried, and whom."""
     tried, moved = list(asks), set[str]()
-    best, fewest = tried, _losers(state, space, tried) if len(tried) > 1 else []
-    lost = fewest
+    lost = _losers(state, space, tried) if len(tried) > 1 else []
+    best, fewest = tried, lost
     while (ask := next((ask for ask in lost if ask.job not in moved), None)) is not None:
         moved.add(ask.job)
         tried = [ask, *(other for other in tried if other is not ask)]

@@ -148,8 +148,10 @@ class Quotas:
             sharing, others = parts.rests(self._state)
             gpus[rows.searchsorted(sharing)] -= others
         spent = had + np.nan_to_num(np.maximum(left, 0))
-        of = [np.bincount(lane, weights=time * gpus, minlength=len(lanes)).tolist() for time in (had, spent)]
-        return {lane: (of[0][number], of[1][number]) for lane, number in lanes.lanes.ids.items()}
+        had_us, spent_us = (
+            np.bincount(lane, weights=time * gpus, minlength=len(lanes)).tolist() for time in (had, spent)
+        )
+        return {lane: (had_us[number], spent_us[number]) for lane, number in lanes.lanes.ids.items()}
 
 
 def spent(quotas: Quotas, state: "State") -> Bools:
