@@ -19,10 +19,10 @@ from benchmarks.sharing.generator import KINDS, LONG, MILD, Kind, crowd, month
 from service.simulator import trace
 from service.simulator.comparison import Setting, compare
 from service.simulator.engine import simulate
-from service.simulator.metrics import Metrics, measure
+from service.simulator.metrics import Metrics, measure, standings
 from service.simulator.policies import PRESETS, title
 from service.simulator.report import duration
-from service.simulator.trace import SECOND, Cluster
+from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.policy import Policy
 
 CLUSTERS = (Cluster(nodes=1, gpus=8), Cluster(nodes=8, gpus=8))
@@ -83,9 +83,12 @@ def _months(clusters: Sequence[Cluster], loads: Sequence[float], seeds: int, pro
 
 def _figures(case: Case) -> dict[str, Metrics]:
     jobs = month(case.kind, case.cluster, case.load, case.seed)
-    return {
-        name: measure(simulate(jobs, case.cluster, policy, COST_US), case.cluster) for name, policy in PRESETS.items()
-    }
+    return {name: _metrics(jobs, case.cluster, policy) for name, policy in PRESETS.items()}
+
+
+def _metrics(jobs: Sequence[TraceJob], cluster: Cluster, policy: Policy) -> Metrics:
+    done = simulate(jobs, cluster, policy, COST_US)
+    return measure(done, cluster, standings(done, cluster))
 
 
 def _table(found: dict[Case, dict[str, Metrics]]) -> None:
@@ -144,7 +147,7 @@ def _half_months() -> None:
     for kind in KINDS:
         jobs = month(kind, CLUSTERS[0], 0.9, 0, days=15)
         for name, policy in policies.items():
-            found = measure(simulate(jobs, CLUSTERS[0], policy, COST_US), CLUSTERS[0])
+            found = _metrics(jobs, CLUSTERS[0], policy)
             mean, p99 = duration(found.mean_jct), duration(found.p99_jct)
             print(f"| {kind.name} | {name} | {mean} | {p99} | {100 * found.utilization:.0f} % |", flush=True)
 

@@ -40,8 +40,8 @@ class Setting:
         """One policy's figures; `tell` hears how many jobs have ended so far."""
         done = simulate(self.jobs, self.cluster, policy, policy.preemption_cost * SECOND, self.quotas, tell)
         weights = self.quotas.weights({job.user for job in self.jobs})
-        metrics = measure(done, self.cluster, weights)
-        result = Result(title=title, metrics=metrics, standings=standings(done, self.cluster, weights))
+        stood = standings(done, self.cluster, weights)
+        result = Result(title=title, metrics=measure(done, self.cluster, stood), standings=stood)
         return result, course(done, self.cluster) if self.drawn else None
 
 

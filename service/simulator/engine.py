@@ -3,11 +3,13 @@
 What the policy is told is what it could know on a real box (`knowledge`), and what it decides costs what it costs
 there: a job that is stopped keeps its work, but its next start takes `cost_us` before it goes on. A stop itself takes
 no time. Decisions are made when something happens (a job comes, ends, becomes known or may be stopped again) and, while
-jobs wait, every `REVIEW_US`, because they age and weeks of quotas pass. Where the policy could do nothing, it is not
-asked: while all GPUs are held if it stops nobody, and about jobs behind a blocked one if nobody may pass.
+jobs wait, when nothing has for `REVIEW_US`, because they age and weeks of quotas pass. Where the policy could do
+nothing, it is not asked: while all GPUs are held if it stops nobody, and about jobs behind a blocked one if nobody may
+pass.
 """
 
 import heapq
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +18,7 @@ from functools import cache
 
 from service.scheduler.boxes import Box, Place, Slot
 from service.scheduler.decisions import Preempt, Start
-from service.scheduler.policy import decide
+from service.scheduler.policy import Pass
 from service.scheduler.state import State, Waiting
 from service.simulator.accounts import Accounts
 from service.simulator.knowledge import ORACLES, TOLD_US, Knowledge
@@ -73,7 +75,6 @@ class _Kind(IntEnum):
     END = 0
     TOLD = 1
     SPARED = 2
-    REVIEW = 3
 
 
 @dataclass(kw_only=True, slots=True)
@@ -136,7 +137,8 @@ class _Engine:
         self._events: list[tuple[int, _Kind, int, int]] = []
         self._now_us = 0
         self._next = self._ended = 0
-        self._review_us = -1
+        #: When something has happened last.
+        self._happened_us = 0
         self._free = cluster.total
         self._calm = not policy.preemption and policy.time_slice is None
         # Who is over a quota blocks nobody, so with quotas all of the queue is shown.
@@ -153,27 +155,33 @@ class _Engine:
             blocked = self._strict and bool(self._state.waiting)
             changed = self._happen()
             changed |= self._submit() and not blocked
-            if changed and self._state.waiting and (self._free or not self._calm):
-                self._decide()
+            changed |= self._now_us == self._review_us()
+            if changed:
+                self._happened_us = self._now_us
+                if self._state.waiting and (self._free or not self._calm):
+                    self._decide()
             if self._ended - told >= _WORD:
                 told = self._ended
                 tell(told)
         return [Run(job=live.job, gpus=live.gpus, spells=tuple(live.spells)) for live in self._jobs]
 
     def _upcoming(self) -> int:
-        times = [self._events[0][0]] if self._events else []
+        upcoming_us = self._review_us()
+        if self._events:
+            upcoming_us = min(upcoming_us, self._events[0][0])
         if self._next < len(self._trace):
-            times.append(self._trace[self._next].submit_us)
-        return min(times)
+            upcoming_us = min(upcoming_us, self._trace[self._next].submit_us)
+        return int(upcoming_us)
+
+    def _review_us(self) -> float:
+        """When to decide again though nothing happens."""
+        return self._happened_us + REVIEW_US if self._renewing and self._state.waiting else math.inf
 
     def _happen(self) -> bool:
         """Everything whose time has come; whether there is something to decide."""
         changed = False
         while self._events and self._events[0][0] <= self._now_us:
             _, kind, number, spell = heapq.heappop(self._events)
-            if kind is _Kind.REVIEW:
-                changed = True
-                continue
             live = self._jobs[number]
             if live.start_us < 0 or len(live.spells) != spell:
                 continue
@@ -209,22 +217,22 @@ class _Engine:
         return self._next > first
 
     def _decide(self) -> None:
-        again = True
+        if self._weekly:
+            self._users.renew(self._now_us)
+            self._projects.renew(self._now_us)
+        again, order = True, None
         while again:
             again = False
-            if self._weekly:
-                self._users.renew(self._now_us)
-                self._projects.renew(self._now_us)
-            for decision in decide(self._state, self._now_us, self._policy):
+            this = Pass(self._state, self._now_us, self._policy, order)
+            for decision in this.run():
                 if isinstance(decision, Preempt):
                     self._stop(int(decision.job), decision.for_job)
                     again = True
                 elif isinstance(decision, Start):
                     self._start(int(decision.job), decision.places)
-            again |= self._show_more()
-        if self._state.waiting and self._renewing and self._review_us <= self._now_us:
-            self._review_us = self._now_us + REVIEW_US
-            self._push(self._review_us, _Kind.REVIEW, -1)
+            order = this.ranks
+            if self._show_more():
+                again, order = True, None
 
     def _show_more(self) -> bool:
         """Moves on the window on the queue; whether there is more to see."""
@@ -247,8 +255,7 @@ class _Engine:
             self._push(now_us + self._policy.min_run * SECOND, _Kind.SPARED, number)
 
     def _push(self, at_us: int, kind: _Kind, number: int) -> None:
-        spell = len(self._jobs[number].spells) if number >= 0 else 0
-        heapq.heappush(self._events, (at_us, kind, number, spell))
+        heapq.heappush(self._events, (at_us, kind, number, len(self._jobs[number].spells)))
 
     def _told(self, number: int) -> None:
         """Its steps tell by now how long it will take."""

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from service.scheduler.columns import Bools, Floats, Ints
 from service.simulator.engine import Run
 from service.simulator.trace import SECOND, Cluster
 
+#: So many changes of demand are looked at together.
+_MOMENTS = 4096
 #: By user, where somebody has another than 1.
 Weights = Mapping[str, float]
 ALIKE: Weights = MappingProxyType({})
@@ -58,8 +60,8 @@ class Standing:
         return min(1.0, self.got / self.entitled) if self.entitled else 1.0
 
 
-def measure(runs: Sequence[Run], cluster: Cluster, weights: Weights = ALIKE) -> Metrics:
-    """The figures of all jobs of one simulation."""
+def measure(runs: Sequence[Run], cluster: Cluster, stood: Iterable[Standing]) -> Metrics:
+    """The figures of all jobs of one simulation, in which the users stood like that."""
     begin_us = min(run.job.submit_us for run in runs)
     makespan = (max(run.end_us for run in runs) - begin_us) / SECOND
     jct = np.array([run.end_us - run.job.submit_us for run in runs]) / SECOND
@@ -75,7 +77,7 @@ def measure(runs: Sequence[Run], cluster: Cluster, weights: Weights = ALIKE) -> 
         p99_wait=float(np.percentile(wait, 99)),
         utilization=float((held * gpus).sum() / (cluster.total * makespan)) if makespan else 0.0,
         makespan=makespan,
-        jain=jain(standing.satisfaction for standing in standings(runs, cluster, weights)),
+        jain=jain(standing.satisfaction for standing in stood),
         preemptions=sum(len(run.spells) - 1 for run in runs),
         gpu_seconds_lost=lost,
     )
@@ -92,43 +94,51 @@ def standings(runs: Sequence[Run], cluster: Cluster, weights: Weights = ALIKE) -
     """What each user was entitled to and got, in the order of their names."""
     users = sorted({run.job.user for run in runs})
     numbers = {user: number for number, user in enumerate(users)}
-    got, waited, jobs = np.zeros((3, len(users)))
-    moments: list[tuple[int, int, int]] = []
-    for run in runs:
-        number = numbers[run.job.user]
-        got[number] += run.gpus * run.held_us / SECOND
-        waited[number] += (run.end_us - run.job.submit_us - run.held_us) / SECOND
-        jobs[number] += 1
-        moments += [(run.job.submit_us, number, run.gpus), (run.end_us, number, -run.gpus)]
-    entitled = _entitled(sorted(moments), np.array([weights.get(user, 1.0) for user in users]), cluster.total)
-    return [
-        Standing(user=user, entitled=float(entitled[n]), got=float(got[n]), mean_wait=float(waited[n] / jobs[n]))
-        for user, n in numbers.items()
-    ]
+    whose = np.array([numbers[run.job.user] for run in runs])
+    gpus = np.array([run.gpus for run in runs])
+    submit_us, end_us = np.array([(run.job.submit_us, run.end_us) for run in runs]).T
+    held_us = np.array([run.held_us for run in runs])
+    got = np.bincount(whose, gpus * (held_us / SECOND))
+    waited = np.bincount(whose, (end_us - submit_us - held_us) / SECOND)
+    entitled = _entitled(
+        np.concatenate((submit_us, end_us)),
+        np.tile(whose, 2),
+        np.concatenate((gpus, -gpus)),
+        np.array([weights.get(user, 1.0) for user in users]),
+        cluster.total,
+    )
+    each = zip(users, entitled.tolist(), got.tolist(), (waited / np.bincount(whose)).tolist(), strict=True)
+    return [Standing(user=user, entitled=due, got=had, mean_wait=wait) for user, due, had, wait in each]
 
 
-def _entitled(moments: Sequence[tuple[int, int, int]], weights: NDArray[np.float64], gpus: int) -> NDArray[np.float64]:
-    """GPU-seconds of each user's max-min share over time; `moments` are when, whose and by how much demand changes."""
+def _entitled(at_us: Ints, whose: Ints, changes: Ints, weights: Floats, gpus: int) -> Floats:
+    """GPU-seconds of each user's max-min share over time; demand changes at so many moments, for whom and by what."""
+    in_order = np.argsort(at_us, kind="stable")
+    at_us, whose, changes = at_us[in_order], whose[in_order], changes[in_order]
+    lasts = np.diff(at_us, append=at_us[-1]) / SECOND
     demand, total = np.zeros((2, len(weights)))
-    last_us = moments[0][0]
-    for at_us, user, change in moments:
-        if at_us > last_us:
-            total += share_out(demand, gpus, weights) * ((at_us - last_us) / SECOND)
-            last_us = at_us
-        demand[user] += change
+    for first in range(0, len(at_us), _MOMENTS):
+        some = slice(first, first + _MOMENTS)
+        steps = np.zeros((len(at_us[some]), len(weights)))
+        steps[np.arange(len(steps)), whose[some]] = changes[some]
+        demands = demand + np.cumsum(steps, axis=0)
+        total += lasts[some] @ share_out(demands, gpus, weights)
+        demand = demands[-1]
     return total
 
 
-def share_out(demand: NDArray[np.float64], gpus: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The GPUs divided in proportion to the weights, nobody getting more than they ask for."""
-    if demand.sum() <= gpus:
-        return demand.copy()
+def share_out(demand: Floats, gpus: float, weights: Floats) -> Floats:
+    """The GPUs divided in proportion to the weights, nobody getting more than they ask for; users are columns, and each
+    row of demands is divided for itself.
+    """
     # A level is what a unit of weight gets. Those whose demand is met at the lowest levels come first.
     needed = demand / weights
     order = np.argsort(needed, kind="stable")
-    met = np.concatenate(([0.0], np.cumsum(demand[order])[:-1]))
+    needed, asked = np.take_along_axis(needed, order, -1), np.take_along_axis(demand, order, -1)
+    others = np.cumsum(weights[order][..., ::-1], axis=-1)[..., ::-1]
     # If the first k demands are met in full, the others share the rest at `levels[k]`; the first that suffices is it.
-    levels = (gpus - met) / np.cumsum(weights[order][::-1])[::-1]
-    found = np.flatnonzero(needed[order] > levels)
-    shares: NDArray[np.float64] = np.minimum(demand, levels[found[0]] * weights)
+    levels = (gpus - np.cumsum(asked, axis=-1) + asked) / others
+    short: Bools = needed > levels
+    found = np.take_along_axis(levels, short.argmax(-1)[..., None], -1)
+    shares: Floats = np.minimum(demand, np.where(short.any(-1)[..., None], found, np.inf) * weights)
     return shares

@@ -3,18 +3,26 @@
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
+from unittest import mock
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.gpu_time import DAY_US
+from service.scheduler.decisions import Decision
+from service.scheduler.order import Ranks, ranks
+from service.scheduler.policy import Pass
+from service.scheduler.state import State
+from service.simulator import engine
 from service.simulator.engine import REVIEW_US, Run, Spell, simulate
 from service.simulator.exceptions import TraceError
 from service.simulator.knowledge import TOLD_US
 from service.simulator.policies import PRESETS
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from tests.support.traces import COST, job, run, spells, traces
+from torchyard.policy import Policy
 
 POLICIES = st.sampled_from(sorted(PRESETS))
 
@@ -127,6 +135,25 @@ def test_the_same_trace_comes_to_the_same(policy: str, jobs: list[TraceJob]) -> 
     assert run(policy, jobs, gpus=4) == run(policy, jobs, gpus=4)
 
 
+@settings(max_examples=60, deadline=None)
+@given(policy=POLICIES, jobs=traces())
+def test_stopping_and_starting_change_nothing_in_the_order(policy: str, jobs: list[TraceJob]) -> None:
+    """So a decision goes on with the order of the one before it: unless the next start costs something, it is exact."""
+    with mock.patch.object(engine, "Pass", _Again):
+        run(policy, jobs, gpus=4, cost=0)
+
+
+class _Again(Pass):
+    """Works the order out anew and compares."""
+
+    def __init__(self, state: State, now_us: int, policy: Policy, order: Ranks | None = None) -> None:
+        super().__init__(state, now_us, policy, order)
+        if order is not None:
+            anew = ranks(state, now_us, policy)
+            for column in ("key", "level", "score", "left", "overdue", "turn", "worst"):
+                np.testing.assert_allclose(getattr(order, column), getattr(anew, column), rtol=1e-9, err_msg=column)
+
+
 @settings(max_examples=40, deadline=None)
 @given(jobs=traces(), chosen=st.data(), estimate=st.integers(0, 10**6))
 def test_fair_knows_no_duration_before_it_is_earned(jobs: list[TraceJob], chosen: st.DataObject, estimate: int) -> None:
@@ -156,6 +183,21 @@ def _earned_us(one: Run) -> int:
 def _until(done: list[Run], at_us: int) -> list[list[int]]:
     """Starts and ends before a moment."""
     return [[us for spell in one.spells for us in (spell.start_us, spell.end_us) if us < at_us] for one in done]
+
+
+def test_what_waits_is_looked_at_again_when_nothing_has_happened_for_a_while() -> None:
+    looks: list[int] = []
+
+    class Noting(Pass):
+        def run(self) -> list[Decision]:
+            looks.append(self._now_us // SECOND)
+            return super().run()
+
+    calm = Policy(preemption=False, time_slice=None)
+    with mock.patch.object(engine, "Pass", Noting):
+        done = simulate([job(0, 2000), job(100, 5, gpus=2), job(150, 5)], Cluster(nodes=1, gpus=2), calm, 0)
+    assert spells(done) == [[(0, 2000)], [(2000, 2005)], [(2005, 2010)]]
+    assert looks == [0, 100, 150, 750, 1350, 1950, 2000, 2005]
 
 
 def test_a_long_queue_is_served_in_its_order() -> None:

@@ -2,22 +2,29 @@
 
 import math
 from itertools import pairwise
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from service.simulator import metrics
 from service.simulator.engine import Run
-from service.simulator.metrics import jain, measure, share_out, standings
+from service.simulator.metrics import Metrics, jain, measure, share_out, standings
 from service.simulator.policies import PRESETS
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from tests.support.traces import job, run, traces
 
 
+def figures(done: list[Run], gpus: int) -> Metrics:
+    cluster = Cluster(nodes=1, gpus=gpus)
+    return measure(done, cluster, standings(done, cluster))
+
+
 def test_figures_of_a_schedule_known_by_hand() -> None:
     done = run("srtf", [job(0, 100), job(1, 50), job(2, 10)])
-    found = measure(done, Cluster(nodes=1, gpus=1))
+    found = figures(done, 1)
     assert found.mean_jct == pytest.approx((220 + 90 + 10) / 3)
     assert found.p50_jct == pytest.approx(90)
     assert found.p99_jct == pytest.approx(90 + 0.98 * 130)
@@ -36,7 +43,7 @@ def test_who_waits_for_another_user_is_less_satisfied() -> None:
     ada, bob = standings(done, Cluster(nodes=1, gpus=2))
     assert (ada.user, ada.entitled, ada.got, ada.satisfaction) == ("ada", 100, 200, 1)
     assert (bob.user, bob.entitled, bob.got) == ("bob", 300, 200)
-    assert measure(done, Cluster(nodes=1, gpus=2)).jain == pytest.approx((1 + 2 / 3) ** 2 / (2 * (1 + 4 / 9)))
+    assert figures(done, 2).jain == pytest.approx((1 + 2 / 3) ** 2 / (2 * (1 + 4 / 9)))
 
 
 @pytest.mark.parametrize(
@@ -80,6 +87,12 @@ def test_weights_say_who_was_entitled_to_what() -> None:
     assert (ada.mean_wait, bob.mean_wait) == (0, 100)
 
 
+def test_each_row_of_demands_is_divided_for_itself() -> None:
+    rows = np.array([[1.0, 9, 9], [2, 3, 1], [0, 0, 0], [9, 9, 9]])
+    shares = [[1, 3.5, 3.5], [2, 3, 1], [0, 0, 0], [8 / 3, 8 / 3, 8 / 3]]
+    assert share_out(rows, 8, np.ones(3)) == pytest.approx(np.array(shares))
+
+
 @given(demand=st.lists(st.integers(0, 50), min_size=1, max_size=12), gpus=st.integers(1, 64))
 def test_nobody_could_have_more_without_somebody_having_less_than_them(demand: list[int], gpus: int) -> None:
     shares = share_out(np.array(demand, dtype=float), gpus, np.ones(len(demand)))
@@ -93,15 +106,18 @@ def test_nobody_could_have_more_without_somebody_having_less_than_them(demand: l
 def test_figures_worked_out_again(policy: str, jobs: list[TraceJob]) -> None:
     cluster = Cluster(nodes=1, gpus=4)
     done = run(policy, jobs, gpus=4)
-    found = measure(done, cluster)
+    found = figures(done, 4)
     waits = [_waited(one) for one in done]
     assert found.mean_wait * len(done) == pytest.approx(sum(waits))
     assert found.p99_wait <= max(waits) + 1e-6
     assert found.mean_jct * len(done) == pytest.approx(sum(waits) + sum(_held(one) for one in done))
     work = sum(one.job.gpus * one.job.duration_us / SECOND for one in done)
     assert found.utilization * found.makespan * 4 == pytest.approx(work + found.gpu_seconds_lost)
-    got = {one.user: (one.entitled, one.got) for one in standings(done, cluster)}
-    assert got == {user: pytest.approx(pair) for user, pair in _slowly(done, 4).items()}
+    slowly = {user: pytest.approx(pair) for user, pair in _slowly(done, 4).items()}
+    for together in (metrics._MOMENTS, 3):
+        with mock.patch.object(metrics, "_MOMENTS", together):
+            got = {one.user: (one.entitled, one.got) for one in standings(done, cluster)}
+        assert got == slowly
 
 
 def _held(one: Run) -> float:

@@ -15,7 +15,8 @@ def result(policy: str) -> Result:
     cluster = Cluster(nodes=1, gpus=2)
     jobs = [job(0, 7200, gpus=2, user="ada"), job(0, 7200, gpus=2, user="bob")]
     done = run(policy, jobs, gpus=2)
-    return Result(title=policy, metrics=measure(done, cluster), standings=standings(done, cluster))
+    stood = standings(done, cluster)
+    return Result(title=policy, metrics=measure(done, cluster, stood), standings=stood)
 
 
 def test_one_policy_is_one_object_of_its_figures() -> None:
