@@ -139,6 +139,6 @@ def share_out(demand: Floats, gpus: float, weights: Floats) -> Floats:
     # If the first k demands are met in full, the others share the rest at `levels[k]`; the first that suffices is it.
     levels = (gpus - np.cumsum(asked, axis=-1) + asked) / others
     short: Bools = needed > levels
-    found = np.take_along_axis(levels, short.argmax(-1)[..., None], -1)
-    shares: Floats = np.minimum(demand, np.where(short.any(-1)[..., None], found, np.inf) * weights)
+    found = np.take_along_axis(levels, short.argmax(-1, keepdims=True), -1)
+    shares: Floats = np.minimum(demand, np.where(short.any(-1, keepdims=True), found, np.inf) * weights)
     return shares
