@@ -56,7 +56,8 @@ class Table:
         self.jobs: list[str] = []
         self.rows: dict[str, int] = {}
         self._values: Floats = np.zeros((len(Column), _ROOM))
-        self._lane: Ints = np.zeros((1, _ROOM), dtype=np.intp)
+        self._lanes: Ints = np.zeros((1, _ROOM), dtype=np.intp)
+        self._show()
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -66,48 +67,47 @@ class Table:
         row = len(self.jobs)
         if row == self._values.shape[1]:
             self._values = grown(self._values, row + 1)
-            self._lane = grown(self._lane, row + 1)
+            self._lanes = grown(self._lanes, row + 1)
         self.jobs.append(job)
         self.rows[job] = row
+        self._show()
         self.change(row, lane, values)
 
     def change(self, row: int, lane: int, values: tuple[float, ...]) -> None:
         """What is known of the job in that row now."""
-        self._values[:, row] = values
-        self._lane[0, row] = lane
+        self.columns[:, row] = values
+        self.lane[row] = lane
 
     def remove(self, job: str) -> int:
         """The lane of the job that was there."""
         row = self.rows.pop(job)
-        lane = int(self._lane[0, row])
+        lane = int(self.lane[row])
         last = self.jobs.pop()
         if last != job:
             self.jobs[row] = last
             self.rows[last] = row
-            self._values[:, row] = self._values[:, len(self.jobs)]
-            self._lane[0, row] = self._lane[0, len(self.jobs)]
+            self.columns[:, row] = self.columns[:, -1]
+            self.lane[row] = self.lane[-1]
+        self._show()
         return lane
 
-    @property
-    def columns(self) -> Floats:
-        """All columns, one number for each row; a view, which a change of the table makes stale."""
-        return self._values[:, : len(self.jobs)]
+    def _show(self) -> None:
+        count = len(self.jobs)
+        #: All columns, one number for each row; a view, which a change of the table makes stale.
+        self.columns: Floats = self._values[:, :count]
+        #: The lane of each row.
+        self.lane: Ints = self._lanes[0, :count]
 
     def at(self, now_us: int) -> Floats:
         """Age, time waited, time run and running time to come of each row, as of a moment."""
-        values, count = self._values, len(self.jobs)
-        moving: Floats = values[_MOVING : 2 * _MOVING, :count] * now_us
-        moving += values[:_MOVING, :count]
+        moving: Floats = self.columns[_MOVING : 2 * _MOVING] * now_us
+        moving += self.columns[:_MOVING]
         return moving
-
-    @property
-    def lane(self) -> Ints:
-        """The lane of each row."""
-        return self._lane[0, : len(self.jobs)]
 
     def copy(self) -> "Table":
         """Independent of this one."""
         other = Table()
         other.jobs, other.rows = self.jobs.copy(), self.rows.copy()
-        other._values, other._lane = self._values.copy(), self._lane.copy()
+        other._values, other._lanes = self._values.copy(), self._lanes.copy()
+        other._show()
         return other
