@@ -52,8 +52,7 @@ class Raw(NamedTuple):
     quantiles: Quantiles
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Kin:
+class Kin(NamedTuple):
     """What jobs of one history have in common: project, user (an id) and the kind of work."""
 
     project: str

@@ -105,9 +105,9 @@ class Pass:
         if not self._done:
             return self._ahead
         table = self._state.table
-        open_: Bools = np.full(len(table), True)
-        open_[[table.rows[job] for job in self._done]] = False
-        return self._ahead[open_[self._ahead]]
+        settled: Bools = np.zeros(len(table), dtype=bool)
+        settled[[table.rows[job] for job in self._done]] = True
+        return self._ahead[~settled[self._ahead]]
 
     def _starts_alone(self) -> bool:
         """Starts the job if there is but one, for which no order is needed; False if it does not fit."""
@@ -151,7 +151,8 @@ class Pass:
 
     def _withdrawn(self, job: str) -> bool:
         """Whether a quota forbids a job to start that others were stopped for."""
-        return bool(self._quotas.reached(self._state.lanes.key(self._lane_of(job)), promised=True))
+        quotas = self._quotas
+        return quotas.bounded and bool(quotas.reached(self._state.lanes.key(self._lane_of(job)), promised=True))
 
     def _keep_promise(self, ask: Ask, places: tuple[Place, ...]) -> bool:
         """Whether the job starts, at these places if any are given, or will once those that give way are gone."""
@@ -261,6 +262,7 @@ class Pass:
     def _take(self, job: "Waiting", places: tuple[Place, ...]) -> None:
         self.space.take(job.job, job.shape, places)
         self._done.add(job.job)
-        expected = 0 if job.remaining is None else job.remaining.p50_us
-        others = rest(job.shape, places, self._state.boxes)
-        self._quotas.charge(self._state.lanes.key(self._lane_of(job.job)), expected, others)
+        if self._quotas.bounded:
+            expected = 0 if job.remaining is None else job.remaining.p50_us
+            others = rest(job.shape, places, self._state.boxes)
+            self._quotas.charge(self._state.lanes.key(self._lane_of(job.job)), expected, others)
