@@ -81,7 +81,7 @@ def _found(seen: Moment, some: Sequence[Waiting]) -> dict[str, list[Blocker]]:
     found = {}
     for job in some:
         own = job.job if look.moves(job.job) else None
-        alike = (own, job.hindrance, job.shape, job.nodes, job.preemptible, *look.reached(job.job))
+        alike = (own, job.hindrance, job.shape, job.nodes, job.preemptible, job.pinned, *look.reached(job.job))
         if alike not in known:
             known[alike] = look.blockers(job.job)
         found[job.job] = known[alike]

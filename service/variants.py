@@ -48,6 +48,7 @@ class Variants:
             priority=PRIORITY_RANK[spec.priority],
             limit_us=None if spec.time_limit is None else spec.time_limit * 1_000_000,
             preemptible=self._flexible(spec),
+            pinned=spec.preemptible is False,
             remaining=self._estimate(spec),
         )
 

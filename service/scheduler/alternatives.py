@@ -134,7 +134,10 @@ def _kinds(state: State, waiting: Waiting) -> Iterator[list[Proposal]]:
     if waiting.hindrance is not None:
         return
     rooms = [room for _, room in sorted(state.rooms().items()) if room.box.closed is None]
-    for propose in (_priority, _fewer_gpus, _nodes, _shared, _limit, _restartable, _sort, _cores):
+    kinds = [_priority, _fewer_gpus, _nodes, _shared, _limit, _restartable, _sort, _cores]
+    if waiting.pinned:  # nobody gives way to it as it is, so this comes first
+        kinds.sort(key=lambda propose: propose is not _restartable)
+    for propose in kinds:
         kind = list(propose(waiting, rooms))
         if kind:
             yield kind
@@ -204,7 +207,10 @@ def _limit(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
 
 def _restartable(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
     del rooms
-    if not waiting.preemptible:
+    if waiting.pinned:
+        yield Proposal(change={"preemptible": None}, words="if it may be stopped for others once it has a checkpoint")
+        yield Proposal(change={"preemptible": True}, words="if it may be stopped for others at any time")
+    elif not waiting.preemptible:
         words = "if it may be stopped for others and starts again, without a checkpoint from the beginning"
         yield Proposal(change={"restartable": True}, words=words)
 

@@ -229,8 +229,10 @@ class _Scene:
         jobs = list(blocker.jobs)
         until, gives_way = self._room(blocker)
         when = f"; room is expected at about {until:%H:%M} UTC{gives_way}" if until else ""
-        holders = self.jobs(jobs)
-        message = f"node {blocker.node} has {what} free and the job needs {needed}; the rest is held by {holders}{when}"
+        held = f"; the rest is held by {self.jobs(jobs)}{when}"
+        if self.waiting.pinned and any(self.state.running[job].preemptible for job in jobs):
+            held += "; it must not be stopped itself (preemptible: false), so others lend it no time slices"
+        message = f"node {blocker.node} has {what} free and the job needs {needed}{held}"
         return Reason(code=code, message=message, jobs=jobs, until=until)
 
     def _room(self, blocker: Blocker) -> tuple[datetime | None, str]:

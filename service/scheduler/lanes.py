@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from service.scheduler.boxes import Shape
-from service.scheduler.columns import Ints, grown
+from service.scheduler.columns import Bools, Ints, grown
 from service.scheduler.interning import Interner
 from service.scheduler.parties import Parties
 
@@ -21,6 +21,7 @@ class Lane(NamedTuple):
     project: str
     group: str | None
     preemptible: bool
+    pinned: bool
 
     @property
     def gpus(self) -> int:
@@ -35,9 +36,11 @@ class Lanes:
         self.lanes: Interner[Lane] = Interner()
         self._kinds: Interner[tuple[Shape, int]] = Interner()
         self.users, self.projects = Parties(), Parties()
+        #: Lanes of jobs that are pinned.
+        self.pinning = 0
         #: The number of its kind, GPUs of all nodes, whole GPUs of each node, the numbers of its user and its project,
-        #: nodes on which it has whole GPUs.
-        self._columns: Ints = np.zeros((6, _ROOM), dtype=np.intp)
+        #: nodes on which it has whole GPUs, 1 if its jobs are pinned.
+        self._columns: Ints = np.zeros((7, _ROOM), dtype=np.intp)
 
     def __len__(self) -> int:
         return len(self.lanes.keys)
@@ -51,14 +54,17 @@ class Lanes:
             kind = self._kinds.take((lane.shape, lane.nodes))
             whole = 0 if lane.shape.gpu_share else lane.shape.gpus
             user, project = self.users.take(lane.user), self.projects.take(lane.project)
-            self._columns[:, number] = kind, lane.gpus, whole, user, project, lane.nodes if whole else 1
+            nodes = lane.nodes if whole else 1
+            self._columns[:, number] = kind, lane.gpus, whole, user, project, nodes, lane.pinned
+            self.pinning += lane.pinned
         return number
 
     def drop(self, number: int) -> None:
         """One job of it less."""
         self.lanes.drop(number)
         if self.lanes.keys[number] is None:
-            kind, _, _, user, project, _ = self._columns[:, number].tolist()
+            kind, _, _, user, project, _, pinned = self._columns[:, number].tolist()
+            self.pinning -= pinned
             self._kinds.drop(kind)
             self.users.drop(user)
             self.projects.drop(project)
@@ -73,7 +79,7 @@ class Lanes:
 
     def count(self, number: int, since_us: int, sign: int) -> None:
         """A job of the lane runs since then (1), or does so no more (-1)."""
-        _, gpus, _, user, project, _ = self._columns[:, number].tolist()
+        _, gpus, _, user, project, _, _ = self._columns[:, number].tolist()
         self.users.count(user, sign * gpus, since_us)
         self.projects.count(project, sign * gpus, since_us)
 
@@ -111,10 +117,16 @@ class Lanes:
         """Nodes on which a job needs `whole` GPUs; 1 if it needs none."""
         return self._columns[5, : len(self.lanes.keys)]
 
+    @property
+    def pinned(self) -> Bools:
+        """Whether its jobs are pinned."""
+        found: Bools = self._columns[6, : len(self.lanes.keys)] > 0
+        return found
+
     def copy(self) -> "Lanes":
         """Independent of this one."""
         other = Lanes()
         other.lanes, other._kinds = self.lanes.copy(), self._kinds.copy()
         other.users, other.projects = self.users.copy(), self.projects.copy()
-        other._columns = self._columns.copy()
+        other._columns, other.pinning = self._columns.copy(), self.pinning
         return other

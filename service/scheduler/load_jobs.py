@@ -151,6 +151,7 @@ def _common(row: Row[Any]) -> dict[str, Any]:
         "eligible_us": row.eligible_us,
         "ran_us": row.ran_us,
         "limit_us": None if limit is None else limit * 1_000_000,
+        "pinned": row.spec.get("preemptible") is False,
     }
 
 

@@ -64,7 +64,8 @@ class Ranks(NamedTuple):
     level: Floats
     #: What the order compares within a class: microseconds where it is about time.
     score: Floats
-    #: Running time that they are taken to need still, in microseconds; 0 for those that are to be tried first.
+    #: Running time that they are taken to need still, in microseconds; 0 for those that are to be tried first, and
+    #: infinite for those that take no time slices, whatever they need.
     left: Floats
     #: They have waited for too long.
     overdue: Bools
@@ -101,7 +102,7 @@ def ranks(state: "State", now_us: int, policy: Policy) -> Ranks:
         born = -columns[Column.AGE][rows]
         level[rows] = -columns[Column.PRIORITY].max()
         key[rows] = level[rows] + _OVERDUE * (1 + born / (born + _DAY))
-    return Ranks(key, level, score, left, overdue, turn, len(rows) > 0, classes, found.worst)
+    return Ranks(key, level, score, _taking_none(left, state), overdue, turn, len(rows) > 0, classes, found.worst)
 
 
 def order(state: "State", now_us: int, policy: Policy) -> list[str]:
@@ -124,6 +125,11 @@ def _left(columns: Floats, ran: Floats, told: Floats, policy: Policy) -> Floats:
         guess *= ran >= (policy.time_slice or 0) * _SECOND
         np.copyto(left, guess, where=unknown)
     return left
+
+
+def _taking_none(left: Floats, state: "State") -> Floats:
+    """The same, infinite for those that take no time slices."""
+    return np.where(state.lanes.pinned[state.table.lane], np.inf, left) if state.lanes.pinning else left
 
 
 def _earned(age: Floats) -> Floats:
@@ -166,7 +172,7 @@ def _plain(state: "State", now_us: int, policy: Policy) -> Ranks:
     matter = policy.preemption or (policy.time_slice is not None and classes)
     worst = shares(state, now_us, policy).worst if matter else np.zeros(len(state.lanes))
     key = level + score / (score + _DAY)
-    return Ranks(key, level, score, left, nobody, nobody, False, classes, worst)
+    return Ranks(key, level, score, _taking_none(left, state), nobody, nobody, False, classes, worst)
 
 
 def _plain_score(state: "State", now_us: int, policy: Policy) -> tuple[Floats, Floats]:

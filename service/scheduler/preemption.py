@@ -8,7 +8,8 @@ must be true as well:
 - their user or project has had more than their share, and the newcomer's have not (`preemption`);
 - `time_slice` is set and the newcomer is clearly ahead: nothing is known of it yet, or its score is `AHEAD` times
   better and what it gains is more than a preemption costs. Never is work thrown away for this: a job that would start
-  from the beginning is left alone.
+  from the beginning is left alone. And it is for those only that do not refuse to be stopped themselves (`pinned`):
+  who does would keep what others lend.
 
 Nobody is stopped unless the newcomer then really starts there: its placement is tried on the freed nodes first. As
 few as possible are stopped: jobs of lower classes or over their share by the least work since their last checkpoint,
@@ -19,6 +20,7 @@ stopping and starting do not change. With the jobs that run sorted by that order
 at the first place where it changes, and there are finitely many such lists.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -172,7 +174,7 @@ class Victims:
     def _clearly_ahead(self, score: Any, left: Any, others_score: Any, others_left: Any) -> Any:
         """Whether newcomers of this score, with so much left, are far enough before others; of one, or of many."""
         if self._policy.order is Order.LAS:
-            return (score < LAS_BEHIND) & (others_score >= LAS_BEHIND)
+            return (score < LAS_BEHIND) & (left < math.inf) & (others_score >= LAS_BEHIND)
         ahead = AHEAD if self._policy.order is Order.FAIR else 1.0
         return (left + self._policy.preemption_cost * 1e6 < others_left) & (ahead * score < others_score)
 

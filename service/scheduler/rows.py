@@ -14,7 +14,7 @@ _UNKNOWN_US = 60 * 1_000_000
 
 def lane(job: "Job") -> Lane:
     """What it has in common with jobs like it."""
-    return Lane(job.shape, job.nodes, job.user, job.project, job.group, job.preemptible)
+    return Lane(job.shape, job.nodes, job.user, job.project, job.group, job.preemptible, job.pinned)
 
 
 def waiting(job: "Waiting") -> tuple[float, ...]:

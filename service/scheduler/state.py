@@ -85,6 +85,8 @@ class Job:
     remaining: Estimate | None = None
     #: It may be stopped in favour of others and go on later (once it runs: now).
     preemptible: bool = False
+    #: It never may, its owner said: so it takes no time slices from others either, which it would keep.
+    pinned: bool = False
 
     @property
     def gpus(self) -> int:

@@ -191,6 +191,7 @@ def test_who_can_be_stopped(kept: Kept) -> None:
     attempts = [box.start(kept.db, job, [uuid]) for job, uuid in zip(jobs, uuids, strict=True)]
     state = kept.look()
     assert [state.running[job].preemptible for job in jobs] == [False, True, True, False]
+    assert [state.running[job].pinned for job in jobs] == [False, False, False, True]
     assert [state.running[job].starts_over for job in jobs] == [False, True, False, False]
     for attempt in attempts:
         box.add_checkpoint(kept.db, attempt, 10, "committed")

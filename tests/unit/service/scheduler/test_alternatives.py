@@ -35,6 +35,8 @@ def changed(waiting: Waiting, proposal: Proposal) -> Waiting:
                 waiting = replace(waiting, limit_us=value * 1_000_000)
             case "restartable":
                 waiting = replace(waiting, preemptible=value)
+            case "preemptible":
+                waiting = replace(waiting, preemptible=bool(value), pinned=False)
             case "held":
                 waiting = replace(waiting, hindrance=None)
             case "nodes":
@@ -104,6 +106,21 @@ def test_what_is_restartable_fills_a_reservation() -> None:
     found = now(state(waits(1, minutes=None), reservations=(reserved,)), policy)
     assert {"restartable": True} in found
     assert {"time_limit": 1800} in found
+
+
+def test_what_may_be_stopped_after_all() -> None:
+    full = [runs(2, "a0", "a1", "a2", "a3", minutes=600, preemptible=True)]
+    pinned = replace(waits(1, minutes=None), pinned=True)
+    (much_sooner,) = [
+        each for each in find(state(pinned, *full), Policy(preemption=False)) if "preemptible" in each.proposal.change
+    ]
+    assert much_sooner.proposal.change == {"preemptible": True}
+    assert much_sooner.starts_us is not None
+    assert much_sooner.starts_us <= NOW + MINUTE
+    reserved = Reservation(id="r", name="demo", starts_us=NOW + HOUR, ends_us=NOW + 2 * HOUR, users=frozenset({"eve"}))
+    found = now(state(pinned, reservations=(reserved,)), Policy(time_slice=None))
+    assert {"preemptible": True} in found
+    assert {"restartable": True} not in found
 
 
 def test_other_gpus_and_nodes() -> None:

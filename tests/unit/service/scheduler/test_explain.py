@@ -57,6 +57,15 @@ def test_nodes_that_there_are_not() -> None:
     assert (found.code, found.message) == ("never-fits", "node a has 4 GPUs, the job needs 9")
 
 
+def test_why_nobody_gives_way_to_it() -> None:
+    full = runs(2, *FULL, preemptible=True)
+    assert first(state(replace(waits(1), pinned=True), full), policy=Policy(preemption=False)).message.endswith(
+        "; it must not be stopped itself (preemptible: false), so others lend it no time slices"
+    )
+    calm = replace(full, preemptible=False)
+    assert "preemptible" not in first(state(replace(waits(1), pinned=True), calm)).message
+
+
 def test_it_starts_or_room_is_made() -> None:
     assert first(state(waits(1))).code == "starting"
     weak = runs(2, *FULL, priority=0, preemptible=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from service.scheduler.boxes import Closed
 from service.scheduler.decisions import Cause, Preempt, Start
 from service.scheduler.policy import decide
-from service.scheduler.state import Account, Hindrance, State
+from service.scheduler.state import Account, Hindrance, Source, State
 from tests.unit.service.scheduler.worlds import (
     DAY,
     GIB,
@@ -104,6 +104,20 @@ def test_what_runs_is_let_run_without_slices_and_while_it_is_new() -> None:
     ):
         assert decide(state(box(gpus=1), spared, job(2)), NOW, Policy()) == []
     assert decide(state(box(gpus=1), long, job(2)), NOW, Policy(time_slice=None)) == []
+
+
+def test_who_must_not_be_stopped_takes_no_time_slices() -> None:
+    long = running(1, "a0", preemptible=True, remaining=known(9 * HOUR))
+    new, short = job(2, pinned=True), job(3, pinned=True, remaining=known(MINUTE, Source.HISTORY))
+    for policy in (Policy(), Policy(order=Order.SRTF), Policy(order=Order.LAS)):
+        assert decide(state(box(gpus=1), long, new, short), NOW, policy) == []
+        assert list(started(state(box(gpus=2), long, new), policy)) == ["j2"]
+    had = replace(long, ran_us=2 * HOUR)
+    for order in (Order.FAIR, Order.LAS):
+        decisions = decide(state(box(gpus=1), had, new, job(4, preemptible=True)), NOW, Policy(order=order))
+        assert decisions == [Preempt(job="r1", for_job="j4", reason=Cause.TIME_SLICE)]
+    urgent = replace(new, priority=2)
+    assert decide(state(box(gpus=1), long, urgent), NOW, FAIR) == [Preempt(job="r1", for_job="j2", reason=Cause.CLASS)]
 
 
 def test_the_clearly_shorter_takes_the_place_of_the_longer() -> None:

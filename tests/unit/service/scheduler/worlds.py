@@ -151,8 +151,14 @@ def _job(random: Random, number: int) -> Waiting:
         eligible_us=NOW - random.randint(0, 100) * HOUR,
         limit_us=random.choice([None, random.randint(1, 20) * 10 * MINUTE]),
         remaining=random.choice([None, estimate]),
-        preemptible=random.random() < 0.7,
+        **_will(random),
     )
+
+
+def _will(random: Random) -> dict[str, Any]:
+    """Whether it may be stopped, must not be, or neither is known yet."""
+    preemptible = random.random() < 0.7
+    return {"preemptible": preemptible, "pinned": not preemptible and random.random() < 0.5}
 
 
 def _slot(random: Random, index: int, node: str, kind: str) -> Slot:
@@ -235,7 +241,7 @@ def _rival(random: Random, number: int) -> Waiting:
         limit_us=random.choice([None, None, HOUR]),
         remaining=random.choice([None, known(random.randint(1, 20) * 10 * MINUTE)]),
         ran_us=random.choice([0, MINUTE, HOUR]),
-        preemptible=random.random() < 0.8,
+        **_will(random),
     )
 
 
