@@ -55,7 +55,8 @@ class Blocked:
         #: The first and the oldest, as long as nothing is kept for them yet.
         self._wanting: list[_Wanting] = []
         self._first: int | None = None
-        #: The first that has lost all hopes.
+        #: Those that have lost all hopes, as far as one of them may be the first, and the first of them.
+        self._lost_rows: Ints = np.zeros(0, dtype=np.intp)
         self._hopeless: int | None = None
 
     def begin(self, ahead: Ints, hoping: Bools) -> None:
@@ -63,25 +64,25 @@ class Blocked:
         if self._reserved_us:
             self._new_deadline()
         self._find_oldest(ahead)
-        self._hopeless = self._first_of(ahead[~hoping])
+        self._lose(ahead[~hoping])
 
     def hoping(self, rows: Ints) -> Bools:
         """Which of the rows still have hopes."""
         found = self._hopes.of(rows)
         if self._first is None:
-            self._lost(rows[~found])
+            self._lose(rows[~found])
         return found
 
     def gives_up(self, row: int, lane: int) -> None:
         """The row has lost all hopes on the way."""
         if self._first is None and not (self._quotas.bounded and self._quotas.reached(self._state.lanes.key(lane))):
-            self._lost(np.array([row]))
+            self._lose(np.array([row]))
 
     def may_pass(self, row: int) -> bool:
         """Whether the row may pass the first that is blocked."""
         if self._first is not None:
             return self._policy.backfill
-        hopeless, key, number = self._hopeless, self._ranks.key, self._state.table.columns[Column.NUMBER]
+        hopeless, key, number = self._first_hopeless(), self._ranks.key, self._state.table.columns[Column.NUMBER]
         if hopeless is None or (key[hopeless], number[hopeless]) > (key[row], number[row]):
             return True
         self._first = hopeless
@@ -90,10 +91,7 @@ class Blocked:
 
     def keep_from(self, ask: Ask) -> None:
         """Keeps nodes for the blocked if this one, which comes after them, would take them away."""
-        if not self._wanting:
-            return
-        first = self._wanting[0]
-        if first.job.job == ask.job or (ask.yielding and first.lent):
+        if all(one.job.job == ask.job or (ask.yielding and one.lent) for one in self._wanting):
             return
         for one in self._wanting:
             keep(self._space, self._state, self._need(one))
@@ -123,8 +121,24 @@ class Blocked:
         oldest = int(late[np.lexsort((columns[Column.NUMBER][late], -columns[Column.AGE][late]))[0]])
         self._wanting.append(_Wanting(oldest, self._job(oldest), surely=True, lent=not self._ranks.turn[oldest]))
 
-    def _lost(self, rows: Ints) -> None:
-        self._hopeless = self._first_of(rows if self._hopeless is None else np.append(rows, self._hopeless))
+    def _lose(self, rows: Ints) -> None:
+        if self._quotas.bounded:
+            rows = self._lost_rows = np.append(self._lost_rows, rows)
+        elif self._hopeless is not None:
+            rows = np.append(rows, self._hopeless)
+        self._hopeless = self._first_of(rows)
+
+    def _first_hopeless(self) -> int | None:
+        """The first that has lost all hopes and that no quota holds back by now: others may have been given what was
+        left of one.
+        """
+        while self._hopeless is not None and self._quotas.bounded:
+            lane = int(self._hopes.lane[self._hopeless])
+            if not self._quotas.reached(self._state.lanes.key(lane)):
+                break
+            self._hopes.quota_reached(lane)
+            self._hopeless = self._first_of(self._lost_rows)
+        return self._hopeless
 
     def _first_of(self, rows: Ints) -> int | None:
         """The first of the rows that no quota holds back."""

@@ -82,6 +82,20 @@ def test_jobs_that_can_be_stopped_again_fill_the_gap() -> None:
     assert started(world, policy) == {"j2": "a1"}
 
 
+def test_what_is_kept_for_the_first_is_kept_from_the_oldest_as_well() -> None:
+    """One node is kept for the oldest, the other for the first, who can stop nobody: its user had too much."""
+    users = {"ann": Account(usage=1e6, usage_us=NOW), "bob": Account()}
+    first = job(1, user="ann", remaining=known(MINUTE), ran_us=HOUR)
+    oldest = job(2, user="bob", remaining=known(2 * HOUR), eligible_us=NOW - 5 * DAY)
+    other = running(8, "a0", user="bob", preemptible=True, remaining=known(10 * HOUR))
+    greedy = running(9, "b0", user="ann", preemptible=True, remaining=known(30 * MINUTE))
+    world = state(box("a", gpus=1), box("b", gpus=1), other, greedy, first, oldest, users=users)
+    policy = Policy(time_slice=None)
+    assert decide(world, NOW, policy) == []
+    world.remove("j1")
+    assert stops(decide(world, NOW, policy)) == {"r9": "j2"}
+
+
 def test_a_new_job_is_tried_at_once_in_the_place_of_the_longest() -> None:
     long = running(1, "a0", preemptible=True, remaining=known(9 * HOUR))
     short = running(2, "a1", preemptible=True, remaining=known(2 * HOUR))
@@ -221,6 +235,13 @@ def test_what_starts_together_does_not_pass_the_week() -> None:
     users = {"ann": Account(week_left_us=3 * HOUR)}
     jobs = [job(number, remaining=known(2 * HOUR)) for number in range(4)]
     assert len(started(state(box(gpus=8), *jobs, users=users), FIFO)) == 2
+
+
+def test_who_is_over_a_quota_by_now_blocks_nobody() -> None:
+    """The sweep's one trial starts before it is the turn of the next, which could not start anyway."""
+    trials = (job(1, group="sweep"), job(2, gpus=3, group="sweep"))
+    world = state(box(gpus=3), running(9, "a0"), *trials, job(3), caps={"sweep": 1})
+    assert started(world, FIFO.model_copy(update={"backfill": False})) == {"j1": "a1", "j3": "a2"}
 
 
 def test_tiresias_stops_the_second_queue_for_the_first() -> None:
