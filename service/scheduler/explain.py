@@ -231,7 +231,7 @@ class _Scene:
         when = f"; room is expected at about {until:%H:%M} UTC{gives_way}" if until else ""
         held = f"; the rest is held by {self.jobs(jobs)}{when}"
         if self.waiting.pinned and any(self.state.running[job].preemptible for job in jobs):
-            held += "; it must not be stopped itself (preemptible: false), so others lend it no time slices"
+            held += "; this job must not be stopped itself (preemptible: false), so others lend it no time slices"
         message = f"node {blocker.node} has {what} free and the job needs {needed}{held}"
         return Reason(code=code, message=message, jobs=jobs, until=until)
 

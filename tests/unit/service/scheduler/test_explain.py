@@ -60,7 +60,7 @@ def test_nodes_that_there_are_not() -> None:
 def test_why_nobody_gives_way_to_it() -> None:
     full = runs(2, *FULL, preemptible=True)
     assert first(state(replace(waits(1), pinned=True), full), policy=Policy(preemption=False)).message.endswith(
-        "; it must not be stopped itself (preemptible: false), so others lend it no time slices"
+        "; this job must not be stopped itself (preemptible: false), so others lend it no time slices"
     )
     calm = replace(full, preemptible=False)
     assert "preemptible" not in first(state(replace(waits(1), pinned=True), calm)).message
