@@ -75,7 +75,7 @@ class Blocked:
 
     def gives_up(self, row: int, lane: int) -> None:
         """The row has lost all hopes on the way."""
-        if self._first is None and not (self._quotas.bounded and self._quotas.reached(self._state.lanes.key(lane))):
+        if self._first is None and not self._quotas.forbid(lane):
             self._lose(np.array([row]))
 
     def may_pass(self, row: int) -> bool:
@@ -132,10 +132,8 @@ class Blocked:
         """The first that has lost all hopes and that no quota holds back by now: others may have been given what was
         left of one.
         """
-        while self._hopeless is not None and self._quotas.bounded:
-            lane = int(self._hopes.lane[self._hopeless])
-            if not self._quotas.reached(self._state.lanes.key(lane)):
-                break
+        lanes = self._hopes.lane
+        while self._hopeless is not None and self._quotas.forbid(lane := int(lanes[self._hopeless])):
             self._hopes.quota_reached(lane)
             self._hopeless = self._first_of(self._lost_rows)
         return self._hopeless

@@ -114,7 +114,8 @@ class Pass:
         if len(self._ahead) > 1:
             return False
         job = self._state.waiting[self._state.table.jobs[self._ahead[0]]]
-        places = () if self.reached(job.job) else self.space.find(ask_for(job, self._now_us, self._policy))
+        forbidden = self._quotas.forbid(self._lane_of(job.job))
+        places = () if forbidden else self.space.find(ask_for(job, self._now_us, self._policy))
         if places:
             self._start(job, places)
         return bool(places)
@@ -151,8 +152,7 @@ class Pass:
 
     def _withdrawn(self, job: str) -> bool:
         """Whether a quota forbids a job to start that others were stopped for."""
-        quotas = self._quotas
-        return quotas.bounded and bool(quotas.reached(self._state.lanes.key(self._lane_of(job)), promised=True))
+        return self._quotas.forbid(self._lane_of(job), promised=True)
 
     def _keep_promise(self, ask: Ask, places: tuple[Place, ...]) -> bool:
         """Whether the job starts, at these places if any are given, or will once those that give way are gone."""
@@ -218,7 +218,7 @@ class Pass:
             return True
         if not self._blocked.may_pass(row):
             return False
-        if self._quotas.bounded and self._quotas.reached(state.lanes.key(lane)):
+        if self._quotas.forbid(lane):
             hopes.quota_reached(lane)
             return True
         job = state.waiting[state.table.jobs[row]]

@@ -97,6 +97,10 @@ class Quotas:
             found.append(Reached(quota=Quota.SWEEP, whose=lane.group, used=used, limit=cap))
         return found
 
+    def forbid(self, lane: int, *, promised: bool = False) -> bool:
+        """Whether a job of the lane of that number may not start."""
+        return self.bounded and bool(self.reached(self._state.lanes.key(lane), promised=promised))
+
     def charge(self, lane: Lane, expected_us: float, rest: float = 0.0) -> None:
         """A job of the lane starts, and is expected to run for so long; `rest` of its GPUs is not its own (`parts`)."""
         for budget in (self._users.get(lane.user), self._projects.get(lane.project)):
@@ -158,6 +162,6 @@ def spent(quotas: Quotas, state: "State") -> Bools:
     """Which lanes may start nothing."""
     found = np.zeros(len(state.lanes), dtype=bool)
     if quotas.bounded:
-        for lane, number in state.lanes.lanes.ids.items():
-            found[number] = bool(quotas.reached(lane))
+        for number in state.lanes.lanes.ids.values():
+            found[number] = quotas.forbid(number)
     return found

@@ -15,9 +15,9 @@ def closest(slots: Sequence[Slot], count: int) -> list[Slot]:
     first. Beyond `EXHAUSTIVE` sets the answer is a good one rather than the best.
     """
     in_order = sorted(slots, key=lambda slot: slot.index)
-    if count == len(in_order) or count == 0:
+    if count in {0, 1, len(in_order)}:
         return in_order[:count]
-    if count == 1 or not any(slot.links or slot.numa is not None for slot in in_order):
+    if not any(slot.links or slot.numa is not None for slot in in_order):
         window = min(_windows(in_order, count), key=_span)
         return list(window)
     sets: Iterable[Sequence[Slot]] = combinations(in_order, count)
