@@ -1,8 +1,8 @@
 """``python -m benchmarks.sharing``: all policies on synthetic months, and what `fair` comes to against two of them.
 
-`--crowd` simulates 80,000 jobs on 64 GPUs instead, with each policy, and says how long that takes. `--calm` simulates
-half months on 8 GPUs where nobody can be stopped: what it costs that nobody starves. `--write FILE` writes one trace,
-for `yard simulate`.
+`--crowd` simulates 80,000 jobs on 64 GPUs instead, with each policy, at load 0.9 or at every `--load`, and says how
+long that takes. `--calm` simulates half months on 8 GPUs where nobody can be stopped: what it costs that nobody
+starves. `--write FILE` writes one trace, for `yard simulate`.
 """
 
 import argparse
@@ -62,7 +62,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         with options.write.open("w") as file:
             trace.write(month(LONG, CLUSTERS[1], 0.9, 1), file)
     elif options.crowd:
-        _crowd()
+        for load in options.load or [0.9]:
+            _crowd(load)
     elif options.calm:
         _half_months()
     else:
@@ -123,10 +124,10 @@ def _worst(found: dict[Case, dict[str, Metrics]]) -> Iterator[str]:
     yield f"\nfair is worst in the mean on: {mean.name}; in the tail on: {tail.name}; in Jain's index on: {jain.name}."
 
 
-def _crowd() -> None:
+def _crowd(load: float) -> None:
     cluster = CLUSTERS[1]
-    jobs = crowd(MILD, cluster, 0.9, 1, CROWD)
-    print(f"{len(jobs):,} jobs in {duration(trace.span_us(jobs) / SECOND)}, {cluster.total} GPUs\n")
+    jobs = crowd(MILD, cluster, load, 1, CROWD)
+    print(f"\n{len(jobs):,} jobs in {duration(trace.span_us(jobs) / SECOND)}, {cluster.total} GPUs, load {load}\n")
     print("| policy | seconds | of it CPU | target | met |\n|---|---|---|---|---|")
     for name, policy in PRESETS.items():
         wall, cpu = time.perf_counter(), _cpu_of_children()

@@ -66,14 +66,14 @@ def decide(state: "State", now_us: int, policy: Policy) -> list[Decision]:
 class Pass:
     """One decision while it is made.
 
-    `order` are the ranks that an earlier one of the same moment was made with, if nothing has happened since but what
+    `known` are the ranks that an earlier one of the same moment was made with, if nothing has happened since but what
     it decided: stopping and starting do not change them.
     """
 
-    def __init__(self, state: "State", now_us: int, policy: Policy, order: Ranks | None = None) -> None:
+    def __init__(self, state: "State", now_us: int, policy: Policy, known: Ranks | None = None) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
         #: The order of the jobs, as soon as it has mattered.
-        self.ranks = order
+        self.ranks = known
         self._pushes = preempts(policy)
         rooms = {node: room for node, room in state.rooms().items() if room.box.closed is None}
         self._bars = Bars(state, rooms, now_us, policy) if state.reservations else None
@@ -171,25 +171,23 @@ class Pass:
     def _serve(self) -> None:
         """Looks at the jobs in their order until none of them can hope for anything."""
         state, policy = self._state, self._policy
-        if self.ranks is None:
-            self.ranks = ranks(state, self._now_us, policy)
+        self.ranks = ranked = ranks(state, self._now_us, policy) if self.ranks is None else self.ranks
         self._victims = None
         if self._stoppable is not None:
-            self._victims = Victims(state, self.ranks, self._stoppable, self._now_us, policy)
+            self._victims = Victims(state, ranked, self._stoppable, self._now_us, policy)
             self._victims.stop(one.job for one in self._decisions if isinstance(one, Preempt))
-        ahead, hoping = self._ahead, self._hoping(self.ranks)
+        ahead, hoping = self._ahead, self._hoping(ranked)
         if not np.count_nonzero(hoping):
             return
         reserved = [] if self._bars is None else [one.reservation.starts_us for one in self._bars.reserved]
-        self._blocked = Blocked(
-            state, self._now_us, policy, Scene(self.ranks, self._hopes, self._quotas, self.space), reserved
-        )
+        scene = Scene(ranked, self._hopes, self._quotas, self.space)
+        self._blocked = Blocked(state, self._now_us, policy, scene, reserved)
         self._blocked.begin(ahead, hoping)
-        for row in in_order(ahead[hoping], self.ranks.key, state.table.columns[Column.NUMBER], self._blocked.hoping):
+        for row in in_order(ahead[hoping], ranked.key, state.table.columns[Column.NUMBER], self._blocked.hoping):
             if not self._look(row):
                 break
 
-    def _hoping(self, order: Ranks) -> Bools:
+    def _hoping(self, ranked: Ranks) -> Bools:
         """Which of those ahead have any hopes; with that, it is known who might stop somebody."""
         hopes, victims, ahead = self._hopes, self._victims, self._ahead
         might: Bools = np.zeros(len(self._state.table), dtype=bool)
@@ -198,7 +196,7 @@ class Pass:
             might[ahead] = victims.suffice(ahead, self.space.rooms)
         elif victims:
             might = victims.might()
-        hopes.look(order, might, self._now_us)
+        hopes.look(ranked, might, self._now_us)
         hoping = hopes.of(ahead)
         if not victims or together:
             return hoping

@@ -220,19 +220,19 @@ class _Engine:
         if self._weekly:
             self._users.renew(self._now_us)
             self._projects.renew(self._now_us)
-        again, order = True, None
+        again, known = True, None
         while again:
             again = False
-            this = Pass(self._state, self._now_us, self._policy, order)
+            this = Pass(self._state, self._now_us, self._policy, known)
             for decision in this.run():
                 if isinstance(decision, Preempt):
                     self._stop(int(decision.job), decision.for_job)
                     again = True
                 elif isinstance(decision, Start):
                     self._start(int(decision.job), decision.places)
-            order = this.ranks
+            known = this.ranks
             if self._show_more():
-                again, order = True, None
+                again, known = True, None
 
     def _show_more(self) -> bool:
         """Moves on the window on the queue; whether there is more to see."""

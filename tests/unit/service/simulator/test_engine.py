@@ -146,12 +146,12 @@ def test_stopping_and_starting_change_nothing_in_the_order(policy: str, jobs: li
 class _Again(Pass):
     """Works the order out anew and compares."""
 
-    def __init__(self, state: State, now_us: int, policy: Policy, order: Ranks | None = None) -> None:
-        super().__init__(state, now_us, policy, order)
-        if order is not None:
+    def __init__(self, state: State, now_us: int, policy: Policy, known: Ranks | None = None) -> None:
+        super().__init__(state, now_us, policy, known)
+        if known is not None:
             anew = ranks(state, now_us, policy)
             for column in ("key", "level", "score", "left", "overdue", "turn", "worst"):
-                np.testing.assert_allclose(getattr(order, column), getattr(anew, column), rtol=1e-9, err_msg=column)
+                np.testing.assert_allclose(getattr(known, column), getattr(anew, column), rtol=1e-9, err_msg=column)
 
 
 @settings(max_examples=40, deadline=None)
