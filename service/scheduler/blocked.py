@@ -73,9 +73,9 @@ class Blocked:
             self._lose(rows[~found])
         return found
 
-    def gives_up(self, row: int, lane: int) -> None:
+    def gives_up(self, row: int) -> None:
         """The row has lost all hopes on the way."""
-        if self._first is None and not self._quotas.forbid(lane):
+        if self._first is None:
             self._lose(np.array([row]))
 
     def may_pass(self, row: int) -> bool:

@@ -212,7 +212,7 @@ class Pass:
         lane = int(hopes.lane[row])
         fits, pushes, keeps = hopes.fits(row, lane), hopes.pushes(row, lane), hopes.keeps(row, lane)
         if not (fits or pushes or keeps):
-            self._blocked.gives_up(row, lane)
+            self._blocked.gives_up(row)
             return True
         if not self._blocked.may_pass(row):
             return False

@@ -99,7 +99,7 @@ class Quotas:
 
     def forbid(self, lane: int, *, promised: bool = False) -> bool:
         """Whether a job of the lane of that number may not start."""
-        return self.bounded and bool(self.reached(self._state.lanes.key(lane), promised=promised))
+        return bool(self.reached(self._state.lanes.key(lane), promised=promised))
 
     def charge(self, lane: Lane, expected_us: float, rest: float = 0.0) -> None:
         """A job of the lane starts, and is expected to run for so long; `rest` of its GPUs is not its own (`parts`)."""
