@@ -17,16 +17,17 @@ class Victim(NamedTuple):
 
     job: "Running"
     cause: Cause
-    key: float
     score: float
     #: Running time since its newest checkpoint.
     unsaved_us: int
 
     @property
-    def turn(self) -> tuple[bool, float, float, str]:
-        """Who goes first."""
-        slicing = self.cause is Cause.TIME_SLICE
-        return slicing, 0 if slicing else self.unsaved_us, -self.key, self.job.job
+    def turn(self) -> tuple[int, int]:
+        """Who goes first; of equals, the last in the order."""
+        if self.cause is Cause.TIME_SLICE:
+            return 1, 0
+        # Over their share alone, and not clearly behind: they would hardly wait for long, and stop others in turn.
+        return 2 if self.cause is Cause.SHARE else 0, self.unsaved_us
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,8 +12,9 @@ must be true as well:
   who does would keep what others lend.
 
 Nobody is stopped unless the newcomer then really starts there: its placement is tried on the freed nodes first. As
-few as possible are stopped: jobs of lower classes or over their share by the least work since their last checkpoint,
-those that make room for a shorter one from the end of the order.
+few as possible are stopped: first jobs of lower classes, by the least work since their last checkpoint; then those that
+make room for a shorter one, from the end of the order, for who is not last would stop others in turn; then those that
+are only over their share, by the least work again.
 
 It comes to rest: each preemption puts a job in the place of jobs that all come after it in one total order, which
 stopping and starting do not change. With the jobs that run sorted by that order, each decision makes the list better
@@ -128,19 +129,13 @@ class Victims:
 
     def _of(self, row: int, lane: int) -> list[Victim]:
         """Those that this one may stop, in the order in which they go."""
-        stronger: dict[int, Cause] = {}
-        found: list[Victim] = []
+        found: dict[int, Victim] = {}
         for cause, whom in self._whom_known(row, lane):
-            those = (whom if self._open is None else whom & self._open).nonzero()[0].tolist()
-            if cause is Cause.TIME_SLICE:
-                sliced = (self._victim(at, cause) for at in those if at not in stronger)
-                found = [victim for victim in sliced if not victim.job.starts_over]
-            else:
-                stronger |= dict.fromkeys(those, cause)
-        if stronger:
-            found += [self._victim(at, cause) for at, cause in stronger.items()]
-            found.sort(key=lambda victim: victim.turn)
-        return found
+            for at in (whom if self._open is None else whom & self._open).nonzero()[0].tolist():
+                victim = self._victim(at, cause)
+                if cause is not Cause.TIME_SLICE or not victim.job.starts_over:
+                    found[at] = victim
+        return [found[at] for at in sorted(found, key=lambda at: (*found[at].turn, at))]
 
     def _whom_known(self, row: int, lane: int) -> list[tuple[Cause, Bools]]:
         """The same as `_whom`; without asking again if `suffice` has asked."""
@@ -150,8 +145,8 @@ class Victims:
         return [(cause, whom[at]) for cause, whom in self._found]
 
     def _whom(self, row: Any, lane: Any) -> list[tuple[Cause, Bools]]:
-        """Whom a newcomer may stop, for which cause: of one, or of a column of newcomers. Time slices are the last, for
-        those whom nothing else concerns; before them the later cause is the one that is told.
+        """Whom a newcomer may stop, for which cause: of one, or of a column of newcomers. Of several causes the last
+        is the one that counts.
         """
         ranks = self._ranks
         key = ranks.key[row]
@@ -162,13 +157,13 @@ class Victims:
         found: list[tuple[Cause, Bools]] = []
         if self._over is not None:
             found.append((Cause.SHARE, after & self._over & (ranks.worst[lane] <= UNDER)))
+        if self._slicing:
+            ahead = self._clearly_ahead(ranks.score[row], ranks.left[row], self._score, self._left)
+            found.append((Cause.TIME_SLICE, after & ahead))
         if self._classes:
             found.append((Cause.CLASS, after & (self._level > ranks.level[row])))
         if ranks.turns:
             found.append((Cause.LONGEST_WAIT, after & ranks.turn[row]))
-        if self._slicing:
-            ahead = self._clearly_ahead(ranks.score[row], ranks.left[row], self._score, self._left)
-            found.append((Cause.TIME_SLICE, after & ahead))
         return found
 
     def _clearly_ahead(self, score: Any, left: Any, others_score: Any, others_left: Any) -> Any:
@@ -188,7 +183,7 @@ class Victims:
         job = self._state.running[self._state.table.jobs[self._rows[at]]]
         saved_us = job.since_us if job.saved_us is None else max(job.saved_us, job.since_us)
         unsaved_us = max(self._now_us - saved_us, 0)
-        return Victim(job, cause, float(self._key[at]), float(self._score[at]), unsaved_us)
+        return Victim(job, cause, float(self._score[at]), unsaved_us)
 
 
 def stoppable(state: "State", now_us: int, policy: Policy) -> Bools:

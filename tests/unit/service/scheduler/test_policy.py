@@ -162,6 +162,22 @@ def test_who_is_over_their_share_makes_room_for_who_is_under_it() -> None:
     assert decide(world, NOW, policy) == []
 
 
+def test_of_those_over_their_share_one_goes_that_stops_no_others_in_turn() -> None:
+    users = {"ann": Account(usage=1e6, usage_us=NOW), "bob": Account()}
+    greedy = [
+        running(number, f"a{number}", user="ann", preemptible=True, remaining=known(left_us), saved_us=saved_us)
+        for number, left_us, saved_us in ((0, 20 * SECOND, NOW), (1, HOUR, NOW - MINUTE), (2, 9 * HOUR, NOW - HOUR))
+    ]
+    world = state(box(gpus=3), *greedy, job(3, user="bob"), users=users)
+    decisions = decide(world, NOW, FAIR)
+    assert decisions == [Preempt(job="r2", for_job="j3", reason=Cause.TIME_SLICE)]
+    carry_out(world, decisions, NOW)
+    settle(world, NOW, FAIR)
+    assert set(world.running) == {"r0", "r1", "j3"}
+    world = state(box(gpus=2), *greedy[:2], job(3, user="bob", pinned=True), users=users)
+    assert decide(world, NOW, FAIR) == [Preempt(job="r0", for_job="j3", reason=Cause.SHARE)]
+
+
 def test_nobody_is_stopped_if_the_newcomer_would_not_start() -> None:
     fixed = running(1, "a0 a1")
     movable = running(2, "a2 a3", preemptible=True)
