@@ -13,7 +13,7 @@ import numpy as np
 
 from service.scheduler.asks import ask_for, preempts
 from service.scheduler.backfill import Need, keep, oldest_since
-from service.scheduler.columns import Bools, Ints
+from service.scheduler.columns import Bools, Floats, Ints
 from service.scheduler.hopes import Hopes
 from service.scheduler.order import Ranks
 from service.scheduler.placement import Ask, Space
@@ -112,13 +112,11 @@ class Blocked:
 
     def _find_oldest(self, ahead: Ints) -> None:
         late = ahead[self._ranks.overdue[ahead]]
+        if self._quotas.bounded:
+            late = late[self._hopes.open[self._hopes.lane[late]]]
         if not len(late):
             return
-        late = late[self._hopes.open[self._hopes.lane[late]]]
-        if not len(late):
-            return
-        columns = self._state.table.columns
-        oldest = int(late[np.lexsort((columns[Column.NUMBER][late], -columns[Column.AGE][late]))[0]])
+        oldest = self._least(late, -self._state.table.columns[Column.AGE][late])
         self._wanting.append(_Wanting(oldest, self._job(oldest), surely=True, lent=not self._ranks.turn[oldest]))
 
     def _lose(self, rows: Ints) -> None:
@@ -142,9 +140,10 @@ class Blocked:
         """The first of the rows that no quota holds back."""
         if self._quotas.bounded:
             rows = rows[self._hopes.open[self._hopes.lane[rows]]]
-        if not len(rows):
-            return None
-        keys = self._ranks.key[rows]
+        return self._least(rows, self._ranks.key[rows]) if len(rows) else None
+
+    def _least(self, rows: Ints, keys: Floats) -> int:
+        """The row with the least key; of equals, the one with the lowest number."""
         rows = rows[keys == np.minimum.reduce(keys)]
         return int(rows[np.argmin(self._state.table.columns[Column.NUMBER][rows])])
 
