@@ -1,5 +1,6 @@
 """How few have to be stopped, and where, for one job to start."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -39,12 +40,15 @@ class Plan:
 
 
 def _cost(victims: Iterable[Victim]) -> tuple[float, float, int]:
-    """The least is stopped: work that might be lost, then GPUs of jobs that are nearly done."""
+    """The least is stopped: work that might be lost, then jobs that are nearly done. Of these both the number counts
+    and the GPUs, on which each start costs time; their root came to fewer stops than the GPUs, and to less time lost
+    than the number.
+    """
     hurt, near, gpus = 0.0, 0.0, 0
     for victim in victims:
         held = victim.job.gpus
         gpus += held
-        near += held / max(victim.score, 1.0)
+        near += math.sqrt(held) / max(victim.score, 1.0)
         if victim.cause is not Cause.TIME_SLICE:
             hurt += victim.unsaved_us * held
     return hurt, near, gpus

@@ -199,6 +199,14 @@ def test_no_more_are_stopped_than_needed() -> None:
     assert stops(found) == {"r2": "j4"}
 
 
+def test_one_job_is_stopped_rather_than_four_that_are_as_long() -> None:
+    small = [running(number, f"a{number}", preemptible=True, remaining=known(8 * HOUR)) for number in range(4)]
+    for hours, expected in ((8, {"r9"}), (6, {"r9"}), (3, {"r0", "r1", "r2", "r3"})):
+        large = running(9, "b0 b1 b2 b3", preemptible=True, remaining=known(hours * HOUR))
+        world = state(box("a"), box("b"), *small, large, job(10, gpus=4))
+        assert stops(decide(world, NOW, FAIR)).keys() == expected
+
+
 def test_a_gang_stops_what_it_needs_on_all_its_nodes_or_nobody() -> None:
     boxes = [box("a", gpus=2), box("b", gpus=2)]
     left, right = running(1, "a0 a1", preemptible=True), running(2, "b0 b1", preemptible=True)
