@@ -23,7 +23,7 @@ from service.times import minute
 from torchyard.api import QueueEntry, Reason, Why
 from torchyard.policy import Policy
 from torchyard.spec import Priority
-from torchyard.states import JobState
+from torchyard.states import JOB_FINAL, JobState
 
 _PRIORITIES = tuple(Priority)
 #: Of so many jobs of a page it is told when they start; the later ones depend on too much that nobody knows.
@@ -40,10 +40,10 @@ class Moment:
     now: int
 
 
-def moment_of(ctx: Context, tx: Connection) -> Moment:
-    """Reads queue and boxes."""
+def moment_of(ctx: Context, tx: Connection, alive: str | None = None) -> Moment:
+    """Reads queue and boxes; a job that is `alive` is sure to be among them (`Loader.snapshot`)."""
     now, policy = ctx.now_us(), current_policy(tx)
-    state = ctx.loader.snapshot(tx, now)
+    state = ctx.loader.snapshot(tx, now, alive)
     return Moment(state=state, policy=policy, queue=order(state, now, policy) if state.waiting else (), now=now)
 
 
@@ -103,7 +103,7 @@ def _words(
 
 def why(ctx: Context, tx: Connection, job: Row[Any], caller: Caller) -> Why:
     """Why the job is where it is; `job` is its row."""
-    seen = moment_of(ctx, tx)
+    seen = moment_of(ctx, tx, None if job.state in JOB_FINAL else job.id)
     if job.state != JobState.QUEUED:
         return situation.why(tx, job, seen.state.running.get(job.id), seen.state, seen.now)
     waiting = seen.state.waiting.get(job.id)

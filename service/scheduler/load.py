@@ -74,10 +74,14 @@ class Loader:
         with self._lock:
             self._recalled = False
 
-    def snapshot(self, tx: Connection, now: int) -> State:
-        """The state as of now, the caller's own to change."""
+    def snapshot(self, tx: Connection, now: int, alive: str | None = None) -> State:
+        """The state as of now, the caller's own to change. A job that is `alive`, so its row says, is read by itself:
+        looks may not have come upon it yet.
+        """
         with self._lock:
             self._refresh(tx, now)
+            if alive is not None:
+                self._read(tx, [alive], now)
             self._surroundings(tx, now)
             return self._state.copy()
 

@@ -31,10 +31,10 @@ class Kept:
         self.now = now_us()
         self._loader = Loader(disk_floor=GIB, estimator=Estimator())
 
-    def look(self, seconds: float = 1) -> State:
+    def look(self, seconds: float = 1, alive: str | None = None) -> State:
         self.now += round(seconds * S)
         with self.db.read() as tx:
-            return self._loader.snapshot(tx, self.now)
+            return self._loader.snapshot(tx, self.now, alive)
 
     def pass_by(self, seconds: float = 1) -> list[str]:
         """The statements of a pass of the scheduler."""
@@ -95,6 +95,16 @@ def test_a_transaction_that_is_seen_late_is_seen(kept: Kept) -> None:
     change(kept, job, kept.now - OVERLAP_US + 2 * S)
     assert kept.look(0.1).waiting[job].priority == 1  # most looks go back but for a moment
     assert kept.look(0.5).waiting[job].priority == 3
+
+
+def test_who_is_asked_about_is_seen_however_late(kept: Kept) -> None:
+    """Right after it was submitted, by a transaction that took its time."""
+    kept.look()
+    job = box.add_job(kept.db)
+    change(kept, job, kept.now - OVERLAP_US - S)
+    assert not kept.look().waiting
+    assert kept.look(alive=job).waiting[job].priority == 3
+    assert set(kept.look().waiting) == {job}
 
 
 def test_one_that_is_seen_later_still_waits_for_the_comparison(kept: Kept) -> None:
