@@ -112,11 +112,9 @@ class Blocked:
 
     def _find_oldest(self, ahead: Ints) -> None:
         late = ahead[self._ranks.overdue[ahead]]
-        if self._quotas.bounded:
-            late = late[self._hopes.open[self._hopes.lane[late]]]
-        if not len(late):
+        oldest = self._first_of(late, -self._state.table.columns[Column.AGE][late])
+        if oldest is None:
             return
-        oldest = self._least(late, -self._state.table.columns[Column.AGE][late])
         self._wanting.append(_Wanting(oldest, self._job(oldest), surely=True, lent=not self._ranks.turn[oldest]))
 
     def _lose(self, rows: Ints) -> None:
@@ -124,7 +122,7 @@ class Blocked:
             rows = self._lost_rows = np.append(self._lost_rows, rows)
         elif self._hopeless is not None:
             rows = np.append(rows, self._hopeless)
-        self._hopeless = self._first_of(rows)
+        self._hopeless = self._first_of(rows, self._ranks.key[rows])
 
     def _first_hopeless(self) -> int | None:
         """The first that has lost all hopes and that no quota holds back by now: others may have been given what was
@@ -133,17 +131,16 @@ class Blocked:
         lanes = self._hopes.lane
         while self._hopeless is not None and self._quotas.forbid(lane := int(lanes[self._hopeless])):
             self._hopes.quota_reached(lane)
-            self._hopeless = self._first_of(self._lost_rows)
+            self._hopeless = self._first_of(self._lost_rows, self._ranks.key[self._lost_rows])
         return self._hopeless
 
-    def _first_of(self, rows: Ints) -> int | None:
-        """The first of the rows that no quota holds back."""
+    def _first_of(self, rows: Ints, keys: Floats) -> int | None:
+        """The first by these keys, and then by number, of the rows that no quota holds back."""
         if self._quotas.bounded:
-            rows = rows[self._hopes.open[self._hopes.lane[rows]]]
-        return self._least(rows, self._ranks.key[rows]) if len(rows) else None
-
-    def _least(self, rows: Ints, keys: Floats) -> int:
-        """The row with the least key; of equals, the one with the lowest number."""
+            free = self._hopes.open[self._hopes.lane[rows]]
+            rows, keys = rows[free], keys[free]
+        if not len(rows):
+            return None
         rows = rows[keys == np.minimum.reduce(keys)]
         return int(rows[np.argmin(self._state.table.columns[Column.NUMBER][rows])])
 
