@@ -79,6 +79,8 @@ class Pass:
         self._bars = Bars(state, rooms, now_us, policy) if state.reservations else None
         self.space = Space(rooms=rooms) if self._bars is None else Space(rooms=rooms, barred=self._bars.barred)
         self._quotas = Quotas(state, now_us)
+        #: Where those start that others are stopped for, once these are gone.
+        self.promises: dict[str, tuple[Place, ...]] = {}
         self._decisions: list[Decision] = []
         #: Jobs that need not be looked at any more.
         self._done: set[str] = set()
@@ -247,6 +249,7 @@ class Pass:
         victims.stop(victim.job.job for victim in plan.victims)
         for victim in plan.victims:
             self._decisions.append(Preempt(job=victim.job.job, for_job=job.job, reason=victim.cause))
+        self.promises[job.job] = plan.places
         # The victims hold their places until they are gone: of what is free now, this takes the rest of what it needs.
         self._take(job, plan.places)
         return True

@@ -186,6 +186,14 @@ class Victims:
         return Victim(job, cause, float(self._score[at]), unsaved_us)
 
 
+def in_the_way(state: "State", ranks: Ranks, jobs: Iterable[str]) -> bool:
+    """Whether one of these running jobs comes after one that waits: nobody else is ever stopped."""
+    table = state.table
+    waiting = ranks.key[table.columns[Column.QUEUED].astype(bool)]
+    first = np.minimum.reduce(waiting, initial=math.inf)
+    return any(ranks.key[table.rows[job]] >= first for job in jobs)
+
+
 def stoppable(state: "State", now_us: int, policy: Policy) -> Bools:
     """Which rows of the table are jobs that may be stopped at all: they can be, and have run for long enough."""
     columns = state.table.columns

@@ -2,10 +2,11 @@
 
 What the policy is told is what it could know on a real box (`knowledge`), and what it decides costs what it costs
 there: a job that is stopped keeps its work, but its next start takes `cost_us` before it goes on. A stop itself takes
-no time. Decisions are made when something happens (a job comes, ends, becomes known or may be stopped again) and, while
-jobs wait, when nothing has for `REVIEW_US`, because they age and weeks of quotas pass. Where the policy could do
-nothing, it is not asked: while all GPUs are held if it stops nobody, and about jobs behind a blocked one if nobody may
-pass.
+no time: for whom others are stopped, that one starts at once. Decisions are made when something happens (a job comes,
+ends, becomes known or may be stopped again) and, while jobs wait, when nothing has for `REVIEW_US`, because they age
+and weeks of quotas pass. Where the policy could do nothing, it is not asked: while all GPUs are held if it stops
+nobody, about jobs behind a blocked one if nobody may pass, and about a job that becomes known or may be stopped again
+if it comes before all that wait.
 """
 
 import heapq
@@ -18,7 +19,9 @@ from functools import cache
 
 from service.scheduler.boxes import Box, Place, Slot
 from service.scheduler.decisions import Preempt, Start
+from service.scheduler.order import Ranks, ranks
 from service.scheduler.policy import Pass
+from service.scheduler.preemption import in_the_way
 from service.scheduler.state import State, Waiting
 from service.simulator.accounts import Accounts
 from service.simulator.knowledge import ORACLES, TOLD_US, Knowledge
@@ -137,6 +140,8 @@ class _Engine:
         self._events: list[tuple[int, _Kind, int, int]] = []
         self._now_us = 0
         self._next = self._ended = 0
+        #: Jobs that have just become known, or may be stopped again.
+        self._shown: list[str] = []
         #: When something has happened last.
         self._happened_us = 0
         self._free = cluster.total
@@ -156,10 +161,14 @@ class _Engine:
             changed = self._happen()
             changed |= self._submit() and not blocked
             changed |= self._now_us == self._review_us()
+            possible, known = bool(self._state.waiting) and (self._free > 0 or not self._calm), None
+            if possible and self._shown and not changed:
+                known = ranks(self._state, self._now_us, self._policy)
+                changed = in_the_way(self._state, known, self._shown)
             if changed:
                 self._happened_us = self._now_us
-                if self._state.waiting and (self._free or not self._calm):
-                    self._decide()
+                if possible:
+                    self._decide(known)
             if self._ended - told >= _WORD:
                 told = self._ended
                 tell(told)
@@ -178,18 +187,22 @@ class _Engine:
         return self._happened_us + REVIEW_US if self._renewing and self._state.waiting else math.inf
 
     def _happen(self) -> bool:
-        """Everything whose time has come; whether there is something to decide."""
+        """Everything whose time has come; whether there is something to decide, apart from those that are `_shown`."""
         changed = False
+        self._shown.clear()
         while self._events and self._events[0][0] <= self._now_us:
             _, kind, number, spell = heapq.heappop(self._events)
             live = self._jobs[number]
             if live.start_us < 0 or len(live.spells) != spell:
                 continue
-            changed |= kind is not _Kind.TOLD or self._policy.order is Order.FAIR
             if kind is _Kind.END:
                 self._end(number)
-            elif kind is _Kind.TOLD:
+                changed = True
+                continue
+            if kind is _Kind.TOLD:
                 self._told(number)
+            if kind is _Kind.SPARED or self._policy.order is Order.FAIR:
+                self._shown.append(str(number))
         return changed
 
     def _submit(self) -> bool:
@@ -216,21 +229,23 @@ class _Engine:
             self._next += 1
         return self._next > first
 
-    def _decide(self) -> None:
+    def _decide(self, known: Ranks | None) -> None:
+        """As often as it has to be; with the order of the jobs, if it is known."""
         if self._weekly:
             self._users.renew(self._now_us)
             self._projects.renew(self._now_us)
-        again, known = True, None
+        again = True
         while again:
-            again = False
             this = Pass(self._state, self._now_us, self._policy, known)
-            for decision in this.run():
-                if isinstance(decision, Preempt):
-                    self._stop(int(decision.job), decision.for_job)
-                    again = True
-                elif isinstance(decision, Start):
-                    self._start(int(decision.job), decision.places)
-            known = this.ranks
+            decisions = this.run()
+            for one in decisions:
+                if isinstance(one, Preempt):
+                    self._stop(int(one.job))
+            starts = {one.job: one.places for one in decisions if isinstance(one, Start)} | this.promises
+            for job, places in starts.items():
+                self._start(int(job), places)
+            # Those that were stopped may find room elsewhere.
+            again, known = bool(this.promises and self._free), this.ranks
             if self._show_more():
                 again, known = True, None
 
@@ -265,12 +280,12 @@ class _Engine:
         left_us = live.left_us - live.done_us(self._now_us)
         self._state.put([replace(running, remaining=self._knowledge.of_known(left_us, self._now_us))])
 
-    def _stop(self, number: int, for_job: str) -> None:
+    def _stop(self, number: int) -> None:
         """It goes back to the queue with the work that it has done."""
         live = self._jobs[number]
         live.left_us -= live.done_us(self._now_us)
         remaining = self._knowledge.of_known(live.left_us, None) if live.told else None
-        self._state.requeue(str(number), self._now_us, for_job, remaining)
+        self._state.requeue(str(number), self._now_us, remaining=remaining)
         self._leave(live)
 
     def _end(self, number: int) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from service.scheduler.boxes import Closed
 from service.scheduler.decisions import Cause, Preempt, Start
-from service.scheduler.policy import decide
+from service.scheduler.policy import Pass, decide
 from service.scheduler.state import Account, Hindrance, Source, State
 from tests.unit.service.scheduler.worlds import (
     DAY,
@@ -339,6 +339,18 @@ def test_preemption_is_never_for_nothing(world: State, policy: Policy) -> None:
     starting = starts(decide(after, NOW, policy))
     for one in victims:
         assert one.for_job in starting
+
+
+@given(worlds(), policies)
+def test_whom_others_are_stopped_for_has_its_places_once_these_are_gone(world: State, policy: Policy) -> None:
+    this = Pass(world, NOW, policy)
+    decisions = this.run()
+    of_jobs = [one for one in decisions if not (isinstance(one, Preempt) and one.reason is Cause.RESERVATION)]
+    assert set(this.promises) == set(stops(of_jobs).values())
+    carry_out(world, of_jobs, NOW)
+    for name, places in this.promises.items():
+        world.start(name, places, NOW)
+    check(world)
 
 
 @settings(max_examples=500)

@@ -1,5 +1,6 @@
 """Schedules worked out by hand, and what holds for every trace."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -186,6 +187,15 @@ def _until(done: list[Run], at_us: int) -> list[list[int]]:
 
 
 def test_what_waits_is_looked_at_again_when_nothing_has_happened_for_a_while() -> None:
+    calm = Policy(preemption=False, time_slice=None)
+    jobs = [job(0, 2000), job(100, 5, gpus=2), job(150, 5)]
+    done, looks = _looks(lambda: simulate(jobs, Cluster(nodes=1, gpus=2), calm, 0))
+    assert spells(done) == [[(0, 2000)], [(2000, 2005)], [(2005, 2010)]]
+    assert looks == [0, 100, 150, 750, 1350, 1950, 2000, 2005]
+
+
+def _looks(simulation: Callable[[], list[Run]]) -> tuple[list[Run], list[int]]:
+    """What it came to, and the seconds at which decisions were made."""
     looks: list[int] = []
 
     class Noting(Pass):
@@ -193,11 +203,30 @@ def test_what_waits_is_looked_at_again_when_nothing_has_happened_for_a_while() -
             looks.append(self._now_us // SECOND)
             return super().run()
 
-    calm = Policy(preemption=False, time_slice=None)
     with mock.patch.object(engine, "Pass", Noting):
-        done = simulate([job(0, 2000), job(100, 5, gpus=2), job(150, 5)], Cluster(nodes=1, gpus=2), calm, 0)
-    assert spells(done) == [[(0, 2000)], [(2000, 2005)], [(2005, 2010)]]
-    assert looks == [0, 100, 150, 750, 1350, 1950, 2000, 2005]
+        return simulation(), looks
+
+
+def test_that_a_job_becomes_known_is_looked_at_if_it_comes_after_one_that_waits() -> None:
+    done, looks = _looks(lambda: run("fair", [job(0, 3600), job(100, 160)]))
+    assert spells(done) == [[(0, 100), (260, 3790)], [(100, 260)]]
+    assert looks == [0, 100, 260]
+    done, looks = _looks(lambda: run("fair", [job(0, 400), job(100, 4000)]))
+    assert spells(done) == [[(0, 100), (160, 490)], [(100, 160), (490, 4460)]]
+    assert looks == [0, 100, 160, 490]
+
+
+def test_that_a_job_becomes_known_lets_others_pass_where_nobody_is_stopped() -> None:
+    """Until then nobody could tell who would be gone before the job that is blocked could start."""
+    calm = Policy(preemption=False, time_slice=None)
+    jobs = [job(0, 100), job(100, 2000, user="bob"), job(110, 50, gpus=2), job(120, 100)]
+    done = simulate(jobs, Cluster(nodes=1, gpus=2), calm, 0)
+    assert spells(done) == [[(0, 100)], [(100, 2100)], [(2100, 2150)], [(160, 260)]]
+
+
+def test_those_that_were_stopped_start_again_at_once_where_there_is_room() -> None:
+    done = run("fair", [job(0, 9000), job(0, 9000), job(0, 1200), job(1000, 50, gpus=2)], gpus=2, nodes=2)
+    assert spells(done) == [[(0, 1000), (1000, 9030)], [(0, 1000), (1050, 9080)], [(0, 1200)], [(1000, 1050)]]
 
 
 def test_a_long_queue_is_served_in_its_order() -> None:
