@@ -98,9 +98,8 @@ def _startable(jobs: Sequence[TraceJob], cluster: Cluster, limits: Quotas) -> Se
 def _words(jobs: Sequence[TraceJob], cluster: Cluster, results: Sequence[Result], limits: Quotas) -> str:
     users = {job.user for job in jobs}
     nodes = f"{cluster.nodes} x {cluster.gpus}" if cluster.nodes > 1 else f"{cluster.gpus}"
-    head = (
-        f"{len(jobs):,} jobs of {len(users):,} users in {report.duration(trace.span_us(jobs) / SECOND)}, {nodes} GPUs"
-    )
+    whose = "one user" if len(users) == 1 else f"{len(users):,} users"
+    head = f"{len(jobs):,} jobs of {whose} in {report.duration(trace.span_us(jobs) / SECOND)}, {nodes} GPUs"
     behind = [line for result in results if (line := report.worst(result))]
     named = users if EVERYBODY in limits.users else users & limits.users.keys()
     parts = [head, report.table(results), report.users(results, named) if named else "", "\n".join(behind)]

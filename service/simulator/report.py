@@ -54,9 +54,9 @@ def _cells(metrics: Metrics) -> list[str]:
 
 
 def worst(result: Result) -> str | None:
-    """Who fell furthest behind their share; None if nobody did."""
+    """Who fell furthest behind their share; None if nobody did, or there is but one."""
     lowest = min(result.standings, key=lambda standing: standing.satisfaction)
-    if lowest.satisfaction > 0.995:
+    if lowest.satisfaction > 0.995 or len(result.standings) == 1:
         return None
     part, entitled = 100 * lowest.satisfaction, lowest.entitled / _HOUR
     return f"{result.title}: {lowest.user} got {part:.0f} % of the {entitled:,.1f} GPU-hours they were entitled to"
@@ -84,9 +84,9 @@ def _gpu_hours(seconds: float) -> str:
 
 def duration(seconds: float) -> str:
     """In two units at most: `45 s`, `12m 30s`, `3h 05m`, `2d 4h`."""
-    if seconds < _MINUTE:
-        return f"{seconds:.0f} s"
     whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{whole} s"
     if whole < _HOUR:
         return f"{whole // _MINUTE}m {whole % _MINUTE:02}s"
     if whole < _DAY:

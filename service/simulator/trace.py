@@ -19,7 +19,7 @@ SECOND = 1_000_000
 NEEDED = ("submit_time", "duration", "num_gpus")
 COLUMNS = (*NEEDED, "user", "project", "priority", "estimate")
 #: Whose jobs they are, where no column says it.
-NOBODY = "nobody"
+UNNAMED = "unnamed"
 DEFAULT = "default"
 #: More than any box has, and longer than any training takes.
 MAX_GPUS = 100_000
@@ -35,7 +35,7 @@ class TraceJob:
     #: How long it runs if nobody disturbs it.
     duration_us: int
     gpus: int
-    user: str = NOBODY
+    user: str = UNNAMED
     project: str = DEFAULT
     #: Rank of the priority class.
     priority: int = PRIORITY_RANK[Priority.NORMAL]
@@ -118,7 +118,7 @@ def _job(line: int, row: Mapping[str, str | None]) -> TraceJob:
         submit_us=_time(line, "submit_time", cells["submit_time"], least=-MAX_SECONDS),
         duration_us=_time(line, "duration", cells["duration"]),
         gpus=_gpus(line, cells["num_gpus"]),
-        user=cells["user"] or NOBODY,
+        user=cells["user"] or UNNAMED,
         project=cells["project"] or DEFAULT,
         priority=_priority(line, cells["priority"]),
         estimate_us=estimate,

@@ -37,6 +37,15 @@ def test_all_policies_side_by_side(trace: str, tmp_path: Path, capsys: pytest.Ca
     assert (tmp_path / "plot.svg").exists()
 
 
+def test_a_trace_without_users_is_of_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plain.csv"
+    path.write_text("submit_time,duration,num_gpus\n0,7200,1\n0,7200,1\n")
+    assert main([str(path), "--gpus", "1"]) == 0
+    head, _, *table = capsys.readouterr().out.splitlines()
+    assert head == "2 jobs of one user in 0 s, 1 GPUs"
+    assert [line.split()[0] for line in table] == ["policy", "fair"]
+
+
 def test_a_mistake_is_one_line_with_the_mend(trace: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([trace, "--gpus", "1"]) == 1
     error = capsys.readouterr().err

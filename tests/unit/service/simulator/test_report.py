@@ -11,9 +11,9 @@ KEYS = [
 ]  # fmt: skip
 
 
-def result(policy: str) -> Result:
+def result(policy: str, *, first_gpus: int = 2, users: tuple[str, str] = ("ada", "bob")) -> Result:
     cluster = Cluster(nodes=1, gpus=2)
-    jobs = [job(0, 7200, gpus=2, user="ada"), job(0, 7200, gpus=2, user="bob")]
+    jobs = [job(0, 7200, gpus=first_gpus, user=users[0]), job(0, 7200, gpus=2, user=users[1])]
     done = run(policy, jobs, gpus=2)
     stood = standings(done, cluster)
     return Result(title=policy, metrics=measure(done, cluster, stood), standings=stood)
@@ -40,9 +40,23 @@ def test_who_fell_behind_most_is_named() -> None:
     assert worst(result("fifo")) == "fifo: bob got 67 % of the 6.0 GPU-hours they were entitled to"
 
 
+def test_who_is_alone_falls_behind_nobody() -> None:
+    alone = result("fifo", first_gpus=1, users=("ada", "ada"))
+    assert alone.standings[0].satisfaction < 0.995
+    assert worst(alone) is None
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0 s"), (59.4, "59 s"), (61, "1m 01s"), (3599.6, "1h 00m"), (3 * 3600 + 300, "3h 05m"), (200_000, "2d 7h")],
+    [
+        (0, "0 s"),
+        (59.4, "59 s"),
+        (59.6, "1m 00s"),
+        (61, "1m 01s"),
+        (3599.6, "1h 00m"),
+        (3 * 3600 + 300, "3h 05m"),
+        (200_000, "2d 7h"),
+    ],
 )
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
