@@ -229,9 +229,9 @@ class State:
         self.put([running])
         return running
 
-    def requeue(self, job: str, now_us: int, for_job: str | None = None, remaining: Estimate | None = None) -> Waiting:
-        """Moves a running job back to the queue, with its age, and with what it ran counted; `for_job` is who it was
-        stopped for, `remaining` what is known better of it now.
+    def requeue(self, job: str, now_us: int, remaining: Estimate | None = None) -> Waiting:
+        """Moves a running job back to the queue, with its age, and with what it ran counted; `remaining` is what is
+        known better of it now.
         """
         running = self.running[job]
         common: dict[str, Any] = {name: getattr(running, name) for name in _COMMON}
@@ -245,8 +245,6 @@ class State:
             common["remaining"] = replace(left, as_of_us=None, **points)
         waiting = Waiting(**common)
         self.put([waiting])
-        if for_job in self.waiting:
-            self.promised[for_job] = None
         return waiting
 
     def copy(self) -> "State":

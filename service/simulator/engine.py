@@ -285,7 +285,7 @@ class _Engine:
         live = self._jobs[number]
         live.left_us -= live.done_us(self._now_us)
         remaining = self._knowledge.of_known(live.left_us, None) if live.told else None
-        self._state.requeue(str(number), self._now_us, remaining=remaining)
+        self._state.requeue(str(number), self._now_us, remaining)
         self._leave(live)
 
     def _end(self, number: int) -> None:

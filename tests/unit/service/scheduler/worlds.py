@@ -94,7 +94,9 @@ def carry_out(world: State, decisions: Iterable[Decision], now_us: int) -> None:
         if isinstance(one, Start):
             world.start(one.job, one.places, now_us)
         else:
-            world.requeue(one.job, now_us, one.for_job)
+            world.requeue(one.job, now_us)
+            if one.for_job in world.waiting:
+                world.promised[one.for_job] = None
 
 
 def settle(world: State, now_us: int, policy: Policy, rounds: int = 50) -> int:
