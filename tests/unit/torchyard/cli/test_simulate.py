@@ -38,7 +38,7 @@ def test_nodes_policies_cost_and_plot_are_passed_on(trace: Path, tmp_path: Path)
 
 
 def test_quotas_are_passed_on(trace: Path, tmp_path: Path) -> None:
-    (tmp_path / "quotas.yaml").write_text("users: {nobody: {max_gpus: 1}}")
+    (tmp_path / "quotas.yaml").write_text("users: {unnamed: {max_gpus: 1}}")
     done = yard(str(trace), "--gpus", "2", "--quotas", "quotas.yaml", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "1 job that could never start is left out" in done.stderr
