@@ -4,9 +4,12 @@ import os
 import secrets
 import shutil
 import signal
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import hypothesis
@@ -23,13 +26,22 @@ __all__ = ["live_service", "serve", "yard_home"]
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
+#: A test that takes so many seconds hangs, as a rule, and is soon ended: what its processes do is kept before.
+_HANGS_S = 200
+# It is of the whole run, whichever test spawns the first process.
+resource_tracker.ensure_running()
+
 
 @pytest.fixture(autouse=True)
 def no_leaked_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fails a test that leaves a process behind: every child inherits a mark of this one test."""
     mark = secrets.token_hex(8)
     monkeypatch.setenv(processes.MARK, mark)
+    watch = threading.Timer(_HANGS_S, lambda: print(processes.stacks(mark), file=sys.stderr))
+    watch.daemon = True
+    watch.start()
     yield
+    watch.cancel()
     deadline = time.monotonic() + 20
     while (left := processes.marked(mark)) and time.monotonic() < deadline:
         time.sleep(0.05)

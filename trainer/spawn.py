@@ -5,8 +5,9 @@ Source: https://docs.pytorch.org/docs/stable/multiprocessing.html (spawning subp
 
 import multiprocessing
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
@@ -14,7 +15,7 @@ from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedExc
 
 from trainer.exceptions import SpawnError
 
-#: How long the other ranks may take to end by themselves when one has failed, and again after SIGTERM.
+#: How long the other ranks may take to end by themselves when one has failed, and all of them after SIGTERM.
 GRACE_S = 8.0
 
 
@@ -23,7 +24,7 @@ def run(ranks: int, function: Callable[..., None], *arguments: Any) -> None:
 
     The function lies at the top of a module. Each process has the environment that torchrun would make; the store by
     which they meet is this process's, on a port that was free. Raises SpawnError with the reason when a rank fails,
-    after ending the others.
+    after ending the others. Interrupted, it ends them all.
     """
     store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(minutes=10))
     context = start_processes(  # type: ignore[no-untyped-call]
@@ -36,6 +37,10 @@ def run(ranks: int, function: Callable[..., None], *arguments: Any) -> None:
         raise SpawnError(f"rank {raised.error_index} failed:\n{_traceback(raised)}", 1) from None
     except ProcessExitedException as ended:
         raise SpawnError(*_how(ended)) from None
+    except BaseException:
+        # A notebook interrupts its own process alone.
+        _end(context.processes)
+        raise
 
 
 def environment(rank: int, ranks: int, port: int) -> dict[str, str]:
@@ -56,6 +61,15 @@ def _rank(rank: int, ranks: int, port: int, function: Callable[..., None], argum
     multiprocessing.set_start_method(None, force=True)
     os.environ.update(environment(rank, ranks, port))
     function(*arguments)
+
+
+def _end(ranks: Sequence[BaseProcess]) -> None:
+    for rank in ranks:
+        rank.terminate()
+    for rank in ranks:
+        rank.join(GRACE_S)
+        rank.kill()
+        rank.join()
 
 
 def _how(ended: ProcessExitedException) -> tuple[str, int]:

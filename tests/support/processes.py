@@ -1,11 +1,14 @@
 """Processes that a test starts, found by a mark in their environment."""
 
 import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+
+from worker.stacks import PY_SPY
 
 MARK = "LEAK_WATCH_ID"
 
@@ -22,6 +25,16 @@ def marked(mark: str) -> list[tuple[int, str]]:
         except OSError:
             continue
     return found
+
+
+def stacks(mark: str) -> str:
+    """What every process that inherited the mark does right now, for people to read."""
+    told = []
+    for pid, command in marked(mark):
+        command_line = [PY_SPY, "dump", "--native", "--pid", str(pid)]
+        done = subprocess.run(command_line, capture_output=True, text=True, check=False)
+        told.append(f"{command}\n{done.stdout}{done.stderr}")
+    return "\n".join(told)
 
 
 @contextmanager

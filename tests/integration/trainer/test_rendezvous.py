@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import threading
 from datetime import timedelta
 from pathlib import Path
 
@@ -71,6 +72,29 @@ def test_a_spawned_rank_that_fails_ends_the_others(tmp_path: Path, monkeypatch: 
         spawn.run(2, fail, str(tmp_path))
     assert failed.value.code == 1
     assert not psutil.pid_exists(int((tmp_path / "pid-0").read_text()))
+
+
+def stay(folder: str) -> None:
+    if os.environ["RANK"] == "0":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    Path(folder, str(os.getpid())).touch()
+    while True:
+        signal.pause()
+
+
+def test_spawned_ranks_end_when_their_command_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spawn, "GRACE_S", 0.5)
+
+    def interrupt() -> None:
+        until(lambda: len([*tmp_path.iterdir()]) == 2, what="two ranks")
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    watch = threading.Thread(target=interrupt)
+    watch.start()
+    with pytest.raises(KeyboardInterrupt):
+        spawn.run(2, stay, str(tmp_path))
+    watch.join()
+    assert not [file.name for file in tmp_path.iterdir() if psutil.pid_exists(int(file.name))]
 
 
 def test_a_recipe_on_two_ranks_without_torchrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
