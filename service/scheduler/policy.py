@@ -90,8 +90,7 @@ class Pass:
         if self._bars is not None:
             self._decisions += self._bars.evictions(self._policy)
         state = self._state
-        # Among bools those that are not 0 are found in a third of the time.
-        self._ahead: Ints = state.table.columns[Column.QUEUED].astype(bool).nonzero()[0]
+        self._ahead = state.table.queued()
         if len(self._ahead) and (state.promised or state.yielding):
             self._keep_promises()
             self._ahead = self._left_over()

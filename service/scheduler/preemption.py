@@ -189,8 +189,7 @@ class Victims:
 def in_the_way(state: "State", ranks: Ranks, jobs: Iterable[str]) -> bool:
     """Whether one of these running jobs comes after one that waits: nobody else is ever stopped."""
     table = state.table
-    waiting = ranks.key[table.columns[Column.QUEUED].astype(bool)]
-    first = np.minimum.reduce(waiting, initial=math.inf)
+    first = np.minimum.reduce(ranks.key[table.queued()], initial=math.inf)
     return any(ranks.key[table.rows[job]] >= first for job in jobs)
 
 

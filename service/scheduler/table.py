@@ -104,6 +104,12 @@ class Table:
         moving += self.columns[:_MOVING]
         return moving
 
+    def queued(self) -> Ints:
+        """The rows of those that wait and that nothing hinders."""
+        # Among bools those that are not 0 are found in a third of the time.
+        rows: Ints = self.columns[Column.QUEUED].astype(bool).nonzero()[0]
+        return rows
+
     def copy(self) -> "Table":
         """Independent of this one."""
         other = Table()

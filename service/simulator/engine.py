@@ -3,10 +3,10 @@
 What the policy is told is what it could know on a real box (`knowledge`), and what it decides costs what it costs
 there: a job that is stopped keeps its work, but its next start takes `cost_us` before it goes on. A stop itself takes
 no time: for whom others are stopped, that one starts at once. Decisions are made when something happens (a job comes,
-ends, becomes known or may be stopped again) and, while jobs wait, when nothing has for `REVIEW_US`, because they age
-and weeks of quotas pass. Where the policy could do nothing, it is not asked: while all GPUs are held if it stops
-nobody, about jobs behind a blocked one if nobody may pass, and about a job that becomes known or may be stopped again
-if it comes before all that wait.
+ends, becomes known or may be stopped again) and, while jobs wait, when nothing was decided for `REVIEW_US`, because
+they age and weeks of quotas pass. Where the policy could do nothing, it is not asked: while all GPUs are held if it
+stops nobody, about jobs behind a blocked one if nobody may pass, and about a job that becomes known or may be stopped
+again if it comes before all that wait.
 """
 
 import heapq
@@ -142,8 +142,8 @@ class _Engine:
         self._next = self._ended = 0
         #: Jobs that have just become known, or may be stopped again.
         self._shown: list[str] = []
-        #: When something has happened last.
-        self._happened_us = 0
+        #: When something was last to be decided.
+        self._decided_us = 0
         self._free = cluster.total
         self._calm = not policy.preemption and policy.time_slice is None
         # Who is over a quota blocks nobody, so with quotas all of the queue is shown.
@@ -166,7 +166,7 @@ class _Engine:
                 known = ranks(self._state, self._now_us, self._policy)
                 changed = in_the_way(self._state, known, self._shown)
             if changed:
-                self._happened_us = self._now_us
+                self._decided_us = self._now_us
                 if possible:
                     self._decide(known)
             if self._ended - told >= _WORD:
@@ -184,7 +184,7 @@ class _Engine:
 
     def _review_us(self) -> float:
         """When to decide again though nothing happens."""
-        return self._happened_us + REVIEW_US if self._renewing and self._state.waiting else math.inf
+        return self._decided_us + REVIEW_US if self._renewing and self._state.waiting else math.inf
 
     def _happen(self) -> bool:
         """Everything whose time has come; whether there is something to decide, apart from those that are `_shown`."""
