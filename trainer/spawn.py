@@ -5,6 +5,7 @@ Source: https://docs.pytorch.org/docs/stable/multiprocessing.html (spawning subp
 
 import multiprocessing
 import os
+import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from multiprocessing.process import BaseProcess
@@ -66,8 +67,9 @@ def _rank(rank: int, ranks: int, port: int, function: Callable[..., None], argum
 def _end(ranks: Sequence[BaseProcess]) -> None:
     for rank in ranks:
         rank.terminate()
+    deadline = time.monotonic() + GRACE_S
     for rank in ranks:
-        rank.join(GRACE_S)
+        rank.join(max(deadline - time.monotonic(), 0))
         rank.kill()
         rank.join()
 
