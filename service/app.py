@@ -57,6 +57,7 @@ ROUTERS = (
     people.router,
     sharing.router,
     session.router,
+    health.router,
 )
 #: Threads that answer requests; fewer than the database's connections, so that none waits for one.
 THREADS = 24
@@ -71,11 +72,8 @@ def bare() -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=_lifespan,
-        generate_unique_id_function=openapi.operation_id,
+        routes=[route for router in ROUTERS for route in router.routes],
     )
-    app.include_router(health.router)
-    for router in ROUTERS:
-        app.include_router(router, prefix="/api/v1")
     problems.install(app)
     app.router.default = Pages()
     described: list[dict[str, Any]] = []

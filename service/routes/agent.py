@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 
 from service import attempts, blobs, checkpoints, ingest, launches, lifecycle, nodes, outputs, stacks
 from service.answers import answer
@@ -15,6 +15,7 @@ from service.dispatch import key_prefix
 from service.downloads import download
 from service.exceptions import OffsetAheadError, StaleSpecError, TooLargeError
 from service.problems import MEDIA_TYPE, ProblemError, body, not_found
+from service.routes.router import api_router
 from torchyard import wire
 from torchyard.spec import MAX_NODES
 from torchyard.states import JOB_FINAL
@@ -46,7 +47,7 @@ async def content(request: Request) -> bytes:
     return await request.body()
 
 
-router = APIRouter(prefix="/agent", tags=["agent"], include_in_schema=False, dependencies=[Depends(protocol)])
+router = api_router("agent", "/agent", include_in_schema=False, dependencies=[Depends(protocol)])
 Ctx = Annotated[Context, Depends(context)]
 Node = Annotated[str, Depends(node_name)]
 Body = Annotated[bytes, Depends(content)]

@@ -2,17 +2,18 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 
 from service.answers import answer, not_modified
 from service.answers import etag as make_etag
 from service.auth import Caller, context, requires
 from service.context import Context
 from service.routes.filters import Limit, Listed
+from service.routes.router import api_router
 from service.sweeps import actions, groups
 from torchyard import api
 
-router = APIRouter(prefix="/groups", tags=["groups"])
+router = api_router("groups", "/groups")
 
 Ctx = Annotated[Context, Depends(context)]
 Submitter = Annotated[Caller, requires("submit")]

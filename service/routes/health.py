@@ -8,9 +8,10 @@ from service.answers import object_answer
 from service.auth import context, requires
 from service.context import Context
 from service.observability import CONTENT_TYPE, Counters
+from service.openapi import operation_id
 from service.problems import ProblemError
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], generate_unique_id_function=operation_id)
 
 
 @router.get("/healthz")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import Depends, Header, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from service import idempotency, lifecycle
@@ -14,10 +14,11 @@ from service.context import Context
 from service.jobs import body, change, find, present, submit, versions
 from service.openapi import reference
 from service.routes.filters import AnyState, Limit, Listed
+from service.routes.router import api_router
 from torchyard import api
 from torchyard.spec import JobSpec
 
-router = APIRouter(prefix="/jobs", tags=["jobs"])
+router = api_router("jobs", "/jobs")
 
 Ctx = Annotated[Context, Depends(context)]
 Reader = Annotated[Caller, requires("read")]

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import Depends, Header, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from service import follow, logs, sse
@@ -11,10 +11,11 @@ from service.auth import context, requires
 from service.context import Context
 from service.problems import field_problem
 from service.routes.refs import JobId
+from service.routes.router import api_router
 from torchyard import api
 from torchyard.spec import MAX_NODES
 
-router = APIRouter(tags=["logs"], dependencies=[requires("read")])
+router = api_router("logs", dependencies=[requires("read")])
 Ctx = Annotated[Context, Depends(context)]
 WHOSE = "A rank; -1 for the launcher's own words, -2 for those on the second node, and so on"
 Rank = Annotated[int, Query(ge=-MAX_NODES, lt=2**31, description=WHOSE)]

@@ -2,16 +2,17 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 
 from service import metrics
 from service.answers import answer, not_modified
 from service.auth import context, requires
 from service.context import Context
 from service.routes.refs import JobId
+from service.routes.router import api_router
 from torchyard import api
 
-router = APIRouter(tags=["metrics"], dependencies=[requires("read")])
+router = api_router("metrics", dependencies=[requires("read")])
 Ctx = Annotated[Context, Depends(context)]
 MaxPoints = Annotated[int, Query(ge=10, le=100_000, description="Points of a series; peaks are kept")]
 Since = Annotated[str | None, Query(max_length=50_000, description="`cursor` of an earlier answer: only newer points")]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from sqlalchemy import Connection
 
 from service import lifecycle, maintenance, node_list, nodes
@@ -13,9 +13,10 @@ from service.auth import Caller, context, requires
 from service.context import Context
 from service.people import audit
 from service.problems import ProblemError, not_found
+from service.routes.router import api_router
 from torchyard import api
 
-router = APIRouter(prefix="/nodes", tags=["nodes"])
+router = api_router("nodes", "/nodes")
 Ctx = Annotated[Context, Depends(context)]
 Admin = Annotated[Caller, requires("admin")]
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 
 from service import outputs
 from service.answers import answer, etag, not_modified
@@ -10,9 +10,10 @@ from service.auth import context, requires
 from service.context import Context
 from service.downloads import download
 from service.routes.refs import JobId
+from service.routes.router import api_router
 from torchyard import api
 
-router = APIRouter(tags=["outputs"], dependencies=[requires("read")])
+router = api_router("outputs", dependencies=[requires("read")])
 Ctx = Annotated[Context, Depends(context)]
 
 

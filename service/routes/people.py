@@ -3,17 +3,18 @@
 from importlib.metadata import version
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 
 from service import people
 from service.answers import answer
 from service.auth import Caller, context, requires
 from service.context import Context
 from service.problems import ProblemError
+from service.routes.router import api_router
 from torchyard import api
 from torchyard.sharing import UserChanges
 
-router = APIRouter(tags=["people"])
+router = api_router("people")
 
 Ctx = Annotated[Context, Depends(context)]
 Reader = Annotated[Caller, requires("read")]

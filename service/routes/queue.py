@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from sqlalchemy import select
 
 from service import lifecycle, queue
@@ -13,10 +13,11 @@ from service.context import Context
 from service.db.models import Job
 from service.jobs import versions
 from service.problems import ProblemError, field_problem
+from service.routes.router import api_router
 from service.times import moment
 from torchyard import api
 
-router = APIRouter(tags=["queue"])
+router = api_router("queue")
 Ctx = Annotated[Context, Depends(context)]
 
 

@@ -2,17 +2,18 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 
 from service import people, sessions
 from service.answers import answer
 from service.auth import Caller, Tokens, context, hash_secret, requires
 from service.context import Context
 from service.problems import ProblemError, field_problem
+from service.routes.router import api_router
 from service.times import moment
 from torchyard import api
 
-router = APIRouter(prefix="/session", tags=["session"])
+router = api_router("session", "/session")
 
 Ctx = Annotated[Context, Depends(context)]
 Reader = Annotated[Caller, requires("read")]

@@ -3,18 +3,19 @@
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 
 from service import accounts, policy_settings, quotas, reservations, usage_report
 from service.answers import answer, etag, not_modified
 from service.auth import Caller, context, requires
 from service.context import Context
 from service.people import audit
+from service.routes.router import api_router
 from torchyard import sharing
 from torchyard.policy import Policy
 from torchyard.sharing import By
 
-router = APIRouter(tags=["sharing"])
+router = api_router("sharing")
 Ctx = Annotated[Context, Depends(context)]
 Reader = Annotated[Caller, requires("read")]
 Admin = Annotated[Caller, requires("admin")]

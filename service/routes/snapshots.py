@@ -2,16 +2,17 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from service import blobs, snapshots
 from service.answers import answer
 from service.auth import Caller, context, requires
 from service.context import Context
+from service.routes.router import api_router
 from torchyard import api
 
-router = APIRouter(tags=["snapshots"])
+router = api_router("snapshots")
 Ctx = Annotated[Context, Depends(context)]
 
 

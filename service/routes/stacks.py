@@ -2,16 +2,17 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 
 from service import lifecycle, stacks
 from service.answers import answer, etag, not_modified
 from service.auth import Caller, context, requires
 from service.context import Context
 from service.jobs import change, present, versions
+from service.routes.router import api_router
 from torchyard import api
 
-router = APIRouter(prefix="/jobs", tags=["jobs"])
+router = api_router("jobs", "/jobs")
 Ctx = Annotated[Context, Depends(context)]
 
 
