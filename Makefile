@@ -3,6 +3,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || echo python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := .setup
+# Where it is set, each of the many processes that a test starts compiles our modules anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help
 help: ## List the targets

@@ -24,7 +24,15 @@ from tests.support import processes
 
 #: Long for what it is: the machine may be busy with other tests.
 PATIENCE_S = 90
-PRELOADED = ["torch", "torch._dynamo", "torch.distributed.checkpoint", "trainer.__main__"]
+#: With what tests themselves load, which would take each rank longer than most have to do.
+PRELOADED = [
+    "torch",
+    "torch._dynamo",
+    "torch.distributed.checkpoint",
+    "trainer.__main__",
+    "pytest",
+    "tests.support.training",
+]
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(PRELOADED)
 
