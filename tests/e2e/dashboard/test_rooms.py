@@ -12,6 +12,9 @@ from tests.support.scripted import GIB, Agent
 pytestmark = pytest.mark.browser
 Submit = Callable[..., dict[str, Any]]
 
+#: How long each animation goes on altogether, in ms.
+ANIMATED = "() => document.getAnimations().map(each => each.effect.getComputedTiming().endTime)"
+
 
 def test_a_token_signs_in_and_out(stranger: Page, live_service: Live) -> None:
     stranger.goto("/box")
@@ -50,6 +53,8 @@ def test_the_list_follows_what_happens(page: Page, submit: Submit, node: Agent) 
     expect(row).to_contain_text("running")
     attempt.report([1, 2, 3, 5], total_steps=10, val__accuracy=0.75, train__loss="nan")
     expect(row).to_contain_text("50 %")
+    # What moves for ever costs a page that is left open a fifth of a core.
+    assert all(lasting < 10_000 for lasting in page.evaluate(ANIMATED))
     expect(row).to_contain_text("0.75")
     expect(row).to_contain_text("nan")
     attempt.end()
