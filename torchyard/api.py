@@ -10,6 +10,9 @@ from torchyard.spec import NAME, Priority, Tag
 from torchyard.states import AttemptState, JobState, StopReason
 from torchyard.wire import DeviceKind, FileRef, ProcessStack, Topology
 
+#: Where the API lies; the next version would lie beside it.
+PREFIX = "/api/v1"
+
 Item = TypeVar("Item")
 Scope = Literal["read", "submit", "admin", "node"]
 Number = float | Literal["nan", "inf", "-inf"]

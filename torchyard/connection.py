@@ -11,9 +11,8 @@ import httpx
 import pydantic
 
 from torchyard import exceptions, home
-from torchyard.api import Problem
+from torchyard.api import PREFIX, Problem
 
-PREFIX = "/api/v1"
 #: Statuses that a proxy or a restarting service answers.
 RETRIED = frozenset({429, 502, 503, 504})
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})

@@ -10,8 +10,7 @@ from fastapi import APIRouter
 from fastapi.params import Depends
 
 from service import openapi
-
-API = "/api/v1"
+from torchyard.api import PREFIX
 
 
 def api_router(
@@ -19,7 +18,7 @@ def api_router(
 ) -> APIRouter:
     """A router of the API; the prefix is that of its paths below ``/api/v1``."""
     return APIRouter(
-        prefix=API + prefix,
+        prefix=PREFIX + prefix,
         tags=[tag],
         dependencies=list(dependencies),
         include_in_schema=include_in_schema,
