@@ -32,6 +32,17 @@ _HANGS_S = 200
 resource_tracker.ensure_running()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """What killed programs leave among their temporary files goes with the run; the tests' own folders stay."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return  # the run's environment is the workers' too
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    folder = tempfile.TemporaryDirectory(prefix="ty-", ignore_cleanup_errors=True)
+    Path(folder.name).chmod(0o711)  # jobs of other users have theirs in it
+    os.environ["TMPDIR"] = tempfile.tempdir = folder.name
+    config.add_cleanup(folder.cleanup)
+
+
 @pytest.fixture(autouse=True)
 def no_leaked_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fails a test that leaves a process behind: every child inherits a mark of this one test."""

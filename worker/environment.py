@@ -12,7 +12,7 @@ from torchyard.injob import layout
 from torchyard.spec import JobSpec
 from torchyard.wire import Device, DeviceKind
 from worker.folder import AttemptFolder
-from worker.identity import Identity
+from worker.identity import Identity, own_name
 from worker.interpreter import Interpreter
 from worker.meeting import Meeting
 
@@ -66,6 +66,8 @@ class Inside:
     """CPU cores per rank."""
     restores: bool
     identity: Identity | None
+    temporary: Path
+    """The attempt's own folder for temporary files."""
     meeting: Meeting | None = None
     """Where the ranks of several nodes meet; None on one node."""
 
@@ -75,6 +77,7 @@ def build(inside: Inside) -> dict[str, str]:
     return (
         inherited(inside.own)
         | _person(inside.identity)
+        | _temporary(inside)
         | {"OMP_NUM_THREADS": str(inside.threads), "PYTHONUNBUFFERED": "1"}
         | inside.spec.env
         | _interpreter(inside)
@@ -89,6 +92,20 @@ def _person(identity: Identity | None) -> dict[str, str]:
     if identity is None:
         return {}
     return {"HOME": identity.home, "USER": identity.name, "LOGNAME": identity.name}
+
+
+def _temporary(inside: Inside) -> dict[str, str]:
+    """A TMPDIR of its own: torchrun leaves a folder there for each run, and a killed program all that it has made.
+
+    What torch compiles it keeps there as well, for the next run to find: that stays where it is without us.
+    """
+    if "TMPDIR" in inside.spec.env:
+        return {}
+    made = {"TMPDIR": str(inside.temporary)}
+    if "TORCHINDUCTOR_CACHE_DIR" not in inside.own:
+        user = inside.identity.name if inside.identity else own_name()
+        made["TORCHINDUCTOR_CACHE_DIR"] = str(inside.temporary.parent / f"torchinductor_{user}")
+    return made
 
 
 def _interpreter(inside: Inside) -> dict[str, str]:

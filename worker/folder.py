@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import shutil
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,8 +170,28 @@ class AttemptFolder:
         """Space that is kept for a file; the shim keeps that of the result."""
         return self.path / f"{name}.reserved"
 
+    def make_temporary(self, base: Path) -> Path:
+        """An empty folder for what the job puts down for a while, instead of the one that an earlier try has made.
+
+        It lies below `base`, not in here: the path of a socket ends at 108 bytes. Raises OSError.
+        """
+        self._remove_temporary()
+        made = tempfile.mkdtemp(prefix="torchyard-", dir=base)
+        self.at(layout.TMP).symlink_to(made)
+        return Path(made)
+
+    def _remove_temporary(self) -> None:
+        link = self.at(layout.TMP)
+        if link.is_symlink():
+            shutil.rmtree(link.readlink(), ignore_errors=True)
+            link.unlink()
+
     def remove(self) -> None:
-        """Removes the whole folder; only for whoever holds the lock. See `finish_removals` for half a removal."""
+        """Removes the whole folder, and what the job has left of its temporary files; only for whoever holds the lock.
+
+        See `finish_removals` for half a removal.
+        """
+        self._remove_temporary()
         trash = self.attempts / f".removed-{self.attempt_id}"
         shutil.rmtree(trash, ignore_errors=True)
         self.path.rename(trash)

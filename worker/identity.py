@@ -41,7 +41,7 @@ def identity(user: str, unix_user: str | None, *, one_trust_domain: bool) -> Ide
     if one_trust_domain:
         return None
     raise IdentityError(
-        f"this worker runs as {_name(own)} and may not run jobs of {unix_user}: run it as root; {_TRUST}"
+        f"this worker runs as {own_name()} and may not run jobs of {unix_user}: run it as root; {_TRUST}"
     )
 
 
@@ -54,8 +54,10 @@ def _account(name: str) -> Identity | None:
     return Identity(name=name, uid=entry.pw_uid, gid=entry.pw_gid, groups=groups, home=entry.pw_dir)
 
 
-def _name(uid: int) -> str:
+def own_name() -> str:
+    """The worker's own UNIX user; without an account by its number."""
+    uid = os.geteuid()
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
-        return f"user {uid}"
+        return f"uid_{uid}"

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,6 +53,7 @@ class Laid:
     who: Identity | None
     python: interpreter.Interpreter
     cwd: Path
+    temporary: Path
     threads: int
 
 
@@ -79,6 +81,8 @@ class Launcher:
     lock_descriptors: Callable[[Sequence[str]], list[int]] = no_locks
     """Open locks of GPUs, by UUID (`devices.locks.DeviceLocks.descriptors`): the shim keeps them too."""
     own_environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    temporary: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
+    """Where each attempt gets a folder for its temporary files."""
     own_address: Callable[[str | None], str] = meeting.default_address
     """The address by which other nodes reach this one, through an interface if one is named."""
 
@@ -153,8 +157,9 @@ class Launcher:
         cwd = prepare.lay_out(folder, launch, partial(self._fetch, folder))
         if spec.recipe is not None:
             _recipe(folder).write_text(spec.recipe.model_dump_json())
-        prepare.hand_over(folder, launch, who)
-        return Laid(who=who, python=python, cwd=cwd, threads=threads)
+        temporary = folder.make_temporary(self.temporary)
+        prepare.hand_over(folder, launch, who, temporary)
+        return Laid(who=who, python=python, cwd=cwd, temporary=temporary, threads=threads)
 
     def _record(self, folder: AttemptFolder, launch: Launch, laid: Laid, met: meeting.Meeting | None) -> dict[str, Any]:
         spec = launch.spec
@@ -178,6 +183,7 @@ class Launcher:
             threads=laid.threads,
             restores=launch.restore is not None,
             identity=laid.who,
+            temporary=laid.temporary,
             meeting=met,
         )
         command = argv.main_process(spec, programs, places, _local_rank(spec, laid.cwd))

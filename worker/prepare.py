@@ -162,8 +162,8 @@ def ranks(launch: Launch) -> range:
     return range(launch.node_rank * count, (launch.node_rank + 1) * count)
 
 
-def hand_over(folder: AttemptFolder, launch: Launch, identity: Identity | None) -> None:
-    """Makes logs, job and restore private, and the property of the job's user if that is not the worker's."""
+def hand_over(folder: AttemptFolder, launch: Launch, identity: Identity | None, temporary: Path) -> None:
+    """Makes logs, job and restore private; they and the temporary folder become the property of the job's user."""
     logs = folder.at(layout.LOGS)
     names = [layout.LAUNCHER_LOG, *map(layout.rank_log, ranks(launch))]
     for name in names:
@@ -171,7 +171,7 @@ def hand_over(folder: AttemptFolder, launch: Launch, identity: Identity | None) 
     folder.at(layout.JOB).chmod(0o700)
     if identity is None:
         return
-    for path in [folder.at(layout.JOB), folder.at(layout.RESTORE), *(logs / name for name in names)]:
+    for path in [folder.at(layout.JOB), folder.at(layout.RESTORE), temporary, *(logs / name for name in names)]:
         _give(path, identity)
 
 

@@ -7,7 +7,8 @@ only, Python 3.9.
         lock                          held by whoever starts or runs the attempt
         started                       fsynced before the shim is forked: never start again
         control.json                  what the job is asked to do; written by the shim, polled by the ranks
-        yard/                         0700, the worker's: nonce, launch.json, command.json, shim.json, result.json
+        yard/                         0700, the worker's: nonce, launch.json, command.json, shim.json, result.json,
+                                      tmp: a link to the job's TMPDIR
         logs/                         rank-0.log, rank-1.log, …, launcher.log: raw bytes, appended
         restore/                      the checkpoint to resume from, if any
         job/                          the job user's
@@ -45,6 +46,7 @@ COMMAND = os.path.join(YARD, "command.json")
 SHIM = os.path.join(YARD, "shim.json")
 RESULT = os.path.join(YARD, "result.json")
 NONCE = os.path.join(YARD, "nonce")
+TMP = os.path.join(YARD, "tmp")
 LOGS = "logs"
 RESTORE = "restore"
 JOB = "job"

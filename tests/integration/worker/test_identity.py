@@ -18,9 +18,12 @@ def box(short_tmp: Path) -> Box:
 
 
 def test_the_job_is_the_owners_and_cannot_read_the_workers(box: Box) -> None:
-    script = "#!/bin/sh\nid -un; echo $HOME; echo made > $TORCHYARD_OUTPUT_DIR/x; ls $TORCHYARD_ATTEMPT_DIR/yard"
+    script = (
+        "#!/bin/sh\nid -un; echo $HOME; touch $TMPDIR/x && echo $TMPDIR; "
+        "echo made > $TORCHYARD_OUTPUT_DIR/x; ls $TORCHYARD_ATTEMPT_DIR/yard"
+    )
     folder, result = box.run(unix_user="nobody", command=["./run.sh"], files={"run.sh": script}, restore={"s": b"x"})
-    name, home, denied = log(folder).splitlines()
+    name, home, temporary, denied = log(folder).splitlines()
     assert name == "nobody"
     assert home == os.path.expanduser("~nobody")  # noqa: PTH111 (a named user's)
     assert "Permission denied" in denied
@@ -28,6 +31,9 @@ def test_the_job_is_the_owners_and_cannot_read_the_workers(box: Box) -> None:
     owner = (folder.path / "job" / "output" / "x").stat()
     assert owner.st_uid == (folder.path / "restore" / "s").stat().st_uid != 0
     assert (folder.path / "job").stat().st_mode & 0o777 == 0o700
+    assert Path(temporary).stat().st_uid == owner.st_uid
+    folder.remove()
+    assert not Path(temporary).exists()
 
 
 def test_no_such_user_is_told(box: Box) -> None:

@@ -65,6 +65,18 @@ def test_a_message_that_comes_five_times_runs_once(box: Yard) -> None:
     assert box.stop() == 0
 
 
+def test_what_a_killed_program_leaves_among_its_temporary_files_goes_with_the_run(box: Yard) -> None:
+    box.start()
+    left = "import os, tempfile; print(tempfile.mkdtemp(), flush=True); os.kill(os.getpid(), 9)"
+    attempt = box.fake.assign(["python", "-c", left], launcher="torchrun")
+    box.send(attempt)
+    assert box.settled(attempt).exit_code != 0
+    made = Path(box.fake.log(attempt).decode().split()[0])
+    assert made.parent.name.startswith("torchyard-")
+    until(lambda: not list(box.attempts.iterdir()), what="the removal of the folder")
+    assert not made.parent.exists()
+
+
 def test_an_import_error_is_recognised_with_its_own_words(box: Yard) -> None:
     box.start()
     attempt = box.fake.assign([*PYTHON, "print('step 1')\nraise ModuleNotFoundError('my own text')"])

@@ -1,3 +1,4 @@
+import getpass
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ def build(spec: dict[str, Any] | None = None, **changed: Any) -> dict[str, str]:
         "threads": 4,
         "restores": False,
         "identity": None,
+        "temporary": Path("/tmp/torchyard-1"),
     }
     return environment.build(environment.Inside(**(values | changed)))
 
@@ -53,6 +55,8 @@ def test_the_whole_environment_of_a_job() -> None:
         "VIRTUAL_ENV": "/env",
         "PYTHONPATH": "/home/injob-1",
         "PYTHONUNBUFFERED": "1",
+        "TMPDIR": "/tmp/torchyard-1",
+        "TORCHINDUCTOR_CACHE_DIR": f"/tmp/torchinductor_{getpass.getuser()}",
         "OMP_NUM_THREADS": "4",
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "CUDA_VISIBLE_DEVICES": "2,0",
@@ -106,6 +110,19 @@ def test_the_spec_is_on_top() -> None:
     env = build({"env": {"LANG": "de_DE.UTF-8", "OMP_NUM_THREADS": "1", "PATH": "/own", "PYTHONPATH": "/lib"}})
     assert (env["LANG"], env["OMP_NUM_THREADS"]) == ("de_DE.UTF-8", "1")
     assert (env["PATH"], env["PYTHONPATH"]) == ("/env/bin:/own", "/home/injob-1:/lib")
+
+
+def test_what_torch_has_compiled_is_for_the_next_attempt_too() -> None:
+    def places(spec: dict[str, Any] | None = None, **changed: Any) -> tuple[str | None, str | None]:
+        env = build(spec, **changed)
+        return env.get("TMPDIR"), env.get("TORCHINDUCTOR_CACHE_DIR")
+
+    ada = Identity(name="ada", uid=1, gid=1, groups=(1,), home="/home/ada")
+    assert places(identity=ada) == ("/tmp/torchyard-1", "/tmp/torchinductor_ada")
+    kept = OWN | {"TMPDIR": "/tmp", "TORCHINDUCTOR_CACHE_DIR": "/cache"}
+    assert places(own=kept) == ("/tmp/torchyard-1", "/cache")
+    assert places({"env": {"TORCHINDUCTOR_CACHE_DIR": "/mine"}}, own=kept) == ("/tmp/torchyard-1", "/mine")
+    assert places({"env": {"TMPDIR": "/scratch"}}, identity=ada) == ("/scratch", None)
 
 
 def test_restore_and_checkpoints() -> None:

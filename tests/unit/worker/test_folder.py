@@ -56,6 +56,32 @@ def test_the_lock_of_a_removed_folder_is_nobodys(folder: AttemptFolder) -> None:
     assert list(folder.attempts.iterdir()) == []
 
 
+def test_temporary_files_go_with_the_folder(folder: AttemptFolder, tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    base.mkdir()
+    first = folder.make_temporary(base)
+    (first / "socket").write_text("left by a killed program")
+    second = folder.make_temporary(base)
+    assert list(base.iterdir()) == [second]
+    assert second.stat().st_mode & 0o777 == 0o700
+    (second / "torchelastic").mkdir()
+    folder.remove()
+    assert list(base.iterdir()) == []
+
+
+def test_another_folder_put_in_the_place_of_the_temporary_one_stays(folder: AttemptFolder, tmp_path: Path) -> None:
+    base, precious = tmp_path / "base", tmp_path / "precious"
+    base.mkdir()
+    precious.mkdir()
+    (precious / "thesis").touch()
+    made = folder.make_temporary(base)
+    made.rmdir()
+    made.symlink_to(precious)
+    folder.remove()
+    assert not folder.path.exists()
+    assert (precious / "thesis").exists()
+
+
 def test_the_nonce_is_made_once(folder: AttemptFolder) -> None:
     assert folder.nonce() == AttemptFolder(folder.attempts, folder.attempt_id).nonce()
     assert folder.at(layout.YARD).stat().st_mode & 0o777 == 0o700
