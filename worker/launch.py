@@ -18,7 +18,7 @@ from torchyard.spec import Launcher as How
 from torchyard.wire import Device, Go, Launch, Prepared, RankExit, Result, ResultKind
 from worker import argv, environment, interpreter, local_rank, meeting, prepare, processes
 from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, UnusableError
-from worker.folder import AttemptFolder
+from worker.folder import AttemptFolder, hold
 from worker.identity import Identity, identity
 from worker.shim import verdict
 
@@ -128,7 +128,11 @@ class Launcher:
             return
         folder.write_launch(self._record(folder, launch, laid, _meeting(launch, go)))
         folder.mark_started()
-        self._spawn(folder, [descriptor, *self.lock_descriptors([device.uuid for device in launch.devices])])
+        held = hold(laid.temporary)
+        try:
+            self._spawn(folder, [descriptor, held, *self.lock_descriptors([device.uuid for device in launch.devices])])
+        finally:
+            os.close(held)
 
     def _meet(self, folder: AttemptFolder, launch: Launch) -> Go | None:
         """Waits until all nodes are prepared; None when they will not be. Killed here, it is all done again."""

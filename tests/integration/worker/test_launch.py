@@ -1,6 +1,7 @@
 """An attempt is started exactly once, whatever is repeated or killed on the way."""
 
 import errno
+import fcntl
 import json
 import os
 import select
@@ -49,6 +50,27 @@ def test_when_start_returns_the_job_has_begun(box: Box) -> None:
     os.kill(shim.child_pid, signal.SIGKILL)
     assert select.select([watch], [], [], 10)[0] == [watch]
     os.close(watch)
+    assert ended(folder).signal == signal.SIGKILL
+
+
+def test_nobody_clears_away_the_temporary_files_of_a_job_that_runs(box: Box) -> None:
+    folder = box.assign(command=["sleep", "60"])
+    box.launcher.start(folder.attempt_id)
+    temporary = os.open(folder.at(layout.TMP).resolve(), os.O_RDONLY)
+
+    def locked() -> bool:  # which systemd-tmpfiles asks, too
+        try:
+            fcntl.flock(temporary, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+    assert locked()
+    shim = folder.read_shim()
+    assert shim is not None
+    os.kill(shim.child_pid, signal.SIGKILL)
+    until(lambda: not locked(), what="the end of the lock")
+    os.close(temporary)
     assert ended(folder).signal == signal.SIGKILL
 
 
