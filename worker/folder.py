@@ -198,15 +198,6 @@ class AttemptFolder:
         shutil.rmtree(trash, ignore_errors=True)
 
 
-def hold(temporary: Path) -> int:
-    """An open descriptor with a lock that keeps systemd-tmpfiles off a folder (tmpfiles.d(5), on aging): a training may
-    run for weeks before it needs a temporary file. Raises OSError.
-    """
-    descriptor = os.open(temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    _lock(descriptor, fcntl.LOCK_SH)
-    return descriptor
-
-
 def finish_removals(attempts: Path) -> None:
     """Removes what a worker that was killed while it removed folders has left of them."""
     for trash in attempts.glob(".removed-*"):

@@ -16,9 +16,9 @@ from torchyard.injob import layout
 from torchyard.spec import JobSpec
 from torchyard.spec import Launcher as How
 from torchyard.wire import Device, Go, Launch, Prepared, RankExit, Result, ResultKind
-from worker import argv, environment, interpreter, local_rank, meeting, prepare, processes
+from worker import argv, environment, files, interpreter, local_rank, meeting, prepare, processes
 from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, UnusableError
-from worker.folder import AttemptFolder, hold
+from worker.folder import AttemptFolder
 from worker.identity import Identity, identity
 from worker.shim import verdict
 
@@ -128,7 +128,7 @@ class Launcher:
             return
         folder.write_launch(self._record(folder, launch, laid, _meeting(launch, go)))
         folder.mark_started()
-        held = hold(laid.temporary)
+        held = files.hold(laid.temporary)
         try:
             self._spawn(folder, [descriptor, held, *self.lock_descriptors([device.uuid for device in launch.devices])])
         finally:

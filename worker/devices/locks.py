@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from torchyard.wire import Device, DeviceKind
+from worker import files
 
 _MAX = 4096
 
@@ -34,6 +35,8 @@ class DeviceLocks:
         self._home = str(home.resolve())
         self._folder = folder or default_folder()
         self._held: dict[str, int] = {}
+        #: Keeps the folder when it is old: a lock without its file is none to the next worker.
+        self._kept: int | None = None
 
     def apply(self, devices: Sequence[Device]) -> list[Device]:
         """Takes the locks that are free; devices of another stack come back as `unusable`, naming the owner."""
@@ -41,13 +44,17 @@ class DeviceLocks:
 
     def descriptors(self, uuids: Sequence[str]) -> list[int]:
         """Open locks to pass to a shim."""
-        return [self._held[uuid] for uuid in uuids if uuid in self._held]
+        held = [self._held[uuid] for uuid in uuids if uuid in self._held]
+        return [*held, self._kept] if held and self._kept is not None else held
 
     def close(self) -> None:
         """Lets go of all, except for what shims hold."""
         for descriptor in self._held.values():
             os.close(descriptor)
         self._held.clear()
+        if self._kept is not None:
+            os.close(self._kept)
+            self._kept = None
 
     def _apply(self, device: Device) -> Device:
         if device.kind is not DeviceKind.GPU or device.uuid in self._held:
@@ -79,6 +86,8 @@ class DeviceLocks:
     def _open(self, path: Path) -> int:
         """Opens or makes the file; without O_CREAT when it is there, which sticky folders forbid for others' files."""
         self._make_folder()
+        if self._kept is None:
+            self._kept = files.hold(self._folder)
         flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             return os.open(path, flags)

@@ -1,3 +1,4 @@
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -44,13 +45,29 @@ def test_a_card_is_free_again_when_its_owner_leaves(mine: DeviceLocks, theirs: D
 
 def test_what_a_shim_of_this_home_keeps_is_ours(mine: DeviceLocks, theirs: DeviceLocks, tmp_path: Path) -> None:
     mine.apply(GPUS)
-    (shims,) = [os.dup(descriptor) for descriptor in mine.descriptors(["GPU-a"])]
+    shims = [os.dup(descriptor) for descriptor in mine.descriptors(["GPU-a"])]
     mine.close()
     with closing(DeviceLocks(tmp_path / "mine", tmp_path / "locks")) as restarted:
         assert restarted.apply(GPUS) == GPUS
-        assert len(restarted.descriptors(["GPU-a", "GPU-b"])) == 1
+        assert len(restarted.descriptors(["GPU-a", "GPU-b"])) == len(restarted.descriptors(["GPU-b"])) == 2
         assert theirs.apply(GPUS)[0].unusable
-    os.close(shims)
+    for descriptor in shims:
+        os.close(descriptor)
+
+
+def test_locks_stay_where_old_files_are_removed(mine: DeviceLocks, theirs: DeviceLocks, tmp_path: Path) -> None:
+    """systemd-tmpfiles removes a file that is locked, and passes by what lies in a folder that is."""
+    mine.apply(GPUS[:1])
+    theirs.apply(GPUS[1:])
+    folder = os.open(tmp_path / "locks", os.O_RDONLY)
+    mine.close()
+    with pytest.raises(BlockingIOError):
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    theirs.close()
+    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with closing(DeviceLocks(tmp_path / "late", tmp_path / "locks")) as late:  # just now
+        assert late.apply(GPUS) == GPUS
+    os.close(folder)
 
 
 def test_slots_are_not_locked(mine: DeviceLocks, theirs: DeviceLocks) -> None:
