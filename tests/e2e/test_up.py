@@ -71,9 +71,8 @@ class Yard:
 
 
 @pytest.fixture
-def yard(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Yard]:
-    """An empty home, a folder with a script, and a runtime folder of their own."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_tmp))
+def yard(short_tmp: Path) -> Iterator[Yard]:
+    """An empty home, and a folder with a script."""
     code = short_tmp / "code"
     code.mkdir()
     (code / "hello.py").write_text("import sys\nprint('hello', *sys.argv[1:])\nsys.exit(int(sys.argv[1]))\n")

@@ -91,15 +91,16 @@ def _bundled() -> str | None:
 
 
 def runtime_folder(home: Path) -> Path:
-    """A short folder for sockets that only this user enters, made if absent."""
-    name = hashlib.sha256(str(home).encode()).hexdigest()[:8]
-    private = os.environ.get("XDG_RUNTIME_DIR")
-    folder = Path(private, f"torchyard-{name}") if private and Path(private).is_dir() else None
-    if folder is None or len(str(folder)) > LONGEST_SOCKET_PATH - 20:
+    """A folder for sockets that only this user enters, made if absent: below the home, or if its path is too long for
+    that, in ``/tmp``. The user's ``XDG_RUNTIME_DIR`` is removed at a logout, which the stack outlives.
+    """
+    folder = home / "run"
+    if len(str(folder)) > LONGEST_SOCKET_PATH - 20:
+        name = hashlib.sha256(str(home).encode()).hexdigest()[:8]
         folder = Path("/tmp", f"torchyard-{os.getuid()}-{name}")  # noqa: S108  made private below
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True, parents=True)
     status = folder.lstat()
     if folder.is_symlink() or status.st_uid != os.getuid():
-        raise NoRedisError(f"{folder} belongs to another user: remove it, or set XDG_RUNTIME_DIR to a folder of yours")
+        raise NoRedisError(f"{folder} belongs to another user: remove it, or give TORCHYARD_HOME a shorter path")
     folder.chmod(0o700)
     return folder

@@ -10,8 +10,7 @@ from torchyard.exceptions import NoRedisError
 from torchyard.stack import redis
 
 
-def test_it_answers_on_its_socket_only(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_tmp))
+def test_it_answers_on_its_socket_only(short_tmp: Path) -> None:
     server = redis.embedded(short_tmp / "home")
     assert not server.answers()
     process = subprocess.Popen(server.command(), stdout=subprocess.DEVNULL)
@@ -32,8 +31,7 @@ def test_it_answers_on_its_socket_only(short_tmp: Path, monkeypatch: pytest.Monk
         process.wait(60)
 
 
-def test_sockets_of_earlier_servers_are_cleared_away(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_tmp))
+def test_sockets_of_earlier_servers_are_cleared_away(short_tmp: Path) -> None:
     stale = redis.runtime_folder(short_tmp / "home") / "old.sock"
     stale.touch()
     first = redis.embedded(short_tmp / "home")
@@ -41,13 +39,12 @@ def test_sockets_of_earlier_servers_are_cleared_away(short_tmp: Path, monkeypatc
     assert redis.embedded(short_tmp / "home").socket != first.socket
 
 
-def test_paths_stay_short_enough_for_a_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    long = tmp_path / ("x" * 100)
-    long.mkdir()
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
-    server = redis.embedded(tmp_path / "home")
-    assert len(str(server.socket)) <= redis.LONGEST_SOCKET_PATH
-    server.socket.parent.rmdir()
+def test_sockets_lie_in_the_home_unless_its_path_is_too_long(short_tmp: Path) -> None:
+    assert redis.embedded(short_tmp / "home").socket.parent == short_tmp / "home" / "run"
+    far = redis.embedded(short_tmp / ("x" * 100)).socket
+    assert len(str(far)) <= redis.LONGEST_SOCKET_PATH
+    assert far.parent.parent == Path("/tmp")
+    far.parent.rmdir()
 
 
 def test_a_server_on_path_comes_first_then_the_bundled_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
