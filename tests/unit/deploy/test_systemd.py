@@ -1,28 +1,41 @@
-"""The worker's systemd unit."""
+"""The systemd units."""
 
 import configparser
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-UNIT = Path(__file__).parents[3] / "deploy" / "torchyard-worker.service"
+DEPLOY = Path(__file__).parents[3] / "deploy"
+UNITS = ["torchyard.service", "torchyard-worker.service"]
 
 
-def test_a_restart_of_the_worker_ends_no_training() -> None:
-    unit = configparser.ConfigParser(strict=False, interpolation=None)
-    unit.optionxform = str  # type: ignore[assignment,method-assign]
-    unit.read(UNIT)
-    service = unit["Service"]
+def service_of(unit: str) -> configparser.SectionProxy:
+    parsed = configparser.ConfigParser(strict=False, interpolation=None)
+    parsed.optionxform = str  # type: ignore[assignment,method-assign]
+    parsed.read(DEPLOY / unit)
+    return parsed["Service"]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_restart_ends_no_training(unit: str) -> None:
+    service = service_of(unit)
     assert service["KillMode"] == "process"
     assert service["OOMPolicy"] == "continue"
-    assert service["Delegate"] == "yes"
+
+
+def test_the_worker_keeps_its_cgroup_to_itself() -> None:
+    assert service_of("torchyard-worker.service")["Delegate"] == "yes"
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd's own checker is not on this machine")
-def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
-    here = tmp_path / UNIT.name
-    here.write_text(UNIT.read_text().replace("/opt/torchyard/bin/python", "/bin/true"))
+@pytest.mark.parametrize("unit", UNITS)
+def test_systemd_accepts_the_unit(unit: str, tmp_path: Path) -> None:
+    here = tmp_path / unit
+    text, replaced = re.subn(r"^ExecStart=\S+", "ExecStart=/bin/true", (DEPLOY / unit).read_text(), flags=re.MULTILINE)
+    assert replaced == 1
+    here.write_text(text)
     done = subprocess.run(["systemd-analyze", "verify", str(here)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
