@@ -126,10 +126,10 @@ class Launcher:
         if go is None:
             folder.remove()
             return
-        folder.write_launch(self._record(folder, launch, laid, _meeting(launch, go)))
-        folder.mark_started()
         held = files.hold(laid.temporary)
         try:
+            folder.write_launch(self._record(folder, launch, laid, _meeting(launch, go)))
+            folder.mark_started()
             self._spawn(folder, [descriptor, held, *self.lock_descriptors([device.uuid for device in launch.devices])])
         finally:
             os.close(held)
