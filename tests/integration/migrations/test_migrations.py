@@ -1,5 +1,6 @@
 """The migrations make exactly what the models say, on both databases, and can be taken back."""
 
+import os
 import re
 import subprocess
 import sys
@@ -218,7 +219,8 @@ def test_a_plain_url_works_for_people_who_write_migrations(tmp_path: Path) -> No
     ini = tmp_path / "alembic.ini"
     ini.write_text((ROOT / "alembic.ini").read_text().replace("sqlite:///torchyard.db", url))
     command = [sys.executable, "-m", "alembic", "-c", str(ini), "upgrade", "head"]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    plain = {**os.environ, "LC_ALL": "C"}  # by which alembic reads the file
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, env=plain)
     assert set(Base.metadata.tables) <= tables(url)
     sql = subprocess.run([*command, "--sql"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     assert "CREATE TABLE jobs" in sql
