@@ -4,7 +4,6 @@ import errno
 import fcntl
 import json
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,18 @@ def fsync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def hold(folder: Path) -> int:
+def hold(folder: Path) -> int | None:
     """An open descriptor whose lock keeps systemd-tmpfiles off a folder and all in it, however old that gets
-    (tmpfiles.d(5), on age). Others may hold it as well. Raises OSError.
+    (tmpfiles.d(5), on age). Others may hold it as well.
+
+    None while somebody has the folder alone, as whoever looks through it just now: ask again later. Raises OSError.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with suppress(BlockingIOError):  # looked through just now, or held by somebody who should not
+    try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
     return descriptor
 
 

@@ -170,20 +170,24 @@ class AttemptFolder:
         """Space that is kept for a file; the shim keeps that of the result."""
         return self.path / f"{name}.reserved"
 
-    def make_temporary(self, base: Path) -> Path:
-        """An empty folder for what the job puts down for a while, instead of the one that an earlier try has made.
+    @property
+    def temporary(self) -> Path:
+        """What `make_temporary` has made. Raises FileNotFoundError before that."""
+        return self.at(layout.TMP).readlink()
 
-        It lies below `base`, not in here: the path of a socket ends at 108 bytes. Raises OSError.
+    def make_temporary(self) -> None:
+        """Makes an empty folder for what the job puts down for a while, instead of the one of an earlier try.
+
+        It lies with the node's other temporary files, not in here: the path of a socket ends at 108 bytes.
+        Raises OSError.
         """
         self._remove_temporary()
-        made = tempfile.mkdtemp(prefix="torchyard-", dir=base)
-        self.at(layout.TMP).symlink_to(made)
-        return Path(made)
+        self.at(layout.TMP).symlink_to(tempfile.mkdtemp(prefix="torchyard-"))
 
     def _remove_temporary(self) -> None:
         link = self.at(layout.TMP)
         if link.is_symlink():
-            shutil.rmtree(link.readlink(), ignore_errors=True)
+            shutil.rmtree(self.temporary, ignore_errors=True)
             link.unlink()
 
     def remove(self) -> None:

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,7 +52,6 @@ class Laid:
     who: Identity | None
     python: interpreter.Interpreter
     cwd: Path
-    temporary: Path
     threads: int
 
 
@@ -81,8 +79,6 @@ class Launcher:
     lock_descriptors: Callable[[Sequence[str]], list[int]] = no_locks
     """Open locks of GPUs, by UUID (`devices.locks.DeviceLocks.descriptors`): the shim keeps them too."""
     own_environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    temporary: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
-    """Where each attempt gets a folder for its temporary files."""
     own_address: Callable[[str | None], str] = meeting.default_address
     """The address by which other nodes reach this one, through an interface if one is named."""
 
@@ -126,13 +122,15 @@ class Launcher:
         if go is None:
             folder.remove()
             return
-        held = files.hold(laid.temporary)
+        held = files.hold(folder.temporary)
         try:
             folder.write_launch(self._record(folder, launch, laid, _meeting(launch, go)))
             folder.mark_started()
-            self._spawn(folder, [descriptor, held, *self.lock_descriptors([device.uuid for device in launch.devices])])
+            kept = [descriptor] if held is None else [descriptor, held]
+            self._spawn(folder, [*kept, *self.lock_descriptors([device.uuid for device in launch.devices])])
         finally:
-            os.close(held)
+            if held is not None:
+                os.close(held)
 
     def _meet(self, folder: AttemptFolder, launch: Launch) -> Go | None:
         """Waits until all nodes are prepared; None when they will not be. Killed here, it is all done again."""
@@ -161,9 +159,9 @@ class Launcher:
         cwd = prepare.lay_out(folder, launch, partial(self._fetch, folder))
         if spec.recipe is not None:
             _recipe(folder).write_text(spec.recipe.model_dump_json())
-        temporary = folder.make_temporary(self.temporary)
-        prepare.hand_over(folder, launch, who, temporary)
-        return Laid(who=who, python=python, cwd=cwd, temporary=temporary, threads=threads)
+        folder.make_temporary()
+        prepare.hand_over(folder, launch, who)
+        return Laid(who=who, python=python, cwd=cwd, threads=threads)
 
     def _record(self, folder: AttemptFolder, launch: Launch, laid: Laid, met: meeting.Meeting | None) -> dict[str, Any]:
         spec = launch.spec
@@ -187,7 +185,7 @@ class Launcher:
             threads=laid.threads,
             restores=launch.restore is not None,
             identity=laid.who,
-            temporary=laid.temporary,
+            temporary=folder.temporary,
             meeting=met,
         )
         command = argv.main_process(spec, programs, places, _local_rank(spec, laid.cwd))

@@ -162,7 +162,7 @@ def ranks(launch: Launch) -> range:
     return range(launch.node_rank * count, (launch.node_rank + 1) * count)
 
 
-def hand_over(folder: AttemptFolder, launch: Launch, identity: Identity | None, temporary: Path) -> None:
+def hand_over(folder: AttemptFolder, launch: Launch, identity: Identity | None) -> None:
     """Makes logs, job and restore private; they and the temporary folder become the property of the job's user."""
     logs = folder.at(layout.LOGS)
     names = [layout.LAUNCHER_LOG, *map(layout.rank_log, ranks(launch))]
@@ -171,7 +171,8 @@ def hand_over(folder: AttemptFolder, launch: Launch, identity: Identity | None, 
     folder.at(layout.JOB).chmod(0o700)
     if identity is None:
         return
-    for path in [folder.at(layout.JOB), folder.at(layout.RESTORE), temporary, *(logs / name for name in names)]:
+    ours = [folder.at(layout.JOB), folder.at(layout.RESTORE), folder.temporary]
+    for path in [*ours, *(logs / name for name in names)]:
         _give(path, identity)
 
 

@@ -101,6 +101,6 @@ def runtime_folder(home: Path) -> Path:
     folder.mkdir(mode=0o700, exist_ok=True, parents=True)
     status = folder.lstat()
     if folder.is_symlink() or status.st_uid != os.getuid():
-        raise NoRedisError(f"{folder} belongs to another user: remove it, or give TORCHYARD_HOME a shorter path")
+        raise NoRedisError(f"{folder} belongs to another user: give TORCHYARD_HOME another path")
     folder.chmod(0o700)
     return folder

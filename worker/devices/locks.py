@@ -6,6 +6,7 @@ import json
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from torchyard.wire import Device, DeviceKind
@@ -40,7 +41,11 @@ class DeviceLocks:
 
     def apply(self, devices: Sequence[Device]) -> list[Device]:
         """Takes the locks that are free; devices of another stack come back as `unusable`, naming the owner."""
-        return [self._apply(device) for device in devices]
+        applied = [self._apply(device) for device in devices]
+        if self._held and self._kept is None:
+            with suppress(OSError):  # the locks hold without
+                self._kept = files.hold(self._folder)
+        return applied
 
     def descriptors(self, uuids: Sequence[str]) -> list[int]:
         """Open locks to pass to a shim."""
@@ -86,8 +91,6 @@ class DeviceLocks:
     def _open(self, path: Path) -> int:
         """Opens or makes the file; without O_CREAT when it is there, which sticky folders forbid for others' files."""
         self._make_folder()
-        if self._kept is None:
-            self._kept = files.hold(self._folder)
         flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             return os.open(path, flags)

@@ -1,6 +1,7 @@
 import errno
 import fcntl
 import os
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -56,13 +57,18 @@ def test_the_lock_of_a_removed_folder_is_nobodys(folder: AttemptFolder) -> None:
     assert list(folder.attempts.iterdir()) == []
 
 
-def test_temporary_files_go_with_the_folder(folder: AttemptFolder, tmp_path: Path) -> None:
+def test_temporary_files_go_with_the_folder(
+    folder: AttemptFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "base"))
     base = tmp_path / "base"
     base.mkdir()
-    first = folder.make_temporary(base)
-    (first / "socket").write_text("left by a killed program")
-    second = folder.make_temporary(base)
+    folder.make_temporary()
+    (folder.temporary / "socket").write_text("left by a killed program")
+    folder.make_temporary()
+    second = folder.temporary
     assert list(base.iterdir()) == [second]
+    assert list(second.iterdir()) == []
     assert second.stat().st_mode & 0o777 == 0o700
     (second / "torchelastic").mkdir()
     folder.remove()
@@ -70,11 +76,11 @@ def test_temporary_files_go_with_the_folder(folder: AttemptFolder, tmp_path: Pat
 
 
 def test_another_folder_put_in_the_place_of_the_temporary_one_stays(folder: AttemptFolder, tmp_path: Path) -> None:
-    base, precious = tmp_path / "base", tmp_path / "precious"
-    base.mkdir()
+    precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "thesis").touch()
-    made = folder.make_temporary(base)
+    folder.make_temporary()
+    made = folder.temporary
     made.rmdir()
     made.symlink_to(precious)
     folder.remove()

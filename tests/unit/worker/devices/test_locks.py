@@ -65,8 +65,13 @@ def test_locks_stay_where_old_files_are_removed(mine: DeviceLocks, theirs: Devic
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     theirs.close()
     fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    with closing(DeviceLocks(tmp_path / "late", tmp_path / "locks")) as late:  # just now
+    with closing(DeviceLocks(tmp_path / "late", tmp_path / "locks")) as late:
         assert late.apply(GPUS) == GPUS
+        assert len(late.descriptors(["GPU-a"])) == 1  # the folder is looked through just now
+        fcntl.flock(folder, fcntl.LOCK_UN)
+        late.apply(GPUS)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.close(folder)
 
 
