@@ -19,8 +19,7 @@ from service.settings import Settings
 from torchyard import home
 
 
-def _arguments(argv: Sequence[str]) -> argparse.Namespace:
-    defaults = Settings.from_environment()
+def _arguments(argv: Sequence[str], defaults: Settings) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m service", description=__doc__)
     parser.add_argument("command", nargs="?", choices=["serve", "openapi"], default="serve")
     parser.add_argument("--host", default=defaults.host)
@@ -59,7 +58,12 @@ async def _serve(settings: Settings) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Exit code of the process."""
-    arguments = _arguments(argv)
+    try:
+        given = Settings.from_environment()
+    except ValueError as error:
+        print(f"The service cannot start: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+    arguments = _arguments(argv, given)
     if arguments.command == "openapi":
         sys.stdout.write(openapi.text(bare()))
         return 0
@@ -71,12 +75,7 @@ def main(argv: Sequence[str]) -> int:
         )
         return 2
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    settings = replace(
-        Settings.from_environment(),
-        host=arguments.host,
-        port=arguments.port,
-        behind_proxy=arguments.behind_proxy,
-    )
+    settings = replace(given, host=arguments.host, port=arguments.port, behind_proxy=arguments.behind_proxy)
     try:
         uvloop.run(_serve(settings))
     except (NewerSchemaError, OSError) as error:

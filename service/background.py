@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from service import retention
+from service import discard, retention
 from service.context import Context
 from service.leader import Leader
 from service.monitor import Monitor
@@ -26,6 +26,7 @@ def running(ctx: Context, woken: threading.Event, counters: Counters) -> Iterato
     def housekeeping() -> None:
         if leader.leads():
             retention.housekeeping(ctx)
+            discard.sweep(ctx)
 
     loops = [
         Repeated("scheduler", scheduler.run, every_s=SCHEDULE_S, failed=counters.scheduler_errors.inc, woken=woken),

@@ -72,11 +72,14 @@ def _query(job_id: str, rank: int, number: int | None) -> Any:
 
 
 def read(store: BlobStore, seen: View, rank: int, offset: int, limit: int) -> bytes:
-    """Bytes from `offset`, `limit` at most and none beyond the mark."""
+    """Bytes from `offset`, `limit` at most and none beyond the mark; none of a log that was discarded meanwhile."""
     length = min(limit, seen.size - offset, MAX_READ)
     if seen.attempt_id is None or length <= 0:
         return b""
-    descriptor = os.open(store.log_path(seen.attempt_id, rank), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        descriptor = os.open(store.log_path(seen.attempt_id, rank), os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return b""
     try:
         return os.pread(descriptor, length, offset)
     finally:

@@ -40,7 +40,8 @@ class Query:
 
 def tag(tx: Connection, job_id: str) -> str:
     """ETag of a job's metrics; ``not-found`` for an unknown job."""
-    if tx.scalar(select(Job.id).where(Job.id == job_id)) is None:
+    job = tx.execute(select(Job.discarded_us).where(Job.id == job_id)).one_or_none()
+    if job is None:
         raise not_found("job", job_id)
     query = (
         select(func.count(), func.sum(MetricStream.offset), func.max(Attempt.number))
@@ -49,7 +50,7 @@ def tag(tx: Connection, job_id: str) -> str:
         .where(Attempt.job_id == job_id)
     )
     count, size, newest = tx.execute(query).one()
-    return etag(job_id, count, int(size or 0), newest)
+    return etag(job_id, count, int(size or 0), newest, job.discarded_us)
 
 
 def read(tx: Connection, job_id: str, query: Query) -> api.Metrics:
@@ -96,7 +97,8 @@ def _series(job_id: str) -> Any:
             Attempt.resumed_from_step,
         )
         .join(Attempt, Attempt.id == MetricSeries.attempt_id)
-        .where(MetricSeries.job_id == job_id)
+        .join(Job, Job.id == MetricSeries.job_id)
+        .where(MetricSeries.job_id == job_id, Job.discarded_us.is_(None))
         .order_by(MetricSeries.attempt, MetricSeries.id)
     )
 

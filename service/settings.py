@@ -1,10 +1,17 @@
 """Settings of the service, from ``TORCHYARD_*`` variables."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from torchyard import home
+from torchyard.quantities import parse_duration, parse_size
+
+Value = TypeVar("Value")
+
+DAY_S = 86_400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +41,8 @@ class Settings:
     """Free bytes below which nothing is launched on a node."""
     max_body: int = 2**20
     """Bytes of a request body outside uploads and ingest."""
+    keep_ended_s: int | None = None
+    """So long after its end a job keeps its files (`service.discard`), a day at least; None: for ever."""
 
     @property
     def artifacts(self) -> Path:
@@ -42,7 +51,10 @@ class Settings:
 
     @classmethod
     def from_environment(cls) -> "Settings":
-        """Settings of this process's environment; defaults are those of the embedded stack."""
+        """Settings of this process's environment; defaults are those of the embedded stack.
+
+        ValueError for a variable that cannot be read.
+        """
         data = home.root() / "service"
         env = os.environ
         return cls(
@@ -50,10 +62,28 @@ class Settings:
             database_url=env.get("TORCHYARD_DATABASE_URL") or f"sqlite:///{data / 'torchyard.db'}",
             broker_url=env.get("TORCHYARD_REDIS_URL") or "redis://127.0.0.1:6379/0",
             host=env.get("TORCHYARD_HOST", cls.host),
-            port=int(env.get("TORCHYARD_PORT", cls.port)),
+            port=_read("TORCHYARD_PORT", int, cls.port),
             allowed_hosts=cls.allowed_hosts + tuple(filter(None, env.get("TORCHYARD_ALLOWED_HOSTS", "").split(","))),
             behind_proxy=env.get("TORCHYARD_BEHIND_PROXY", "") == "1",
-            heartbeat_s=float(env.get("TORCHYARD_HEARTBEAT_S", cls.heartbeat_s)),
-            unreachable_after_s=float(env.get("TORCHYARD_UNREACHABLE_AFTER_S", cls.unreachable_after_s)),
-            disk_floor=int(env.get("TORCHYARD_DISK_FLOOR", cls.disk_floor)),
+            heartbeat_s=_read("TORCHYARD_HEARTBEAT_S", float, cls.heartbeat_s),
+            unreachable_after_s=_read("TORCHYARD_UNREACHABLE_AFTER_S", float, cls.unreachable_after_s),
+            disk_floor=_read("TORCHYARD_DISK_FLOOR", parse_size, cls.disk_floor),
+            keep_ended_s=_read("TORCHYARD_KEEP_ENDED", _days, cls.keep_ended_s),
         )
+
+
+def _read(name: str, read: Callable[[str], Value], default: Value) -> Value:
+    text = os.environ.get(name)
+    if not text:
+        return default
+    try:
+        return read(text)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def _days(text: str) -> int:
+    seconds = parse_duration(text)
+    if seconds < DAY_S:
+        raise ValueError(f"{text} is less than a day: say for how long jobs keep their files, such as 90d")
+    return seconds

@@ -175,6 +175,10 @@ class BlobStore:
         """Removes a blob; one that is gone already is fine."""
         self.path(sha256).unlink(missing_ok=True)
 
+    def delete_logs(self, attempt_id: str) -> None:
+        """Removes all logs of an attempt; harmless when there are none."""
+        shutil.rmtree(self.logs / attempt_id, ignore_errors=True)
+
     def free(self) -> int:
         """Free bytes of the file system."""
         return shutil.disk_usage(self.root).free

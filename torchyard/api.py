@@ -119,6 +119,8 @@ class Job(Resource):
     group: str | None = None
     trial: int | None = None
     parameters: dict[str, Any] | None = None
+    #: When its logs, metrics, checkpoints and outputs were taken away; None: they are kept.
+    discarded_at: datetime | None = None
 
 
 class Group(Resource):
@@ -556,3 +558,5 @@ class Settings(Resource):
     installation: str
     user: User
     scopes: list[str]
+    #: Seconds after its end for which a job's files are kept, unless it has the tag `keep`; None: for ever.
+    keep_ended_s: int | None = None

@@ -36,6 +36,8 @@ RESERVED_ENV = frozenset(
 Ref = Annotated[str, Field(min_length=1, max_length=64)]
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
 MAX_NODES = 64
+#: A job with this tag keeps its files, however old it is.
+KEEP = "keep"
 SNAPSHOT_ID = re.compile(r"snap-[0-9a-z]{26}")
 
 

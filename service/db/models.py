@@ -205,6 +205,8 @@ class Job(Base):
     group_id: Mapped[str | None] = mapped_column(index=True)
     trial: Mapped[int | None]
     parameters: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    #: When its logs, metrics, checkpoints and outputs were taken away (`service.discard`).
+    discarded_us: Mapped[int | None]
 
     __table_args__ = (
         Index("ix_jobs_queue", "state", "priority", "number"),

@@ -91,6 +91,7 @@ def job(
         group=row.group_id,
         trial=None if row.trial is None else row.trial + 1,
         parameters=row.parameters,
+        discarded_at=maybe(row.discarded_us),
     )
 
 

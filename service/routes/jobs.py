@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Header, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from service import idempotency, lifecycle
+from service import discard, idempotency, lifecycle
 from service.answers import answer, not_modified
 from service.answers import etag as make_etag
 from service.auth import Caller, context, requires
@@ -201,6 +201,14 @@ def release_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
 def checkpoint_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
     """Asks a running job to write a checkpoint now."""
     return _presented(ctx, change.act(ctx, caller, job_id, lifecycle.request_checkpoint), status=202)
+
+
+@router.post("/{job_id}/discard", response_model=api.Job)
+def discard_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Takes away the logs, metrics, checkpoints and outputs of a job that has ended, for good. Its spec, code, events,
+    GPU time and last metrics stay, so it can be run again. Asking twice is fine.
+    """
+    return _presented(ctx, discard.discard(ctx, caller, job_id))
 
 
 @router.post("/{job_id}/rerun", status_code=201, response_model=api.Job)

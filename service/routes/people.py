@@ -28,7 +28,11 @@ def settings(caller: Reader, ctx: Ctx) -> Response:
         user = people.user_by_id(tx, caller.user_id)
     return answer(
         api.Settings(
-            version=version("torchyard"), installation=ctx.installation, user=user, scopes=sorted(caller.scopes)
+            version=version("torchyard"),
+            installation=ctx.installation,
+            user=user,
+            scopes=sorted(caller.scopes),
+            keep_ended_s=ctx.settings.keep_ended_s,
         )
     )
 
