@@ -109,6 +109,10 @@ class Client(SweepCalls, SharingCalls):
         """Asks a running job for a checkpoint now."""
         return self._post(api.Job, f"/jobs/{part(job)}/checkpoint")
 
+    def discard(self, job: str) -> api.Job:
+        """Takes away the logs, metrics, checkpoints and outputs of a job that has ended, for good."""
+        return self._post(api.Job, f"/jobs/{part(job)}/discard")
+
     def stacks(self, job: str) -> list[api.Stacks]:
         """What the job's processes did when they were last looked at, the newest first."""
         return list(self._pages(api.Stacks, f"/jobs/{part(job)}/stacks", {}))
@@ -255,6 +259,10 @@ class Client(SweepCalls, SharingCalls):
     def calibration(self) -> api.Calibration:
         """What estimates of running times turned out to be worth."""
         return self._get(api.Calibration, "/queue/calibration")
+
+    def settings(self) -> api.Settings:
+        """The installation, and whose token this is."""
+        return self._get(api.Settings, "/settings")
 
     def users(self) -> list[api.User]:
         """Everybody who may use the installation."""

@@ -116,7 +116,9 @@ def _print_facts(job: "Job", attempts: "list[Attempt]") -> None:
         "time": shown.elapsed(job, shown.now()),
         "progress": shown.progress(job),
         "latest": shown.latest(job.latest),
-        "storage": f"checkpoints {format_size(storage.checkpoints)}, outputs {format_size(storage.outputs)}, "
+        "storage": f"discarded on {job.discarded_at.astimezone():%Y-%m-%d}"
+        if job.discarded_at
+        else f"checkpoints {format_size(storage.checkpoints)}, outputs {format_size(storage.outputs)}, "
         f"logs {format_size(storage.logs)}",
         "tags": " ".join(job.tags),
         "rerun of": job.rerun_of or "",
@@ -205,25 +207,25 @@ def _seconds(text: str | None) -> float | None:
 
 def cancel(jobs: JobRefs, json: common.Json = False) -> None:
     """Ask jobs to save their work and stop."""
-    _act(jobs, json, lambda client, job: client.cancel(job))
+    act(jobs, json, lambda client, job: client.cancel(job))
 
 
 def hold(jobs: JobRefs, json: common.Json = False) -> None:
     """Keep waiting jobs from starting."""
-    _act(jobs, json, lambda client, job: client.hold(job))
+    act(jobs, json, lambda client, job: client.hold(job))
 
 
 def release(jobs: JobRefs, json: common.Json = False) -> None:
     """Let held jobs start."""
-    _act(jobs, json, lambda client, job: client.release(job))
+    act(jobs, json, lambda client, job: client.release(job))
 
 
 def checkpoint(jobs: JobRefs, json: common.Json = False) -> None:
     """Ask running jobs for a checkpoint now."""
-    _act(jobs, json, lambda client, job: client.checkpoint(job))
+    act(jobs, json, lambda client, job: client.checkpoint(job))
 
 
-def _act(jobs: list[str], json: bool, act: "Callable[[Client, str], Job]") -> None:
+def act(jobs: list[str], json: bool, act: "Callable[[Client, str], Job]") -> None:
     """Does it to each job; one that refuses spares none of the others, and the exit code tells of it."""
     from torchyard.exceptions import RefusedError
 
@@ -247,7 +249,8 @@ def _act(jobs: list[str], json: bool, act: "Callable[[Client, str], Job]") -> No
 def _print_acted(job: "Job") -> None:
     stop = f", asked to stop ({job.stop.value})" if job.stop and not job.ended_at else ""
     held = ", held" if job.held else ""
-    print(f"job {job.number} {job.state.value}{held}{stop}")
+    gone = ", files discarded" if job.discarded_at else ""
+    print(f"job {job.number} {job.state.value}{held}{stop}{gone}")
 
 
 def rerun(

@@ -9,6 +9,7 @@ from torchyard.cli import (
     artifacts,
     bench,
     box,
+    discard,
     jobs,
     logs,
     people,
@@ -33,7 +34,22 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (stack, submit, jobs, queue, logs, stacks, artifacts, bench, box, people, sharing, simulate, sweeps):
+for group in (
+    stack,
+    submit,
+    jobs,
+    queue,
+    logs,
+    stacks,
+    artifacts,
+    discard,
+    bench,
+    box,
+    people,
+    sharing,
+    simulate,
+    sweeps,
+):
     group.register(app)
 
 

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
+from service.db.models import Job
+from service.retention import DAY_US
 from tests.support import plane
 from tests.support.live import Live
 from tests.support.plane import Plane
@@ -107,6 +110,35 @@ def test_what_a_job_wrote_is_shown_and_pulled(yard: Callable[..., Done], data_pl
     assert pulled.out == f"{tmp_path / 'here' / 'step-10' / 'state.pt'}\n"
     assert (tmp_path / "here" / "step-10" / "state.pt").read_bytes() == b"state"
     assert "no stored checkpoint" in yard("pull", number, "-c", "11").err
+
+
+def test_files_of_ended_jobs_are_discarded(yard: Callable[..., Done], data_plane: Plane) -> None:
+    old, kept, other = data_plane.job(name="old"), data_plane.job(), data_plane.job()
+    for seeded in (old, kept, other):
+        data_plane.log(seeded, 0, b"x" * 2048)
+        data_plane.set_state(seeded, "failed", settled=True)
+    long_ago = data_plane.ctx.now_us() - 100 * DAY_US
+    with data_plane.ctx.db.write() as tx:
+        tx.execute(update(Job).where(Job.id != other.job).values(ended_us=long_ago))
+        tx.execute(update(Job).where(Job.id == kept.job).values(tags=["keep"]))
+        tx.execute(update(Job).where(Job.id == other.job).values(ended_us=data_plane.ctx.now_us()))
+    number, last = (yard("show", "--json", seeded.job).json["number"] for seeded in (old, other))
+    assert (
+        yard("discard").err == "yard: which jobs? Name them, or say how old they are: `yard discard --older-than 90d`\n"
+    )
+    assert "these jobs" in yard("discard", str(number), "--user", "ada").err
+    assert yard("discard", "--older-than", "long").err.startswith("yard: --older-than: 'long' is not a duration")
+    assert yard("discard", "--older-than", "101d").err == "no such jobs\n"
+    assert yard("discard", "--older-than", "90d", "--user", "ada", "--yes").err == "no such jobs\n"
+    asked = yard("discard", "--older-than", "90d")
+    assert (asked.code, asked.err) == (1, "yard: nothing was discarded: with --yes, these 2.0 KiB are gone for good\n")
+    assert [line.split()[0] for line in asked.out.splitlines()] == ["JOB", str(number)]
+    assert yard("logs", str(number)).out == "x" * 2048
+    done = yard("discard", "--older-than", "90d", "--everybody", "--yes")
+    assert (done.code, done.out) == (0, f"job {number} failed, files discarded\n")
+    assert "discarded on" in yard("show", str(number)).out
+    assert yard("logs", str(number)).out == ""
+    assert yard("discard", str(last), "--yes", "--json").json[0]["discarded_at"]
 
 
 def test_who_may_use_the_box(yard: Callable[..., Done]) -> None:

@@ -205,6 +205,8 @@ export const useCancel = () =>
 export const useRerun = () =>
   useChange(({ job, from }: Again) =>
     unwrap(client.POST("/api/v1/jobs/{job_id}/rerun", { ...ofJob(job), body: { from_checkpoint: from, changes: {} } })));
+export const useDiscard = () =>
+  useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/discard", ofJob(id))));
 export const useHold = () => useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/hold", ofJob(id))));
 export const useRelease = () =>
   useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/release", ofJob(id))));

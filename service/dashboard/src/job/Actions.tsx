@@ -6,15 +6,17 @@ import type { Job } from "../api/types";
 import { actionsFor } from "../lib/states";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
+import { DiscardDialog } from "./Discard";
+
+type Asked = "cancel" | "rerun" | "discard";
 
 export function Actions({ job }: { job: Job }) {
   const allowed = actionsFor(job);
-  const [asking, setAsking] = useState<"cancel" | "rerun" | null>(null);
+  const [asking, setAsking] = useState<Asked | null>(null);
   const checkpoint = useCheckpointNow();
   const dump = useDumpStacks();
   const hold = useHold();
   const release = useRelease();
-  const close = () => setAsking(null);
   return (
     <div className="actions">
       {allowed.has("checkpoint") && (
@@ -24,14 +26,21 @@ export function Actions({ job }: { job: Job }) {
       {allowed.has("hold") && <Button label="Hold" change={hold} id={job.id} />}
       {allowed.has("release") && <Button label="Release" change={release} id={job.id} />}
       <button type="button" className="button" onClick={() => setAsking("rerun")}>Rerun</button>
+      {allowed.has("discard") && (
+        <button type="button" className="button" onClick={() => setAsking("discard")}>Discard files</button>
+      )}
       {allowed.has("cancel") && (
         <button type="button" className="button danger" onClick={() => setAsking("cancel")}>Cancel</button>
       )}
       <Notice error={checkpoint.error ?? dump.error ?? hold.error ?? release.error} />
-      {asking === "cancel" && <CancelDialog job={job} onClose={close} />}
-      {asking === "rerun" && <RerunDialog job={job} onClose={close} />}
+      {asking !== null && <Question asked={asking} job={job} onClose={() => setAsking(null)} />}
     </div>
   );
+}
+
+function Question({ asked, job, onClose }: { asked: Asked; job: Job; onClose: () => void }) {
+  const Asking = { cancel: CancelDialog, rerun: RerunDialog, discard: DiscardDialog }[asked];
+  return <Asking job={job} onClose={onClose} />;
 }
 
 interface ButtonProps {

@@ -1,9 +1,11 @@
 import { Link } from "@tanstack/react-router";
 
+import { useSettings } from "../api/session";
 import { useSweep } from "../api/sweeps";
 import type { Job } from "../api/types";
 import { bytes, duration, metric, moment, secondsBetween } from "../lib/format";
 import { headline } from "../lib/headline";
+import { keptUntil } from "../lib/states";
 import { parameter } from "../lib/trials";
 import { StateChip } from "../ui/StateChip";
 import { Track } from "../ui/Track";
@@ -27,6 +29,7 @@ export function Header({ job }: { job: Job }) {
 
 function Facts({ job }: { job: Job }) {
   const now = useNow();
+  const until = keptUntil(job, useSettings().data?.keep_ended_s ?? null);
   const { storage } = job;
   return (
     <dl className="facts">
@@ -40,7 +43,10 @@ function Facts({ job }: { job: Job }) {
       )}
       {job.attempt > 1 && <Fact name="Attempt">{job.attempt}</Fact>}
       {headline(job.latest).map(([name, value]) => <Fact key={name} name={name}>{metric(value)}</Fact>)}
-      <Fact name="Storage">{bytes(storage.checkpoints + storage.outputs + storage.logs)}</Fact>
+      {job.discarded_at == null && (
+        <Fact name="Storage">{bytes(storage.checkpoints + storage.outputs + storage.logs)}</Fact>
+      )}
+      {until !== null && <Fact name="Files kept until">{moment(until)}</Fact>}
       {job.group != null && <OfSweep group={job.group} trial={job.trial} />}
       {Object.entries(job.parameters ?? {}).map(([name, value]) => (
         <Fact key={`parameter ${name}`} name={name}>{parameter(value)}</Fact>

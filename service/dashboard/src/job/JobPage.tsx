@@ -6,6 +6,7 @@ import type { Event, Job } from "../api/types";
 import { isFinal } from "../lib/states";
 import { Notice } from "../ui/Notice";
 import { Checkpoints } from "./Checkpoints";
+import { Discarded } from "./Discard";
 import { Events } from "./Events";
 import { Failure } from "./Failure";
 import { Header } from "./Header";
@@ -40,14 +41,22 @@ function Rooms({ job }: { job: Job }) {
       {job.state !== "succeeded" && !(job.state === "failed" && job.error) && <WhyBox job={job} />}
       <Timeline events={events} final={isFinal(job.state)} />
       <Stacks job={job} hangs={hangs(job, events)} />
-      <Metrics job={job} />
-      <Logs job={job} />
-      <Checkpoints job={job} />
-      <Outputs job={job} />
+      {job.discarded_at == null ? <Written job={job} /> : <Discarded at={job.discarded_at} />}
       <Telemetry job={job} />
       <Events events={events} more={pages.hasNextPage} onMore={() => void pages.fetchNextPage()} />
       <Spec spec={job.spec} />
     </div>
+  );
+}
+
+function Written({ job }: { job: Job }) {
+  return (
+    <>
+      <Metrics job={job} />
+      <Logs job={job} />
+      <Checkpoints job={job} />
+      <Outputs job={job} />
+    </>
   );
 }
 

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 
-import { actionsFor, countsPerTab, isFinal, type JobState, TABS } from "./states";
+import { actionsFor, countsPerTab, isFinal, type JobState, keptUntil, TABS } from "./states";
 
-const job = (state: JobState, more: { held?: boolean; stop?: "cancel" | null } = {}) =>
-  [...actionsFor({ state, held: more.held ?? false, stop: more.stop ?? null })].sort();
+const job = (state: JobState, more: { held?: boolean; stop?: "cancel" | null; discarded_at?: string } = {}) =>
+  [...actionsFor({ state, held: false, stop: null, ...more })].sort();
 
 it("sums states into tabs", () => {
   const counts = countsPerTab({ queued: 2, running: 1, stopping: 3, failed: 4 });
@@ -26,5 +26,15 @@ it("offers what a state allows", () => {
   expect(job("queued")).toEqual(["cancel", "hold", "rerun"]);
   expect(job("queued", { held: true })).toEqual(["cancel", "release", "rerun"]);
   expect(job("stopping", { stop: "cancel" })).toEqual(["rerun"]);
-  expect(job("succeeded")).toEqual(["rerun"]);
+  expect(job("succeeded")).toEqual(["discard", "rerun"]);
+  expect(job("failed", { discarded_at: "2026-01-01T00:00:00Z" })).toEqual(["rerun"]);
+});
+
+it("knows when the files of an ended job go", () => {
+  const ended = { ended_at: "2026-01-01T00:00:00Z", tags: ["a"], discarded_at: null };
+  expect(keptUntil(ended, 90 * 86_400)).toBe("2026-04-01T00:00:00.000Z");
+  expect(keptUntil(ended, null)).toBeNull();
+  expect(keptUntil({ ...ended, tags: ["a", "keep"] }, 86_400)).toBeNull();
+  expect(keptUntil({ ...ended, ended_at: null }, 86_400)).toBeNull();
+  expect(keptUntil({ ...ended, discarded_at: "2026-01-02T00:00:00Z" }, 86_400)).toBeNull();
 });

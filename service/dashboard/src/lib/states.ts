@@ -24,6 +24,15 @@ export function statesOf(tab: TabKey): readonly JobState[] {
   return TABS.find((candidate) => candidate.key === tab)?.states ?? [];
 }
 
+/** The tag of jobs that keep their files, however old they are. */
+const KEEP = "keep";
+
+/** When the files of a job go, where the installation keeps them for so many seconds; null if they stay. */
+export function keptUntil(job: Pick<Job, "ended_at" | "tags" | "discarded_at">, keepS: number | null): string | null {
+  if (keepS === null || job.ended_at === null || job.discarded_at != null || job.tags.includes(KEEP)) return null;
+  return new Date(Date.parse(job.ended_at) + keepS * 1_000).toISOString();
+}
+
 /** Jobs per tab, from jobs per state. */
 export function countsPerTab(counts: Partial<Record<string, number>>): Record<TabKey, number> {
   const sum = (states: readonly string[]) => states.reduce((total, state) => total + (counts[state] ?? 0), 0);
@@ -32,12 +41,12 @@ export function countsPerTab(counts: Partial<Record<string, number>>): Record<Ta
     Record<TabKey, number>;
 }
 
-export type Action = "cancel" | "rerun" | "checkpoint" | "stacks" | "hold" | "release";
+export type Action = "cancel" | "rerun" | "checkpoint" | "stacks" | "hold" | "release" | "discard";
 
 /** What may be asked of a job in its state. */
-export function actionsFor(job: Pick<Job, "state" | "held" | "stop">): ReadonlySet<Action> {
+export function actionsFor(job: Pick<Job, "state" | "held" | "stop" | "discarded_at">): ReadonlySet<Action> {
   const actions = new Set<Action>(["rerun"]);
-  if (isFinal(job.state)) return actions;
+  if (isFinal(job.state)) return job.discarded_at == null ? actions.add("discard") : actions;
   if (job.stop !== "cancel") actions.add("cancel");
   if (job.state === "running") actions.add("checkpoint").add("stacks");
   if (job.state === "queued") actions.add(job.held ? "release" : "hold");

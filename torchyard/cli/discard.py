@@ -1,0 +1,91 @@
+"""``discard``."""
+
+import sys
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from torchyard.cli import common, jobs
+
+if TYPE_CHECKING:
+    from torchyard.api import Job
+    from torchyard.client import Client
+
+_ENDED = ("succeeded", "failed", "cancelled")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(discard)
+
+
+def discard(
+    refs: Annotated[list[str] | None, typer.Argument(metavar="[JOB...]", help="Numbers or ids of jobs.")] = None,
+    older_than: Annotated[
+        str | None, typer.Option(help="All that ended so long ago, such as 90d, and do not have the tag keep.")
+    ] = None,
+    user: Annotated[str | None, typer.Option("--user", "-u", help="Whose old jobs; yours if nobody is named.")] = None,
+    everybody: Annotated[bool, typer.Option("--everybody", help="Everybody's old jobs.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    json: common.Json = False,
+) -> None:
+    """Take away logs, metrics, checkpoints and outputs of jobs that have ended, for good.
+
+    Spec, code, events, GPU time and last metrics stay, so the jobs can be run again.
+    """
+    from torchyard.exceptions import TorchYardError
+
+    if (older_than is None) == (not refs):
+        raise TorchYardError("which jobs? Name them, or say how old they are: `yard discard --older-than 90d`")
+    if older_than is None and (user or everybody):
+        raise TorchYardError("--user and --everybody go with --older-than: jobs that are named are these jobs")
+    with common.connect() as client:
+        if older_than is None:
+            found = [client.job(ref) for ref in refs or ()]
+        else:
+            owner = None if everybody else user or client.settings().user.name
+            found = _old(client, older_than, owner)
+    if not found:
+        common.note("no such jobs")
+    elif yes or _asked(found):
+        jobs.act([job.id for job in found], json, lambda client, job: client.discard(job))
+
+
+def _old(client: "Client", older_than: str, user: str | None) -> "list[Job]":
+    from torchyard.cli import format as shown
+    from torchyard.exceptions import SpecError
+    from torchyard.quantities import parse_duration
+
+    try:
+        before = shown.now() - timedelta(seconds=parse_duration(older_than))
+    except ValueError as error:
+        raise SpecError(f"--older-than: {error}") from error
+    return worth_discarding(client.jobs(state=_ENDED, user=user), before)
+
+
+def worth_discarding(jobs: "Iterable[Job]", before: datetime) -> "list[Job]":
+    """Those that ended before, have files still, and are not to be kept."""
+    from torchyard.spec import KEEP
+
+    return [
+        job for job in jobs if job.ended_at and job.ended_at < before and not job.discarded_at and KEEP not in job.tags
+    ]
+
+
+def _asked(found: "list[Job]") -> bool:
+    from rich.markup import escape
+
+    from torchyard.cli import format as shown
+    from torchyard.exceptions import TorchYardError
+    from torchyard.quantities import format_size
+
+    with common.table("JOB", "NAME", "USER", "STATE", "ENDED", "FILES") as table:
+        for job in found:
+            ended, size = shown.ago(job.ended_at, shown.now()), format_size(shown.stored(job))
+            table.add_row(str(job.number), escape(job.name), job.user, shown.state(job), ended, size)
+    total = format_size(sum(map(shown.stored, found)))
+    if not sys.stdin.isatty():
+        raise TorchYardError(f"nothing was discarded: with --yes, these {total} are gone for good")
+    return typer.confirm(f"Discard {total} of {len(found)} {'job' if len(found) == 1 else 'jobs'} for good?")
