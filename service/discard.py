@@ -147,7 +147,9 @@ def _remove(ctx: Context, jobs: Sequence[str]) -> None:
     """Removes what no row speaks of any more; again and again is fine."""
     for job_id in jobs:
         with ctx.db.read() as tx:
-            attempts = list(tx.scalars(select(Attempt.id).where(Attempt.job_id == job_id)))
+            # A node that was lost may have come back since, and brought its logs.
+            has_logs = exists().where(LogStream.attempt_id == Attempt.id)
+            attempts = list(tx.scalars(select(Attempt.id).where(Attempt.job_id == job_id, ~has_logs)))
             has_points = exists().where(MetricPoint.series_id == MetricSeries.id)
             series = list(tx.scalars(select(MetricSeries.id).where(MetricSeries.job_id == job_id, has_points)))
         for attempt in attempts:

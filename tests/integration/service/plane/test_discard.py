@@ -155,6 +155,9 @@ def test_what_a_killed_service_has_left_goes_later(data_plane: Plane, monkeypatc
     discard.sweep(data_plane.ctx)
     assert points(data_plane) == 0
     assert not (data_plane.ctx.store.logs / seeded.attempt).exists()
+    data_plane.log(seeded, 0, b"from a node that was lost")
+    discard.sweep(data_plane.ctx)
+    assert holds(data_plane, seeded)["log"] == "from a node that was lost"
 
 
 def test_only_the_owner_and_administrators_discard(data_plane: Plane) -> None:
