@@ -1,5 +1,6 @@
 import type { Event } from "../api/types";
 import { clock, duration } from "../lib/format";
+import { isFinal } from "../lib/states";
 import { spans } from "../lib/timeline";
 import { useNow } from "../ui/useNow";
 
@@ -8,7 +9,7 @@ export function Timeline({ events, final }: { events: readonly Event[]; final: b
   const now = useNow();
   const line = spans(events, now);
   if (line.length === 0) return null;
-  const last = events.at(-1);
+  const last = events.find((event) => isFinal(event.state)) ?? events.at(-1);
   return (
     <ol className="timeline" aria-label="States">
       {line.map((span) => (

@@ -23,6 +23,11 @@ it("ends at a final state, and widens what is too short to see", () => {
   expect(line.reduce((sum, span) => sum + span.share, 0)).toBeCloseTo(1);
 });
 
+it("is not prolonged by what is done to a job that has ended", () => {
+  const line = spans([event(1, "running", 0), event(2, "succeeded", 10), event(3, "succeeded", 5000)], 9e9);
+  expect(line.map(({ from, to, open }) => [from, to, open])).toEqual([[0, 10_000, false]]);
+});
+
 it("is empty without events", () => {
   expect(spans([], 0)).toEqual([]);
 });

@@ -20,7 +20,7 @@ export function spans(events: readonly Event[], now: number): Span[] {
     const at = Date.parse(event.at);
     const last = raw.at(-1);
     if (last?.state === event.state) continue;
-    if (last !== undefined) Object.assign(last, { to: at, open: false });
+    if (last?.open === true) Object.assign(last, { to: at, open: false });
     if (!isFinal(event.state)) raw.push({ state: event.state, from: at, to: Math.max(at, now), open: true });
   }
   return withShares(raw);
