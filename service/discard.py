@@ -101,7 +101,7 @@ def _mark(tx: Connection, job_id: str, now: int, *, actor: str | None = None, wh
             "checkpoint of its own"
         )
     if job.discarded_us is None:
-        size = sum(retention.storage(tx, [job_id])[job_id].model_dump().values())
+        size = retention.storage(tx, [job_id])[job_id].total
         words = f"logs, metrics, checkpoints and outputs discarded ({format_size(size)}){why}"
         note = lifecycle.Note(kind="discarded", message=words, actor=actor, data={"bytes": size})
         lifecycle.change_job(tx, job_id, note, now, discarded_us=now)

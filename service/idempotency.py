@@ -6,8 +6,10 @@ from sqlalchemy import Connection, delete, insert, select
 
 from service.db.models import IdempotencyKey
 from service.problems import ProblemError, field_problem
+from torchyard.quantities import SECONDS
 
-KEPT_US = 7 * 86_400 * 1_000_000
+#: After this the key may make another job.
+KEPT_US = 7 * SECONDS["d"] * 1_000_000
 MAX_KEY = 200
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, delete, exists, func, or_, select, update
 from sqlalchemy.orm import aliased
 
-from service import blobs
+from service import blobs, idempotency
 from service.context import Context
 from service.db.models import (
     Attempt,
@@ -24,13 +24,12 @@ from service.db.models import (
     SnapshotFile,
 )
 from torchyard.api import Storage
+from torchyard.quantities import SECONDS
 from torchyard.spec import CheckpointPolicy, KeepBest
 from torchyard.states import JOB_FINAL, JobState
 
-DAY_S = 86_400
-DAY_US = DAY_S * 1_000_000
+DAY_US = SECONDS["d"] * 1_000_000
 KEEP_SAMPLES_US = 7 * DAY_US
-KEEP_KEYS_US = 7 * DAY_US
 #: Age at which uploads, uncommitted snapshots and blobs without a reference count as abandoned.
 ABANDONED_US = DAY_US
 
@@ -160,7 +159,7 @@ def housekeeping(ctx: Context) -> None:
     ctx.store.sweep_inbox(ABANDONED_US / 1_000_000)
     with ctx.db.write() as tx:
         tx.execute(delete(Sample).where(Sample.time_us < now - KEEP_SAMPLES_US))
-        tx.execute(delete(IdempotencyKey).where(IdempotencyKey.created_us < now - KEEP_KEYS_US))
+        tx.execute(delete(IdempotencyKey).where(IdempotencyKey.created_us < now - idempotency.KEPT_US))
     with ctx.db.write() as tx:
         _drop_uncommitted_snapshots(tx, now - ABANDONED_US)
         _drop_vanished_checkpoints(tx, now)

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from torchyard import home
-from torchyard.quantities import parse_duration, parse_size
+from torchyard.quantities import SECONDS, parse_duration, parse_size
 
 Value = TypeVar("Value")
-
-DAY_S = 86_400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +82,6 @@ def _read(name: str, read: Callable[[str], Value], default: Value) -> Value:
 
 def _days(text: str) -> int:
     seconds = parse_duration(text)
-    if seconds < DAY_S:
+    if seconds < SECONDS["d"]:
         raise ValueError(f"{text} is less than a day: say for how long jobs keep their files, such as 90d")
     return seconds

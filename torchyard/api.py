@@ -78,6 +78,11 @@ class Storage(Resource):
     outputs: int
     logs: int
 
+    @property
+    def total(self) -> int:
+        """Bytes of all."""
+        return self.checkpoints + self.outputs + self.logs
+
 
 class HeldDevice(Resource):
     node: str

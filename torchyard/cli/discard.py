@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from torchyard.api import Job
     from torchyard.client import Client
 
-_ENDED = ("succeeded", "failed", "cancelled")
-
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
@@ -57,12 +55,13 @@ def _old(client: "Client", older_than: str, user: str | None) -> "list[Job]":
     from torchyard.cli import format as shown
     from torchyard.exceptions import SpecError
     from torchyard.quantities import parse_duration
+    from torchyard.states import JOB_FINAL
 
     try:
         before = shown.now() - timedelta(seconds=parse_duration(older_than))
     except ValueError as error:
         raise SpecError(f"--older-than: {error}") from error
-    return worth_discarding(client.jobs(state=_ENDED, user=user), before)
+    return worth_discarding(client.jobs(state=sorted(JOB_FINAL), user=user), before)
 
 
 def worth_discarding(jobs: "Iterable[Job]", before: datetime) -> "list[Job]":
@@ -83,9 +82,9 @@ def _asked(found: "list[Job]") -> bool:
 
     with common.table("JOB", "NAME", "USER", "STATE", "ENDED", "FILES") as table:
         for job in found:
-            ended, size = shown.ago(job.ended_at, shown.now()), format_size(shown.stored(job))
+            ended, size = shown.ago(job.ended_at, shown.now()), format_size(job.storage.total)
             table.add_row(str(job.number), escape(job.name), job.user, shown.state(job), ended, size)
-    total = format_size(sum(map(shown.stored, found)))
+    total = format_size(sum(job.storage.total for job in found))
     if not sys.stdin.isatty():
         raise TorchYardError(f"nothing was discarded: with --yes, these {total} are gone for good")
     return typer.confirm(f"Discard {total} of {len(found)} {'job' if len(found) == 1 else 'jobs'} for good?")

@@ -46,11 +46,6 @@ def elapsed(job: Job, at: datetime) -> str:
     return format_duration(max(0.0, ((job.ended_at or at) - start).total_seconds()))
 
 
-def stored(job: Job) -> int:
-    """Bytes of all its files."""
-    return job.storage.checkpoints + job.storage.outputs + job.storage.logs
-
-
 def devices(held: Sequence[HeldDevice]) -> str:
     """``box:0,1``, by node."""
     nodes: dict[str, list[str]] = {}

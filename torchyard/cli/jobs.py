@@ -103,10 +103,8 @@ def _print_facts(job: "Job", attempts: "list[Attempt]") -> None:
     from rich.table import Table
 
     from torchyard.cli import format as shown
-    from torchyard.quantities import format_size
 
     work = job.spec.get("command") or job.spec.get("recipe") or {}
-    storage = job.storage
     facts = {
         "state": shown.state(job),
         "user": f"{job.user}, project {job.project}, priority {job.priority.value}",
@@ -116,10 +114,7 @@ def _print_facts(job: "Job", attempts: "list[Attempt]") -> None:
         "time": shown.elapsed(job, shown.now()),
         "progress": shown.progress(job),
         "latest": shown.latest(job.latest),
-        "storage": f"discarded on {job.discarded_at.astimezone():%Y-%m-%d}"
-        if job.discarded_at
-        else f"checkpoints {format_size(storage.checkpoints)}, outputs {format_size(storage.outputs)}, "
-        f"logs {format_size(storage.logs)}",
+        "storage": _storage(job),
         "tags": " ".join(job.tags),
         "rerun of": job.rerun_of or "",
     }
@@ -130,6 +125,15 @@ def _print_facts(job: "Job", attempts: "list[Attempt]") -> None:
         if value:
             grid.add_row(f"[dim]{name}[/]", value)
     console.print(grid)
+
+
+def _storage(job: "Job") -> str:
+    from torchyard.quantities import format_size
+
+    if job.discarded_at:
+        return f"discarded on {job.discarded_at.astimezone():%Y-%m-%d}"
+    checkpoints, outputs, logs = map(format_size, (job.storage.checkpoints, job.storage.outputs, job.storage.logs))
+    return f"checkpoints {checkpoints}, outputs {outputs}, logs {logs}"
 
 
 def _print_attempts(attempts: "list[Attempt]") -> None:
@@ -225,7 +229,7 @@ def checkpoint(jobs: JobRefs, json: common.Json = False) -> None:
     act(jobs, json, lambda client, job: client.checkpoint(job))
 
 
-def act(jobs: list[str], json: bool, act: "Callable[[Client, str], Job]") -> None:
+def act(jobs: list[str], json: bool, do: "Callable[[Client, str], Job]") -> None:
     """Does it to each job; one that refuses spares none of the others, and the exit code tells of it."""
     from torchyard.exceptions import RefusedError
 
@@ -233,7 +237,7 @@ def act(jobs: list[str], json: bool, act: "Callable[[Client, str], Job]") -> Non
     with common.connect() as client:
         for each in jobs:
             try:
-                done.append(act(client, each))
+                done.append(do(client, each))
             except RefusedError as error:
                 common.note(f"yard: {error}")
                 refused = True
