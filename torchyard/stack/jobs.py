@@ -41,4 +41,5 @@ def _wait(client: Client, deadline: float, tended: Callable[[float], bool]) -> b
 
 
 def _running(client: Client) -> list[str]:
-    return [job.id for state in sorted(JOB_HOLDS_GPUS) for job in client.jobs(state=state.value)]
+    # One that changes its state between two questions is in both answers.
+    return list(dict.fromkeys(job.id for state in sorted(JOB_HOLDS_GPUS) for job in client.jobs(state=state.value)))

@@ -123,7 +123,9 @@ class Supervisor:
         received = signal.sigtimedwait(self.SIGNALS, timeout_s)
         for child in self._children:
             child.tend()
-        return received is not None and received.si_signo != signal.SIGCHLD
+        # A process that was stopped (Ctrl-Z) or traced beyond the timeout is told of no signal at all: what it gets
+        # then was never filled in, and is no reason to end.
+        return received is not None and received.si_signo in self.SIGNALS - {signal.SIGCHLD}
 
     def run(self) -> None:
         """Holds everything up until a signal asks for the end."""

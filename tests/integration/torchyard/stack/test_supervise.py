@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,3 +78,17 @@ def test_output_is_kept_and_a_program_that_keeps_dying_is_told_with_its_log(tmp_
     assert "bad ends at once" in told
     assert "  cannot read the settings" in told
     assert (tmp_path / "bad.log").read_text().startswith("cannot read the settings\n")
+
+
+def test_a_stack_that_was_stopped_and_continued_goes_on(tmp_path: Path) -> None:
+    with supervised(tmp_path, one="exec sleep 60") as process:
+        watched = psutil.Process(process.pid)
+        (first,) = children(process)
+        os.kill(process.pid, signal.SIGSTOP)
+        until(lambda: watched.status() == psutil.STATUS_STOPPED, what="the supervisor's stop")
+        # Longer than it waits for a signal: that wait is over when it goes on.
+        stopped = time.monotonic()
+        until(lambda: time.monotonic() > stopped + 0.2, what="the end of its wait")
+        os.kill(process.pid, signal.SIGCONT)
+        os.kill(first, signal.SIGKILL)
+        until(lambda: len(children(process)) == 1 and children(process) != [first], what="a new child")
