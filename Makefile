@@ -57,8 +57,14 @@ $(STAMPS)/browser: $(STAMPS)/dev scripts/browser.sh
 	@sh scripts/browser.sh $(BIN)
 	@touch $@
 
+# Frameworks and trackers in an environment of their own, as users have them; none of it is needed to run.
+$(STAMPS)/compat: $(STAMPS)/venv tests/compat/requirements.txt tests/compat/constraints.txt
+	$(PYTHON) -m venv $(VENV)-compat
+	$(VENV)-compat/bin/pip install --quiet --constraint tests/compat/constraints.txt --requirement tests/compat/requirements.txt
+	@touch $@
+
 .PHONY: test
-test: $(STAMPS)/dev $(STAMPS)/browser dashboard ## Run every test
+test: $(STAMPS)/dev $(STAMPS)/compat $(STAMPS)/browser dashboard ## Run every test
 	@sh scripts/build_dashboard.sh $(BIN) test
 	$(BIN)/pytest --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
@@ -69,4 +75,4 @@ bench: $(STAMPS)/dev ## Measure control plane and trainer and print tables
 
 .PHONY: clean
 clean: ## Remove what the other targets made
-	rm -rf $(VENV) $(STAMPS) $(DASHBOARD)/node_modules $(DASHBOARD)/dist
+	rm -rf $(VENV) $(VENV)-compat $(STAMPS) $(DASHBOARD)/node_modules $(DASHBOARD)/dist
