@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import processes, stack
+from tests.support.user import User
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,3 +24,11 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[stack.Stack]:
     """One stack with two CPU slots for all tests of a file."""
     with processes.unmarked(), stack.running(tmp_path_factory.mktemp("home")) as running:
         yield running
+
+
+@pytest.fixture
+def user(yard: stack.Stack, environment: Path, tmp_path: Path) -> User:
+    """A user with an empty folder."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return User(yard, environment, folder)
