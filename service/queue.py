@@ -1,6 +1,7 @@
 """The queue as people see it: places, reasons, and why a job is where it is."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +13,6 @@ from service.auth import Caller
 from service.context import Context
 from service.db.models import Dependency, Group, Job, User
 from service.jobs import fit
-from service.lifecycle import Unknown
 from service.policy_settings import current_policy
 from service.scheduler import alternatives, explain, forecast
 from service.scheduler.blockers import Blocker, Look
@@ -23,7 +23,7 @@ from service.times import minute
 from torchyard.api import QueueEntry, Reason, Why
 from torchyard.policy import Policy
 from torchyard.spec import Priority
-from torchyard.states import JOB_FINAL, JobState
+from torchyard.states import JobState
 
 _PRIORITIES = tuple(Priority)
 #: Of so many jobs of a page it is told when they start; the later ones depend on too much that nobody knows.
@@ -40,11 +40,14 @@ class Moment:
     now: int
 
 
-def moment_of(ctx: Context, tx: Connection, alive: str | None = None) -> Moment:
-    """Reads queue and boxes; a job that is `alive` is sure to be among them (`Loader.snapshot`)."""
-    now, policy = ctx.now_us(), current_policy(tx)
-    state = ctx.loader.snapshot(tx, now, alive)
-    return Moment(state=state, policy=policy, queue=order(state, now, policy) if state.waiting else (), now=now)
+@contextmanager
+def moment_of(ctx: Context, asked: str | None = None) -> Iterator[tuple[Connection, Moment]]:
+    """Queue and boxes, with a transaction that shows the same moment; the job that is `asked` about as it is now."""
+    now = ctx.now_us()
+    with ctx.loader.snapshot(ctx.db, now, asked) as (tx, state):
+        policy = current_policy(tx)
+        queue = order(state, now, policy) if state.waiting else ()
+        yield tx, Moment(state=state, policy=policy, queue=queue, now=now)
 
 
 def entries(tx: Connection, seen: Moment, start: int, limit: int) -> list[QueueEntry]:
@@ -101,18 +104,17 @@ def _words(
     }
 
 
-def why(ctx: Context, tx: Connection, job: Row[Any], caller: Caller) -> Why:
-    """Why the job is where it is; `job` is its row."""
-    seen = moment_of(ctx, tx, None if job.state in JOB_FINAL else job.id)
-    if job.state != JobState.QUEUED:
+def why(ctx: Context, job_id: str, caller: Caller) -> Why:
+    """Why the job is where it is."""
+    with moment_of(ctx, job_id) as (tx, seen):
+        job = tx.execute(select(Job.__table__).where(Job.id == job_id)).one()
+        if job.state == JobState.QUEUED:
+            return _why_waiting(ctx, tx, job, seen, caller)
         return situation.why(tx, job, seen.state.running.get(job.id), seen.state, seen.now)
-    waiting = seen.state.waiting.get(job.id)
-    if waiting is None:
-        raise Unknown(f"job {job.number} left the queue just now: ask again")
-    return _why_waiting(ctx, tx, job, waiting, seen, caller)
 
 
-def _why_waiting(ctx: Context, tx: Connection, job: Row[Any], waiting: Waiting, seen: Moment, caller: Caller) -> Why:
+def _why_waiting(ctx: Context, tx: Connection, job: Row[Any], seen: Moment, caller: Caller) -> Why:
+    waiting = seen.state.waiting[job.id]
     look = Look(seen.state, seen.now, seen.policy)
     found = look.blockers(job.id)
     names = _names(tx, seen, {job.id: found}, job)

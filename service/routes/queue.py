@@ -3,16 +3,14 @@
 from typing import Annotated
 
 from fastapi import Depends, Query, Request, Response
-from sqlalchemy import select
 
-from service import lifecycle, queue
+from service import queue
 from service.answers import answer, etag, not_modified
 from service.auth import Caller, context, requires
 from service.calibration import Worth
 from service.context import Context
-from service.db.models import Job
 from service.jobs import versions
-from service.problems import ProblemError, field_problem
+from service.problems import field_problem
 from service.routes.router import api_router
 from service.times import moment
 from torchyard import api
@@ -30,8 +28,7 @@ def list_queue(
 ) -> Response:
     """Waiting jobs in the order in which they are considered."""
     start = _place(cursor)
-    with ctx.db.read() as tx:
-        seen = queue.moment_of(ctx, tx)
+    with queue.moment_of(ctx) as (tx, seen):
         items = queue.entries(tx, seen, start, limit)
     more = start + limit < len(seen.queue)
     page = api.Page[api.QueueEntry](items=items, next=str(start + limit) if more else None)
@@ -69,11 +66,7 @@ def why(job_id: str, request: Request, ctx: Ctx, caller: Annotated[Caller, requi
     """
     with ctx.db.read() as tx:
         found_id = versions.find(tx, job_id).id
-        job = tx.execute(select(Job.__table__).where(Job.id == found_id)).one()
-        try:
-            found = queue.why(ctx, tx, job, caller)
-        except lifecycle.Unknown as error:
-            raise ProblemError("unavailable", str(error)) from error
+    found = queue.why(ctx, found_id, caller)
     tag = etag(found)
     return not_modified(request, tag) or answer(found, tag=tag)
 

@@ -4,16 +4,20 @@ Every change of a job renews its `changed_us`, so a pass reads the jobs that cha
 may become visible a little later than they say: each look goes back over the last moment again, some go back further,
 and now and then all jobs are compared. A job is known by the number of its last event, which only grows, so what is
 read late never undoes what was read before.
+
+A reader's transaction begins while the loader is locked, and is handed out with the state: so both show one moment, and
+none is older than one that was read before.
 """
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
 from service import accounts
+from service.db.engine import Database
 from service.db.models import Reservation as ReservationRow
 from service.forecasts import Estimator
 from service.overlap import Overlap
@@ -61,29 +65,36 @@ class Loader:
         self._due: list[str] = []
 
     @contextmanager
-    def live(self, tx: Connection, now: int) -> Iterator[State]:
-        """The state as of now, for the time of the block, in which everybody else waits for it."""
-        with self._lock:
+    def live(self, db: Database, now: int) -> Iterator[tuple[Connection, State]]:
+        """The state as of now and its transaction, for the time of the block, in which everybody else waits for it."""
+        with self._lock, db.read() as tx:
             self._refresh(tx, now)
             if self.busy:
                 self._surroundings(tx, now)
-            yield self._state
+            yield tx, self._state
 
     def recall(self) -> None:
         """Reads anew who was promised what others held: a service that does not lead may miss it between its looks."""
         with self._lock:
             self._recalled = False
 
-    def snapshot(self, tx: Connection, now: int, alive: str | None = None) -> State:
-        """The state as of now, the caller's own to change. A job that is `alive`, so its row says, is read by itself:
-        looks may not have come upon it yet.
+    @contextmanager
+    def snapshot(self, db: Database, now: int, asked: str | None = None) -> Iterator[tuple[Connection, State]]:
+        """A transaction that reads, and the state as of the same moment, the caller's own to change. The job that is
+        `asked` about is read by itself: looks may not have come upon its last change yet.
+
+        The caller has no transaction open: everybody who waits for the loader would hold a connection that whoever has
+        it may want.
         """
-        with self._lock:
-            self._refresh(tx, now)
-            if alive is not None:
-                self._read(tx, [alive], now)
-            self._surroundings(tx, now)
-            return self._state.copy()
+        with ExitStack() as stack:
+            with self._lock:
+                tx = stack.enter_context(db.read())
+                self._refresh(tx, now)
+                if asked is not None:
+                    self._read(tx, [asked], now)
+                self._surroundings(tx, now)
+                state = self._state.copy()
+            yield tx, state
 
     @property
     def busy(self) -> bool:
@@ -142,6 +153,8 @@ class Loader:
                 waiting = load_jobs.waiting(row, left.get(row.id) or self._guesses.add(tx, row, now))
                 self._state.put([waiting])
                 self._hindrances.add(row, now)
+            elif row.state in JOB_FINAL:
+                self._forget(row.id)
             else:
                 self._unqueue(row.id)
                 runs.append(row)

@@ -47,7 +47,7 @@ class Scheduler:
         """What to do now, and whether jobs are giving way already."""
         ctx = self._ctx
         now = ctx.now_us()
-        with ctx.db.read() as tx, ctx.loader.live(tx, now) as state:
+        with ctx.loader.live(ctx.db, now) as (tx, state):
             if not ctx.loader.busy:
                 return [], False
             return decide(state, now, current_policy(tx)), bool(state.yielding)

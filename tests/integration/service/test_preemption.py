@@ -203,8 +203,8 @@ def test_a_service_that_takes_over_keeps_the_promises_that_it_has_not_seen(
     _, attempt = old_job(yard, box.add_node(yard.db, devices=1))
     urgent = box.add_job(yard.db, priority="urgent")
     with parts(yard.db, tmp_path / "standby") as standby:
-        with yard.db.read() as tx:
-            standby.ctx.loader.snapshot(tx, standby.clock.us)
+        with standby.ctx.loader.snapshot(yard.db, standby.clock.us):
+            pass
         with yard.db.write() as tx:
             tx.execute(update(Attempt).values(yielding={"for": urgent}))
         yard.stopped(attempt, 105)

@@ -54,9 +54,8 @@ def test_several_nodes_are_taken_and_told_at_once(yard: Parts, scheduler: Schedu
     assert scheduler.run_pass() == 1
     assert box.job_row(yard.ctx.db, second).state == JobState.QUEUED
     assert sorted(message[:2] for message in yard.sent) == [("launch", "a"), ("launch", "b")]
-    with yard.ctx.db.read() as tx:
+    with yard.ctx.loader.snapshot(yard.ctx.db, NOW) as (tx, state):
         members = tx.execute(select(Member.node_rank, Member.node).order_by(Member.node_rank)).all()
-        state = yard.ctx.loader.snapshot(tx, NOW)
     assert {member.node for member in members} == {"a", "b"}
     assert {job: [place.node for place in held.places] for job, held in state.running.items()} == {
         first: [member.node for member in members]
@@ -68,8 +67,8 @@ def test_jobs_that_share_start_on_one_gpu(yard: Parts, scheduler: Scheduler) -> 
     jobs = [box.add_job(yard.ctx.db, resources={"gpu_share": "30GiB"}) for _ in range(3)]
     assert scheduler.run_pass() == 2
     assert scheduler.run_pass() == 0
-    with yard.ctx.db.read() as tx:
-        state = yard.ctx.loader.snapshot(tx, NOW)
+    with yard.ctx.loader.snapshot(yard.ctx.db, NOW) as (_, state):
+        pass
     assert {place for held in state.running.values() for place in held.places} == {
         Place(node="box", uuids=("box-gpu-0",))
     }
@@ -201,7 +200,7 @@ def test_nodes_are_read_with_what_they_hold(yard: Parts, scheduler: Scheduler) -
     scheduler.run_pass()
     with yard.ctx.db.write() as tx:
         tx.execute(update(Node).values(cpus=1))
-    with yard.ctx.db.read() as tx:
-        state = yard.ctx.loader.snapshot(tx, NOW)
+    with yard.ctx.loader.snapshot(yard.ctx.db, NOW) as (_, state):
+        pass
     assert [[place.uuids for place in held.places] for held in state.running.values()] == [[("box-gpu-0",)]]
     assert state.boxes["box"].cpus == 1

@@ -159,9 +159,8 @@ def test_the_policy_counts_part_of_a_shared_device_as_people_see_it(db: Database
         tx.execute(insert(User).values(id="user-bob", name="bob", created_us=NOW))
         tx.execute(update(Job).where(Job.id == waiting["bob"]).values(user_id="user-bob"))
         accounts.set_limits(tx, ("user", "user-ada"), {"max_gpu_hours": 1})
-    with db.read() as tx:
+    with Loader(disk_floor=box.GIB, estimator=Estimator()).snapshot(db, START) as (tx, state):
         standings = {name: quotas.quota(tx, "user", name, START).standing for name in waiting}
-        state = Loader(disk_floor=box.GIB, estimator=Estimator()).snapshot(tx, START)
     lanes = {name: state.table.lane[state.table.rows[job]] for name, job in waiting.items()}
     ada, bob = standings["ada"], standings["bob"]
     assert ada is not None

@@ -71,8 +71,8 @@ def test_a_job_rests_before_it_is_tried_again(db: Database, gpus: list[str]) -> 
         ended = NOW + 4
         pauses.append(seconds := ((box.job_row(db, job_id).retry_us or ended) - ended) // 1_000_000)
         for now, hindrance in ((ended, Hindrance.RESTING if seconds else None), (ended + seconds * 1_000_000, None)):
-            with db.read() as tx:
-                assert loader.snapshot(tx, now).waiting[job_id].hindrance is hindrance
+            with loader.snapshot(db, now) as (_, state):
+                assert state.waiting[job_id].hindrance is hindrance
     assert pauses == [0, 30, 120]
 
 

@@ -167,8 +167,8 @@ class Machine(RuleBasedStateMachine):
     def look(self) -> None:
         """What the scheduler has learnt bit by bit is what a new one reads at once."""
         fresh = Loader(disk_floor=0, estimator=Estimator())
-        with self.db.read() as tx:
-            known, new = self.loader.snapshot(tx, NOW), fresh.snapshot(tx, NOW)
+        with self.loader.snapshot(self.db, NOW) as (_, known), fresh.snapshot(self.db, NOW) as (_, new):
+            pass
         assert (known.waiting, known.running, known.boxes) == (new.waiting, new.running, new.boxes)
 
     @invariant()

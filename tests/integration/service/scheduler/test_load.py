@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import event, insert, update
+from sqlalchemy import event, insert, select, update
 
 from service import lifecycle
 from service.db.engine import Database
@@ -31,10 +31,10 @@ class Kept:
         self.now = now_us()
         self._loader = Loader(disk_floor=GIB, estimator=Estimator())
 
-    def look(self, seconds: float = 1, alive: str | None = None) -> State:
+    def look(self, seconds: float = 1, asked: str | None = None) -> State:
         self.now += round(seconds * S)
-        with self.db.read() as tx:
-            return self._loader.snapshot(tx, self.now, alive)
+        with self._loader.snapshot(self.db, self.now, asked) as (_, state):
+            return state
 
     def pass_by(self, seconds: float = 1) -> list[str]:
         """The statements of a pass of the scheduler."""
@@ -45,7 +45,7 @@ class Kept:
             statements.append(seen[2])
 
         event.listen(self.db.engine, "before_cursor_execute", listen)
-        with self.db.read() as tx, self._loader.live(tx, self.now):
+        with self._loader.live(self.db, self.now):
             event.remove(self.db.engine, "before_cursor_execute", listen)
         return [statement for statement in statements if statement.startswith("SELECT")]
 
@@ -103,7 +103,7 @@ def test_who_is_asked_about_is_seen_however_late(kept: Kept) -> None:
     job = box.add_job(kept.db)
     change(kept, job, kept.now - OVERLAP_US - S)
     assert not kept.look().waiting
-    assert kept.look(alive=job).waiting[job].priority == 3
+    assert kept.look(asked=job).waiting[job].priority == 3
     assert set(kept.look().waiting) == {job}
 
 
@@ -127,13 +127,26 @@ def test_a_clock_that_is_set_back_hides_nothing(kept: Kept) -> None:
     assert kept.look().waiting[job].priority == 3
 
 
-def test_a_reader_with_an_older_view_undoes_nothing(db: Database, kept: Kept) -> None:
+def test_a_state_and_its_transaction_show_one_moment_whatever_is_read_meanwhile(kept: Kept) -> None:
     job = box.add_job(kept.db)
-    with db.read() as older:
-        kept._loader.snapshot(older, kept.now)
+    with kept._loader.snapshot(kept.db, kept.now) as (tx, state):
         change(kept, job, kept.now)
-        assert kept.look().waiting[job].priority == 3
-        assert kept._loader.snapshot(older, kept.now).waiting[job].priority == 3
+        newer = box.add_job(kept.db)
+        assert set(kept.look().waiting) == {job, newer}
+        assert set(state.waiting) == set(tx.scalars(select(Job.id))) == {job}
+        assert state.waiting[job].priority == tx.scalar(select(Job.priority)) == 1
+
+
+def test_one_that_is_over_is_not_taken_for_one_that_runs(kept: Kept) -> None:
+    (uuid,) = box.add_node(kept.db, devices=1)
+    job = box.add_job(kept.db)
+    attempt = box.start(kept.db, job, [uuid])
+    assert set(kept.look(60).running) == {job}
+    box.finish(kept.db, attempt)
+    with kept.db.write() as tx:
+        tx.execute(update(Job).values(changed_us=kept.now - 2 * OVERLAP_US))
+    assert set(kept.look().running) == {job}
+    assert not kept.look(asked=job).running
 
 
 def test_what_an_error_interrupts_is_read_again(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
