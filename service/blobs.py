@@ -52,9 +52,9 @@ def _finish(ctx: Context, upload: Upload, rest: bytes, user_id: str | None) -> N
     _insert(ctx, upload.sha256, upload.size, user_id)
 
 
-def take_over(ctx: Context, name: str, sha256: str, size: int) -> None:
+def take_over(ctx: Context, name: str, sha256: str, size: int, *, linked: bool = False) -> None:
     """Takes a file that a node has placed in the inbox."""
-    ctx.store.take_over(name, sha256, size)
+    ctx.store.take_over(name, sha256, size, linked=linked)
     _insert(ctx, sha256, size, None)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import Connection, Row, and_, select
 
-from service import checkpoints, lifecycle, snapshots
+from service import carry, checkpoints, lifecycle, snapshots
 from service.db.models import Allocation, Attempt, Device, Job, Member, User
 from service.exceptions import StaleSpecError
 from service.problems import ProblemError, not_found
@@ -38,6 +38,7 @@ def launch(tx: Connection, attempt_id: str, node: str) -> wire.Launch:
         devices=_devices(tx, attempt_id, node),
         code=snapshots.files(tx, spec.code) if spec.code else None,
         restore=checkpoints.restore(tx, row.restore_checkpoint) if row.restore_checkpoint else None,
+        carry=carry.files(tx, row.carried_from, row.node_rank, spec.code) if row.carried_from else None,
     )
 
 
@@ -48,6 +49,7 @@ def _row(tx: Connection, attempt_id: str, node: str) -> Row[Any]:
             Attempt.number,
             Attempt.state,
             Attempt.restore_checkpoint,
+            Attempt.carried_from,
             Job.spec,
             User.name.label("user"),
             User.unix_user,

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, exists, insert, or_, select, update
 from sqlalchemy.orm import aliased
 
-from service import lifecycle, proof
+from service import kept, lifecycle, proof
 from service.db.models import Attempt, Device, Job, Member, Node
 from torchyard import wire
 from torchyard.states import AttemptState, StopReason
@@ -55,8 +55,8 @@ def register(tx: Connection, message: wire.Register, now: int, heartbeat_s: floa
         _refuse_second_machine(known, message.identity, now, heartbeat_s)
         tx.execute(update(Node).where(Node.name == message.node).values(**values))
         # What keeps a device from being used is for the next heartbeat to take back: it knows what runs there.
-        kept = _unusable(tx, message.node)
-        devices = [d if d.unusable else d.model_copy(update={"unusable": kept.get(d.uuid)}) for d in devices]
+        known_bad = _unusable(tx, message.node)
+        devices = [d if d.unusable else d.model_copy(update={"unusable": known_bad.get(d.uuid)}) for d in devices]
     _store_devices(tx, message.node, devices)
 
 
@@ -95,7 +95,9 @@ def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen
         )
     )
     wake = bool(dead) or devices_changed or row.unreachable or row.last_seen_us is None
-    return Seen(orders=lifecycle.orders_for(tx, node, heartbeat.attempts), changed=changed, wake=wake)
+    orders = lifecycle.orders_for(tx, node, heartbeat.attempts)
+    orders = orders.model_copy(update=kept.orders(tx, node, heartbeat.kept))
+    return Seen(orders=orders, changed=changed, wake=wake)
 
 
 def set_draining(tx: Connection, node: str, draining: bool) -> None:

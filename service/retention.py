@@ -137,7 +137,7 @@ def mark_deleted(tx: Connection, ids: Sequence[str], now: int) -> list[str]:
 def storage(tx: Connection, job_ids: Sequence[str]) -> dict[str, Storage]:
     """Bytes that each of the jobs holds in the artifact store (files that jobs share count for each)."""
     checkpoints = _sums(tx, Checkpoint.job_id, Checkpoint.size, Checkpoint.state == "stored", job_ids)
-    outputs = _sums(tx, Output.job_id, Output.size, None, job_ids)
+    outputs = _sums(tx, Output.job_id, Output.size, Output.state == "stored", job_ids)
     logs = _sums(tx, Attempt.job_id, LogStream.size, LogStream.attempt_id == Attempt.id, job_ids)
     return {
         job_id: Storage(
@@ -148,8 +148,7 @@ def storage(tx: Connection, job_ids: Sequence[str]) -> dict[str, Storage]:
 
 
 def _sums(tx: Connection, job: Any, size: Any, where: Any, job_ids: Sequence[str]) -> dict[str, int]:
-    query = select(job, func.sum(size)).where(job.in_(job_ids)).group_by(job)
-    rows = tx.execute(query if where is None else query.where(where))
+    rows = tx.execute(select(job, func.sum(size)).where(job.in_(job_ids), where).group_by(job))
     return {job_id: int(total) for job_id, total in rows}
 
 

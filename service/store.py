@@ -134,9 +134,10 @@ class BlobStore:
         finally:
             upload.discard()
 
-    def take_over(self, name: str, sha256: str, size: int) -> None:
+    def take_over(self, name: str, sha256: str, size: int, *, linked: bool = False) -> None:
         """Moves a file that a worker has placed in the inbox into the store, once its size and hash are checked.
 
+        `linked`: a file of the service's own user may have a second name, which the worker is about to remove.
         Raises `exceptions.NotPlacedError` for a name of another form, a link, a special or missing file, and
         `exceptions.WrongHashError`; the file is then removed.
         """
@@ -145,7 +146,7 @@ class BlobStore:
             raise exceptions.NotPlacedError(name)
         path = self.inbox / name
         try:
-            with _open_placed(path, size) as file:
+            with _open_placed(path, size, linked=linked) as file:
                 if os.fstat(file.fileno()).st_uid == os.geteuid():
                     _check(file, sha256)
                     self.move_in(path, sha256)
@@ -195,15 +196,16 @@ class BlobStore:
         return swept
 
 
-def _open_placed(path: Path, size: int) -> FileIO:
-    """Opens a regular file with one name, following no link."""
+def _open_placed(path: Path, size: int, *, linked: bool) -> FileIO:
+    """Opens a regular file with one name (or two), following no link."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise exceptions.NotPlacedError(path.name) from error
     facts = os.fstat(descriptor)
-    # Through a second name somebody could write into the store's file later.
-    if not stat.S_ISREG(facts.st_mode) or facts.st_nlink != 1 or facts.st_size != size:
+    # Through a second name somebody else could write into the store's file later.
+    names = 2 if linked and facts.st_uid == os.geteuid() else 1
+    if not stat.S_ISREG(facts.st_mode) or facts.st_nlink > names or facts.st_size != size:
         os.close(descriptor)
         raise exceptions.NotPlacedError(path.name)
     return os.fdopen(descriptor, "rb", buffering=0)

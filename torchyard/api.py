@@ -202,6 +202,8 @@ class Rerun(Resource):
 
     #: A checkpoint's id, or `latest` or `best`; absent: from the beginning.
     from_checkpoint: str | None = None
+    #: Without a checkpoint: begin with the files that the job has left, instead of those that it was submitted with.
+    carry: bool = False
     #: Merged into the spec (RFC 7396): null takes a field's default.
     changes: dict[str, Any] = {}
 
@@ -215,6 +217,8 @@ class Member(Resource):
     last_rank: int
     #: When it ended, if it did before the attempt.
     ended_at: datetime | None
+    #: Whether the node has stored or listed all that the part left.
+    settled: bool = True
 
 
 class Attempt(Resource):
@@ -235,6 +239,10 @@ class Attempt(Resource):
     error: JobError | None
     dropped_log_bytes: int
     dropped_records: int
+    #: Whether all that it left is stored or listed; until then files may still arrive.
+    settled: bool = True
+    #: The attempt whose files it began with.
+    carried_from: str | None = None
 
 
 class Event(Resource):
@@ -314,9 +322,28 @@ class Stacks(Resource):
 
 
 class Output(Resource):
+    """A file that the job has written. One name may stand for several files: of other folders, and of other nodes."""
+
+    #: Its path below the folder that `root` names.
     name: str
     size: int
+    #: Empty while it is not known.
     sha256: str
+    #: ``output``: TORCHYARD_OUTPUT_DIR; ``code``: the working folder; ``job``: beside it, ``../data/x`` is ``data/x``.
+    root: Literal["output", "code", "job"] = "output"
+    node_rank: int = 0
+    #: The node that it was written on, and the number of the attempt.
+    node: str | None = None
+    attempt: int | None = None
+    #: ``stored``: it can be downloaded; ``arriving``: not yet; ``on-node``: too large for the store, it stays on its
+    #: node at `place`, until it is asked for or discarded; ``deleted``: the job has removed it.
+    state: Literal["stored", "arriving", "on-node", "deleted"] = "stored"
+    place: str | None = None
+    #: It was asked for, and its node has not brought it yet.
+    wanted: bool = False
+    #: SHA-256 of the file of this name that the job was submitted with.
+    baseline: str | None = None
+    mode: int = 0o644
 
 
 class Node(Resource):

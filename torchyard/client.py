@@ -126,13 +126,13 @@ class Client(SweepCalls, SharingCalls):
     ) -> api.Job:
         """Submits the job's spec again as a new job; `changes` are merged into the spec.
 
-        `from_checkpoint` is a checkpoint's id, ``latest``, ``best``, or None for the beginning. ``auto`` goes on from
-        the newest one where the job did not succeed and has one.
+        `from_checkpoint` is a checkpoint's id, ``latest``, ``best``, or None for the beginning. ``auto`` goes on where
+        the job did not succeed: from its newest checkpoint, or if it has none with the files that it has left.
         """
+        carry = from_checkpoint == "auto" and self.job(job).state is not JobState.SUCCEEDED
         if from_checkpoint == "auto":
-            cut_short = self.job(job).state is not JobState.SUCCEEDED
-            from_checkpoint = "latest" if cut_short and self.checkpoints(job) else None
-        body = {"from_checkpoint": from_checkpoint, "changes": dict(changes or {})}
+            from_checkpoint = "latest" if carry and self.checkpoints(job) else None
+        body = {"from_checkpoint": from_checkpoint, "carry": carry, "changes": dict(changes or {})}
         headers = {"Idempotency-Key": ids.new_id("key")}
         answer = self.connection.request("POST", f"/jobs/{part(job)}/rerun", json=body, headers=headers)
         return api.Job.model_validate_json(answer.content)
@@ -196,9 +196,17 @@ class Client(SweepCalls, SharingCalls):
         """The job's checkpoints, by step."""
         return list(self._pages(api.Checkpoint, f"/jobs/{part(job)}/checkpoints", {}))
 
-    def outputs(self, job: str) -> list[api.Output]:
-        """The files that the job left in its output folder."""
-        return list(self._pages(api.Output, f"/jobs/{part(job)}/outputs", {}))
+    def outputs(self, job: str, *, every: bool = False) -> list[api.Output]:
+        """The files that the job has written and that can be downloaded, one of each name.
+
+        `every`: also further files of one name (of other folders and nodes), those that are not here, and those that
+        the job has removed.
+        """
+        return list(self._pages(api.Output, f"/jobs/{part(job)}/outputs", {"all": "true" if every else None}))
+
+    def bring_outputs(self, job: str) -> None:
+        """Asks the nodes for the files that stay there since they are too large for the store."""
+        self.connection.request("POST", f"/jobs/{part(job)}/outputs/bring")
 
     def download_checkpoint(
         self, checkpoint: api.Checkpoint, folder: Path, *, progress: Callable[[int], None] = lambda _bytes: None
@@ -214,7 +222,7 @@ class Client(SweepCalls, SharingCalls):
         self, job: str, output: api.Output, folder: Path, *, progress: Callable[[int], None] = lambda _bytes: None
     ) -> Path:
         """Brings one output file into a folder, under its own name."""
-        path = f"/jobs/{part(job)}/outputs/{quote(output.name)}"
+        path = f"/jobs/{part(job)}/outputs/{quote(output.name)}?root={output.root}&node_rank={output.node_rank}"
         target = download.inside(folder, output.name)
         return download.fetch(self.connection, path, target, size=output.size, sha256=output.sha256, progress=progress)
 

@@ -35,6 +35,7 @@ RESERVED_ENV = frozenset(
 )
 Ref = Annotated[str, Field(min_length=1, max_length=64)]
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
+OutputPattern = Annotated[str, Field(min_length=1, max_length=1000)]
 MAX_NODES = 64
 #: A job with this tag keeps its files, however old it is.
 KEEP = "keep"
@@ -195,6 +196,12 @@ class JobSpec(Model):
     log_limit: Size = 2**30
     """Bytes of log kept per rank and attempt; the rest is dropped and counted."""
     checkpoint: CheckpointPolicy = CheckpointPolicy()
+    outputs: Annotated[tuple[OutputPattern, ...], Field(max_length=256)] | None = None
+    """Which of the files that the program writes in its folder, and beside it (``../data/x``), are kept: patterns as in
+    a .gitignore, the last one that matches decides, ``!`` leaves out. Without it all but caches; if every pattern
+    begins with ``!``, all but those. An empty list keeps ``TORCHYARD_OUTPUT_DIR`` alone, which is always kept."""
+    carry: bool = True
+    """Whether an attempt that restores no checkpoint finds the files of the one before."""
 
     @field_validator("after", mode="before")
     @classmethod

@@ -158,6 +158,8 @@ class Heartbeat(Message):
     disk_free: int
     #: Processes on GPUs that the queue has given to somebody else, or to nobody, in words.
     offenders: list[str] = []
+    #: Ended attempts of which the node still keeps files that are not in the store.
+    kept: list[str] = []
     #: `Orders.beat` of the newest answer that had arrived before this inventory was begun; None before the first. It
     #: tells which claims the inventory must already show.
     beat: int | None = None
@@ -188,6 +190,31 @@ class DumpOrder(Message):
     serial: int
 
 
+class Root(StrEnum):
+    """The folder of an attempt that the path of one of its files is relative to."""
+
+    #: ``TORCHYARD_OUTPUT_DIR``.
+    OUTPUT = "output"
+    #: The working folder of the code.
+    CODE = "code"
+    #: The folder above it: what the program calls ``../data/x`` is ``data/x`` here.
+    JOB = "job"
+
+
+class Place(Message):
+    """Which of an attempt's files on one node."""
+
+    root: Root
+    path: str
+
+
+class BringOrder(Message):
+    """Files that an ended attempt has left on the node are wanted in the store."""
+
+    attempt: str
+    files: list[Place]
+
+
 class Orders(Message):
     """Answer to a heartbeat."""
 
@@ -197,6 +224,10 @@ class Orders(Message):
     dumps: list[DumpOrder] = []
     #: Attempts whose results and streams are stored: their folders may go.
     forget: list[str] = []
+    #: Files of `Heartbeat.kept` to store now.
+    bring: list[BringOrder] = []
+    #: Attempts of `Heartbeat.kept` whose files were discarded: the node removes them.
+    discard: list[str] = []
     #: Number of this answer, to be sent back in the next heartbeat.
     beat: int = 0
 
@@ -224,6 +255,28 @@ class Restore(Message):
     name: str = ""
 
 
+class CarriedFile(FileRef):
+    """A file that an earlier attempt left, for the next one to find."""
+
+    root: Root
+    #: The attempt that left it.
+    attempt: str
+    #: It is not in the store, but still on that attempt's node.
+    on_node: bool = False
+
+
+class Carry(Message):
+    """The files that an attempt finds as the one before it left them."""
+
+    #: The attempt before.
+    attempt: str
+    #: All that it left is known; if not, the node asks again.
+    settled: bool
+    files: list[CarriedFile]
+    #: What it had removed.
+    deleted: list[Place] = []
+
+
 class Launch(Message):
     """``GET /agent/attempts/{id}``: all a node needs to start an attempt."""
 
@@ -237,6 +290,7 @@ class Launch(Message):
     devices: list[Device]
     code: list[FileRef] | None
     restore: Restore | None
+    carry: Carry | None = None
 
 
 class Claim(Message):
@@ -457,16 +511,39 @@ class CheckpointAnswer(Message):
     remove: list[str] = []
 
 
-class OutputReport(Message):
-    """``POST /agent/attempts/{id}/outputs``: what lies in the output folder, with hashes; answered by `Missing`."""
+class WrittenFile(FileRef):
+    """A file that the job has written or changed outside its output folder, or one that stays on the node."""
 
+    root: Root = Root.CODE
+    #: It is not to be stored: it stays on the node, below `OutputReport.kept`. Its hash may be empty.
+    on_node: bool = False
+    mtime_us: int = 0
+
+
+class OutputReport(Message):
+    """``POST /agent/attempts/{id}/outputs``: files that the job has written, with hashes; answered by `Missing`.
+
+    A report adds to earlier ones, and replaces what they said of the same files.
+    """
+
+    #: What lies in the output folder.
     files: list[FileRef]
+    #: What lies elsewhere; a service of the version before does not read it.
+    written: list[WrittenFile] = []
+    #: Files of the snapshot, and files reported or carried earlier, that are no longer there.
+    deleted: list[Place] = []
+    #: Folder on the node of those that stay there.
+    kept: str = ""
+    #: The attempt has got further than the files that it began with: it has saved something.
+    saved: bool = False
 
 
 class Missing(Message):
     """Hashes that the store lacks: place them in the inbox, or PUT them to ``/agent/blobs/{sha256}``."""
 
     missing: list[str]
+    #: Bytes that may be copied to the store before its disk is too full; None: not told.
+    room: int | None = None
 
 
 class Placed(Message):
@@ -477,3 +554,6 @@ class Placed(Message):
 
     placed: str
     size: int
+    #: A second name of a file that nobody writes any more, whose first name goes afterwards: taken from the service's
+    #: own UNIX user only.
+    linked: bool = False

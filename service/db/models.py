@@ -207,6 +207,8 @@ class Job(Base):
     parameters: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: When its logs, metrics, checkpoints and outputs were taken away (`service.discard`).
     discarded_us: Mapped[int | None]
+    #: The job whose files its first attempt begins with.
+    carry_from: Mapped[str | None]
 
     __table_args__ = (
         Index("ix_jobs_queue", "state", "priority", "number"),
@@ -370,6 +372,10 @@ class Attempt(Base):
     hung_us: Mapped[int | None]
     #: Its GPU time in microseconds by day and kind (as in `Usage`), once it has ended and was charged.
     gpu_time: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    #: The attempt whose files it began with (`service.carry`).
+    carried_from: Mapped[str | None]
+    #: It has saved something beyond those.
+    saved: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (UniqueConstraint("job_id", "number"), Index("ix_attempts_state", "state"))
 
@@ -582,16 +588,25 @@ class CheckpointPart(Base):
 
 
 class Output(Base):
-    """A file that a job left in its output folder."""
+    """A file that a job has written."""
 
     __tablename__ = "outputs"
     job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    #: `wire.Root`: the folder that the path is relative to.
+    root: Mapped[str] = mapped_column(primary_key=True, default="output", server_default="output")
+    node_rank: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=0, server_default=text("0"))
     path: Mapped[str] = mapped_column(primary_key=True)
-    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"))
+    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), index=True)
     size: Mapped[int]
+    #: Empty for one that is not to be in the store.
     sha256: Mapped[str] = mapped_column(index=True)
-    #: Of the node that it lay on; None where there was one node.
-    node_rank: Mapped[int | None]
+    mode: Mapped[int] = mapped_column(default=0o644, server_default=text("420"))
+    #: stored, on-node, deleted
+    state: Mapped[str] = mapped_column(default="stored", server_default="stored")
+    #: Folder on its node that it stays in.
+    kept: Mapped[str | None]
+    #: Somebody has asked for it: its node is to bring it.
+    wanted: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 class IdempotencyKey(Base):

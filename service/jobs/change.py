@@ -153,6 +153,7 @@ def rerun(ctx: Context, caller: Caller, ref: str, request: api.Rerun, order: dic
             spec=spec,
             rerun_of=found.id,
             restore_checkpoint=checkpoint,
+            carry_from=found.id if request.carry else None,
             snapshot=source.spec.get("code"),
             **order,
         ),

@@ -59,6 +59,7 @@ class Common:
     blocked: bool
     rerun_of: str | None
     restore_checkpoint: str | None
+    carry_from: str | None
 
 
 def plan(spec: JobSpec) -> Plan:
@@ -137,6 +138,7 @@ def _job(planned: Planned, common: Common, **own: Any) -> dict[str, Any]:
         "attempt": 0,
         "rerun_of": common.rerun_of,
         "restore_checkpoint": common.restore_checkpoint,
+        "carry_from": common.carry_from,
         "last_event": 1,
         "created_us": common.now,
         "queued_us": common.now,

@@ -203,7 +203,7 @@ def _members(tx: Connection, job_id: str) -> dict[str, list[api.Member]]:
     spec = tx.scalar(select(Job.spec).where(Job.id == job_id))
     ranks = _local_world_size(spec) if spec else 1
     query = (
-        select(Member.attempt_id.label("owner"), Member.node, Member.node_rank, Member.ended_us)
+        select(Member.attempt_id.label("owner"), Member.node, Member.node_rank, Member.ended_us, Member.settled)
         .join(Attempt, Attempt.id == Member.attempt_id)
         .where(Attempt.job_id == job_id)
         .order_by(Member.node_rank)
@@ -226,6 +226,7 @@ def _member(row: Row[Any], ranks: int) -> api.Member:
         first_rank=first,
         last_rank=first + ranks - 1,
         ended_at=maybe(row.ended_us),
+        settled=row.settled,
     )
 
 
@@ -248,6 +249,8 @@ def _attempt(row: Row[Any], members: list[api.Member], devices: list[api.HeldDev
         error=_attempt_error(row.state, result),
         dropped_log_bytes=result.get("dropped_log_bytes", 0),
         dropped_records=result.get("dropped_records", 0),
+        settled=row.claimed_us is None or all(member.settled for member in members),
+        carried_from=row.carried_from,
     )
 
 

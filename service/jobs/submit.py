@@ -31,6 +31,8 @@ class Order:
     fingerprint: str = ""
     rerun_of: str | None = None
     restore_checkpoint: str | None = None
+    carry_from: str | None = None
+    """The job whose files it begins with."""
     snapshot: str | None = None
     """A snapshot that may be used although another user uploaded it: the rerun job's own."""
 
@@ -183,4 +185,5 @@ def _common(order: Order, now: int, *, blocked: bool) -> planning.Common:
         blocked=blocked,
         rerun_of=order.rerun_of,
         restore_checkpoint=order.restore_checkpoint,
+        carry_from=order.carry_from,
     )

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
 from service.answers import etag
-from service.db.models import Attempt, Group, Job, LogStream, MetricStream, Output
+from service.db.models import Attempt, Group, Job, LogStream, Member, MetricStream, Output
 from service.problems import ProblemError, not_found
 from torchyard.states import JobState
 
@@ -23,7 +23,7 @@ _LOGS = (
     .where(Attempt.job_id == Job.id)
     .scalar_subquery()
 )
-_OUTPUTS = select(func.sum(Output.size)).where(Output.job_id == Job.id).scalar_subquery()
+_OUTPUTS = select(func.sum(Output.size)).where(Output.job_id == Job.id, Output.state == "stored").scalar_subquery()
 
 #: Checkpoints need no part of their own: each of their changes is an event of the job.
 COLUMNS = (
@@ -91,7 +91,9 @@ def check_match(header: str | None, version: int) -> None:
 def tag_of_attempts(tx: Connection, job_id: str) -> str:
     """The ETag of a job's list of attempts."""
     row = tx.execute(select(func.count(), func.sum(Attempt.version)).where(Attempt.job_id == job_id)).one()
-    return etag("attempts", job_id, *map(int, (row[0], row[1] or 0)))
+    settled = select(func.count()).select_from(Member).join(Attempt, Attempt.id == Member.attempt_id)
+    count = tx.scalar(settled.where(Attempt.job_id == job_id, Member.settled))
+    return etag("attempts", job_id, *map(int, (row[0], row[1] or 0, count or 0)))
 
 
 def is_over(row: Row[Any]) -> bool:

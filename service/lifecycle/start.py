@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 
 from service.db.models import Attempt, Member, Node
-from service.lifecycle import devices, restore
+from service.lifecycle import carry, devices, restore
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
 from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, lock_job, member, spans_nodes
@@ -39,6 +39,7 @@ def assign(tx: Connection, job_id: str, places: Sequence[Place], now: int) -> st
             state=AttemptState.ASSIGNED,
             restore_checkpoint=checkpoint.id if checkpoint else None,
             resumed_from_step=checkpoint.step if checkpoint else None,
+            carried_from=None if checkpoint else carry.choose(tx, job),
             created_us=now,
             nudged_us=now,
         )

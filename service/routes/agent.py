@@ -241,7 +241,7 @@ def checkpoint(attempt_id: str, message: wire.CheckpointReport, ctx: Ctx, node: 
 
 @router.post("/attempts/{attempt_id}/outputs")
 def output(attempt_id: str, message: wire.OutputReport, ctx: Ctx, node: Node) -> Response:
-    """What lies in the output folder."""
+    """What the job has written."""
     attempt = attempts.of_node(ctx.db, ctx.memory, attempt_id, node)
     return answer(outputs.report(ctx, attempt, message, node))
 
@@ -263,4 +263,4 @@ async def upload(sha256: str, request: Request, ctx: Ctx) -> None:
 @router.post("/blobs/{sha256}", status_code=NOTHING, dependencies=[Depends(node_name)])
 def placed(sha256: str, message: wire.Placed, ctx: Ctx) -> None:
     """A file lies in the inbox; its hash is checked and it is taken over."""
-    blobs.take_over(ctx, message.placed, sha256, message.size)
+    blobs.take_over(ctx, message.placed, sha256, message.size, linked=message.linked)

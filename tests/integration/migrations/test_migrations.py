@@ -169,6 +169,30 @@ def test_rows_survive_the_way_up_and_down_and_up_again(database_url: str, engine
     assert content(engine, before) == rows
 
 
+def test_output_files_keep_their_names_and_the_first_node_goes_back_alone(database_url: str, engine: Engine) -> None:
+    migrate(database_url, "0004")
+    fill(engine, MetaData())
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE outputs SET node_rank = NULL WHERE path = 'path-1'"))
+    before = schema(engine)
+    files = content(engine, before)["outputs"]
+    migrate(database_url, "0005")
+    query = text("SELECT path, root, node_rank, state, mode FROM outputs ORDER BY path")
+    with engine.begin() as connection:
+        assert [tuple(row) for row in connection.execute(query)] == [
+            ("path-1", "output", 0, "stored", 0o644),
+            ("path-2", "output", 2, "stored", 0o644),
+        ]
+        outputs = schema(engine).tables["outputs"]
+        second = connection.execute(outputs.select().where(outputs.c.path == "path-2")).one()._mapping
+        for other in ({"node_rank": 3}, {"root": "code"}, {"path": "x", "state": "on-node"}):
+            connection.execute(outputs.insert().values(**{**second, **other}))
+    downgrade(database_url, "0004")
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE outputs SET node_rank = NULL WHERE path = 'path-1'"))
+    assert content(engine, before)["outputs"] == files
+
+
 def test_a_shared_gpu_is_in_the_way_of_a_downgrade(database_url: str, engine: Engine) -> None:
     migrate(database_url, "0002")
     fill(engine, MetaData())

@@ -35,7 +35,7 @@ def attempt(owner: str, begin: float | None, end: float) -> Attempt:
     given: dict[str, Any] = {
         "id": f"{owner}-attempt", "number": 1, "state": AttemptState.PREEMPTED, "node": "a", "members": [],
         "devices": [], "created_at": at(0), "started_at": None if begin is None else at(begin), "ended_at": at(end),
-        "dropped_log_bytes": 0, "dropped_records": 0,
+        "dropped_log_bytes": 0, "dropped_records": 0, "settled": True,
     }  # fmt: skip
     return Attempt.model_validate(fields | given)
 
