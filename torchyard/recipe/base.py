@@ -1,6 +1,8 @@
 """What all nouns of a recipe share."""
 
 import difflib
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -26,8 +28,11 @@ class Options(BaseModel):
     )
 
 
-def named(*kinds: type[Options]) -> BeforeValidator:
-    """Accepts a bare name for one of `kinds`, and explains a wrong one in one sentence."""
+def named(*kinds: type[Options], synonyms: Mapping[str, str] | None = None) -> BeforeValidator:
+    """Accepts a bare name for one of `kinds`, and explains a wrong one in one sentence.
+
+    `synonyms`: the name here of what others call by another one, in small letters without punctuation.
+    """
     names = [str(kind.model_fields["name"].default) for kind in kinds]
 
     def expand(value: Any) -> Any:
@@ -39,7 +44,7 @@ def named(*kinds: type[Options]) -> BeforeValidator:
         if "name" not in given:
             raise ValueError(f"its name is missing: add name: {_one_of(names)}")
         if given["name"] not in names:
-            raise ValueError(_unknown(str(given["name"]), names))
+            raise ValueError(_unknown(str(given["name"]), names, synonyms or {}))
         return given
 
     return BeforeValidator(expand, json_schema_input_type=_either_form(kinds))
@@ -55,10 +60,16 @@ def _requires(kind: type[Options]) -> bool:
     return any(field.is_required() for field in kind.model_fields.values())
 
 
-def _unknown(name: str, names: list[str]) -> str:
+def _unknown(name: str, names: list[str], synonyms: Mapping[str, str]) -> str:
+    meant = {**{_plain(each): each for each in names}, **synonyms}
     near = difflib.get_close_matches(name, names, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
+    suggested = meant.get(_plain(name)) or (near[0] if near else None)
+    hint = f" Did you mean {suggested}?" if suggested else ""
     return f"{name!r} is not known here: choose {_one_of(names)}.{hint}"
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _one_of(names: list[str]) -> str:

@@ -279,8 +279,34 @@ class TensorParallel(Strategy):
             )
 
 
+#: What libraries and papers call them.
+SYNONYMS = {
+    "dataparallel": "dp",
+    "distributed": "ddp",
+    "distributeddataparallel": "ddp",
+    "allreduce": "ddp",
+    "horovod": "ddp",
+    "ringallreduce": "ring",
+    "ps": "parameter_server",
+    "mp": "model_parallel",
+    "pp": "pipeline",
+    "pipelineparallel": "pipeline",
+    "gpipe": "pipeline",
+    "1f1b": "pipeline",
+    "fullyshardeddataparallel": "fsdp",
+    "fsdp2": "fsdp",
+    "zero": "fsdp",
+    "zero3": "fsdp",
+    "deepspeed": "fsdp",
+    "tp": "tensor_parallel",
+    "megatron": "tensor_parallel",
+}
+
 StrategyNoun = Annotated[
     Single | Dp | Broadcast | ParameterServer | Ring | Ddp | ModelParallel | Pipeline | Fsdp | TensorParallel,
     Field(discriminator="name"),
-    named(Single, Dp, Broadcast, ParameterServer, Ring, Ddp, ModelParallel, Pipeline, Fsdp, TensorParallel),
+    named(
+        *(Single, Dp, Broadcast, ParameterServer, Ring, Ddp, ModelParallel, Pipeline, Fsdp, TensorParallel),
+        synonyms=SYNONYMS,
+    ),
 ]

@@ -1,5 +1,5 @@
 import sys
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import pytest
@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from torchyard.recipe import Recipe
 from torchyard.recipe.models import Mlp
 from torchyard.recipe.optim import Sgd
-from torchyard.recipe.strategies import Pipeline
+from torchyard.recipe.strategies import SYNONYMS, Pipeline, StrategyNoun
 from torchyard.spec import JobSpec
 
 
@@ -109,6 +109,37 @@ def test_a_mistake_is_one_error_that_names_field_and_mend(given: dict[str, Any],
     (error,) = caught.value.errors()
     assert ".".join(map(str, error["loc"])) == field
     assert message in error["msg"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("dataparallel", "dp"),
+        ("data_parallel", "dp"),
+        ("DataParallel", "dp"),
+        ("distributed", "ddp"),
+        ("DistributedDataParallel", "ddp"),
+        ("DDP", "ddp"),
+        ("allreduce", "ddp"),
+        ("horovod", "ddp"),
+        ("ps", "parameter_server"),
+        ("zero", "fsdp"),
+        ("ZeRO-3", "fsdp"),
+        ("FullyShardedDataParallel", "fsdp"),
+        ("tp", "tensor_parallel"),
+        ("pp", "pipeline"),
+        ("pipline", "pipeline"),
+        ("modelparallel", "model_parallel"),
+    ],
+)
+def test_a_strategy_is_suggested_by_the_names_that_others_give_it(name: str, meant: str) -> None:
+    with pytest.raises(ValidationError, match=rf"Did you mean {meant}\?"):
+        Recipe.model_validate({"strategy": name})
+
+
+def test_synonyms_lead_to_strategies() -> None:
+    strategies = get_args(get_args(StrategyNoun)[0])
+    assert set(SYNONYMS.values()) <= {each.model_fields["name"].default for each in strategies}
 
 
 @pytest.mark.parametrize(
