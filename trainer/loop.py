@@ -16,6 +16,7 @@ from torchyard import links
 from torchyard.injob import control, layout
 from torchyard.injob.exceptions import ResumeError
 from trainer import bandwidth, proof
+from trainer.best import Best
 from trainer.data.loading import Batch, Pair, load, padded
 from trainer.data.sampler import TrainSampler
 from trainer.evaluation import evaluate
@@ -37,7 +38,9 @@ class Training:
         self.pace = Pace(recipe.log_every or (STEPS_IF_DETERMINISTIC if recipe.deterministic else None))
         self._begun: Iterator[Pair] | None = None
         self._network_judged = False
+        self.best = Best(os.environ)
         self.state = torchyard.attach(restore=restore, loader=parts.sampler, **self._saved())
+        self.best.restore((self.state.extra or {}).get("best", {}))
         parts.strategy.restored()
         self.resumed_step = self.step
 
@@ -56,7 +59,11 @@ class Training:
             "optimizer": optimizer,
             "sharded": strategy.sharded,
             "ranks": own,
-            "extra": {"recipe": parts.recipe.model_dump(mode="json"), "sharded": strategy.sharded},
+            "extra": {
+                "recipe": parts.recipe.model_dump(mode="json"),
+                "sharded": strategy.sharded,
+                "best": self.best.state,
+            },
             "check": self._check,
             **everywhere,
         }
@@ -93,8 +100,9 @@ class Training:
             self._begin(epoch + 1)
             with self.window.paused():
                 scores = self._evaluate() if self._due(recipe.evaluate_every) else {}
+                improved = self.best.improved(scores)
                 # Asked for or due by time as well: an epoch may have no step after which that is asked.
-                saves = self._due(recipe.checkpoint_every) or torchyard.should_checkpoint()
+                saves = improved or self._due(recipe.checkpoint_every) or torchyard.should_checkpoint()
                 sampler.set_epoch(epoch + 1)
                 self.state.end_epoch()
                 if saves:
@@ -234,6 +242,8 @@ class Training:
         if parts.world.leads:
             shown = "  ".join(f"{name} {value:.4f}" for name, value in values.items())
             log.info("epoch %d/%d  step %d  %s", parts.sampler.epoch + 1, parts.recipe.epochs, self.step, shown)
+            if self.best.lacks(values):
+                log.warning(f"keep_best: no evaluation has its metric: take one of {', '.join(values)}")
         return values
 
     def _averaged(self) -> AbstractContextManager[None]:

@@ -134,6 +134,8 @@ def _attempt(inside: Inside) -> dict[str, str]:
         made[layout.RESTORE_DIR] = str(folder.at(layout.RESTORE))
     if every is not None:
         made[layout.CHECKPOINT_EVERY] = str(every)
+    if (best := inside.spec.checkpoint.keep_best) is not None:
+        made[layout.KEEP_BEST] = f"{best.mode} {best.metric}"
     if inside.spec.resources.gpu_share is not None:
         made[layout.GPU_SHARE] = str(inside.spec.resources.gpu_share)
     return made

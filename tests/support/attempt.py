@@ -19,12 +19,16 @@ class AttemptFolder:
         for name in (layout.METRICS, layout.MARKS, layout.CHECKPOINTS, layout.OUTPUT, layout.LOGS):
             (root / name).mkdir(parents=True, exist_ok=True)
 
-    def environment(self, *, restore: Path | None = None, checkpoint_every: float | None = None) -> dict[str, str]:
+    def environment(
+        self, *, restore: Path | None = None, checkpoint_every: float | None = None, keep_best: str | None = None
+    ) -> dict[str, str]:
         given = {layout.ATTEMPT_DIR: str(self.root), layout.OUTPUT_DIR: str(self.root / layout.OUTPUT)}
         if restore is not None:
             given[layout.RESTORE_DIR] = str(restore)
         if checkpoint_every is not None:
             given[layout.CHECKPOINT_EVERY] = str(checkpoint_every)
+        if keep_best is not None:
+            given[layout.KEEP_BEST] = keep_best
         return given
 
     def ask(self, action: str, serial: int = 1) -> None:
@@ -53,7 +57,7 @@ class AttemptFolder:
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes the in-job part look at its environment anew, as a fresh process does."""
-    for name in (layout.ATTEMPT_DIR, layout.RESTORE_DIR, layout.CHECKPOINT_EVERY, "RANK"):
+    for name in (layout.ATTEMPT_DIR, layout.RESTORE_DIR, layout.CHECKPOINT_EVERY, layout.KEEP_BEST, "RANK"):
         monkeypatch.delenv(name, raising=False)
     place.current.cache_clear()
     monkeypatch.setattr(metrics, "_recorder", None)

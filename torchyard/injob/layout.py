@@ -34,6 +34,8 @@ DEVICES = "TORCHYARD_DEVICES"
 GPU_SHARE = "TORCHYARD_GPU_SHARE"
 #: Seconds after which a checkpoint is due; absent: only when asked for.
 CHECKPOINT_EVERY = "TORCHYARD_CHECKPOINT_EVERY"
+#: "max" or "min", a space, and the metric by which the best checkpoint is kept; absent: none is.
+KEEP_BEST = "TORCHYARD_KEEP_BEST"
 #: Where the trainer keeps data and weights for all jobs; the worker passes its own on.
 DATA = "TORCHYARD_DATA"
 

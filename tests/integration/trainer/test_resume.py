@@ -111,6 +111,25 @@ def test_a_checkpoint_asked_for_in_evaluation_waits_for_the_scores(train: Train)
     assert manifest["metrics"] == {name: folder.series(name)[1] for name in ("val/loss", "val/accuracy")}
 
 
+def test_the_best_evaluation_is_saved_whatever_its_epoch(train: Train) -> None:
+    recipe = {**RECIPE, "optim": {"name": "adam", "lr": 0.3}, "epochs": 7, "checkpoint_every": 7}
+    folder = train(recipe, keep_best="min val/loss")
+    losses = folder.series("val/loss")
+    bests = [step for step in losses if losses[step] == min(value for at, value in losses.items() if at <= step)]
+    assert bests[-1] < max(losses)  # the very case that a checkpoint of the last epoch does not save
+    saved = [int(path.name.removeprefix("step-")) for path in folder.checkpoints()]
+    assert saved == sorted({*bests, max(losses)})
+    # Resumed from the best it is not beaten by what follows, and so nothing more is saved.
+    resumed = train(recipe, restore=folder.checkpoints()[len(bests) - 1], keep_best="min val/loss")
+    assert [path.name for path in resumed.checkpoints()] == [folder.checkpoints()[-1].name]
+
+
+def test_a_metric_to_keep_by_that_is_none_is_told(train: Train, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("WARNING"):
+        train({**RECIPE, "epochs": 1}, keep_best="max accuracy")
+    assert "keep_best: no evaluation has its metric: take one of val/loss, val/accuracy" in caplog.text
+
+
 def test_another_number_of_ranks_goes_on(train: Train, tmp_path: Path) -> None:
     two = training.train({**RECIPE, "batch_size": 2}, 2, tmp_path / "two", checkpoint_every=EVERY_STEP)
     checkpoint = two.attempt.checkpoints()[2]

@@ -126,9 +126,10 @@ def test_what_torch_has_compiled_is_for_the_next_attempt_too() -> None:
 
 
 def test_restore_and_checkpoints() -> None:
-    env = build({"checkpoint": {"every": "10m"}}, restores=True)
+    env = build({"checkpoint": {"every": "10m", "keep_best": {"metric": "val/loss", "mode": "min"}}}, restores=True)
     assert env["TORCHYARD_RESTORE_DIR"] == "/home/attempts/att-1/restore"
     assert env["TORCHYARD_CHECKPOINT_EVERY"] == "600"
+    assert env["TORCHYARD_KEEP_BEST"] == "min val/loss"
 
 
 def test_no_gpu_hides_all_gpus() -> None:
