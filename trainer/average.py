@@ -3,11 +3,13 @@
 A checkpoint is a folder that the trainer or `torchyard.attach` wrote, or a file with a plain state dict. The mean of
 weights along one run, or of runs from the same start, often generalises better than the last (Izmailov et al. 2018,
 "Averaging Weights Leads to Wider Optima"); of unrelated runs it is worth nothing. Running statistics of batch
-normalisation are averaged too, which is only near to what the averaged weights would gather.
+normalisation are averaged too, which is only near to what the averaged weights would gather. The moving averages of
+`ema_decay`, which a sharded checkpoint has beside the model, are left out.
 """
 
 import argparse
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
 import torch
@@ -18,6 +20,7 @@ from torch.distributed.checkpoint.state_dict_loader import load
 
 from torchyard.injob import shards
 from torchyard.injob.state import MODEL
+from trainer.ema import PREFIX
 from trainer.exceptions import AverageError
 
 State = dict[str, Tensor]
@@ -34,13 +37,23 @@ def read(path: Path) -> State:
 def assembled(folder: Path) -> State:
     """The model put together from the shards of all ranks."""
     reader = FileSystemReader(folder)
+    found = reader.read_metadata().state_dict_metadata
     tensors = {
         name: torch.empty(entry.size, dtype=entry.properties.dtype)
-        for name, entry in reader.read_metadata().state_dict_metadata.items()
-        if name.startswith(shards.MODEL) and isinstance(entry, TensorStorageMetadata)
+        for name, entry in found.items()
+        if name.startswith(shards.MODEL) and isinstance(entry, TensorStorageMetadata) and not _averages(name, found)
     }
-    load(tensors, storage_reader=reader, no_dist=True)
+    with warnings.catch_warnings():
+        # This process is alone on purpose.
+        warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+        load(tensors, storage_reader=reader, no_dist=True)
     return {name.removeprefix(shards.MODEL): value for name, value in tensors.items()}
+
+
+def _averages(name: str, found: Container[str]) -> bool:
+    """Whether a tensor is the moving average of another one of the checkpoint."""
+    own = name.removeprefix(shards.MODEL)
+    return own.startswith(PREFIX) and shards.MODEL + own.removeprefix(PREFIX) in found
 
 
 def mean(models: Iterable[State]) -> State:

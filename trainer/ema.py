@@ -9,6 +9,9 @@ from torch import nn
 
 from trainer.distributed import local
 
+#: Before the name of a parameter: its average.
+PREFIX = "ema."
+
 
 class Average:
     """A second copy of parameters, which follows them slowly; of a sharded parameter, of the piece that is here.
@@ -48,7 +51,7 @@ class Average:
 
     def state_dict(self) -> dict[str, Any]:
         """The averages by the names of their parameters, behind ``ema.``; the tensors themselves."""
-        return {f"ema.{name}": average for name, average in self._named.items()}
+        return {PREFIX + name: average for name, average in self._named.items()}
 
     @torch.no_grad()
     def load_state_dict(self, state: dict[str, Any]) -> None:
