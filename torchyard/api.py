@@ -237,7 +237,9 @@ class Attempt(Resource):
     exit_code: int | None
     signal: int | None
     error: JobError | None
+    #: Of its logs, by a full disk or `log_limit`.
     dropped_log_bytes: int
+    #: Metric records that were lost, mostly because the disk was full: their points are missing.
     dropped_records: int
     #: Whether all that it left is stored or listed; until then files may still arrive.
     settled: bool = True

@@ -467,6 +467,9 @@ class MetricStream(Base):
     stream: Mapped[str] = mapped_column(primary_key=True)
     offset: Mapped[int] = mapped_column(default=0)
     skipped: Mapped[int] = mapped_column(default=0)
+    #: Records that the process has taken, by its own count, as far as is known; and those of them without a line.
+    taken: Mapped[int | None]
+    lost: Mapped[int] = mapped_column(default=0, server_default=text("0"))
 
 
 class MetricSeries(Base):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, bindparam, exists, func, select, update
+from sqlalchemy import Connection, Row, bindparam, exists, func, select, update
 
 from service.attempts import Facts
 from service.context import Context
@@ -49,6 +49,8 @@ def parse(body: bytes) -> MetricBatch:
         raise field_problem("offset", "must not be negative nor beyond end")
     if not _STREAM.fullmatch(batch.stream):
         raise field_problem("stream", "must be a file name of letters, digits, '.', '_' and '-'")
+    if batch.taken is not None and batch.taken < 0:
+        raise field_problem("taken", "must not be negative")
     if not (0 <= batch.rank < 2**31 and 0 <= batch.node_rank < 2**31):
         raise field_problem("rank", "must not be negative")
     return batch
@@ -86,15 +88,19 @@ def _read(item: Any) -> tuple[int, MetricRecord] | None:
 def record(ctx: Context, attempt: Facts, batch: MetricBatch) -> Mark:
     """Stores the batch's points; returns the stream's mark. Raises `OffsetAheadError`."""
     with ctx.db.write() as tx:
-        mark = _mark(tx, attempt.id, batch)
+        stream = _stream(tx, attempt.id, batch)
+        mark = stream.offset
         if batch.offset > mark:
             raise OffsetAheadError(batch.offset, mark)
         if batch.end <= mark:
+            if not batch.records:
+                _count(tx, attempt.id, batch, stream)
             return Mark(offset=mark)
         if batch.offset < mark and batch.skipped:
             return Mark(offset=mark)  # how many were skipped behind the mark is unknown: let the node cut there
         series = _store(tx, ctx, attempt, batch)
         _advance(tx, attempt.id, batch, mark)
+        _count(tx, attempt.id, batch, stream)
     if series is not None:
         ctx.memory.series.put((attempt.id, batch.stream), series)
         ctx.hub.notify(f"job:{attempt.job_id}")
@@ -109,20 +115,38 @@ def _of_stream(attempt_id: str, batch: MetricBatch) -> tuple[Any, ...]:
     )
 
 
-def _mark(tx: Connection, attempt_id: str, batch: MetricBatch) -> int:
-    query = select(MetricStream.offset).where(*_of_stream(attempt_id, batch)).with_for_update()
-    mark = tx.scalar(query)
-    if mark is not None:
-        return mark
+def _stream(tx: Connection, attempt_id: str, batch: MetricBatch) -> Row[int, int | None, int]:
+    columns = (MetricStream.offset, MetricStream.taken, MetricStream.lost)
+    query = select(*columns).where(*_of_stream(attempt_id, batch)).with_for_update()
+    row = tx.execute(query).one_or_none()
+    if row is not None:
+        return row
     key = {"attempt_id": attempt_id, "node_rank": batch.node_rank, "stream": batch.stream}
     tx.execute(insert(tx, MetricStream).values(**key).on_conflict_do_nothing())
-    return tx.scalar(query) or 0
+    return tx.execute(query).one()
 
 
 def _advance(tx: Connection, attempt_id: str, batch: MetricBatch, mark: int) -> None:
     values = {"offset": batch.end, "skipped": MetricStream.skipped + batch.skipped}
     where = (*_of_stream(attempt_id, batch), MetricStream.offset == mark)
     tx.execute(update(MetricStream).where(*where).values(**values))
+
+
+def _count(tx: Connection, attempt_id: str, batch: MetricBatch, stream: Row[int, int | None, int]) -> None:
+    """Counts the records that the process took and that have no line, from the gaps between the lines' numbers.
+
+    Of a stream that was begun before they were counted, only what comes now.
+    """
+    if batch.taken is None:
+        return
+    known = stream.taken
+    if known is None:
+        known = batch.records[0][0] if stream.offset and batch.records else batch.taken if stream.offset else 0
+    new = min(batch.taken, INT64.stop - 1) - known
+    if new > 0:
+        lost = max(0, new - sum(number >= known for number, _ in batch.records))
+        values = {"taken": known + new, "lost": stream.lost + lost}
+        tx.execute(update(MetricStream).where(*_of_stream(attempt_id, batch)).values(**values))
 
 
 def _store(tx: Connection, ctx: Context, attempt: Facts, batch: MetricBatch) -> dict[str, int] | None:

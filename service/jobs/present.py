@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, bindparam, func, select
+from sqlalchemy import Connection, Row, Select, and_, bindparam, case, func, select
 from sqlalchemy.orm import aliased
 
 from service import outcome, retention
-from service.db.models import Allocation, Attempt, Device, Event, Job, Member, MetricSeries, User
+from service.db.models import Allocation, Attempt, Device, Event, Job, Member, MetricSeries, MetricStream, User
 from service.times import moment
 from torchyard import api
 from torchyard.spec import PRIORITY_RANK, JobSpec, Priority
@@ -192,11 +192,25 @@ def attempts(tx: Connection, job_id: str) -> list[api.Attempt]:
     """A job's attempts, the first one first."""
     query = select(Attempt.__table__).where(Attempt.job_id == job_id).order_by(Attempt.number)
     devices = _grouped(tx.execute(_held_by(Attempt.id).where(Attempt.job_id == job_id)))
-    members = _members(tx, job_id)
+    members, lost = _members(tx, job_id), _lost_records(tx, job_id)
     return [
-        _attempt(row, members[row.id], [_held(device) for device in devices.get(row.id, [])])
+        _attempt(row, members[row.id], [_held(device) for device in devices.get(row.id, [])], lost.get(row.id, 0))
         for row in tx.execute(query)
     ]
+
+
+def _lost_records(tx: Connection, job_id: str) -> dict[str, int]:
+    """Metric records of each attempt that were not stored. Lines that could not be read are among the gaps between
+    the others, unless the process did not number them.
+    """
+    more = case((MetricStream.lost > MetricStream.skipped, MetricStream.lost), else_=MetricStream.skipped)
+    query = (
+        select(MetricStream.attempt_id, func.sum(more))
+        .join(Attempt, Attempt.id == MetricStream.attempt_id)
+        .where(Attempt.job_id == job_id)
+        .group_by(MetricStream.attempt_id)
+    )
+    return {row[0]: int(row[1]) for row in tx.execute(query)}
 
 
 def _members(tx: Connection, job_id: str) -> dict[str, list[api.Member]]:
@@ -230,7 +244,7 @@ def _member(row: Row[Any], ranks: int) -> api.Member:
     )
 
 
-def _attempt(row: Row[Any], members: list[api.Member], devices: list[api.HeldDevice]) -> api.Attempt:
+def _attempt(row: Row[Any], members: list[api.Member], devices: list[api.HeldDevice], lost_records: int) -> api.Attempt:
     result = row.result or {}
     return api.Attempt(
         id=row.id,
@@ -248,7 +262,7 @@ def _attempt(row: Row[Any], members: list[api.Member], devices: list[api.HeldDev
         signal=result.get("signal"),
         error=_attempt_error(row.state, result),
         dropped_log_bytes=result.get("dropped_log_bytes", 0),
-        dropped_records=result.get("dropped_records", 0),
+        dropped_records=max(result.get("dropped_records", 0), lost_records),
         settled=row.claimed_us is None or all(member.settled for member in members),
         carried_from=row.carried_from,
     )

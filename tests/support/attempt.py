@@ -36,9 +36,8 @@ class AttemptFolder:
 
     def records(self) -> list[dict[str, Any]]:
         """All metric lines, by file and line."""
-        lines = [
-            line for file in sorted((self.root / layout.METRICS).iterdir()) for line in file.read_text().splitlines()
-        ]
+        files = sorted((self.root / layout.METRICS).glob("*.jsonl"))
+        lines = [line for file in files for line in file.read_text().splitlines()]
         return [json.loads(line) for line in lines]
 
     def series(self, name: str) -> dict[int, Any]:

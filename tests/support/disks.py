@@ -1,5 +1,6 @@
 """Small file systems, to be filled."""
 
+import errno
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,3 +20,13 @@ def small(folder: Path, mebibytes: int) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(file: Path) -> None:
+    """Writes the file until the disk is full, to the last block."""
+    with file.open("wb", 0) as full:
+        try:
+            while full.write(bytes(4096)):
+                pass
+        except OSError as error:
+            assert error.errno == errno.ENOSPC  # noqa: PT017  what it was written for

@@ -28,8 +28,10 @@ class Attempt:
         self._lines = 0
         self._log: dict[int, int] = {}
 
-    def report(self, steps: Sequence[int], *, total_steps: int | None = None, **values: Any) -> None:
-        """Metric lines, one a step; a value may be a function of the step. Names have ``__`` for a slash."""
+    def report(self, steps: Sequence[int], *, total_steps: int | None = None, lost: int = 0, **values: Any) -> None:
+        """Metric lines, one a step, and records that got `lost`; a value may be a function of the step. Names have
+        ``__`` for a slash.
+        """
         named = {name.replace("__", "/"): value for name, value in values.items()}
         records = [
             (
@@ -40,7 +42,13 @@ class Attempt:
         ]
         start, self._lines = self._lines, self._lines + len(records)
         batch = wire.MetricBatch(
-            node_rank=0, stream="rank-0", rank=0, offset=LINE * start, end=LINE * self._lines, records=records
+            node_rank=0,
+            stream="rank-0",
+            rank=0,
+            offset=LINE * start,
+            end=LINE * self._lines,
+            records=records,
+            taken=self._lines + lost,
         )
         self._post("metrics", batch)
 

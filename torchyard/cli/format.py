@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from torchyard.api import HeldDevice, Job, Member, Node, NodeDevice, Number
-from torchyard.quantities import format_duration
+from torchyard.api import Attempt, HeldDevice, Job, Member, Node, NodeDevice, Number
+from torchyard.quantities import format_duration, format_size
 from torchyard.wire import LinkLevel
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -107,6 +107,14 @@ def sparkline(values: Iterable[Number], width: int = 40) -> str:
 
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
+
+
+def lost(attempts: Sequence[Attempt]) -> str:
+    """What of a job's metrics and logs could not be kept; empty if that is nothing."""
+    records = sum(each.dropped_records for each in attempts)
+    log = sum(each.dropped_log_bytes for each in attempts)
+    told = [f"{records:,} metric records" if records else "", f"{format_size(log)} of logs" if log else ""]
+    return " and ".join(filter(None, told))
 
 
 def capacity(node: Node) -> str:

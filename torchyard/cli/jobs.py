@@ -114,6 +114,7 @@ def _print_facts(job: "Job", attempts: "list[Attempt]") -> None:
         "time": shown.elapsed(job, shown.now()),
         "progress": shown.progress(job),
         "latest": shown.latest(job.latest),
+        "lost": shown.lost(attempts),
         "storage": _storage(job),
         "tags": " ".join(job.tags),
         "rerun of": job.rerun_of or "",

@@ -67,12 +67,15 @@ def metrics(
     """Show metrics as small curves, or as JSON."""
     with common.connect() as client:
         found = client.metrics(job, names=names or (), max_points=None if json else 400)
+        lost = sum(each.dropped_records for each in client.attempts(job))
     if json:
         common.print_json(found)
     elif found.series:
         _print(found)
     else:
         common.note("no metrics yet: the script reports them with torchyard.report(step=…, loss=…)")
+    if lost:
+        common.warn(f"{lost:,} records were lost, mostly because the disk was full: their points are missing")
 
 
 def _print(found: "Metrics") -> None:

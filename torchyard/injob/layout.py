@@ -13,7 +13,7 @@ only, Python 3.9.
         restore/                      the checkpoint to resume from, if any
         job/                          the job user's
             code/                     the snapshot, unpacked
-            metrics/                  one file of JSON lines for each process
+            metrics/                  one file of JSON lines for each process, and one that counts its records
             marks/                    polled-<rank>, exit-<rank>.json
             checkpoints/step-<n>/     committed checkpoints; step-<n>.tmp while being written
             output/                   TORCHYARD_OUTPUT_DIR
@@ -65,6 +65,8 @@ MANIFEST = "manifest.json"
 #: Suffix of a checkpoint folder that is still being written.
 TEMPORARY = ".tmp"
 LAUNCHER_LOG = "launcher.log"
+#: Suffix of the file beside a process's metrics that says how many records it took, should the disk be full.
+TAKEN = ".taken"
 
 
 def rank_log(rank):

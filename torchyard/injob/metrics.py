@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import collections
+import contextlib
 import itertools
 import json
 import os
@@ -40,7 +41,8 @@ class Recorder:
     """Takes records in the training thread and appends them to a file from a thread of its own.
 
     Each line carries its number `n` from 0. Numbers of records that a full disk dropped are left out, so a gap
-    counts them.
+    counts them. For those after the last line there is a second file, whose space is taken while there is some: it is
+    overwritten in place with the number of records so far.
     """
 
     def __init__(self, folder: str) -> None:
@@ -56,13 +58,15 @@ class Recorder:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._descriptor: int | None = None
+        self._counter: int | None = None
         self._torn = False
         self._next = 0
 
     def after_fork(self) -> None:
         """In a forked child: the parent's records are the parent's, and the child writes to a file of its own."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
+        for descriptor in (self._descriptor, self._counter):
+            if descriptor is not None:
+                os.close(descriptor)
         self._reset()
 
     def add(self, step: int | None, total_steps: int | None, values: dict[str, Any]) -> None:
@@ -123,17 +127,28 @@ class Recorder:
         size = len(data)
         try:
             if self._descriptor is None:
-                self._descriptor = os.open(self._path(), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+                self._descriptor = self._open()
             while data:
                 data = data[os.write(self._descriptor, data) :]
             self._torn = False
         except OSError as error:
             self._torn = self._torn or len(data) < size
+            self._count()
             self._warn("metrics are dropped while they cannot be written: %s" % error)
 
-    def _path(self) -> str:
-        name = "rank-%d-%d-%d.jsonl" % (place.rank(), os.getpid(), time.time_ns() // 1000)
-        return os.path.join(self._folder, name)
+    def _open(self) -> int:
+        name = "rank-%d-%d-%d" % (place.rank(), os.getpid(), time.time_ns() // 1000)
+        path = os.path.join(self._folder, name)
+        descriptor = os.open(path + ".jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        with contextlib.suppress(OSError):
+            self._counter = os.open(path + layout.TAKEN, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._count()
+        return descriptor
+
+    def _count(self) -> None:
+        if self._counter is not None:
+            with contextlib.suppress(OSError):
+                os.pwrite(self._counter, b"%020d" % self._next, 0)
 
     def _warn(self, message: str) -> None:
         if message not in self._warned:

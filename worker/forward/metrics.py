@@ -52,6 +52,8 @@ class _Stream:
     known: bool = False
     #: Lines a batch may have; halved when the service refuses one, until the bad line stands alone.
     batch: int = MAX_RECORDS
+    #: The process's own count of its records was sent, once it had ended.
+    counted: bool = False
 
 
 class MetricForwarder:
@@ -83,12 +85,11 @@ class MetricForwarder:
             return False
 
     def _names(self, at: int) -> list[str]:
-        found = [name for name in opening.names(at) if name not in self._strange]
-        for name in found[:MAX_STREAMS]:
-            match = _STREAM.fullmatch(name)
-            if match and name not in self._streams:
-                self._streams[name] = _Stream(rank=int(match.group(1)), known=self._fresh)
-        return [name for name in found if name in self._streams]
+        found = [match for name in opening.names(at) if (match := _STREAM.fullmatch(name))][:MAX_STREAMS]
+        for match in found:
+            if match.string not in self._streams:
+                self._streams[match.string] = _Stream(rank=int(match.group(1)), known=self._fresh)
+        return [match.string for match in found if match.string not in self._strange]
 
     def _pump(self, at: int, name: str, ended: bool) -> bool:
         stream = self._streams[name]
@@ -96,7 +97,7 @@ class MetricForwarder:
             with opening.file(at, name, self._owner) as descriptor:
                 size = os.fstat(descriptor).st_size
                 if size <= stream.mark:
-                    return False
+                    return ended and not stream.counted and self._count(at, name, stream)
                 data = os.pread(descriptor, READ, stream.mark) if stream.known else b""
         except FileNotFoundError:
             return False
@@ -108,10 +109,24 @@ class MetricForwarder:
             return False
         before = stream.mark
         self._send(name, stream, split(data, stream.batch, ended=ended and before + len(data) >= size))
-        return stream.mark < size and (stream.mark != before or not data or stream.batch < MAX_RECORDS)
+        if stream.mark >= size:
+            return ended
+        return stream.mark != before or not data or stream.batch < MAX_RECORDS
 
-    def _send(self, name: str, stream: _Stream, lines: Lines) -> None:
-        if not lines.length and stream.known:
+    def _count(self, at: int, name: str, stream: _Stream) -> bool:
+        """Tells how many records a process that has ended took: no line follows those that it had to drop at last.
+
+        True if the service knows less of the stream than it said, and wants that first.
+        """
+        before = stream.mark
+        taken = _taken(at, name, self._owner)
+        if taken:
+            self._send(name, stream, Lines(records=[], skipped=0, length=0), taken)
+        stream.counted = stream.mark >= before
+        return not stream.counted
+
+    def _send(self, name: str, stream: _Stream, lines: Lines, taken: int | None = None) -> None:
+        if not lines.length and stream.known and taken is None:
             return
         batch = wire.MetricBatch(
             node_rank=self._node_rank,
@@ -121,6 +136,7 @@ class MetricForwarder:
             end=stream.mark + lines.length,
             records=lines.records,
             skipped=lines.skipped,
+            taken=lines.records[-1][0] + 1 if lines.records else taken,
         )
         try:
             stream.mark = self._sink.metrics(self._attempt, batch)
@@ -141,6 +157,19 @@ class MetricForwarder:
             return
         logger.warning("%s: a line of %s is skipped: %s", self._attempt, name, error)
         self._send(name, stream, Lines(records=[], skipped=lines.skipped + len(lines.records), length=lines.length))
+
+
+def _taken(at: int, name: str, owner: int) -> int | None:
+    """The process's own count of its records."""
+    try:
+        with opening.file(at, name.removesuffix(".jsonl") + layout.TAKEN, owner) as descriptor:
+            return int(os.pread(descriptor, 20, 0))
+    except (FileNotFoundError, ValueError):
+        return None
+    except OSError as error:
+        if not opening.strange(error):
+            raise
+        return None
 
 
 def split(data: bytes, limit: int = MAX_RECORDS, *, ended: bool = False) -> Lines:

@@ -49,6 +49,18 @@ def test_charts_draw_and_grow(page: Page, submit: Submit, node: Agent) -> None:
     )
 
 
+def test_points_that_are_missing_are_told(page: Page, submit: Submit, node: Agent) -> None:
+    job = submit(name="full")
+    attempt = node.start()
+    attempt.report(range(10), loss=1.0)
+    page.goto(f"/jobs/{job['number']}")
+    expect(chart(page, "loss")).to_be_visible()
+    expect(page.get_by_text("metrics lost")).not_to_be_visible()
+    attempt.report(range(10, 12), lost=66, loss=1.0)
+    attempt.end()
+    expect(page.get_by_text("66 records of metrics lost")).to_be_visible()
+
+
 def test_charts_switch_scale_axis_and_smoothing(page: Page, submit: Submit, node: Agent) -> None:
     job = submit(name="noisy")
     attempt = node.start()

@@ -105,6 +105,11 @@ def test_what_a_job_wrote_is_shown_and_pulled(yard: Callable[..., Done], data_pl
     assert "loss" in table.out
     assert "█" in table.out
     assert yard("metrics", number, "--json").json["series"][0]["points"][0][0] == 0
+    assert "lost" not in table.err + yard("show", number).out
+    lossy = plane.batch(100, [100], loss=1.0).model_copy(update={"taken": 1334})
+    data_plane.post(seeded, "metrics", lossy).raise_for_status()
+    assert "1,233 records were lost" in yard("metrics", number).err
+    assert "1,233 metric records" in yard("show", number).out
     assert "loss 0.5" in yard("checkpoints", number).out
     pulled = yard("pull", number, str(tmp_path / "here"))
     assert pulled.out == f"{tmp_path / 'here' / 'step-10' / 'state.pt'}\n"

@@ -4,6 +4,7 @@ import { useAttempts, useMetrics } from "../api/jobs";
 import type { Attempt, Job, Series } from "../api/types";
 import { Chart } from "../charts/Chart";
 import type { Flag } from "../charts/options";
+import { plural } from "../lib/format";
 import { type Axis, groupSeries, placeOfStep } from "../lib/series";
 import { isFinal } from "../lib/states";
 import { Notice } from "../ui/Notice";
@@ -35,6 +36,7 @@ export function Metrics({ job }: { job: Job }) {
   return (
     <Panel title="Metrics" tools={tools}>
       <Notice error={metrics.error} />
+      <Lost attempts={attempts.data ?? []} />
       {metrics.data !== undefined && groups.length === 0 && <NoMetrics over={isFinal(job.state)} />}
       <div className="charts">
         {groups.map((group) => (
@@ -50,6 +52,17 @@ export function Metrics({ job }: { job: Job }) {
         ))}
       </div>
     </Panel>
+  );
+}
+
+/** How many records have no point. */
+function Lost({ attempts }: { attempts: readonly Attempt[] }) {
+  const lost = attempts.reduce((sum, attempt) => sum + attempt.dropped_records, 0);
+  if (lost === 0) return null;
+  return (
+    <p className="warned" role="status">
+      {plural(lost, "record")} of metrics lost, mostly because the disk was full: points are missing from the curves.
+    </p>
   );
 }
 

@@ -1,6 +1,16 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from tests.support import disks
+from tests.support.attempt import AttemptFolder
 from tests.support.plane import Plane, Seeded, batch
+from torchyard import wire
+from worker.forward.metrics import MetricForwarder
 
 
 def series(plane: Plane, seeded: Seeded, **params: Any) -> dict[str, Any]:
@@ -113,3 +123,69 @@ def test_unknown_jobs_and_bad_parameters_are_problems(data_plane: Plane) -> None
         assert data_plane.get(f"/jobs/{seeded.job}/{path}", params={"max_points": 1}).status_code == 422
         assert data_plane.live.anonymous.get(f"/api/v1/jobs/{seeded.job}/{path}").status_code == 401
     assert data_plane.get(f"/jobs/{seeded.job}/telemetry", params={"since": "x"}).status_code == 422
+
+
+def lost(plane: Plane, seeded: Seeded) -> int:
+    return int(plane.get(f"/jobs/{seeded.job}/attempts").json()[-1]["dropped_records"])
+
+
+def test_gaps_in_the_numbers_of_lines_are_lost_records(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    first = batch(0, [0, 1, 2], loss=1.0).model_copy(update={"taken": 3})
+    second = batch(10, [10, 11], loss=1.0, offset=30, end=60, skipped=1).model_copy(update={"taken": 12})
+    tail = wire.MetricBatch(node_rank=0, stream="rank-0-1-1", rank=0, offset=60, end=60, records=[], taken=20)
+    for message, expected in ((first, 0), (first, 0), (second, 7), (second, 7), (tail, 15), (tail, 15)):
+        assert data_plane.post(seeded, "metrics", message).status_code == 200
+        assert lost(data_plane, seeded) == expected
+    other = batch(0, [0], stream="rank-1-1-1", rank=1, loss=1.0, skipped=2)
+    assert data_plane.post(seeded, "metrics", other).status_code == 200
+    assert lost(data_plane, seeded) == 17, "an older agent counts lines that cannot be read"
+
+
+def test_what_was_lost_before_it_was_counted_is_not_guessed(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    send(data_plane, seeded, 0, range(5), loss=1.0)
+    later = batch(9, [9, 11], loss=1.0, offset=50, end=70).model_copy(update={"taken": 12})
+    later = later.model_copy(update={"records": [(9, later.records[0][1]), (11, later.records[1][1])]})
+    assert data_plane.post(seeded, "metrics", later).status_code == 200
+    assert lost(data_plane, seeded) == 1
+
+
+FILLS_THE_DISK = """
+import os, sys, time, torchyard
+for step in range(100):
+    torchyard.report(step=step, loss=1.0)
+time.sleep(0.5)
+full = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
+try:
+    while os.write(full, bytes(4096)): pass
+except OSError: pass
+for step in range(100, 3000):
+    torchyard.report(step=step, loss=1.0)
+time.sleep(0.5)
+if sys.argv[2] == "freed":
+    os.ftruncate(full, 0)
+    for step in range(3000, 3010):
+        torchyard.report(step=step, loss=1.0)
+"""
+
+
+@pytest.mark.parametrize("end", ["freed", "full"])
+def test_every_record_that_a_full_disk_dropped_is_told(data_plane: Plane, tmp_path: Path, end: str) -> None:
+    class Sink:
+        def metrics(self, _attempt: str, batch: wire.MetricBatch) -> int:
+            answer = data_plane.post(seeded, "metrics", batch).raise_for_status()
+            return wire.Mark.model_validate_json(answer.content).offset
+
+    seeded = data_plane.job()
+    with disks.small(tmp_path / "disk", 1) as disk:
+        folder = AttemptFolder(disk / "attempt")
+        command = [sys.executable, "-c", FILLS_THE_DISK, str(disk / "full"), end]
+        subprocess.run(command, env={**os.environ, **folder.environment()}, check=True, capture_output=True)
+        pump = MetricForwarder(Sink(), seeded.attempt, folder.root, node_rank=0, owner=os.getuid(), fresh=True)
+        while pump.pump(ended=True):
+            pass
+    taken = 3010 if end == "freed" else 3000
+    stored = len(series(data_plane, seeded, max_points=10_000)["series"][0]["points"])
+    assert 100 <= stored < taken
+    assert lost(data_plane, seeded) == taken - stored

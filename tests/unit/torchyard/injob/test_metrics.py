@@ -3,11 +3,13 @@ import math
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy
 import pytest
 
 import torchyard
+from tests.support import attempt, disks
 from tests.support.attempt import AttemptFolder
 from torchyard.injob import metrics
 
@@ -29,9 +31,9 @@ def test_the_file_is_named_by_rank_and_process(folder: AttemptFolder, monkeypatc
     monkeypatch.setenv("RANK", "3")
     torchyard.report(loss=1.0)
     flush()
-    (file,) = (folder.root / "job/metrics").iterdir()
+    (file,) = (folder.root / "job/metrics").glob("*.jsonl")
     assert file.name.startswith(f"rank-3-{os.getpid()}-")
-    assert file.suffix == ".jsonl"
+    assert file.with_suffix(".taken").exists()
 
 
 def test_without_a_step_it_counts_on(folder: AttemptFolder) -> None:
@@ -101,13 +103,29 @@ def test_a_full_disk_drops_counts_and_goes_on(
         flush()
     torchyard.report(step=3, loss=3.0)
     flush()
-    (file,) = (folder.root / "job/metrics").iterdir()
+    (file,) = (folder.root / "job/metrics").glob("*.jsonl")
     lines = file.read_text().splitlines()
     assert len(lines) == 3
     assert len(lines[1]) == 20  # torn, on a line of its own
     assert '"n":0' in lines[0]
     assert '"n":3' in lines[2]  # the gap counts what was dropped
     assert capsys.readouterr().err.count("No space left") == 1
+
+
+def test_records_that_no_line_follows_are_counted_on_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with disks.small(tmp_path / "disk", 1) as disk:
+        for folder in attempt.entered(AttemptFolder(disk / "attempt"), monkeypatch):
+            torchyard.report(step=0, loss=0.0)
+            flush()
+            disks.fill(disk / "full")
+            for step in range(1, 2001):
+                torchyard.report(step=step, loss=1.0)
+            flush()
+            (lines,) = (folder.root / "job/metrics").glob("*.jsonl")
+            assert 0 < len(lines.read_bytes().splitlines()) < 2001
+            assert int(lines.with_suffix(".taken").read_text()) == 2001
 
 
 def test_a_missing_folder_never_raises(folder: AttemptFolder) -> None:
@@ -145,7 +163,7 @@ def test_a_forked_child_writes_a_file_of_its_own(folder: AttemptFolder, monkeypa
         (1.0, 1),
         (2.0, 2),
     ]
-    assert len(list((folder.root / "job/metrics").iterdir())) == 2
+    assert len(list((folder.root / "job/metrics").glob("*.jsonl"))) == 2
 
 
 def test_many_threads_lose_nothing(folder: AttemptFolder) -> None:

@@ -117,6 +117,31 @@ def test_batches_are_bounded(folder: Path) -> None:
     assert max(len(batch.records) for batch in sink.batches) <= metrics.MAX_RECORDS
 
 
+def test_it_tells_how_many_records_the_process_took(folder: Path) -> None:
+    sink = Sink()
+    pump = forwarder(folder, sink)
+    write(folder, line(0) + line(1) + line(7))
+    write(folder, b"%020d" % 30, STREAM.replace(".jsonl", ".taken"))
+    drain(pump)
+    assert [batch.taken for batch in sink.batches] == [8]
+    drain(pump, ended=True)
+    assert [batch.taken for batch in sink.batches] == [8, 30], "once it has ended, those behind the last line too"
+    drain(pump, ended=True)
+    assert len(sink.batches) == 2
+
+
+def test_a_count_that_cannot_be_read_holds_nothing_up(folder: Path) -> None:
+    for number, text in enumerate((b"", b"many")):
+        sink = Sink()
+        write(folder, line(0), f"rank-{number}-1-1.jsonl")
+        write(folder, text, f"rank-{number}-1-1.taken")
+        drain(forwarder(folder, sink), ended=True)
+    (folder / "job" / "metrics" / "rank-5-1-1.taken").symlink_to("/etc/passwd")
+    write(folder, line(0), "rank-5-1-1.jsonl")
+    drain(forwarder(folder, sink), ended=True)
+    assert sink.batches[-1].taken == 1
+
+
 def test_a_line_longer_than_any_metric_is_passed_over(folder: Path) -> None:
     sink = Sink()
     write(folder, b"x" * (3 * metrics.READ) + b"\n" + line(0))
