@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import Connection, Row, and_, select
 
-from service import carry, checkpoints, lifecycle, snapshots
+from service import carry, checkpoints, lifecycle, snapshots, tracked
 from service.db.models import Allocation, Attempt, Device, Job, Member, User
 from service.exceptions import StaleSpecError
 from service.problems import ProblemError, not_found
@@ -39,6 +39,7 @@ def launch(tx: Connection, attempt_id: str, node: str) -> wire.Launch:
         code=snapshots.files(tx, spec.code) if spec.code else None,
         restore=checkpoints.restore(tx, row.restore_checkpoint) if row.restore_checkpoint else None,
         carry=carry.files(tx, row.carried_from, row.node_rank, spec.code) if row.carried_from else None,
+        tracker_runs=tracked.only_runs(tx, row.job_id, row.number),
     )
 
 

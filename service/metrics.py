@@ -8,7 +8,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, func, select
+from sqlalchemy.orm import aliased
 
+from service import tracked
 from service.answers import etag
 from service.db.models import Attempt, Job, MetricPoint, MetricSeries, MetricStream, Node, Sample
 from service.problems import field_problem, not_found
@@ -60,11 +62,12 @@ def read(tx: Connection, job_id: str, query: Query) -> api.Metrics:
     known = _cursor(query.since)
     reset = known is None or known.attempt != newest
     marks = {} if known is None or reset else dict(known.marks)
-    limits = last_steps({row.attempt: row.resumed_from_step for row in series})
+    limits = last_steps(_beginnings(tx, series))
     parts: defaultdict[tuple[str, int], list[Points]] = defaultdict(list)
+    counting = _counting(series)
     for stream in _streams(series):
         name = min(row.id for row in stream)
-        wanted = {row.id: row for row in stream if query.wants(row)}
+        wanted = {row.id: row for row in stream if query.wants(row) and row.id in counting}
         rows = _points(tx, wanted, marks.get(name, -1))
         marks[name] = int(rows["seq"].max(initial=marks.get(name, -1)))
         for series_id, points in _columns(rows, limits[stream[0].attempt]):
@@ -109,6 +112,44 @@ def _streams(series: Iterable[Row[Any]]) -> list[list[Row[Any]]]:
     for row in series:
         streams[row.attempt_id, row.stream].append(row)
     return list(streams.values())
+
+
+def _beginnings(tx: Connection, series: Sequence[Row[Any]]) -> dict[int, int | None]:
+    """The step at which each attempt began: that of its checkpoint, else the one before the first it has logged, as a
+    script may go on by itself from a file of its own.
+    """
+    began = {row.attempt: row.resumed_from_step for row in series}
+    unknown = {row.id: row.attempt for row in series if row.resumed_from_step is None}
+    if len(began) == 1 or not unknown:
+        return began
+    first: dict[int, int] = {}
+    for series_id, step in tx.execute(_FIRST.where(MetricSeries.id.in_(unknown))):
+        number = unknown[series_id]
+        first[number] = min(step - 1, first.get(number, step))
+    return began | first
+
+
+def _counting(series: Iterable[Row[Any]]) -> set[int]:
+    """Ids of the series that count: what a job logs with two trackers, or reports as well, is one curve."""
+    groups: defaultdict[tuple[str, int, str], list[Row[Any]]] = defaultdict(list)
+    for row in series:
+        groups[row.attempt_id, row.rank, row.name].append(row)
+    counting = set[int]()
+    for rows in groups.values():
+        first = min(tracked.precedence(row.stream) for row in rows)
+        counting |= {row.id for row in rows if tracked.precedence(row.stream) == first}
+    return counting
+
+
+_EARLIER = aliased(MetricPoint)
+_FIRST = select(MetricSeries.id, MetricPoint.step).join_from(
+    MetricSeries,
+    MetricPoint,
+    (MetricPoint.series_id == MetricSeries.id)
+    & (
+        MetricPoint.seq == select(func.min(_EARLIER.seq)).where(_EARLIER.series_id == MetricSeries.id).scalar_subquery()
+    ),
+)
 
 
 def _points(tx: Connection, series_ids: Collection[int], after: int) -> Rows:

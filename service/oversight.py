@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, func, select
+from sqlalchemy import Connection, Row, and_, bindparam, case, func, select
 
-from service import lifecycle, limits, stacks
+from service import lifecycle, limits, stacks, tracked
 from service.context import Context
 from service.db.models import Allocation, Attempt, Device, Job, Member, MetricPoint, MetricSeries, Sample
 from service.overlap import Overlap
@@ -115,9 +115,10 @@ class Oversight:
     def look_for_steps(self) -> None:
         """Marks runs that report nothing any more, and stops those whose policy says so once their stacks are here.
 
-        Only what has reported a step can be taken for hanging. Any reported metric is a sign of life; logs are none: a
-        progress bar or a retry loop goes on writing while no step is made. A run that has made its last step has none
-        to make: it may evaluate or export for as long as it likes.
+        Only what has reported a step can be taken for hanging: a script that knows nothing of us may log with its
+        tracker when it likes. Any metric is a sign of life then; logs are none: a progress bar or a retry loop goes on
+        writing while no step is made. A run that has made its last step has none to make: it may evaluate or export
+        for as long as it likes.
         """
         with self._ctx.db.read() as tx:
             rows = tx.execute(_RUNNING).all()
@@ -228,6 +229,7 @@ _RUNNING = (
     .join(MetricSeries, MetricSeries.attempt_id == Attempt.id)
     .where(Attempt.state == AttemptState.RUNNING, MetricSeries.last_time_us.is_not(None))
     .group_by(Attempt.id, Job.id)
+    .having(func.max(case((tracked.REPORTED, 1), else_=0)) == 1)
 )
 _LIMIT = Job.spec["idle_limit"].as_float()
 _LIMITED = (
@@ -263,7 +265,7 @@ def _reports(tx: Connection, attempt_id: str) -> list[tuple[int, int]]:
     """Steps and times of the series that was reported last, the newest `limits.STEPS` of them, in order."""
     series = (
         select(MetricSeries.id)
-        .where(MetricSeries.attempt_id == attempt_id, MetricSeries.last_time_us.is_not(None))
+        .where(MetricSeries.attempt_id == attempt_id, MetricSeries.last_time_us.is_not(None), tracked.REPORTED)
         .order_by(MetricSeries.last_time_us.desc(), MetricSeries.id)
         .limit(1)
         .scalar_subquery()

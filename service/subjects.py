@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, select
 from sqlalchemy.orm import aliased
 
-from service import estimates
+from service import estimates, tracked
 from service.db.chunks import chunks
 from service.db.models import Attempt, Checkpoint, MetricPoint, MetricSeries
 from service.estimates import Kin, Progress, Subject
@@ -123,7 +123,7 @@ def _series(tx: Connection, attempts: Sequence[str]) -> list[Row[Any]]:
             func.max(MetricSeries.last_step).label("step"),
             func.max(MetricSeries.last_time_us).label("time_us"),
         )
-        .where(MetricSeries.last_step.is_not(None))
+        .where(MetricSeries.last_step.is_not(None), tracked.REPORTED)
         .group_by(MetricSeries.attempt_id)
     )
     return _rows(tx, query, MetricSeries.attempt_id, attempts)

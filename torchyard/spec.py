@@ -73,6 +73,15 @@ class Launcher(StrEnum):
         return self in {Launcher.TORCHRUN, Launcher.LAUNCH}
 
 
+class Tracker(StrEnum):
+    """Experiment trackers whose files the node reads."""
+
+    TENSORBOARD = "tensorboard"
+    WANDB = "wandb"
+    MLFLOW = "mlflow"
+    TRACKIO = "trackio"
+
+
 class Model(BaseModel):
     """Base of every model in the spec: immutable, and strangers are refused."""
 
@@ -202,6 +211,8 @@ class JobSpec(Model):
     begins with ``!``, all but those. An empty list keeps ``TORCHYARD_OUTPUT_DIR`` alone, which is always kept."""
     carry: bool = True
     """Whether an attempt that restores no checkpoint finds the files of the one before."""
+    trackers: bool | tuple[Tracker, ...] = True
+    """Experiment trackers whose files are read for metrics: all, none (``false``), or a list of them."""
 
     @field_validator("after", mode="before")
     @classmethod
@@ -257,6 +268,13 @@ class JobSpec(Model):
                 "node: take resources.nodes 1, or strategy: ddp"
             )
         recipe.strategy.check_ranks(self.resources.nodes * processes)
+
+    @property
+    def read_trackers(self) -> tuple[Tracker, ...]:
+        """The trackers whose files are read."""
+        if isinstance(self.trackers, bool):
+            return tuple(Tracker) if self.trackers else ()
+        return self.trackers
 
     @property
     def local_world_size(self) -> int:

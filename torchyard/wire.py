@@ -291,6 +291,8 @@ class Launch(Message):
     code: list[FileRef] | None
     restore: Restore | None
     carry: Carry | None = None
+    #: The only run that the job has made so far with a tracker, by tracker: its next attempt goes on with it.
+    tracker_runs: dict[str, str] = {}
 
 
 class Claim(Message):
@@ -382,6 +384,8 @@ class Result(Message):
     #: Bytes of log and metric records that a full disk or `log_limit` made the node drop.
     dropped_log_bytes: int = 0
     dropped_records: int = 0
+    #: Ids of the runs that the job made with its own trackers, by tracker; None: nobody looked.
+    tracker_runs: dict[Text, list[Text]] | None = None
 
 
 class Frame(Message):

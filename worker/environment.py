@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torchyard
@@ -15,6 +15,7 @@ from worker.folder import AttemptFolder
 from worker.identity import Identity, own_name
 from worker.interpreter import Interpreter
 from worker.meeting import Meeting
+from worker.trackers import settings as trackers
 
 #: What belongs to the worker's own process and would mislead a job's.
 _OWN = frozenset(
@@ -68,6 +69,8 @@ class Inside:
     identity: Identity | None
     temporary: Path
     """The attempt's own folder for temporary files."""
+    tracker_runs: Mapping[str, str] = field(default_factory=dict)
+    """The only run of each tracker that the job has made so far."""
     meeting: Meeting | None = None
     """Where the ranks of several nodes meet; None on one node."""
 
@@ -79,6 +82,7 @@ def build(inside: Inside) -> dict[str, str]:
         | _person(inside.identity)
         | _temporary(inside)
         | {"OMP_NUM_THREADS": str(inside.threads), "PYTHONUNBUFFERED": "1"}
+        | trackers.environment(inside.folder, inside.spec, inside.own, inside.tracker_runs)
         | inside.spec.env
         | _interpreter(inside)
         | _attempt(inside)

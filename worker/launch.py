@@ -20,6 +20,7 @@ from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, U
 from worker.folder import AttemptFolder
 from worker.identity import Identity, identity
 from worker.shim import verdict
+from worker.trackers import translate
 
 SHIM = Path(__file__).parent / "shim" / "__main__.py"
 RANK = Path(__file__).parent / "rank.py"
@@ -124,7 +125,9 @@ class Launcher:
             return
         held = files.hold(folder.temporary)
         try:
-            folder.write_launch(self._record(folder, launch, laid, _meeting(launch, go)))
+            record = self._record(folder, launch, laid, _meeting(launch, go))
+            translate.prepare(folder, record, laid.who.uid if laid.who else os.getuid())
+            folder.write_launch(record)
             folder.mark_started()
             kept = [descriptor] if held is None else [descriptor, held]
             self._spawn(folder, [*kept, *self.lock_descriptors([device.uuid for device in launch.devices])])
@@ -186,6 +189,7 @@ class Launcher:
             restores=launch.restore is not None,
             identity=laid.who,
             temporary=folder.temporary,
+            tracker_runs=launch.tracker_runs,
             meeting=met,
         )
         command = argv.main_process(spec, programs, places, _local_rank(spec, laid.cwd))
@@ -334,6 +338,8 @@ def launch_record(
         "devices": [device.uuid for device in launch.devices],
         "log_limit": launch.spec.log_limit,
         "node_rank": launch.node_rank,
+        "trackers": list(launch.spec.read_trackers),
+        "live": launch.spec.live,
         "paths": {
             name: str(folder.at(path))
             for name, path in {

@@ -12,6 +12,7 @@ import resource
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 PR_SET_PDEATHSIG = 1
 #: Yama's: who may read this process although it is no ancestor.
@@ -44,6 +45,15 @@ class ExitMark:
         os.rename(self._temporary, self._path)
 
 
+def note_pid(folder: str, rank: int, pid: int) -> None:
+    """``pid-<rank>``: a file that a process names by its number is known to be this rank's."""
+    try:
+        with open(os.path.join(folder, f"pid-{rank}"), "x") as mark:
+            mark.write(str(pid))
+    except OSError:
+        pass  # curves of a tracker then count as the first rank's
+
+
 def redirect(folder: str, rank: int) -> None:
     path = os.path.join(folder, f"rank-{rank}.log")
     output = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -70,8 +80,8 @@ def become(program: list[str], parent: int) -> None:
     os._exit(127)
 
 
-def run(program: list[str]) -> int:
-    """Runs the program to its end, handing signals on; its exit code, or the negative signal."""
+def run(program: list[str], started: Callable[[int], None] = lambda _: None) -> int:
+    """Runs the program to its end, handing signals on; its exit code, or the negative signal. `started` has its pid."""
     signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
     wrapper = os.getpid()
     child = os.fork()
@@ -80,6 +90,7 @@ def run(program: list[str]) -> int:
     for number in FORWARDED:
         signal.signal(number, lambda received, _: hand_on(child, received))
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    started(child)
     # The child is not reaped before its signals are switched off: a handler must not meet a pid that is free again.
     os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
     for number in FORWARDED:
@@ -121,7 +132,7 @@ def main(arguments: list[str]) -> None:
     redirect(logs, rank)
     os.chdir(folder)
     mark = ExitMark(marks, rank)
-    code = run(program)
+    code = run(program, lambda pid: note_pid(marks, rank, pid))
     try:
         mark.write(code)
     except OSError as error:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from sqlalchemy import Connection, Row, bindparam, exists, func, select, update
 
+from service import tracked
 from service.attempts import Facts
 from service.context import Context
 from service.db.models import Job, MetricSeries, MetricStream
@@ -162,7 +163,7 @@ def _store(tx: Connection, ctx: Context, attempt: Facts, batch: MetricBatch) -> 
         return None
     _insert_points(tx, points)
     _set_last(tx, points)
-    _set_progress(tx, attempt, batch.rank, records)
+    _set_progress(tx, attempt, batch, records)
     return series
 
 
@@ -257,11 +258,19 @@ def _set_last(tx: Connection, points: list[Point]) -> None:
     )
 
 
-def _set_progress(tx: Connection, attempt: Facts, rank: int, records: list[tuple[int, MetricRecord]]) -> None:
-    """The job is where the lowest reporting rank of its newest attempt is."""
-    total = next((entry.total_steps for _, entry in reversed(records) if entry.total_steps is not None), None)
-    lower = exists().where(MetricSeries.attempt_id == attempt.id, MetricSeries.rank < rank)
-    values: dict[str, Any] = {"step": records[-1][1].step}
-    if total is not None and total in INT64:
-        values["total_steps"] = total
-    tx.execute(update(Job).where(Job.id == attempt.job_id, Job.attempt == attempt.number, ~lower).values(**values))
+def _set_progress(tx: Connection, attempt: Facts, batch: MetricBatch, records: list[tuple[int, MetricRecord]]) -> None:
+    """The job is where its newest attempt's lowest reporting rank is; if none reports, where a tracker has got to."""
+    reported = exists().where(MetricSeries.attempt_id == attempt.id, tracked.REPORTED)
+    values: dict[str, Any] = {}
+    if tracked.precedence(batch.stream) == 0:
+        before = reported.where(MetricSeries.rank < batch.rank)
+        total = next((entry.total_steps for _, entry in reversed(records) if entry.total_steps is not None), None)
+        values["step"] = records[-1][1].step
+        if total is not None and total in INT64:
+            values["total_steps"] = total
+    else:
+        # One tag may count steps and another epochs.
+        before = reported
+        newest = select(func.max(MetricSeries.last_step)).where(MetricSeries.attempt_id == attempt.id)
+        values["step"] = newest.scalar_subquery()
+    tx.execute(update(Job).where(Job.id == attempt.job_id, Job.attempt == attempt.number, ~before).values(**values))

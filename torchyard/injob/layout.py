@@ -9,12 +9,13 @@ only, Python 3.9.
         control.json                  what the job is asked to do; written by the shim, polled by the ranks
         yard/                         0700, the worker's: nonce, launch.json, command.json, shim.json, result.json,
                                       tmp: a link to the job's TMPDIR
+            trackers/                 points read from the files of the job's own trackers
         logs/                         rank-0.log, rank-1.log, …, launcher.log: raw bytes, appended
         restore/                      the checkpoint to resume from, if any
         job/                          the job user's
             code/                     the snapshot, unpacked
             metrics/                  one file of JSON lines for each process, and one that counts its records
-            marks/                    polled-<rank>, exit-<rank>.json
+            marks/                    polled-<rank>, exit-<rank>.json, pid-<rank>
             checkpoints/step-<n>/     committed checkpoints; step-<n>.tmp while being written
             output/                   TORCHYARD_OUTPUT_DIR
             outcome.json              written by rank 0 after a clean stop
@@ -49,6 +50,7 @@ SHIM = os.path.join(YARD, "shim.json")
 RESULT = os.path.join(YARD, "result.json")
 NONCE = os.path.join(YARD, "nonce")
 TMP = os.path.join(YARD, "tmp")
+TRACKERS = os.path.join(YARD, "trackers")
 LOGS = "logs"
 RESTORE = "restore"
 JOB = "job"
@@ -57,6 +59,9 @@ METRICS = os.path.join(JOB, "metrics")
 MARKS = os.path.join(JOB, "marks")
 CHECKPOINTS = os.path.join(JOB, "checkpoints")
 OUTPUT = os.path.join(JOB, "output")
+#: Where MLflow and Trackio keep their runs, unless the job has chosen another place.
+MLFLOW_STORE = os.path.join(OUTPUT, "mlruns")
+TRACKIO_STORE = os.path.join(OUTPUT, "trackio")
 OUTCOME = os.path.join(JOB, "outcome.json")
 RENDEZVOUS = os.path.join(JOB, "rendezvous")
 

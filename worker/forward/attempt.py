@@ -32,6 +32,7 @@ from worker.forward.lane import Lane
 from worker.forward.logs import LogForwarder, LogSink
 from worker.forward.metrics import MetricForwarder, MetricSink
 from worker.forward.outputs import OutputForwarder, OutputSink
+from worker.forward.trackers import TrackerForwarder
 
 #: How long the result may wait for the streams.
 DRAIN_S: Final = 2.0
@@ -120,6 +121,7 @@ class Follower:
         self._metrics = MetricForwarder(
             tools.service, attempt, folder, node_rank=launch.get("node_rank", 0), owner=owner, fresh=self._fresh
         )
+        self._trackers = TrackerForwarder(tools.service, self._folder, launch, owner=owner, fresh=self._fresh)
         self._first_rank = launch.get("first_rank", 0)
         self._devices: list[str] = launch.get("devices", [])
         self._outputs = OutputForwarder(tools.service, tools.blobs, attempt, folder, owner=owner)
@@ -129,6 +131,7 @@ class Follower:
             Lane(f"{attempt} metrics", lambda: self._metrics.pump(ended=self._ended)),
             Lane(f"{attempt} logs", self._logs.pump),
             Lane(f"{attempt} checkpoints", checkpoints.pump),
+            Lane(f"{attempt} trackers", lambda: self._trackers.pump(ended=self._ended)),
         ]
         self._result_lane = Lane(f"{attempt} result", self._send_result)
         self._rest = [*self._streams, Lane(f"{attempt} outputs", self._outputs.pump)]
@@ -249,7 +252,8 @@ class Follower:
             self._folder.path,
             first_rank=self._first_rank,
             dropped_bytes=self._logs.dropped,
-            dropped_records=self._metrics.skipped,
+            dropped_records=self._metrics.skipped + self._trackers.skipped,
+            tracker_runs=self._trackers.runs,
         )
         if result.started_us is not None:
             complete = results.blame(complete, self._tools.xid(self._devices, result.started_us))

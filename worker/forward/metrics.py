@@ -57,10 +57,22 @@ class _Stream:
 
 
 class MetricForwarder:
-    """The metric files of one attempt; `owner` is the user id of the job."""
+    """The metric files of one attempt, in its folder `inside`; `owner` is the user id that they belong to.
+
+    The first group of `pattern`, which their names match, is the rank.
+    """
 
     def __init__(
-        self, sink: MetricSink, attempt: str, folder: Path, *, node_rank: int, owner: int, fresh: bool
+        self,
+        sink: MetricSink,
+        attempt: str,
+        folder: Path,
+        *,
+        node_rank: int,
+        owner: int,
+        fresh: bool,
+        inside: str = layout.METRICS,
+        pattern: re.Pattern[str] = _STREAM,
     ) -> None:
         self._sink = sink
         self._attempt = attempt
@@ -68,6 +80,8 @@ class MetricForwarder:
         self._node_rank = node_rank
         self._owner = owner
         self._fresh = fresh
+        self._inside = inside
+        self._pattern = pattern
         self._streams: dict[str, _Stream] = {}
         self._strange: set[str] = set()
         #: Lines that could not be read.
@@ -79,13 +93,13 @@ class MetricForwarder:
         `ended`: nobody writes any more, so a torn last line will never be whole.
         """
         try:
-            with opening.folder(self._folder, layout.METRICS) as at:
+            with opening.folder(self._folder, self._inside) as at:
                 return sum(self._pump(at, name, ended) for name in self._names(at)) > 0
         except FileNotFoundError:
             return False
 
     def _names(self, at: int) -> list[str]:
-        found = [match for name in opening.names(at) if (match := _STREAM.fullmatch(name))][:MAX_STREAMS]
+        found = [match for name in opening.names(at) if (match := self._pattern.fullmatch(name))][:MAX_STREAMS]
         for match in found:
             if match.string not in self._streams:
                 self._streams[match.string] = _Stream(rank=int(match.group(1)), known=self._fresh)

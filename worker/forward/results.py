@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -30,9 +31,15 @@ logger = logging.getLogger(__name__)
 
 
 def complete(
-    result: wire.Result, folder: Path, *, dropped_bytes: int, dropped_records: int, first_rank: int = 0
+    result: wire.Result,
+    folder: Path,
+    *,
+    dropped_bytes: int,
+    dropped_records: int,
+    first_rank: int = 0,
+    tracker_runs: Mapping[str, list[str]] | None = None,
 ) -> wire.Result:
-    """The shim's result with what only the agent knows: the traceback and what it had to drop."""
+    """The shim's result with what only the agent knows: traceback, trackers' runs, and what it had to drop."""
     log = log_of_failure(result, folder, first_rank)
     known = recognise(log) if log else None
     return result.model_copy(
@@ -42,6 +49,7 @@ def complete(
             "subject": known.subject if known else None,
             "dropped_log_bytes": result.dropped_log_bytes + dropped_bytes,
             "dropped_records": result.dropped_records + dropped_records,
+            "tracker_runs": tracker_runs,
         }
     )
 

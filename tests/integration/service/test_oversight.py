@@ -82,6 +82,7 @@ class Run:
         self.job_id = box.add_job(yard.ctx.db, gpus=len(uuids), **spec)
         self.attempt_id = box.start(yard.ctx.db, self.job_id, uuids)
         self.step = 0
+        self.stream = "rank-0"
 
     @property
     def job(self) -> Any:
@@ -97,10 +98,11 @@ class Run:
         self.step += 1
         newest = {"last_step": self.step, "last_time_us": time_us, "last_value": 0.5}
         with self.yard.ctx.db.write() as tx:
-            known = tx.scalar(select(MetricSeries.id).where(MetricSeries.attempt_id == self.attempt_id))
+            of_stream = (MetricSeries.attempt_id == self.attempt_id, MetricSeries.stream == self.stream)
+            known = tx.scalar(select(MetricSeries.id).where(*of_stream))
             if known is None:
                 of_run = {"job_id": self.job_id, "attempt_id": self.attempt_id, "attempt": 1}
-                about = {"stream": "rank-0", "rank": 0, "name": "loss"}
+                about = {"stream": self.stream, "rank": 0, "name": "loss"}
                 known = tx.scalar(insert(MetricSeries).values(**of_run, **about).returning(MetricSeries.id))
             tx.execute(MetricSeries.__table__.update().where(MetricSeries.id == known).values(**newest))
             point = {"series_id": known, "seq": self.step, "step": self.step, "time_us": time_us, "value": 0.5}
@@ -225,6 +227,23 @@ def test_what_never_reported_a_step_and_what_the_service_did_not_watch_is_not_ta
     turn(yard, oversight, 100)
     assert [order.attempt for order in run.dumps()] == [run.attempt_id]
     assert box.attempt_row(yard.ctx.db, mute.attempt_id).hung_us is None
+
+
+def test_what_a_tracker_logs_is_a_sign_of_life_and_its_silence_is_none_of_death(
+    yard: Parts, oversight: Oversight
+) -> None:
+    script, run = Run(yard, oversight), Run(yard, oversight, ("box-gpu-1",))
+    run.report(3)
+    for one in (script, run):
+        one.stream = "tensorboard-rank-0.jsonl"
+        one.report(3)
+    turn(yard, oversight, 200)
+    run.report()
+    turn(yard, oversight, 200)
+    assert run.dumps() == []
+    turn(yard, oversight, 200)
+    assert [order.attempt for order in run.dumps()] == [run.attempt_id]
+    assert box.attempt_row(yard.ctx.db, script.attempt_id).hung_us is None
 
 
 # Runs that do nothing

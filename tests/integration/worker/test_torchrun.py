@@ -34,7 +34,8 @@ def ready(folder: AttemptFolder, ranks: int = 2) -> None:
 
 
 def test_each_rank_has_its_own_log_and_exit(box: Box) -> None:
-    folder = assign(box, "print(rank, os.environ['WORLD_SIZE'], sys.argv[1:], os.getcwd(), flush=True)")
+    words = "rank, os.environ['WORLD_SIZE'], sys.argv[1:], os.getcwd()"
+    folder = assign(box, f"print({words}, flush=True)\nopen('pid', 'a').write(f'{{rank}} {{os.getpid()}},')\n")
     box.launcher.start(folder.attempt_id)
     result = ended(folder, 60)
     assert (result.kind, result.exit_code, result.failed_rank) == (ResultKind.EXITED, 0, None), log(
@@ -43,6 +44,8 @@ def test_each_rank_has_its_own_log_and_exit(box: Box) -> None:
     assert [(each.rank, each.exit_code) for each in result.ranks] == [(0, 0), (1, 0)]
     for rank in range(2):
         assert log(folder, f"rank-{rank}.log") == f"{rank} 2 ['--lr', '0.1'] {folder.at(layout.CODE)}\n"
+    own = dict(pair.split() for pair in (folder.at(layout.CODE) / "pid").read_text().split(",") if pair)
+    assert {rank: (folder.at(layout.MARKS) / f"pid-{rank}").read_text() for rank in "01"} == own
 
 
 PARSES = "import argparse, os\nparser = argparse.ArgumentParser()\nparser.add_argument('--lr')\n"

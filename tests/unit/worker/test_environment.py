@@ -2,6 +2,7 @@ import getpass
 from pathlib import Path
 from typing import Any
 
+from torchyard.injob import layout
 from torchyard.spec import JobSpec
 from torchyard.wire import Device, DeviceKind
 from worker import environment
@@ -66,6 +67,10 @@ def test_the_whole_environment_of_a_job() -> None:
         "TORCHYARD_JOB_ID": "job-1",
         "TORCHYARD_ATTEMPT_DIR": "/home/attempts/att-1",
         "TORCHYARD_OUTPUT_DIR": "/home/attempts/att-1/job/output",
+        "MLFLOW_TRACKING_URI": "file:///home/attempts/att-1/job/output/mlruns",
+        "MLFLOW_ALLOW_FILE_STORE": "true",
+        "TRACKIO_DIR": "/home/attempts/att-1/job/output/trackio",
+        "WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL": "1",
     }
 
 
@@ -166,3 +171,37 @@ def test_the_in_job_folder_holds_nothing_else(tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["torchyard"]
     assert sorted(path.name for path in (folder / "torchyard").iterdir()) == ["__init__.py", "injob"]
     assert (folder / "torchyard" / "injob" / "layout.py").exists()
+
+
+def trackers(spec: dict[str, Any] | None = None, **changed: Any) -> dict[str, str]:
+    """What the environment says to the job's trackers."""
+    built = build(spec, **changed)
+    return {name: value for name, value in built.items() if name.startswith(("MLFLOW_", "WANDB_", "TRACKIO_"))}
+
+
+def test_what_the_user_has_told_a_tracker_stays() -> None:
+    given = {"MLFLOW_TRACKING_URI": "http://mlflow", "TRACKIO_DIR": "/mine", "WANDB_MODE": "offline"}
+    flush = {"WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL": "1"}
+    assert trackers({"env": given}) == given | flush
+    assert trackers(own=OWN | given) == given | flush
+
+
+def test_trackers_that_are_not_read_are_told_nothing() -> None:
+    assert trackers({"trackers": False}) == {}
+    assert trackers({"trackers": ["tensorboard"]}) == {}
+    assert trackers({"trackers": ["wandb"]}) == {"WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL": "1"}
+
+
+def test_a_later_attempt_goes_on_with_the_only_run(tmp_path: Path) -> None:
+    folder, run = AttemptFolder(tmp_path, "att-2"), "0123456789abcdef" * 2
+    made = trackers({"trackers": ["wandb", "mlflow"]}, folder=folder, tracker_runs={"wandb": "abc", "mlflow": run})
+    assert (made["WANDB_RUN_ID"], made["WANDB_RESUME"]) == ("abc", "allow")
+    assert "MLFLOW_RUN_ID" not in made, "its store lacks the run"
+    meta = folder.at(layout.MLFLOW_STORE) / "0" / run / "meta.yaml"
+    meta.parent.mkdir(parents=True)
+    meta.touch()
+    assert trackers(folder=folder, tracker_runs={"mlflow": run})["MLFLOW_RUN_ID"] == run
+    elsewhere = {"env": {"MLFLOW_TRACKING_URI": "http://mlflow", "WANDB_RUN_ID": "mine"}}
+    made = trackers(elsewhere, folder=folder, tracker_runs={"wandb": "abc", "mlflow": run})
+    assert "MLFLOW_RUN_ID" not in made
+    assert (made["WANDB_RUN_ID"], "WANDB_RESUME" in made) == ("mine", False)

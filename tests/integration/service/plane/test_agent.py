@@ -6,7 +6,7 @@ import httpx
 import pytest
 from sqlalchemy import insert, select, update
 
-from service.db.models import Allocation, Device, Event, Job, Member, SnapshotFile
+from service.db.models import Allocation, Attempt, Device, Event, Job, Member, SnapshotFile
 from tests.support.plane import Plane, Seeded, sha256
 from torchyard import home, wire
 
@@ -107,6 +107,20 @@ def test_a_result_that_nobody_waits_for_changes_nothing(data_plane: Plane, befor
         tx.exec_driver_sql(f"UPDATE attempts SET state = '{before}' WHERE id = '{seeded.attempt}'")
     assert data_plane.post(seeded, "result", RESULT).status_code == status
     assert data_plane.post(seeded, "claim", wire.Claim(nonce="n")).status_code in (409, 204)
+
+
+def test_the_next_attempt_learns_of_a_run_only_if_it_is_the_only_one(data_plane: Plane) -> None:
+    register(data_plane)
+    made: list[dict[str, list[str]] | None] = [{}, {"wandb": ["a"], "mlflow": ["m", "n"]}, {"wandb": ["a"]}]
+    expected: list[dict[str, str]] = [{}, {"wandb": "a"}, {"wandb": "a"}]
+    before = data_plane.job()
+    for runs, known in zip([*made, {"wandb": ["b"]}, None], [*expected, {}, {}], strict=True):
+        with data_plane.ctx.db.write() as tx:
+            result = {"result": {"kind": "exited", "ended_us": 1, "tracker_runs": runs}, "started_us": 1}
+            tx.execute(update(Attempt).where(Attempt.id == before.attempt).values(**result))
+        before = data_plane.attempt(before.job, state="assigned")
+        answer = data_plane.node.get(f"/api/v1/agent/attempts/{before.attempt}")
+        assert wire.Launch.model_validate_json(answer.content).tracker_runs == known
 
 
 def test_a_committed_checkpoint_says_where_it_lies(data_plane: Plane) -> None:

@@ -195,6 +195,22 @@ def test_new_names_of_many_streams_at_once_get_their_own_series(data_plane: Plan
     assert all(point[2] == entry["rank"] for entry in series for point in entry["points"])
 
 
+def test_a_tracker_tells_progress_where_the_job_itself_does_not(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+
+    def step() -> int | None:
+        with data_plane.ctx.db.read() as tx:
+            return tx.scalar(select(Job.step).where(Job.id == seeded.job))
+
+    stream = "tensorboard-rank-0.jsonl"
+    data_plane.post(seeded, "metrics", batch(0, [500], stream=stream, loss=1.0))
+    data_plane.post(seeded, "metrics", batch(1, [2], stream=stream, accuracy_of_epoch=1.0))
+    assert step() == 500
+    data_plane.post(seeded, "metrics", batch(0, [40], rank=1, stream="rank-1-1-1", loss=1.0))
+    data_plane.post(seeded, "metrics", batch(2, [501], stream=stream, loss=1.0))
+    assert step() == 40
+
+
 def test_the_job_is_where_its_lowest_rank_is(data_plane: Plane) -> None:
     seeded = data_plane.job()
 

@@ -60,6 +60,27 @@ def test_what_a_later_attempt_does_again_is_left_out(data_plane: Plane) -> None:
     assert steps(series(data_plane, first)) == {"loss": [0]}
 
 
+def test_an_attempt_that_goes_on_by_itself_takes_over_where_it_begins(data_plane: Plane) -> None:
+    first = data_plane.job()
+    send(data_plane, first, 0, range(10), loss=1.0)
+    second = data_plane.attempt(first.job)
+    send(data_plane, second, 0, range(6, 12), loss=2.0)
+    body = series(data_plane, first)
+    assert steps(body) == {"loss": list(range(12))}
+    assert [point[2] for point in body["series"][0]["points"]] == [1.0] * 6 + [2.0] * 6
+
+
+def test_what_is_logged_twice_is_one_curve(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    send(data_plane, seeded, 0, [1, 2], stream="wandb-rank-0.jsonl", loss=3.0, acc=3.0)
+    send(data_plane, seeded, 0, [1, 2], stream="tensorboard-rank-0.jsonl", loss=2.0, acc=2.0)
+    assert [point[2] for point in series(data_plane, seeded)["series"][1]["points"]] == [2.0, 2.0]
+    send(data_plane, seeded, 0, [1, 2], loss=1.0)
+    body = series(data_plane, seeded)
+    assert steps(body) == {"acc": [1, 2], "loss": [1, 2]}
+    assert [point[2] for entry in body["series"] for point in entry["points"]] == [2.0, 2.0, 1.0, 1.0]
+
+
 def test_a_cursor_brings_only_what_is_newer(data_plane: Plane) -> None:
     seeded = data_plane.job()
     empty = series(data_plane, seeded)

@@ -1,0 +1,36 @@
+import math
+
+from worker.trackers import mlflow
+from worker.trackers.points import Chunk, Point
+
+
+def read(data: bytes, at: int = 0, *, ended: bool = False) -> tuple[list[Point], int, int]:
+    """Points, end and skipped lines of a file from a place on."""
+    found = mlflow.read(Chunk(data=data[at:], at=at, size=len(data), ended=ended), 1000, "loss")
+    return found.points, found.end, found.skipped
+
+
+def test_lines_are_read() -> None:
+    points, end, skipped = read(b"1500 0.5 3\n1501 inf 4\n1502 1e-3\n1503 2.0 5 dataset abc\n")
+    assert [(point.step, point.time_us, point.values["loss"]) for point in points] == [
+        (3, 1_500_000, 0.5),
+        (4, 1_501_000, math.inf),
+        (0, 1_502_000, 0.001),
+        (5, 1_503_000, 2.0),
+    ]
+    assert (end, skipped) == (55, 0)
+
+
+def test_a_torn_line_waits_and_counts_once_nobody_writes() -> None:
+    data = b"1500 0.5 3\n1501 0.2"
+    points, end, _ = read(data)
+    assert ([point.step for point in points], end) == ([3], 11)
+    assert read(data, end)[1] == end
+    assert [point.values for point in read(data, end, ended=True)[0]] == [{"loss": 0.2}]
+
+
+def test_bad_lines_are_counted() -> None:
+    points, _, skipped = read(b"hello\n\n1 2 x\n1 nan 1\n\xff\xff 1 1\n9e99 1 1\n1 1 99999999999999999999\n")
+    assert len(points) == 1
+    assert math.isnan(points[0].values["loss"])
+    assert skipped == 6

@@ -1,0 +1,254 @@
+"""From an attempt's trackers' files to the journals that are forwarded.
+
+    search ──> settle rank and name's prefix of new files ──> read what has been added ──> journal
+
+Each step can be done again: a worker that was killed anywhere goes on from what is on the disk.
+"""
+
+import logging
+import os
+import socket
+import sqlite3
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from torchyard.injob import layout
+from torchyard.spec import Tracker
+from worker.folder import AttemptFolder
+from worker.forward import opening
+from worker.trackers import find, mlflow, owners, tensorboard, trackio, wandb
+from worker.trackers.find import Source
+from worker.trackers.journal import Journal
+from worker.trackers.points import Chunk, Point, Read
+from worker.trackers.state import State
+
+#: Bytes of a file, and records of it, that are read at once.
+READ: Final = 2**19
+LIMIT: Final = 2000
+#: Records of all files that are read at once.
+AT_ONCE: Final = 10_000
+#: Seconds between two looks, and so many times as long as a look took, if that is more.
+EVERY_S: Final = 0.5
+REST: Final = 10
+#: Files of one attempt that are read.
+MAX_SOURCES: Final = 4096
+#: Folders of ours below the job's.
+OURS: Final = tuple(Path(name).name for name in (layout.METRICS, layout.MARKS, layout.CHECKPOINTS))
+#: A file's clock may be this much behind the one that the start was taken with.
+_SKEW_S: Final = 2
+
+logger = logging.getLogger(__name__)
+
+
+class Translator:
+    """The trackers of one attempt; `launch` is its launch file, `owner` the user id of the job."""
+
+    def __init__(
+        self, folder: AttemptFolder, launch: Mapping[str, Any], owner: int, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._folder = folder
+        self._owner = owner
+        self._now = now
+        self._kinds = tuple(map(Tracker, launch.get("trackers", ())))
+        self._places = places(folder, launch)
+        self._first_rank = int(launch.get("first_rank", 0))
+        self._ranked = int(launch.get("local_world_size", 1)) > 1
+        self._owners = owners.Owners(folder, owner, self._first_rank)
+        self._state = State.load(folder.path)
+        self._journals: dict[str, Journal] = {}
+        self._known: dict[str, Source] = {}
+        #: How far each source has been read, as far as that is more than its journal says.
+        self._ends: dict[int, int] = {}
+        self._due = 0.0
+        self._searched_last = False
+        self._skipped = 0
+
+    @property
+    def skipped(self) -> int:
+        """Records that could not be read."""
+        return self._skipped + sum(journal.skipped for journal in self._journals.values())
+
+    @property
+    def runs(self) -> dict[str, list[str]] | None:
+        """Ids of the runs that the job made, by tracker; None where nobody looked."""
+        return self._state.runs if self._state is not None else None
+
+    def pump(self, *, ended: bool) -> bool:
+        """Reads what has been added, within bounds; True while more is waiting. Raises OSError."""
+        began = self._now()
+        if self._state is None or not self._kinds or (began < self._due and not ended):
+            return False
+        if not (ended and self._searched_last):
+            self._search(self._state)
+            self._searched_last = ended
+        more = self._read_all(self._state, ended)
+        took = self._now() - began
+        self._due = began if more else began + max(EVERY_S, REST * took)
+        return more
+
+    def _search(self, state: State) -> None:
+        """Looks for new files; those that were there before the job began count once they have grown."""
+        new = []
+        for base, (skip, trackio_folder) in self._places.items():
+            for source in find.sources(base, self._kinds, skip=skip, trackio=trackio_folder):
+                if source.key in state.sources:
+                    self._known.setdefault(source.key, source)
+                elif self._is_ours(source) and self._size(source) > state.baseline.get(source.key, 0):
+                    new.append(source)
+        if not new:
+            return
+        for source in sorted(new, key=lambda each: (each.kind, owners.started(each, self._owner)))[:MAX_SOURCES]:
+            self._settle(state, source)
+        state.save(self._folder.path)
+
+    def _is_ours(self, source: Source) -> bool:
+        """Whether this attempt writes it: in a folder that is not its own alone, its process tells."""
+        if source.base == self._folder.at(layout.JOB):
+            return True
+        if source.kind is Tracker.TENSORBOARD and (source.host != socket.gethostname() or not self._is_recent(source)):
+            return False
+        return self._owners.rank(owners.pid_of(source, self._owner)) is not None
+
+    def _is_recent(self, source: Source) -> bool:
+        shim = self._folder.read_shim()
+        return shim is None or source.order[0] >= shim.started_us // 1_000_000 - _SKEW_S
+
+    def _settle(self, state: State, source: Source) -> None:
+        if len(state.sources) >= MAX_SOURCES:
+            return
+        rank = self._owners.rank(owners.pid_of(source, self._owner)) if self._ranked else None
+        stream = f"{source.kind}-rank-{self._first_rank if rank is None else rank}.jsonl"
+        prefix = ""
+        if source.kind is not Tracker.TRACKIO:
+            first = state.first_runs.setdefault(stream, source.run)
+            prefix = "" if source.run == first else owners.label(source, first, self._owner) + "/"
+            runs = state.runs.setdefault(source.kind, [])
+            run = Path(source.run).name
+            runs += [run] if run not in runs else []
+        state.sources[source.key] = {"number": len(state.sources), "stream": stream, "prefix": prefix}
+        self._known[source.key] = source
+
+    def _read_all(self, state: State, ended: bool) -> bool:
+        found: defaultdict[str, list[tuple[int, Read]]] = defaultdict(list)
+        left, more = AT_ONCE, False
+        for key, source in self._known.items():
+            about = state.sources[key]
+            number, stream = about["number"], about["stream"]
+            start = self._end(number, stream, state.baseline.get(key, 0))
+            read, unread = self._read(source, start, ended)
+            if read is None:
+                continue
+            self._name(state, read, source, about)
+            found[stream].append((number, read))
+            left, more = left - len(read.points), more or unread
+            if left <= 0:
+                more = True
+                break
+        for stream, reads in found.items():
+            self._journal(stream).append((number, point) for number, read in reads for point in read.points)
+            for number, read in reads:
+                self._ends[number] = read.end
+                self._skipped += read.skipped
+        return more
+
+    def _end(self, number: int, stream: str, baseline: int) -> int:
+        known = self._ends.get(number)
+        return self._journal(stream).ends.get(number, baseline) if known is None else known
+
+    def _journal(self, stream: str) -> Journal:
+        if stream not in self._journals:
+            self._journals[stream] = Journal(self._folder.at(layout.TRACKERS) / stream)
+        return self._journals[stream]
+
+    def _name(self, state: State, read: Read, source: Source, about: Mapping[str, Any]) -> None:
+        """Gives names of runs other than the first their prefix."""
+        if source.kind is Tracker.TRACKIO:
+            read.points = [self._of_run(state, point, source, about["stream"]) for point in read.points]
+        elif about["prefix"]:
+            read.points = [_prefixed(point, about["prefix"]) for point in read.points]
+
+    def _of_run(self, state: State, point: Point, source: Source, stream: str) -> Point:
+        run = f"{source.run}/{point.run}"
+        if stream not in state.first_runs:
+            state.first_runs[stream] = run
+            state.save(self._folder.path)
+        return point if run == state.first_runs[stream] else _prefixed(point, f"{point.run}/")
+
+    def _read(self, source: Source, start: int, ended: bool) -> tuple[Read | None, bool]:
+        """What was added to a source, and whether there is more; None if nothing was."""
+        try:
+            if source.kind is Tracker.TRACKIO:
+                return self._read_rows(source, start)
+            with opening.file_inside(source.base, source.path, self._owner) as descriptor:
+                size = os.fstat(descriptor).st_size
+                start = start if start <= size else 0  # written anew
+                if size == start:
+                    return None, False
+                chunk = Chunk(data=os.pread(descriptor, READ, start), at=start, size=size, ended=ended)
+        except (OSError, sqlite3.Error) as error:
+            logger.debug("%s is not read now: %s", source.key, error)
+            return None, False
+        read = _READERS[source.kind](chunk, source)
+        return (read, read.end < size) if read.end > start else (None, False)
+
+    def _read_rows(self, source: Source, start: int) -> tuple[Read | None, bool]:
+        with self._database(source) as connection:
+            read = trackio.read(connection, start, LIMIT)
+        return (read, len(read.points) + read.skipped >= LIMIT) if read.end > start else (None, False)
+
+    def _database(self, source: Source) -> "trackio.Opened":
+        with opening.file_inside(source.base, source.path, self._owner):
+            pass  # no link, and the job's own
+        return trackio.opened(source.base / source.path)
+
+    def _size(self, source: Source) -> int:
+        return size_of(source, self._owner)
+
+
+_READERS: Final[Mapping[Tracker, Callable[[Chunk, Source], Read]]] = {
+    Tracker.TENSORBOARD: lambda chunk, _: tensorboard.read(chunk, LIMIT),
+    Tracker.WANDB: lambda chunk, _: wandb.read(chunk, LIMIT),
+    Tracker.MLFLOW: lambda chunk, source: mlflow.read(chunk, LIMIT, source.metric),
+}
+
+
+def _prefixed(point: Point, prefix: str) -> Point:
+    return point._replace(values={prefix + name: value for name, value in point.values.items()})
+
+
+def places(folder: AttemptFolder, launch: Mapping[str, Any]) -> dict[Path, tuple[tuple[str, ...], Path | None]]:
+    """Where the trackers' files are looked for: each folder with the names in it that are not, and Trackio's folder."""
+    job = folder.at(layout.JOB)
+    chosen = launch.get("env", {}).get("TRACKIO_DIR")
+    trackio_folder = Path(os.path.normpath(Path(launch.get("cwd", "/"), chosen))) if chosen else None
+    found: dict[Path, tuple[tuple[str, ...], Path | None]] = {job: (OURS, trackio_folder)}
+    if launch.get("live"):
+        found[Path(launch["live"]).resolve()] = ((), None)
+    return found
+
+
+def prepare(folder: AttemptFolder, launch: Mapping[str, Any], owner: int) -> None:
+    """Notes what of trackers' files is there before the job begins; for the launcher. Raises OSError."""
+    kinds = tuple(map(Tracker, launch["trackers"]))
+    if not kinds:
+        return
+    job = folder.at(layout.JOB)
+    skip, trackio_folder = places(folder, launch)[job]
+    found = find.sources(job, kinds, skip=skip, trackio=trackio_folder)
+    State(baseline={source.key: size_of(source, owner) for source in found}).save(folder.path)
+
+
+def size_of(source: Source, owner: int) -> int:
+    """Bytes of a source, or rows of a database; 0 if it cannot be read."""
+    try:
+        with opening.file_inside(source.base, source.path, owner) as descriptor:
+            if source.kind is not Tracker.TRACKIO:
+                return os.fstat(descriptor).st_size
+        with trackio.opened(source.base / source.path) as connection:
+            return trackio.last(connection)
+    except (OSError, sqlite3.Error) as error:
+        logger.debug("%s has no size: %s", source.key, error)
+        return 0
