@@ -49,12 +49,18 @@ class Client(SweepCalls, SharingCalls):
 
     # Jobs
 
-    def submit(self, spec: JobSpec | Mapping[str, Any], *, idempotency_key: str | None = None) -> api.Job:
-        """Submits a job; repeated on a broken connection, and still one job. A sweep goes to `submit_sweep`."""
+    def submit(
+        self, spec: JobSpec | Mapping[str, Any], *, idempotency_key: str | None = None, launcher_reason: str = ""
+    ) -> api.Job:
+        """Submits a job; repeated on a broken connection, and still one job. A sweep goes to `submit_sweep`.
+
+        `launcher_reason` says why the caller chose the spec's launcher; the job's history shows it.
+        """
         if body_of(spec).get("sweep"):
             raise exceptions.SpecError("sweep: this stands for many jobs: submit it with submit_sweep")
         headers = {"Idempotency-Key": idempotency_key or ids.new_id("key")}
-        answer = self.connection.request("POST", "/jobs", json=body_of(spec), headers=headers)
+        params = {"launcher_reason": launcher_reason} if launcher_reason else None
+        answer = self.connection.request("POST", "/jobs", json=body_of(spec), headers=headers, params=params)
         return api.Job.model_validate_json(answer.content)
 
     def check(self, spec: JobSpec | Mapping[str, Any]) -> api.DryRun:

@@ -4,6 +4,9 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from torchyard.scripts.reach import last_name
+from torchyard.scripts.source import Script
+
 _FIXED_GPU = re.compile(r"cuda:\d+")
 _FIXED_ADDRESS = re.compile(r"tcp://[^/\s]*:\d{2,5}")
 _MEETING_PORT = re.compile(r"(?:master|dist|ddp|rdzv|init)[-_]?port$", re.IGNORECASE)
@@ -26,20 +29,16 @@ _EPOCH = (
 Found = tuple[int, str]
 
 
-def in_script(name: str, text: str, *, ranked: bool = True) -> list[str]:
-    """Notes as ``name:line: what, and the mend``, by line; none for what is no Python of this version.
+def in_script(script: Script, *, ranked: bool = True) -> list[str]:
+    """Notes as ``name:line: what, and the mend``, by line.
 
     `ranked`: a process for each GPU is started. Otherwise the process has all GPUs of the job and may name them.
     """
-    try:
-        tree = ast.parse(text)
-        nodes = list(ast.walk(tree))
-        found = [*_visible_devices(nodes), *_ports(nodes)]
-        if ranked:
-            found += [*_gpus(nodes), *_by_rank(nodes), *_same_order(nodes)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    return [f"{name}:{line}: {advice}" for line, advice in sorted(set(found))]
+    nodes = script.nodes
+    found = [*_visible_devices(nodes), *_ports(nodes)]
+    if ranked:
+        found += [*_gpus(nodes), *_by_rank(nodes), *_same_order(nodes)]
+    return [f"{script.path}:{line}: {advice}" for line, advice in sorted(set(found))]
 
 
 def _visible_devices(nodes: list[ast.AST]) -> Iterator[Found]:
@@ -59,7 +58,7 @@ def _ports(nodes: list[ast.AST]) -> Iterator[Found]:
     for node in nodes:
         if isinstance(node, ast.Constant) and _is_known_address(node):
             yield node.lineno, _PORT
-        if isinstance(node, ast.Call) and _last_name(node.func) in {"TCPStore", "bind"}:
+        if isinstance(node, ast.Call) and last_name(node.func) in {"TCPStore", "bind"}:
             yield from ((node.lineno, _PORT) for inner in ast.walk(node) if _port(inner))
 
 
@@ -91,7 +90,7 @@ def _same_order(nodes: list[ast.AST]) -> Iterator[Found]:
     if any(isinstance(node, ast.Attribute) and node.attr == "set_epoch" for node in nodes):
         return
     for node in nodes:
-        if isinstance(node, ast.Call) and _last_name(node.func) == "DistributedSampler":
+        if isinstance(node, ast.Call) and last_name(node.func) == "DistributedSampler":
             shuffle = next((word.value for word in node.keywords if word.arg == "shuffle"), None)
             if not (isinstance(shuffle, ast.Constant) and shuffle.value is False):
                 yield node.lineno, _EPOCH
@@ -111,7 +110,7 @@ def _environment_writes(nodes: list[ast.AST]) -> Iterator[tuple[int, str, ast.ex
 
 
 def _method_writes(call: ast.Call) -> Iterator[tuple[int, str, ast.expr]]:
-    name = _last_name(call.func)
+    name = last_name(call.func)
     if name in {"setdefault", "putenv"}:
         yield from _entries(call.args[:1], call.args[1:2])
     elif name == "update":
@@ -128,21 +127,21 @@ def _named_values(nodes: list[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
     """Values with the name they are given: of variables, keywords, parameters, and options of a command line."""
     for node in nodes:
         if isinstance(node, ast.Assign):
-            yield from ((_last_name(target), node.value) for target in node.targets)
+            yield from ((last_name(target), node.value) for target in node.targets)
         elif isinstance(node, ast.keyword) and node.arg:
             yield node.arg, node.value
         elif isinstance(node, ast.arguments):
             positional = [*node.posonlyargs, *node.args]
             yield from ((a.arg, d) for a, d in zip(positional[::-1], node.defaults[::-1], strict=False))
             yield from ((a.arg, d) for a, d in zip(node.kwonlyargs, node.kw_defaults, strict=True) if d)
-        elif isinstance(node, ast.Call) and _last_name(node.func) == "add_argument":
+        elif isinstance(node, ast.Call) and last_name(node.func) == "add_argument":
             names = [str(word.value) for word in node.args if isinstance(word, ast.Constant)]
             yield from ((name, word.value) for name in names for word in node.keywords if word.arg == "default")
 
 
 def _devices(call: ast.Call) -> list[ast.expr]:
     """What a call chooses a GPU by: ``set_device(x)``, ``.cuda(x)``, ``.to(x)``, ``torch.device('cuda', x)``."""
-    name = _last_name(call.func)
+    name = last_name(call.func)
     if name in {"set_device", "cuda", "to"} and isinstance(call.func, ast.Attribute):
         return call.args[:1]
     if name == "device" and len(call.args) == 2:
@@ -170,7 +169,7 @@ def _reads_rank(value: ast.expr) -> bool:
         return isinstance(value.slice, ast.Constant) and value.slice.value == "RANK"
     if not isinstance(value, ast.Call):
         return False
-    name = _last_name(value.func)
+    name = last_name(value.func)
     if name == "get_rank":
         return not value.args
     first = value.args[0] if value.args else None
@@ -209,8 +208,3 @@ def _port(node: ast.AST) -> int | None:
 def _is_known_address(node: ast.Constant) -> bool:
     address = isinstance(node.value, str) and _FIXED_ADDRESS.fullmatch(node.value)
     return bool(address) or _port(node) in _KNOWN_PORTS
-
-
-def _last_name(node: ast.expr) -> str:
-    """``c`` of ``a.b.c``; empty for what has no name."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

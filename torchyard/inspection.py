@@ -1,14 +1,12 @@
 """What a submission looks at on the submitting machine: the active Python."""
 
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-PYTHON_WORD = re.compile(r"python(3(\.\d+)?)?")
 _PROBE = "import importlib.util as u, sys; print(sys.executable); print(u.find_spec('torch') is not None)"
 
 
@@ -19,6 +17,18 @@ class Python:
     path: str
     """A venv or conda prefix, or an interpreter."""
     has_torch: bool
+
+    @property
+    def program(self) -> str:
+        """The interpreter itself."""
+        return str(Path(self.path, "bin", "python")) if Path(self.path).is_dir() else self.path
+
+
+def python_at(path: str) -> Python | None:
+    """The Python that a spec names, if it is on this machine."""
+    program = Path(path, "bin", "python") if Path(path).is_dir() else Path(path)
+    probed = _probe(str(program)) if program.is_absolute() and program.is_file() else None
+    return None if probed is None else Python(path=path, has_torch=probed[1])
 
 
 def active_python(environment: Mapping[str, str] = os.environ) -> Python | None:

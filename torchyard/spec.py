@@ -57,6 +57,8 @@ PRIORITY_RANK: dict[Priority, int] = {p: rank for rank, p in enumerate(Priority)
 class Launcher(StrEnum):
     """How the command is started."""
 
+    #: Found out from the command and its code when the job is submitted; what is stored is one of the others.
+    AUTO = "auto"
     #: One process per GPU under ``torchrun``.
     TORCHRUN = "torchrun"
     #: The same for scripts that take their number as an argument, ``--local_rank`` or ``--local-rank``, whichever they
@@ -69,8 +71,8 @@ class Launcher(StrEnum):
 
     @property
     def ranked(self) -> bool:
-        """Whether it starts one process per GPU."""
-        return self in {Launcher.TORCHRUN, Launcher.LAUNCH}
+        """Whether it starts one process per GPU; that holds of what is not found out yet, too."""
+        return self in {Launcher.AUTO, Launcher.TORCHRUN, Launcher.LAUNCH}
 
 
 class Tracker(StrEnum):
@@ -167,8 +169,8 @@ class JobSpec(Model):
     """A run of the built-in trainer; exclusive with `command`."""
     command: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """One's own program and its arguments; exclusive with `recipe`."""
-    launcher: Launcher = Launcher.TORCHRUN
-    """How the command is started."""
+    launcher: Launcher = Launcher.AUTO
+    """How the command is started; `auto` chooses when the job is submitted, and says why."""
     code: str | None = None
     """A snapshot id; `yard submit` also takes a folder and uploads it."""
     live: str | None = None
@@ -243,7 +245,7 @@ class JobSpec(Model):
     def _work(self) -> Self:
         if (self.recipe is None) == (self.command is None):
             raise ValueError("give either a recipe (the built-in trainer) or a command")
-        if self.recipe is not None and self.launcher is not Launcher.TORCHRUN:
+        if self.recipe is not None and self.launcher not in {Launcher.AUTO, Launcher.TORCHRUN}:
             raise ValueError("a recipe is always launched with torchrun: leave launcher out")
         if self.recipe is not None:
             self._fits(self.recipe)

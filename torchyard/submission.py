@@ -8,14 +8,11 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from torchyard import api, findings, inspection, snapshot, specfile
+from torchyard import api, by_hand, commands, findings, inspection, launchers, programs, snapshot, specfile
 from torchyard.client import Client
 from torchyard.exceptions import SpecError
+from torchyard.scripts import facts, source
 from torchyard.spec import SNAPSHOT_ID, JobSpec, Launcher
-
-LAUNCHERS_BY_HAND = ("torchrun", "accelerate", "deepspeed", "horovodrun", "mpirun")
-LAUNCHER_MODULES = ("torch.distributed.launch", "torch.distributed.run")
-_INSPECTED_BYTES = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,14 +32,16 @@ class Prepared:
     spec: JobSpec
     code: snapshot.Snapshot | None
     warnings: tuple[str, ...] = ()
+    launcher_reason: str = ""
+    """Why `launcher: auto` became what it is."""
 
     def submit(self, client: Client, *, uploaded: Callable[[int], None] = lambda _bytes: None) -> api.Job:
         """Uploads the code and submits the job; `uploaded` gets the bytes of each file."""
-        return client.submit(self._with_code(client, uploaded))
+        return client.submit(self._with_code(client, uploaded), launcher_reason=self.launcher_reason)
 
     def submit_sweep(self, client: Client, *, uploaded: Callable[[int], None] = lambda _bytes: None) -> api.Group:
         """The same for a spec with `sweep`."""
-        return client.submit_sweep(self._with_code(client, uploaded))
+        return client.submit_sweep(self._with_code(client, uploaded), launcher_reason=self.launcher_reason)
 
     def _with_code(self, client: Client, uploaded: Callable[[int], None]) -> JobSpec:
         if self.code is None:
@@ -68,40 +67,19 @@ def from_data(data: dict[str, Any]) -> Draft:
 def from_words(words: Sequence[str], folder: Path, **fields: Any) -> Draft:
     """A draft from a command line; `fields` are fields of the spec, None meaning not given."""
     given = {name: value for name, value in fields.items() if value is not None}
-    gpus = given.get("resources", {}).get("gpus", 1)
-    data = {"launcher": launcher_for(words, gpus).value, "name": name_for(words), "command": list(words), **given}
+    understood = by_hand.understand(words)
+    gpus = {"gpus": understood.processes if understood and understood.processes else 1}
+    given["resources"] = gpus | given.get("resources", {})
+    data = {"launcher": Launcher.AUTO.value, "name": name_for(words), "command": list(words), **given}
     if "live" not in data:
         data.setdefault("code", ".")
     return Draft(data=data, base=folder.resolve())
 
 
-def launcher_for(words: Sequence[str], gpus: int) -> Launcher:
-    """How a command line is started: Python scripts on GPUs under torchrun, other programs as they are."""
-    first = Path(words[0]).name
-    if (by_hand := launcher_by_hand(words)) is not None:
-        raise SpecError(
-            f"leave {by_hand} out: the queue starts one process per GPU itself (or say --launcher none; where scripts "
-            "take --local_rank, say --launcher launch)"
-        )
-    if not (inspection.PYTHON_WORD.fullmatch(first) or first.endswith(".py")):
-        return Launcher.NONE
-    return Launcher.TORCHRUN if gpus > 0 else Launcher.PYTHON
-
-
-def launcher_by_hand(words: Sequence[str]) -> str | None:
-    """The launcher that a command line starts by itself, if it does."""
-    first = Path(words[0]).name
-    if first in LAUNCHERS_BY_HAND:
-        return first
-    module = (
-        words[2] if inspection.PYTHON_WORD.fullmatch(first) and list(words[1:2]) == ["-m"] and len(words) > 2 else None
-    )
-    return f"-m {module}" if module in LAUNCHER_MODULES else None
-
-
 def name_for(words: Sequence[str]) -> str:
     """A job name from a command: the script's stem, else the program's."""
-    named = script_of(words) or words[0]
+    understood = by_hand.understand(words)
+    named = script_of(understood.command if understood else words) or words[0]
     stem = Path(named).stem if named.endswith((".py", ".sh")) else Path(named).name
     name = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in stem)
     return name.lstrip("._-")[:63] or "job"
@@ -109,8 +87,7 @@ def name_for(words: Sequence[str]) -> str:
 
 def script_of(words: Sequence[str]) -> str | None:
     """The Python script that a command names; None where it runs a module or code from the command line."""
-    rest = words[1:] if inspection.PYTHON_WORD.fullmatch(Path(words[0]).name) else words
-    return rest[0] if rest and not rest[0].startswith("-") else None
+    return commands.program(words).script
 
 
 def prepare(draft: Draft, environment: Mapping[str, str] | None = None) -> Prepared:
@@ -120,17 +97,28 @@ def prepare(draft: Draft, environment: Mapping[str, str] | None = None) -> Prepa
     """
     data = dict(draft.data)
     folder = _code_folder(data, draft.base)
-    warnings: list[str] = []
-    if data.get("recipe") is None and data.get("python") is None:
-        _fill_python(data, warnings, environment)
+    python = None if data.get("recipe") is not None else _fill_python(data, environment)
     spec = _validated(data, draft)
     code = snapshot.take(folder) if folder else None
+    warnings = list(code.notices) if code is not None else []
     if code is not None:
-        warnings += code.notices
         _check_links(spec, code)
+    reason = ""
     if spec.command is not None:
-        warnings += _check_command(_Command(spec=spec, words=spec.command, code=code))
-    return Prepared(spec=spec, code=code if code and code.files else None, warnings=tuple(warnings))
+        choice = _choose(spec, _Command(spec=spec, words=spec.command, code=code), python)
+        spec, reason, given = choice.applied(spec), choice.reason, spec
+        warnings += [f"launcher: {spec.launcher.value}, because {reason}"] if reason else []
+        command = _Command(spec=spec, words=choice.command, code=code)
+        warnings += [*programs.check(given, choice.command, python, environment), *_check_command(command)]
+    code = code if code and code.files else None
+    return Prepared(spec=spec, code=code, warnings=tuple(warnings), launcher_reason=reason)
+
+
+def _choose(spec: JobSpec, command: "_Command", python: inspection.Python | None) -> launchers.Choice:
+    choice = launchers.choose(spec, command.read, has_torch=python.has_torch if python else None)
+    if choice.mismatch:
+        raise SpecError(choice.mismatch)
+    return choice
 
 
 def override(data: dict[str, Any], text: str) -> None:
@@ -161,13 +149,15 @@ def _code_folder(data: dict[str, Any], base: Path) -> Path | None:
     return (base / Path(code).expanduser()).resolve()
 
 
-def _fill_python(data: dict[str, Any], warnings: list[str], environment: Mapping[str, str] | None) -> None:
+def _fill_python(data: dict[str, Any], environment: Mapping[str, str] | None) -> inspection.Python | None:
+    """The job's Python as far as it is on this machine; the active one where the spec names none."""
+    given = data.get("python")
+    if given is not None:
+        return inspection.python_at(given) if isinstance(given, str) else None
     python = inspection.active_python(environment) if environment is not None else inspection.active_python()
-    if python is None:
-        return
-    data["python"] = python.path
-    if not python.has_torch and data.get("launcher", Launcher.TORCHRUN) in (Launcher.TORCHRUN, Launcher.LAUNCH):
-        warnings.append(f"{python.path} has no torch: activate the environment of the job, or name it under python:")
+    if python is not None:
+        data["python"] = python.path
+    return python
 
 
 def _validated(data: dict[str, Any], draft: Draft) -> JobSpec:
@@ -210,16 +200,27 @@ class _Command:
             return True
         return clean == "." or any(each == clean or each.startswith(f"{clean}/") for each in self.code.paths)
 
+    def read(self, path: str) -> str | None:
+        """The text of a file that will be there on the node; None where there is none."""
+        if self.root is None or not self.travels(path):
+            return None
+        file = self.root / path
+        try:
+            return file.read_text(errors="replace") if file.stat().st_size <= source.MAX_BYTES else None
+        except OSError:
+            return None
+
 
 def _check_command(command: _Command) -> list[str]:
-    return _launcher_warnings(command) + _program_warnings(command)
+    return _program_warnings(command) + _source_warnings(command)
 
 
-def _launcher_warnings(command: _Command) -> list[str]:
-    by_hand = launcher_by_hand(command.words) if command.spec.launcher.ranked else None
-    if by_hand is None:
+def _source_warnings(command: _Command) -> list[str]:
+    program = launchers.read_program(command.spec, command.read)
+    if program is None:
         return []
-    return [f"command: leave {by_hand} out, the queue starts one process per GPU itself (or say launcher: none)"]
+    ranked = command.spec.launcher.ranked
+    return launchers.doubts(command.spec, facts.of(program)) + findings.in_script(program.entry, ranked=ranked)
 
 
 def _program_warnings(command: _Command) -> list[str]:
@@ -235,23 +236,19 @@ def _program_warnings(command: _Command) -> list[str]:
         return []
     if not command.travels(program) or (command.code is None and not (command.root / program).exists()):
         raise SpecError(_missing(program, command.root))
-    ranked = command.spec.launcher.ranked
-    return _script_warnings(command.root / program, program, ranked) + _argument_warnings(command)
+    return _argument_warnings(command)
 
 
 def _missing(path: str, root: Path) -> str:
     if not (root / path).exists():
-        return f"command: there is no {path} in {root}: mend the path, or `code:`, the folder that it starts from"
+        meant = programs.did_you_mean(path, (str(each.relative_to(root)) for each in (root / path).parent.glob("*")))
+        return (
+            f"command: there is no {path} in {root}{meant}: mend the path, or `code:`, the folder that it starts from"
+        )
     return (
         f"command: {path} is in {root}, but an ignore file keeps it out of the snapshot: bring it back in .yardignore "
         f"(`!{path}`), or join its folder in with `link: [{Path(path).parts[0]}]`"
     )
-
-
-def _script_warnings(path: Path, name: str, ranked: bool) -> list[str]:
-    if path.suffix != ".py" or path.stat().st_size > _INSPECTED_BYTES:
-        return []
-    return findings.in_script(name, path.read_text(errors="replace"), ranked=ranked)
 
 
 def _argument_warnings(command: _Command) -> list[str]:

@@ -15,10 +15,18 @@ LOOK_S = 2.0
 class SweepCalls(Calls):
     """Part of `torchyard.Client`. Sweeps are named by id or by number."""
 
-    def submit_sweep(self, spec: JobSpec | Mapping[str, Any], *, idempotency_key: str | None = None) -> api.Group:
-        """Submits all jobs of a spec with `sweep`, or none; repeated on a broken connection, and still one sweep."""
+    def submit_sweep(
+        self, spec: JobSpec | Mapping[str, Any], *, idempotency_key: str | None = None, launcher_reason: str = ""
+    ) -> api.Group:
+        """Submits all jobs of a spec with `sweep`, or none; repeated on a broken connection, and still one sweep.
+
+        `launcher_reason` says why the caller chose the spec's launcher; each job's history shows it.
+        """
         headers = {"Idempotency-Key": idempotency_key or ids.new_id("key")}
-        answer = self.connection.request("POST", "/jobs", json=body_of(spec), headers=headers, timeout_s=120)
+        params = {"launcher_reason": launcher_reason} if launcher_reason else None
+        answer = self.connection.request(
+            "POST", "/jobs", json=body_of(spec), headers=headers, params=params, timeout_s=120
+        )
         return api.Group.model_validate_json(answer.content)
 
     def sweep(self, sweep: str, *, metric: str | None = None, mode: Literal["min", "max"] | None = None) -> api.Group:

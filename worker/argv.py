@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from torchyard.commands import python_program
 from torchyard.spec import JobSpec, Launcher
 from worker.meeting import Meeting
 
 _PYTHON = frozenset({"python", "python3"})
-#: Options of the interpreter that take the next word with them.
-_TAKES_WORD = frozenset({"-W", "-X", "--check-hash-based-pycs"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,33 +39,6 @@ class Places:
 def python_arguments(command: Sequence[str]) -> tuple[str, ...]:
     """A Python command without the interpreter's name: ``python train.py`` is ``train.py``."""
     return tuple(command[1:] if command[0] in _PYTHON else command)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PythonProgram:
-    """What the interpreter's arguments run: a script, a module, or neither (code, or standard input)."""
-
-    script: str | None = None
-    module: str | None = None
-    #: Index at which the program's own arguments begin.
-    own: int
-
-
-def python_program(arguments: Sequence[str]) -> PythonProgram:
-    """Tells the program from the interpreter's own options and from what follows it."""
-    index = 0
-    while index < len(arguments):
-        word = arguments[index]
-        if not word.startswith("-"):
-            return PythonProgram(script=word, own=index + 1)
-        if word == "-m":
-            return PythonProgram(module="".join(arguments[index + 1 : index + 2]), own=index + 2)
-        if word.startswith("-m"):
-            return PythonProgram(module=word[2:], own=index + 1)
-        if word == "-" or word.startswith("-c"):
-            return PythonProgram(own=index + (2 if word == "-c" else 1))
-        index += 2 if word in _TAKES_WORD else 1
-    return PythonProgram(own=index)
 
 
 def main_process(spec: JobSpec, programs: Programs, places: Places, local_rank: str | None = None) -> list[str]:

@@ -4,38 +4,28 @@ Source: https://docs.pytorch.org/docs/stable/distributed.html#launch-utility: to
 later versions pass ``--local-rank``.
 """
 
-import ast
 from collections.abc import Sequence
 from pathlib import Path
 
-from worker import argv
+from torchyard.commands import python_program
+from torchyard.scripts import facts, source
 
 #: What today's torch passes; for scripts that do not tell.
 DEFAULT = "--local-rank"
-_SPELLINGS = (DEFAULT, "--local_rank")
-_VARIABLE = "LOCAL_RANK"
-_MAX_SOURCE = 2**20
 
 
 def option(arguments: Sequence[str], cwd: Path) -> str | None:
     """The option for a command's Python arguments; None when its script takes its number from the environment."""
-    program = argv.python_program(arguments)
+    program = python_program(arguments)
     return declared(_text(cwd / program.script) if program.script else _module_text(program.module, cwd))
 
 
-def declared(source: str) -> str | None:
+def declared(text: str) -> str | None:
     """The spelling that a script declares; None if it declares none and reads LOCAL_RANK, else `DEFAULT`."""
-    try:
-        nodes = list(ast.walk(ast.parse(source)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    script = source.parse("", text)
+    if script is None:
         return DEFAULT
-    words = [word for node in nodes if isinstance(node, ast.Call) for word in node.args]
-    passed = {word.value for word in words if isinstance(word, ast.Constant)}
-    for spelling in _SPELLINGS:
-        if spelling in passed:
-            return spelling
-    reads = any(isinstance(node, ast.Constant) and node.value == _VARIABLE for node in nodes)
-    return None if reads else DEFAULT
+    return facts.local_rank_option(script) or (None if facts.reads_local_rank(script) else DEFAULT)
 
 
 def _module_text(name: str | None, cwd: Path) -> str:
@@ -47,7 +37,7 @@ def _module_text(name: str | None, cwd: Path) -> str:
 
 def _text(path: Path) -> str:
     try:
-        known = path.is_file() and path.stat().st_size <= _MAX_SOURCE
+        known = path.is_file() and path.stat().st_size <= source.MAX_BYTES
         return path.read_text(errors="replace") if known else ""
     except OSError:
         return ""

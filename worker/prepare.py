@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 
+from torchyard.commands import python_program
 from torchyard.injob import layout
 from torchyard.spec import JobSpec, Launcher
 from torchyard.wire import FileRef, Launch, Restore
@@ -152,7 +153,7 @@ def _relative_program(spec: JobSpec) -> str | None:
     if spec.launcher is Launcher.NONE:
         word: str | None = spec.command[0] if "/" in spec.command[0] else None
     else:
-        word = argv.python_program(argv.python_arguments(spec.command)).script
+        word = python_program(argv.python_arguments(spec.command)).script
     return None if word is None or word.startswith("/") else word
 
 

@@ -11,6 +11,7 @@ from service.auth import Caller, may_change
 from service.context import Context
 from service.db.models import Attempt, Checkpoint, Job, Member, Tag
 from service.jobs import body, submit, versions
+from service.jobs.order import Order
 from service.problems import ProblemError, field_problem
 from torchyard import api
 from torchyard.spec import PRIORITY_RANK, JobSpec
@@ -148,7 +149,7 @@ def rerun(ctx: Context, caller: Caller, ref: str, request: api.Rerun, order: dic
         checkpoint = _checkpoint(tx, found.id, request.from_checkpoint, spec)
     return submit.submit(
         ctx,
-        submit.Order(
+        Order(
             caller=caller,
             spec=spec,
             rerun_of=found.id,

@@ -10,8 +10,9 @@ from service.db.models import JOB_NUMBERS, Dependency, Event, Group, Job, Tag
 from service.problems import field_problem
 from service.sweeps import expand
 from service.sweeps.dependencies import Needs
+from torchyard import launchers
 from torchyard.ids import new_id
-from torchyard.spec import PRIORITY_RANK, JobSpec
+from torchyard.spec import PRIORITY_RANK, JobSpec, Launcher
 from torchyard.states import JobState
 from torchyard.sweeps import Sweep, Value
 
@@ -71,6 +72,8 @@ def plan(spec: JobSpec) -> Plan:
 
 
 def _planned(spec: JobSpec, parameters: dict[str, Value] | None = None) -> Planned:
+    if spec.launcher is Launcher.AUTO:  # as a value of the sweep
+        spec = launchers.choose(spec).applied(spec)
     return Planned(spec=spec, stored=spec.model_dump(mode="json"), parameters=parameters)
 
 

@@ -11,30 +11,14 @@ from service.auth import Caller
 from service.context import Context
 from service.db import upsert
 from service.db.models import Project, Snapshot
-from service.jobs import fit, planning, present, versions
+from service.jobs import fit, launching, planning, present, versions
+from service.jobs.order import Order
 from service.people import audit
 from service.problems import ProblemError, field_problem
 from service.sweeps import dependencies, groups
 from torchyard import api
 from torchyard.api import FieldProblem
-from torchyard.spec import JobSpec, Priority
-
-
-@dataclass(frozen=True, kw_only=True)
-class Order:
-    """A submission: who wants what, and where it comes from if it is a rerun."""
-
-    caller: Caller
-    spec: JobSpec
-    key: str | None = None
-    """The Idempotency-Key."""
-    fingerprint: str = ""
-    rerun_of: str | None = None
-    restore_checkpoint: str | None = None
-    carry_from: str | None = None
-    """The job whose files it begins with."""
-    snapshot: str | None = None
-    """A snapshot that may be used although another user uploaded it: the rerun job's own."""
+from torchyard.spec import Priority
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +37,7 @@ SHOWN = 5
 
 def submit(ctx: Context, order: Order) -> Submitted:
     """Stores a job, or all jobs of a sweep, and wakes the scheduler; problems name the field that is wrong."""
+    order = launching.decided(ctx, order)
     plan = planning.plan(order.spec)  # before the transaction: what can be checked alone holds up nobody
     if order.key is None:
         return _announced(ctx, _store(ctx, order, plan))
@@ -65,6 +50,7 @@ def submit(ctx: Context, order: Order) -> Submitted:
 
 def check(ctx: Context, order: Order) -> api.DryRun:
     """What `submit` would check, without storing anything."""
+    order = launching.decided(ctx, order)
     plan = planning.plan(order.spec)
     with ctx.db.read() as tx:
         _check_rights(order)
@@ -155,7 +141,8 @@ def _create_project(tx: Connection, order: Order, now: int) -> None:
 def _check(tx: Connection, order: Order, plan: planning.Plan) -> str:
     _check_snapshot(tx, order)
     notes = [fit.check(tx, spec) for spec in plan.shapes()]
-    return notes[0]
+    chosen = f"; launcher {order.spec.launcher.value}, because {order.launcher_reason}" if order.launcher_reason else ""
+    return f"{notes[0]}{chosen}"
 
 
 def _check_quotas(tx: Connection, order: Order, plan: planning.Plan, *, lock: bool) -> None:

@@ -12,6 +12,7 @@ from service.answers import etag as make_etag
 from service.auth import Caller, context, requires
 from service.context import Context
 from service.jobs import body, change, find, present, submit, versions
+from service.jobs.order import Order
 from service.openapi import reference
 from service.routes.filters import AnyState, Limit, Listed
 from service.routes.router import api_router
@@ -24,6 +25,9 @@ Ctx = Annotated[Context, Depends(context)]
 Reader = Annotated[Caller, requires("read")]
 Submitter = Annotated[Caller, requires("submit")]
 Key = Annotated[str | None, Header(alias="Idempotency-Key")]
+Reason = Annotated[
+    str, Query(max_length=1000, description="Why the client chose the spec's launcher; the job's history shows it")
+]
 MAX_WAIT_S = 60.0
 #: An end that nobody announces (of a job that can never start, since one that it waits for has failed) is seen so late.
 LOOK_S = 5.0
@@ -51,6 +55,7 @@ def submit_job(
     caller: Submitter,
     ctx: Ctx,
     dry_run: bool = False,
+    launcher_reason: Reason = "",
     idempotency_key: Key = None,
 ) -> Response:
     """Submits a job, or with `sweep` many: then the answer is a `Group`, and Location is below ``/groups``.
@@ -59,7 +64,9 @@ def submit_job(
     names jobs that exist, anybody's, so no two can wait for each other.
     """
     spec = body.check(body.parse(raw, request.headers.get("content-type", "")))
-    order = submit.Order(caller=caller, spec=spec, **_idempotent(idempotency_key, b"submit", raw))
+    keyed = _idempotent(idempotency_key, b"submit", raw)
+    reason = "".join(filter(str.isprintable, launcher_reason))
+    order = Order(caller=caller, spec=spec, launcher_reason=reason, **keyed)
     if dry_run:
         return answer(submit.check(ctx, order))
     return _created(submit.submit(ctx, order))

@@ -109,6 +109,7 @@ def _print_facts(job: "Job", attempts: "list[Attempt]") -> None:
         "state": shown.state(job),
         "user": f"{job.user}, project {job.project}, priority {job.priority.value}",
         "work": escape(" ".join(work) if isinstance(work, list) else " ".join(f"{k}={v}" for k, v in work.items())),
+        "launcher": job.spec.get("launcher", "") if job.spec.get("command") else "",
         "where": shown.devices(job.devices),
         "ranks": shown.ranks(attempts[-1].members) if attempts else "",
         "time": shown.elapsed(job, shown.now()),

@@ -31,7 +31,9 @@ def register(app: typer.Typer) -> None:
 
 def run(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="The program and its arguments.")],
-    gpus: Gpus = 1,
+    gpus: Annotated[
+        int | None, typer.Option("--gpus", "-g", help="GPUs (or CPU slots) for the job alone; default 1.", min=0)
+    ] = None,
     name: Name = None,
     project: Annotated[str | None, typer.Option(help="The project whose share it uses.")] = None,
     priority: Priority = None,
@@ -40,7 +42,7 @@ def run(
     cpus: Annotated[int | None, typer.Option(help="CPU cores.", min=1)] = None,
     memory: Annotated[str | None, typer.Option(help="Main memory, such as 32GiB.")] = None,
     retries: Annotated[int | None, typer.Option(help="Start again so often after a failure.", min=0)] = None,
-    launcher: Annotated[str | None, typer.Option(help="torchrun, launch, python or none; found out if absent.")] = None,
+    launcher: Annotated[str | None, typer.Option(help="torchrun, launch, python or none; default auto.")] = None,
     python: Annotated[
         str | None, typer.Option(help="venv, conda prefix or interpreter; default the active one.")
     ] = None,

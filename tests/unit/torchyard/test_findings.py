@@ -1,9 +1,15 @@
 import pytest
 
 from torchyard import findings
+from torchyard.scripts import source
 
 VISIBLE, GPU, PORT, RANK = "CUDA_VISIBLE_DEVICES", "fixed GPU", "fixes a port", "by RANK"
 IDS, EPOCH = "fixed device_ids", "set_epoch"
+
+
+def found_in(name: str, text: str, *, ranked: bool = True) -> list[str]:
+    script = source.parse(name, text)
+    return [] if script is None else findings.in_script(script, ranked=ranked)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +43,7 @@ IDS, EPOCH = "fixed device_ids", "set_epoch"
     ],
 )
 def test_what_does_not_belong_on_a_shared_box(line: str, says: str) -> None:
-    (found,) = findings.in_script("t.py", f"import os\n\n{line}\n")
+    (found,) = found_in("t.py", f"import os\n\n{line}\n")
     assert found.startswith("t.py:3: ")
     assert says in found
 
@@ -64,15 +70,15 @@ def test_what_does_not_belong_on_a_shared_box(line: str, says: str) -> None:
     ],
 )
 def test_what_is_right_is_left_alone(line: str) -> None:
-    assert findings.in_script("t.py", line) == []
+    assert found_in("t.py", line) == []
 
 
 def test_one_process_may_name_the_gpus_of_the_job() -> None:
     text = "DataParallel(model.cuda(0), device_ids=[0, 1])\nos.environ['CUDA_VISIBLE_DEVICES'] = '3'\n"
-    assert [note.split(":")[1] for note in findings.in_script("t.py", text, ranked=False)] == ["2"]
-    assert len(findings.in_script("t.py", text)) == 3
+    assert [note.split(":")[1] for note in found_in("t.py", text, ranked=False)] == ["2"]
+    assert len(found_in("t.py", text)) == 3
 
 
 def test_notes_are_in_the_order_of_the_lines() -> None:
     text = "device = 'cuda:0'\n\nos.environ['MASTER_PORT'] = '29500'\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n"
-    assert [note.split(":")[1] for note in findings.in_script("t.py", text)] == ["1", "3", "4"]
+    assert [note.split(":")[1] for note in found_in("t.py", text)] == ["1", "3", "4"]

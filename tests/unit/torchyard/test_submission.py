@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -138,28 +140,103 @@ def test_scripts_that_leave_their_allocation_are_warned_of(tmp_path: Path) -> No
     ("words", "gpus", "launcher", "name"),
     [
         (["python", "train.py", "--lr", "0.1"], 2, Launcher.TORCHRUN, "train"),
+        (["python", "-u", "train.py"], 2, Launcher.TORCHRUN, "train"),
         (["train_v2.py"], 1, Launcher.TORCHRUN, "train_v2"),
         (["/usr/bin/python3.11", "a b.py"], 0, Launcher.PYTHON, "a-b"),
         (["python", "-m", "pkg.train"], 1, Launcher.TORCHRUN, "python"),
         (["./prepare.sh", "x"], 1, Launcher.NONE, "prepare"),
         (["nvidia-smi"], 1, Launcher.NONE, "nvidia-smi"),
+        (["torchrun", "--nproc-per-node", "2", "train.py", "--lr", "1"], 2, Launcher.TORCHRUN, "train"),
+        (["accelerate", "launch", "train.py"], 2, Launcher.NONE, "accelerate"),
     ],
 )
-def test_words_become_a_launcher_and_a_name(words: list[str], gpus: int, launcher: Launcher, name: str) -> None:
-    assert submission.launcher_for(words, gpus) is launcher
-    assert submission.name_for(words) == name
+def test_words_become_a_launcher_and_a_name(
+    tmp_path: Path, words: list[str], gpus: int, launcher: Launcher, name: str
+) -> None:
+    for script in ("train.py", "train_v2.py", "a b.py", "prepare.sh"):
+        (tmp_path / script).touch()
+    made = submission.prepare(submission.from_words(words, tmp_path, resources={"gpus": gpus}), NOWHERE)
+    assert (made.spec.launcher, made.spec.name) == (launcher, name)
 
 
-@pytest.mark.parametrize("by_hand", ["torchrun", "python -m torch.distributed.launch"])
-def test_a_launcher_by_hand_is_refused(tmp_path: Path, by_hand: str) -> None:
-    with pytest.raises(SpecError, match=f"leave {by_hand.removeprefix('python ')} out"):
-        submission.from_words([*by_hand.split(), "--nproc-per-node=2", "t.py"], tmp_path)
+SPAWNS = "import torch.multiprocessing as mp\nmp.spawn(print, nprocs=2)\n"
 
 
-def test_a_launcher_by_hand_in_a_file_is_warned_of(tmp_path: Path) -> None:
-    text = "command: [python, -m, torch.distributed.run, t.py]\ncode: .\n"
-    assert [note for note in prepare(tmp_path, text).warnings if "leave -m torch.distributed.run out" in note]
-    assert not prepare(tmp_path, text + "launcher: none\n").warnings
+def test_a_script_that_starts_its_processes_itself_is_one_process(tmp_path: Path) -> None:
+    (tmp_path / "t.py").write_text(SPAWNS)
+    made = prepare(tmp_path, "command: [python, t.py]\ncode: .\nresources: {gpus: 2}\n")
+    assert (made.spec.launcher, made.spec.world_size) == (Launcher.PYTHON, 1)
+    assert made.launcher_reason == "t.py:2 (torch.multiprocessing.spawn) starts the processes itself"
+    assert made.warnings == (f"launcher: python, because {made.launcher_reason}",)
+
+
+def test_a_launcher_that_is_named_is_kept_and_warned_of(tmp_path: Path) -> None:
+    (tmp_path / "t.py").write_text(SPAWNS)
+    made = prepare(tmp_path, "command: [python, t.py]\nlauncher: torchrun\ncode: .\n")
+    assert made.spec.launcher is Launcher.TORCHRUN
+    assert "do not find each other under torchrun: say launcher: python" in made.warnings[0]
+
+
+@pytest.mark.parametrize(("gpus", "warned"), [(1, False), (2, True)])
+def test_copies_that_train_side_by_side_are_warned_of(tmp_path: Path, gpus: int, warned: bool) -> None:
+    (tmp_path / "t.py").write_text("import torch\nfrom models import net\n")
+    (tmp_path / "models.py").write_text("net = 1\n")
+    text = f"command: [python, t.py]\ncode: .\nresources: {{gpus: {gpus}}}\n"
+    assert any("joins no process group" in note for note in prepare(tmp_path, text).warnings) is warned
+    (tmp_path / "models.py").write_text("import torch.distributed\nnet = 1\n")
+    assert not prepare(tmp_path, text).warnings
+
+
+@pytest.mark.parametrize("words", ["torchrun --standalone", "python -m torch.distributed.run", "torchrun"])
+def test_torchrun_by_hand_is_left_out_and_said(tmp_path: Path, words: str) -> None:
+    (tmp_path / "t.py").touch()
+    typed = [*words.split(), "--nproc_per_node=2", "t.py", "--lr", "1"]
+    made = submission.prepare(submission.from_words(typed, tmp_path), NOWHERE)
+    assert made.spec.command == ("python", "t.py", "--lr", "1")
+    assert (made.spec.launcher, made.spec.resources.gpus) == (Launcher.TORCHRUN, 2)
+    assert f"`{words} --nproc_per_node=2` is left out" in made.warnings[0]
+
+
+def test_another_number_of_processes_is_refused_with_the_mend(tmp_path: Path) -> None:
+    text = "command: [torchrun, --nproc-per-node=4, t.py]\ncode: .\nresources: {gpus: 2}\n"
+    assert "say --gpus 4" in refusal(tmp_path, text)
+    nodes = "command: [torchrun, --nnodes=2, t.py]\ncode: .\n"
+    assert "resources: {nodes: 2}" in refusal(tmp_path, nodes)
+
+
+@pytest.mark.parametrize("typed", ["torchrun --standalone t.py", "accelerate launch t.py", "python -m deepspeed t.py"])
+def test_an_explicit_none_is_believed(tmp_path: Path, typed: str) -> None:
+    (tmp_path / "t.py").touch()
+    made = submission.prepare(submission.from_words(typed.split(), tmp_path, launcher="none"), NOWHERE)
+    assert (made.spec.launcher, made.spec.command) == (Launcher.NONE, tuple(typed.split()))
+
+
+def test_a_program_of_no_machine_is_refused_unless_the_launcher_is_named(tmp_path: Path) -> None:
+    (tmp_path / "t.py").touch()
+    assert "there is no program pyhton; did you mean python?" in refusal(tmp_path, "command: [pyhton, t.py]\ncode: .\n")
+    made = prepare(tmp_path, "command: [pyhton, t.py]\nlauncher: none\ncode: .\n")
+    assert any("no program pyhton on this machine" in note for note in made.warnings)
+
+
+def test_a_missing_script_names_the_one_that_is_meant(tmp_path: Path) -> None:
+    (tmp_path / "train.py").touch()
+    assert "; did you mean train.py?" in refusal(tmp_path, "command: [python, trian.py]\ncode: .\n")
+    made = prepare(tmp_path, f"command: [python, {tmp_path}/gone.py]\ncode: .\n")
+    assert any(f"there is no {tmp_path}/gone.py on this machine" in note for note in made.warnings)
+
+
+def test_a_python_without_torch_is_said_with_the_command_that_mends_it(tmp_path: Path) -> None:
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "t.py").write_text("import torch\n")
+    text = f"command: [python, t.py]\npython: {venv}\ncode: .\n"
+    made = prepare(folder, text)
+    assert made.spec.launcher is Launcher.TORCHRUN
+    assert f"`{venv}/bin/python -m pip install torch`" in made.warnings[0]
+    (folder / "t.py").write_text("import json\n")
+    assert prepare(folder, text).spec.launcher is Launcher.PYTHON
 
 
 def test_words_take_the_working_directory_as_code(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from torchyard import commands
 from torchyard.spec import JobSpec
 from worker import argv, rank
 from worker.meeting import Meeting
@@ -82,4 +83,4 @@ def test_launch_tells_each_rank_its_number(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_program_among_the_interpreters_arguments(
     arguments: list[str], script: str | None, module: str | None, own: int
 ) -> None:
-    assert argv.python_program(arguments) == argv.PythonProgram(script=script, module=module, own=own)
+    assert commands.python_program(arguments) == commands.PythonProgram(script=script, module=module, own=own)

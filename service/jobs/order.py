@@ -1,0 +1,25 @@
+"""A submission as it came: who wants what."""
+
+from dataclasses import dataclass
+
+from service.auth import Caller
+from torchyard.spec import JobSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A submission: who wants what, and where it comes from if it is a rerun."""
+
+    caller: Caller
+    spec: JobSpec
+    key: str | None = None
+    """The Idempotency-Key."""
+    fingerprint: str = ""
+    rerun_of: str | None = None
+    restore_checkpoint: str | None = None
+    carry_from: str | None = None
+    """The job whose files it begins with."""
+    snapshot: str | None = None
+    """A snapshot that may be used although another user uploaded it: the rerun job's own."""
+    launcher_reason: str = ""
+    """Why the spec has its launcher, if that was chosen."""
