@@ -270,6 +270,8 @@ class JobSpec(Model):
                 "node: take resources.nodes 1, or strategy: ddp"
             )
         recipe.strategy.check_ranks(self.resources.nodes * processes)
+        if recipe.backend == "nccl" and self.resources.gpus == 0:
+            raise ValueError("recipe.backend nccl needs GPUs, but resources.gpus is 0: take backend: auto or gloo")
 
     @property
     def read_trackers(self) -> tuple[Tracker, ...]:

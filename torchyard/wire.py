@@ -92,6 +92,8 @@ class Capability(StrEnum):
 
     #: Jobs that have part of a GPU (`resources.gpu_share`).
     GPU_SHARE = "gpu-share"
+    #: Recipes with `backend: mpi`: the worker's torch was built with MPI.
+    MPI = "mpi"
 
 
 class Register(Message):

@@ -37,7 +37,11 @@ def identity(folder: Path) -> wire.Identity:
 
 
 def registration(
-    name: str, who: wire.Identity, devices: list[wire.Device], labels: Sequence[str] = ()
+    name: str,
+    who: wire.Identity,
+    devices: list[wire.Device],
+    labels: Sequence[str] = (),
+    capabilities: Sequence[wire.Capability] = (),
 ) -> wire.Register:
     """The first message to the service."""
     return wire.Register(
@@ -50,7 +54,7 @@ def registration(
         memory=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
         runs_as_root=os.geteuid() == 0,
         labels=list(labels),
-        capabilities=list(wire.Capability),
+        capabilities=list(capabilities),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchyard import wire
-from worker import environment, inventory, meeting, node, watch
+from worker import capabilities, environment, inventory, meeting, node, watch
 from worker.agent import Agent, Node
 from worker.control_plane import ControlPlane
 from worker.devices import nvml, offenders
@@ -127,7 +127,9 @@ class Runtime:
 
     def _register(self) -> wire.Registered:
         settings = self._settings
-        message = node.registration(settings.name, self._identity, self._devices(), settings.labels)
+        message = node.registration(
+            settings.name, self._identity, self._devices(), settings.labels, capabilities.capabilities()
+        )
         return self._control.register(message)
 
     def _renew(self) -> wire.Registered:

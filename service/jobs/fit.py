@@ -13,6 +13,7 @@ from service.scheduler.load import shape_of
 from service.scheduler.policy import never_fits
 from torchyard.api import FieldProblem
 from torchyard.spec import JobSpec
+from torchyard.wire import Capability, DeviceKind
 
 _DEVICES = select(
     Device.node, Device.uuid, Device.index.label("at"), Device.memory, Device.kind, Device.name.label("product")
@@ -28,6 +29,7 @@ def check(tx: Connection, spec: JobSpec) -> str:
     boxes = capacity(tx)
     if not boxes:
         return "submitted; no node has registered yet, so whether it fits one is not known"
+    _check_backend(tx, spec, boxes)
     shape, nodes = shape_of(spec.resources), spec.resources.nodes
     lacks = never_fits(shape, boxes, nodes)
     if lacks:
@@ -40,6 +42,21 @@ def check(tx: Connection, spec: JobSpec) -> str:
             errors=[FieldProblem(field=field, message=what)],
         )
     return "; ".join(["submitted", *advice(tx, shape, boxes, nodes)])
+
+
+def _check_backend(tx: Connection, spec: JobSpec, boxes: Sequence[Box]) -> None:
+    backend = spec.recipe.backend if spec.recipe else "auto"
+    lack = None
+    if backend == "nccl" and not any(slot.kind == DeviceKind.GPU for box in boxes for slot in box.slots):
+        lack = "NCCL needs GPUs, and no node has any"
+    if backend == "mpi" and not any(Capability.MPI in (each or ()) for each in tx.scalars(select(Node.capabilities))):
+        lack = "no node has a torch that was built with MPI"
+    if lack is not None:
+        raise ProblemError(
+            "never-fits",
+            f"recipe.backend: no node could ever run this job: {lack}. Take backend: auto, which finds the right one.",
+            errors=[FieldProblem(field="recipe.backend", message=f"{lack}: take auto")],
+        )
 
 
 def advice(tx: Connection, shape: Shape, boxes: Sequence[Box], nodes: int) -> list[str]:

@@ -43,11 +43,15 @@ class Plan:
     sweep: Sweep | None
 
     def shapes(self) -> Iterable[JobSpec]:
-        """One spec for each different request for resources."""
-        different = {job.spec.resources: job.spec for job in reversed(self.jobs)}
+        """One spec for each different request for resources, and for what carries tensors between its ranks."""
+        different = {(job.spec.resources, _backend(job.spec)): job.spec for job in reversed(self.jobs)}
         if len(different) > MAX_SHAPES:
             raise field_problem("sweep.parameters", f"ask for at most {MAX_SHAPES} different resources in one sweep")
         return reversed(different.values())
+
+
+def _backend(spec: JobSpec) -> str | None:
+    return None if spec.recipe is None else spec.recipe.backend
 
 
 @dataclass(frozen=True, kw_only=True)

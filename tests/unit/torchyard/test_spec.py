@@ -57,6 +57,12 @@ def test_ranks_of_several_nodes_do_not_meet_in_a_file() -> None:
     assert spec(recipe={"strategy": "ddp", "rendezvous": "tcp"}, resources=resources).world_size == 4
 
 
+def test_nccl_without_a_gpu_is_refused_with_the_mend() -> None:
+    said = refusal(recipe={"backend": "nccl"}, resources={"gpus": 0})
+    assert "recipe.backend nccl needs GPUs, but resources.gpus is 0: take backend: auto or gloo" in said
+    assert spec(recipe={"backend": "nccl"}, resources={"gpus": 1}).recipe
+
+
 @pytest.mark.parametrize("name", ["NODE_RANK", "GROUP_RANK", "MASTER_PORT"])
 def test_the_launchers_variables_are_its_own(name: str) -> None:
     assert f"{name} is set by the launcher" in refusal(env={name: "1"})

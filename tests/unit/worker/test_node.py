@@ -22,7 +22,7 @@ def test_ids_are_made_once_for_each_home(tmp_path: Path) -> None:
 
 
 def test_the_registration_says_what_the_machine_has(tmp_path: Path) -> None:
-    message = node.registration("box", node.identity(tmp_path), [])
+    message = node.registration("box", node.identity(tmp_path), [], capabilities=[wire.Capability.GPU_SHARE])
     assert message.node == "box"
     assert message.cpus >= 1
     assert message.memory > 2**28

@@ -1,0 +1,29 @@
+"""What this worker can do beyond what all workers do."""
+
+import functools
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from torchyard.wire import Capability
+
+_PROBE = "import sys, torch.distributed as d; sys.exit(not (d.is_available() and d.is_mpi_available()))"
+_PROBE_S = 120
+
+
+def capabilities(python: Path = Path(sys.executable)) -> list[Capability]:
+    """The words for a registration; `python` is the interpreter that recipes run with."""
+    return [each for each in Capability if each is not Capability.MPI or has_mpi(python)]
+
+
+@functools.cache
+def has_mpi(python: Path) -> bool:
+    """Whether an interpreter's torch was built with MPI; torch is only asked where the machine has MPI at all."""
+    if shutil.which("mpirun") is None:
+        return False
+    try:
+        probed = subprocess.run([python, "-c", _PROBE], capture_output=True, timeout=_PROBE_S, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return probed.returncode == 0
