@@ -14,7 +14,7 @@ from torch import Tensor
 import torchyard
 from torchyard import links
 from torchyard.injob import control, layout
-from torchyard.injob.exceptions import ResumeError
+from torchyard.injob.exceptions import CheckpointError, ResumeError
 from trainer import bandwidth, proof
 from trainer.best import Best
 from trainer.data.loading import Batch, Pair, load, padded
@@ -107,9 +107,12 @@ class Training:
                 self.state.end_epoch()
                 if saves:
                     self._save(scores)
-        self.state.finish()
+        lost = self.state.finish()
         self._export()
         proof.record(self.parts.strategy, recipe.strategy.name, self.step - self.resumed_step, self.parts.world)
+        if lost is not None:
+            # The last epoch always leaves one: what was trained would be gone, and nobody told.
+            raise CheckpointError(lost)
 
     def _export(self) -> None:
         """Leaves portable files: the model, where its checkpoints are in pieces, and with averaged weights."""

@@ -206,6 +206,6 @@ class Run:
         position = state.Position(step=self.step, epoch=self.epoch)
         self._saver.save(self._training, position, metrics)
 
-    def finish(self) -> None:
-        """Waits until the last checkpoint is safe. All ranks call it."""
-        self._saver.settle()
+    def finish(self) -> str | None:
+        """Waits until the last checkpoint is safe; answers why it is not, the same way on all ranks, which call it."""
+        return self._saver.settle()

@@ -60,6 +60,8 @@ class Pending:
         self._metrics = metrics
         self._complete = complete
         self._committing = False
+        #: Why it is not there, once it has ended; None if it is.
+        self.failure: str | None = None
         self._task = Task(write)
 
     def look(self, *, wait: bool) -> bool:
@@ -83,6 +85,7 @@ class Pending:
             return
         self.folder.discard()
         reason = self._task.failure or "another rank failed, see its log"
+        self.failure = "no checkpoint of step %d: %s" % (self.folder.step, reason)
         if self._task.failure is not None or place.leads():
             place.say("no checkpoint of step %d, the training goes on: %s" % (self.folder.step, reason))
 
@@ -104,6 +107,8 @@ class Writer:
 
     def __init__(self) -> None:
         self._pending: Pending | None = None
+        #: Why the last checkpoint that has ended is not there.
+        self.failure: str | None = None
         atexit.register(self._close)
 
     def start(self, pending: Pending) -> None:
@@ -121,7 +126,8 @@ class Writer:
             self._end(self._pending.look(wait=False))
 
     def _end(self, ended: bool) -> None:
-        if ended:
+        if ended and self._pending is not None:
+            self.failure = self._pending.failure
             self._pending = None
             control.watch(None)
 

@@ -60,6 +60,16 @@ def all_true(value: bool) -> bool:
     return bool(minimum(int(value)))
 
 
+def gathered(value: Any) -> list[Any]:
+    """Every rank's value, by rank; empty on all ranks but 0."""
+    distributed = place.process_group()
+    if distributed is None:
+        return [value]
+    found = [None] * distributed.get_world_size() if place.rank() == 0 else None
+    distributed.gather_object(value, found, group=_host_group(distributed))
+    return found or []
+
+
 def background_group() -> Any:
     """A gloo group for a thread beside the training: what it sends must not mix with what the training sends.
 

@@ -32,6 +32,15 @@ class OtherRankError(CheckpointError):
         super().__init__(type(self).__doc__)
 
 
+class SeparateDisksError(CheckpointError):
+    """Ranks write a sharded checkpoint into one folder, but not all of them see that of rank 0: start them in a folder
+    that they share, or through the queue, which brings the files of several nodes together.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(" ".join((type(self).__doc__ or "").split()))
+
+
 class AttachError(TorchYardError):
     """What was given to `attach` cannot be saved or loaded."""
 

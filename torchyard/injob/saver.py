@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from torchyard.injob import checkpoints, collective, control, numbers, place, state
 from torchyard.injob.background import Pending, Writer
-from torchyard.injob.exceptions import CheckpointError, OtherRankError
+from torchyard.injob.exceptions import CheckpointError, OtherRankError, SeparateDisksError
 from torchyard.injob.staging import Staging, taken
 
 BROKEN, UNPREPARED, READY = 0, 1, 2
@@ -21,9 +22,10 @@ class Saver:
         self._writer = Writer()
         self._staging = Staging()
 
-    def settle(self) -> None:
-        """Waits until the last checkpoint is committed or discarded."""
+    def settle(self) -> str | None:
+        """Waits until the last checkpoint is committed or discarded; answers why it is not there."""
         self._writer.settle()
+        return self._writer.failure
 
     def save(self, training: state.State, position: state.Position, metrics: Mapping[str, Any]) -> None:
         """Takes a checkpoint; when the job is being stopped it is whole on the disk before all ranks leave.
@@ -45,7 +47,7 @@ class Saver:
 
     def _write(self, training: state.State, position: state.Position, metrics: Mapping[str, Any]) -> None:
         with checkpoints.checkpoint(position.step, metrics) as folder:
-            state.take(training, position, taken).write(str(folder), _group(training))
+            _within_reach(state.take(training, position, taken), str(folder)).write(str(folder), _group(training))
 
     def _start(self, training: state.State, position: state.Position, metrics: Mapping[str, Any]) -> None:
         folder, group = checkpoints.Folder(position.step), _group(training)
@@ -54,6 +56,7 @@ class Saver:
         ready = collective.minimum(BROKEN if failure else UNPREPARED if unprepared else READY)
         control.settle(committed=ready == READY)
         if ready == READY and snapshot is not None:
+            snapshot = _within_reach(snapshot, folder.path)
             values = {name: numbers.as_float(value) for name, value in metrics.items()}
             names = state.names(training)
             self._writer.start(Pending(folder, lambda: snapshot.write(folder.path, group), values, names))
@@ -71,6 +74,24 @@ class Saver:
         except Exception as error:  # noqa: BLE001 (raised once the other ranks know)
             return None, error
         return snapshot, None
+
+
+def _within_reach(snapshot: state.Snapshot, folder: str) -> state.Snapshot:
+    """What this rank writes of all ranks' snapshots into rank 0's folder.
+
+    Ranks that were started by hand on several disks do not see it: what is theirs goes to rank 0. On the queue each
+    node has a folder of its own. Raises SeparateDisksError, on all ranks, where the model itself is in pieces.
+    """
+    if place.current() is not None:
+        return snapshot
+    seen = os.path.isdir(folder)
+    if collective.all_true(seen):
+        return snapshot
+    if snapshot.shards is not None:
+        raise SeparateDisksError
+    theirs = collective.gathered({} if seen else snapshot.files)
+    files = {name: value for each in theirs for name, value in each.items()}
+    return state.Snapshot(files={**files, **(snapshot.files if seen else {})}, shards=None)
 
 
 def _group(training: state.State) -> Any:

@@ -2,25 +2,29 @@
 
 import json
 import os
+import resource
 import signal
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 import torch
 from torch.distributed import HashStore  # type: ignore[attr-defined]
 
-from tests.support import ranks
+from tests.support import ranks, training
 from tests.support.attempt import forget
 from tests.support.wait import until
+from torchyard.recipe import Recipe
 from trainer import absence, spawn
 from trainer.command import main
 from trainer.distributed import joined, summed
 from trainer.exceptions import SpawnError
 from trainer.rendezvous import Meeting
+from trainer.run import run
 
 
 def meet(*urls: str) -> list[float]:
@@ -117,6 +121,59 @@ def test_a_recipe_on_two_ranks_without_torchrun(tmp_path: Path, monkeypatch: pyt
     main([str(recipe), "--nproc", "2"])
     (checkpoint,) = (tmp_path / "checkpoints").iterdir()
     assert checkpoint.name == "step-000000001"
+
+
+def train_on_a_disk_of_its_own(root: str, given: dict[str, Any], url: str | None) -> None:
+    folder = Path(root, f"disk-{os.environ['RANK']}")
+    folder.mkdir()
+    os.chdir(folder)
+    run(Recipe.model_validate(given), url)
+
+
+@pytest.mark.parametrize("by", ["tcp", "file"])
+def test_ranks_on_disks_of_their_own_leave_one_whole_checkpoint(by: str, tmp_path: Path) -> None:
+    given = training.recipe("ddp", epochs=1, model={"name": "mlp", "hidden": [8], "dropout": 0.5}, rendezvous=by)
+    url = f"file://{tmp_path}/fresh" if by == "file" else None
+    ranks.run(train_on_a_disk_of_its_own, 2, str(tmp_path), given, url)
+    (checkpoint,) = (tmp_path / "disk-0" / "checkpoints").iterdir()
+    assert not (tmp_path / "disk-1" / "checkpoints").exists()
+    # It is the one that ranks with a common disk write, so that it can be resumed from to the last bit.
+    common = training.train({**given, "rendezvous": "env"}, 2, tmp_path / "common")
+    (expected,) = common.attempt.checkpoints()
+    assert {file.name for file in checkpoint.iterdir()} == {file.name for file in expected.iterdir()}
+    for name in ("model.pt", "rank-0.pt", "rank-1.pt"):
+        here, there = (torch.load(folder / name, weights_only=True) for folder in (checkpoint, expected))
+        if name == "model.pt":
+            assert training.equal(here, there)
+        else:
+            assert here["loader"] == there["loader"]
+            assert torch.equal(here["random"]["torch"], there["random"]["torch"])
+
+
+def test_a_sharded_model_on_disks_of_their_own_fails_and_says_why(tmp_path: Path) -> None:
+    given = training.recipe("fsdp", epochs=1)
+    with ranks.started(train_on_a_disk_of_its_own, 2, str(tmp_path), given, None) as started:
+        started.wait()
+        assert [process.exitcode for process in started.processes] == [1, 1]
+        assert "SeparateDisksError: Ranks write a sharded checkpoint into one folder" in started.output(1)
+
+
+def train_without_room(folder: str, given: dict[str, Any]) -> None:
+    """Rank 0 has the file system full when it writes what is left after training."""
+    os.chdir(folder)
+    if os.environ["RANK"] == "0":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    run(Recipe.model_validate(given))
+
+
+def test_a_run_whose_last_checkpoint_is_lost_fails(tmp_path: Path) -> None:
+    given = training.recipe("ddp", epochs=1, model={"name": "mlp", "hidden": [256]})
+    with ranks.started(train_without_room, 2, str(tmp_path), given) as started:
+        started.wait()
+        assert [process.exitcode for process in started.processes] == [1, 1]
+        assert "CheckpointError: no checkpoint of step 5: it cannot be written" in started.output(0)
+        assert "CheckpointError: no checkpoint of step 5: another rank failed" in started.output(1)
 
 
 def test_only_lost_ranks_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
