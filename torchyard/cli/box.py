@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from torchyard.cli import common
+from torchyard.cli.terminal import styled
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from torchyard.api import NodeDevice
 
 
@@ -30,8 +33,6 @@ def nodes(
     if json:
         common.print_json(found)
         return
-    from rich.markup import escape
-
     from torchyard.cli import format as shown
     from torchyard.quantities import format_size
 
@@ -39,28 +40,28 @@ def nodes(
         style = shown.STYLES.get(node.state, "red")
         seen = shown.ago(node.last_seen_at, shown.now())
         why = " for maintenance" if node.maintenance else ""
-        common.console().print(
-            f"[bold]{node.name}[/] [{style}]{node.state}{why}[/]  {shown.capacity(node)}  {node.cpus} cores, "
-            f"{format_size(node.memory)}, {format_size(node.disk_free)} of disk free, seen {seen}"
-            f"{''.join(f' [cyan]{escape(label)}[/]' for label in node.labels)}"
+        facts = (
+            f"  {shown.capacity(node)}  {node.cpus} cores, {format_size(node.memory)}, "
+            f"{format_size(node.disk_free)} of disk free, seen {seen}"
         )
+        labels = ((f" {label}", "cyan") for label in node.labels)
+        common.put((node.name, "bold"), " ", (f"{node.state}{why}", style), facts, *labels)
         with common.table("DEVICE", "NAME", "MEMORY", "USE", "JOB", "USER", "LINKS") as table:
             for device in node.devices:
                 table.add_row(*_row(device), shown.links(device, node))
         for offender in node.offenders:
-            common.console().print(f"[red]{escape(offender)}[/]")
+            common.put((offender, "red"))
     if not found:
         common.note("no node has registered: `yard up`, or `yard worker --join URL` on a node")
 
 
-def _row(device: "NodeDevice") -> tuple[str, ...]:
+def _row(device: "NodeDevice") -> "tuple[str | Text, ...]":
     from torchyard.quantities import format_size
 
     used = f"{format_size(device.memory_used)} of " if device.memory_used is not None else ""
     use = f"{device.utilization:.0f}%" if device.utilization is not None else ""
-    job = ", ".join(f"{each.job_number} {each.job_name}" for each in device.holders) or "[dim]free[/]"
-    if device.unusable:
-        job = f"[red]{device.unusable}[/]"
+    holders = ", ".join(f"{each.job_number} {each.job_name}" for each in device.holders)
+    job = styled(device.unusable, "red") if device.unusable else holders or styled("free", "dim")
     memory = f"{used}{format_size(device.memory)}" if device.memory else ""
     users = ", ".join(dict.fromkeys(each.user for each in device.holders))
     return f"{device.kind.value} {device.index}", device.name, memory, use, job, users

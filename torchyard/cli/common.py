@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from torchyard.cli import terminal
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
@@ -35,10 +37,14 @@ def connect() -> "Client":
 
 @cache
 def console() -> "Console":
-    """Standard output with colours and tables, where it is a terminal."""
-    from rich.console import Console
+    """Standard output with colours and tables, where it is a terminal; no text is markup there."""
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return terminal.console_class()(markup=False, emoji=False, highlight=False, width=width)
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+
+def put(*parts: terminal.Part) -> None:
+    """Prints a line; a part is text, or a pair of text and style."""
+    console().print(terminal.joined(parts), soft_wrap=True)
 
 
 @contextmanager
@@ -53,13 +59,13 @@ def table(*columns: str) -> "Iterator[Table]":
 
 def note(text: str) -> None:
     """A word to the person, beside the output."""
-    print(text, file=sys.stderr)
+    print(terminal.clean(text), file=sys.stderr)
 
 
 def warn(text: str) -> None:
     """A warning to the person, in yellow on a terminal."""
     yellow, plain = ("\033[33m", "\033[0m") if sys.stderr.isatty() else ("", "")
-    note(f"{yellow}warning: {text}{plain}")
+    print(f"{yellow}warning: {terminal.clean(text)}{plain}", file=sys.stderr)
 
 
 def print_json(value: "BaseModel | Iterable[BaseModel] | dict[str, Any]") -> None:

@@ -74,8 +74,6 @@ def worth_discarding(jobs: "Iterable[Job]", before: datetime) -> "list[Job]":
 
 
 def _asked(found: "list[Job]") -> bool:
-    from rich.markup import escape
-
     from torchyard.cli import format as shown
     from torchyard.exceptions import TorchYardError
     from torchyard.quantities import format_size
@@ -83,7 +81,7 @@ def _asked(found: "list[Job]") -> bool:
     with common.table("JOB", "NAME", "USER", "STATE", "ENDED", "FILES") as table:
         for job in found:
             ended, size = shown.ago(job.ended_at, shown.now()), format_size(job.storage.total)
-            table.add_row(str(job.number), escape(job.name), job.user, shown.state(job), ended, size)
+            table.add_row(str(job.number), job.name, job.user, shown.state(job), ended, size)
     total = format_size(sum(job.storage.total for job in found))
     if not sys.stdin.isatty():
         raise TorchYardError(f"nothing was discarded: with --yes, these {total} are gone for good")

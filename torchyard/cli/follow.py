@@ -11,6 +11,7 @@ from torchyard.api import Job
 from torchyard.cli import common
 from torchyard.cli import format as shown
 from torchyard.cli.jobs import print_error
+from torchyard.cli.terminal import clean, clean_log, drawn
 from torchyard.client import Client
 from torchyard.exceptions import TorchYardError
 from torchyard.quantities import format_duration
@@ -39,7 +40,7 @@ class Screen:
         """Whole log lines, above the status line."""
         with self._lock:
             self._draw("")
-            sys.stdout.write(lines)
+            sys.stdout.write(clean_log(lines) if sys.stdout.isatty() else lines)
             sys.stdout.flush()
             self._draw(self._bar or self._status)
 
@@ -56,6 +57,7 @@ class Screen:
             self._draw(text or self._status)
 
     def _draw(self, text: str) -> None:
+        text = clean(text)
         if not self._live or text == self._drawn:
             return
         width = common.console().width - 1
@@ -81,22 +83,17 @@ class Lines:
         whole, newline, self._rest = (self._rest + text).rpartition("\n")
         if newline:
             self._bar("")
-            self._write("".join(f"{self._prefix}{_visible(line)}\n" for line in whole.split("\n")))
+            self._write("".join(f"{self._prefix}{drawn(line)}\n" for line in whole.split("\n")))
         if "\r" in self._rest:
-            self._rest = _visible(self._rest) + "\r"
+            self._rest = drawn(self._rest) + "\r"
             self._bar(self._prefix + self._rest[:-1])
 
     def end(self) -> None:
         """The last line, which may lack its newline."""
         if self._rest:
             self._bar("")
-            self._write(f"{self._prefix}{_visible(self._rest)}\n")
+            self._write(f"{self._prefix}{drawn(self._rest)}\n")
             self._rest = ""
-
-
-def _visible(line: str) -> str:
-    """What is left of a line after its last carriage return."""
-    return line.rstrip("\r").rpartition("\r")[2]
 
 
 class Ranks:

@@ -3,10 +3,15 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from torchyard.api import Attempt, HeldDevice, Job, Member, Node, NodeDevice, Number
+from torchyard.cli.terminal import styled
 from torchyard.quantities import format_duration, format_size
 from torchyard.wire import LinkLevel
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 BARS = "▁▂▃▄▅▆▇█"
 STYLES = {
@@ -29,10 +34,10 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def state(job: Job) -> str:
+def state(job: Job) -> "Text":
     """A job's state in its colour; a held job says so."""
     shown = "held" if job.held and job.state.value == "queued" else job.state.value
-    return f"[{STYLES.get(job.state.value, '')}]{shown}[/]"
+    return styled(shown, STYLES.get(job.state.value, ""))
 
 
 def ago(moment: datetime | None, at: datetime) -> str:

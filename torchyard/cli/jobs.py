@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from torchyard.cli import common, sweeps
+from torchyard.cli.terminal import joined, styled
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from torchyard.api import Attempt, Event, Job
     from torchyard.client import Client
 
@@ -51,10 +54,10 @@ def ls(
         places = {job: entry.position for job, entry in waiting.items()}
         for group in swept:
             standing = sweeps.standing(group)
-            table.add_row(str(group.number), group.name, group.user, "[dim]sweep[/]", "", "", "", "", standing)
+            table.add_row(str(group.number), group.name, group.user, styled("sweep", "dim"), "", "", "", "", standing)
         for job in sorted(found, key=lambda job: _order(job, places)):
             entry = waiting.get(job.id)
-            told = f"[dim]{entry.reason}[/]" if entry else progress(job)
+            told = styled(entry.reason, "dim") if entry else progress(job)
             time = shown.elapsed(job, shown.now())
             where = shown.devices(job.devices)
             state_, priority = shown.state(job), job.priority.value
@@ -67,15 +70,14 @@ def _order(job: "Job", places: dict[str, int]) -> tuple[int, int]:
     return (2 if job.ended_at else 0), -job.number
 
 
-def progress(job: "Job") -> str:
+def progress(job: "Job") -> "Text":
     """How far it is and what it last reported, or why it failed."""
-    from rich.markup import escape
-
     from torchyard.cli import format as shown
 
     if job.error is not None:
-        return f"[red]{escape(job.error.message.splitlines()[0][:100] if job.error.message else job.error.cause)}[/]"
-    return "  ".join(filter(None, (shown.progress(job), f"[dim]{shown.latest(job.latest)}[/]" if job.latest else "")))
+        return styled(job.error.message.splitlines()[0][:100] if job.error.message else job.error.cause, "red")
+    parts = ((shown.progress(job), ""), (shown.latest(job.latest), "dim"))
+    return joined((part for part in parts if part[0]), between="  ")
 
 
 def show(job: common.JobRef, json: common.Json = False) -> None:
@@ -99,16 +101,15 @@ def show(job: common.JobRef, json: common.Json = False) -> None:
 
 
 def _print_facts(job: "Job", attempts: "list[Attempt]") -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     from torchyard.cli import format as shown
 
     work = job.spec.get("command") or job.spec.get("recipe") or {}
-    facts = {
+    facts: dict[str, str | Text] = {
         "state": shown.state(job),
         "user": f"{job.user}, project {job.project}, priority {job.priority.value}",
-        "work": escape(" ".join(work) if isinstance(work, list) else " ".join(f"{k}={v}" for k, v in work.items())),
+        "work": " ".join(work if isinstance(work, list) else (f"{k}={v}" for k, v in work.items())),
         "launcher": job.spec.get("launcher", "") if job.spec.get("command") else "",
         "where": shown.devices(job.devices),
         "ranks": shown.ranks(attempts[-1].members) if attempts else "",
@@ -120,13 +121,12 @@ def _print_facts(job: "Job", attempts: "list[Attempt]") -> None:
         "tags": " ".join(job.tags),
         "rerun of": job.rerun_of or "",
     }
-    console = common.console()
-    console.print(f"[bold]{job.number}  {escape(job.name)}[/]  [dim]{job.id}[/]")
+    common.put((f"{job.number}  {job.name}", "bold"), "  ", (job.id, "dim"))
     grid = Table.grid(padding=(0, 2))
     for name, value in facts.items():
         if value:
-            grid.add_row(f"[dim]{name}[/]", value)
-    console.print(grid)
+            grid.add_row(styled(name, "dim"), value)
+    common.console().print(grid)
 
 
 def _storage(job: "Job") -> str:
@@ -150,12 +150,10 @@ def _print_attempts(attempts: "list[Attempt]") -> None:
 
 
 def _print_events(events: "Iterable[Event]") -> None:
-    from rich.markup import escape
-
     for event in events:
         actor = f" ({event.actor})" if event.actor else ""
         at = f"{event.at.astimezone():%H:%M:%S}"
-        common.console().print(f"[dim]{at}[/]  {event.kind:<14} {escape(event.message)}[dim]{escape(actor)}[/]")
+        common.put((at, "dim"), f"  {event.kind:<14} {event.message}", (actor, "dim"))
 
 
 def print_error(job: "Job", *, with_tail: bool = True) -> None:
@@ -165,13 +163,11 @@ def print_error(job: "Job", *, with_tail: bool = True) -> None:
     """
     if job.error is None:
         return
-    from rich.markup import escape
-
-    console, error = common.console(), job.error
+    error = job.error
     rank = "" if error.rank is None else f" on rank {error.rank}"
-    console.print(f"[bold red]failed{rank}:[/] {escape(error.message)}")
+    common.put((f"failed{rank}:", "bold red"), f" {error.message}")
     if error.traceback and (with_tail or "Traceback" in error.traceback):
-        console.print(escape(error.traceback.rstrip()), style="red", soft_wrap=True)
+        common.put((error.traceback.rstrip(), "red"))
 
 
 def wait(

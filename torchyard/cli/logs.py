@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from torchyard.cli import common
+from torchyard.cli.terminal import joined
 
 if TYPE_CHECKING:
     from torchyard.api import Metrics
@@ -89,6 +90,6 @@ def _print(found: "Metrics") -> None:
                 continue
             values = [point[2] for point in series.points]
             finite = [value for value in values if not isinstance(value, str)]
-            name = f"{series.name} [dim]rank {series.rank}[/]" if many else series.name
+            name = joined([series.name, (f" rank {series.rank}", "dim")]) if many else series.name
             least, most = (number(min(finite)), number(max(finite))) if finite else ("", "")
             table.add_row(name, f"{series.points[-1][0]:,}", number(values[-1]), least, most, sparkline(values))

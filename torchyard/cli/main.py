@@ -20,6 +20,7 @@ from torchyard.cli import (
     stacks,
     submit,
     sweeps,
+    terminal,
 )
 from torchyard.exceptions import TorchYardError
 
@@ -71,7 +72,7 @@ def run() -> None:
 def fail(message: str) -> None:
     """Prints an error, in red on a terminal."""
     red, plain = ("\033[31m", "\033[0m") if sys.stderr.isatty() else ("", "")
-    print(f"{red}yard: {message}{plain}", file=sys.stderr)
+    print(f"{red}yard: {terminal.clean(message)}{plain}", file=sys.stderr)
 
 
 if __name__ == "__main__":

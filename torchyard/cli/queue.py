@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from torchyard.cli import common
+from torchyard.cli.terminal import styled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,24 +31,21 @@ def why(job: common.JobRef, json: common.Json = False) -> None:
 
 
 def _print_why(found: "Why") -> None:
-    from rich.markup import escape
-
-    console = common.console()
-    console.print(f"[bold]{escape(found.summary)}[/]", soft_wrap=True)
+    common.put((found.summary, "bold"))
     for reason in found.reasons:
         if reason.message not in found.summary:
-            console.print(f"  {escape(reason.message)}", soft_wrap=True)
+            common.put(f"  {reason.message}")
     for words, p50, p90 in (
         ("starts", found.expected_start_at, found.expected_start_p90_at),
         ("ends", found.expected_end_at, found.expected_end_p90_at),
     ):
         if p50 is not None:
-            console.print(f"  expected: {words} {_in(p50)}{f', nine times of ten {_in(p90)}' if p90 else ''}")
+            common.put(f"  expected: {words} {_in(p50)}{f', nine times of ten {_in(p90)}' if p90 else ''}")
     if found.alternatives:
-        console.print("\nWhat would start it:")
+        common.put("\nWhat would start it:")
     for each in found.alternatives:
-        console.print(f"  [green]{escape(each.message)}[/]", soft_wrap=True)
-        console.print(f"      [dim]{escape(each.command)}[/]", soft_wrap=True)
+        common.put((f"  {each.message}", "green"))
+        common.put((f"      {each.command}", "dim"))
 
 
 def _in(at: "datetime") -> str:
@@ -83,13 +81,11 @@ def queue(
 
 
 def _print_queue(entries: "Iterable[QueueEntry]") -> None:
-    from rich.markup import escape
-
     with common.table("", "JOB", "NAME", "USER", "PRIO", "GPUS", "STARTS", "") as table:
         for each in entries:
             starts = _in(each.expected_start_at) if each.expected_start_at else ""
             cells = (each.number, each.name, each.user, each.priority.value, each.gpus, starts)
-            table.add_row(str(each.position), *map(str, cells), f"[dim]{escape(each.reason)}[/]")
+            table.add_row(str(each.position), *map(str, cells), styled(each.reason, "dim"))
 
 
 def _print_calibration(found: "Calibration") -> None:

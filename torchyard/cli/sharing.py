@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from torchyard.cli import common
+from torchyard.cli.terminal import styled
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -139,7 +140,7 @@ def _print_hours(by: str, rows: "Iterable[UsageRow]", total: "Hours | None" = No
         for row in rows:
             table.add_row(row.of, *_cells(row))
         if total is not None:
-            table.add_row("[bold]all[/]", *_cells(total))
+            table.add_row(styled("all", "bold"), *_cells(total))
 
 
 def _cells(hours: "Hours") -> list[str]:
@@ -152,21 +153,18 @@ def _hours(value: float) -> str:
 
 
 def _print_digest(found: "Digest") -> None:
-    from rich.markup import escape
-
     from torchyard.quantities import format_duration
 
-    console = common.console()
-    console.print(f"[bold]{found.week}[/]  {found.since} to {found.until}, in GPU-hours")
+    common.put((found.week, "bold"), f"  {found.since} to {found.until}, in GPU-hours")
     _print_hours("user", found.users, found.total)
     _print_hours("project", found.projects)
     if found.held is not None:
-        console.print(f"{found.held:.0%} of {_hours(found.capacity)} GPU-hours were held, {found.useful:.0%} useful")
+        common.put(f"{found.held:.0%} of {_hours(found.capacity)} GPU-hours were held, {found.useful:.0%} useful")
     if found.mean_wait_s is not None:
         wait = format_duration(found.mean_wait_s)
-        console.print(f"jobs that started: {found.started}, after {wait} of waiting in the mean")
+        common.put(f"jobs that started: {found.started}, after {wait} of waiting in the mean")
     for waste in found.wastes:
-        console.print(f"[yellow]{escape(waste.message)}[/]")
+        common.put((waste.message, "yellow"))
 
 
 def reserve(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from torchyard.cli import common
+from torchyard.cli import common, terminal
 
 if TYPE_CHECKING:
     from torchyard.api import Stacks
@@ -56,10 +56,7 @@ def _ask(client: "Client", job: str) -> list["Stacks"]:
 
 
 def _print(each: "Stacks", full: bool) -> None:
-    from rich.markup import escape
-
-    console = common.console()
-    console.print(f"[bold]{each.node}[/] {each.at:%Y-%m-%d %H:%M:%S} {escape(each.summary)}")
+    common.put((each.node, "bold"), f" {each.at:%Y-%m-%d %H:%M:%S} {each.summary}")
     for process in each.processes:
         if process.main or full:
             _print_process(process, full)
@@ -68,15 +65,13 @@ def _print(each: "Stacks", full: bool) -> None:
 
 
 def _print_process(process: "ProcessStack", full: bool) -> None:
-    from rich.markup import escape
-
-    console = common.console()
-    console.print(f"\n[cyan]rank {process.rank}[/] process {process.pid} [dim]{escape(process.command[:100])}[/]")
+    common.put(
+        (f"\nrank {process.rank}", "cyan"), f" process {process.pid} ", (terminal.clean(process.command)[:100], "dim")
+    )
     if process.error:
-        console.print(f"  [red]{escape(process.error)}[/]")
+        common.put((f"  {process.error}", "red"))
     for thread in process.threads if full else process.threads[:1]:
-        console.print(f"  [dim]thread {escape(thread.name or '')}[/]")
+        common.put((f"  thread {thread.name or ''}", "dim"))
         for frame in thread.frames:
             line = f":{frame.line}" if frame.line else ""
-            style = "dim" if frame.native else ""
-            console.print(f"    {escape(frame.function)} ({escape(frame.file)}{line})", style=style, soft_wrap=True)
+            common.put((f"    {frame.function} ({frame.file}{line})", "dim" if frame.native else ""))

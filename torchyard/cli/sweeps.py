@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 import typer
 
 from torchyard.cli import common
+from torchyard.cli.terminal import joined, styled
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from torchyard.api import Group, Job
     from torchyard.client import Client
 
@@ -39,25 +42,23 @@ def ls(
     if not found:
         common.note("no sweeps: `yard submit` a spec with `sweep`")
         return
-    from rich.markup import escape
-
     with common.table("SWEEP", "NAME", "USER", "TRIALS", "") as table:
         for group in found:
-            table.add_row(str(group.number), escape(group.name), group.user, str(group.size), standing(group))
+            table.add_row(str(group.number), group.name, group.user, str(group.size), standing(group))
 
 
-def standing(group: "Group") -> str:
+def standing(group: "Group") -> "Text":
     """How many trials are in which state, in colours; and that the sweep is paused."""
     from torchyard.cli.format import STYLES
 
-    parts = [f"[{STYLES.get(state.value, '')}]{count} {state.value}[/]" for state, count in group.states.items()]
+    parts = [styled(f"{count} {state.value}", STYLES.get(state.value, "")) for state, count in group.states.items()]
     if group.stopped_early:
-        parts.append(f"[dim]{group.stopped_early} of them stopped early[/]")
+        parts.append(styled(f"{group.stopped_early} of them stopped early", "dim"))
     if group.held:
-        parts.append(f"{group.held} held")
+        parts.append(styled(f"{group.held} held", ""))
     if group.paused:
-        parts.append("[bold red]paused[/]")
-    return ", ".join(parts)
+        parts.append(styled("paused", "bold red"))
+    return joined(parts, between=", ")
 
 
 def show(
@@ -82,28 +83,23 @@ def show(
 
 
 def _print_facts(group: "Group") -> None:
-    from rich.markup import escape
-
-    console = common.console()
-    console.print(f"[bold]{group.number}  {escape(group.name)}[/]  [dim]{group.id}[/]  {group.user}, {group.project}")
-    console.print(f"{group.size} trials: {standing(group)}")
+    common.put((f"{group.number}  {group.name}", "bold"), "  ", (group.id, "dim"), f"  {group.user}, {group.project}")
+    common.put(f"{group.size} trials: ", standing(group))
     if group.paused:
-        console.print(f"[red]paused: {escape(group.paused)}[/] (yard sweep resume {group.number})", soft_wrap=True)
+        common.put((f"paused: {group.paused}", "red"), f" (yard sweep resume {group.number})")
     if group.metric:
-        console.print(f"[dim]compared by the {group.mode} of {escape(group.metric)}[/]")
+        common.put((f"compared by the {group.mode} of {group.metric}", "dim"))
 
 
 def _print_trials(group: "Group", trials: "Sequence[Job]") -> None:
-    from rich.markup import escape
-
     from torchyard.cli import format as shown
     from torchyard.cli.jobs import progress
 
     names = list(group.sweep["parameters"])
-    metric = [escape(group.metric)] if group.metric else []
-    with common.table("JOB", "STATE", *map(escape, names), *metric, "") as table:
+    metric = [group.metric] if group.metric else []
+    with common.table("JOB", "STATE", *names, *metric, "") as table:
         for job in trials:
-            values = [escape(str((job.parameters or {}).get(name, ""))) for name in names]
+            values = [str((job.parameters or {}).get(name, "")) for name in names]
             value = (
                 [shown.number(job.latest[group.metric]) if group.metric in job.latest else ""] if group.metric else []
             )
@@ -138,7 +134,7 @@ def _act(json: bool, act: "Callable[[Client], Group]") -> None:
     if json:
         common.print_json(group)
     else:
-        common.console().print(f"sweep {group.number}: {standing(group)}")
+        common.put(f"sweep {group.number}: ", standing(group))
 
 
 def exists(client: "Client", sweep: str) -> bool:
@@ -163,7 +159,7 @@ def wait_and_tell(client: "Client", sweep: str, *, timeout_s: float | None, json
     if json:
         common.print_json(group)
     else:
-        common.console().print(f"sweep {group.number}: {standing(group)}")
+        common.put(f"sweep {group.number}: ", standing(group))
     raise typer.Exit(exit_code(group))
 
 

@@ -68,8 +68,10 @@ def test_devices_are_grouped_by_node() -> None:
 
 
 def test_a_held_job_says_so() -> None:
-    assert shown.state(job(held=True)) == "[yellow]held[/]"
-    assert shown.state(job()) == "[yellow]queued[/]"
+    assert [(str(text), text.style) for text in (shown.state(job(held=True)), shown.state(job()))] == [
+        ("held", "yellow"),
+        ("queued", "yellow"),
+    ]
 
 
 def test_links_of_a_gpu_the_fastest_first() -> None:
