@@ -25,6 +25,7 @@ from trainer.parts import Parts
 from trainer.window import Window
 
 log = logging.getLogger("trainer")
+SHARDS = "shards"
 MEND = "resume with the recipe that wrote it, or start a new job"
 
 
@@ -72,6 +73,8 @@ class Training:
         """Raises ResumeError when a checkpoint does not hold what this recipe goes on from."""
         saved, recipe = extra.get("recipe", {}), self.parts.recipe.model_dump(mode="json")
         there, here = held(saved, extra.get("sharded")), held(recipe, self.parts.strategy.sharded)
+        if there["strategy"] == SHARDS:
+            there["strategy"] = here["strategy"]  # pieces can be put together, or cut anew
         for what, value in here.items():
             if there[what] != value:
                 raise ResumeError(f"{what}: the checkpoint holds {there[what]}, the recipe says {value}: {MEND}")
@@ -270,5 +273,5 @@ def held(recipe: dict[str, Any], sharded: bool | None) -> dict[str, Any]:
         "model": recipe.get("model"),
         "optim": recipe.get("optim", {}).get("name"),
         "ema_decay": "no average" if recipe.get("ema_decay") is None else "an average",
-        "strategy": "shards" if sharded else "a whole model",
+        "strategy": SHARDS if sharded else "a whole model",
     }

@@ -23,6 +23,10 @@ class Models:
         self._models = models
         self._prefixes = [list(_wrapped(model)) for model in models]
 
+    def beside(self, others: Sequence[Any]) -> Models:
+        """These models and others, as one."""
+        return Models([*self._models, *others]) if others else self
+
     def state(self) -> dict[str, Any]:
         """Values by name. On every rank: `state_dict` may be collective."""
         merged: dict[str, Any] = {}

@@ -196,24 +196,33 @@ class Saved:
         return found
 
     def _differences(self, state: State, model: Mapping[str, Any] | None, own: Sequence[Any]) -> list[str]:
-        if model is None or state.sharded:
-            if not (self.sharded and state.sharded):
-                return ["it is %ssharded: give sharded=%s" % ("" if self.sharded else "not ", self.sharded)]
+        if model is None:
             values = [each["optimizer"] for each in own]
-            found = shards.unlike(self._folder, state.models, state.optimizers, values)
+            found = shards.unlike(self._folder, self._in_pieces(state), state.optimizers, values)
+        elif state.sharded:
+            return ["it is not sharded: give sharded=False"]
         else:
             found = state.models.differences(model) + state.optimizers.differences(self._common["optimizer"])
-        return found + _unlike(self._common["stateful"], state.stateful)
+        return found + _unlike(self._common["stateful"], self._whole(state))
 
     def _load(self, state: State, model: Mapping[str, Any] | None, own: Sequence[Any]) -> None:
         if model is None:
-            shards.load(self._folder, state.models, state.optimizers, [each["optimizer"] for each in own])
+            shards.load(self._folder, self._in_pieces(state), state.optimizers, [each["optimizer"] for each in own])
         else:
             state.models.load(model)
             state.optimizers.load(self._common["optimizer"])
-        for name, each in state.stateful.items():
+        for name, each in self._whole(state).items():
             each.load_state_dict(self._common["stateful"][name])
         self._load_own(state, own)
+
+    def _whole(self, state: State) -> Mapping[str, Any]:
+        """What is equal on all ranks, but for what a sharded checkpoint has in pieces beside the model."""
+        there = self._common["stateful"]
+        return {name: each for name, each in state.stateful.items() if not self.sharded or name in there}
+
+    def _in_pieces(self, state: State) -> Models:
+        moved = [each for name, each in state.stateful.items() if name not in self._whole(state)]
+        return state.models.beside(moved)
 
     def _owns(self) -> list[Any]:
         """What each rank had of its own, by rank; only this rank's where no other's is wanted."""

@@ -88,8 +88,12 @@ def test_resumed_it_ends_with_the_same_bits(tmp_path: Path) -> None:
         assert resumed.attempt.series(name) == {step: series[step] for step in series if step > 3}
 
 
-@pytest.mark.parametrize(("world", "strategy"), [(1, "fsdp"), (4, {"name": "fsdp", "tensor_parallel": 2})])
-def test_another_number_of_ranks_goes_on(world: int, strategy: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("world", "strategy"),
+    [(1, "fsdp"), (4, {"name": "fsdp", "tensor_parallel": 2}), (1, "single"), (2, "ddp"), (3, "ring")],
+    ids=str,
+)
+def test_another_number_of_ranks_and_a_whole_model_go_on(world: int, strategy: Any, tmp_path: Path) -> None:
     given = recipe(optim="adam", global_batch_size=20, ema_decay=0.9, epochs=1)
     del given["batch_size"]
     whole = training.train(given, 2, tmp_path / "whole", checkpoint_every=1e-9)
