@@ -292,6 +292,13 @@ class JobSpec(Model):
         """Processes of the job on all nodes."""
         return self.resources.nodes * self.local_world_size
 
+    @property
+    def effective_batch(self) -> int | None:
+        """Samples of a step of a recipe's optimizer; None for a command."""
+        if self.recipe is None:
+            return None
+        return self.recipe.effective_batch(self.world_size, self.resources.nodes * self.resources.gpus)
+
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a spec, for editors and programs."""

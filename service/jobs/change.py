@@ -154,10 +154,22 @@ def rerun(ctx: Context, caller: Caller, ref: str, request: api.Rerun, order: dic
             spec=spec,
             rerun_of=found.id,
             restore_checkpoint=checkpoint,
+            advice=None if checkpoint is None else other_batch(body.check(source.spec), spec),
             carry_from=found.id if request.carry else None,
             snapshot=source.spec.get("code"),
             **order,
         ),
+    )
+
+
+def other_batch(before: JobSpec, after: JobSpec) -> str | None:
+    """A warning for a recipe that goes on with another effective batch than the one it was begun with."""
+    first, second = before.effective_batch, after.effective_batch
+    if first is None or second is None or first == second:
+        return None
+    return (
+        f"goes on with an effective batch of {second} samples instead of {first}, and as many fewer or more steps an "
+        f"epoch: recipe.global_batch_size {first} (without batch_size) keeps it on any number of GPUs"
     )
 
 

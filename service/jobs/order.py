@@ -21,5 +21,7 @@ class Order:
     """The job whose files it begins with."""
     snapshot: str | None = None
     """A snapshot that may be used although another user uploaded it: the rerun job's own."""
+    advice: str | None = None
+    """What to know of the checkpoint that it goes on from."""
     launcher_reason: str = ""
     """Why the spec has its launcher, if that was chosen."""

@@ -142,7 +142,8 @@ def _check(tx: Connection, order: Order, plan: planning.Plan) -> str:
     _check_snapshot(tx, order)
     notes = [fit.check(tx, spec) for spec in plan.shapes()]
     chosen = f"; launcher {order.spec.launcher.value}, because {order.launcher_reason}" if order.launcher_reason else ""
-    return f"{notes[0]}{chosen}"
+    advice = f"; {order.advice}" if order.advice else ""
+    return f"{notes[0]}{chosen}{advice}"
 
 
 def _check_quotas(tx: Connection, order: Order, plan: planning.Plan, *, lock: bool) -> None:

@@ -71,6 +71,12 @@ class Recipe(Options):
     timeout: Annotated[Duration, Field(gt=0)] = 600
     """How long ranks wait for one that hangs before they fail."""
 
+    def effective_batch(self, processes: int, devices: int) -> int:
+        """Samples of a step of the optimizer, by so many processes on so many devices, those of all nodes."""
+        if self.global_batch_size is not None:
+            return self.global_batch_size
+        return self.accumulate * self.strategy.pass_size(self.batch_size, processes, devices)
+
     @model_serializer(mode="wrap")
     def _one_batch_size(self, given: SerializerFunctionWrapHandler) -> dict[str, Any]:
         values: dict[str, Any] = given(self)

@@ -43,6 +43,10 @@ class Strategy(Options):
         """Devices of one process, of so many that there are for it; None: unknown, on a machine without GPUs."""
         return 1
 
+    def pass_size(self, batch_size: int, processes: int, devices: int) -> int:  # noqa: ARG002
+        """Samples of a pass when each device takes so many, by all processes on all devices of the job."""
+        return batch_size * processes
+
     @property
     def servers_per_node(self) -> int:
         """Processes behind the others that have no device."""
@@ -101,6 +105,10 @@ class Dp(OneProcess):
     def devices_per_process(self, there: int | None) -> int:
         return self.devices or there or 2
 
+    def pass_size(self, batch_size: int, processes: int, devices: int) -> int:  # noqa: ARG002
+        others = self.devices_per_process(devices) - 1
+        return (self.first_device_batch or batch_size) + batch_size * others
+
 
 class Broadcast(Strategy):
     """Gradients are reduced to rank 0, averaged there and broadcast by hand: the step between dp and ddp."""
@@ -132,6 +140,9 @@ class ParameterServer(Strategy):
 
     def processes(self, devices: int) -> int:
         return max(1, devices) + self.servers
+
+    def pass_size(self, batch_size: int, processes: int, devices: int) -> int:  # noqa: ARG002
+        return batch_size * (processes - self.servers)
 
     @property
     def servers_per_node(self) -> int:
@@ -234,6 +245,9 @@ class Pipeline(Strategy):
         if size % self.microbatches:
             raise ValueError(f"strategy.microbatches ({self.microbatches}) must divide {name} ({size})")
 
+    def pass_size(self, batch_size: int, processes: int, devices: int) -> int:  # noqa: ARG002 (one share)
+        return batch_size
+
     def check_ranks(self, ranks: int) -> None:
         if self.schedule == "1f1b" and self.microbatches < ranks:
             raise ValueError(
@@ -258,6 +272,9 @@ class Fsdp(Strategy):
     reshard_after_forward: bool = True
     """Frees gathered parameters between forward and backward."""
 
+    def pass_size(self, batch_size: int, processes: int, devices: int) -> int:  # noqa: ARG002
+        return batch_size * (processes // self.tensor_parallel)
+
     def check_ranks(self, ranks: int) -> None:
         if ranks % self.tensor_parallel:
             raise ValueError(
@@ -271,6 +288,9 @@ class TensorParallel(Strategy):
 
     whole_gradients: ClassVar[bool] = False
     name: Literal["tensor_parallel"] = "tensor_parallel"
+
+    def pass_size(self, batch_size: int, processes: int, devices: int) -> int:  # noqa: ARG002 (one share)
+        return batch_size
 
     def check_ranks(self, ranks: int) -> None:
         if ranks < 2:

@@ -174,6 +174,29 @@ def test_the_json_schema_takes_both_forms() -> None:
     assert not schema.is_valid({"optim": {"name": "sgd", "rate": 0.1}})
 
 
+@pytest.mark.parametrize(
+    ("recipe", "gpus", "expected"),
+    [
+        ({"batch_size": 32, "accumulate": 2}, 8, 512),
+        ({"batch_size": 32, "strategy": "single"}, 1, 32),
+        ({"batch_size": 3, "strategy": {"name": "dp", "first_device_batch": 2}, "accumulate": 2}, 3, 16),
+        ({"batch_size": 10, "strategy": {"name": "parameter_server", "servers": 2}}, 3, 30),
+        ({"batch_size": 8, "strategy": "pipeline"}, 4, 8),
+        ({"batch_size": 8, "strategy": "tensor_parallel"}, 4, 8),
+        ({"batch_size": 8, "strategy": {"name": "fsdp", "tensor_parallel": 2}}, 4, 16),
+        ({"batch_size": 8, "strategy": {"name": "model_parallel", "data_parallel": 2}}, 4, 16),
+        ({"global_batch_size": 96}, 3, 96),
+    ],
+)
+def test_the_effective_batch_is_known_without_a_run(recipe: dict[str, Any], gpus: int, expected: int) -> None:
+    spec = JobSpec.model_validate({"recipe": recipe, "resources": {"gpus": gpus}})
+    assert spec.effective_batch == expected
+
+
+def test_a_command_has_an_effective_batch_of_its_own() -> None:
+    assert JobSpec.model_validate({"command": ["train.py"]}).effective_batch is None
+
+
 def test_one_process_on_two_gpus_is_refused() -> None:
     with pytest.raises(ValidationError, match=r"take resources\.gpus 1 or strategy: ddp"):
         JobSpec.model_validate({"recipe": {"strategy": "single"}, "resources": {"gpus": 2}})

@@ -481,6 +481,28 @@ def add_checkpoint(live: Live, job_id: str, attempt: str, step: int, state: str 
     return checkpoint
 
 
+def test_a_rerun_with_another_effective_batch_is_warned_in_its_events(live_service: Live) -> None:
+    add_node(live_service.context.db, "two", devices=2, draining=True)
+
+    def rerun_on_one(recipe: dict[str, Any], **body: Any) -> str:
+        job = dict(
+            live_service.client.post(JOBS, json={"recipe": recipe, "resources": {"gpus": 2}}).raise_for_status().json()
+        )
+        attempt = run(live_service, job["id"])
+        add_checkpoint(live_service, job["id"], attempt, 1)
+        end(live_service, attempt, job["id"])
+        changes = {"resources": {"gpus": 1}}
+        answer = live_service.client.post(f"{JOBS}/{job['id']}/rerun", json={"changes": changes, **body})
+        (event, *_) = live_service.client.get(f"{JOBS}/{answer.json()['id']}/events").json()["items"]
+        return str(event["message"])
+
+    said = rerun_on_one({"batch_size": 32}, from_checkpoint="latest")
+    assert "goes on with an effective batch of 32 samples instead of 64" in said
+    assert "recipe.global_batch_size 64" in said
+    assert "effective batch" not in rerun_on_one({"batch_size": 32})  # from the start
+    assert "effective batch" not in rerun_on_one({"global_batch_size": 64}, from_checkpoint="latest")
+
+
 def test_a_rerun_is_a_new_job_of_the_same_spec(live_service: Live) -> None:
     keep = {"keep_best": {"metric": "acc"}}
     job = submit(live_service, tags=["t"], checkpoint=keep, time_limit=60)
