@@ -34,7 +34,7 @@ class Training:
 
     def __init__(self, parts: Parts, restore: Path | None = None) -> None:
         self.parts = parts
-        self.window = Window(parts.world, counts=parts.strategy.counts)
+        self.window = Window(parts.world, parts.correct, counts=parts.strategy.counts)
         recipe = parts.recipe
         self.pace = Pace(recipe.log_every or (STEPS_IF_DETERMINISTIC if recipe.deterministic else None))
         self._begun: Iterator[Pair] | None = None

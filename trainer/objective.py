@@ -27,6 +27,8 @@ class Objective:
     conclude: Callable[[list[float], int], dict[str, float]]
     #: Outputs, n -> outputs of the first n samples.
     trim: Callable[[Any, int], Any]
+    #: Outputs and targets of a batch -> how many of its samples are right; None where a sample is not right or wrong.
+    correct: Callable[[Any, Tensor], Tensor] | None = None
 
 
 def objective_for(shape: Shape) -> Objective:
@@ -52,9 +54,12 @@ def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
     return functional.cross_entropy(outputs.float(), targets, reduction="sum")
 
 
+def _correct(outputs: Tensor, targets: Tensor) -> Tensor:
+    return (outputs.argmax(dim=1) == targets).sum()
+
+
 def _loss_and_correct(outputs: Tensor, targets: Tensor) -> Tensor:
-    correct = (outputs.argmax(dim=1) == targets).sum()
-    return torch.stack([cross_entropy(outputs, targets).double(), correct.double()])
+    return torch.stack([cross_entropy(outputs, targets).double(), _correct(outputs, targets).double()])
 
 
 def _loss_and_accuracy(sums: list[float], samples: int) -> dict[str, float]:
@@ -62,7 +67,9 @@ def _loss_and_accuracy(sums: list[float], samples: int) -> dict[str, float]:
     return {"loss": loss / samples, "accuracy": correct / samples}
 
 
-CLASSIFICATION = Objective(loss=cross_entropy, measure=_loss_and_correct, conclude=_loss_and_accuracy, trim=trimmed)
+CLASSIFICATION = Objective(
+    loss=cross_entropy, measure=_loss_and_correct, conclude=_loss_and_accuracy, trim=trimmed, correct=_correct
+)
 
 
 def segmentation(shape: Shape) -> Objective:

@@ -13,6 +13,7 @@ from trainer.objective import objective_for
 from trainer.optim import OPTIMIZERS
 from trainer.schedule import SCHEDULES, Factor
 from trainer.strategies import STRATEGIES, Strategy, Task
+from trainer.window import Correct
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,7 @@ class Parts:
     factor: Factor
     sampler: TrainSampler
     average: Average | None
+    correct: Correct
 
     @property
     def world(self) -> World:
@@ -39,8 +41,9 @@ def build(recipe: Recipe, world: World) -> Parts:
     sampler = _sampler(recipe, strategy, len(data.train))  # type: ignore[arg-type]
     randomness.seed_all(recipe.seed)
     model = numerics.shaped(MODELS[recipe.model.name](recipe.model, data.shape), recipe)
+    correct = Correct(objective_for(data.shape))
     task = Task(
-        objective=objective_for(data.shape),
+        objective=correct.counting(),
         make_optimizer=lambda parameters: OPTIMIZERS[recipe.optim.name](recipe.optim, parameters),
         numerics=numerics.numerics(recipe, world.device),
         share_size=_pass_size(recipe, strategy) // strategy.shares.count,
@@ -56,6 +59,7 @@ def build(recipe: Recipe, world: World) -> Parts:
         factor=SCHEDULES[recipe.schedule.name](recipe.schedule),
         sampler=sampler,
         average=None if recipe.ema_decay is None else Average(strategy.modules(), recipe.ema_decay),
+        correct=correct,
     )
 
 

@@ -4,20 +4,62 @@ import resource
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from trainer.distributed import World, summed
+from trainer.objective import Objective
+
+
+class Correct:
+    """Samples of training that the model had right when it was trained on them; dropout and all."""
+
+    def __init__(self, objective: Objective) -> None:
+        self._objective = objective
+        self._read = 0
+        self._unread: list[Tensor] = []
+
+    @property
+    def known(self) -> bool:
+        """Whether there is such a thing."""
+        return self._objective.correct is not None
+
+    def counting(self) -> Objective:
+        """The objective, whose loss counts them: there all strategies have outputs and targets of samples alone."""
+        return replace(self._objective, loss=self._loss) if self.known else self._objective
+
+    def _loss(self, outputs: Any, targets: Tensor) -> Tensor:
+        if self._objective.correct is not None:
+            with torch.no_grad():
+                self._unread.append(self._objective.correct(outputs, targets))
+        return self._objective.loss(outputs, targets)
+
+    def total(self) -> int:
+        """How many since `begin`; here a rank waits for its devices."""
+        if self._unread:
+            # Replicas have devices of their own.
+            first = self._unread[0].device
+            self._read += int(torch.stack([each.to(first) for each in self._unread]).sum())
+            self._unread.clear()
+        return self._read
+
+    def begin(self, count: int = 0) -> None:
+        """Counts anew."""
+        self._read = count
+        self._unread.clear()
 
 
 class Window:
     """Keeps losses on the device, so that a step never waits for the GPU; reduced over the ranks when it is read."""
 
-    def __init__(self, world: World, *, counts: bool = True) -> None:
+    def __init__(self, world: World, correct: Correct, *, counts: bool = True) -> None:
         # Without `counts`, this rank's time and losses are left out: another one has the same share.
         self._world = world
         self._counts = counts
+        self._correct = correct
         #: Sum of the losses that were read, and those that wait on the device.
         self._loss = 0.0
         self._unread: list[Tensor] = []
@@ -61,18 +103,21 @@ class Window:
         peaks = [0.0] * self._world.size
         peaks[self._world.rank] = memory_peak(self._world.device)
         # On the CPU, since not every rank need have a GPU.
-        everything = torch.tensor([*self._sums(), *own, *peaks], dtype=torch.float64)
-        total, samples, all_waited, all_seconds, ranks, *peaks = summed(everything).tolist()
+        right = float(self._correct.total()) if self._counts else 0.0
+        everything = torch.tensor([*self._sums(), right, *own, *peaks], dtype=torch.float64)
+        total, samples, right, all_waited, all_seconds, ranks, *peaks = summed(everything).tolist()
         seconds = all_seconds / ranks
         throughput = self._samples / seconds
         read = {
             "train/loss": total / max(samples, 1.0),
+            **({"train/accuracy": right / max(samples, 1.0)} if self._correct.known else {}),
             "throughput": throughput,
             "throughput/device": throughput / devices,
             "step_time": seconds / max(self._steps, 1),
             "data_wait": all_waited / all_seconds,
             **{f"memory_peak/rank{rank}": peak for rank, peak in enumerate(peaks)},
         }
+        self._correct.begin()
         self._loss = 0.0
         self._own = self._steps = self._samples = 0
         self.waited = self._seconds = 0.0
@@ -87,12 +132,13 @@ class Window:
             self._unread.clear()
         return self._loss, float(self._own)
 
-    def state_dict(self) -> dict[str, list[float]]:
+    def state_dict(self) -> dict[str, Any]:
         """Sums of this rank, for a checkpoint."""
-        return {"sums": list(self._sums())}
+        return {"sums": list(self._sums()), "correct": self._correct.total()}
 
-    def load_state_dict(self, state: dict[str, list[float]]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         self._loss, samples = state["sums"]
+        self._correct.begin(state.get("correct", 0))  # earlier checkpoints have none
         self._unread.clear()
         self._own = int(samples)
 

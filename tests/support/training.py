@@ -99,22 +99,30 @@ def alone(given: dict[str, Any], effective_batch: int) -> tuple[dict[str, Tensor
 
     Answers the weights at the end and the loss of each step. Without dropout, a strategy must come to the same.
     """
+    weights, losses, _ = plainly(given, effective_batch)
+    return weights, losses
+
+
+def plainly(given: dict[str, Any], effective_batch: int) -> tuple[dict[str, Tensor], list[float], list[float]]:
+    """`alone`, and the accuracy of each step on what it trained on."""
     recipe = Recipe.model_validate(given)
     data = DATA[recipe.data.name](recipe.data)
     objective = objective_for(data.shape)
     torch.manual_seed(recipe.seed)
     model = MODELS[recipe.model.name](recipe.model, data.shape)
     optimizer = OPTIMIZERS[recipe.optim.name](recipe.optim, model.parameters())
-    losses = []
+    losses, accuracies = [], []
     for epoch in range(recipe.epochs):
         for indices in _batches(recipe, len(data.train), effective_batch, epoch):  # type: ignore[arg-type]
             samples, targets = data.train.__getitems__(indices)  # type: ignore[attr-defined]
-            loss = objective.loss(model(samples), targets) / len(indices)
+            outputs = model(samples)
+            loss = objective.loss(outputs, targets) / len(indices)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
-    return {name: value.detach() for name, value in model.state_dict().items()}, losses
+            accuracies.append(float((outputs.argmax(dim=1) == targets).float().mean()))
+    return {name: value.detach() for name, value in model.state_dict().items()}, losses, accuracies
 
 
 def _batches(recipe: Recipe, samples: int, size: int, epoch: int) -> list[list[int]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 from tests.support import ranks, torchrun, training, wait
 from tests.support.attempt import AttemptFolder
@@ -55,8 +56,9 @@ def test_two_ranks_train_as_one_would(tmp_path: Path) -> None:
     first, second = trained.own
     assert training.equal(first, second)
 
-    weights, losses = training.alone(UNEVEN, 20)
+    weights, losses, accuracies = training.plainly(UNEVEN, 20)
     assert trained.losses() == pytest.approx(losses, rel=1e-4)
+    assert list(trained.attempt.series("train/accuracy").values()) == pytest.approx(accuracies)
     for name, value in weights.items():
         torch.testing.assert_close(first[name], value, rtol=1e-3, atol=1e-5)
 
@@ -67,6 +69,22 @@ def test_two_ranks_train_as_one_would(tmp_path: Path) -> None:
     assert folder.series("val/loss")[last] == pytest.approx(exact["loss"], rel=1e-6)
     assert folder.series("val/accuracy")[last] == pytest.approx(exact["accuracy"], rel=1e-12)
     assert {record["total"] for record in folder.records()} == {10}
+
+
+def dropping() -> nn.Module:
+    """Has other outputs in training than in evaluation, and a forward pass in training changes its buffers."""
+    return nn.Sequential(nn.Linear(5, 16), nn.BatchNorm1d(16), nn.Dropout(0.5), nn.Linear(16, 10))
+
+
+def test_scores_are_of_evaluation_mode_and_change_no_bit_of_the_training(tmp_path: Path) -> None:
+    given = {**UNEVEN, "model": {"name": "custom", "target": f"{__name__}:dropping"}, "epochs": 3}
+    often = training.train(given, 2, tmp_path / "often")
+    exact = training.scores(given, load(often.attempt.checkpoints()[-1] / "model.pt"))
+    for name in ("loss", "accuracy"):
+        assert often.attempt.series(f"val/{name}")[15] == pytest.approx(exact[name], rel=1e-6)
+    once = training.train({**given, "evaluate_every": 3}, 2, tmp_path / "once")
+    assert often.losses() == once.losses()
+    assert training.equal(often.whole, once.whole)
 
 
 def test_reports_by_the_clock_miss_no_step_on_any_rank(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_from_every_step(train: Train, change: dict[str, Any]) -> None:
     for step, checkpoint in enumerate(saved.checkpoints()[:-1], start=1):
         resumed = train(recipe, restore=checkpoint)
         assert training.equal(weights(resumed.checkpoints()[-1]), final)
-        for name in ("train/loss", "val/loss", "val/accuracy", "lr"):
+        for name in ("train/loss", "train/accuracy", "val/loss", "val/accuracy", "lr"):
             assert resumed.series(name) == from_step(undisturbed.series(name), step), (name, step)
 
 

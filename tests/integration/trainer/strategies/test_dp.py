@@ -28,10 +28,11 @@ def test_shares_of_any_size_train_as_one_process(loss_in_model: bool, tmp_path: 
     """
     given = recipe({**BALANCED, "loss_in_model": loss_in_model}, accumulate=2, activation_checkpointing=loss_in_model)
     trained = training.train(given, 1, tmp_path / "run")
-    weights, losses = training.alone(given, 16)
+    weights, losses, accuracies = training.plainly(given, 16)
     torch.testing.assert_close(trained.whole, weights, **training.CLOSE)
     assert list(trained.whole) == list(weights)  # without "module."
     assert trained.losses() == pytest.approx(losses, rel=1e-4)
+    assert list(trained.attempt.series("train/accuracy").values()) == pytest.approx(accuracies)
 
     scores, last = training.scores(given, trained.whole), len(losses)
     for name, value in scores.items():

@@ -54,7 +54,7 @@ def test_scores_and_gradients_are_those_of_one_process(tmp_path: Path) -> None:
     pipeline = training.train(given, 2, tmp_path / "pipeline")
     plain = training.train(single(given), 1, tmp_path / "single")
     torch.testing.assert_close(pipeline.whole, plain.whole, rtol=1e-3, atol=1e-5)
-    for name in ("gradient_norm", "val/loss", "val/accuracy", "train/loss"):
+    for name in ("gradient_norm", "val/loss", "val/accuracy", "train/loss", "train/accuracy"):
         here, there = pipeline.attempt.series(name), plain.attempt.series(name)
         assert here.keys() == there.keys()
         assert list(here.values()) == pytest.approx(list(there.values()), rel=1e-3), name
