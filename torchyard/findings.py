@@ -22,9 +22,6 @@ _PORT = (
     "(`init_method='env://'`)"
 )
 _RANK = "chooses a GPU by RANK, which counts over all nodes: use int(os.environ['LOCAL_RANK'])"
-_EPOCH = (
-    "deals the samples in the same order in every epoch: call set_epoch(epoch) of the DistributedSampler in the loop"
-)
 
 Found = tuple[int, str]
 
@@ -37,7 +34,7 @@ def in_script(script: Script, *, ranked: bool = True) -> list[str]:
     nodes = script.nodes
     found = [*_visible_devices(nodes), *_ports(nodes)]
     if ranked:
-        found += [*_gpus(nodes), *_by_rank(nodes), *_same_order(nodes)]
+        found += [*_gpus(nodes), *_by_rank(nodes)]
     return [f"{script.path}:{line}: {advice}" for line, advice in sorted(set(found))]
 
 
@@ -84,16 +81,6 @@ def _by_rank(nodes: list[ast.AST]) -> Iterator[Found]:
             used = _after_cuda(node)
         if any(_is_rank(each, ranks) for each in used):
             yield used[0].lineno, _RANK
-
-
-def _same_order(nodes: list[ast.AST]) -> Iterator[Found]:
-    if any(isinstance(node, ast.Attribute) and node.attr == "set_epoch" for node in nodes):
-        return
-    for node in nodes:
-        if isinstance(node, ast.Call) and last_name(node.func) == "DistributedSampler":
-            shuffle = next((word.value for word in node.keywords if word.arg == "shuffle"), None)
-            if not (isinstance(shuffle, ast.Constant) and shuffle.value is False):
-                yield node.lineno, _EPOCH
 
 
 def _environment_writes(nodes: list[ast.AST]) -> Iterator[tuple[int, str, ast.expr]]:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from torchyard import api, by_hand, commands, findings, inspection, launchers, programs, snapshot, specfile
 from torchyard.client import Client
 from torchyard.exceptions import SpecError
-from torchyard.scripts import facts, source
+from torchyard.scripts import facts, replicas, source
 from torchyard.spec import SNAPSHOT_ID, JobSpec, Launcher
 
 
@@ -220,7 +220,11 @@ def _source_warnings(command: _Command) -> list[str]:
     if program is None:
         return []
     ranked = command.spec.launcher.ranked
-    return launchers.doubts(command.spec, facts.of(program)) + findings.in_script(program.entry, ranked=ranked)
+    return [
+        *launchers.doubts(command.spec, facts.of(program)),
+        *findings.in_script(program.entry, ranked=ranked),
+        *replicas.notes(program),
+    ]
 
 
 def _program_warnings(command: _Command) -> list[str]:

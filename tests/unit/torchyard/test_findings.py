@@ -4,7 +4,7 @@ from torchyard import findings
 from torchyard.scripts import source
 
 VISIBLE, GPU, PORT, RANK = "CUDA_VISIBLE_DEVICES", "fixed GPU", "fixes a port", "by RANK"
-IDS, EPOCH = "fixed device_ids", "set_epoch"
+IDS = "fixed device_ids"
 
 
 def found_in(name: str, text: str, *, ranked: bool = True) -> list[str]:
@@ -39,7 +39,6 @@ def found_in(name: str, text: str, *, ranked: bool = True) -> list[str]:
         ("args.rank = int(os.getenv('RANK', 0)); model.to(args.rank)", RANK),
         ("rank = dist.get_rank(); device = torch.device(f'cuda:{rank}')", RANK),
         ("rank = dist.get_rank(); model = DDP(model, device_ids=[rank])", RANK),
-        ("sampler = data.DistributedSampler(dataset)", EPOCH),
     ],
 )
 def test_what_does_not_belong_on_a_shared_box(line: str, says: str) -> None:
@@ -62,8 +61,6 @@ def test_what_does_not_belong_on_a_shared_box(line: str, says: str) -> None:
         "DDP(model, device_ids=[local_rank])",
         "samples = 6000; connect(host, port=5432); open('http://mlflow:5000')",
         "os.environ['MASTER_PORT'] = str(free_port())",
-        "sampler = DistributedSampler(dataset, shuffle=False)",
-        "sampler = DistributedSampler(dataset); sampler.set_epoch(3)",
         "print 'Python 2'",
         "\0",
         "(" * 500,

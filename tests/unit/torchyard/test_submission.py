@@ -136,6 +136,20 @@ def test_scripts_that_leave_their_allocation_are_warned_of(tmp_path: Path) -> No
     assert [warning.split(": ")[0] for warning in warnings] == [f"t.py:{n}" for n in (2, 3, 4, 5, 6)]
 
 
+def test_scripts_that_train_no_replicas_are_warned_of(tmp_path: Path) -> None:
+    (tmp_path / "t.py").write_text(
+        "from torch.utils.data import DataLoader, DistributedSampler\n"
+        "sampler = DistributedSampler(data)\n"
+        "for epoch in range(3):\n"
+        "    loss(data).backward()\n"
+    )
+    warnings = prepare(tmp_path, "command: [t.py]\ncode: .\n").warnings
+    missing = [warning for warning in warnings if warning.startswith("t.py:2: ")]
+    assert len(missing) == 2
+    assert any("wrap the model in DistributedDataParallel" in warning for warning in missing)
+    assert any("call set_epoch(epoch)" in warning for warning in missing)
+
+
 @pytest.mark.parametrize(
     ("words", "gpus", "launcher", "name"),
     [
