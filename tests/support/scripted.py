@@ -76,10 +76,14 @@ class Attempt:
     def output(self, files: Mapping[str, bytes]) -> None:
         """Files in the output folder."""
         refs = [wire.FileRef(path=path, size=len(data), sha256=_hash(data)) for path, data in files.items()]
-        self._post("outputs", wire.OutputReport(files=refs))
-        for data in files.values():
+        self.written(wire.OutputReport(files=refs), *files.values())
+
+    def written(self, report: wire.OutputReport, *contents: bytes) -> None:
+        """What the job has written on the node, and the contents of what is to be stored of it."""
+        self._post("outputs", report)
+        for data in contents:
             self._agent.send("PUT", f"blobs/{_hash(data)}", content=data)
-        self._post("outputs", wire.OutputReport(files=refs))
+        self._post("outputs", report)
 
     def end(self, **result: Any) -> None:
         """The attempt's result; by default exit code 0."""

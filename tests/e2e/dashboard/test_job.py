@@ -1,5 +1,6 @@
 """A job's page: charts, log, checkpoints, and what can be asked of it."""
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.support.live import Live
 from tests.support.scripted import GIB, Agent
-from torchyard.wire import Action, RankExit, ResultKind
+from torchyard import wire
+from torchyard.wire import Action, RankExit, ResultKind, Root
 
 pytestmark = pytest.mark.browser
 Submit = Callable[..., dict[str, Any]]
@@ -219,6 +221,44 @@ def test_telemetry_is_charted(page: Page, submit: Submit, node: Agent) -> None:
 def test_an_unknown_job_is_said_to_be_unknown(page: Page) -> None:
     page.goto("/jobs/4711")
     expect(page.get_by_role("alert")).to_contain_text("4711")
+
+
+def _written(path: str, data: bytes, root: Root = Root.CODE, **more: Any) -> wire.WrittenFile:
+    return wire.WrittenFile(
+        path=path, size=len(data), sha256=hashlib.sha256(data).hexdigest(), mode=0o644, root=root, **more
+    )
+
+
+def test_files_that_the_job_wrote_are_a_tree_to_download_from(page: Page, submit: Submit, node: Agent) -> None:
+    job = submit(name="writer")
+    attempt = node.start()
+    weights, word = b"w" * 2048, b"a word"
+    big = wire.WrittenFile(path="huge.pt", size=3 * GIB, sha256="", mode=0o644, root=Root.CODE, on_node=True)
+    report = wire.OutputReport(
+        files=[],
+        written=[_written("runs/today/weights.pt", weights), _written("data/word.txt", word, Root.JOB), big],
+        deleted=[wire.Place(root=Root.CODE, path="old.pt")],
+        kept="/srv/kept/1",
+    )
+    attempt.written(report, weights, word)
+    attempt.end()
+    page.goto(f"/jobs/{job['number']}")
+    panel = page.get_by_role("region", name="Outputs")
+    expect(panel.locator(".panel-tools")).to_contain_text("3 files, 3.0 GiB")
+    expect(panel.locator("h3")).to_have_text(["Working folder", "Beside the working folder (../)"])
+    expect(panel.locator("summary").first).to_contain_text("runs/today/ 1 file, 2.0 KiB")
+    expect(panel.locator(".file", has_text="old.pt")).to_contain_text("deleted by the job")
+    expect(panel.locator(".file", has_text="huge.pt").get_by_title("/srv/kept/1")).to_contain_text(
+        "too large: stays on"
+    )
+    with page.expect_download() as download:
+        panel.get_by_role("link", name="weights.pt").click()
+    assert download.value.path().read_bytes() == weights
+    panel.locator("summary").first.click()
+    expect(panel.get_by_role("link", name="weights.pt")).not_to_be_visible()
+    panel.get_by_role("button", name="Fetch 1 file from the node").click()
+    expect(panel.get_by_role("button", name="On their way")).to_be_disabled()
+    expect(panel.locator(".file", has_text="huge.pt")).to_contain_text("on its way from")
 
 
 def test_the_files_of_a_job_are_discarded_and_the_page_says_so(page: Page, submit: Submit, node: Agent) -> None:

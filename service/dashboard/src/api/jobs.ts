@@ -168,10 +168,14 @@ export function useCheckpoints(job: Job) {
   });
 }
 
+/** All files that the job has written, those too that are not here or that it has removed. */
 export function useOutputs(job: Job) {
   return useQuery({
     queryKey: ["job", job.id, "outputs", versionKey(job)],
-    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/outputs", ofJob(job.id))),
+    queryFn: () => {
+      const params = { path: { job_id: job.id }, query: { all: true } };
+      return unwrap(client.GET("/api/v1/jobs/{job_id}/outputs", { params }));
+    },
     ...liveness(job),
     refetchInterval: isFinal(job.state) ? SLOW_MS : LIVE_MS,
   });
@@ -184,8 +188,10 @@ export function fileUrl(...parts: string[]): string {
 
 export interface Again {
   job: string;
-  /** A checkpoint's id, `latest` or `best`; null for a start from scratch. */
+  /** A checkpoint's id, `latest` or `best`; null for a start without one. */
   from: string | null;
+  /** Whether a start without a checkpoint finds the files that the job has left. */
+  carry: boolean;
 }
 
 /** A change to a job; afterwards all that shows jobs is asked for again. */
@@ -203,10 +209,14 @@ function useChange<Input, Output>(change: (input: Input) => Promise<Output>) {
 export const useCancel = () =>
   useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/cancel", ofJob(id))));
 export const useRerun = () =>
-  useChange(({ job, from }: Again) =>
-    unwrap(client.POST("/api/v1/jobs/{job_id}/rerun", { ...ofJob(job), body: { from_checkpoint: from, changes: {} } })));
+  useChange(({ job, from, carry }: Again) => {
+    const body = { from_checkpoint: from, carry, changes: {} };
+    return unwrap(client.POST("/api/v1/jobs/{job_id}/rerun", { ...ofJob(job), body }));
+  });
 export const useDiscard = () =>
   useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/discard", ofJob(id))));
+export const useBringOutputs = () =>
+  useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/outputs/bring", ofJob(id))));
 export const useHold = () => useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/hold", ofJob(id))));
 export const useRelease = () =>
   useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/release", ofJob(id))));

@@ -1,7 +1,9 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { useCancel, useCheckpointNow, useCheckpoints, useDumpStacks, useHold, useRelease, useRerun } from "../api/jobs";
+import {
+  type Again, useCancel, useCheckpointNow, useCheckpoints, useDumpStacks, useHold, useOutputs, useRelease, useRerun,
+} from "../api/jobs";
 import type { Job } from "../api/types";
 import { actionsFor } from "../lib/states";
 import { Dialog } from "../ui/Dialog";
@@ -77,28 +79,36 @@ function CancelDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   );
 }
 
+type Start = Omit<Again, "job">;
+
+const SCRATCH: Start = { from: null, carry: false };
+const FILES: Start = { from: null, carry: true };
+const LATEST: Start = { from: "latest", carry: false };
+
 function RerunDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   const checkpoints = useCheckpoints(job);
-  const [from, setFrom] = useState<string | null>(null);
+  const left = useOutputs(job).data?.some((output) => output.root !== "output") ?? false;
+  const [chosen, setChosen] = useState(SCRATCH);
   const latest = checkpoints.data?.reduce((most, one) => Math.max(most, one.step), -1) ?? -1;
   const start = useStart(job, onClose);
   const choices = [
-    { value: null, label: "From scratch" },
-    ...(latest >= 0 ? [{ value: "latest", label: `From the latest checkpoint (step ${latest.toLocaleString()})` }] : []),
+    { value: SCRATCH, label: "From scratch" },
+    ...(left ? [{ value: FILES, label: "With the files that it has left" }] : []),
+    ...(latest >= 0 ? [{ value: LATEST, label: `From the latest checkpoint (step ${latest.toLocaleString()})` }] : []),
   ];
   return (
     <Dialog
       title={`Run job ${job.number} again?`}
       confirm="Submit a new job"
       busy={start.isPending}
-      onConfirm={() => start.run(from)}
+      onConfirm={() => start.run(chosen)}
       onClose={onClose}
     >
       <fieldset className="choices">
         <legend className="soft">The same spec is submitted as a new job.</legend>
         {choices.map(({ value, label }) => (
           <label key={label}>
-            <input type="radio" name="from" checked={from === value} onChange={() => setFrom(value)} /> {label}
+            <input type="radio" name="from" checked={chosen === value} onChange={() => setChosen(value)} /> {label}
           </label>
         ))}
       </fieldset>
@@ -111,7 +121,7 @@ function RerunDialog({ job, onClose }: { job: Job; onClose: () => void }) {
 export function useStart(job: Job, onDone?: () => void) {
   const navigate = useNavigate();
   const rerun = useRerun();
-  const run = (from: string | null) => rerun.mutate({ job: job.id, from }, {
+  const run = (begin: Start) => rerun.mutate({ job: job.id, ...begin }, {
     onSuccess: (made) => {
       onDone?.();
       void navigate({ to: "/jobs/$jobId", params: { jobId: String(made.number) } });

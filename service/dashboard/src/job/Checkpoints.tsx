@@ -20,7 +20,12 @@ export function Checkpoints({ job }: { job: Job }) {
       <Notice error={start.error} />
       <ul className="checkpoints">
         {shown.map((one) => (
-          <Row key={one.id} checkpoint={one} onRerun={() => start.run(one.id)} onDelete={() => setDoomed(one)} />
+          <Row
+            key={one.id}
+            checkpoint={one}
+            onRerun={() => start.run({ from: one.id, carry: false })}
+            onDelete={() => setDoomed(one)}
+          />
         ))}
       </ul>
       {doomed !== null && <DeleteDialog checkpoint={doomed} onClose={() => setDoomed(null)} />}
