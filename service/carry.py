@@ -7,9 +7,13 @@ from sqlalchemy import Connection, Row, select
 from service.db.models import Attempt, Blob, Job, Member, Node, Output, SnapshotFile
 from service.outputs import DELETED, ON_NODE
 from torchyard import wire
+from torchyard.ids import now_us
+
+#: How long after its end the files of an attempt are waited for.
+PATIENCE_US = 3600 * 1_000_000
 
 
-def files(tx: Connection, carried_from: str, node_rank: int, snapshot: str | None) -> wire.Carry:
+def files(tx: Connection, job_id: str, carried_from: str, node_rank: int, snapshot: str | None) -> wire.Carry:
     """What `carried_from` left, and the attempts that it began with itself: of each file the newest."""
     chain = _chain(tx, carried_from)
     newest: dict[tuple[str, str], Row[Any]] = {}
@@ -20,7 +24,7 @@ def files(tx: Connection, carried_from: str, node_rank: int, snapshot: str | Non
     return wire.Carry(
         attempt=carried_from,
         settled=_settled(tx, carried_from, node_rank),
-        files=[_carried(row) for row in wanted if row.state != DELETED],
+        files=[_carried(row, job_id) for row in wanted if row.state != DELETED],
         deleted=[wire.Place(root=wire.Root(row.root), path=row.path) for row in wanted if row.state == DELETED],
     )
 
@@ -43,7 +47,7 @@ def _rows(tx: Connection, chain: list[str], node_rank: int) -> list[Row[Any]]:
     return [row for row in tx.execute(query) if row.state in {DELETED, ON_NODE} or row.blob is not None]
 
 
-def _carried(row: Row[Any]) -> wire.CarriedFile:
+def _carried(row: Row[Any], job_id: str) -> wire.CarriedFile:
     return wire.CarriedFile(
         path=row.path,
         size=row.size,
@@ -52,6 +56,7 @@ def _carried(row: Row[Any]) -> wire.CarriedFile:
         root=wire.Root(row.root),
         attempt=row.attempt_id,
         on_node=row.state == ON_NODE,
+        move=row.job_id == job_id,
     )
 
 
@@ -65,11 +70,12 @@ def _changed_since(tx: Connection, carried_from: str, snapshot: str | None) -> s
 
 
 def _settled(tx: Connection, attempt: str, node_rank: int) -> bool:
-    """Whether nothing more comes of its node: all is stored or listed, or nobody hears the node."""
+    """Whether nothing more is waited for: all is stored or listed, nobody hears the node, or it takes too long."""
     query = (
-        select(Member.settled, Node.unreachable)
+        select(Member.settled, Node.unreachable, Attempt.ended_us)
         .join(Node, Node.name == Member.node)
+        .join(Attempt, Attempt.id == Member.attempt_id)
         .where(Member.attempt_id == attempt, Member.node_rank == node_rank)
     )
     row = tx.execute(query).one_or_none()
-    return row is None or row.settled or row.unreachable
+    return row is None or row.settled or row.unreachable or (row.ended_us or now_us()) < now_us() - PATIENCE_US

@@ -38,7 +38,7 @@ def launch(tx: Connection, attempt_id: str, node: str) -> wire.Launch:
         devices=_devices(tx, attempt_id, node),
         code=snapshots.files(tx, spec.code) if spec.code else None,
         restore=checkpoints.restore(tx, row.restore_checkpoint) if row.restore_checkpoint else None,
-        carry=carry.files(tx, row.carried_from, row.node_rank, spec.code) if row.carried_from else None,
+        carry=carry.files(tx, row.job_id, row.carried_from, row.node_rank, spec.code) if row.carried_from else None,
         tracker_runs=tracked.only_runs(tx, row.job_id, row.number),
     )
 

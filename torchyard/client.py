@@ -228,9 +228,17 @@ class Client(SweepCalls, SharingCalls):
         self, job: str, output: api.Output, folder: Path, *, progress: Callable[[int], None] = lambda _bytes: None
     ) -> Path:
         """Brings one output file into a folder, under its own name."""
+        return self.download_to(job, output, download.inside(folder, output.name), progress=progress)
+
+    def download_to(
+        self, job: str, output: api.Output, target: Path, *, progress: Callable[[int], None] = lambda _bytes: None
+    ) -> Path:
+        """Brings one output file to a path."""
         path = f"/jobs/{part(job)}/outputs/{quote(output.name)}?root={output.root}&node_rank={output.node_rank}"
-        target = download.inside(folder, output.name)
-        return download.fetch(self.connection, path, target, size=output.size, sha256=output.sha256, progress=progress)
+        download.fetch(self.connection, path, target, size=output.size, sha256=output.sha256, progress=progress)
+        if output.mode & 0o100:
+            target.chmod(target.stat().st_mode | 0o111)
+        return target
 
     # Code
 

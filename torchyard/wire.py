@@ -265,6 +265,8 @@ class CarriedFile(FileRef):
     attempt: str
     #: It is not in the store, but still on that attempt's node.
     on_node: bool = False
+    #: It is of the same job: nobody else needs it there.
+    move: bool = False
 
 
 class Carry(Message):
@@ -525,7 +527,6 @@ class WrittenFile(FileRef):
     root: Root = Root.CODE
     #: It is not to be stored: it stays on the node, below `OutputReport.kept`. Its hash may be empty.
     on_node: bool = False
-    mtime_us: int = 0
 
 
 class OutputReport(Message):

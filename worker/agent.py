@@ -20,7 +20,9 @@ from worker.backoff import Backoff
 from worker.exceptions import RefusedError, UnavailableError, WorkerError
 from worker.folder import AttemptFolder
 from worker.forward.attempt import Follower, Tools
+from worker.forward.bringer import Bringer
 from worker.inventory import Died, Status
+from worker.kept import Kept
 
 #: Attempts that are prepared at the same time.
 STARTS: Final = 8
@@ -38,6 +40,7 @@ class Service(Protocol):
 
     def heartbeat(self, message: wire.Heartbeat) -> wire.Orders: ...
     def stacks(self, attempt: str, dump: wire.StackDump) -> None: ...
+    def outputs(self, attempt: str, report: wire.OutputReport) -> wire.Missing: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +58,8 @@ class Node:
     offenders: Callable[[], list[str]] = list
     #: Kills what carries an attempt's id: for one whose folder, and with it the shim's ear, was taken away.
     sweep: Callable[[str], object] = processes.sweep
+    #: Files of ended attempts that are too large for the store.
+    kept: Kept | None = None
     #: Reads the stacks of an attempt's processes, for an order with this serial.
     dump: Callable[[AttemptFolder, int], wire.StackDump] = stacks.dump
 
@@ -83,6 +88,7 @@ class Agent:
         self._registered_at = 0.0
         self._backoff = Backoff()
         self._stopped = False
+        self._bringer = Bringer(node.kept, service, tools.blobs, tools.spawn)
 
     def launch(self, attempt: str) -> None:
         """Starts an attempt in the background, unless it is held already."""
@@ -136,6 +142,7 @@ class Agent:
                 attempts=[_report(status) for status in statuses],
                 disk_free=self._node.disk_free(),
                 offenders=self._node.offenders(),
+                kept=self._node.kept.attempts() if self._node.kept is not None else [],
                 beat=beat,
             )
         )
@@ -158,6 +165,7 @@ class Agent:
             self._dump(wanted)
         for attempt in orders.forget:
             self._forget(attempt)
+        self._bringer.obey(orders)
 
     def _give(self, order: wire.Order) -> None:
         """Passes an order to the shim, once."""

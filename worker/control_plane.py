@@ -117,14 +117,14 @@ class ControlPlane:
         answer = self._post(_attempt(attempt, "checkpoints"), report)
         return wire.CheckpointAnswer.model_validate_json(answer.content)
 
-    def outputs(self, attempt: str, report: wire.OutputReport) -> list[str]:
-        """Reports the output files; returns the hashes that the store lacks."""
-        answer = self._post(_attempt(attempt, "outputs"), report)
-        return wire.Missing.model_validate_json(answer.content).missing
+    def outputs(self, attempt: str, report: wire.OutputReport) -> wire.Missing:
+        """Reports files that the job has written; returns the hashes that the store lacks, and its room."""
+        return wire.Missing.model_validate_json(self._post(_attempt(attempt, "outputs"), report).content)
 
-    def blob_placed(self, sha256: str, name: str, size: int) -> None:
+    def blob_placed(self, sha256: str, name: str, size: int, *, linked: bool = False) -> None:
         """A file lies in the inbox under `name`; the service takes it over."""
-        self._post(f"/blobs/{sha256}", wire.Placed(placed=name, size=size), patience_s=size / SLOWEST)
+        placed = wire.Placed(placed=name, size=size, linked=linked)
+        self._post(f"/blobs/{sha256}", placed, patience_s=size / SLOWEST)
 
     def upload_blob(self, sha256: str, size: int, content: Iterator[bytes]) -> None:
         """Uploads a file, read as the connection takes it; the service checks the hash."""

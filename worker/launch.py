@@ -15,7 +15,7 @@ from torchyard.injob import layout
 from torchyard.spec import JobSpec
 from torchyard.spec import Launcher as How
 from torchyard.wire import Device, Go, Launch, Prepared, RankExit, Result, ResultKind
-from worker import argv, environment, files, interpreter, local_rank, meeting, prepare, processes
+from worker import argv, carry, environment, files, interpreter, local_rank, meeting, prepare, processes, tree
 from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, UnusableError
 from worker.folder import AttemptFolder
 from worker.identity import Identity, identity
@@ -107,11 +107,7 @@ class Launcher:
             folder.remove()
             return
         try:
-            _go_on(folder)
-            present = launch.devices if self.present is None else self.present()
-            launch = with_present(launch, present)
-            laid = self._prepare(folder, launch, self._threads(launch, len(present)))
-            go = self._meet(folder, launch)
+            ready = self._ready(folder, launch)
         except StoppedError as error:
             folder.write_result(
                 Result(kind=ResultKind.KILLED, stop=folder.stop_asked(), message=str(error), ended_us=now_us())
@@ -120,20 +116,45 @@ class Launcher:
         except UnusableError as error:
             folder.write_result(Result(kind=ResultKind.UNUSABLE, message=str(error), ended_us=now_us()))
             return
-        if go is None:
+        if ready is None:
             folder.remove()
             return
+        launch, laid, go = ready
         held = files.hold(folder.temporary)
         try:
             record = self._record(folder, launch, laid, _meeting(launch, go))
             translate.prepare(folder, record, laid.who.uid if laid.who else os.getuid())
             folder.write_launch(record)
             folder.mark_started()
+            carry.release(folder, launch.carry)
             kept = [descriptor] if held is None else [descriptor, held]
             self._spawn(folder, [*kept, *self.lock_descriptors([device.uuid for device in launch.devices])])
         finally:
             if held is not None:
                 os.close(held)
+
+    def _ready(self, folder: AttemptFolder, launch: Launch) -> tuple[Launch, Laid, Go] | None:
+        """Lays everything out and waits for the other nodes; None when the attempt is no longer wanted."""
+        settled = self._settled(folder, launch)
+        if settled is None:
+            return None
+        present = settled.devices if self.present is None else self.present()
+        launch = with_present(settled, present)
+        laid = self._prepare(folder, launch, self._threads(launch, len(present)))
+        go = self._meet(folder, launch)
+        return None if go is None else (launch, laid, go)
+
+    def _settled(self, folder: AttemptFolder, launch: Launch) -> Launch | None:
+        """Waits until all that the attempt before has left is known; None when this one is no longer wanted."""
+        while True:
+            _go_on(folder)
+            if launch.carry is None or launch.carry.settled:
+                return launch
+            time.sleep(ASK_S)
+            newer = self.control.launch(folder.attempt_id)
+            if newer is None:
+                return None
+            launch = newer
 
     def _meet(self, folder: AttemptFolder, launch: Launch) -> Go | None:
         """Waits until all nodes are prepared; None when they will not be. Killed here, it is all done again."""
@@ -159,11 +180,14 @@ class Launcher:
         spec = launch.spec
         who = identity(launch.user, launch.unix_user, one_trust_domain=self.one_trust_domain)
         python = interpreter.resolve(None if spec.recipe is not None else spec.python, self.python)
-        cwd = prepare.lay_out(folder, launch, partial(self._fetch, folder))
+        fetch = partial(self._fetch, folder)
+        cwd = prepare.lay_out(folder, launch, fetch)
+        manifest = prepare.carry_over(folder, launch, fetch)
         if spec.recipe is not None:
             _recipe(folder).write_text(spec.recipe.model_dump_json())
         folder.make_temporary()
         prepare.hand_over(folder, launch, who)
+        tree.write(folder.path, manifest)
         return Laid(who=who, python=python, cwd=cwd, threads=threads)
 
     def _record(self, folder: AttemptFolder, launch: Launch, laid: Laid, met: meeting.Meeting | None) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from torchyard.commands import python_program
 from torchyard.injob import layout
 from torchyard.spec import JobSpec, Launcher
-from torchyard.wire import FileRef, Launch, Restore
-from worker import argv
+from torchyard.wire import FileRef, Launch, Restore, Root
+from worker import argv, carry, tree
 from worker.exceptions import CodeError, MissingBlobError, RestoreError
 from worker.folder import AttemptFolder
 from worker.forward import blobs, opening
@@ -34,6 +34,25 @@ def lay_out(folder: AttemptFolder, launch: Launch, fetch: Fetch) -> Path:
     if launch.restore is not None:
         _restore(folder, launch.restore, fetch)
     return cwd
+
+
+def carry_over(folder: AttemptFolder, launch: Launch, fetch: Fetch) -> tree.Manifest:
+    """Adds the files that the attempt before has left; returns what lies in the folder now. Raises CodeError."""
+    snapshot = {(Root.CODE, ref.path): ref.sha256 for ref in launch.code or ()}
+    manifest = tree.Manifest(patterns=launch.spec.outputs, live=launch.spec.live is not None, snapshot=snapshot)
+    if launch.carry is None:
+        return manifest
+    try:
+        manifest.carried, notes = carry.lay_out(
+            folder, launch.carry, lambda root, refs: _materialize(root, refs, fetch)
+        )
+    except (MissingBlobError, ValueError) as error:
+        raise CodeError(
+            f"the files of the attempt before cannot be laid out: {error}; rerun the job from start"
+        ) from error
+    with folder.at(layout.LOGS).joinpath(layout.LAUNCHER_LOG).open("a") as log:
+        log.writelines(f"torchyard: {note}\n" for note in notes)
+    return manifest
 
 
 def _code(folder: AttemptFolder, launch: Launch, fetch: Fetch) -> Path:

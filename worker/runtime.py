@@ -19,6 +19,7 @@ from worker.folder import finish_removals
 from worker.forward.attempt import Tools
 from worker.forward.blobs import BlobSender
 from worker.forward.samples import EVERY_S, SampleForwarder
+from worker.kept import Kept
 from worker.launch import Launcher
 from worker.node import Registration
 from worker.pacer import Pacer
@@ -70,6 +71,7 @@ class Runtime:
             changed=self._pacer.change,
             spawn=spawn,
             xid=self._xids.of,
+            limits=self._settings.limits,
         )
         this = Node(
             identity=self._identity,
@@ -79,6 +81,7 @@ class Runtime:
             offenders=lambda: [str(offender) for offender in self._offenders()],
             disk_free=lambda: node.disk_free(self._settings.attempts),
             start=launcher.start,
+            kept=Kept(self._settings.home),
         )
         return Agent(this, self._control, self._renew, tools)
 

@@ -1,15 +1,17 @@
 """Settings of a worker, from its arguments and ``TORCHYARD_*`` variables."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from torchyard import home
+from torchyard.quantities import parse_size
 from torchyard.spec import Resources
 from worker.exceptions import UnavailableError
+from worker.forward.written import Limits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,8 @@ class Settings:
     """A worker that is not root may run every user's jobs."""
     labels: tuple[str, ...] = ()
     """Words that jobs may ask for (`resources.labels`)."""
+    limits: Limits = field(default_factory=Limits)
+    """How much of what a job writes goes to the store by itself."""
 
     @property
     def attempts(self) -> Path:
@@ -67,7 +71,7 @@ def from_environment(
 ) -> Settings:
     """Settings of this process: arguments first, then its environment, then the embedded stack's defaults.
 
-    ValueError for a label that no job could ask for.
+    ValueError for a label that no job could ask for, and for limits that are none.
     """
     env = os.environ
     slots = env.get("TORCHYARD_CPU_SLOTS")
@@ -80,7 +84,19 @@ def from_environment(
         redis_url=env.get("TORCHYARD_REDIS_URL"),
         one_trust_domain=env.get("TORCHYARD_ONE_TRUST_DOMAIN") == "1",
         labels=_labels(env.get("TORCHYARD_LABELS", "").split(",") if labels is None else labels),
+        limits=_limits(env),
     )
+
+
+def _limits(env: Mapping[str, str]) -> Limits:
+    usual = Limits()
+    try:
+        return Limits(
+            total=parse_size(env.get("TORCHYARD_OUTPUT_LIMIT") or usual.total),
+            every_s=float(env.get("TORCHYARD_OUTPUT_EVERY_S") or usual.every_s),
+        )
+    except ValueError as error:
+        raise ValueError(f"TORCHYARD_OUTPUT_LIMIT, TORCHYARD_OUTPUT_EVERY_S: {error}") from error
 
 
 def _labels(given: Sequence[str]) -> tuple[str, ...]:

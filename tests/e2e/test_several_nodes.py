@@ -112,3 +112,23 @@ def test_recipes_on_two_nodes_come_to_what_one_node_comes_to(two: Fleet, tmp_pat
     moved = [f"the network between {told} moved {links.shown(rate)} at" for rate in rates]
     wanted_next = {"command": ["true"], "resources": {"gpus": 2, "nodes": 2}}
     until(lambda: any(words in two.client.check(wanted_next).note for words in moved), what=str(moved))
+
+
+def test_each_node_keeps_its_own_files_and_finds_them_again(two: Fleet) -> None:
+    write = "echo rank $NODE_RANK > snapshot.pt; echo same > same.txt; echo written"
+    program = f"test -e snapshot.pt && exec cat snapshot.pt; {write}; sleep 600"
+    spec = {"launcher": "none", "command": ["sh", "-c", program], "resources": {"gpus": 1, "nodes": 2}, "grace": 1}
+    job = two.client.submit(spec)
+    for rank in range(2):
+        until(lambda rank=rank: log(two, job.id, rank) == "written\n", seconds=60, what=f"node rank {rank}")
+    two.client.cancel(job.id)
+    two.client.wait(job.id, timeout_s=60)
+    until(lambda: all(attempt.settled for attempt in two.client.attempts(job.id)), what="all files")
+    found = two.client.outputs(job.id, every=True)
+    ranked = [(each.name, each.node_rank, each.node) for each in found]
+    first, second = two.addresses
+    assert ranked == [(name, rank, (first, second)[rank]) for name in ("same.txt", "snapshot.pt") for rank in (0, 1)]
+
+    again = two.client.rerun(job.id)
+    assert two.client.wait(again.id, timeout_s=60).state is JobState.SUCCEEDED
+    assert [log(two, again.id, rank) for rank in range(2)] == ["rank 0\n", "rank 1\n"]

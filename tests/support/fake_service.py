@@ -50,6 +50,10 @@ class FakeService:
         self.stored: set[tuple[str, str]] = set()
         self.remove: list[str] = []
         self.outputs: dict[str, list[wire.FileRef]] = {}
+        self.written: dict[tuple[str, wire.Root, str], wire.WrittenFile] = {}
+        self.deleted: list[tuple[str, wire.Place]] = []
+        self.bring: list[wire.BringOrder] = []
+        self.discard: list[str] = []
         self.blobs: dict[str, bytes] = {}
         self.samples: list[wire.Sample] = []
         self.requests: list[str] = []
@@ -130,7 +134,12 @@ def _routes(fake: FakeService) -> APIRouter:  # noqa: C901
         fake.heartbeats.append(message)
         fake.beat += 1
         return wire.Orders(
-            assigned=list(fake.assigned), orders=list(fake.orders.values()), forget=fake.forget, beat=fake.beat
+            assigned=list(fake.assigned),
+            orders=list(fake.orders.values()),
+            forget=fake.forget,
+            bring=fake.bring,
+            discard=fake.discard,
+            beat=fake.beat,
         )
 
     @router.post("/samples", status_code=204)
@@ -186,8 +195,11 @@ def _routes(fake: FakeService) -> APIRouter:  # noqa: C901
 
     @router.post("/attempts/{attempt}/outputs")
     def outputs(attempt: str, report: wire.OutputReport) -> wire.Missing:
-        fake.outputs[attempt] = report.files
-        return wire.Missing(missing=sorted({file.sha256 for file in report.files} - fake.blobs.keys()))
+        fake.outputs[attempt] = report.files or fake.outputs.get(attempt, [])
+        fake.written.update({(attempt, file.root, file.path): file for file in report.written})
+        fake.deleted += [(attempt, place) for place in report.deleted]
+        stored = [*report.files, *(file for file in report.written if not file.on_node)]
+        return wire.Missing(missing=sorted({file.sha256 for file in stored} - fake.blobs.keys()), room=2**40)
 
     @router.get("/blobs/{sha256}")
     def blob(sha256: str) -> Response:

@@ -10,7 +10,7 @@ from typing import Any
 from tests.support.wait import until
 from torchyard import ids
 from torchyard.spec import JobSpec
-from torchyard.wire import Device, DeviceKind, FileRef, Go, Launch, Prepared, Restore, Result
+from torchyard.wire import Carry, Device, DeviceKind, FileRef, Go, Launch, Prepared, Restore, Result
 from worker import environment, files
 from worker.exceptions import MissingBlobError
 from worker.folder import AttemptFolder
@@ -97,6 +97,7 @@ class Box:
         slots: int = 0,
         unix_user: str | None = None,
         node_rank: int = 0,
+        carry: Carry | None = None,
         **spec: Any,
     ) -> AttemptFolder:
         """Assigns a job with this code and spec; by default a plain program.
@@ -122,6 +123,7 @@ class Box:
             ],
             code=code if files is not None else None,
             restore=Restore(checkpoint="ckpt-1", step=7, files=saved) if restore is not None else restore_local,
+            carry=carry,
         )
         self.control.assign(attempt, launch)
         return AttemptFolder(self.attempts, attempt)

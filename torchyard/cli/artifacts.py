@@ -11,7 +11,6 @@ from torchyard.cli import averaging, common
 
 if TYPE_CHECKING:
     from torchyard.api import Checkpoint
-    from torchyard.client import Client
 
 
 class OrList(TyperGroup):
@@ -58,28 +57,47 @@ def pull(
     folder: Annotated[
         Path | None, typer.Argument(help="Where to put the files; default ./JOB-NUMBER.", file_okay=False)
     ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            help="Put the files into this code folder, where the program would have written them.", file_okay=False
+        ),
+    ] = None,
     checkpoint: Annotated[
-        str, typer.Option("--checkpoint", "-c", help="Which checkpoint: latest, best, none, or its id or step.")
-    ] = "latest",
-    outputs: Annotated[bool, typer.Option(help="Also bring the output files.")] = True,
+        str | None,
+        typer.Option("--checkpoint", "-c", help="latest, best, none, an id or a step; default latest, none with --to."),
+    ] = None,
+    outputs: Annotated[bool, typer.Option(help="Also bring the files that the job has written.")] = True,
+    kept: Annotated[bool, typer.Option("--kept", help="First have the nodes bring what they keep.")] = False,
     json: common.Json = False,
 ) -> None:
-    """Bring a job's checkpoint and output files here.
+    """Bring a job's checkpoint and the files that it has written here.
 
-    An interrupted pull goes on where it stopped; every file is checked by its hash.
+    An interrupted pull goes on where it stopped; every file is checked by its hash. With --to no file is overwritten
+    that differs from what the job was submitted with: those are named, and the exit code is 1.
     """
+    from torchyard.cli import pulling
+
+    if folder is not None and to is not None:
+        raise typer.BadParameter("give a folder or --to, not both")
     with common.connect() as client:
         found = client.job(job)
-        target = folder or Path(f"job-{found.number}")
-        chosen = None if checkpoint == "none" else choose(client.checkpoints(found.id), checkpoint)
-        paths = _pull(client, found.id, target, chosen, outputs)
+        wanted = checkpoint or ("none" if to else "latest")
+        chosen = None if wanted == "none" else choose(client.checkpoints(found.id), wanted)
+        target = to or folder or Path(f"job-{found.number}")
+        pulled = pulling.pull(client, found, target, chosen, files=outputs, by_hand=to is not None, kept=kept)
     if json:
-        common.print_json({"folder": str(target), "files": [str(path) for path in paths]})
-        return
-    for path in paths:
-        print(path)
-    if not paths:
-        common.note("nothing to pull: the job has no stored checkpoint and no output files")
+        refused = [{"file": str(path), "reason": reason} for path, reason in pulled.refused]
+        common.print_json({"folder": str(target), "files": [str(path) for path in pulled.written], "refused": refused})
+    else:
+        for path in pulled.written:
+            print(path)
+    for path, reason in pulled.refused:
+        common.warn(f"{path} is not written: {reason}")
+    if not pulled.written and not pulled.refused:
+        common.note("nothing to pull: the job has no stored checkpoint and has left no files here")
+    if pulled.refused:
+        raise typer.Exit(1)
 
 
 def choose(found: "list[Checkpoint]", wanted: str) -> "Checkpoint | None":
@@ -93,18 +111,6 @@ def choose(found: "list[Checkpoint]", wanted: str) -> "Checkpoint | None":
     if not picked:
         raise TorchYardError(f"no stored checkpoint {wanted!r}: `yard checkpoints` lists those that there are")
     return picked[-1]
-
-
-def _pull(client: "Client", job: str, target: Path, checkpoint: "Checkpoint | None", with_outputs: bool) -> list[Path]:
-    outputs = client.outputs(job) if with_outputs else []
-    total = (checkpoint.size if checkpoint else 0) + sum(output.size for output in outputs)
-    paths: list[Path] = []
-    with progress(total) as advance:
-        if checkpoint is not None:
-            place = client.download_checkpoint(checkpoint, target / f"step-{checkpoint.step}", progress=advance)
-            paths += [place / file.name for file in checkpoint.files]
-        paths += [client.download_output(job, each, target / "output", progress=advance) for each in outputs]
-    return paths
 
 
 class progress:  # noqa: N801  reads like the function it stands for

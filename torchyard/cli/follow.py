@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from torchyard.api import Job
-from torchyard.cli import common
+from torchyard.cli import common, outputs
 from torchyard.cli import format as shown
 from torchyard.cli.jobs import print_error
 from torchyard.cli.terminal import clean, clean_log, drawn
@@ -212,6 +212,7 @@ def _tell_end(client: Client, job: Job) -> None:
         if not job.error.traceback:
             _print_launcher(client, job)
     common.note(f"job {job.number} {job.state.value}{took}")
+    outputs.tell_end(client, job)
 
 
 def _print_launcher(client: Client, job: Job) -> None:

@@ -8,12 +8,12 @@ only, Python 3.9.
         started                       fsynced before the shim is forked: never start again
         control.json                  what the job is asked to do; written by the shim, polled by the ranks
         yard/                         0700, the worker's: nonce, launch.json, command.json, shim.json, result.json,
-                                      tmp: a link to the job's TMPDIR
+                                      baseline.json: what was laid out, tmp: a link to the job's TMPDIR
             trackers/                 points read from the files of the job's own trackers
         logs/                         rank-0.log, rank-1.log, …, launcher.log: raw bytes, appended
         restore/                      the checkpoint to resume from, if any
         job/                          the job user's
-            code/                     the snapshot, unpacked
+            code/                     the snapshot, unpacked; the working folder
             metrics/                  one file of JSON lines for each process, and one that counts its records
             marks/                    polled-<rank>, exit-<rank>.json, pid-<rank>
             checkpoints/step-<n>/     committed checkpoints; step-<n>.tmp while being written

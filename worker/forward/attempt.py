@@ -17,7 +17,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from torchyard import wire
@@ -33,6 +33,8 @@ from worker.forward.logs import LogForwarder, LogSink
 from worker.forward.metrics import MetricForwarder, MetricSink
 from worker.forward.outputs import OutputForwarder, OutputSink
 from worker.forward.trackers import TrackerForwarder
+from worker.forward.written import Limits
+from worker.kept import Kept
 
 #: How long the result may wait for the streams.
 DRAIN_S: Final = 2.0
@@ -89,6 +91,8 @@ class Tools:
     now: Callable[[], float] = time.monotonic
     #: The Xid of a fault that one of these GPUs (UUIDs) has had since a moment (µs).
     xid: Callable[[Collection[str], int], int | None] = no_xid
+    #: How much of what a job writes goes to the store.
+    limits: Limits = field(default_factory=Limits)
 
 
 class Follower:
@@ -124,7 +128,16 @@ class Follower:
         self._trackers = TrackerForwarder(tools.service, self._folder, launch, owner=owner, fresh=self._fresh)
         self._first_rank = launch.get("first_rank", 0)
         self._devices: list[str] = launch.get("devices", [])
-        self._outputs = OutputForwarder(tools.service, tools.blobs, attempt, folder, owner=owner)
+        self._outputs = OutputForwarder(
+            tools.service,
+            tools.blobs,
+            attempt,
+            folder,
+            owner=owner,
+            kept=Kept(self._folder.attempts.parent),
+            limits=tools.limits,
+            spawn=tools.spawn,
+        )
         checkpoints = CheckpointForwarder(tools.service, tools.blobs, attempt, folder, owner=owner, spawn=tools.spawn)
         self._running_lane = Lane(f"{attempt} running", self._announce)
         self._streams = [
@@ -133,6 +146,7 @@ class Follower:
             Lane(f"{attempt} checkpoints", checkpoints.pump),
             Lane(f"{attempt} trackers", lambda: self._trackers.pump(ended=self._ended)),
         ]
+        self._growing_lane = Lane(f"{attempt} written files", self._outputs.growing.pump)
         self._result_lane = Lane(f"{attempt} result", self._send_result)
         self._rest = [*self._streams, Lane(f"{attempt} outputs", self._outputs.pump)]
         self._settled_lane = Lane(f"{attempt} settled", self._send_settled)
@@ -210,7 +224,7 @@ class Follower:
             self._tools.bury(self._folder.attempt_id)
             return self._end() if self._folder.has_result() else SILENT_S
         now = self._tools.now()
-        lane.run_all((self._running_lane, *self._streams), now)
+        lane.run_all((self._running_lane, *self._streams, self._growing_lane), now)
         return TICK_S
 
     def _announce(self) -> bool:

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 class BlobStore(Protocol):
     """Where blobs go."""
 
-    def blob_placed(self, sha256: str, name: str, size: int) -> None: ...
+    def blob_placed(self, sha256: str, name: str, size: int, *, linked: bool = False) -> None: ...
     def upload_blob(self, sha256: str, size: int, content: Iterator[bytes]) -> None: ...
 
 
@@ -48,6 +48,26 @@ class BlobSender:
             return
         self._store.upload_blob(sha256, size, read_chunks(descriptor, size))
 
+    def link(self, descriptor: int, sha256: str, size: int) -> bool:
+        """Gives an open file that nobody writes any more to the store as it is, by a second name in the inbox; False
+        where it has to be copied: to another file system, or of another user than the service's. The first name is the
+        caller's to remove. Raises `UnavailableError`.
+        """
+        if self._inbox is None:
+            return False
+        target = self._inbox / f"{sha256}.{secrets.token_hex(8)}"
+        try:
+            if not os.fstat(descriptor).st_uid == self._inbox.stat().st_uid == os.geteuid():
+                return False  # the service would have to copy it all the same
+            second_name(descriptor, target)
+            self._store.blob_placed(sha256, target.name, size, linked=True)
+        except (OSError, RefusedError) as error:
+            logger.debug("%s cannot be linked to the inbox, so it is copied: %s", sha256, error)
+            return False
+        finally:
+            target.unlink(missing_ok=True)
+        return True
+
     def _place(self, inbox: Path, descriptor: int, sha256: str, size: int) -> bool:
         target = inbox / f"{sha256}.{secrets.token_hex(8)}"
         try:
@@ -59,6 +79,16 @@ class BlobSender:
         finally:
             target.unlink(missing_ok=True)
         return True
+
+
+def second_name(descriptor: int, target: Path) -> None:
+    """Gives an open file another name on the same file system. Raises OSError."""
+    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        # Given a folder, os.link follows the link in /proc, which leads to the file itself and to no name.
+        os.link(f"/proc/self/fd/{descriptor}", target.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)
 
 
 def copy(descriptor: int, target: Path, size: int) -> None:

@@ -1,122 +1,189 @@
-"""Outputs: what lies in ``TORCHYARD_OUTPUT_DIR`` when the attempt has ended."""
+"""What a job has written, when it has ended: all of it is brought to the store, or stays on the node and is listed.
 
-import logging
-import os
-import stat
-from collections.abc import Iterator
+What is beyond the `Limits`, or would fill the service's disk, is moved to `worker.kept`: nothing waits for it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
 from torchyard import wire
 from torchyard.injob import layout
+from torchyard.quantities import format_size
+from worker import tree
 from worker.exceptions import RefusedError, UnavailableError
-from worker.forward import opening
-from worker.forward.blobs import BlobSender, sha256_of
+from worker.forward import reports
+from worker.forward.blobs import BlobSender
+from worker.forward.growing import Growing
+from worker.forward.written import BAD_FILE, Limits, Written, is_lost, is_work
+from worker.kept import Kept
+from worker.tree import Found, Key, Manifest
 
-MAX_FILES: Final = 10_000
-MAX_DEPTH: Final = 64
 ROUNDS: Final = 4
-#: Statuses that say that this file is bad, and not that the service does not know this worker now.
-BAD_FILE: Final = frozenset({400, 413, 422})
-
-logger = logging.getLogger(__name__)
+#: How long the end waits at a time for what goes on in the background.
+IDLE_S: Final = 0.2
 
 
 class OutputSink(Protocol):
-    """Where outputs are reported."""
+    """Where files are reported."""
 
-    def outputs(self, attempt: str, report: wire.OutputReport) -> list[str]: ...
+    def outputs(self, attempt: str, report: wire.OutputReport) -> wire.Missing: ...
+
+
+@dataclass(kw_only=True)
+class Plan:
+    """The files of an attempt, by where they go."""
+
+    stored: dict[Key, tuple[Found, str]] = field(default_factory=dict)
+    on_node: dict[Key, Found] = field(default_factory=dict)
+    deleted: list[wire.Place] = field(default_factory=list)
+    #: The program has got further than the files that it began with.
+    saved: bool = False
+
+    def leave(self, sha256: str) -> None:
+        """The files of this content stay on the node."""
+        for key in [key for key, (_, same) in self.stored.items() if same == sha256]:
+            self.on_node[key] = self.stored.pop(key)[0]
 
 
 class OutputForwarder:
-    """The output folder of one attempt; nobody writes there any more."""
+    """The files of one attempt. `spawn` runs a function in the background."""
 
-    def __init__(self, sink: OutputSink, blobs: BlobSender, attempt: str, folder: Path, *, owner: int) -> None:
+    def __init__(
+        self,
+        sink: OutputSink,
+        blobs: BlobSender,
+        attempt: str,
+        folder: Path,
+        *,
+        owner: int,
+        kept: Kept,
+        limits: Limits,
+        spawn: Callable[[Callable[[], None]], None],
+    ) -> None:
         self._sink = sink
-        self._blobs = blobs
         self._attempt = attempt
         self._folder = folder
         self._owner = owner
-        self._files: list[wire.FileRef] | None = None
+        self._kept = kept
+        self._limits = limits
+        self._written = Written(folder=folder, owner=owner, blobs=blobs)
+        #: For while the job runs.
+        self.growing = Growing(self._written, self._report, limits, spawn)
+        self._plan: Plan | None = None
         #: What the owner of the job should know; goes to the launcher's log.
         self.notes: list[str] = []
 
     def pump(self) -> bool:
-        """Reports and stores the files; False once the store has all of them."""
-        if self._files is None:
-            self._files = list(self._collect())
-        if not self._files:
-            return False
+        """Reports and stores what there is; nobody writes any more. False once all is stored, or kept here."""
+        if not self.growing.rest(IDLE_S):
+            return True
+        if self._plan is None:
+            self._plan = self._look()
         for _ in range(ROUNDS):
-            missing = set(self._sink.outputs(self._attempt, wire.OutputReport(files=self._files)))
+            missing = self._tell(self._plan)
             if not missing:
+                self._keep(self._plan)
                 return False
-            self._send(missing)
-        raise UnavailableError("the store still lacks outputs that it was sent")
+            self._bring(self._plan, missing)
+        raise UnavailableError("the store still lacks files that it was sent")
 
-    def _collect(self) -> Iterator[wire.FileRef]:
-        for count, path in enumerate(walk(self._folder, layout.OUTPUT)):
-            if count >= MAX_FILES:
-                self.notes.append(
-                    f"the output folder holds more than {MAX_FILES} files: only the first {MAX_FILES} by name are "
-                    "kept, so pack them into archives"
-                )
-                return
-            try:
-                with self._open(path) as descriptor:
-                    sha256, size = sha256_of(descriptor)
-                    mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-            except OSError as error:
-                if not (opening.strange(error) or isinstance(error, FileNotFoundError)):
-                    raise
-                self.notes.append(f"output {path!r} is left out: {error}")
-                continue
-            yield wire.FileRef(path=path, size=size, sha256=sha256, mode=0o755 if mode & 0o100 else 0o644)
+    def _report(self, report: wire.OutputReport) -> wire.Missing:
+        return self._sink.outputs(self._attempt, report)
 
-    def _send(self, missing: set[str]) -> None:
-        for file in list(self._files or ()):
-            if file.sha256 in missing:
-                missing.discard(file.sha256)
-                try:
-                    with self._open(file.path) as descriptor:
-                        self._blobs.send(descriptor, file.sha256, file.size)
-                except OSError as error:
-                    self._leave_out(file, error)
-                except RefusedError as error:
-                    if error.status not in BAD_FILE:
-                        raise
-                    self._leave_out(file, error)
+    def _look(self) -> Plan:
+        manifest = tree.read(self._folder) if (self._folder / layout.STARTED).exists() else None
+        walk = tree.Walk(self._folder, self._owner, manifest)
+        found = list(walk.files())
+        plan = Plan()
+        within, beyond = self._limits.divide([one for one in found if not (manifest and manifest.is_untouched(one))])
+        plan.on_node = {each.key: each for each in beyond}
+        for each in within:
+            self._place(plan, each, manifest)
+        if manifest is not None:
+            plan.deleted = self._deleted(manifest, {each.key for each in found})
+            plan.saved = any(is_work(each, sha256, manifest) for each, sha256 in plan.stored.values())
+        self._note(walk, manifest)
+        return plan
 
-    def _leave_out(self, file: wire.FileRef, error: Exception) -> None:
-        self.notes.append(f"output {file.path!r} is left out: {error}")
-        self._files = [other for other in self._files or () if other.sha256 != file.sha256]
+    def _place(self, plan: Plan, found: Found, manifest: Manifest | None) -> None:
+        try:
+            sha256 = self._written.hash(found, manifest)
+        except OSError as error:
+            if not is_lost(error):
+                raise
+            self.notes.append(f"{found.path!r} is left out: {error}")
+            return
+        if sha256 is None:  # some other process of the user writes it
+            plan.on_node[found.key] = found
+        elif manifest is None or manifest.snapshot.get(found.key) != sha256:
+            plan.stored[found.key] = (found, sha256)
 
-    def _open(self, path: str) -> opening.Opened:
-        return opening.file_inside(self._folder, f"{layout.OUTPUT}/{path}", self._owner)
+    def _note(self, walk: tree.Walk, manifest: Manifest | None) -> None:
+        if manifest is not None and manifest.live:
+            self.notes.append("live: files stay where the job wrote them; the queue keeps TORCHYARD_OUTPUT_DIR alone")
+        if walk.passed_over:
+            self.notes.append(
+                f"{walk.passed_over} files or folders are left out: their names cannot be printed, they belong to "
+                "another user, or they lie too deep"
+            )
 
+    def _deleted(self, manifest: Manifest, found: set[Key]) -> list[wire.Place]:
+        wanted = tree.chooser(manifest.patterns)
+        known = set() if manifest.live else manifest.snapshot.keys() | (manifest.carried or {}).keys()
+        gone = [key for key in (known | self.growing.sent.keys()) - found if wanted(*key)]
+        places = [wire.Place(root=root, path=path) for root, path in sorted(gone)]
+        return [place for place in places if not self._kept.has(self._attempt, place)]
 
-def walk(base: Path, inside: str) -> Iterator[str]:
-    """Paths of the regular files below ``base/inside``, sorted, relative to it; links are not followed."""
-    pending = [""]
-    while pending:
-        relative = pending.pop()
-        folders, names = _list(base, f"{inside}/{relative}")
-        yield from (relative + name for name in names)
-        if relative.count("/") < MAX_DEPTH:
-            pending += [f"{relative}{name}/" for name in reversed(folders)]
+    def _tell(self, plan: Plan) -> set[str]:
+        """Reports everything; returns the hashes that the store lacks."""
+        return {sha256 for report in self._reports(plan) for sha256 in self._told(plan, report)}
 
+    def _reports(self, plan: Plan) -> Iterator[wire.OutputReport]:
+        for some in reports.pieces(list(plan.stored.values())):
+            yield reports.stored(some, saved=plan.saved)
+        for gone in reports.pieces(plan.deleted):
+            yield wire.OutputReport(files=[], deleted=[*gone])
+        for left in reports.pieces(list(plan.on_node.values())):
+            yield reports.staying(left, str(self._kept.folder(self._attempt)))
 
-def _list(base: Path, inside: str) -> tuple[list[str], list[str]]:
-    """Names of the folders and of the regular files in a folder; names that are not UTF-8 are left out."""
-    try:
-        with opening.folder(base, inside) as at, os.scandir(at) as entries:
-            found = sorted((entry.name, entry.is_dir(follow_symlinks=False), _is_file(entry)) for entry in entries)
-    except OSError as error:
-        logger.debug("%s is left out: %s", inside, error)
-        return [], []
-    found = [entry for entry in found if entry[0].isprintable()]
-    return [name for name, is_folder, _ in found if is_folder], [name for name, _, is_file in found if is_file]
+    def _told(self, plan: Plan, report: wire.OutputReport) -> list[str]:
+        """Sends a report; of one that is refused its parts, down to the file that is the reason."""
+        try:
+            answer = self._report(report)
+        except RefusedError as error:
+            if error.status not in BAD_FILE:
+                raise
+            parts = reports.halved(report)
+            if not parts:
+                self._leave_unlisted(plan, report, error)
+            return [sha256 for part in parts for sha256 in self._told(plan, part)]
+        self._written.room = answer.room
+        return answer.missing
 
+    def _leave_unlisted(self, plan: Plan, report: wire.OutputReport, error: RefusedError) -> None:
+        for key in reports.keys(report):
+            if key in plan.stored:
+                plan.on_node[key] = plan.stored.pop(key)[0]
+            note = f"{key[1]!r} cannot be listed and stays on the node: {error}"
+            if note not in self.notes:
+                self.notes.append(note)
 
-def _is_file(entry: "os.DirEntry[str]") -> bool:
-    return entry.is_file(follow_symlinks=False)
+    def _bring(self, plan: Plan, missing: set[str]) -> None:
+        for found, sha256 in list(plan.stored.values()):
+            if sha256 in missing:
+                missing.discard(sha256)
+                if not self._written.send(found, sha256, ended=True):
+                    plan.leave(sha256)
+
+    def _keep(self, plan: Plan) -> None:
+        if not plan.on_node:
+            return
+        self._kept.keep(self._attempt, self._folder, self._owner, [each.place for each in plan.on_node.values()])
+        size = format_size(sum(each.size for each in plan.on_node.values()))
+        count, verb = ("1 file", "is") if len(plan.on_node) == 1 else (f"{len(plan.on_node)} files", "are")
+        self.notes.append(
+            f"{count} ({size}) {verb} too much for the store, and kept on this node in "
+            f"{self._kept.folder(self._attempt)} until `yard pull --kept` brings them or `yard discard` removes them"
+        )

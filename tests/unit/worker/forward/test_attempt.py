@@ -53,12 +53,12 @@ class Service:
         self._called("checkpoint")
         return wire.CheckpointAnswer(checkpoint="ckpt-1", missing=[])
 
-    def outputs(self, attempt: str, report: wire.OutputReport) -> list[str]:
+    def outputs(self, attempt: str, report: wire.OutputReport) -> wire.Missing:
         self._called("outputs")
         self.output_paths = [file.path for file in report.files]
-        return sorted({file.sha256 for file in report.files} - self.blobs)
+        return wire.Missing(missing=sorted({file.sha256 for file in report.files} - self.blobs))
 
-    def blob_placed(self, sha256: str, name: str, size: int) -> None:
+    def blob_placed(self, sha256: str, name: str, size: int, *, linked: bool = False) -> None:
         raise AssertionError
 
     def upload_blob(self, sha256: str, size: int, content: Iterator[bytes]) -> None:
@@ -244,7 +244,7 @@ def test_what_is_left_out_is_said_in_the_launchers_log(world: World) -> None:
     world.service.errors["blob"] = RefusedError(413, {}, "PUT blobs")
     world.end()
     world.run(world.follower())
-    assert b"torchyard: output 'file' is left out" in world.service.log_bytes[-1]
+    assert b"torchyard: 1 file (1 B) is too much for the store" in world.service.log_bytes[-1]
     assert world.service.calls[-2:] == ["log", "settled"]
 
 

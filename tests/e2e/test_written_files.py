@@ -1,0 +1,225 @@
+"""Scripts that write into their working folder, as people's do: nothing is lost, and they go on where they were."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import processes, stack, wait
+from tests.support.stack import Stack
+from torchyard.api import Job
+from torchyard.states import JobState
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+#: Trains ten epochs, and knows nothing of the queue: it goes on from its own snapshot.
+SCRIPT = """
+import os, pathlib, sys, time
+epoch = int(open("snapshot.pt").read()) if os.path.exists("snapshot.pt") else 0
+print("from", epoch, flush=True)
+for name in ("runs/a", "out", "../data"):
+    os.makedirs(name, exist_ok=True)
+pathlib.Path("../data/x").write_text("downloaded")
+while epoch < 10:
+    epoch += 1
+    pathlib.Path("snapshot.tmp").write_text(str(epoch))
+    os.replace("snapshot.tmp", "snapshot.pt")
+    pathlib.Path("runs/a/events").write_text("scalar " * epoch)
+    pathlib.Path("config.yaml").write_text("lr: 2\\n")
+    if epoch == 4 and sys.argv[1] == "wait":
+        print("four", flush=True)
+        time.sleep(600)
+    if epoch == 4 and sys.argv[1] == "crash":
+        sys.argv[1] = "go"
+        if not os.path.exists("../data/crashed"):
+            pathlib.Path("../data/crashed").touch()
+            sys.exit("crashed")
+pathlib.Path("out/model.pt").write_text("model" * 1000)
+"""
+
+#: Saves by our checkpoints, and fails as `init_process_group("file://init")` does when it finds an old file there.
+OURS = """
+import os, sys, time, torchyard
+if os.path.exists("init"):
+    sys.exit("a stale rendezvous file")
+open("init", "w").close()
+last = torchyard.restore()
+for step in range(100000):
+    torchyard.report(step=step, loss=0.0)
+    if torchyard.should_checkpoint():
+        with torchyard.checkpoint(step=step) as folder:
+            (folder / "state").write_text("x")
+    if last and step > 5:
+        break
+    time.sleep(0.02)
+"""
+
+
+@pytest.fixture(scope="module")
+def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A stack that takes 10 KiB of an attempt's files, and looks for them twice a second."""
+    limits = {"TORCHYARD_OUTPUT_LIMIT": "10KiB", "TORCHYARD_OUTPUT_EVERY_S": "0.5"}
+    with processes.unmarked(), stack.running(tmp_path_factory.mktemp("home"), **limits) as running:
+        yield running
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "train.py").write_text(SCRIPT)
+    (folder / "config.yaml").write_text("lr: 1\n")
+    return folder
+
+
+def run(
+    yard: Stack, project: Path, *words: str, mode: str = "go", detach: bool = False
+) -> subprocess.CompletedProcess[str]:
+    more = ("--detach",) if detach else ()
+    command = ("run", "--gpus", "1", "--launcher", "python", *more, *words, "--", "python", "train.py", mode)
+    done = yard.yard(*command, cwd=project)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def newest(yard: Stack) -> Job:
+    return next(iter(yard.client.jobs()))
+
+
+def settled(yard: Stack, job: Job) -> Job:
+    ended = yard.client.wait(job.id, timeout_s=120)
+    wait.until(lambda: all(attempt.settled for attempt in yard.client.attempts(job.id)), what="all files")
+    return ended
+
+
+def names(yard: Stack, job: Job) -> dict[tuple[str, str], str]:
+    return {(each.root, each.name): each.state for each in yard.client.outputs(job.id, every=True)}
+
+
+LEFT: dict[tuple[str, str], str] = {
+    ("code", "snapshot.pt"): "stored",
+    ("code", "runs/a/events"): "stored",
+    ("code", "out/model.pt"): "stored",
+    ("code", "config.yaml"): "stored",
+    ("job", "data/x"): "stored",
+}
+
+
+def test_what_a_script_writes_is_kept_listed_and_put_in_its_place(yard: Stack, project: Path) -> None:
+    done = run(yard, project)
+    job = newest(yard)
+    assert f"kept 5 files, 5.0 KiB: yard pull {job.number}\n" in done.stderr
+    assert names(yard, job) == LEFT
+    told = yard.yard("outputs", str(job.number)).stdout
+    assert "working folder: 4 files" in told
+    assert "beside the working folder: 1 file, 10 B" in told
+    assert yard.yard("outputs", "--follow", str(job.number)).stdout.count("\n") == 5
+
+    here = yard.yard("pull", "--to", str(project), str(job.number))
+    assert here.returncode == 0, here.stderr
+    assert (project / "snapshot.pt").read_text() == "10"
+    assert (project / "config.yaml").read_text() == "lr: 2\n"
+    assert (project.parent / "data/x").read_text() == "downloaded"
+
+    # What the user has changed since is not overwritten; the rest comes.
+    (project / "config.yaml").write_text("lr: 3, my own\n")
+    (project / "out/model.pt").unlink()
+    again = yard.yard("pull", "--to", str(project), str(job.number))
+    assert again.returncode == 1
+    assert "config.yaml is not written: differs from what the job was submitted with" in again.stderr
+    assert (project / "config.yaml").read_text() == "lr: 3, my own\n"
+    assert (project / "out/model.pt").exists()
+
+    plain = yard.yard("pull", str(job.number), str(project.parent / "pulled"))
+    assert plain.returncode == 0, plain.stderr
+    assert (project.parent / "pulled/code/out/model.pt").exists()
+    assert (project.parent / "pulled/data/x").exists()
+
+
+def log(yard: Stack, job: Job) -> str:
+    return yard.log(job).decode()
+
+
+def test_a_cancelled_job_that_is_rerun_goes_on_from_its_own_snapshot(yard: Stack, project: Path) -> None:
+    run(yard, project, mode="wait", detach=True)
+    job = newest(yard)
+    wait.until(lambda: "four" in log(yard, job), seconds=60, what="the fourth epoch")
+    # It has not ended, and would be lost with its node: what is still has come.
+    wait.until(lambda: ("code", "snapshot.pt") in names(yard, job), seconds=60, what="a first upload")
+    yard.client.cancel(job.id)
+    assert settled(yard, job).state is JobState.CANCELLED
+    changed = {"command": ["python", "train.py", "go"]}
+    again = yard.client.rerun(job.id, changes=changed)
+    assert settled(yard, again).state is JobState.SUCCEEDED
+    assert log(yard, again) == "from 4\n"
+    assert names(yard, again) == LEFT
+    assert "begins with 4 files" in b"".join(yard.client.logs(again.id, rank=-1)).decode()
+
+    anew = yard.client.rerun(job.id, from_checkpoint=None, changes=changed)
+    assert settled(yard, anew).state is JobState.SUCCEEDED
+    assert log(yard, anew) == "from 0\n"
+
+
+def test_a_job_that_crashes_goes_on_when_it_is_tried_again(yard: Stack, project: Path) -> None:
+    run(yard, project, "--retries", "1", mode="crash")
+    job = newest(yard)
+    assert settled(yard, job).state is JobState.SUCCEEDED
+    first, second = yard.client.attempts(job.id)
+    assert second.carried_from == first.id
+    assert log(yard, job) == "from 4\n"
+    assert names(yard, job) == LEFT | {("job", "data/crashed"): "stored"}
+
+
+def test_what_is_too_much_stays_on_its_node_until_it_is_asked_for(yard: Stack, tmp_path: Path) -> None:
+    program = "head -c 20000 /dev/zero > huge.pt; echo small > small.txt"
+    job = yard.client.submit({"launcher": "none", "command": ["sh", "-c", program], "resources": {"gpus": 0}})
+    assert settled(yard, job).state is JobState.SUCCEEDED
+    assert names(yard, job) == {("code", "huge.pt"): "on-node", ("code", "small.txt"): "stored"}
+    (huge,) = (each for each in yard.client.outputs(job.id, every=True) if each.state == "on-node")
+    assert huge.place is not None
+    assert Path(huge.place).stat().st_size == 20_000
+    assert "yard pull --kept" in yard.yard("outputs", str(job.number)).stderr
+
+    less = yard.yard("pull", "--to", str(tmp_path / "a"), str(job.number))
+    assert f"is on node {huge.node}, {huge.place}" in less.stderr
+    pulled = yard.yard("pull", "--kept", "--to", str(tmp_path / "a"), str(job.number))
+    assert pulled.returncode == 0, pulled.stderr
+    assert (tmp_path / "a/huge.pt").read_bytes() == bytes(20_000)
+    wait.until(lambda: not Path(huge.place or "").exists(), what="the node's copy to go")
+
+
+def test_a_discarded_job_leaves_nothing_on_its_node(yard: Stack) -> None:
+    spec: dict[str, Any] = {"launcher": "none", "command": ["sh", "-c", "head -c 20000 /dev/zero > huge.pt"]}
+    job = yard.client.submit(spec)
+    settled(yard, job)
+    (huge,) = yard.client.outputs(job.id, every=True)
+    assert Path(huge.place or "").exists()
+    done = yard.yard("discard", "--yes", str(job.number))
+    assert done.returncode == 0, done.stderr
+    wait.until(lambda: not Path(huge.place or "").exists(), what="the node's copy to go")
+
+
+def test_a_live_job_keeps_its_files_where_they_are(yard: Stack, project: Path) -> None:
+    done = run(yard, project, "--live")
+    job = newest(yard)
+    assert "kept" not in done.stderr
+    assert (project / "out/model.pt").exists()
+    assert names(yard, job) == {}
+    assert "live: the job writes in its own folder" in yard.yard("outputs", str(job.number)).stderr
+    assert b"live: files stay where the job wrote them" in b"".join(yard.client.logs(job.id, rank=-1))
+
+
+def test_a_job_that_restores_our_checkpoint_begins_with_what_it_was_submitted_with(yard: Stack, project: Path) -> None:
+    (project / "train.py").write_text(OURS)
+    run(yard, project, detach=True)
+    job = newest(yard)
+    wait.until(lambda: yard.client.metrics(job.id).series, seconds=60, what="a step")
+    wait.until(lambda: ("code", "init") in names(yard, job), seconds=60, what="the upload of the stale file")
+    yard.client.cancel(job.id)
+    settled(yard, job)
+    wait.until(lambda: any(each.state == "stored" for each in yard.client.checkpoints(job.id)), what="a checkpoint")
+    again = yard.client.rerun(job.id)
+    assert settled(yard, again).state is JobState.SUCCEEDED
+    (attempt,) = yard.client.attempts(again.id)
+    assert (attempt.carried_from, attempt.resumed_from_step is not None) == (None, True)

@@ -1,0 +1,110 @@
+"""What a job has written, brought to the store while it runs: files that have been still for a while.
+
+A lost node then loses little. Rounds are in the background, ever rarer while nothing changes, and rest for fifty times
+as long as they worked.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from torchyard import wire
+from worker import tree
+from worker.exceptions import WorkerError
+from worker.forward import reports
+from worker.forward.written import Limits, Written, is_lost, is_work
+from worker.tree import Found, Key, Manifest, Stamp
+
+RESTS: Final = 50
+SLOWEST_S: Final = 600.0
+_SLOWER: Final = 1.5
+
+logger = logging.getLogger(__name__)
+
+
+class Growing:
+    """The rounds of one attempt. `report` sends; `spawn` runs a function in the background."""
+
+    def __init__(
+        self,
+        written: Written,
+        report: Callable[[wire.OutputReport], wire.Missing],
+        limits: Limits,
+        spawn: Callable[[Callable[[], None]], None],
+    ) -> None:
+        self._written = written
+        self._report = report
+        self._limits = limits
+        self._spawn = spawn
+        self._pause = limits.every_s
+        self._due = time.monotonic() + self._pause
+        self._idle = threading.Event()
+        self._idle.set()
+        self._seen: dict[Key, Stamp] = {}
+        #: What was reported, with its hashes.
+        self.sent: dict[Key, str] = {}
+
+    def pump(self) -> bool:
+        """Starts a round if one is due; there is never more to do at once."""
+        if self._idle.is_set() and time.monotonic() >= self._due:
+            self._idle.clear()
+            self._spawn(self._round)
+        return False
+
+    def rest(self, seconds: float) -> bool:
+        """Whether no round is under way, after waiting for that at most so long."""
+        return self._idle.wait(seconds)
+
+    def _round(self) -> None:
+        began = time.monotonic()
+        try:
+            found = self.bring()
+            self._pause = self._limits.every_s if found else min(self._pause * _SLOWER, SLOWEST_S)
+        except (OSError, WorkerError) as error:
+            logger.info("%s: its files are brought later: %s", self._written.folder.name, error)
+        except Exception:
+            logger.exception("%s: a fault in TorchYard", self._written.folder.name)
+        finally:
+            now = time.monotonic()
+            self._due = now + max(self._pause, RESTS * (now - began))
+            self._idle.set()
+
+    def bring(self) -> int:
+        """One round; returns how many files it brought. The store has each before it is reported, so a node that is
+        lost in between takes no older version along.
+        """
+        manifest = tree.read(self._written.folder)
+        found = list(tree.Walk(self._written.folder, self._written.owner, manifest).files())
+        still = [each for each in found if self._is_still(each) and not (manifest and manifest.is_untouched(each))]
+        self._seen = {each.key: each.stamp for each in found}
+        if not still:
+            return 0
+        self._written.room = self._report(wire.OutputReport(files=[])).room
+        brought = [
+            (each, sha256)
+            for each in self._limits.divide(still)[0]
+            if (sha256 := self._changed(each, manifest)) and self._written.send(each, sha256, ended=False)
+        ]
+        saved = any(is_work(each, sha256, manifest) for each, sha256 in brought)
+        for some in reports.pieces(brought):
+            self._report(reports.stored(some, saved=saved))
+            self.sent.update({each.key: sha256 for each, sha256 in some})
+        return len(brought)
+
+    def _is_still(self, found: Found) -> bool:
+        """Whether it is as the last round saw it, and older than a round."""
+        age_s = time.time() - found.mtime_ns / 1e9
+        return self._seen.get(found.key) == found.stamp and age_s > self._limits.every_s
+
+    def _changed(self, found: Found, manifest: Manifest | None) -> str | None:
+        """Its hash, if the service does not know that yet."""
+        try:
+            sha256 = self._written.hash(found, manifest)
+        except OSError as error:
+            if not is_lost(error):
+                raise
+            return None
+        known = self.sent.get(found.key) or (manifest.hash_before(found.key) if manifest else None)
+        return None if sha256 == known else sha256

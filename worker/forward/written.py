@@ -1,0 +1,123 @@
+"""The files that a job has written, as both their forwarders read, hash and send them."""
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pathspec import PathSpec
+
+from torchyard.wire import Root
+from worker import tree
+from worker.exceptions import RefusedError
+from worker.forward import opening
+from worker.forward.blobs import BlobSender, sha256_of
+from worker.tree import Found, Key, Manifest, Stamp
+
+#: Statuses that say that this file is bad, and not that the service does not know this worker now.
+BAD_FILE: Final = frozenset({400, 413, 422})
+#: What programs write before they have got anywhere.
+_RECORDS: Final = PathSpec.from_lines(
+    "gitignore",
+    [
+        *("*.log", "*.out", "*.err", "*.txt", "*.csv", "*.json", "*.jsonl", "*.yaml", "*.yml"),
+        *("*tfevents*", "wandb/", "mlruns/"),
+    ],
+)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How much of one attempt's files on one node goes to the store by itself, and how often that is looked after."""
+
+    files: int = 100_000
+    total: int = 100 * 2**30
+    every_s: float = 60.0
+
+    def divide(self, found: Sequence[Found]) -> tuple[list[Found], list[Found]]:
+        """What goes to the store, and what stays: the output folder's files come first, then the newest; one that does
+        not fit any more leaves its place to those after it.
+        """
+        within: list[Found] = []
+        beyond: list[Found] = []
+        left = self.total
+        for each in sorted(found, key=lambda each: (each.root is not Root.OUTPUT, -each.mtime_ns, each.size)):
+            if len(within) < self.files and each.size <= left:
+                within.append(each)
+                left -= each.size
+            else:
+                beyond.append(each)
+        return within, beyond
+
+
+@dataclass(kw_only=True)
+class Written:
+    """The files of one attempt."""
+
+    folder: Path
+    owner: int
+    blobs: BlobSender
+    #: Bytes that may be copied to the store; None: not told.
+    room: int | None = None
+    _hashes: dict[Key, tuple[Stamp, str]] = field(default_factory=dict)
+
+    def hash(self, found: Found, manifest: Manifest | None) -> str | None:
+        """The hash of its content; None while somebody writes it. Raises OSError."""
+        known = self._hashes.get(found.key)
+        if known is not None and known[0] == found.stamp:
+            return known[1]
+        sha256 = manifest.hash_of(found) if manifest is not None else None
+        if sha256 is None:
+            with self.open(found) as descriptor:
+                sha256, _ = sha256_of(descriptor)
+                if tree.stamp_of(os.fstat(descriptor)) != found.stamp:
+                    return None
+        self._hashes[found.key] = (found.stamp, sha256)
+        return sha256
+
+    def send(self, found: Found, sha256: str, *, ended: bool) -> bool:
+        """Brings a file to the store, without copying it where that can be; False where the store refuses it or has no
+        room for it, and where it is not what it was. Raises `UnavailableError`, `RefusedError`, OSError.
+        """
+        try:
+            with self.open(found) as descriptor:
+                if not (ended and found.alone and self.blobs.link(descriptor, sha256, found.size)):
+                    if not self._takes(found.size):
+                        return False
+                    self.blobs.send(descriptor, sha256, found.size)
+                return ended or tree.stamp_of(os.fstat(descriptor)) == found.stamp
+        except RefusedError as error:
+            if error.status not in BAD_FILE:
+                raise
+            logger.warning("%s stays on the node: %s", found.inside, error)
+        except OSError as error:
+            if not is_lost(error):
+                raise
+        return False
+
+    def _takes(self, size: int) -> bool:
+        if self.room is None:
+            return True
+        if size > self.room:
+            return False
+        self.room -= size
+        return True
+
+    def open(self, found: Found) -> opening.Opened:
+        """Its descriptor, opened part by part. Raises OSError."""
+        return opening.file_inside(self.folder, found.inside, self.owner)
+
+
+def is_lost(error: OSError) -> bool:
+    """Whether it will never be readable, or is there no more; anything else (a failing disk) may pass."""
+    return opening.strange(error) or isinstance(error, FileNotFoundError) or error.errno is None
+
+
+def is_work(found: Found, sha256: str, manifest: Manifest | None) -> bool:
+    """Whether a program that began with the files of another attempt has saved something here itself."""
+    carried = manifest.carried if manifest is not None else None
+    return carried is not None and carried.get(found.key) != sha256 and not _RECORDS.match_file(found.path)
