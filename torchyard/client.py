@@ -192,10 +192,23 @@ class Client(SweepCalls, SharingCalls):
         return following.follow(self.connection, f"/jobs/{part(job)}/logs/stream", params)
 
     def metrics(
-        self, job: str, *, names: Iterable[str] = (), max_points: int | None = None, since: str | None = None
+        self,
+        job: str,
+        *,
+        names: Iterable[str] = (),
+        max_points: int | None = None,
+        all_points: bool = False,
+        since: str | None = None,
     ) -> api.Metrics:
-        """Metric series; `since` is the `cursor` of an earlier answer, to get only what is newer."""
-        params = {"names": ",".join(names) or None, "max_points": max_points, "since": since}
+        """Metric series; `since` is the `cursor` of an earlier answer, to get only what is newer. A long series is
+        thinned to `max_points`, peaks kept, unless all points are wanted.
+        """
+        params = {
+            "names": ",".join(names) or None,
+            "max_points": max_points,
+            "all_points": all_points or None,
+            "since": since,
+        }
         return self._get(api.Metrics, f"/jobs/{part(job)}/metrics", params)
 
     def checkpoints(self, job: str) -> list[api.Checkpoint]:

@@ -26,6 +26,7 @@ def of_job(
     names: Annotated[list[str] | None, Query(description="Repeated or with commas; all if absent")] = None,
     rank: Annotated[int | None, Query(ge=0, lt=2**31)] = None,
     max_points: MaxPoints = 2000,
+    all_points: Annotated[bool, Query(description="Every point, whatever `max_points` says")] = False,
     since: Since = None,
 ) -> Response:
     """Series of points `[step, unix time, value]`. Where a later attempt has resumed, what came after that step in an
@@ -36,7 +37,7 @@ def of_job(
         tag = metrics.tag(tx, job_id)
         if (same := not_modified(request, tag)) is not None:
             return same
-        query = metrics.Query(names=wanted, rank=rank, max_points=max_points, since=since)
+        query = metrics.Query(names=wanted, rank=rank, max_points=None if all_points else max_points, since=since)
         return answer(metrics.read(tx, job_id, query), tag=tag)
 
 

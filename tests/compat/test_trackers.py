@@ -1,13 +1,24 @@
 """Jobs that log with trackers of their own show their curves, with no changed line."""
 
+import csv
 import json
 import math
+import os
+import signal
+import socket
 import struct
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from tests.support import events, wait
+from tests.support.stack import YARD, Stack
 from tests.support.user import User
 from torchyard.api import Job
 
@@ -21,12 +32,18 @@ OFFLINE = {"WANDB_MODE": "offline", "HF_HUB_OFFLINE": "1"}
 Curves = dict[str, list[tuple[int, float]]]
 
 
-def test_every_point_of_every_tracker_is_there(user: User) -> None:
-    log = user.folder / "logged.json"
-    script = user.copy(SCRIPTS / "log_everywhere.py")
-    job = user.submit("python", script, str(log), *TRACKERS, launcher="python", env=OFFLINE, resources={"gpus": 0})
-    user.succeeds(job)
-    expected = json.loads(log.read_text())
+@pytest.fixture(scope="module")
+def everything(yard: Stack, environment: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[User, Job]:
+    """A job that has logged with all of them, and its user."""
+    user = User(yard, environment, tmp_path_factory.mktemp("project"))
+    script, log = user.copy(SCRIPTS / "log_everywhere.py"), str(user.folder / "logged.json")
+    job = user.submit("python", script, log, *TRACKERS, launcher="python", env=OFFLINE, resources={"gpus": 0})
+    return user, user.succeeds(job)
+
+
+def test_every_point_of_every_tracker_is_there(everything: tuple[User, Job]) -> None:
+    user, job = everything
+    expected = json.loads((user.folder / "logged.json").read_text())
     assert set(expected) == set(TRACKERS)
     wanted = {name: points for tracker in TRACKERS for name, points in expected[tracker].items()}
     wanted |= {name: as_floats(points) for name, points in expected["tensorboard"].items() if name != "tb/double"}
@@ -39,6 +56,139 @@ def curves(user: User, job: Job) -> Curves:
     """A job's curves as steps and numbers."""
     found = user.yard.client.metrics(job.id, max_points=MAX_POINTS).series
     return {series.name: [(step, float(value)) for step, _, value in series.points] for series in found}
+
+
+def yard_command(user: User, *words: str) -> str:
+    """What a `yard` command prints in the user's folder, with their environment active."""
+    done = subprocess.run(
+        [*YARD, *words], cwd=user.folder, env=active(user), capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def active(user: User) -> dict[str, str]:
+    path = f"{user.environment / 'bin'}:{user.yard.environment['PATH']}"
+    return user.yard.environment | {"VIRTUAL_ENV": str(user.environment), "PATH": path}
+
+
+def in_python(user: User, code: str, *words: str, **variables: str) -> Any:
+    """What code prints in the user's own Python, as JSON."""
+    command = [str(user.environment / "bin" / "python"), "-c", code, *words]
+    done = subprocess.run(
+        command, cwd=user.folder, env=active(user) | variables, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+PARQUET = """
+import json, sys
+from pyarrow import parquet
+rows = parquet.read_table(sys.argv[1]).to_pylist()
+print(json.dumps([[row["name"], row["step"], repr(row["value"])] for row in rows]))
+"""
+EVENTS = """
+import json, sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+found = EventAccumulator(sys.argv[1], size_guidance={"scalars": 0}).Reload()
+print(json.dumps([[name, event.step, repr(event.value)]
+                  for name in found.Tags()["scalars"] for event in found.Scalars(name)]))
+"""
+RUN = """
+import json, sys, mlflow
+client = mlflow.MlflowClient()
+run = client.search_runs([client.get_experiment_by_name("default").experiment_id])[0]
+print(json.dumps([[name, point.step, repr(point.value)] for name in run.data.metrics
+                  for point in client.get_metric_history(run.info.run_id, name)]))
+"""
+
+
+def test_all_points_go_into_files_of_other_tools(everything: tuple[User, Job]) -> None:
+    user, job = everything
+    points = sorted((name, step, repr(value)) for name, curve in curves(user, job).items() for step, value in curve)
+    assert len(points) > 10_000
+    with (user.folder / yard_command(user, "metrics", str(job.number), "--export", "csv")).open() as file:
+        assert sorted((row["name"], int(row["step"]), row["value"]) for row in csv.DictReader(file)) == points
+    table = yard_command(user, "metrics", str(job.number), "--export", "parquet")
+    assert sorted(map(tuple, in_python(user, PARQUET, table))) == points
+    folder = yard_command(user, "metrics", str(job.number), "--export", "tensorboard", "--to", "events")
+    rounded = sorted((name, step, repr(as_float(float(value)))) for name, step, value in points)
+    assert sorted(map(tuple, in_python(user, EVENTS, folder))) == rounded
+
+
+def test_an_mlflow_server_gets_a_run(everything: tuple[User, Job], free_port: int) -> None:
+    user, job = everything
+    uri = f"http://127.0.0.1:{free_port}"
+    words = ["-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(free_port), "--workers", "1"]
+    command = [str(user.environment / "bin" / "python"), *words, "--backend-store-uri", f"{user.folder}/server"]
+    with serving(command, user, f"{uri}/health", MLFLOW_ALLOW_FILE_STORE="true"):
+        yard_command(user, "metrics", str(job.number), "ml/loss", "ml/odd", "--export", "mlflow", "--to", uri)
+        found = in_python(user, RUN, MLFLOW_TRACKING_URI=uri)
+    names = {"ml/loss", "ml/odd"}
+    points = [
+        (name, step, value) for name, curve in curves(user, job).items() for step, value in curve if name in names
+    ]
+    assert sorted((name, step, value) for name, step, value in found) == sorted(
+        (name, step, repr(value)) for name, step, value in points
+    )
+
+
+def test_tensorboard_shows_the_users_own_files_and_jobs_that_have_none(
+    everything: tuple[User, Job], free_port: int
+) -> None:
+    user, job = everything
+    script = user.folder / "report.py"
+    script.write_text("import torchyard\nfor step in range(5):\n    torchyard.report(step=step, loss=step)\n")
+    plain = user.succeeds(user.submit("python", script.name, launcher="python", resources={"gpus": 0}))
+    words = ["tensorboard", str(job.number), str(plain.number), "--port", str(free_port), "--host", "127.0.0.1"]
+    with serving([*YARD, *words], user, f"http://127.0.0.1:{free_port}/"):
+        base = f"http://127.0.0.1:{free_port}/data/plugin/scalars"
+        names = wait.until(lambda: shown(f"{base}/tags", 2), seconds=60, what="the runs")
+        run = f"{plain.number}-{plain.name}"
+        assert [point[1:] for point in httpx.get(f"{base}/scalars", params={"run": run, "tag": "loss"}).json()] == [
+            [step, float(step)] for step in range(5)
+        ]
+    assert run in names
+    assert len(names) >= 2
+
+
+def shown(url: str, runs: int) -> dict[str, Any] | None:
+    found: dict[str, Any] = httpx.get(url).json()
+    return found if len(found) >= runs else None
+
+
+@contextmanager
+def serving(command: list[str], user: User, url: str, **variables: str) -> Iterator[None]:
+    """A server of the user's, until the end of the `with`."""
+    log = user.folder / "server.log"
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            command, cwd=user.folder, env=active(user) | variables, stdout=output, stderr=output, start_new_session=True
+        )
+    try:
+        wait.until(lambda: answers(url, server), seconds=90, what=f"{url}: {log}")
+        yield
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(30)
+
+
+def answers(url: str, server: "subprocess.Popen[bytes]") -> bool:
+    assert server.poll() is None, "the server has ended"
+    try:
+        return httpx.get(url).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 def as_floats(points: list[Any]) -> list[tuple[int, float]]:
@@ -56,3 +206,53 @@ def as_float(value: float) -> float:
 def words(points: list[Any]) -> list[str]:
     """Points that can be compared, not-a-number included."""
     return [f"{step} {float(value)!r}" for step, value in points]
+
+
+def test_in_the_users_own_folder_and_with_the_worker_killed_nothing_is_lost_or_doubled(user: User) -> None:
+    """A file of an earlier job in the folder is none of this one's."""
+    old = user.folder / "shared" / "events.out.tfevents.1700000000.elsewhere.1.0"
+    old.parent.mkdir()
+    old.write_bytes(events.file([events.scalar("loss", 1.0, 1)]))
+    go = user.folder / "go"
+    script = user.copy(SCRIPTS / "log_on_ranks.py")
+    job = user.submit("python", script, str(go), live=True, env=OFFLINE, resources={"gpus": 2})
+    for points in (20, 40):
+        wait.until(partial(enough, user, job, points), seconds=120, what=f"{points} points")
+        user.yard.kill("worker")
+    go.touch()
+    user.succeeds(job)
+    found = user.yard.client.metrics(job.id, max_points=MAX_POINTS).series
+    made = [int((user.folder / f"steps-{rank}").read_text()) for rank in range(2)]
+    values = {(each.name, each.rank): [(step, value) for step, _, value in each.points] for each in found}
+    assert values == {
+        ("loss", 0): [(step, float(step)) for step in range(made[0])],
+        ("loss", 1): [(step, 1e6 + step) for step in range(made[1])],
+        ("wb", 0): [(step, float(step)) for step in range(made[0])],
+    }
+
+
+def enough(user: User, job: Job, points: int) -> bool:
+    """Whether all of a job's curves have so many points."""
+    series = user.yard.client.metrics(job.id).series
+    return len(series) == 3 and all(len(each.points) >= points for each in series)
+
+
+def test_a_job_that_starts_again_goes_on_with_its_run(user: User) -> None:
+    script = user.copy(SCRIPTS / "log_and_fail.py")
+    job = user.submit("python", script, launcher="python", env=OFFLINE, resources={"gpus": 0}, max_retries=1)
+    user.succeeds(job)
+    logs = [b"".join(user.yard.client.logs(job.id, attempt=number)).decode() for number in (1, 2)]
+    ids = [next(line for line in log.splitlines() if line.startswith("run ")) for log in logs]
+    assert ids[0] == ids[1]
+    assert curves(user, job) == {name: [(step, float(step)) for step in range(10)] for name in ("ml", "wb")}
+
+
+def test_a_job_may_leave_its_trackers_to_themselves(user: User) -> None:
+    script = user.copy(SCRIPTS / "log_everywhere.py")
+    words = ["python", script, str(user.folder / "logged.json"), "mlflow", "trackio"]
+    store = f"file://{user.folder}/own"
+    env = OFFLINE | {"MLFLOW_TRACKING_URI": store, "MLFLOW_ALLOW_FILE_STORE": "true"}
+    job = user.submit(*words, launcher="python", env=env, resources={"gpus": 0}, trackers=["mlflow"])
+    user.succeeds(job)
+    assert curves(user, job) == {}
+    assert list((user.folder / "own").glob("*/*/metrics/*"))

@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterable
 
-from worker.trackers.crc32c import masked
+from torchyard.export.crc32c import masked
 
 
 def varint(number: int) -> bytes:

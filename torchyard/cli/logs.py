@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from torchyard.cli import common
+from torchyard.cli.export import Form
 from torchyard.cli.terminal import joined
 
 if TYPE_CHECKING:
@@ -63,10 +64,22 @@ def _list(client: "Client", job: str, json: bool) -> None:
 def metrics(
     job: common.JobRef,
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these series.")] = None,
+    form: Annotated[
+        Form | None, typer.Option("--export", help="Write all points, for another tool.", show_default=False)
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="File or folder to export to, `-` for standard output, or an MLflow server; default job-N.…."
+        ),
+    ] = None,
     json: common.Json = False,
 ) -> None:
-    """Show metrics as small curves, or as JSON."""
+    """Show metrics as small curves, or as JSON; or export them."""
     with common.connect() as client:
+        if form is not None:
+            _export(client, job, names or [], form, to)
+            return
         found = client.metrics(job, names=names or (), max_points=None if json else 400)
         lost = sum(each.dropped_records for each in client.attempts(job))
     if json:
@@ -74,9 +87,20 @@ def metrics(
     elif found.series:
         _print(found)
     else:
-        common.note("no metrics yet: the script reports them with torchyard.report(step=…, loss=…)")
+        common.note(
+            "no metrics yet: the script reports them with torchyard.report(step=…, loss=…), or logs with TensorBoard, "
+            "Weights & Biases, MLflow or Trackio"
+        )
     if lost:
         common.warn(f"{lost:,} records were lost, mostly because the disk was full: their points are missing")
+
+
+def _export(client: "Client", job: str, names: list[str], form: Form, to: str | None) -> None:
+    from torchyard.cli.export import export
+
+    place = export(client, client.job(job), names, form, to)
+    if place:
+        print(place)
 
 
 def _print(found: "Metrics") -> None:

@@ -21,6 +21,7 @@ from torchyard.cli import (
     stacks,
     submit,
     sweeps,
+    tensorboard,
     terminal,
 )
 from torchyard.exceptions import TorchYardError
@@ -52,6 +53,7 @@ for group in (
     sharing,
     simulate,
     sweeps,
+    tensorboard,
 ):
     group.register(app)
 

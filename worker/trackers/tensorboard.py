@@ -7,8 +7,8 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
+from torchyard.export.crc32c import masked
 from worker.trackers import protobuf
-from worker.trackers.crc32c import masked
 from worker.trackers.points import Chunk, Point, Read, whole
 
 _LENGTH: Final = struct.Struct("<QI")

@@ -4,8 +4,8 @@ import struct
 import pytest
 
 from tests.support import events
+from torchyard.export.crc32c import crc32c
 from worker.trackers import tensorboard
-from worker.trackers.crc32c import crc32c
 from worker.trackers.points import Chunk, Point
 
 
