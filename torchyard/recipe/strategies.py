@@ -196,7 +196,7 @@ class Ddp(Strategy):
 
 
 class ModelParallel(Strategy):
-    """Layers placed over several devices by their size, activations moved between them."""
+    """Layers placed over several devices by their size or time, activations moved between them."""
 
     cuts: ClassVar[bool] = True
     name: Literal["model_parallel"] = "model_parallel"
@@ -204,6 +204,8 @@ class ModelParallel(Strategy):
     """Replicas of the split model, each in a process of its own under DistributedDataParallel."""
     devices: Annotated[int, Field(ge=2)] | None = None
     """Devices of one replica; without it, the devices of the job divided by `data_parallel`."""
+    balance: Literal["bytes", "time"] = "bytes"
+    """What is shared out evenly: bytes of parameters, or time, by the operations of a forward pass."""
 
     def processes(self, devices: int) -> int:
         if devices % self.data_parallel or devices // self.data_parallel < 2:
@@ -235,6 +237,8 @@ class Pipeline(Strategy):
     """Parts of a batch; must divide `batch_size`."""
     stages_per_rank: Annotated[int, Field(ge=2)] = 2
     """Stages of each rank under the interleaved schedule; the others have one."""
+    balance: Literal["bytes", "time"] = "bytes"
+    """What is shared out evenly: bytes of parameters, or time, by the operations of a forward pass."""
 
     def check(self, recipe: "Recipe") -> None:
         super().check(recipe)

@@ -1,7 +1,7 @@
 """Model parallelism: one model whose layers are spread over several devices of a process.
 
-The layers are placed in order, by the bytes of their parameters; activations move from device to device, and gradients
-back. Only one device computes at a time: this makes room, not speed (PyTorch's tutorial "Model Parallel Best
+The layers are placed in order, by the bytes of their parameters or by time; activations move from device to device, and
+gradients back. Only one device computes at a time: this makes room, not speed (PyTorch's tutorial "Model Parallel Best
 Practices"); AlexNet was the first to need it (Krizhevsky et al. 2012). `pipeline` keeps several devices busy. With
 `data_parallel: n` each of n processes has such a model, under DistributedDataParallel with `device_ids=None` ("Getting
 Started with Distributed Data Parallel", on combining the two). Never run on two GPUs: tested with places on the CPU.
@@ -20,7 +20,7 @@ from trainer.exceptions import RecipeError
 from trainer.strategies.base import Strategy
 from trainer.strategies.by_hand import share
 from trainer.strategies.ddp import bucket_bytes, reduce_in_backward, settle
-from trainer.strategies.placement import Part, parameter_bytes, place
+from trainer.strategies.placement import Part, operations_of, parameter_bytes, place
 
 
 class Split(nn.Module):
@@ -58,7 +58,9 @@ class ModelParallelStrategy(Strategy):
             raise RecipeError("strategy model_parallel needs two devices in a process: take strategy: single or ddp")
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        placed = place(model, len(self.world.devices), what="devices")
+        sample = self.task.sample_shape
+        placed = place(model, len(self.world.devices), what="devices", balance=self.options.balance, sample=sample)
+        self._operations = operations_of(placed, sample)
         self.split = Split([Part(layers) for layers in placed], self.world.devices)
         if self.world.size == 1:
             return self.split  # with a single replica there is nobody to talk to
@@ -98,7 +100,13 @@ class ModelParallelStrategy(Strategy):
             "replica": self.world.rank,
             "replicas": self.world.size,
             "places": [
-                {"place": number, "device": str(device), "layers": part.names, "parameter_bytes": parameter_bytes(part)}
+                {
+                    "place": number,
+                    "device": str(device),
+                    "layers": part.names,
+                    "parameter_bytes": parameter_bytes(part),
+                    "operations": self._operations[number],
+                }
                 for number, (part, device) in enumerate(zip(self.split.parts, self.split.devices, strict=True))
             ],
             "activation_bytes_moved": self.split.moved,

@@ -23,7 +23,7 @@ from trainer.data.loading import Batch
 from trainer.data.sampler import Shares
 from trainer.distributed import gathered, summed
 from trainer.strategies.base import Strategy, Task
-from trainer.strategies.placement import Layers, Part, activations, parameter_bytes, place
+from trainer.strategies.placement import Layers, Part, activations, operations_of, parameter_bytes, place
 
 _SINGLE = {"gpipe": ScheduleGPipe, "1f1b": Schedule1F1B}
 
@@ -115,7 +115,9 @@ class PipelineStrategy(Strategy):
 
     def wrap(self, model: nn.Module) -> nn.Module:
         self.stages = self.world.size * self.stages_per_rank
-        parts = place(model, self.stages, what="stages")
+        sample = self.task.sample_shape
+        parts = place(model, self.stages, what="stages", balance=self.options.balance, sample=sample)
+        self._operations = operations_of(parts, sample)
         # Only these: the layers of other ranks are given up with the model.
         self.placed = {index: parts[index] for index in range(self.world.rank, self.stages, self.world.size)}
         self.model = Part([layer for layers in self.placed.values() for layer in layers]).to(self.world.device)
@@ -220,6 +222,7 @@ class PipelineStrategy(Strategy):
                     "of": stage.num_stages,
                     "layers": [name for name, _ in self.placed[stage.stage_index]],
                     "parameter_bytes": parameter_bytes(stage.submod),
+                    "operations": self._operations[stage.stage_index],
                 }
                 for stage in self.training
             ],

@@ -1,7 +1,7 @@
-"""Which layers go where: consecutive ones, balanced by the bytes of their parameters.
+"""Which layers go where: consecutive ones, balanced by the bytes of their parameters or by time.
 
-That shares out memory, not time: the first part of a convolutional network computes longer than its last layers, which
-have most of the parameters.
+The two are far apart in convolutional networks: the first layers compute longest, and the last ones have most of the
+parameters. Time is estimated by the operations of a forward pass; backward takes about twice as many of each layer.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils.flop_counter import FlopCounterMode
 
 from trainer.exceptions import RecipeError
 from trainer.models.layers import as_layers
@@ -56,14 +57,57 @@ def parameter_bytes(module: nn.Module) -> int:
     return sum(parameter.nbytes for parameter in module.parameters())
 
 
-def place(model: nn.Module, parts: int, *, what: str) -> list[Layers]:
-    """The model's layers in so many parts, in order; raises RecipeError, which names them as `what`, for too many."""
+def place(
+    model: nn.Module, parts: int, *, what: str, balance: str = "bytes", sample: Sequence[int] = ()
+) -> list[Layers]:
+    """The model's layers in so many parts, in order; raises RecipeError, which names them as `what`, for too many.
+
+    `sample` is the shape of one sample, which a balance by time needs.
+    """
     layers = as_layers(model)
     if len(layers) < parts:
         raise RecipeError(
             f"the model has {len(layers)} layers, too few for {parts} {what}: take fewer devices or a deeper model"
         )
-    return [[layers[i] for i in each] for each in balanced([parameter_bytes(layer) for _, layer in layers], parts)]
+    sizes = [parameter_bytes(layer) for _, layer in layers] if balance == "bytes" else _times(layers, sample)
+    return [[layers[i] for i in each] for each in balanced(sizes, parts)]
+
+
+def _times(layers: Layers, sample: Sequence[int]) -> list[int]:
+    found = operations(layers, sample)
+    if found is None:
+        raise RecipeError(
+            f"strategy.balance time: the model does not take floats of shape {list(sample)}, so its operations cannot "
+            "be counted: take balance: bytes"
+        )
+    return found
+
+
+def operations(layers: Layers, sample: Sequence[int]) -> list[int] | None:
+    """Floating point operations of each layer for one sample, forward; nothing is computed.
+
+    None where a layer does not take what the one before answers to a sample of floats.
+    """
+    found = []
+    try:
+        with FakeTensorMode(), torch.no_grad():
+            values = torch.empty(1, *sample)
+            for _, layer in layers:
+                with FlopCounterMode(display=False) as counter:
+                    values = _imagined(layer, values)
+                found.append(counter.get_total_flops())
+    except (RuntimeError, TypeError, ValueError):
+        return None
+    return found
+
+
+def operations_of(parts: Sequence[Layers], sample: Sequence[int]) -> list[int | None]:
+    """Those of each part, for the record; of a part in which they are not known, None."""
+    found = operations([layer for layers in parts for layer in layers], sample)
+    if found is None:
+        return [None] * len(parts)
+    ends = [0, *accumulate(len(layers) for layers in parts)]
+    return [sum(found[start:end]) for start, end in pairwise(ends)]
 
 
 class Part(nn.Module):

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
@@ -9,7 +11,7 @@ from trainer.distributed import World
 from trainer.exceptions import RecipeError
 from trainer.models import MODELS
 from trainer.strategies.model_parallel import ModelParallelStrategy, Split
-from trainer.strategies.placement import Part, parameter_bytes, place
+from trainer.strategies.placement import Part, operations_of, parameter_bytes, place
 
 CPU = torch.device("cpu")
 
@@ -28,10 +30,10 @@ def test_one_device_is_not_enough() -> None:
         ModelParallelStrategy(ModelParallel(), world(1, 1))
 
 
-def model(name: str, size: int, device: str) -> nn.Module:
+def model(name: str, size: int, device: str, classes: int = 10) -> nn.Module:
     recipe = Recipe.model_validate({"model": name, "data": {"name": "synthetic", "shape": [3, size, size]}})
     with torch.device(device):
-        return MODELS[name](recipe.model, Shape(sample=(3, size, size), classes=10))
+        return MODELS[name](recipe.model, Shape(sample=(3, size, size), classes=classes))
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,40 @@ def test_large_models_are_split_before_their_second_linear_layer(name: str, firs
     assert [round(size / 1e6) for size in sizes] == megabytes
     assert parts[1].names[0] == first
     assert parts[0].state_dict().keys() | parts[1].state_dict().keys() == whole.state_dict().keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "classes", "balance", "bytes_share", "time_share"),
+    [
+        ("alexnet", 10, "bytes", 70.5, 97.6),
+        ("alexnet", 1000, "bytes", 65.8, 97.1),
+        ("alexnet", 1000, "time", 1.6, 56.9),
+        ("vgg16", 1000, "bytes", 84.9, 99.9),
+        ("vgg16", 1000, "time", 0.8, 48.4),
+    ],
+)
+def test_bytes_and_time_are_shared_out_as_documented(
+    name: str, classes: int, balance: str, bytes_share: float, time_share: float
+) -> None:
+    """Per cent of the first of two places."""
+    whole, sample = model(name, 224, "meta", classes), (3, 224, 224)
+    parts = place(whole, 2, what="devices", balance=balance, sample=sample)
+    sizes = [sum(parameter_bytes(layer) for _, layer in layers) for layers in parts]
+    first, second = operations_of(parts, sample)
+    assert first is not None
+    assert second is not None
+    assert round(100 * sizes[0] / sum(sizes), 1) == bytes_share
+    assert round(100 * first / (first + second), 1) == time_share
+    page = (Path(__file__).parents[4] / "docs" / "techniques.md").read_text()
+    assert f"{bytes_share} %" in page
+    assert f"{time_share} %" in page
+
+
+def test_a_balance_by_time_needs_operations_that_can_be_counted() -> None:
+    words = nn.Sequential(nn.Embedding(10, 4), nn.Linear(4, 2))
+    with pytest.raises(RecipeError, match=r"strategy.balance time: .*take balance: bytes"):
+        place(words, 2, what="devices", balance="time", sample=(3,))
+    assert operations_of(place(words, 2, what="devices"), (3,)) == [None, None]
 
 
 def test_alexnet_over_two_places_answers_what_it_answers_whole() -> None:
