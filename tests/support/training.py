@@ -1,11 +1,14 @@
 """Trainings of recipes: by ranks with a strategy, and plainly by one process to compare with."""
 
+import math
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
 
 from tests.support import ranks
 from tests.support.attempt import AttemptFolder
@@ -92,6 +95,33 @@ def _rank(given: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         for module in parts.strategy.modules():
             own |= {name: local(value).detach().cpu().clone() for name, value in module.state_dict().items()}
         return own, parts.strategy.whole_state()
+
+
+def exchanged(given: dict[str, Any], world: int) -> list[dict[str, int]]:
+    """What each rank really hands to its process group in one step of training: elements, by operation.
+
+    As torch's profiler sees it, and so also what DistributedDataParallel does in C++; not as a strategy counts.
+    """
+    return ranks.run(_one_step, world, given)
+
+
+def _one_step(given: dict[str, Any]) -> dict[str, int]:
+    recipe = Recipe.model_validate(given)
+    with joined(recipe.strategy) as world:
+        run = Training(build(recipe, world))
+        strategy = run.parts.strategy
+        with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiled:
+            for batch in run.batches(0):
+                strategy.backward(batch)
+                if batch.last:
+                    strategy.update(0.1, measure=False)
+                    break
+        found: Counter[str] = Counter()
+        for event in profiled.events():
+            if event.name.startswith("gloo:") and event.input_shapes:
+                found[event.name.removeprefix("gloo:")] += sum(map(math.prod, event.input_shapes))
+        found["counted"] = strategy.bytes_sent
+        return dict(found)
 
 
 def alone(given: dict[str, Any], effective_batch: int) -> tuple[dict[str, Tensor], list[float]]:

@@ -121,6 +121,8 @@ def test_a_recipe_on_two_ranks_without_torchrun(tmp_path: Path, monkeypatch: pyt
     main([str(recipe), "--nproc", "2"])
     (checkpoint,) = (tmp_path / "checkpoints").iterdir()
     assert checkpoint.name == "step-000000001"
+    assert torch.load(checkpoint / "training.pt", weights_only=True)["ranks"] == 2
+    assert {"rank-0.pt", "rank-1.pt"} <= {file.name for file in checkpoint.iterdir()}
 
 
 def train_on_a_disk_of_its_own(root: str, given: dict[str, Any], url: str | None) -> None:
