@@ -81,6 +81,7 @@ def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen
             lifecycle.declare_dead(tx, attempt_id, why, now, node=node)
             changed.append(str(job.id))
     changed += lifecycle.set_reachable(tx, node, heartbeat.attempts, now)
+    changed += lifecycle.tell_unjoined(tx, [each.attempt for each in heartbeat.attempts if each.unjoined], now)
     devices_changed = _store_devices(tx, node, devices)  # after the jobs, as an end that blames a device does
     tx.execute(
         update(Node)

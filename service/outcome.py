@@ -92,7 +92,8 @@ def error_of(result: Result) -> JobError:
             return JobError(cause=fingerprints.LOST, message=result.message or "the launcher died without a result")
     if result.stop in _STOPPED:
         return _with_rank(result, *_STOPPED[result.stop])
-    return _with_rank(result, cause_of(result) or "exit", result.message or exit_message(result))
+    said = f"{result.message}{_known(result)}" if result.message else exit_message(result)
+    return _with_rank(result, cause_of(result) or "exit", said)
 
 
 def cause_of(result: Result) -> str | None:
@@ -121,7 +122,15 @@ def exit_message(result: Result) -> str:
 def _known(result: Result) -> str:
     """What is known of such a failure."""
     advice = _TAKEN if _lost_its_port(result) else fingerprints.advice(cause_of(result), result.subject)
-    return f": {advice}" if advice else ""
+    return f": {advice}" if advice else _own_words(result)
+
+
+def _own_words(result: Result) -> str:
+    """The last line of the launcher's traceback, where no rank has failed and nothing is known of it."""
+    lines = (result.traceback or "").rstrip().splitlines()
+    if result.failed_rank is not None or not lines or "Traceback (most recent call last):" not in lines:
+        return ""
+    return f": {lines[-1][: fingerprints.MAX_LINE]}"
 
 
 def _lost_its_port(result: Result) -> bool:

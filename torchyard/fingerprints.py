@@ -16,7 +16,10 @@ LOST: Final = "lost"
 LOST_RANK: Final = "lost-rank"
 MISSING_MODULE: Final = "missing-module"
 NCCL_TIMEOUT: Final = "nccl-timeout"
+NO_STORE: Final = "no-store"
+NO_TORCH: Final = "no-torch"
 OUT_OF_MEMORY: Final = "out-of-memory"
+OWN_PROCESSES: Final = "own-processes"
 SINGLE_SAMPLE: Final = "single-sample"
 #: Characters of a line that are looked at: no log may keep the worker busy.
 MAX_LINE: Final = 1000
@@ -151,6 +154,30 @@ FINGERPRINTS: tuple[Fingerprint, ...] = (
         ),
         advice="it waited in vain for another rank, which hangs, failed or was killed: that rank's log says more",
     ),
+    # Seen from outside: what waits in vain says nothing.
+    Fingerprint(
+        name=OWN_PROCESSES,
+        blame=Blame.JOB,
+        advice="the script starts processes itself (mp.spawn), which do not find each other under torchrun: say "
+        "launcher: python (yard run: --launcher python), or leave launcher out",
+    ),
+    Fingerprint(
+        name=NO_STORE,
+        blame=Blame.JOB,
+        advice="the ranks look for one another at an address that nobody has opened: leave MASTER_ADDR and MASTER_PORT "
+        "as torchrun has set them (`init_method='env://'`)",
+    ),
+    Fingerprint(
+        name=NO_TORCH,
+        blame=Blame.JOB,
+        pattern=re.compile(
+            r"^(/[^\s:]{1,300}): (?:Error while finding module specification for|No module named) '?torch\b",
+            re.MULTILINE,
+        ),
+        unnamed="the job's Python",
+        advice="{0} has no torch, which torchrun needs: `{0} -m pip install torch`, point python: to an environment "
+        "that has it, or say launcher: python for a script that needs none",
+    ),
     Fingerprint(
         name=SINGLE_SAMPLE,
         blame=Blame.JOB,
@@ -202,6 +229,12 @@ FINGERPRINTS: tuple[Fingerprint, ...] = (
         pattern=re.compile(r"^FileNotFoundError: \[Errno 2\] [^\n]*?(?:'([^'\n]{1,200})'|$)", re.MULTILINE),
         advice="the file {0} is not on the node: give its whole path, join its folder with link:, or put it into the "
         "code",
+    ),
+    Fingerprint(
+        name="missing-script",
+        blame=Blame.JOB,
+        pattern=re.compile(r"^\S{1,300}: can't open file '([^'\n]{1,200})': \[Errno 2\]", re.MULTILINE),
+        advice="the script {0} is not on the node: mend its path, or put it into the code",
     ),
     Fingerprint(
         name="permission",

@@ -144,6 +144,8 @@ class AttemptReport(Message):
     started_us: int | None = None
     #: UUIDs of its devices, once it has been prepared.
     devices: list[str] = []
+    #: After a minute none of its ranks has joined a process group.
+    unjoined: bool = False
 
 
 class Heartbeat(Message):

@@ -266,7 +266,11 @@ def _report(status: Status) -> wire.AttemptReport:
     """A dead shim's attempt is about to be buried: its result is on the way."""
     phase = wire.Phase.ENDED if isinstance(status.phase, Died) else status.phase
     return wire.AttemptReport(
-        attempt=status.attempt, phase=phase, started_us=status.started_us, devices=list(status.devices)
+        attempt=status.attempt,
+        phase=phase,
+        started_us=status.started_us,
+        devices=list(status.devices),
+        unjoined=status.unjoined,
     )
 
 

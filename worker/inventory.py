@@ -30,6 +30,8 @@ class Status:
     shim: ShimRecord | None = None
     #: UUIDs of its devices, once it has been prepared.
     devices: tuple[str, ...] = ()
+    #: None of its ranks has joined a process group, although it has had the time.
+    unjoined: bool = False
 
     @property
     def started_us(self) -> int | None:
@@ -82,6 +84,7 @@ def status_of(folder: AttemptFolder) -> Status:
         phase=phase,
         shim=folder.read_shim(),
         devices=tuple(launch.get("devices", ())),
+        unjoined=folder.at(layout.UNJOINED).exists(),
     )
 
 

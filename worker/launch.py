@@ -330,6 +330,12 @@ def _held(launch: Launch) -> float:
     return sum(1.0 if share is None else min(1.0, share / max(1, device.memory)) for device in launch.devices)
 
 
+def _meets(spec: JobSpec) -> int:
+    """Ranks that should join a process group on this node; 0 where that cannot be seen, or is the trainer's affair."""
+    alone = spec.resources.nodes == 1 and spec.command is not None
+    return spec.local_world_size if alone and spec.launcher.ranked else 0
+
+
 def launch_record(
     folder: AttemptFolder,
     launch: Launch,
@@ -350,6 +356,7 @@ def launch_record(
         "output": str(logs / (layout.LAUNCHER_LOG if torchrun else layout.rank_log(ranks.start))),
         "torchrun": torchrun,
         "rank_program": str(RANK),
+        "meets": _meets(launch.spec),
         "first_rank": ranks.start,
         "local_world_size": len(ranks),
         # Ranks of other nodes may have polled when none of this one has yet.
@@ -373,6 +380,7 @@ def launch_record(
                 "result": layout.RESULT,
                 "marks": layout.MARKS,
                 "outcome": layout.OUTCOME,
+                "unjoined": layout.UNJOINED,
             }.items()
         },
     }

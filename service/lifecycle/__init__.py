@@ -10,7 +10,7 @@ from service.lifecycle.exceptions import Conflict, Unknown
 from service.lifecycle.faults import FAULTY
 from service.lifecycle.finish import declare_dead, finish, settle
 from service.lifecycle.giving_way import ask_to_yield, keep_devices
-from service.lifecycle.limits import clear_hung, give_up, mark_hung, request_dump
+from service.lifecycle.limits import clear_hung, give_up, mark_hung, request_dump, tell_unjoined
 from service.lifecycle.many import change_waiting, lock_waiting
 from service.lifecycle.notes import Note
 from service.lifecycle.orders import orders_for
@@ -59,5 +59,6 @@ __all__ = [
     "set_reachable",
     "set_unreachable",
     "settle",
+    "tell_unjoined",
     "void",
 ]

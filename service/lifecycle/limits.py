@@ -2,8 +2,11 @@
 given up.
 """
 
-from sqlalchemy import Connection
+from collections.abc import Sequence
 
+from sqlalchemy import Connection, exists, select
+
+from service.db.models import Attempt, Event
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
 from service.lifecycle.rows import AttemptRow, live_attempt, lock_attempt, lock_job
@@ -40,6 +43,31 @@ def clear_hung(tx: Connection, attempt_id: str, now: int) -> bool:
     change_attempt(tx, attempt, hung_us=None)
     change_job(tx, str(job.id), Note(kind="goes-on", message="makes steps again"), now)
     return True
+
+
+_UNJOINED = "not-joined"
+
+
+def tell_unjoined(tx: Connection, attempts: Sequence[str], now: int) -> list[str]:
+    """Tells, once, of running attempts no rank of which has joined a process group; returns the jobs' ids."""
+    if not attempts:
+        return []
+    told = exists().where(Event.job_id == Attempt.job_id, Event.attempt == Attempt.number, Event.kind == _UNJOINED)
+    running = (Attempt.id.in_(attempts), Attempt.state == AttemptState.RUNNING)
+    query = select(Attempt.id, Attempt.job_id).where(*running, ~told).order_by(Attempt.job_id)
+    jobs = []
+    for row in tx.execute(query).all():
+        job, attempt = lock_attempt(tx, row.id)
+        if attempt.state == AttemptState.RUNNING:
+            change_job(tx, str(job.id), Note(kind=_UNJOINED, message=_COPIES), now)
+            jobs.append(str(job.id))
+    return jobs
+
+
+_COPIES = (
+    "after a minute none of its ranks has joined a process group: if its script never does, each of them trains a copy "
+    "of its own. Cancel it and run it with launcher: python (yard run: --launcher python), one process with all GPUs"
+)
 
 
 def _ask(tx: Connection, attempt: AttemptRow, **values: int) -> int:

@@ -12,6 +12,7 @@ from tests.support.stack import YARD, Stack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 EXAMPLES = Path(__file__).parents[2] / "examples"
+SCRIPTS = Path(__file__).parent / "scripts"
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,30 @@ def test_a_plain_ddp_script_has_its_log_and_its_exit_code(yard: Stack, venv: Pat
     job = next(iter(yard.client.jobs()))
     assert job.spec["python"].startswith(str(venv))
     assert yard.log(job, 0)
+
+
+def test_a_script_that_starts_its_processes_itself_is_one_process(yard: Stack, venv: Path, project: Path) -> None:
+    shutil.copy(SCRIPTS / "spawn_ddp.py", project)
+    done = _yard(yard, venv, project, "run", "--gpus", "2", "--", "python", "spawn_ddp.py", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "launcher: python, because spawn_ddp.py:" in done.stderr
+    job = next(iter(yard.client.jobs()))
+    assert job.spec["launcher"] == "python"
+    log = yard.log(job, 0).decode()
+    assert {f"rank {rank} of 2 has met 2" for rank in range(2)} <= set(log.splitlines())
+    assert "launcher python, because spawn_ddp.py:" in yard.client.events(job.id)[0].message
+
+
+def test_torchrun_as_it_is_typed(yard: Stack, venv: Path, project: Path) -> None:
+    words = ["torchrun", "--standalone", "--nproc-per-node=2", "plain_ddp.py"]
+    understood = _yard(yard, venv, project, "run", "--", *words)
+    assert understood.returncode == 0, understood.stdout + understood.stderr
+    job = next(iter(yard.client.jobs()))
+    assert (job.spec["launcher"], job.gpus) == ("torchrun", 2)
+    by_hand = ["python", "-m", "torch.distributed.run", *words[1:]]
+    believed = _yard(yard, venv, project, "run", "--gpus", "2", "--launcher", "none", "--", *by_hand)
+    assert believed.returncode == 0, believed.stdout + believed.stderr
+    assert next(iter(yard.client.jobs())).spec["launcher"] == "none"
 
 
 def test_the_lines_of_ours_add_metrics_and_checkpoints(yard: Stack, venv: Path, project: Path) -> None:

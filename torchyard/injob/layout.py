@@ -48,6 +48,8 @@ LAUNCH = os.path.join(YARD, "launch.json")
 COMMAND = os.path.join(YARD, "command.json")
 SHIM = os.path.join(YARD, "shim.json")
 RESULT = os.path.join(YARD, "result.json")
+#: There while no rank has joined a process group, after the time that this takes.
+UNJOINED = os.path.join(YARD, "unjoined")
 NONCE = os.path.join(YARD, "nonce")
 TMP = os.path.join(YARD, "tmp")
 TRACKERS = os.path.join(YARD, "trackers")

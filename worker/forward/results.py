@@ -45,7 +45,7 @@ def complete(
     return result.model_copy(
         update={
             "traceback": extract(log) if log else None,
-            "fingerprint": known.name if known else None,
+            "fingerprint": result.fingerprint or (known.name if known else None),
             "subject": known.subject if known else None,
             "dropped_log_bytes": result.dropped_log_bytes + dropped_bytes,
             "dropped_records": result.dropped_records + dropped_records,
@@ -67,14 +67,12 @@ def log_of_failure(result: wire.Result, folder: Path, first_rank: int = 0) -> st
     failed = result.exit_code != 0 or result.failed_rank is not None
     if not failed or result.stop is not None or result.kind in {wire.ResultKind.UNUSABLE, wire.ResultKind.LOST}:
         return None
-    for name in (
-        layout.rank_log(first_rank if result.failed_rank is None else result.failed_rank),
-        layout.LAUNCHER_LOG,
-    ):
-        text = _tail(folder / layout.LOGS / name)
-        if text.strip():
-            return text
-    return None
+    rank = layout.rank_log(first_rank if result.failed_rank is None else result.failed_rank)
+    own, launchers = (_tail(folder / layout.LOGS / name) for name in (rank, layout.LAUNCHER_LOG))
+    # Where no rank has failed, torchrun itself has.
+    if not own.strip() or (result.failed_rank is None and _HEADER in _lines(launchers)):
+        own = launchers
+    return own if own.strip() else None
 
 
 def extract(text: str) -> str:

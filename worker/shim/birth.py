@@ -1,6 +1,7 @@
 """From a fork of the shim to the job's first instruction."""
 
 import ctypes
+import difflib
 import errno
 import os
 import signal
@@ -13,6 +14,8 @@ PR_SET_PDEATHSIG = 1
 #: Yama's: who may read this process although it is no ancestor.
 PR_SET_PTRACER, ANY = 0x59616D61, ctypes.c_ulong(-1)
 LIBC = ctypes.CDLL(None, use_errno=True)
+#: What a misspelled program may be meant to be.
+_COMMON = ("python", "python3", "torchrun", "accelerate", "deepspeed", "mpirun", "bash")
 #: The shim stays until it has a result; `kill` on it is no way to stop a job.
 IGNORED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -74,16 +77,21 @@ def _become(launch: Json, go: int, problem: int) -> NoReturn:
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
             os.execvpe(launch["argv"][0], launch["argv"], launch["env"])
     except BaseException as error:  # noqa: BLE001 (nothing may climb out of the child)
-        os.write(problem, _explain(error, launch["cwd"]).encode())
+        os.write(problem, _explain(error, launch["cwd"], launch["argv"][0]).encode())
     os._exit(127)
 
 
-def _explain(error: BaseException, cwd: str) -> str:
+def _meant(program: str) -> str:
+    close = difflib.get_close_matches(program, _COMMON, n=1, cutoff=0.75)
+    return f"; did you mean {close[0]}?" if close and close[0] != program else ""
+
+
+def _explain(error: BaseException, cwd: str, program: str) -> str:
     number = error.errno if isinstance(error, OSError) else None
     if number == errno.ENOEXEC:
         return "it is neither a program nor a script with a #! line"
     if number == errno.ENOENT:
-        return f"there is no such program in {cwd} or on the job's PATH"
+        return f"there is no such program in {cwd} or on the job's PATH{_meant(program)}"
     return str(error)
 
 

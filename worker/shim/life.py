@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from worker.shim import table, verdict
+from worker.shim import joining, table, verdict
 from worker.shim.birth import IGNORED, LIBC, Birth, StartError
 from worker.shim.files import CommandFile, Json, ResultFile, now_us, say, write_whole
 from worker.shim.stop import Stop
@@ -43,6 +43,9 @@ class Shim:
         self.terminated: set[tuple[int, int]] = set()
         self.killed = False
         self.message: str | None = None
+        self.meeting = joining.Meeting(launch, time.monotonic())
+        #: Why it was ended here, by name.
+        self.fingerprint: str | None = None
 
     def run(self, ready: int) -> None:
         """The whole life; `ready` is closed once the first instruction has run or never will."""
@@ -95,11 +98,21 @@ class Shim:
             self.message = f"the time limit of {self.launch['time_limit_s']} s has passed"
             self.ask("timeout", self.launch["grace_s"], now)
         if not self.stop:
+            self.look_for_ranks(now)
             return
         if now >= self.stop.deadline:
             self.killed = True
         elif not self.stop.announced or (now >= self.stop.patient_until and not self.polled()):
             self.terminate()
+
+    def look_for_ranks(self, now: float) -> None:
+        """Ends a start in which no rank can ever meet another: it would wait for half an hour."""
+        if now >= self.meeting.due:
+            self.fingerprint = self.meeting.look(self.main, [each.pid for each in self.wrappers()], now)
+        if self.fingerprint is not None:
+            self.message = "none of its ranks has met another, and none ever will"
+            say(self.message)
+            self.killed = True
 
     def obey(self, now: float) -> None:
         """Does what the agent wrote last."""
@@ -195,6 +208,8 @@ class Shim:
         code, number = verdict.exit_of(self.status)
         exits = self.exits(code, number)
         mute = self.terminated or self.killed
+        if self.fingerprint is not None:
+            return {"kind": "killed", "fingerprint": self.fingerprint, "message": self.message}
         failure = verdict.first_failure(exits, self.stop.asked_us if mute else None)
         failed_rank = failure.rank if failure else None
         if failure is not None:

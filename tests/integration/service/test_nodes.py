@@ -7,7 +7,7 @@ from sqlalchemy import select, update
 
 from service import lifecycle, node_list, nodes
 from service.db.engine import Database
-from service.db.models import Device, Node
+from service.db.models import Device, Event, Node
 from tests.support import box
 from tests.support.box import GIB, NOW
 from tests.support.statements import asked, first
@@ -288,3 +288,16 @@ def test_labels_and_topology_are_stored_and_shown(yard: Database) -> None:
     with yard.read() as tx:
         (node,) = node_list.present(tx)
     assert node.labels == []
+
+
+def test_ranks_that_have_not_joined_are_told_once_an_attempt(yard: Database) -> None:
+    job_id = box.add_job(yard)
+    attempt_id = box.start(yard, job_id, ["box-gpu-0"])
+    report = AttemptReport(attempt=attempt_id, phase=Phase.RUNNING, unjoined=True)
+    with yard.write() as tx:
+        lifecycle.mark_running(tx, attempt_id, NOW)
+    assert [seen(yard, heartbeat(attempts=[report])).changed for _ in range(3)] == [[job_id], [], []]
+    with yard.read() as tx:
+        said = tx.scalars(select(Event.message).where(Event.job_id == job_id, Event.kind == "not-joined")).all()
+    assert len(said) == 1
+    assert "launcher: python" in said[0]

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 from pathlib import Path
 
 import pytest
@@ -143,4 +144,25 @@ def test_a_killed_torchrun_takes_its_ranks_along(box: Box) -> None:
     os.kill(shim.child_pid, signal.SIGKILL)
     result = ended(folder, 60)
     assert (result.kind, result.signal) == (ResultKind.EXITED, signal.SIGKILL)
+    assert processes.of_attempt(folder.attempt_id) == []
+
+
+SCRIPTS = Path(__file__).parents[2] / "e2e" / "scripts"
+
+
+@pytest.mark.parametrize(
+    ("script", "cause"), [("spawn_ddp.py", "own-processes"), ("fixed_port.py", "no-store")], ids=["spawn", "port"]
+)
+def test_ranks_that_can_never_meet_do_not_wait_for_it(box: Box, script: str, cause: str) -> None:
+    with socket.create_server(("localhost", 0)) as server:
+        port = server.getsockname()[1]
+    words = ["python", script, "2" if script == "spawn_ddp.py" else str(port)]
+    files: dict[str, str | bytes] = {script: (SCRIPTS / script).read_text()}
+    folder = box.assign(launcher="torchrun", command=words, files=files, slots=2)
+    box.launcher.start(folder.attempt_id)
+    result = ended(folder, 150)
+    assert (result.kind, result.exit_code, result.fingerprint) == (ResultKind.KILLED, None, cause)
+    error = str(result.message)
+    assert error.startswith("none of its ranks has met another")
+    assert error in log(folder, layout.LAUNCHER_LOG)
     assert processes.of_attempt(folder.attempt_id) == []

@@ -242,3 +242,20 @@ def test_a_trial_that_is_stopped_early_is_cancelled_with_the_reason_and_never_tr
         assert (decision.job_state, decision.error) == (JobState.CANCELLED, None)
         assert decision.message.startswith("stopped early at step 9: worse than the others")
     assert decide(why, result(exit_code=0)).job_state is JobState.SUCCEEDED
+
+
+def test_what_was_seen_from_outside_is_told_with_its_mend_and_not_tried_again() -> None:
+    seen = result(kind=ResultKind.KILLED, fingerprint="own-processes", message="none of its ranks has met another")
+    decision = decide(facts(max_retries=3), seen)
+    assert decision.job_state is JobState.FAILED
+    assert decision.error is not None
+    assert decision.error.cause == "own-processes"
+    assert decision.error.message.startswith("none of its ranks has met another: the script starts processes itself")
+
+
+def test_the_launchers_own_error_is_the_headline_where_no_rank_has_failed() -> None:
+    words = "Traceback (most recent call last):\n  File x\ntorch.distributed.DistNetworkError: the port is 0"
+    assert exit_message(result(exit_code=1, traceback=words)) == (
+        "exited with code 1: torch.distributed.DistNetworkError: the port is 0"
+    )
+    assert exit_message(result(exit_code=1, failed_rank=0, traceback=words)) == "rank 0 exited with code 1"

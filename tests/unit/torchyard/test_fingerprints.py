@@ -1,6 +1,8 @@
 import re
 import signal
 import socket
+import subprocess
+import sys
 import traceback
 
 import pytest
@@ -217,6 +219,18 @@ def test_what_is_said_last_counts() -> None:
 def test_no_log_keeps_the_worker_busy(piece: str) -> None:
     line = piece * (60_000 // len(piece))
     assert name_of("\n".join([line] * 4 + [piece * 200] * 200)) is None
+
+
+def test_a_python_without_torch_and_a_script_that_is_not_there_in_pythons_own_words() -> None:
+    def said(*words: str) -> str:
+        done = subprocess.run([sys.executable, "-I", "-S", *words], capture_output=True, text=True, check=False)
+        return done.stderr
+
+    found = fingerprints.recognise(said("-m", "torch.distributed.run", "--standalone"))
+    assert found == fingerprints.Recognised(name=fingerprints.NO_TORCH, subject=sys.executable)
+    assert f"`{sys.executable} -m pip install torch`" in str(fingerprints.advice(found.name, found.subject))
+    found = fingerprints.recognise(said("/nowhere/train.py"))
+    assert found == fingerprints.Recognised(name="missing-script", subject="/nowhere/train.py")
 
 
 def test_blame() -> None:

@@ -80,6 +80,20 @@ def test_the_launcher_speaks_for_a_silent_rank(folder: Path) -> None:
     assert complete(failed(), folder, dropped_bytes=0, dropped_records=0).traceback == "torchrun: failed"
 
 
+def test_a_launcher_that_crashed_speaks_where_no_rank_has_failed(folder: Path) -> None:
+    (folder / "logs" / "launcher.log").write_text(f"a warning\n{HEADER}\nDistNetworkError: no port\n")
+    done = complete(failed(failed_rank=None), folder, dropped_bytes=0, dropped_records=0)
+    assert done.traceback == f"{HEADER}\nDistNetworkError: no port"
+    (folder / "logs" / "launcher.log").write_text("a warning\n")
+    assert complete(failed(failed_rank=None), folder, dropped_bytes=0, dropped_records=0).traceback == "fine"
+
+
+def test_what_the_shim_has_seen_is_not_replaced_by_words(folder: Path) -> None:
+    (folder / "logs" / "rank-1.log").write_text("OSError: [Errno 98] Address already in use\n")
+    done = complete(failed(fingerprint="no-store"), folder, dropped_bytes=0, dropped_records=0)
+    assert done.fingerprint == "no-store"
+
+
 def test_a_known_failure_is_named_by_the_words_that_are_quoted(folder: Path) -> None:
     (folder / "logs" / "rank-1.log").write_text("OSError: [Errno 98] Address already in use\n")
     assert complete(failed(), folder, dropped_bytes=0, dropped_records=0).fingerprint == "address-in-use"
