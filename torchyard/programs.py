@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from torchyard import commands, inspection
+from torchyard import by_hand, commands, inspection
 from torchyard.exceptions import SpecError
 from torchyard.spec import JobSpec, Launcher
 
@@ -35,7 +35,7 @@ def check(
     """
     own = os.environ if environment is None else environment
     if _runs_as_it_is(given, words):
-        return _unknown_program(given, words[0], _search_path(python, own))
+        return [*_unknown_program(given, words[0], _search_path(python, own)), *_shared_port(words)]
     return [*_no_torch(given, python), *_absent_script(words)]
 
 
@@ -55,6 +55,14 @@ def _unknown_program(given: JobSpec, word: str, path: str) -> list[str]:
     if meant and given.launcher is Launcher.AUTO:
         raise SpecError(f"command: there is no program {word}{meant} (launcher: none takes it as it is)")
     return [f"command: there is no program {word} on this machine{meant}: the node must have it on its PATH"]
+
+
+def _shared_port(words: Sequence[str]) -> list[str]:
+    """Torchrun listens at one port for all, unless it is told not to."""
+    torchrun = by_hand.by_hand(words) in {"torchrun", "-m torch.distributed.run", "-m torch.distributed.launch"}
+    if not torchrun or any(word.startswith(("--standalone", "--rdzv", "--master")) for word in words):
+        return []
+    return ["command: torchrun takes port 29500, which collides with other jobs of the box: add --standalone"]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -14,13 +14,11 @@ from torchyard.spec import Launcher
 
 
 def decided(ctx: Context, order: Order) -> Order:
-    """The submission with a launcher and the reason for it; as it is where its sender has decided."""
-    if order.spec.launcher is not Launcher.AUTO:
-        return order
-    choice = launchers.choose(order.spec, _reader(ctx, order))
+    """The submission with a launcher and the reason for it, its sender's if that has decided."""
+    choice = launchers.choose(order.spec, _reader(ctx, order) if order.spec.launcher is Launcher.AUTO else None)
     if choice.mismatch:
         raise field_problem("command", choice.mismatch.removeprefix("command: "))
-    return replace(order, spec=choice.applied(order.spec), launcher_reason=choice.reason)
+    return replace(order, spec=choice.applied(order.spec), launcher_reason=choice.reason or order.launcher_reason)
 
 
 def _reader(ctx: Context, order: Order) -> source.Read | None:

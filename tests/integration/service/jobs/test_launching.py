@@ -58,8 +58,9 @@ def test_what_is_stored_is_never_undecided(live_service: Live, spec: dict[str, A
     assert submit(live_service, **spec)[0]["launcher"] == launcher
 
 
-def test_torchrun_by_hand(live_service: Live) -> None:
-    spec, said = submit(live_service, command=["torchrun", "--nproc-per-node=1", "t.py"], live="/nowhere")
+@pytest.mark.parametrize("named", [{}, {"launcher": "torchrun"}])
+def test_torchrun_by_hand(live_service: Live, named: dict[str, str]) -> None:
+    spec, said = submit(live_service, command=["torchrun", "--nproc-per-node=1", "t.py"], live="/nowhere", **named)
     assert (spec["launcher"], spec["command"]) == ("torchrun", ["python", "t.py"])
     assert "`torchrun --nproc-per-node=1` is left out" in said
     refused = live_service.client.post("/api/v1/jobs", json={"command": ["torchrun", "--nproc-per-node=2", "t.py"]})

@@ -49,6 +49,22 @@ def main_worker(gpu, args):
 if __name__ == '__main__':
     main()
 """
+MNIST = """
+import argparse
+import torch
+import torch.nn.functional as F
+import torch.optim as optim
+from torchvision import datasets, transforms
+from torch.optim.lr_scheduler import StepLR
+
+def main():
+    parser = argparse.ArgumentParser(description='PyTorch MNIST Example')
+    device = torch.accelerator.current_accelerator()
+    torch.save(model.state_dict(), "mnist_cnn.pt")
+
+if __name__ == '__main__':
+    main()
+"""
 
 
 def read(text: str, files: Mapping[str, str] | None = None, entry: str = "train.py") -> facts.Facts:
@@ -163,6 +179,7 @@ def test_doubts(text: str, expected: str | None) -> None:
     ("text", "distributed"),
     [
         ("import torch, torchvision, numpy as np\nfrom tqdm import tqdm\nimport os.path", False),
+        (MNIST, False),
         ("import torch\nfrom torch.utils.data.distributed import DistributedSampler", False),
         ("import torch.distributed as dist", True),
         ("from torch.nn.parallel import DistributedDataParallel as DDP", True),
