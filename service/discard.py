@@ -70,7 +70,7 @@ def _expire(ctx: Context, now: int) -> None:
     query = (
         select(Job.id)
         .where(Job.state.in_(JOB_FINAL), Job.discarded_us.is_(None), Job.ended_us < now - keep_s * 1_000_000, ~kept)
-        .where(~_started_from(Job.id), ~_arriving(Job.id), ~_compared(Job.group_id))
+        .where(~_started_from(Job.id), ~_carried_from(Job.id), ~_arriving(Job.id), ~_compared(Job.group_id))
         .order_by(Job.ended_us)
         .limit(_AT_ONCE)
     )
@@ -100,6 +100,10 @@ def _mark(tx: Connection, job_id: str, now: int, *, actor: str | None = None, wh
             f"a job that has not ended starts from a checkpoint of job {job.number}: cancel that, or wait for a "
             "checkpoint of its own"
         )
+    if tx.scalar(select(_carried_from(job_id))):
+        raise lifecycle.Conflict(
+            f"a job that has not ended began with the files of job {job.number}: cancel that, or wait for its end"
+        )
     if job.discarded_us is None:
         size = retention.storage(tx, [job_id])[job_id].total
         words = f"logs, metrics, checkpoints and outputs discarded ({format_size(size)}){why}"
@@ -113,6 +117,12 @@ def _started_from(job_id: Any) -> ColumnElement[bool]:
     other = aliased(Job)
     started = (Checkpoint.job_id == job_id, other.restore_checkpoint == Checkpoint.id)
     return exists().where(*started, other.state.not_in(JOB_FINAL))
+
+
+def _carried_from(job_id: Any) -> ColumnElement[bool]:
+    """Whether a job that has not ended begins with its files: each of its attempts may need them."""
+    other = aliased(Job)
+    return exists().where(other.carry_from == job_id, other.state.not_in(JOB_FINAL))
 
 
 def _compared(group_id: Any) -> ColumnElement[bool]:

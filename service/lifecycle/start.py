@@ -174,6 +174,8 @@ def _named(given: Sequence[Row[Any]]) -> str:
 
 
 def _resuming(attempt: AttemptRow) -> str:
+    if attempt.carried_from is not None:
+        return "the first instruction ran; it finds the files that the attempt before has left"
     if attempt.resumed_from_step is None:
         return "the first instruction ran"
     return f"the first instruction ran; resumes from step {attempt.resumed_from_step}"
