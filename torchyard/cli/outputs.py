@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 #: Seconds between looks at a tree that grows.
 LOOK_S = 2.0
 #: Seconds that the end of `run` waits for the last files.
-SETTLE_S = 20.0
+SETTLE_S = 10.0
 HEADINGS = {"code": "working folder", "job": "beside the working folder", "output": "TORCHYARD_OUTPUT_DIR"}
 
 
@@ -130,7 +130,16 @@ def _settled(client: "Client", job: str) -> bool:
 
 
 def tell_end(client: "Client", job: "Job") -> None:
-    """One line on what was kept of a job that has ended; nothing where there is nothing."""
+    """One line on what was kept of a job that has ended; nothing where there is nothing, or nobody answers."""
+    from torchyard.exceptions import TorchYardError
+
+    try:
+        _tell(client, job)
+    except TorchYardError as error:
+        common.note(f"what was kept is not known now: {error}")
+
+
+def _tell(client: "Client", job: "Job") -> None:
     deadline = time.monotonic() + SETTLE_S
     while not (settled := _settled(client, job.id)) and time.monotonic() < deadline:
         time.sleep(0.2)

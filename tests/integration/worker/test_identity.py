@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.node import Box, log
-from torchyard.wire import ResultKind
+from tests.support.written import Store
+from torchyard.wire import Place, ResultKind, Root
+from worker.forward.blobs import BlobSender
+from worker.forward.outputs import OutputForwarder
+from worker.forward.written import Limits
+from worker.kept import Kept
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
 
@@ -40,3 +45,38 @@ def test_no_such_user_is_told(box: Box) -> None:
     _, result = box.run(unix_user="no-such-user", command=["true"])
     assert result.kind is ResultKind.UNUSABLE
     assert "no-such-user of ada does not exist" in (result.message or "")
+
+
+def test_what_the_owner_wrote_is_kept_as_theirs_and_no_file_of_others_is_taken(box: Box, short_tmp: Path) -> None:
+    script = "#!/bin/sh\necho mine > small; head -c 5000 /dev/zero > huge; mkdir -p ../data; echo x > ../data/x\n"
+    folder, result = box.run(unix_user="nobody", command=["./run.sh"], files={"run.sh": script, "config": "a"})
+    assert result.exit_code == 0
+    owner = folder.at("job").stat().st_uid
+    secret = short_tmp / "secret"
+    secret.write_text("the worker's")
+    secret.chmod(0o600)
+    os.link(secret, folder.at("job/code/stolen"))  # as a kernel without protected_hardlinks lets anybody do
+    folder.at("job/code/followed").symlink_to(secret)
+
+    store = Store()
+    kept = Kept(box.attempts.parent)
+    limits = Limits(total=1000)
+    forwarder = OutputForwarder(
+        store,
+        BlobSender(store),
+        folder.attempt_id,
+        folder.path,
+        owner=owner,
+        kept=kept,
+        limits=limits,
+        spawn=lambda function: function(),
+    )
+    while forwarder.pump():
+        pass
+    assert store.named() == {("code", "small"): "stored", ("job", "data/x"): "stored", ("code", "huge"): "on-node"}
+    assert sorted(store.blobs.values()) == [b"mine\n", b"x\n"]
+    place = kept.folder(folder.attempt_id)
+    assert {path.stat().st_uid for path in (place, place / "code", place / "code/huge")} == {owner}
+    assert place.stat().st_mode & 0o777 == 0o700
+    with kept.open(folder.attempt_id, Place(root=Root.CODE, path="huge")) as descriptor:
+        assert os.fstat(descriptor).st_size == 5000

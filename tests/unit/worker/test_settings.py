@@ -9,7 +9,16 @@ from worker.settings import Settings, from_environment
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("URL", "NODE", "NODE_TOKEN_FILE", "CPU_SLOTS", "REDIS_URL", "ONE_TRUST_DOMAIN", "LABELS"):
+    for name in (
+        "URL",
+        "NODE",
+        "NODE_TOKEN_FILE",
+        "CPU_SLOTS",
+        "REDIS_URL",
+        "ONE_TRUST_DOMAIN",
+        "LABELS",
+        "OUTPUT_LIMIT",
+    ):
         monkeypatch.delenv(f"TORCHYARD_{name}", raising=False)
     monkeypatch.setenv("TORCHYARD_HOME", str(tmp_path))
 
@@ -65,3 +74,12 @@ def test_labels_are_those_given_or_those_of_the_environment(monkeypatch: pytest.
 def test_a_label_that_no_job_could_ask_for_is_refused() -> None:
     with pytest.raises(ValueError, match="labels: "):
         settings(labels=["x" * 1000])
+
+
+def test_how_much_of_an_attempts_files_is_stored_can_be_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings().limits.total == 100 * 2**30
+    monkeypatch.setenv("TORCHYARD_OUTPUT_LIMIT", "5GiB")
+    assert settings().limits.total == 5 * 2**30
+    monkeypatch.setenv("TORCHYARD_OUTPUT_LIMIT", "much")
+    with pytest.raises(ValueError, match="TORCHYARD_OUTPUT_LIMIT"):
+        settings()

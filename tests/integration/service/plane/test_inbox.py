@@ -20,9 +20,9 @@ class Spy(ControlPlane):
 
     ways: tuple[str, ...] = ()
 
-    def blob_placed(self, sha256: str, name: str, size: int) -> None:
-        self.ways += ("placed",)
-        super().blob_placed(sha256, name, size)
+    def blob_placed(self, sha256: str, name: str, size: int, *, linked: bool = False) -> None:
+        self.ways += ("linked",) if linked else ("placed",)
+        super().blob_placed(sha256, name, size, linked=linked)
 
     def upload_blob(self, sha256: str, size: int, content: Iterator[bytes]) -> None:
         self.ways += ("uploaded",)
@@ -79,3 +79,52 @@ def test_another_probe_means_another_file_system(data_plane: Plane, control: Spy
     assert not send(control, data_plane.ctx.store.inbox, "other words", tmp_path)
     assert control.ways == ("uploaded",)
     check(data_plane)
+
+
+def linked(control: Spy, data_plane: Plane, file: Path, claimed: bytes = DATA) -> bool:
+    """Whether the service takes a second name of the file."""
+    sender, store = BlobSender(control), data_plane.ctx.store
+    sender.use_inbox(str(store.inbox), store.probe)
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        return sender.link(descriptor, sha256(claimed), len(DATA))
+    finally:
+        os.close(descriptor)
+
+
+def test_a_file_on_the_same_disk_is_taken_as_it_is(data_plane: Plane, control: Spy, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(DATA)
+    assert linked(control, data_plane, file)
+    assert control.ways == ("linked",)
+    check(data_plane)
+    assert data_plane.ctx.store.path(sha256(DATA)).stat().st_ino == file.stat().st_ino
+
+
+def test_a_linked_file_that_is_refused_stays_where_it_is(data_plane: Plane, control: Spy, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(DATA)
+    assert not linked(control, data_plane, file, b"something else")
+    os.link(file, tmp_path / "third name")
+    assert not linked(control, data_plane, file)
+    assert file.read_bytes() == DATA
+    store = data_plane.ctx.store
+    assert [entry.name for entry in store.inbox.iterdir()] == [wire.INBOX_PROBE]
+    assert not store.has(sha256(DATA))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make a file of another user")
+def test_another_users_file_is_never_linked(data_plane: Plane, control: Spy, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(DATA)
+    os.chown(file, 12345, 12345)
+    assert not linked(control, data_plane, file)
+    assert control.ways == ()
+    # Nor does the service take it, should a node try.
+    store = data_plane.ctx.store
+    placed = store.inbox / f"{sha256(DATA)}.0"
+    os.link(file, placed)
+    message = wire.Placed(placed=placed.name, size=len(DATA), linked=True)
+    url = f"/api/v1/agent/blobs/{sha256(DATA)}"
+    assert data_plane.node.post(url, content=message.model_dump_json()).status_code >= 400
+    assert not store.has(sha256(DATA))
