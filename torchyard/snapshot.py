@@ -4,13 +4,13 @@ Ignored are what ``.gitignore`` and ``.yardignore`` files say at every level, al
 its Git repository (gitignore's own rules; a ``.yardignore`` may bring back with ``!`` what a ``.gitignore`` beside it
 left out), and always ``.git``, ``__pycache__`` and virtual environments. A symbolic link to a file inside the folder
 is uploaded as that file; links to folders, broken links and links that lead out of the folder are left out and named
-in `Snapshot.notices`. Sockets, devices and pipes are left out.
+in `Snapshot.notices`. Sockets, devices and pipes are left out, and what the spec's `link` joins in on the node.
 """
 
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -100,19 +100,22 @@ class _Rules:
 @dataclass
 class _Walk:
     root: Path
+    joined: frozenset[str]
     found: list[tuple[str, Path, os.stat_result]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
 
-def take(folder: Path, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES) -> Snapshot:
-    """The snapshot of a folder; nothing is uploaded.
+def take(
+    folder: Path, *, joined: Iterable[str] = (), max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES
+) -> Snapshot:
+    """The snapshot of a folder without the paths that are joined in on the node; nothing is uploaded.
 
     Raises SnapshotError for a folder that is none, or one that is too large, naming the largest offenders.
     """
     root = folder.resolve()
     if not root.is_dir():
         raise SnapshotError(f"{folder} is not a folder: name the one that holds the code")
-    walk = _Walk(root)
+    walk = _Walk(root, frozenset(joined))
     _descend(walk, root, "", _rules_above(root))
     walk.found.sort(key=lambda entry: entry[0])
     _guard(walk, max_bytes, max_files)
@@ -153,37 +156,43 @@ def _descend(walk: _Walk, folder: Path, relative: str, rules: _Rules) -> None:
         return
     for entry in entries:
         path = relative + entry.name
+        if path in walk.joined:
+            continue
         if entry.is_dir(follow_symlinks=False):
-            if not _skip_folder(entry) and not rules.ignore(entry.path + "/"):
+            if not never_travels(Path(entry.path)) and not rules.ignore(entry.path + "/"):
                 _descend(walk, Path(entry.path), path + "/", rules)
         elif not rules.ignore(entry.path):
             _consider(walk, entry, path)
 
 
-def _skip_folder(entry: os.DirEntry[str]) -> bool:
-    return entry.name in ALWAYS_SKIPPED or any(Path(entry.path, mark).exists() for mark in ENVIRONMENT_MARKS)
+def never_travels(folder: Path) -> bool:
+    """Whether a folder is left out whatever ignore files say: repositories, caches, environments."""
+    return folder.name in ALWAYS_SKIPPED or any((folder / mark).exists() for mark in ENVIRONMENT_MARKS)
 
 
 def _consider(walk: _Walk, entry: os.DirEntry[str], path: str) -> None:
     source = Path(entry.path)
     if entry.is_symlink():
         source = source.resolve()
-        if reason := _link_problem(walk.root, source):
-            walk.notices.append(f"{path} is left out: {reason}")
+        if reason := link_problem(walk.root, source):
+            walk.notices.append(f"{path} is left out: it is {reason}{_joining(path) if source.exists() else ''}")
             return
     status = source.stat()
     if stat.S_ISREG(status.st_mode):
         walk.found.append((path, source, status))
 
 
-def _link_problem(root: Path, target: Path) -> str | None:
+def link_problem(root: Path, target: Path) -> str | None:
+    """What a symbolic link is that does not travel; None for one to a file inside the folder."""
     if not target.exists():
-        return "a link to nothing"
+        return f"a link to {target}, which does not exist"
     if target.is_dir():
-        return "a link to a folder (name it under link: to have it joined in on the node)"
-    if not target.is_relative_to(root):
-        return f"a link out of the folder, to {target} (name its folder under link:, or copy the file)"
-    return None
+        return f"a link to the folder {target}"
+    return None if target.is_relative_to(root) else f"a link out of the folder, to {target}"
+
+
+def _joining(path: str) -> str:
+    return f"; `link: [{path}]` joins it in on the node (yard run: --link {path})"
 
 
 def _guard(walk: _Walk, max_bytes: int, max_files: int) -> None:

@@ -5,10 +5,12 @@ trainer) or a `command` (one's own program).
 """
 
 import re
+import shlex
 from enum import StrEnum
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from torchyard.quantities import Duration, Size
 from torchyard.recipe import Recipe
@@ -33,6 +35,8 @@ RESERVED_ENV = frozenset(
         "MASTER_PORT",
     }
 )
+#: What only a shell understands; a command is started without one.
+SHELL_WORDS = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>", "2>&1"})
 Ref = Annotated[str, Field(min_length=1, max_length=64)]
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
 OutputPattern = Annotated[str, Field(min_length=1, max_length=1000)]
@@ -82,6 +86,43 @@ class Tracker(StrEnum):
     WANDB = "wandb"
     MLFLOW = "mlflow"
     TRACKIO = "trackio"
+
+
+def word(value: Any) -> Any:
+    """A number or truth value as the text that a command line or an environment has."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+def _words(given: Any) -> Any:
+    """The words of a command; one string is split as a shell would, which then does nothing else for it."""
+    if isinstance(given, str):
+        try:
+            given = shlex.split(given)
+        except ValueError as error:
+            raise ValueError(
+                f"{given!r} cannot be split into words ({error}): write a list, [program, argument]"
+            ) from None
+        if shells := SHELL_WORDS.intersection(given):
+            raise ValueError(f"no shell reads {min(shells)} here: write [sh, -c, 'all of it in quotes']")
+    return [word(each) for each in given] if isinstance(given, list | tuple) else given
+
+
+def _variables(given: Any) -> Any:
+    return {name: word(value) for name, value in given.items()} if isinstance(given, dict) else given
+
+
+Command = Annotated[
+    tuple[str, ...],
+    Field(min_length=1),
+    BeforeValidator(_words, json_schema_input_type=tuple[str | float | bool, ...] | str),
+]
+Environment = Annotated[
+    dict[str, str],
+    Field(max_length=256),
+    BeforeValidator(_variables, json_schema_input_type=dict[str, str | float | bool]),
+]
 
 
 class Model(BaseModel):
@@ -167,8 +208,8 @@ class JobSpec(Model):
     resources: Resources = Resources()
     recipe: Recipe | None = None
     """A run of the built-in trainer; exclusive with `command`."""
-    command: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-    """One's own program and its arguments; exclusive with `recipe`."""
+    command: Command | None = None
+    """One's own program and its arguments, a list or one line; exclusive with `recipe`."""
     launcher: Launcher = Launcher.AUTO
     """How the command is started; `auto` chooses when the job is submitted, and says why."""
     code: str | None = None
@@ -176,12 +217,12 @@ class JobSpec(Model):
     live: str | None = None
     """An absolute folder on the node, used as it is; exclusive with `code`."""
     link: Annotated[tuple[str, ...], Field(max_length=64)] = ()
-    """Folders below `link_root` that are joined back into the snapshot by symbolic links."""
+    """Folders and files below `link_root` that the snapshot leaves out and symbolic links join in on the node."""
     link_root: str | None = None
     """The folder that the snapshot was taken from; `yard submit` fills it in."""
     python: str | None = None
     """Interpreter, venv or conda prefix of the command; `yard submit` takes the active one."""
-    env: Annotated[dict[str, str], Field(max_length=256)] = {}
+    env: Environment = {}
     """Environment variables."""
     priority: Priority = Priority.NORMAL
     time_limit: Duration | None = None
@@ -239,7 +280,7 @@ class JobSpec(Model):
         for path in link:
             if path.startswith("/") or ".." in path.split("/") or not path.strip("/."):
                 raise ValueError(f"{path!r} must be a path inside the code folder, without '..'")
-        return link
+        return tuple(dict.fromkeys(str(PurePosixPath(path)) for path in link))
 
     @model_validator(mode="after")
     def _work(self) -> Self:

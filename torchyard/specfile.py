@@ -85,11 +85,24 @@ def _plain(node: yaml.MappingNode, name: str) -> dict[str, Any]:
     for field in WORDS:
         _, value = _child(node, field)
         if value is not None:
-            data[field] = _words(value, data[field])
+            data[field] = words(value, data[field])
     return data
 
 
-def _words(node: yaml.Node, value: Any) -> Any:
+def value_of(path: str, text: str) -> Any:
+    """The value that a person gave for a field by its path, as YAML; raises yaml.YAMLError."""
+    value = yaml.safe_load(text)
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    field, _, inner = path.partition(".")
+    if field not in WORDS:
+        return value
+    if node is None:
+        return text if inner else value
+    return _word(node, value) if inner else words(node, value)
+
+
+def words(node: yaml.Node, value: Any) -> Any:
+    """The value with its scalars as they are written: on a command line 0.10 is not 0.1."""
     if isinstance(node, yaml.SequenceNode) and isinstance(value, list):
         return [_word(each, plain) for each, plain in zip(node.value, value, strict=True)]
     if isinstance(node, yaml.MappingNode) and isinstance(value, dict):

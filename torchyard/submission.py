@@ -12,7 +12,7 @@ from torchyard import api, by_hand, commands, findings, inspection, launchers, p
 from torchyard.client import Client
 from torchyard.exceptions import SpecError
 from torchyard.scripts import facts, replicas, source
-from torchyard.spec import SNAPSHOT_ID, JobSpec, Launcher
+from torchyard.spec import MAX_NAME, SNAPSHOT_ID, JobSpec, Launcher
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Prepared:
     def _with_code(self, client: Client, uploaded: Callable[[int], None]) -> JobSpec:
         if self.code is None:
             return self.spec
-        id_ = client.upload_snapshot(self.code, progress=uploaded)
+        id_ = client.upload_snapshot(self.code, progress=uploaded) if self.code.files else None
         return self.spec.model_copy(update={"code": id_, "link_root": str(self.code.root)})
 
 
@@ -70,19 +70,26 @@ def from_words(words: Sequence[str], folder: Path, **fields: Any) -> Draft:
     understood = by_hand.understand(words)
     gpus = {"gpus": understood.processes if understood and understood.processes else 1}
     given["resources"] = gpus | given.get("resources", {})
-    data = {"launcher": Launcher.AUTO.value, "name": name_for(words), "command": list(words), **given}
+    data = {"launcher": Launcher.AUTO.value, "name": name_for(words, folder.resolve()), "command": list(words), **given}
     if "live" not in data:
         data.setdefault("code", ".")
     return Draft(data=data, base=folder.resolve())
 
 
-def name_for(words: Sequence[str]) -> str:
-    """A job name from a command: the script's stem, else the program's."""
+def name_for(words: Sequence[str], folder: Path) -> str:
+    """A job name from a command: the folder and the script or module, else the program."""
     understood = by_hand.understand(words)
-    named = script_of(understood.command if understood else words) or words[0]
-    stem = Path(named).stem if named.endswith((".py", ".sh")) else Path(named).name
+    command = understood.command if understood else words
+    found = commands.program(command) if commands.is_python(command) else None
+    own = found.script or found.module if found else command[0] if "/" in command[0] else None
+    stem, around = _name_part(own or command[0]), _name_part(folder.name) if own else ""
+    return "-".join(filter(None, (around[: max(0, MAX_NAME - 1 - len(stem))], stem))) or "job"
+
+
+def _name_part(path: str) -> str:
+    stem = Path(path).stem if path.endswith((".py", ".sh")) else Path(path).name
     name = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in stem)
-    return name.lstrip("._-")[:63] or "job"
+    return name.strip("._-")[:MAX_NAME]
 
 
 def script_of(words: Sequence[str]) -> str | None:
@@ -99,10 +106,9 @@ def prepare(draft: Draft, environment: Mapping[str, str] | None = None) -> Prepa
     folder = _code_folder(data, draft.base)
     python = None if data.get("recipe") is not None else _fill_python(data, environment)
     spec = _validated(data, draft)
-    code = snapshot.take(folder) if folder else None
+    _check_links(spec, folder)
+    code = snapshot.take(folder, joined=spec.link) if folder else None
     warnings = list(code.notices) if code is not None else []
-    if code is not None:
-        _check_links(spec, code)
     reason = ""
     if spec.command is not None:
         choice = _choose(spec, _Command(spec=spec, words=spec.command, code=code), python)
@@ -110,7 +116,7 @@ def prepare(draft: Draft, environment: Mapping[str, str] | None = None) -> Prepa
         warnings += [f"launcher: {spec.launcher.value}, because {reason}"] if reason else []
         command = _Command(spec=spec, words=choice.command, code=code)
         warnings += [*programs.check(given, choice.command, python, environment), *_check_command(command)]
-    code = code if code and code.files else None
+    code = code if code and (code.files or spec.link) else None
     return Prepared(spec=spec, code=code, warnings=tuple(warnings), launcher_reason=reason)
 
 
@@ -133,7 +139,7 @@ def override(data: dict[str, Any], text: str) -> None:
         place[parent] = dict(inner) if isinstance(inner, dict) else {}
         place = place[parent]
     try:
-        place[last] = yaml.safe_load(value)
+        place[last] = specfile.value_of(path, value)
     except yaml.YAMLError as error:
         raise SpecError(f"--set {text}: {value!r} is not valid YAML") from error
 
@@ -169,10 +175,16 @@ def _validated(data: dict[str, Any], draft: Draft) -> JobSpec:
         raise SpecError("\n".join(specfile.describe(each) for each in error.errors())) from error
 
 
-def _check_links(spec: JobSpec, code: snapshot.Snapshot) -> None:
+def _check_links(spec: JobSpec, folder: Path | None) -> None:
+    if spec.link and spec.live is not None:
+        raise SpecError("link: live uses the folder as it is, with all that is in it: leave link out")
+    if spec.link and folder is None and spec.link_root is None:
+        raise SpecError("link: there is no code to join it to: add `code: .`")
     for path in spec.link:
-        if not (code.root / path).is_dir():
-            raise SpecError(f"link: {path!r} is not a folder in {code.root}")
+        if folder is not None and not (folder / path).exists():
+            raise SpecError(f"link: there is no {path} in {folder}: mend the path")
+        if around := next((each for each in spec.link if path.startswith(f"{each}/")), None):
+            raise SpecError(f"link: {path} lies in {around}, which is joined in whole: leave {path} out")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,9 +261,20 @@ def _missing(path: str, root: Path) -> str:
         return (
             f"command: there is no {path} in {root}{meant}: mend the path, or `code:`, the folder that it starts from"
         )
-    return (
-        f"command: {path} is in {root}, but an ignore file keeps it out of the snapshot: bring it back in .yardignore "
-        f"(`!{path}`), or join its folder in with `link: [{Path(path).parts[0]}]`"
+    why, joined = _left_out(root, Path(path))
+    return f"command: {path} is in {root}, but {why}join it in with `link: [{joined}]` (yard run: --link {joined})"
+
+
+def _left_out(root: Path, path: Path) -> tuple[str, Path]:
+    """Why a file is not in the snapshot, with another mend if there is one; and what could be joined in instead."""
+    for step in reversed([path, *path.parents[:-1]]):
+        problem = snapshot.link_problem(root, (root / step).resolve()) if (root / step).is_symlink() else None
+        if problem is not None:
+            return f"{step} is {problem}: ", step
+        if snapshot.never_travels(root / step):
+            return f"{step} never travels with a snapshot: move the file, or ", step
+    return f"an ignore file keeps it out of the snapshot: bring it back in .yardignore (`!{path}`), or ", Path(
+        path.parts[0]
     )
 
 

@@ -126,7 +126,7 @@ def safe_path(root: Path, name: str) -> Path:
 
 
 def join_links(code: Path, spec: JobSpec) -> None:
-    """Joins the folders of `link` back into the snapshot; raises CodeError naming the one that cannot be."""
+    """Joins the folders and files of `link` into the snapshot; raises CodeError naming the one that cannot be."""
     if not spec.link:
         return
     if spec.link_root is None:

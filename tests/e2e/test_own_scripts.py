@@ -93,6 +93,17 @@ def test_the_snapshot_holds_what_git_would_and_links_join_the_rest(yard: Stack, 
     assert "notes.txt" not in log
 
 
+def test_link_alone_joins_in_what_is_not_copied_files_too(yard: Stack, tmp_path: Path) -> None:
+    """A folder that holds links and nothing else."""
+    (folder := tmp_path / "links").mkdir()
+    (tmp_path / "far.sh").write_text("echo from afar\n")
+    (folder / "near.sh").symlink_to(tmp_path / "far.sh")
+    refused = _yard(yard, None, folder, "run", "--gpus", "0", "--", "./near.sh")
+    assert "near.sh is a link out of the folder" in refused.stderr
+    done = _yard(yard, None, folder, "run", "--gpus", "0", "--link", "near.sh", "--", "sh", "near.sh")
+    assert (done.returncode, done.stdout) == (0, "from afar\n"), done.stderr
+
+
 def test_a_missing_script_fails_before_anything_is_sent(yard: Stack, project: Path) -> None:
     before = next(iter(yard.client.jobs()), None)
     done = _yard(yard, None, project, "run", "--", "python", "absent.py")

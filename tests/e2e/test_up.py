@@ -165,8 +165,14 @@ def test_the_first_ctrl_c_leaves_the_job_the_second_cancels_it(yard: Yard) -> No
         assert "Ctrl-C again" in told
         assert yard.state("1") == "cancelled"
 
-        yard("run", "--detach", "--", "sleep", "600")
-        until(lambda: yard.state("2") == "running", what="a running job")
+        run = yard.start("run", "--", "sh", "-c", "echo begun; sleep 600", stdin=subprocess.DEVNULL)
+        assert run.stdout is not None
+        assert run.stdout.readline() == "begun\n"
+        run.send_signal(signal.SIGINT)
+        _, told = run.communicate(timeout=30)
+        assert run.returncode == 130, "so that `&& next` does not run"
+        assert "`yard logs -f 2` follows it, `yard cancel 2` stops it" in told
+        assert yard.state("2") == "running"
     assert alive(yard.home) == []
     with yard.up():
         assert yard.state("2") == "cancelled"

@@ -166,7 +166,7 @@ def _wants_cancel(job: Job, interrupts: Interrupts) -> bool:
         return True
     common.note(
         f"\njob {job.number} goes on; Ctrl-C again within {DECIDE_S:.0f} s cancels it, Enter leaves now "
-        f"(`yard logs -f {job.number}` follows it again)"
+        f"(later: `yard logs -f {job.number}` follows it, `yard cancel {job.number}` stops it)"
     )
     try:
         select.select([sys.stdin] if sys.stdin.isatty() else [], [], [], DECIDE_S)

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from torchyard.client import Client
     from torchyard.submission import Draft, Prepared
 
+#: Exit code where the person leaves the job running: as after any Ctrl-C, so that `yard run … && next` goes no further.
+LEFT = 130
 WORDS = {"ignore_unknown_options": False, "allow_interspersed_args": False}
 
 Gpus = Annotated[int, typer.Option("--gpus", "-g", help="GPUs (or CPU slots) for the job alone.", min=0)]
-Name = Annotated[str | None, typer.Option("--name", help="Name in lists; default the script's.")]
+Name = Annotated[str | None, typer.Option("--name", help="Name in lists; default the folder's and the script's.")]
 Priority = Annotated[str | None, typer.Option(help="low, normal, high or urgent.")]
 TimeLimit = Annotated[str | None, typer.Option(help="Stop it after this running time, such as 4h.")]
 After = Annotated[
@@ -48,7 +50,9 @@ def run(
     ] = None,
     code: Annotated[Path, typer.Option(help="Folder to upload and run in.", file_okay=False)] = Path(),
     live: Annotated[bool, typer.Option("--live", help="Run in the folder itself, without a snapshot.")] = False,
-    link: Annotated[list[str] | None, typer.Option(help="Folder joined back into the snapshot; repeatable.")] = None,
+    link: Annotated[
+        list[str] | None, typer.Option(help="Folder or file that is not copied but joined in; repeatable.")
+    ] = None,
     env: Annotated[list[str] | None, typer.Option(help="KEY=VALUE for the job; repeatable.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Word to filter by; repeatable.")] = None,
     checkpoint_every: Annotated[str | None, typer.Option(help="Checkpoints are due this often, such as 10m.")] = None,
@@ -59,8 +63,8 @@ def run(
 
     Such as `yard run --gpus 2 -- python train.py --lr 0.1`; the folder is uploaded, the active venv is used.
 
-    The exit code is the job's own; 130 when it was cancelled, 124 when out of time, 125 when it could not be
-    submitted. Ctrl-C leaves the job running, a second one cancels it.
+    The exit code is the job's own; 130 when it was cancelled or left running, 124 when out of time, 125 when it could
+    not be submitted. Ctrl-C leaves the job running, a second one cancels it.
     """
     from torchyard import submission
 
@@ -199,4 +203,4 @@ def _told(client: "Client", job: "Job", *, detach: bool, json: bool) -> None:
     ended = follow(client, job)
     if json:
         common.print_json(ended)
-    raise typer.Exit(common.exit_code(ended) if ended.ended_at else 0)
+    raise typer.Exit(common.exit_code(ended) if ended.ended_at else LEFT)

@@ -82,7 +82,17 @@ def test_links_are_files_or_notices(tmp_path: Path) -> None:
     taken = snapshot.take(root)
     assert sorted(taken.paths) == ["folder/x", "inside", "real.py"]
     assert [notice.split()[0] for notice in taken.notices] == ["dir", "gone", "out"]
-    assert "link:" in taken.notices[0]
+    assert taken.notices[0].endswith("`link: [dir]` joins it in on the node (yard run: --link dir)")
+    assert taken.notices[1] == f"gone is left out: it is a link to {root / 'nothing'}, which does not exist"
+    assert f"a link out of the folder, to {tmp_path / 'outside'}; `link: [out]`" in taken.notices[2]
+
+
+def test_what_is_joined_in_is_neither_read_nor_told(tmp_path: Path) -> None:
+    root = write(tmp_path / "root", {"t.py": "", "data/x": "x" * 2000, "sub/tb.py": "", "sub/kept": ""})
+    (root / "far").symlink_to(tmp_path)
+    taken = snapshot.take(root, joined=("data", "sub/tb.py", "far"), max_bytes=1000)
+    assert sorted(taken.paths) == ["sub/kept", "t.py"]
+    assert not taken.notices
 
 
 def test_a_file_has_its_hash_its_size_and_its_executable_bit(tmp_path: Path) -> None:

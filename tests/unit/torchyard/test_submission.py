@@ -7,7 +7,7 @@ import pytest
 
 from torchyard import submission
 from torchyard.exceptions import SpecError
-from torchyard.spec import Launcher
+from torchyard.spec import JobSpec, Launcher
 
 NOWHERE = {"PATH": "/nonexistent"}
 
@@ -92,12 +92,23 @@ def test_a_relative_live_folder_becomes_absolute(tmp_path: Path) -> None:
         ("command: [hidden/t.py]\ncode: .\n", "`link: [hidden]`"),
         ("command: [train.py]\n", "add `code: .` or live:"),
         ("command: [./run.sh]\nlauncher: none\ncode: .\n", "there is no ./run.sh in"),
-        ("command: [python, -m, pkg]\ncode: .\nlink: [data]\n", "'data' is not a folder in"),
+        ("command: [python, -m, pkg]\ncode: .\nlink: [data]\n", "link: there is no data in"),
+        ("command: [python, -m, pkg]\ncode: .\nlink: [hidden, hidden/t.py]\n", "leave hidden/t.py out"),
+        ("command: [python, -m, pkg]\nlive: .\nlink: [hidden]\n", "leave link out"),
+        ("command: [python, -m, pkg]\nlink: [hidden]\n", "link: there is no code to join it to: add `code: .`"),
+        ("command: [.tox/t.py]\ncode: .\n", ".tox never travels with a snapshot: move the file"),
+        ("command: [far.py]\ncode: .\n", "far.py is a link out of the folder, to /"),
+        ("command: [far.py]\ncode: .\n", "join it in with `link: [far.py]` (yard run: --link far.py)"),
+        ("command: [sub/t.py]\ncode: .\n", "sub is a link to the folder"),
     ],
 )
 def test_a_script_that_would_be_missing_is_refused(tmp_path: Path, text: str, expected: str) -> None:
     (tmp_path / "hidden").mkdir()
     (tmp_path / "hidden" / "t.py").touch()
+    (tmp_path / ".tox").mkdir()
+    (tmp_path / ".tox" / "t.py").touch()
+    (tmp_path / "far.py").symlink_to(__file__)
+    (tmp_path / "sub").symlink_to("hidden")
     (tmp_path / ".yardignore").write_text("hidden/\n")
     assert expected in refusal(tmp_path, text)
 
@@ -108,6 +119,23 @@ def test_a_linked_script_and_a_module_are_fine(tmp_path: Path) -> None:
     (tmp_path / ".yardignore").write_text("hidden/\n")
     prepare(tmp_path, "command: [hidden/t.py]\ncode: .\nlink: [hidden]\n")
     prepare(tmp_path, "command: [python, -m, pkg.train]\ncode: .\n")
+
+
+def test_link_alone_leaves_out_and_joins_in(tmp_path: Path) -> None:
+    (tmp_path / "t.py").touch()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "x").touch()
+    made = prepare(tmp_path, "command: [t.py, data/x]\ncode: .\nlink: [./data/, data]\n")
+    assert made.code is not None
+    assert (made.spec.link, sorted(made.code.paths), made.warnings) == (("data",), ["job.yaml", "t.py"], ())
+
+
+def test_a_linked_script_may_be_all_that_there_is(tmp_path: Path) -> None:
+    (tmp_path / "t.py").symlink_to(__file__)
+    (tmp_path / ".yardignore").write_text("*\n")
+    made = prepare(tmp_path, "command: [t.py]\ncode: .\nlink: [t.py]\n")
+    assert made.code is not None
+    assert (made.code.root, made.code.files) == (tmp_path, ())
 
 
 def test_arguments_that_stay_behind_are_warned_of(tmp_path: Path) -> None:
@@ -153,23 +181,24 @@ def test_scripts_that_train_no_replicas_are_warned_of(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "gpus", "launcher", "name"),
     [
-        (["python", "train.py", "--lr", "0.1"], 2, Launcher.TORCHRUN, "train"),
-        (["python", "-u", "train.py"], 2, Launcher.TORCHRUN, "train"),
-        (["train_v2.py"], 1, Launcher.TORCHRUN, "train_v2"),
-        (["/usr/bin/python3.11", "a b.py"], 0, Launcher.PYTHON, "a-b"),
-        (["python", "-m", "pkg.train"], 1, Launcher.TORCHRUN, "python"),
-        (["./prepare.sh", "x"], 1, Launcher.NONE, "prepare"),
+        (["python", "train.py", "--lr", "0.1"], 2, Launcher.TORCHRUN, "code-train"),
+        (["python", "-u", "train.py"], 2, Launcher.TORCHRUN, "code-train"),
+        (["train_v2.py"], 1, Launcher.TORCHRUN, "code-train_v2"),
+        (["/usr/bin/python3.11", "a b.py"], 0, Launcher.PYTHON, "code-a-b"),
+        (["python", "-m", "pkg.train"], 1, Launcher.TORCHRUN, "code-pkg.train"),
+        (["./prepare.sh", "x"], 1, Launcher.NONE, "code-prepare"),
         (["nvidia-smi"], 1, Launcher.NONE, "nvidia-smi"),
-        (["torchrun", "--nproc-per-node", "2", "train.py", "--lr", "1"], 2, Launcher.TORCHRUN, "train"),
+        (["torchrun", "--nproc-per-node", "2", "train.py", "--lr", "1"], 2, Launcher.TORCHRUN, "code-train"),
         (["accelerate", "launch", "train.py"], 2, Launcher.NONE, "accelerate"),
     ],
 )
 def test_words_become_a_launcher_and_a_name(
     tmp_path: Path, words: list[str], gpus: int, launcher: Launcher, name: str
 ) -> None:
+    (code := tmp_path / "code").mkdir()
     for script in ("train.py", "train_v2.py", "a b.py", "prepare.sh"):
-        (tmp_path / script).touch()
-    made = submission.prepare(submission.from_words(words, tmp_path, resources={"gpus": gpus}), NOWHERE)
+        (code / script).touch()
+    made = submission.prepare(submission.from_words(words, code, resources={"gpus": gpus}), NOWHERE)
     assert (made.spec.launcher, made.spec.name) == (launcher, name)
 
 
@@ -267,3 +296,47 @@ def test_words_take_the_working_directory_as_code(tmp_path: Path) -> None:
     made = submission.prepare(draft, NOWHERE)
     assert made.code is not None
     assert (made.spec.resources.gpus, made.spec.time_limit, made.spec.python) == (2, 3600, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["python", "main.py"], "minGPT-ddp-main"),
+        (["mingpt/main.py", "--lr", "1"], "minGPT-ddp-main"),
+        (["torchrun", "--nproc_per_node", "2", "main.py"], "minGPT-ddp-main"),
+        (["python", "-m", "pkg.train"], "minGPT-ddp-pkg.train"),
+        (["./run.sh"], "minGPT-ddp-run"),
+        (["sleep", "600"], "sleep"),
+        (["python", "-c", "pass"], "python"),
+        (["python", "a b(1).py"], "minGPT-ddp-a-b-1"),
+        (["python", f"{'s' * 80}.py"], "s" * 63),
+        (["python", f"{'s' * 55}.py"], f"minGPT--{'s' * 55}"),
+    ],
+)
+def test_a_job_is_named_for_its_folder_and_its_script(tmp_path: Path, words: list[str], name: str) -> None:
+    folder = tmp_path / "minGPT-ddp"
+    folder.mkdir()
+    assert submission.from_words(words, folder).data["name"] == name
+
+
+@pytest.mark.parametrize(
+    ("override", "field", "value"),
+    [
+        ("env.SLOW=0", "env", {"A": "1", "SLOW": "0"}),
+        ("env.SLOW=on", "env", {"A": "1", "SLOW": "on"}),
+        ("env.SLOW='a b'", "env", {"A": "1", "SLOW": "a b"}),
+        ("env.SLOW=", "env", {"A": "1", "SLOW": ""}),
+        ("env={B: 0.10}", "env", {"B": "0.10"}),
+        ("command=[t.py, --lr, 0.10]", "command", ("t.py", "--lr", "0.10")),
+        ("command=t.py --name 'a b'", "command", ("t.py", "--name", "a b")),
+    ],
+)
+def test_words_stay_what_was_written(tmp_path: Path, override: str, field: str, value: object) -> None:
+    (tmp_path / "t.py").touch()
+    made = prepare(tmp_path, "command: t.py --lr 0.1\nenv: {A: 1}\ncode: .\n", override)
+    assert getattr(made.spec, field) == value
+
+
+def test_a_programs_own_numbers_and_truths_become_words() -> None:
+    spec = JobSpec.model_validate({"command": ["a", 1, 0.5, True], "env": {"N": 3, "ON": False}})
+    assert (spec.command, spec.env) == (("a", "1", "0.5", "true"), {"N": "3", "ON": "false"})

@@ -86,7 +86,7 @@ def test_a_key_that_is_found_twice_names_both_places() -> None:
     [
         ({"lrr": [1]}, "sweep.parameters.lrr", "did you mean lr?"),
         ({"recipe.optim.momentum": [0.5]}, "sweep.parameters.recipe.optim.momentum", "is no path into this spec"),
-        ({"lr": [0.1, -1]}, "sweep.parameters.lr", "-1 does not work: Input should be greater than 0"),
+        ({"lr": [0.1, -1]}, "sweep.parameters.lr", "-1 does not work: -1 is too small: it must be greater than 0"),
         ({"name": ["a"]}, "sweep.parameters.name", "belongs to all trials together"),
         ({"priority": ["urgent"]}, "sweep.parameters.priority", "belongs to all trials together"),
         ({"sweep.seed": [1]}, "sweep.parameters.sweep.seed", "belongs to all trials together"),
