@@ -19,6 +19,8 @@ PR_SET_PDEATHSIG = 1
 PR_SET_PTRACER, ANY = 0x59616D61, ctypes.c_ulong(-1)
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 LIBC = ctypes.CDLL(None, use_errno=True)
+#: Bytes of a mark.
+SPACE = 512
 
 
 class ExitMark:
@@ -29,7 +31,11 @@ class ExitMark:
         self._path = os.path.join(folder, f"exit-{rank}.json")
         self._temporary = f"{self._path}.{os.getpid()}"
         self._descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.posix_fallocate(self._descriptor, 0, 512)
+        os.posix_fallocate(self._descriptor, 0, SPACE)
+
+    def begin(self, child: int) -> None:
+        """Names the program, by which the shim knows whose it was should this wrapper be killed."""
+        os.pwrite(self._descriptor, json.dumps({"rank": self._rank, "pid": child}).encode().ljust(SPACE), 0)
 
     def write(self, code: int) -> None:
         """`code` as `os.waitstatus_to_exitcode` gives it."""
@@ -132,7 +138,12 @@ def main(arguments: list[str]) -> None:
     redirect(logs, rank)
     os.chdir(folder)
     mark = ExitMark(marks, rank)
-    code = run(program, lambda pid: note_pid(marks, rank, pid))
+
+    def started(pid: int) -> None:
+        mark.begin(pid)
+        note_pid(marks, rank, pid)
+
+    code = run(program, started)
     try:
         mark.write(code)
     except OSError as error:

@@ -42,6 +42,8 @@ class Shim:
         self.limit = float("inf")
         self.terminated: set[tuple[int, int]] = set()
         self.killed = False
+        #: Wait status and end of processes that lost their parents and ended before the main process.
+        self.orphans: dict[int, tuple[int, int]] = {}
         self.message: str | None = None
         self.meeting = joining.Meeting(launch, time.monotonic())
         #: Why it was ended here, by name.
@@ -180,6 +182,8 @@ class Shim:
                 return False
             if pid == self.main:
                 self.status, self.ended_us = status, now_us()
+            elif self.status is None:
+                self.orphans[pid] = (status, now_us())
 
     def share_the_grace(self) -> None:
         """What the SIGTERM to a single program left behind is told as well, and has the rest of the grace."""
@@ -214,9 +218,6 @@ class Shim:
         failed_rank = failure.rank if failure else None
         if failure is not None:
             code, number = failure.exit_code, failure.signal
-        if self.torchrun and code and not self.stop:
-            vanished = verdict.vanished(exits, self.ranks)
-            failed_rank = failed_rank if vanished is None else vanished
         return {
             "kind": "killed" if self.killed else "exited",
             "exit_code": code,
@@ -230,7 +231,8 @@ class Shim:
 
     def exits(self, code: int | None, number: int | None) -> list[verdict.Exit]:
         if self.torchrun:
-            return verdict.marked_exits(self.paths["marks"], self.ranks, self.owners)
+            known = (self.paths["marks"], self.ranks, self.owners)
+            return [*verdict.marked_exits(*known), *verdict.killed_exits(*known, self.orphans)]
         return [verdict.Exit(self.ranks.start, code, number, self.ended_us or now_us())]
 
     def write(self, result: Json) -> None:

@@ -1,11 +1,14 @@
 """How it ended: exit codes of the ranks, and which of them failed first."""
 
 import os
+import re
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from worker.shim.files import Json, read_mark
+
+_BEGUN = re.compile(r"exit-(\d{1,9})\.json\.\d+")
 
 
 class Exit(NamedTuple):
@@ -45,6 +48,36 @@ def _marked_exit(marks: str, rank: int, owners: set[int | None]) -> Exit | None:
     return Exit(rank, _integer(mark, "exit_code"), _integer(mark, "signal"), ended_us)
 
 
+def killed_exits(
+    marks: str, ranks: range, owners: set[int | None], orphans: Mapping[int, tuple[int, int]]
+) -> list[Exit]:
+    """How ranks ended whose wrappers were killed before they could note it.
+
+    A program dies with its wrapper and is then the shim's to collect: `orphans` has the wait status and the moment of
+    each such process by its pid, which the wrapper had noted.
+    """
+    found = []
+    for rank, pid in _begun(marks, ranks, owners):
+        if pid in orphans:
+            status, ended_us = orphans[pid]
+            found.append(Exit(rank, *exit_of(status), ended_us))
+    return found
+
+
+def _begun(marks: str, ranks: range, owners: set[int | None]) -> Iterator[tuple[int, int]]:
+    """Ranks of which the mark is not finished, with the pid of each one's program."""
+    try:
+        names = os.listdir(marks)
+    except OSError:
+        return
+    for name in names:
+        match = _BEGUN.fullmatch(name)
+        if match and int(match[1]) in ranks and f"exit-{match[1]}.json" not in names:
+            pid = _integer(read_mark(os.path.join(marks, name), owners) or {}, "pid")
+            if pid is not None:
+                yield int(match[1]), pid
+
+
 def _integer(mark: Json, name: str) -> int | None:
     value = mark.get(name)
     return value if type(value) is int and 0 <= value < 2**62 else None
@@ -57,14 +90,6 @@ def first_failure(exits: Iterable[Exit], before_us: int | None) -> Exit | None:
     """
     failed = [each for each in exits if each.exit_code != 0 and (before_us is None or each.ended_us < before_us)]
     return min(failed, key=lambda each: (each.signal == signal.SIGTERM, each.ended_us), default=None)
-
-
-def vanished(exits: list[Exit], ranks: range) -> int | None:
-    """The one rank without a mark, when all others were only terminated because of it."""
-    missing = set(ranks) - {each.rank for each in exits}
-    if not exits or len(missing) != 1 or not all(each.signal == signal.SIGTERM for each in exits):
-        return None
-    return missing.pop()
 
 
 def stopped_at_step(outcome: str, owners: set[int | None]) -> int | None:

@@ -110,6 +110,31 @@ def test_a_rank_killed_by_sigkill_is_the_failed_one(box: Box) -> None:
     assert (result.exit_code, result.signal, result.failed_rank) == (None, signal.SIGKILL, 1)
 
 
+MISSES_THE_OTHER = """
+open(f"pid-{rank}", "w").write(str(os.getpid()))
+print("ready", os.getppid(), flush=True)
+while not os.path.exists("pid-1"):
+    time.sleep(0.01)
+other = int(open("pid-1").read())
+while rank == 1 or os.path.exists(f"/proc/{other}"):
+    time.sleep(0.01)
+raise ConnectionError("closed by peer")
+"""
+
+
+def test_a_rank_whose_wrapper_is_killed_is_the_failed_one(box: Box) -> None:
+    """The other one fails by itself, since it misses its peer, and notes its exit."""
+    folder = assign(box, MISSES_THE_OTHER)
+    box.launcher.start(folder.attempt_id)
+    ready(folder)
+    os.kill(int(log(folder, "rank-1.log").split()[1]), signal.SIGKILL)
+    result = ended(folder, 60)
+    assert "closed by peer" in log(folder, "rank-0.log")
+    assert (result.exit_code, result.signal, result.failed_rank) == (None, signal.SIGKILL, 1)
+    assert {each.rank: (each.exit_code, each.signal) for each in result.ranks} == {0: (1, None), 1: (None, 9)}
+    assert processes.of_attempt(folder.attempt_id) == []
+
+
 def test_a_stop_goes_to_the_ranks(box: Box) -> None:
     handler = "signal.signal(15, lambda *_: (print('saved', flush=True), sys.exit(0)))\n"
     folder = assign(box, handler + "print('ready', flush=True)\ntime.sleep(600)")

@@ -1,4 +1,6 @@
+import os
 import signal
+from pathlib import Path
 
 from torchyard.states import STOP_PRECEDENCE
 from worker.shim import stop, table, verdict
@@ -32,12 +34,23 @@ def test_nobody_failed() -> None:
     assert verdict.first_failure([], None) is None
 
 
-def test_a_rank_that_vanished() -> None:
-    assert verdict.vanished([terminated(0, 10)], range(2)) == 1
-    assert verdict.vanished([terminated(4, 10)], range(4, 6)) == 5
-    assert verdict.vanished([failed(0, 10)], range(2)) is None
-    assert verdict.vanished([terminated(0, 10)], range(3)) is None
-    assert verdict.vanished([], range(1)) is None
+def test_a_rank_whose_wrapper_was_killed(tmp_path: Path) -> None:
+    for name, text in {
+        "exit-0.json": '{"rank": 0, "exit_code": 1, "signal": null, "ended_us": 20}',
+        "exit-0.json.7": '{"rank": 0, "pid": 70}',  # of a wrapper before
+        "exit-1.json.8": '{"rank": 1, "pid": 80}' + " " * 400,
+        "exit-2.json.9": '{"rank": 2, "pid": 90}',
+        "exit-3.json.10": "",
+        "exit-9.json.11": '{"rank": 9, "pid": 70}',
+    }.items():
+        (tmp_path / name).write_text(text)
+    orphans = {pid: (int(signal.SIGKILL), at) for pid, at in ((70, 5), (80, 10))}
+    owners: set[int | None] = {os.getuid()}
+    killed = verdict.killed_exits(str(tmp_path), range(4), owners, orphans)
+    assert killed == [failed(1, 10, None, signal.SIGKILL)]
+    noted = verdict.marked_exits(str(tmp_path), range(4), owners)
+    assert verdict.first_failure([*noted, *killed], None) == killed[0]
+    assert verdict.killed_exits(str(tmp_path / "gone"), range(4), owners, orphans) == []
 
 
 def test_wait_statuses() -> None:
