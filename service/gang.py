@@ -45,6 +45,7 @@ def merge(parts: Sequence[Part]) -> Result:
             "ranks": sorted((one for part in parts for one in _exits(part)), key=lambda one: one.rank),
             "started_us": _started(parts),
             "ended_us": max(one.ended_us for one in map(_on_our_clock, parts)),
+            "held_us": None,  # each part has its own
             "dropped_log_bytes": sum(part.result.dropped_log_bytes for part in parts),
             "dropped_records": sum(part.result.dropped_records for part in parts),
         }

@@ -57,6 +57,7 @@ class Held:
 
     since_us: int
     until_us: int
+    node: str = ""
     #: The attempt's part of the device: `share` of `of`.
     share: int = 1
     of: int = 1
@@ -83,6 +84,13 @@ def split(held: Iterable[Held], course: Course) -> Split:
         for since, until, kind in _pieces(each, course):
             found[since // DAY_US, kind] += _part(each, until) - _part(each, since)
     return found
+
+
+def steady(since_us: int, until_us: int, held_us: int, aside_us: int) -> int:
+    """When a device was free again that a node had for `held_us` by a clock that nobody sets, and that was held for at
+    most `aside_us` before and after it: `until_us` unless the clock by which that was told has been set meanwhile.
+    """
+    return min(max(until_us, since_us + held_us), since_us + held_us + aside_us)
 
 
 def idle_spans(seen: Iterable[tuple[int, float]], bucket_us: int) -> tuple[Span, ...]:

@@ -6,7 +6,7 @@ nobody: nothing of theirs ran.
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, case, exists, func, or_, select, update
@@ -23,6 +23,9 @@ from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState
 LOOKS, LOOKS_RUNNING, LOOKS_OF_ALL = 500, 100, 10_000
 #: How often nodes send samples, in microseconds.
 SAMPLED_EVERY_US = 2_000_000
+
+#: A node claims what it is given within this time, and the answer to its result comes within that.
+CLAIM_US, ANSWER_US = 120 * 1_000_000, 2 * 1_000_000
 
 _FATES = {JobState.QUEUED: Fate.CONTINUED, JobState.FAILED: Fate.FAILED}
 _HOLDING = [state for state in AttemptState if state not in ATTEMPT_FINAL]
@@ -42,13 +45,14 @@ def charge(tx: Connection, job: Row[Any], attempt: Row[Any], became: JobState, n
     `job` as it was before, `attempt` with its times, `became` the job's new state.
     """
     fate = _FATES.get(became, Fate.KEPT)
+    held = _steady(tx, attempt, _held(tx, [attempt.id], now, LOOKS)[attempt.id])
     course = Course(
         fate=fate,
-        started_us=attempt.started_us,
+        started_us=_within(attempt, held),
         restart=_is_restart(job.started_us, attempt.created_us),
         saved_us=_saved_us(tx, attempt.id) if fate is Fate.CONTINUED else None,
     )
-    split = gpu_time.split(_held(tx, [attempt.id], now, LOOKS)[attempt.id], course)
+    split = gpu_time.split(held, course)
     if not split:
         return
     _store(tx, job, attempt.id, split)
@@ -56,6 +60,30 @@ def charge(tx: Connection, job: Row[Any], attempt: Row[Any], became: JobState, n
     # One order for all writers: no deadlock.
     accounts.charge(tx, ("project", job.project), gpu_s, now, half_life)
     accounts.charge(tx, ("user", job.user_id), gpu_s, now, half_life)
+
+
+def _steady(tx: Connection, attempt: Row[Any], held: Sequence[Held]) -> list[Held]:
+    """The devices for as long as their nodes measured, whatever was done to a clock meanwhile."""
+    parts = tx.execute(select(Member.node, Member.result).where(Member.attempt_id == attempt.id))
+    measured = {part.node: (part.result or attempt.result or {}).get("held_us") for part in parts}
+    claimed_us = min(max(0, (attempt.claimed_us or 0) - attempt.created_us), CLAIM_US)
+    return [
+        each
+        if (held_us := measured.get(each.node)) is None
+        else replace(
+            each, until_us=gpu_time.steady(each.since_us, each.until_us, max(0, held_us), claimed_us + ANSWER_US)
+        )
+        for each in held
+    ]
+
+
+def _within(attempt: Row[Any], held: Sequence[Held]) -> int | None:
+    """When the attempt began to run, as late as leaves it the time that it ran."""
+    if attempt.started_us is None or not held:
+        return None
+    started_us, ended_us = int(attempt.started_us), int(attempt.ended_us)
+    latest = max(each.until_us for each in held) - max(0, ended_us - started_us)
+    return max(min(started_us, latest), min(each.since_us for each in held))
 
 
 def running(tx: Connection, now: int, *, idle: bool = True) -> list[Owned]:
@@ -146,6 +174,7 @@ def _one(row: Row[Any], seen: Sequence[Row[Any]], now: int) -> Held:
     series = f"{row.kind}.{row.at}.utilization"
     known = [(look.number, look.sampled[series]) for look in seen if series in look.sampled]
     return Held(
+        node=row.node,
         since_us=row.created_us,
         until_us=now if row.released_us is None else row.released_us,
         share=min(row.share, row.memory) if shared else 1,

@@ -165,7 +165,8 @@ def _waited(tx: Connection, span: Days) -> tuple[int, float | None]:
     """Jobs that started in these days, and their mean waiting time in seconds."""
     since, until = span.span_us
     since_us = case((Job.eligible_us > 0, Job.eligible_us), else_=Job.created_us)
-    waited = func.avg(Job.started_us - since_us)
+    # The node's clock says when it started.
+    waited = func.avg(case((Job.started_us > since_us, Job.started_us - since_us), else_=0))
     inside = (Job.started_us >= since, Job.started_us < until)
     count, mean_us = tx.execute(select(func.count(), waited).where(*inside)).one()
     return count, None if mean_us is None else round(float(mean_us) / 1e6, 1)

@@ -387,6 +387,8 @@ class Result(Message):
     ended_us: int
     #: The node's clock when it told of this: what its times are measured against.
     sent_us: int | None = None
+    #: How long the node had held the devices by then, from its claim on, by a clock that nobody sets.
+    held_us: int | None = None
     #: Bytes of log and metric records that a full disk or `log_limit` made the node drop.
     dropped_log_bytes: int = 0
     dropped_records: int = 0

@@ -20,6 +20,7 @@ from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, U
 from worker.folder import AttemptFolder
 from worker.identity import Identity, identity
 from worker.shim import verdict
+from worker.shim.files import steady_us
 from worker.trackers import translate
 
 SHIM = Path(__file__).parent / "shim" / "__main__.py"
@@ -106,6 +107,7 @@ class Launcher:
         if launch is None or not self.control.claim(folder.attempt_id, folder.nonce()):
             folder.remove()
             return
+        claimed = {"claimed_steady_us": steady_us(), "boot_id": processes.boot_id()}
         try:
             ready = self._ready(folder, launch)
         except StoppedError as error:
@@ -124,7 +126,7 @@ class Launcher:
         try:
             record = self._record(folder, launch, laid, _meeting(launch, go))
             translate.prepare(folder, record, laid.who.uid if laid.who else os.getuid())
-            folder.write_launch(record)
+            folder.write_launch(record | claimed)
             folder.mark_started()
             carry.release(folder, launch.carry)
             kept = [descriptor] if held is None else [descriptor, held]

@@ -44,6 +44,7 @@ class ExitMark:
             "exit_code": code if code >= 0 else None,
             "signal": -code if code < 0 else None,
             "ended_us": time.time_ns() // 1000,
+            "steady_us": time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000,
         }
         data = json.dumps(mark).encode()
         os.pwrite(self._descriptor, data, 0)

@@ -81,7 +81,7 @@ def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judge
         decision.attempt_state,
         result=stored.model_dump(mode="json"),
         started_us=attempt.started_us or stored.started_us,
-        ended_us=stored.ended_us,
+        ended_us=max(stored.ended_us, attempt.started_us or stored.started_us or 0),
     )
     release(tx, attempt.id, now)
     faults.condemn(tx, job, attempt.id, judged)
@@ -107,7 +107,7 @@ def _conclude(
         now,
         error=error,
         started_us=job.started_us or stored.started_us,
-        ended_us=stored.ended_us,
+        ended_us=max(stored.ended_us, job.started_us or stored.started_us or 0),
         ran_us=job.ran_us + _ran_us(attempt),
         **_stop_seen(job, stored),
     )

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from torchyard import wire
-from torchyard.ids import now_us
 from torchyard.injob import layout
 from worker.exceptions import RefusedError
 from worker.folder import AttemptFolder, ShimRecord
@@ -272,7 +271,8 @@ class Follower:
         if result.started_us is not None:
             complete = results.blame(complete, self._tools.xid(self._devices, result.started_us))
         try:
-            self._tools.service.result(self._folder.attempt_id, complete.model_copy(update={"sent_us": now_us()}))
+            told = complete.model_copy(update=results.moment(result, self._launch()))
+            self._tools.service.result(self._folder.attempt_id, told)
         except RefusedError as error:
             if error.status not in {409, 410}:
                 raise

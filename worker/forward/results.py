@@ -5,11 +5,13 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from torchyard import fingerprints, wire
+from torchyard.ids import now_us
 from torchyard.injob import layout
 from worker.forward import opening
+from worker.shim import files, table
 
 #: Bytes of the log's end that are searched, and bytes of it that go into the result.
 TAIL: Final = 256 * 1024
@@ -52,6 +54,16 @@ def complete(
             "tracker_runs": tracker_runs,
         }
     )
+
+
+def moment(result: wire.Result, launch: dict[str, Any]) -> dict[str, int]:
+    """When the node tells of the result, by the clock that its times are of, and how long it has held the devices."""
+    claimed = launch.get("claimed_steady_us")
+    if claimed is None or launch.get("boot_id") != table.boot_id():
+        return {"sent_us": now_us()}
+    held_us = files.steady_us() - claimed
+    ended = result.held_us
+    return {"held_us": held_us, "sent_us": now_us() if ended is None else result.ended_us + held_us - ended}
 
 
 def blame(result: wire.Result, xid: int | None) -> wire.Result:

@@ -8,7 +8,7 @@ import signal
 from typing import NoReturn
 
 from worker.shim import table
-from worker.shim.files import Json, now_us, write_whole
+from worker.shim.files import Json, now_us, steady_us, write_whole
 
 PR_SET_PDEATHSIG = 1
 #: Yama's: who may read this process although it is no ancestor.
@@ -37,12 +37,14 @@ class Birth:
         os.close(go)
         os.close(problem)
 
-    def record(self, path: str) -> int:
-        """Writes ``shim.json``: without it no instruction of the job has run. Returns the time of the start."""
-        own, started_us = table.Process(os.getpid()), now_us()
+    def record(self, path: str) -> tuple[int, int]:
+        """Writes ``shim.json``: without it no instruction of the job has run. Returns the time of the start, by the
+        wall clock and by the steady one.
+        """
+        own, started_us, started_steady_us = table.Process(os.getpid()), now_us(), steady_us()
         content = {"pid": own.pid, "start_ticks": own.start_ticks, "boot_id": table.boot_id()}
         write_whole(path, content | {"child_pid": self.pid, "started_us": started_us})
-        return started_us
+        return started_us, started_steady_us
 
     def go(self) -> None:
         """Lets the program run; raises StartError when it cannot be executed."""

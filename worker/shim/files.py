@@ -16,6 +16,11 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
+def steady_us() -> int:
+    """Microseconds since the machine's boot, on a clock that nobody sets."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+
+
 def say(text: str) -> None:
     """A line in the launcher's log; a full disk must not hurt."""
     try:

@@ -7,7 +7,7 @@ import time
 
 from worker.shim import joining, table, verdict
 from worker.shim.birth import IGNORED, LIBC, Birth, StartError
-from worker.shim.files import CommandFile, Json, ResultFile, now_us, say, write_whole
+from worker.shim.files import CommandFile, Json, ResultFile, now_us, say, steady_us, write_whole
 from worker.shim.stop import Stop
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -30,6 +30,7 @@ class Shim:
         self.result_file = ResultFile(self.paths["result"], len(self.ranks))
         self.commands = CommandFile(self.paths["command"])
         self.stop = Stop()
+        self.asked_us: int | None = None
         #: Of the control file; grows with everything the ranks are asked.
         self.serial = 0
         #: Serial of the order for a checkpoint that was passed on last.
@@ -37,6 +38,8 @@ class Shim:
         self.main = 0
         self.status: int | None = None
         self.started_us: int | None = None
+        #: The same moment on the steady clock.
+        self.started_steady_us = 0
         self.ended_us: int | None = None
         #: Monotonic end of the time limit.
         self.limit = float("inf")
@@ -71,7 +74,7 @@ class Shim:
         birth = Birth(self.launch)
         self.main = birth.pid
         try:
-            started_us = birth.record(self.paths["shim"])
+            started_us, self.started_steady_us = birth.record(self.paths["shim"])
         except OSError as error:
             birth.abandon()
             return str(error)
@@ -129,6 +132,7 @@ class Shim:
             self.ask(command.get("reason") or "cancel", grace_s, now)
 
     def ask(self, reason: str, grace_s: float, now: float) -> None:
+        self.asked_us = self.asked_us or self.now_us()
         if self.stop.ask(reason, grace_s, now, self.launch["patience_s"]):
             say(f"stopping ({reason}) within {grace_s} s")
             self.serial += 1
@@ -181,9 +185,9 @@ class Shim:
             if pid == 0:
                 return False
             if pid == self.main:
-                self.status, self.ended_us = status, now_us()
+                self.status, self.ended_us = status, self.now_us()
             elif self.status is None:
-                self.orphans[pid] = (status, now_us())
+                self.orphans[pid] = (status, self.now_us())
 
     def share_the_grace(self) -> None:
         """What the SIGTERM to a single program left behind is told as well, and has the rest of the grace."""
@@ -214,7 +218,7 @@ class Shim:
         mute = self.terminated or self.killed
         if self.fingerprint is not None:
             return {"kind": "killed", "fingerprint": self.fingerprint, "message": self.message}
-        failure = verdict.first_failure(exits, self.stop.asked_us if mute else None)
+        failure = verdict.first_failure(exits, self.asked_us if mute else None)
         failed_rank = failure.rank if failure else None
         if failure is not None:
             code, number = failure.exit_code, failure.signal
@@ -229,14 +233,27 @@ class Shim:
             "message": self.message,
         }
 
+    def now_us(self) -> int:
+        """The wall clock as it was set when the job began: durations are true whatever is done to it meanwhile."""
+        return now_us() if self.started_us is None else self.moment(steady_us())
+
+    def moment(self, at_us: int) -> int:
+        """A moment of the steady clock by that clock."""
+        return (self.started_us or 0) + at_us - self.started_steady_us
+
     def exits(self, code: int | None, number: int | None) -> list[verdict.Exit]:
         if self.torchrun:
             known = (self.paths["marks"], self.ranks, self.owners)
-            return [*verdict.marked_exits(*known), *verdict.killed_exits(*known, self.orphans)]
-        return [verdict.Exit(self.ranks.start, code, number, self.ended_us or now_us())]
+            return [*verdict.marked_exits(*known, self.moment), *verdict.killed_exits(*known, self.orphans)]
+        return [verdict.Exit(self.ranks.start, code, number, self.ended_us or self.now_us())]
 
     def write(self, result: Json) -> None:
-        common = {"stop": self.stop.reason, "started_us": self.started_us, "ended_us": self.ended_us or now_us()}
+        common = {
+            "stop": self.stop.reason,
+            "started_us": self.started_us,
+            "ended_us": self.ended_us or self.now_us(),
+            "held_us": steady_us() - self.launch.get("claimed_steady_us", self.started_steady_us),
+        }
         self.result_file.write(common | result)
 
 

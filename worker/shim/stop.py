@@ -1,7 +1,5 @@
 """The stop that is under way."""
 
-from worker.shim.files import now_us
-
 #: The same order as `torchyard.states.STOP_PRECEDENCE`, which cannot be imported here.
 PRECEDENCE = {"drain": 0, "preempt": 1, "early": 2, "idle": 3, "hung": 4, "timeout": 5, "cancel": 6}
 
@@ -13,7 +11,6 @@ class Stop:
         self.reason: str | None = None
         #: Monotonic seconds at which what is left is killed.
         self.deadline = float("inf")
-        self.asked_us: int | None = None
         #: Until then a job that has not polled is not signalled.
         self.patient_until = float("inf")
         #: The control file could be written; without it only a signal tells the ranks.
@@ -25,7 +22,6 @@ class Stop:
     def ask(self, reason: str, grace_s: float, now: float, patience_s: float = 0.0) -> bool:
         """Whether there is a new reason to announce; an unknown one counts as a cancel."""
         reason = reason if reason in PRECEDENCE else "cancel"
-        self.asked_us = self.asked_us or now_us()
         self.deadline = min(self.deadline, now + grace_s)
         self.patient_until = min(self.patient_until, now + min(patience_s, grace_s / 2))
         if self.reason is not None and PRECEDENCE[reason] <= PRECEDENCE[self.reason]:

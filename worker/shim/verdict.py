@@ -3,7 +3,7 @@
 import os
 import re
 import signal
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from worker.shim.files import Json, read_mark
@@ -34,17 +34,24 @@ def ranks_of(launch: Json) -> range:
     return range(first, first + launch.get("local_world_size", 0))
 
 
-def marked_exits(marks: str, ranks: range, owners: set[int | None]) -> list[Exit]:
-    """What the rank wrappers noted; a rank whose wrapper was killed is missing."""
-    found = (_marked_exit(marks, rank, owners) for rank in ranks)
+def marked_exits(
+    marks: str, ranks: range, owners: set[int | None], moment: Callable[[int], int] | None = None
+) -> list[Exit]:
+    """What the rank wrappers noted; a rank whose wrapper was killed is missing.
+
+    `moment` turns the steady clock into the caller's; without it the times are those of the wall clock.
+    """
+    found = (_marked_exit(marks, rank, owners, moment) for rank in ranks)
     return [each for each in found if each is not None]
 
 
-def _marked_exit(marks: str, rank: int, owners: set[int | None]) -> Exit | None:
+def _marked_exit(marks: str, rank: int, owners: set[int | None], moment: Callable[[int], int] | None) -> Exit | None:
     mark = read_mark(os.path.join(marks, f"exit-{rank}.json"), owners) or {}
-    ended_us = _integer(mark, "ended_us")
+    ended_us, steady_us = _integer(mark, "ended_us"), _integer(mark, "steady_us")
     if ended_us is None:
         return None
+    if moment is not None and steady_us is not None:
+        ended_us = moment(steady_us)
     return Exit(rank, _integer(mark, "exit_code"), _integer(mark, "signal"), ended_us)
 
 

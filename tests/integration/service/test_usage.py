@@ -85,6 +85,38 @@ def test_a_run_that_succeeds(db: Database, gpus: list[str]) -> None:
     assert sum(hours(db).values()) == 8
 
 
+@pytest.mark.parametrize("step_s", [3600, -3600])
+def test_a_clock_that_is_set_meanwhile_is_charged_to_nobody(db: Database, gpus: list[str], step_s: int) -> None:
+    """A short job during which the clock of service and node was set."""
+    job = box.add_job(db)
+    attempt = box.start(db, job, gpus[:1])
+    step = step_s * 1_000_000
+    with db.write() as tx:
+        began = NOW + 200_000
+        for table in (Job, Attempt):
+            tx.execute(update(table).values(started_us=began))
+        told = {"started_us": began, "ended_us": began + 300_000, "held_us": 600_000}
+        lifecycle.finish(tx, attempt, Result(kind=ResultKind.EXITED, exit_code=0, **told), NOW + 700_000 + step)
+    with db.read() as tx:
+        charged = {row.kind: row.gpu_us for row in tx.execute(select(Usage.kind, Usage.gpu_us))}
+    assert charged[Kind.USEFUL] >= 300_000
+    assert 600_000 <= sum(charged.values()) <= 600_001 + usage.ANSWER_US
+    row = box.job_row(db, job)
+    assert row.ended_us - row.started_us == row.ran_us == 300_000
+
+
+def test_times_of_an_older_worker_are_never_negative(db: Database, gpus: list[str]) -> None:
+    job = box.add_job(db)
+    attempt = box.start(db, job, gpus[:1])
+    with db.write() as tx:
+        tx.execute(update(Attempt).where(Attempt.id == attempt).values(started_us=NOW))
+        told = Result(kind=ResultKind.EXITED, exit_code=0, started_us=NOW, ended_us=NOW - HOUR)
+        lifecycle.finish(tx, attempt, told, NOW - HOUR)
+    row = box.job_row(db, job)
+    assert (row.ran_us, row.ended_us - row.started_us) == (0, 0)
+    assert hours(db) == {}
+
+
 def test_time_is_of_its_day(db: Database, gpus: list[str]) -> None:
     _, attempt = add_run(db, gpus[:1], hours=20)
     end(db, attempt)

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from torchyard.states import StopReason
 from torchyard.wire import Action, Order, Phase, Result, ResultKind
 from worker import inventory, processes
 from worker.folder import AttemptFolder, order
+from worker.forward import results
 
 WAIT = "import signal, time\n{setup}\nprint('ready\\n', end='')\nwhile True: time.sleep(0.02)"
 STUBBORN = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
@@ -56,6 +58,44 @@ def nothing_left(folder: AttemptFolder) -> Result:
     result = ended(folder)
     assert processes.of_attempt(folder.attempt_id) == []
     return result
+
+
+#: The shim's interpreter, with a wall clock that is set while the job runs: by the seconds in a file.
+STEPPING = """
+import os, runpy, sys, time
+real = time.time_ns
+def stepped():
+    try:
+        return real() + int(open({file!r}).read()) * 10**9
+    except OSError:
+        return real()
+time.time_ns = stepped
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("seconds", [3600, -3600])
+def test_a_clock_that_is_set_changes_no_duration(tmp_path: Path, seconds: int) -> None:
+    file, interpreter, script = (tmp_path / name for name in ("set", "python", "stepping.py"))
+    script.write_text(STEPPING.format(file=str(file)))
+    interpreter.write_text(f'#!/bin/sh\nshift 2\nexec {sys.executable} -I -S {script} "$@"\n')
+    interpreter.chmod(0o755)
+    before = time.monotonic()
+    folder = running(Box(tmp_path, python=interpreter))
+    file.write_text(str(seconds))
+    ask(folder)
+    result = nothing_left(folder)
+    most = (time.monotonic() - before) * 1e6
+    assert result.started_us is not None
+    assert 0 < result.ended_us - result.started_us < most
+    assert result.held_us is not None
+    assert result.ended_us - result.started_us <= result.held_us < most
+    launch = folder.read_launch() or {}
+    told = results.moment(result, launch)
+    assert result.held_us <= told["held_us"] < most + 60e6
+    assert told["sent_us"] - result.ended_us == told["held_us"] - result.held_us
+    assert results.moment(result, launch | {"boot_id": "another"}).keys() == {"sent_us"}
 
 
 #: Signals 32 and 33 belong to the C library: nobody else can set them back.

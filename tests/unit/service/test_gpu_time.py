@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.gpu_time import DAY_US, Course, Fate, Held, Kind, idle_spans, split
+from service.gpu_time import DAY_US, Course, Fate, Held, Kind, idle_spans, split, steady
 
 HOUR = 3_600_000_000
 MOMENTS = st.integers(0, 5 * DAY_US)
@@ -51,6 +51,15 @@ def test_a_day_holds_no_more_than_a_day_and_nothing_outside_the_time_held(held: 
 def test_what_was_measured_idle_is_idle(held: Held, course: Course) -> None:
     whole = Held(since_us=held.since_us, until_us=held.until_us, idle=((0, 6 * DAY_US),))
     assert {kind for _, kind in split([whole], course)} <= {Kind.IDLE}
+
+
+@given(since=MOMENTS, held=st.integers(0, DAY_US), before=st.integers(0, HOUR), step=st.integers(-DAY_US, DAY_US))
+def test_a_clock_that_is_set_is_charged_to_nobody(since: int, held: int, before: int, step: int) -> None:
+    most = 2 * HOUR
+    free = steady(since, since + before + held + step, held, most)
+    assert held <= free - since <= held + most
+    if step == 0:
+        assert free == since + before + held, "whole, if nobody sets it"
 
 
 def kinds(course: Course, **held: object) -> dict[Kind, float]:
