@@ -96,14 +96,15 @@ def create_app(settings: Settings) -> FastAPI:
     app = bare()
     estimator = Estimator()
     counters, dispatcher = Counters(), Dispatcher(settings.broker_url, key_prefix(installation))
+    store = BlobStore(settings.artifacts)
     ctx = Context(
         settings=settings,
         db=db,
         hub=Hub(),
-        store=BlobStore(settings.artifacts),
+        store=store,
         dispatcher=dispatcher,
         installation=installation,
-        loader=Loader(settings.disk_floor, estimator),
+        loader=Loader(settings.disk_floor, estimator, store.free),
         estimator=estimator,
         wake_scheduler=woken.set,
     )

@@ -1,6 +1,6 @@
 """Errors of the service's own making; each is a problem that the API presents as it is."""
 
-from service.problems import ProblemError
+from service.problems import DATABASE_BUSY, ProblemError
 from torchyard.quantities import format_size
 
 
@@ -52,12 +52,19 @@ class OffsetAheadError(ProblemError):
         self.mark = mark
 
 
+class DatabaseBusyError(ProblemError):
+    """Others have written to the database for too long."""
+
+    def __init__(self) -> None:
+        super().__init__("unavailable", DATABASE_BUSY)
+
+
 class NoRoomError(ProblemError):
     """The disk of the artifact store is nearly full."""
 
     def __init__(self, free: int) -> None:
         super().__init__(
-            "unavailable",
+            "insufficient-storage",
             f"The artifact store has only {format_size(free)} left: delete checkpoints, or give it a larger disk.",
         )
 

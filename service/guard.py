@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.auth import current
-from service.problems import DATABASE_AWAY, ProblemError, response
+from service.problems import ProblemError, of_database, response
 from service.settings import Settings
 from torchyard.quantities import format_size
 
@@ -96,7 +96,7 @@ async def admit(scope: Scope) -> None:
     try:
         await current(Request(scope))
     except (OperationalError, PoolTimeoutError) as error:
-        raise ProblemError("unavailable", DATABASE_AWAY) from error
+        raise of_database(error) from error
 
 
 def _too_large(limit: int) -> ProblemError:

@@ -1,7 +1,9 @@
 """Errors as ``application/problem+json``: one exception for all routes, and the handlers that present it."""
 
+import errno
 import json
 import logging
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +20,12 @@ from torchyard.api import FieldProblem
 
 MEDIA_TYPE = "application/problem+json"
 DATABASE_AWAY = "The database does not answer now: try again in a moment."
+DATABASE_BUSY = "The database is busy: something else has held its lock for seconds, try again in a moment."
+DISK_FULL = "The service's disk is full: free space where its database and its artifacts lie."
+#: SQLSTATEs of PostgreSQL: `disk_full`, `lock_not_available`.
+_PG_FULL, _PG_LOCKED = "53100", "55P03"
+_SQLITE_LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 RETRY_AFTER = {429: "1", 503: "2"}
 
 logger = logging.getLogger(__name__)
@@ -49,6 +57,17 @@ def field_problem(field: str, message: str) -> ProblemError:
 def not_found(what: str, name: object) -> ProblemError:
     """Something that does not exist, or not any more."""
     return ProblemError("not-found", f"There is no {what} {str(name)[:100]!r}.")
+
+
+def of_database(error: Exception) -> ProblemError:
+    """What a failure of the database means: no space, a lock that somebody else keeps, or that it is away."""
+    origin = getattr(error, "orig", None)
+    state, code = getattr(origin, "sqlstate", None), getattr(origin, "sqlite_errorcode", 0) & 0xFF
+    if state == _PG_FULL or code == sqlite3.SQLITE_FULL:
+        return ProblemError("insufficient-storage", DISK_FULL)
+    if state == _PG_LOCKED or code in _SQLITE_LOCKED:
+        return ProblemError("unavailable", DATABASE_BUSY)
+    return ProblemError("unavailable", DATABASE_AWAY)
 
 
 def body(error: ProblemError) -> dict[str, Any]:
@@ -126,11 +145,7 @@ def install(app: FastAPI) -> None:
     async def _http(_request: Request, error: HTTPException) -> Response:
         return response(_from_http(error))
 
-    @app.exception_handler(OperationalError)
-    @app.exception_handler(PoolTimeoutError)
-    async def _database(request: Request, error: Exception) -> Response:
-        logger.warning("%s %s: the database does not answer: %s", request.method, request.url.path, error)
-        return response(ProblemError("unavailable", DATABASE_AWAY))
+    _install_outer(app)
 
     @app.exception_handler(DataError)
     async def _data(_request: Request, _error: DataError) -> Response:
@@ -142,3 +157,20 @@ def install(app: FastAPI) -> None:
     async def _internal(request: Request, error: Exception) -> Response:
         logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
         return response(ProblemError("internal", "The service failed; its log says why."))
+
+
+def _install_outer(app: FastAPI) -> None:
+    """What is no fault of the request: the database is away, the disk is full."""
+
+    @app.exception_handler(OperationalError)
+    @app.exception_handler(PoolTimeoutError)
+    async def _database(request: Request, error: Exception) -> Response:
+        logger.warning("%s %s: the database does not answer: %s", request.method, request.url.path, error)
+        return response(of_database(error))
+
+    @app.exception_handler(OSError)
+    async def _disk(request: Request, error: OSError) -> Response:
+        if error.errno not in _FULL:
+            raise error
+        logger.warning("%s %s: the disk is full: %s", request.method, request.url.path, error)
+        return response(ProblemError("insufficient-storage", DISK_FULL))

@@ -36,7 +36,7 @@ class Settings:
     unprepared_after_s: float = 1800.0
     """An attempt on several nodes is voided after this long, unless all of them are prepared."""
     disk_floor: int = 2 * 2**30
-    """Free bytes below which nothing is launched on a node."""
+    """Free bytes below which nothing is launched: on a node, or anywhere if it is the service's own disk."""
     max_body: int = 2**20
     """Bytes of a request body outside uploads and ingest."""
     keep_ended_s: int | None = None

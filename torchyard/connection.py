@@ -68,6 +68,9 @@ class Connection:
             verify=address.scheme == "https",
         )
 
+        #: Told when the service is busy and is asked again.
+        self.tell: Callable[[str], None] = lambda _message: None
+
     def close(self) -> None:
         """Closes the connections."""
         self._http.close()
@@ -127,6 +130,7 @@ class Connection:
             raise self.unreachable(error) from error
 
     def _repeat(self, send: Callable[[], httpx.Response], patience_s: float) -> httpx.Response:
+        told = False
         for pause in pauses(patience_s):
             try:
                 response = send()
@@ -135,6 +139,9 @@ class Connection:
                 continue
             if response.status_code not in RETRIED:
                 return response
+            if not told:
+                self.tell(f"{problem_of(response).detail.rstrip('.')}: trying again for up to {patience_s:.0f} s …")
+                told = True
             time.sleep(max(pause, _retry_after(response)))
         return self._once(send)
 

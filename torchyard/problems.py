@@ -33,6 +33,7 @@ KINDS: dict[str, Kind] = {
     "too-many-requests": Kind("Too many requests", 429),
     "internal": Kind("The service failed", 500),
     "unavailable": Kind("Not available now", 503),
+    "insufficient-storage": Kind("A disk of the service is full", 507),
 }
 
 

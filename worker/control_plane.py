@@ -178,7 +178,8 @@ class ControlPlane:
         return request
 
     def _unavailable(self, error: httpx.HTTPError) -> UnavailableError:
-        base, self._base = self._base, None
+        self._base = None  # another thread may have forgotten it already
+        base = error.request.url.copy_with(raw_path=b"/")
         return UnavailableError(
             f"the service at {base} does not answer ({type(error).__name__}: {error}); trying again"
         )

@@ -9,12 +9,18 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 
+from service.exceptions import DatabaseBusyError
+
+#: Seconds that a transaction waits for others at most: a client hears within five that it should come again.
+WAIT_S = 4.0
+
 
 class Database:
     """Transactions over one engine.
 
     SQLite has one writer: write transactions begin immediately, behind a process-wide lock (many threads that
-    meet inside SQLite's own lock wait hundreds of times longer). PostgreSQL needs neither.
+    meet inside SQLite's own lock wait hundreds of times longer). PostgreSQL needs neither. A transaction that waits too
+    long for others fails: with `DatabaseBusyError`, or with the database's own error.
     """
 
     def __init__(self, url: str, pool_size: int = 20) -> None:
@@ -42,22 +48,45 @@ class Database:
             with self.engine.begin() as connection:
                 yield connection
             return
-        with self._write_lock, self.engine.connect() as connection:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-            try:
-                yield connection
-            except BaseException:
-                connection.rollback()
-                raise
-            connection.commit()
+        deadline = time.monotonic() + WAIT_S
+        if not self._write_lock.acquire(timeout=WAIT_S):
+            raise DatabaseBusyError
+        try:
+            with self.engine.connect() as connection:
+                _begin_immediately(connection, deadline)
+                try:
+                    yield connection
+                except BaseException:
+                    connection.rollback()
+                    raise
+                connection.commit()
+        finally:
+            self._write_lock.release()
 
     def dispose(self) -> None:
         """Closes all connections."""
         self.engine.dispose()
 
 
+def _begin_immediately(connection: Connection, deadline: float) -> None:
+    """Other programs that hold the file's lock are waited for until then."""
+    left_ms = max(0, round((deadline - time.monotonic()) * 1000))
+    connection.exec_driver_sql(f"PRAGMA busy_timeout={left_ms}")
+    try:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    finally:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout={round(WAIT_S * 1000)}")
+
+
 def _engine(url: str, pool_size: int) -> Engine:
-    return create_engine(url, pool_size=pool_size, max_overflow=10, pool_pre_ping=True)
+    engine = create_engine(url, pool_size=pool_size, max_overflow=10, pool_pre_ping=True)
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: Any, _record: Any) -> None:
+        connection.execute(f"SET lock_timeout = {round(WAIT_S * 1000)}")
+        connection.commit()
+
+    return engine
 
 
 def _snapshots(engine: Engine) -> Engine:
@@ -66,13 +95,13 @@ def _snapshots(engine: Engine) -> Engine:
 
 def _sqlite_engine(url: str, pool_size: int) -> Engine:
     engine = create_engine(
-        url, pool_size=pool_size, max_overflow=10, connect_args={"check_same_thread": False, "timeout": 5}
+        url, pool_size=pool_size, max_overflow=10, connect_args={"check_same_thread": False, "timeout": WAIT_S}
     )
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # pysqlite must not begin transactions by itself
-        for pragma in ("busy_timeout=5000", "synchronous=FULL", "foreign_keys=ON"):
+        for pragma in (f"busy_timeout={round(WAIT_S * 1000)}", "synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
         _switch_to_wal(connection)
 

@@ -98,6 +98,7 @@ class Closed(StrEnum):
     DRAINING = "draining"
     UNREACHABLE = "unreachable"
     DISK_FLOOR = "disk-floor"
+    SERVICE_DISK = "service-disk"
 
 
 @dataclass(frozen=True, kw_only=True)

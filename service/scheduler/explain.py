@@ -21,6 +21,7 @@ _CLOSED = {
     Closed.DRAINING: "is draining: it takes no new jobs until an administrator resumes it",
     Closed.UNREACHABLE: "is not heard",
     Closed.DISK_FLOOR: "is short of disk: nothing starts there until space is freed",
+    Closed.SERVICE_DISK: "gets no new jobs since the service's own disk is nearly full: free space on it",
 }
 _HINDERED = {
     "held": "is held: release it to let it start",

@@ -10,7 +10,7 @@ none is older than one that was read before.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -46,12 +46,12 @@ BATCH = 2000
 
 
 class Loader:
-    """Holds the state; safe from many threads."""
+    """Holds the state; safe from many threads. `free` tells how many bytes the service's own disk has left."""
 
-    def __init__(self, disk_floor: int, estimator: Estimator) -> None:
+    def __init__(self, disk_floor: int, estimator: Estimator, free: Callable[[], int] | None = None) -> None:
         self._lock = threading.Lock()
         self._state = State()
-        self._boxes = Boxes(disk_floor)
+        self._boxes = Boxes(disk_floor, free)
         self._estimator = estimator
         self._guesses = Guesses(estimator)
         self._hindrances = Hindrances()

@@ -1,7 +1,7 @@
 """The nodes as the policy sees them; what has not changed stays the same object."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from sqlalchemy import Connection, Row, Select, String, Table, select
@@ -45,12 +45,15 @@ _DEVICES: Select[Any] = (
 class Boxes:
     """Reads nodes and devices; not for several threads at once."""
 
-    def __init__(self, disk_floor: int) -> None:
+    def __init__(self, disk_floor: int, free: Callable[[], int] | None) -> None:
         self._disk_floor = disk_floor
+        self._free = free
+        self._short = False
         self._known: dict[str, tuple[tuple[Any, ...], Box]] = {}
 
     def read(self, tx: Connection) -> dict[str, Box]:
         """All nodes by name."""
+        self._short = self._free is not None and self._free() < self._disk_floor
         devices: dict[str, list[Row[Any]]] = {}
         for row in tx.execute(_DEVICES):
             devices.setdefault(row[0], []).append(row)
@@ -82,7 +85,9 @@ class Boxes:
             return Closed.DRAINING
         if node.unreachable or node.last_seen_us is None:
             return Closed.UNREACHABLE
-        return Closed.DISK_FLOOR if node.disk_free < self._disk_floor else None
+        if node.disk_free < self._disk_floor:
+            return Closed.DISK_FLOOR
+        return Closed.SERVICE_DISK if self._short else None
 
 
 def _slot(row: Row[Any]) -> Slot:

@@ -59,14 +59,15 @@ def parts(db: Database, folder: Path, **changes: Any) -> Iterator[Parts]:
     """A context over `db`; settings as given."""
     clock, dispatcher, woken, estimator = Clock(), Recorder(), threading.Event(), Estimator()
     settings = Settings(data=folder, database_url=db.url, broker_url="memory://", **changes)
+    store = BlobStore(folder / "artifacts")
     ctx = Context(
         settings=settings,
         db=db,
         hub=Hub(),
-        store=BlobStore(folder / "artifacts"),
+        store=store,
         dispatcher=dispatcher,
         installation="yard-test",
-        loader=Loader(settings.disk_floor, estimator),
+        loader=Loader(settings.disk_floor, estimator, store.free),
         estimator=estimator,
         wake_scheduler=woken.set,
         now_us=lambda: clock.us,

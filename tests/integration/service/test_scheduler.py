@@ -1,13 +1,16 @@
 """Passes over a real database, and the thread that makes them."""
 
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import event, select, update
+from sqlalchemy.exc import OperationalError
 
-from service import background, lifecycle
+from service import background, lifecycle, queue
 from service.db.engine import Database
 from service.db.models import Allocation, Device, Job, Member, Node
 from service.leader import Leader
@@ -15,8 +18,9 @@ from service.observability import Counters
 from service.scheduler.boxes import Place
 from service.scheduler.loop import Scheduler
 from service.threads import Repeated
-from tests.support import box, wait
+from tests.support import box, submissions, wait
 from tests.support.box import NOW
+from tests.support.databases import locked
 from tests.support.parts import Parts, parts
 from torchyard.states import JobState
 
@@ -45,6 +49,29 @@ def test_a_pass_starts_what_fits_and_tells_the_node(yard: Parts, scheduler: Sche
     with yard.ctx.db.read() as tx:
         assert list(tx.scalars(select(Allocation.index).order_by(Allocation.index))) == [0, 1]
     assert scheduler.run_pass() == 0
+
+
+def test_a_locked_database_puts_a_pass_off(yard: Parts, scheduler: Scheduler) -> None:
+    box.add_node(yard.ctx.db)
+    job = box.add_job(yard.ctx.db)
+    with locked(yard.ctx.db), pytest.raises(OperationalError):
+        scheduler.run_pass()
+    assert box.job_row(yard.ctx.db, job).state == JobState.QUEUED
+    assert scheduler.run_pass() == 1
+
+
+def test_nothing_starts_while_the_services_own_disk_is_nearly_full(
+    yard: Parts, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box.add_node(yard.ctx.db)
+    job = box.add_job(yard.ctx.db)
+    with monkeypatch.context() as full:
+        full.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=yard.ctx.settings.disk_floor - 1))
+        assert scheduler.run_pass() == 0
+        why = queue.why(yard.ctx, job, submissions.ADA)
+        assert why.reasons[0].code == "service-disk"
+        assert "service's own disk" in why.summary
+    assert scheduler.run_pass() == 1
 
 
 def test_several_nodes_are_taken_and_told_at_once(yard: Parts, scheduler: Scheduler) -> None:

@@ -105,6 +105,7 @@ FROZEN = {
     "too-many-requests": 429,
     "internal": 500,
     "unavailable": 503,
+    "insufficient-storage": 507,
 }
 
 

@@ -10,6 +10,7 @@ from service import retention
 from service.db.models import Blob, Checkpoint, CheckpointFile, Event, Job, Sample
 from service.retention import DAY_US
 from tests.support.plane import Plane, Seeded, sha256
+from tests.support.problems import kind
 from torchyard import wire
 
 
@@ -263,7 +264,7 @@ def test_a_full_disk_takes_no_blobs(serve: Any) -> None:
 
     with serve(disk_floor=2**62) as live, plane.plane(live) as data_plane:
         answer = data_plane.put(b"data")
-        assert answer.status_code == 503
+        assert kind(answer) == (507, "insufficient-storage")
         assert "delete checkpoints" in answer.json()["detail"]
 
 

@@ -1,0 +1,71 @@
+"""A database that somebody else keeps locked, and a disk that is full: said at once, by their names."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+from sqlalchemy import func, select
+
+from service.db.models import Job
+from tests.support import disks
+from tests.support.databases import locked
+from tests.support.live import Live, live_service, running, serve, settings_for, yard_home  # noqa: F401  fixtures
+from tests.support.problems import kind
+from tests.support.specs import spec
+from torchyard.client import Client
+
+
+def submit(live: Live) -> httpx.Response:
+    return live.client.post("/api/v1/jobs", json=spec())
+
+
+def test_nobody_waits_long_for_a_locked_database(live_service: Live) -> None:  # noqa: F811
+    """All are answered while the lock is held, however many they are."""
+    submit(live_service).raise_for_status()
+    with locked(live_service.context.db), ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda _: submit(live_service), range(8)))
+    for answer in answers:
+        assert kind(answer) == (503, "unavailable")
+        assert answer.headers["Retry-After"] == "2"
+        assert "busy" in answer.json()["detail"]
+    submit(live_service).raise_for_status()
+
+
+def test_a_client_comes_again_and_says_so(live_service: Live) -> None:  # noqa: F811
+    told: list[str] = []
+    free = threading.Event()
+
+    def hold() -> None:
+        with locked(live_service.context.db):
+            held.set()
+            free.wait(60)
+
+    held, holder = threading.Event(), threading.Thread(target=hold)
+    holder.start()
+    held.wait(60)
+    with Client(live_service.url, live_service.admin_token) as client:
+        client.connection.tell = lambda message: (told.append(message), free.set())[0]
+        job = client.submit(spec())
+    holder.join()
+    assert len(told) == 1
+    assert told[0].startswith("The database is busy")
+    assert "trying again" in told[0]
+    with live_service.context.db.read() as tx:
+        assert tx.scalars(select(Job.id)).all() == [job.id]
+
+
+def test_a_full_disk_has_a_problem_of_its_own(migrated_file: Path, yard_home: Path, tmp_path: Path) -> None:  # noqa: F811
+    with disks.small(tmp_path / "disk", 16) as disk:
+        database = disk / "test.db"
+        database.write_bytes(migrated_file.read_bytes())
+        with running(settings_for(f"sqlite:///{database}", disk, disk_floor=0)) as live:
+            disks.fill(disk / "full")
+            answers = [live.client.post("/api/v1/jobs", json=spec(tags=["x" * 60] * 20)) for _ in range(40)]
+            assert kind(answers[-1]) == (507, "insufficient-storage")
+            assert "disk is full" in answers[-1].json()["detail"]
+            (disk / "full").unlink()
+            submit(live).raise_for_status()
+            with live.context.db.read() as tx:
+                stored = tx.scalar(select(func.count()).select_from(Job))
+            assert stored == 1 + sum(answer.status_code == 201 for answer in answers)
