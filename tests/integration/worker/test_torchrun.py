@@ -111,6 +111,7 @@ def test_a_rank_killed_by_sigkill_is_the_failed_one(box: Box) -> None:
 
 
 MISSES_THE_OTHER = """
+signal.signal(15, signal.SIG_IGN)  # torchrun may be quicker
 open(f"pid-{rank}", "w").write(str(os.getpid()))
 print("ready", os.getppid(), flush=True)
 while not os.path.exists("pid-1"):
