@@ -4,6 +4,7 @@ import ctypes
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,10 @@ LONGEST_PAUSE_S = 10.0
 STEADY_S = 30.0
 #: Seconds that a program may take to end before it is killed.
 STOP_S = 12.0
+#: Before the stack is ready, a program that dies again and again is told of after so many deaths, and given up after so
+#: many seconds of them.
+TOLD_AFTER = 3
+DYING_S = 20.0
 TAIL_BYTES = 2000
 TAIL_LINES = 12
 
@@ -41,6 +46,10 @@ class Child:
     def __init__(self, program: Program, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.program = program
         self.failures = 0
+        #: Why the program cannot even be started.
+        self.trouble: str | None = None
+        self._failing_since = 0.0
+        self._told = 0
         self._monotonic = monotonic
         self._process: subprocess.Popen[bytes] | None = None
         self._since = 0.0
@@ -75,14 +84,41 @@ class Child:
         self._since = self._monotonic()
 
     def tend(self) -> None:
-        """Notices a death, and starts the program again once its pause is over."""
+        """Notices a death, and starts the program again once its pause is over, until that succeeds."""
         now = self._monotonic()
         if self._process is not None and self._process.poll() is not None:
-            self.failures = 1 if now - self._since > STEADY_S else self.failures + 1
-            self._due = now + pause_after(self.failures)
+            self._failed(now, again=now - self._since <= STEADY_S)
             self._process = None
         if self._process is None and now >= self._due:
-            self.start()
+            try:
+                self.start()
+                self.trouble = None
+            except (OSError, subprocess.SubprocessError) as error:
+                self.trouble = str(error)
+                self._failed(now, again=True)
+
+    def _failed(self, now: float, *, again: bool) -> None:
+        self.failures = self.failures + 1 if again else 1
+        if self.failures == 1:
+            self._failing_since, self._told = now, 0
+        self._due = now + pause_after(self.failures)
+
+    def news(self) -> str | None:
+        """What there is to say of a program that does not stay up, once for each sort of trouble."""
+        if self.failures < TOLD_AFTER or self._told == (2 if self.trouble else 1):
+            return None
+        self._told = 2 if self.trouble else 1
+        return f"waiting for {self.program.name}, which {self.words()}"
+
+    def words(self) -> str:
+        """What is wrong with it, as a predicate."""
+        if self.trouble:
+            return f"cannot be started: {self.trouble}"
+        return f"ends at once; {self.program.log} says:\n{tail(self.program.log)}"
+
+    def hopeless(self) -> bool:
+        """Whether it has died for long enough to give up a stack that is not ready yet."""
+        return self.failures >= TOLD_AFTER and self._monotonic() - self._failing_since >= DYING_S
 
     def stop(self) -> None:
         """Ends the process: SIGTERM, then SIGKILL."""
@@ -112,9 +148,9 @@ class Supervisor:
         signal.pthread_sigmask(signal.SIG_BLOCK, self.SIGNALS)
 
     def add(self, program: Program) -> Child:
-        """Starts a program and holds it up from now on."""
+        """Starts a program and holds it up from now on; one that cannot be started yet is tried again."""
         child = Child(program)
-        child.start()
+        child.tend()
         self._children.append(child)
         return child
 
@@ -123,6 +159,8 @@ class Supervisor:
         received = signal.sigtimedwait(self.SIGNALS, timeout_s)
         for child in self._children:
             child.tend()
+            if news := child.news():
+                print(f"torchyard: {news}", file=sys.stderr, flush=True)  # noqa: T201
         # A process that was stopped (Ctrl-Z) or traced beyond the timeout is told of no signal at all: what it gets
         # then was never filled in, and is no reason to end.
         return received is not None and received.si_signo in self.SIGNALS - {signal.SIGCHLD}
@@ -135,7 +173,7 @@ class Supervisor:
     def wait_until(self, ready: Callable[[], bool], *, timeout_s: float, what: str) -> bool:
         """Tends until `ready`; False when a signal asked for the end.
 
-        Raises StartError with the log of the program that keeps dying, or when the time is over.
+        Raises StartError with the log of the program that keeps dying for long, or when the time is over.
         """
         deadline = time.monotonic() + timeout_s
         while not ready():
@@ -156,14 +194,16 @@ class Supervisor:
 
     def _give_up_on_the_dying(self) -> None:
         for child in self._children:
-            if child.failures >= 3:
-                program = child.program
-                raise StartError(f"{program.name} ends at once; {program.log} says:\n{tail(program.log)}")
+            if child.hopeless():
+                raise StartError(f"{child.program.name} {child.words()}")
 
 
 def tail(path: Path) -> str:
-    """The last lines of a log."""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - TAIL_BYTES))
-        lines = file.read().decode(errors="replace").splitlines()
+    """The last lines of a log; none if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        lines = []
     return "\n".join(f"  {line}" for line in lines[-TAIL_LINES:])

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,7 +41,15 @@ def run(options: Options) -> None:
 
     Prints ``ready URL`` on stdout once a job can be accepted; everything else goes to stderr.
     """
-    root = home.root()
+    try:
+        _run(options, home.root())
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise StartError(f"the stack cannot go on: {error}") from error
+
+
+def _run(options: Options, root: Path) -> None:
     filesystem.refuse_network(root)
     lock = instance.Instance(root)
     lock.acquire()
@@ -56,7 +65,8 @@ def run(options: Options) -> None:
     finally:
         supervisor.stop()
         redis.clear(root)
-        home.address_file().unlink(missing_ok=True)
+        with suppress(OSError):
+            home.address_file().unlink(missing_ok=True)
         lock.release()
 
 
@@ -169,7 +179,8 @@ def detach(options: Options) -> str:
     process.stdout.close()
     if not line.startswith("ready "):
         process.wait()
-        raise StartError(log_path.read_text(errors="replace").strip() or None)
+        # The last error, without the name that the command line puts before each.
+        raise StartError(log_path.read_text(errors="replace").strip().rpartition("yard: ")[2] or None)
     return line.split()[1]
 
 

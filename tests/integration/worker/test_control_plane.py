@@ -1,6 +1,7 @@
 """The client of the agent protocol against a real socket."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,19 @@ def test_overload_and_absence_are_the_same_to_a_caller(live: Live, control: Cont
         control.settled("att-1")
     live.resume()
     control.settled("att-1")
+
+
+def test_who_does_not_answer_is_named_whoever_asks(live: Live, control: ControlPlane) -> None:
+    live.halt()
+
+    def ask(_: int) -> str:
+        with pytest.raises(UnavailableError) as caught:
+            control.settled("att-1")
+        return str(caught.value)
+
+    with ThreadPoolExecutor(8) as threads:
+        said = set(threads.map(ask, range(100)))
+    assert all(message.startswith(f"the service at {live.url}/ does not answer") for message in said)
 
 
 def test_a_refusal_says_why(control: ControlPlane) -> None:
