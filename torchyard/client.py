@@ -7,6 +7,7 @@ job = client.submit(JobSpec(command=("train.py",), live="/home/me/project"))
 print(client.wait(job.id).state)
 """
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,8 @@ from torchyard.sweep_calls import SweepCalls
 #: Seconds that one request of a long poll may last.
 LONG_POLL_S = 30
 LOG_PIECE = 2**20
+#: Bytes of a log's end that are fetched for its last lines, and the most that one answer holds.
+LOG_END, LOG_END_MOST = 2**16, 2**22
 
 
 class Client(SweepCalls, SharingCalls):
@@ -179,6 +182,19 @@ class Client(SweepCalls, SharingCalls):
             if behind <= offset or behind >= int(answer.headers["TorchYard-Size"]):
                 return
             offset = behind
+
+    def log_tail(self, job: str, lines: int, *, rank: int = 0, attempt: int | None = None) -> tuple[bytes, int]:
+        """The last lines of a rank's log so far, and the offset behind them; only its end is fetched."""
+        size = LOG_END
+        while True:
+            params = {"rank": rank, "attempt": attempt, "offset": -size, "limit": size}
+            answer = self.connection.request("GET", f"/jobs/{part(job)}/logs", params=params)
+            reach, start = answer.content, int(answer.headers["TorchYard-Offset"])
+            if start == 0 or reach.rstrip(b"\n").count(b"\n") >= lines or size >= LOG_END_MOST:
+                break
+            size *= 4
+        kept = re.findall(rb"[^\n]*\n|[^\n]+", reach)
+        return b"".join(kept[max(0, len(kept) - lines) :]), start + len(reach)
 
     def follow_logs(
         self, job: str, *, rank: int = 0, attempt: int | None = None, offset: int = 0

@@ -85,8 +85,9 @@ class Lines:
             self._bar("")
             self._write("".join(f"{self._prefix}{drawn(line)}\n" for line in whole.split("\n")))
         if "\r" in self._rest:
-            self._rest = drawn(self._rest) + "\r"
-            self._bar(self._prefix + self._rest[:-1])
+            # What follows may belong to what was drawn last: a piece ends anywhere.
+            self._rest = self._rest[max(0, self._rest.rstrip("\r").rfind("\r")) :]
+            self._bar(self._prefix + drawn(self._rest))
 
     def end(self) -> None:
         """The last line, which may lack its newline."""

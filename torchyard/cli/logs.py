@@ -1,16 +1,20 @@
 """``logs`` and ``metrics``."""
 
-import sys
+import re
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from torchyard.cli import common
+from torchyard.cli import common, loglines
 from torchyard.cli.export import Form
-from torchyard.cli.terminal import joined
+from torchyard.cli.terminal import clean, joined
 
 if TYPE_CHECKING:
     from torchyard.api import Metrics
+    from torchyard.cli.follow import Screen
     from torchyard.client import Client
 
 
@@ -24,26 +28,111 @@ def logs(
     job: common.JobRef,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the log grows, until the end.")] = False,
     rank: Annotated[
-        int, typer.Option("--rank", "-r", help="Whose log; -1 is the launcher's, -2 the second node's.", min=-64)
-    ] = 0,
+        list[int],
+        typer.Option(
+            "--rank", "-r", help="Whose log; -1 is the launcher's, -2 the second node's; repeatable.", min=-64
+        ),
+    ] = [0],  # noqa: B006
     attempt: Annotated[int | None, typer.Option(help="Which attempt; default the newest.", min=1)] = None,
+    tail: Annotated[int | None, typer.Option("--tail", "-n", help="Only so many lines, the last.", min=0)] = None,
+    grep: Annotated[str | None, typer.Option(help="Only lines that this regular expression is found in.")] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Byte for byte, without folding progress bars.")] = False,
     list_: Annotated[bool, typer.Option("--list", "-l", help="List the logs that there are.")] = False,
     json: common.Json = False,
 ) -> None:
-    """Print a rank's log, byte for byte."""
+    """Print a rank's log.
+
+    Of a progress bar that is drawn over itself, the last state is printed. Lines of several ranks begin with the rank.
+    """
     with common.connect() as client:
         if list_:
             _list(client, job, json)
-        elif follow:
-            for chunk in client.follow_logs(job, rank=rank, attempt=attempt):
-                print(chunk.model_dump_json() + "\n" if json else chunk.text, end="", flush=True)
         elif json:
+            _print_json(client, job, rank, attempt, follow=follow)
+        else:
+            view = _View(raw=raw, pattern=_pattern(grep), tail=tail, follow=follow)
+            _print_ranks(client, job, rank, attempt, view)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _View:
+    """What of a log is printed, and how."""
+
+    raw: bool
+    pattern: re.Pattern[str] | None
+    tail: int | None
+    follow: bool
+
+
+def _pattern(text: str | None) -> re.Pattern[str] | None:
+    from torchyard.exceptions import SpecError
+
+    try:
+        return None if text is None else re.compile(text)
+    except re.error as error:
+        raise SpecError(f"--grep {text}: not a regular expression: {error}") from error
+
+
+def _print_json(client: "Client", job: str, ranks: list[int], attempt: int | None, *, follow: bool) -> None:
+    for rank in ranks:
+        if follow:
+            for chunk in client.follow_logs(job, rank=rank, attempt=attempt):
+                print(chunk.model_dump_json(), flush=True)
+        else:
             text = b"".join(client.logs(job, rank=rank, attempt=attempt)).decode(errors="replace")
             common.print_json({"rank": rank, "attempt": attempt, "text": text})
-        else:
-            for piece in client.logs(job, rank=rank, attempt=attempt):
-                sys.stdout.buffer.write(piece)
-            sys.stdout.buffer.flush()
+
+
+def _print_ranks(client: "Client", job: str, ranks: list[int], attempt: int | None, view: _View) -> None:
+    prefixes = [f"[{rank}] " if len(ranks) > 1 else "" for rank in ranks]
+    if not view.follow:
+        for rank, prefix in zip(ranks, prefixes, strict=True):
+            _print_rank(client, job, rank, attempt, view, prefix)
+        return
+    from torchyard.cli.follow import Screen
+
+    screen = Screen()
+    calls = [(client, job, rank, attempt, view, screen, prefix) for rank, prefix in zip(ranks, prefixes, strict=True)]
+    # Daemons: Ctrl-C does not wait for logs that grow.
+    others = [threading.Thread(target=_follow_rank, args=call, daemon=True) for call in calls[1:]]
+    for thread in others:
+        thread.start()
+    _follow_rank(*calls[0])
+    for thread in others:
+        thread.join()
+
+
+def _print_rank(client: "Client", job: str, rank: int, attempt: int | None, view: _View, prefix: str) -> None:
+    pieces: Iterable[bytes]
+    if view.tail is not None and view.pattern is None:
+        pieces = [client.log_tail(job, view.tail, rank=rank, attempt=attempt)[0]]
+    else:
+        pieces = client.logs(job, rank=rank, attempt=attempt)
+    found = loglines.chosen(loglines.lines(pieces, raw=view.raw), view.pattern, view.tail)
+    loglines.write(found, raw=view.raw, prefix=prefix)
+
+
+def _follow_rank(
+    client: "Client", job: str, rank: int, attempt: int | None, view: _View, screen: "Screen", prefix: str
+) -> None:
+    from torchyard.cli.follow import Lines
+
+    def write(text: str) -> None:
+        found = (line for line in text.splitlines(keepends=True) if _matches(line.removeprefix(prefix), view.pattern))
+        screen.write("".join(found))
+
+    lines, behind = Lines(write, screen.bar, prefix), 0
+    feed = screen.write if view.raw else lines.feed
+    if view.tail is not None:
+        end, behind = client.log_tail(job, view.tail, rank=rank, attempt=attempt)
+        feed(end.decode(errors="replace"))
+    for chunk in client.follow_logs(job, rank=rank, attempt=attempt, offset=behind):
+        feed(chunk.text)
+    lines.end()
+
+
+def _matches(line: str, pattern: re.Pattern[str] | None) -> bool:
+    return pattern is None or pattern.search(clean(line)) is not None
 
 
 def _list(client: "Client", job: str, json: bool) -> None:

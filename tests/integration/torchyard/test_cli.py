@@ -117,6 +117,37 @@ def test_what_a_job_wrote_is_shown_and_pulled(yard: Callable[..., Done], data_pl
     assert "no stored checkpoint" in yard("pull", number, "-c", "11").err
 
 
+def test_a_log_is_read_from_its_end_and_its_bars_are_folded(
+    yard: Callable[..., Done], data_plane: Plane, client: Client
+) -> None:
+    seeded = data_plane.job()
+    job = seeded.job
+    many = b"".join(b"line %d %s\n" % (n, b"x" * 1000) for n in range(300))
+    bars = b" 10%\r 50%\r\x1b[32m100%\x1b[0m\n"
+    data_plane.log(seeded, 0, many + bars + b"the end")
+    data_plane.log(seeded, 0, b"other\n", rank=1)
+    assert yard("logs", job, "--tail", "2").out == "\x1b[32m100%\x1b[0m\nthe end"
+    assert yard("logs", job, "--tail", "0").out == ""
+    assert yard("logs", job, "--tail", "200").out.splitlines()[0].startswith("line 102 ")
+    assert len(yard("logs", job, "--tail", "1000").out.split("\n")) == 302
+    assert [line.split()[1] for line in yard("logs", job, "--grep", "^line 2.9 ").out.splitlines()] == [
+        f"2{n}9" for n in range(10)
+    ]
+    assert yard("logs", job, "--grep", "^line", "--tail", "1").out.startswith("line 299 ")
+    assert "not a regular expression" in yard("logs", job, "--grep", "(").err
+    assert yard("logs", job, "--raw", "-n", "2").out.encode()[:24] == bars[:24]
+    both = yard("logs", job, "-r", "0", "-r", "1", "-n", "1").out
+    assert both == "[0] the end\n[1] other\n"
+    data_plane.set_state(seeded, "succeeded", settled=True)
+    assert yard("logs", "-f", job, "-n", "2").out == "\x1b[32m100%\x1b[0m\nthe end\n"
+    assert yard("logs", "-f", job, "--grep", "^line 299").out.startswith("line 299 ")
+    assert sorted(yard("logs", "-f", job, "-n", "1", "-r", "0", "-r", "1").out.splitlines()) == [
+        "[0] the end",
+        "[1] other",
+    ]
+    assert client.log_tail(job, 1) == (b"the end", len(many + bars) + 7)
+
+
 def test_files_of_ended_jobs_are_discarded(yard: Callable[..., Done], data_plane: Plane) -> None:
     old, kept, other = data_plane.job(name="old"), data_plane.job(), data_plane.job()
     for seeded in (old, kept, other):
