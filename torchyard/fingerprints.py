@@ -11,6 +11,7 @@ from signal import SIGBUS, SIGKILL, SIGSEGV, Signals
 from typing import Final
 
 ADDRESS_IN_USE: Final = "address-in-use"
+DISK_FULL: Final = "disk-full"
 GPU_FAULT: Final = "gpu-fault"
 LOST: Final = "lost"
 LOST_RANK: Final = "lost-rank"
@@ -218,7 +219,7 @@ FINGERPRINTS: tuple[Fingerprint, ...] = (
         advice="a module cannot be imported ({0}): the environment that python: names does not fit the code",
     ),
     Fingerprint(
-        name="disk-full",
+        name=DISK_FULL,
         blame=Blame.BOX,
         pattern=re.compile(r"^\w*Error: (?:\[Errno 28\]|[^\n]*No space left on device)", re.MULTILINE),
         advice="a disk is full: make room on the node, or write elsewhere",

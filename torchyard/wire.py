@@ -389,6 +389,8 @@ class Result(Message):
     sent_us: int | None = None
     #: How long the node had held the devices by then, from its claim on, by a clock that nobody sets.
     held_us: int | None = None
+    #: The disk with its logs was full when it ended: its last words may be missing.
+    disk_full: bool = False
     #: Bytes of log and metric records that a full disk or `log_limit` made the node drop.
     dropped_log_bytes: int = 0
     dropped_records: int = 0

@@ -44,16 +44,25 @@ def complete(
     """The shim's result with what only the agent knows: traceback, trackers' runs, and what it had to drop."""
     log = log_of_failure(result, folder, first_rank)
     known = recognise(log) if log else None
+    unsaid = fingerprints.DISK_FULL if _speechless(result, log) else None
     return result.model_copy(
         update={
             "traceback": extract(log) if log else None,
-            "fingerprint": result.fingerprint or (known.name if known else None),
+            "fingerprint": result.fingerprint or (known.name if known else unsaid),
             "subject": known.subject if known else None,
             "dropped_log_bytes": result.dropped_log_bytes + dropped_bytes,
             "dropped_records": result.dropped_records + dropped_records,
             "tracker_runs": tracker_runs,
         }
     )
+
+
+def _speechless(result: wire.Result, log: str | None) -> bool:
+    """Whether a process failed on a full disk and its log has no reason: the first `print` that fails ends a program,
+    and what it says of that cannot be written either.
+    """
+    failed = bool(result.exit_code) and result.stop is None and result.kind is wire.ResultKind.EXITED
+    return failed and result.disk_full and (log is None or _HEADER not in log)
 
 
 def moment(result: wire.Result, launch: dict[str, Any]) -> dict[str, int]:

@@ -21,6 +21,19 @@ def steady_us() -> int:
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
 
 
+#: Less than a block of a file system, as most have it.
+FULL = 4096
+
+
+def full(path: str) -> bool:
+    """Whether nothing can be added to a file."""
+    try:
+        disk = os.statvfs(path)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < FULL
+
+
 def say(text: str) -> None:
     """A line in the launcher's log; a full disk must not hurt."""
     try:

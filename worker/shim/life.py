@@ -7,7 +7,7 @@ import time
 
 from worker.shim import joining, table, verdict
 from worker.shim.birth import IGNORED, LIBC, Birth, StartError
-from worker.shim.files import CommandFile, Json, ResultFile, now_us, say, steady_us, write_whole
+from worker.shim.files import CommandFile, Json, ResultFile, full, now_us, say, steady_us, write_whole
 from worker.shim.stop import Stop
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -252,6 +252,7 @@ class Shim:
             "stop": self.stop.reason,
             "started_us": self.started_us,
             "ended_us": self.ended_us or self.now_us(),
+            "disk_full": full(self.launch["output"]),
             "held_us": steady_us() - self.launch.get("claimed_steady_us", self.started_steady_us),
         }
         self.result_file.write(common | result)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from service.outcome import error_of
 from tests.support import disks
 from tests.support.node import PYTHON, Box, alive, ended, lines, log, python
 from tests.support.wait import until
@@ -315,6 +316,27 @@ def test_a_full_disk_does_not_cost_the_result(small_disk: Path, tmp_path: Path) 
     ask(folder)
     result = nothing_left(folder)
     assert (result.signal, result.stop, result.terminated) == (signal.SIGTERM, StopReason.CANCEL, True)
+
+
+PRINTS_ON_A_FULL_DISK = """
+import itertools
+with open("full", "wb", 0) as full:
+    try:
+        while full.write(bytes(4096)): pass
+    except OSError: pass
+for n in itertools.count():
+    print("epoch", n)
+"""
+
+
+def test_a_program_that_a_full_disk_ends_without_a_word_has_the_reason(small_disk: Path) -> None:
+    folder, result = Box(small_disk).run(command=python(PRINTS_ON_A_FULL_DISK))
+    assert (result.exit_code, result.disk_full) == (1, True)
+    told = results.complete(result, folder.path, dropped_bytes=0, dropped_records=0)
+    assert told.fingerprint == "disk-full"
+    assert "a disk is full: make room" in error_of(told).message
+    crashed = result.model_copy(update={"disk_full": False})
+    assert results.complete(crashed, folder.path, dropped_bytes=0, dropped_records=0).fingerprint is None
 
 
 def test_the_launchers_log_tells_of_the_stop(box: Box) -> None:
