@@ -45,6 +45,10 @@ def row(title: str, package: str, script: str | None = None, **notes: str) -> Ro
 
 
 ROWS: Mapping[str, Row] = {
+    "tensorboard": row("SummaryWriter of TensorBoard", "tensorboard"),
+    "mlflow": row("MLflow's fluent API", "mlflow"),
+    "wandb": row("Weights & Biases", "wandb"),
+    "trackio": row("Trackio", "trackio"),
     "ddp": row("plain DistributedDataParallel script", "torch", "examples/plain_ddp.py"),
 }
 

@@ -62,7 +62,7 @@ def read(tx: Connection, job_id: str, query: Query) -> api.Metrics:
     known = _cursor(query.since)
     reset = known is None or known.attempt != newest
     marks = {} if known is None or reset else dict(known.marks)
-    limits = last_steps(_beginnings(tx, series))
+    limits = _limits(tx, series)
     parts: defaultdict[tuple[str, int], list[Points]] = defaultdict(list)
     counting = _counting(series)
     for stream in _streams(series):
@@ -70,8 +70,9 @@ def read(tx: Connection, job_id: str, query: Query) -> api.Metrics:
         wanted = {row.id: row for row in stream if query.wants(row) and row.id in counting}
         rows = _points(tx, wanted, marks.get(name, -1))
         marks[name] = int(rows["seq"].max(initial=marks.get(name, -1)))
-        for series_id, points in _columns(rows, limits[stream[0].attempt]):
-            parts[wanted[series_id].name, wanted[series_id].rank].append(points)
+        for series_id, points in _columns(rows):
+            row = wanted[series_id]
+            parts[row.name, row.rank].append(points.until(limits[row.name, row.rank][row.attempt]))
     return api.Metrics(
         series=[_resource(*key, join(parts[key]), query.max_points) for key in sorted(parts)],
         cursor=str(Cursor(newest, marks)),
@@ -114,19 +115,23 @@ def _streams(series: Iterable[Row[Any]]) -> list[list[Row[Any]]]:
     return list(streams.values())
 
 
-def _beginnings(tx: Connection, series: Sequence[Row[Any]]) -> dict[int, int | None]:
-    """The step at which each attempt began: that of its checkpoint, else the one before the first it has logged, as a
-    script may go on by itself from a file of its own.
+def _limits(tx: Connection, series: Sequence[Row[Any]]) -> dict[tuple[str, int], dict[int, int | None]]:
+    """Up to which step each attempt's points of a curve count, as `last_steps`.
+
+    An attempt that restored no checkpoint may go on by itself, from a file of its own: its curve begins before the
+    first step that it has logged.
     """
-    began = {row.attempt: row.resumed_from_step for row in series}
-    unknown = {row.id: row.attempt for row in series if row.resumed_from_step is None}
-    if len(began) == 1 or not unknown:
-        return began
-    first: dict[int, int] = {}
-    for series_id, step in tx.execute(_FIRST.where(MetricSeries.id.in_(unknown))):
-        number = unknown[series_id]
-        first[number] = min(step - 1, first.get(number, step))
-    return began | first
+    resumed = {row.attempt: row.resumed_from_step for row in series}
+    unknown = [row.id for row in series if row.resumed_from_step is None] if len(resumed) > 1 else []
+    first = {row.id: row.step for row in tx.execute(_FIRST.where(MetricSeries.id.in_(unknown)))} if unknown else {}
+    known = {number: step for number, step in resumed.items() if step is not None}
+    began: defaultdict[tuple[str, int], dict[int, int | None]] = defaultdict(known.copy)
+    for row in series:
+        curve, step = began[row.name, row.rank], first.get(row.id)
+        if row.attempt not in known:
+            before = curve.get(row.attempt)
+            curve[row.attempt] = before if step is None else step - 1 if before is None else min(before, step - 1)
+    return {curve: last_steps(attempts) for curve, attempts in began.items()}
 
 
 def _counting(series: Iterable[Row[Any]]) -> set[int]:
@@ -172,10 +177,8 @@ def _points(tx: Connection, series_ids: Collection[int], after: int) -> Rows:
         return np.fromiter(cast("Iterable[Any]", result.cursor), _ROW)
 
 
-def _columns(rows: Rows, last_step: int | None) -> Iterable[tuple[int, Points]]:
-    """The points of each series that still count."""
-    if last_step is not None:
-        rows = rows[rows["step"] <= last_step] if last_step >= -(2**63) else rows[:0]
+def _columns(rows: Rows) -> Iterable[tuple[int, Points]]:
+    """The points of each series."""
     ids, starts = np.unique(rows["series"], return_index=True)
     for series_id, own in zip(ids.tolist(), np.split(rows, starts[1:]), strict=False):
         yield series_id, Points(own["step"], own["time_us"], own["value"], own["special"])

@@ -35,6 +35,12 @@ class Points:
         """The points at these places."""
         return Points(self.steps[chosen], self.times_us[chosen], self.values[chosen], self.special[chosen])
 
+    def until(self, last_step: int | None) -> "Points":
+        """The points up to a step; None: all of them."""
+        if last_step is None:
+            return self
+        return self.take(np.flatnonzero(self.steps <= last_step if last_step >= -(2**63) else self.steps < self.steps))
+
     def rows(self) -> list[tuple[int, float, api.Number]]:
         """``(step, unix time in seconds, value)``, with words for what JSON cannot say."""
         steps, times, values = self.steps.tolist(), (self.times_us / 1e6).tolist(), self.values.tolist()

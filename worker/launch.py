@@ -21,7 +21,7 @@ from worker.folder import AttemptFolder
 from worker.identity import Identity, identity
 from worker.shim import verdict
 from worker.shim.files import steady_us
-from worker.trackers import translate
+from worker.trackers import store, translate
 
 SHIM = Path(__file__).parent / "shim" / "__main__.py"
 RANK = Path(__file__).parent / "rank.py"
@@ -188,6 +188,7 @@ class Launcher:
         if spec.recipe is not None:
             _recipe(folder).write_text(spec.recipe.model_dump_json())
         folder.make_temporary()
+        store.mend(folder)
         prepare.hand_over(folder, launch, who)
         tree.write(folder.path, manifest)
         return Laid(who=who, python=python, cwd=cwd, threads=threads)

@@ -21,6 +21,8 @@ from tests.support import events, wait
 from tests.support.stack import YARD, Stack
 from tests.support.user import User
 from torchyard.api import Job
+from torchyard.policy import Policy
+from torchyard.states import AttemptState, JobState
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -41,6 +43,10 @@ def everything(yard: Stack, environment: Path, tmp_path_factory: pytest.TempPath
     return user, user.succeeds(job)
 
 
+@pytest.mark.proves("tensorboard", "starts", "metrics")
+@pytest.mark.proves("mlflow", "starts", "metrics")
+@pytest.mark.proves("wandb", "starts", "metrics")
+@pytest.mark.proves("trackio", "starts", "metrics")
 def test_every_point_of_every_tracker_is_there(everything: tuple[User, Job]) -> None:
     user, job = everything
     expected = json.loads((user.folder / "logged.json").read_text())
@@ -50,6 +56,21 @@ def test_every_point_of_every_tracker_is_there(everything: tuple[User, Job]) -> 
     found = curves(user, job)
     assert found.keys() == wanted.keys()
     assert {name: words(points) for name, points in found.items()} == {n: words(p) for n, p in wanted.items()}
+
+
+@pytest.mark.proves("tensorboard", "outputs")
+@pytest.mark.proves("mlflow", "outputs")
+@pytest.mark.proves("wandb", "outputs")
+@pytest.mark.proves("trackio", "outputs")
+def test_the_trackers_own_files_are_kept(everything: tuple[User, Job]) -> None:
+    user, job = everything
+    parts = ("runs/train/events.out.tfevents.", "runs/val/events.out.", "/metrics/ml/loss", ".wandb", "trackio/p.db")
+
+    def names() -> list[str]:
+        return [each.name for each in user.yard.client.outputs(job.id)]
+
+    wait.until(lambda: all(any(part in name for name in names()) for part in parts), seconds=60, what="the files")
+    assert not [name for name in names() if name.endswith(("-shm", "-wal"))], "reading leaves no trace"
 
 
 def curves(user: User, job: Job) -> Curves:
@@ -208,6 +229,10 @@ def words(points: list[Any]) -> list[str]:
     return [f"{step} {float(value)!r}" for step, value in points]
 
 
+@pytest.mark.proves("tensorboard", "live")
+@pytest.mark.proves("mlflow", "live")
+@pytest.mark.proves("wandb", "live")
+@pytest.mark.proves("trackio", "live")
 def test_in_the_users_own_folder_and_with_the_worker_killed_nothing_is_lost_or_doubled(user: User) -> None:
     """A file of an earlier job in the folder is none of this one's."""
     old = user.folder / "shared" / "events.out.tfevents.1700000000.elsewhere.1.0"
@@ -227,24 +252,39 @@ def test_in_the_users_own_folder_and_with_the_worker_killed_nothing_is_lost_or_d
     assert values == {
         ("loss", 0): [(step, float(step)) for step in range(made[0])],
         ("loss", 1): [(step, 1e6 + step) for step in range(made[1])],
-        ("wb", 0): [(step, float(step)) for step in range(made[0])],
+        **{(name, 0): [(step, float(step)) for step in range(made[0])] for name in ("wb", "tr", "ml")},
     }
 
 
 def enough(user: User, job: Job, points: int) -> bool:
     """Whether all of a job's curves have so many points."""
     series = user.yard.client.metrics(job.id).series
-    return len(series) == 3 and all(len(each.points) >= points for each in series)
+    return len(series) == 5 and all(len(each.points) >= points for each in series)
 
 
-def test_a_job_that_starts_again_goes_on_with_its_run(user: User) -> None:
-    script = user.copy(SCRIPTS / "log_and_fail.py")
-    job = user.submit("python", script, launcher="python", env=OFFLINE, resources={"gpus": 0}, max_retries=1)
+@pytest.mark.proves("tensorboard", "preempted")
+@pytest.mark.proves("mlflow", "preempted")
+@pytest.mark.proves("wandb", "preempted")
+@pytest.mark.proves("trackio", "preempted")
+def test_a_job_that_makes_room_goes_on_with_its_runs(user: User) -> None:
+    client = user.yard.client
+    client.set_policy(Policy(min_run=0))
+    script = user.copy(SCRIPTS / "log_until_stopped.py")
+    whole = {"resources": {"gpus": 2}, "launcher": "python"}
+    job = user.submit("python", script, env=OFFLINE, priority="low", restartable=True, **whole)
+    names = ("tb", "ml", "wb", "tr")
+    halfway = {name: [(step, float(step)) for step in range(5)] for name in names}
+    wait.until(lambda: curves(user, job) == halfway, seconds=120, what="the first half")
+    urgent = client.submit({"priority": "urgent", "launcher": "none", "command": ["true"], "resources": {"gpus": 2}})
+    assert client.wait(urgent.id).state is JobState.SUCCEEDED
     user.succeeds(job)
-    logs = [b"".join(user.yard.client.logs(job.id, attempt=number)).decode() for number in (1, 2)]
-    ids = [next(line for line in log.splitlines() if line.startswith("run ")) for log in logs]
+    assert [each.state for each in client.attempts(job.id)] == [AttemptState.PREEMPTED, AttemptState.SUCCEEDED]
+    assert curves(user, job) == {name: [(step, float(step)) for step in range(10)] for name in names}
+    logs = [b"".join(client.logs(job.id, attempt=number)).decode() for number in (1, 2)]
+    ids = [next(line for line in log.splitlines() if line.startswith("ids ")) for log in logs]
     assert ids[0] == ids[1]
-    assert curves(user, job) == {name: [(step, float(step)) for step in range(10)] for name in ("ml", "wb")}
+    kept = {f"mlruns/0/{ids[0].split()[2]}/artifacts/from-{start}.txt" for start in (0, 5)}
+    wait.until(lambda: kept <= {each.name for each in client.outputs(job.id)}, seconds=60, what="its artifacts")
 
 
 def test_a_job_may_leave_its_trackers_to_themselves(user: User) -> None:

@@ -1,6 +1,7 @@
 """Databases of Trackio, one a project: rows of the table `metrics`, read in place and never locked for long."""
 
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -25,8 +26,11 @@ Opened = AbstractContextManager[sqlite3.Connection]
 
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that only reads. Raises sqlite3.Error."""
-    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=0)
+    """A connection that only reads, and leaves no file behind. Raises sqlite3.Error, also when the file has changed."""
+    # Without a log beside it nobody has it open: SQLite would make one, and leave its index there.
+    before = None if _log(path).exists() else path.stat()
+    options = "mode=ro" if before is None else "mode=ro&immutable=1"
+    connection = sqlite3.connect(f"{path.as_uri()}?{options}", uri=True, timeout=0)
     try:
         until = time.monotonic() + PATIENCE_S
         connection.set_progress_handler(lambda: time.monotonic() > until, 10_000)
@@ -35,6 +39,16 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
     finally:
         connection.close()
+    if before is not None and (_log(path).exists() or _changed(before, path.stat())):
+        raise sqlite3.OperationalError(f"{path} was written meanwhile: read again later")
+
+
+def _log(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _changed(before: os.stat_result, after: os.stat_result) -> bool:
+    return (before.st_ino, before.st_size, before.st_mtime_ns) != (after.st_ino, after.st_size, after.st_mtime_ns)
 
 
 def last(connection: sqlite3.Connection) -> int:

@@ -1,16 +1,21 @@
-"""Every rank logs to one folder, rank 0 to W&B as well; they go on while the file that they are given is missing."""
+"""Every rank logs to one folder, rank 0 elsewhere as well; they go on while the file that they are given is missing."""
 
 import os
 import sys
 import time
 from pathlib import Path
 
+import mlflow
+import trackio
 import wandb
 from torch.utils.tensorboard import SummaryWriter
 
 if __name__ == "__main__":
     go, rank = Path(sys.argv[1]), int(os.environ["RANK"])
     run = wandb.init(project="p") if rank == 0 else None
+    if run is not None:
+        trackio.init(project="p")
+        mlflow.start_run()
     step = 0
     with SummaryWriter("shared") as writer:
         while step < 100 or not go.exists():
@@ -18,8 +23,12 @@ if __name__ == "__main__":
             writer.flush()
             if run is not None:
                 run.log({"wb": step})
+                trackio.log({"tr": step}, step=step)
+                mlflow.log_metric("ml", step, step=step)
             step += 1
             time.sleep(0.01)
     if run is not None:
         run.finish()
+        trackio.finish()
+        mlflow.end_run()
     Path(f"steps-{rank}").write_text(str(step))

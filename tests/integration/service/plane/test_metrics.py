@@ -70,6 +70,20 @@ def test_an_attempt_that_goes_on_by_itself_takes_over_where_it_begins(data_plane
     assert [point[2] for point in body["series"][0]["points"]] == [1.0] * 6 + [2.0] * 6
 
 
+def test_each_curve_is_taken_over_where_it_begins_itself(data_plane: Plane) -> None:
+    """A tracker's counter may begin anew where the training does not."""
+    first = data_plane.job()
+    send(data_plane, first, 0, range(10), loss=1.0, counted=1.0, once=1.0)
+    second = data_plane.attempt(first.job)
+    send(data_plane, second, 0, range(6, 12), loss=2.0)
+    send(data_plane, second, 0, range(2), stream="wandb-rank-0.jsonl", counted=2.0)
+    assert steps(series(data_plane, first)) == {
+        "counted": [0, 1],
+        "loss": list(range(12)),
+        "once": list(range(10)),
+    }
+
+
 def test_what_is_logged_twice_is_one_curve(data_plane: Plane) -> None:
     seeded = data_plane.job()
     send(data_plane, seeded, 0, [1, 2], stream="wandb-rank-0.jsonl", loss=3.0, acc=3.0)

@@ -61,6 +61,22 @@ def test_it_reads_while_somebody_writes_and_never_writes(tmp_path: Path) -> None
     writer.close()
 
 
+def test_a_closed_database_is_read_without_a_trace(tmp_path: Path) -> None:
+    path = database(tmp_path / "p.db", [("one", 0, {"loss": 1})])
+    with trackio.opened(path) as connection:
+        assert len(trackio.read(connection, 0, 10).points) == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["p.db"]
+
+
+def test_what_was_read_while_the_file_changed_does_not_count(tmp_path: Path) -> None:
+    path = database(tmp_path / "p.db", [("one", 0, {"loss": 1})])
+    reading = trackio.opened(path)
+    trackio.read(reading.__enter__(), 0, 10)
+    database(path, [("one", 1, {"loss": 2})])
+    with pytest.raises(sqlite3.OperationalError, match="meanwhile"):
+        reading.__exit__(None, None, None)
+
+
 def test_no_database_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "p.db"
     path.write_bytes(b"noise" * 1000)
