@@ -89,10 +89,7 @@ def attach(
         if check is not None:
             check(saved.extra)
         saved.load(training)
-    run = Run(training, saved, asynchronous=asynchronous)
-    if run.resumed and run.inexact is not None and place.rank() == 0:
-        place.say("resumed at step %d, but not exactly: %s" % (run.step, run.inexact))
-    return run
+    return Run(training, saved, asynchronous=asynchronous)
 
 
 def _several(value: Any) -> list[Any]:
@@ -108,6 +105,7 @@ class Run:
         position = state.Position() if saved is None else saved.position
         #: Steps of the optimizer done, over all attempts.
         self.step = position.step
+        self._first_step = position.step
         #: The epoch that the training is in, or about to begin; from 0.
         self.epoch = position.epoch
         #: Whether the training goes on from a checkpoint.
@@ -121,14 +119,28 @@ class Run:
         self._saver = saver.Saver(asynchronous=asynchronous)
         if saved is not None:
             chance.restore(saved.random)
+        self._told: str | None = None
+        self._tell()
 
     @property
     def inexact(self) -> str | None:
-        """Why a resumed training is not exactly the one that was stopped; None if it is."""
-        reasons = [] if self._saved is None else list(self._saved.inexact)
-        if self._training.cursor.inexact is not None:
-            reasons.append(self._training.cursor.inexact)
-        return "; ".join(reasons) or None
+        """Why a resumed training is not exactly the one that was stopped; None if it is.
+
+        In one that was not stopped: why it could not go on exactly.
+        """
+        reasons = [] if self._saved is None else self._saved.inexact
+        return "; ".join([*reasons, *self._training.cursor.reasons]) or None
+
+    def _tell(self) -> None:
+        """Says once what is not exact, as soon as it is known."""
+        inexact = self.inexact
+        if inexact is None or inexact == self._told:
+            return
+        self._told = inexact
+        if self.resumed:
+            place.say("resumed at step %d, but not exactly: %s" % (self._first_step, inexact))
+        else:
+            place.say("after a stop this training cannot go on exactly: %s" % inexact)
 
     @property
     def batch(self) -> int:
@@ -143,11 +155,11 @@ class Run:
         resumed = self._saved
         while self.epoch < count:
             epoch = self.epoch
-            self._training.cursor.begin(epoch, resumed=resumed is not None)
             if resumed is not None:
                 # What the script drew since it attached belongs to no place in the training.
                 chance.restore(resumed.random)
-                resumed = None
+            self._training.cursor.begin(epoch, resumed=resumed is not None)
+            resumed = None
             yield epoch
             if self.epoch == epoch:
                 self.end_epoch()
@@ -159,10 +171,13 @@ class Run:
         """The epoch is over: a checkpoint taken from here on resumes at the beginning of the next."""
         self.epoch += 1
         self._training.cursor.end()
+        self._tell()
 
     def advance(self) -> None:
         """Counts one step of the optimizer."""
         self.step += 1
+        self._training.cursor.step()
+        self._tell()
 
     def report(
         self,
@@ -190,8 +205,9 @@ class Run:
         one was taken. After the last batch of an epoch none is: what follows the loop belongs to that epoch, and
         `epochs` asks when it is done. In a run that resumes from one taken there, the loop has no batch left.
         """
+        cursor = self._training.cursor
         # Agreed, because loaders may differ in length.
-        if not (control.should_checkpoint() and collective.all_true(not self._training.cursor.at_last)):
+        if not (control.should_checkpoint() and collective.all_true(not (cursor.at_last or cursor.trailing))):
             return False
         self._save(metrics or {})
         return True

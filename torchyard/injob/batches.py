@@ -1,156 +1,228 @@
 """The place in a `DataLoader`: how many batches the loop has taken, and where chance was when their order was drawn.
 
-Counted is what the loop takes, not what loader processes have read ahead. A resumed epoch draws its order as it was
-drawn and leaves out the batches that were taken, without loading them.
+Counted is what the loop takes, not what loader processes, or a loader around this one, have read ahead. A resumed
+epoch draws its order as it was drawn and leaves out the batches that were taken, without loading them.
 """
 
 from __future__ import annotations
 
 import collections
 import itertools
-import sys
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from torchyard.injob import chance, dealing, place
+from torchyard.injob import chance, dealing, others, passes
+from torchyard.injob.counting import count, generators, has_order
 from torchyard.injob.cursor import Cursor
+from torchyard.injob.epoch import Epoch
+from torchyard.injob.passes import Pass
 
-
-@dataclass
-class Pass:
-    """One way through the loader."""
-
-    #: Batches that the loop has taken of it, with those taken before the run was resumed.
-    taken: int = 0
-    #: Samples that were taken of this epoch while it was dealt to other ranks, or in other batches.
-    consumed: int = 0
-    #: Where the streams were before the order was drawn.
-    drawn: dict[str, Any] | None = None
-    #: Where they shall be after it is drawn again: this pass goes on with one from a checkpoint.
-    after: dict[str, Any] | None = None
-    exhausted: bool = False
-    #: Where the streams were when the loop asked for a batch after the last.
-    random_at_end: dict[str, Any] | None = None
+LAZY = "the sampler draws from the global random streams as it goes: give it its own generator"
+LAZY_AND_PASSES = "the sampler draws from its generator as it goes, and so do other passes through the loader"
+OTHER_BATCHES = "its batches are not those of the checkpoint (number of ranks or batch size): the epoch is begun anew"
+READ_AHEAD = "the loader reads one batch ahead, and its data set draws from the global random streams"
 
 
 class Batches(Cursor):
-    """Follows a `DataLoader`: its class is replaced by one that counts, which changes nothing else of it."""
+    """Follows a `DataLoader`: its class is replaced by one that counts, which changes nothing else of it.
+
+    Accelerate's loader holds another one, whose batches it reads one ahead: the outer one is counted, and the order is
+    that of the inner one.
+    """
 
     def __init__(self, loader: Any) -> None:
         super().__init__()
+        base = getattr(loader, "base_dataloader", loader)
         # Weakly: a loader in a cycle would end its processes late, at a collection that may run in another's.
         self._find = weakref.ref(loader)
-        self._generators = _generators(loader)
-        self._pass = Pass()
-        self._resumed: Pass | None = None
-        self._next: Pass | None = None
-        loader.__class__ = _counted(type(loader))
-        loader._torchyard = self
+        self._find_base = weakref.ref(base)
+        self._reads_ahead = base is not loader
+        self._generators = generators(loader, base)
+        self._epoch = Epoch(self._at_end)
+        self._starting = Pass()
+        #: Where the streams were when the epoch began, and in the one that is resumed.
+        self._begun: dict[str, Any] | None = None
+        self._begun_then: dict[str, Any] | None = None
+        #: Where the generators shall be in a resumed pass, after which others had drawn from them.
+        self._generators_after: list[Any] | None = None
+        others.watch()
+        count(loader, base, self)
+
+    @property
+    def _base(self) -> Any:
+        return self._find_base()
+
+    def _at_end(self, now: Pass) -> bool:
+        try:
+            return now.exhausted or now.taken >= len(self._loader)
+        except TypeError:  # an iterable need not know its length
+            return now.exhausted
 
     @property
     def exhausted(self) -> bool:  # type: ignore[override]
-        return self._next is None and self._pass.exhausted
+        return self._epoch.now.exhausted
 
     @property
     def at_last(self) -> bool:  # type: ignore[override]
-        try:
-            return self._next is None and not self.exhausted and self.taken >= len(self._loader)
-        except TypeError:  # an iterable need not know its length
-            return False
+        return self._epoch.at_last
+
+    @property
+    def trailing(self) -> bool:  # type: ignore[override]
+        return self._epoch.trailing
 
     @property
     def taken(self) -> int:  # type: ignore[override]
-        return (self._next or self._pass).taken
+        return self._epoch.now.taken
 
     @property
     def random(self) -> dict[str, Any] | None:
-        return self._pass.random_at_end if self._next is None else self._next.after
+        now = self._epoch.now
+        return now.random_at_end or now.after
+
+    @property
+    def reasons(self) -> list[str]:
+        found = self._inexact + self._epoch.reasons
+        return found + [reason for reason in self._epoch.pending() if reason not in found]
+
+    @property
+    def _iteration(self) -> int | None:
+        """Accelerate's count of the passes that came to their end, which is the epoch that it shuffles by."""
+        return int(self._loader.iteration) if self._reads_ahead and hasattr(self._loader, "iteration") else None
+
+    def step(self) -> None:
+        self._epoch.step()
 
     def state(self) -> Any:
-        now = self._next or self._pass
+        now, before = self._epoch.now, self._epoch.before()
+        flaws = self._epoch.flaws() + ([passes.OTHER_LOADER] if now.taken and others.any_open() else [])
         return {
             "taken": now.taken,
             "consumed": now.consumed,
             "drawn": now.drawn,
+            "iteration": now.iteration if now.taken else self._iteration,
             "generators": _states(self._generators),
-            "replicas": dealing.replicas(self._loader),
-            "batch_size": dealing.batch_size(self._loader),
+            "replicas": dealing.replicas(self._base),
+            "batch_size": dealing.batch_size(self._base),
+            "before": [
+                {"taken": each.limit or each.taken, "drawn": each.drawn, "iteration": each.iteration}
+                for each in before[: passes.MOST]
+            ],
+            "passes_after": bool(self._epoch.after()),
+            "begun": self._begun,
+            "pace": [self._epoch.pace.first, self._epoch.pace.confirmed],
+            "usual_end": None if self._epoch.ends.usual is None else list(self._epoch.ends.usual),
+            "inexact": self._epoch.reasons + flaws,
         }
 
     def load(self, states: Sequence[Any], random: dict[str, Any], *, other_ranks: bool) -> None:
         state = states[0]
-        replicas, batch_size = dealing.replicas(self._loader), dealing.batch_size(self._loader)
+        replicas, batch_size = dealing.replicas(self._base), dealing.batch_size(self._base)
         same = replicas == state["replicas"] and batch_size == state["batch_size"]
         if same and not (other_ranks and replicas is None):
             goal = Pass(taken=state["taken"], consumed=state["consumed"], drawn=state["drawn"])
+            goal.iteration = state.get("iteration")
+            self._load_epoch(state, goal)
         elif replicas is not None and state["replicas"] is not None:
-            goal = Pass(consumed=dealing.consumed(self._loader, state))
+            goal = Pass(consumed=dealing.consumed(self._base, state))
+            self._epoch.resume([goal] if goal.consumed else [])
         else:
             goal = Pass()
+            self._epoch.resume([])
             if state["taken"]:
-                self.inexact = "its batches are not those of the checkpoint (number of ranks or batch size): "
-                self.inexact += "the epoch is begun anew"
+                self._add(OTHER_BATCHES)
         goal.after = random
-        if goal.taken and not _has_order(self._loader):
-            self.inexact = "the data set is an iterable: its first %d batches are read again and dropped" % goal.taken
-        self._resumed = self._next = goal
+        if goal.taken and not has_order(self._base):
+            self._add("the data set is an iterable: its first %d batches are read again and dropped" % goal.taken)
         _set(self._generators, state["generators"])
+
+    def _load_epoch(self, state: Mapping[str, Any], goal: Pass) -> None:
+        """What checkpoints of older versions do not hold is taken to have been nothing."""
+        for reason in state.get("inexact", ()):
+            self._epoch.add_reason(reason)
+        first, confirmed = state.get("pace", (None, False))
+        self._epoch.pace = passes.Pace(first, confirmed=confirmed)
+        usual = state.get("usual_end")
+        self._epoch.ends = passes.Ends(None if usual is None else passes.End(*usual))
+        before = [Pass(**each) for each in state.get("before", ())] if goal.taken else []
+        self._begun_then = state.get("begun")
+        self._generators_after = state["generators"] if goal.taken and state.get("passes_after") else None
+        if goal.iteration is not None:
+            self._loader.iteration = goal.iteration
+        self._epoch.resume([*before, goal] if goal.taken or goal.consumed else [])
+
+    def _add(self, reason: str) -> None:
+        if reason not in self._inexact:
+            self._inexact.append(reason)
 
     def begin(self, epoch: int, *, resumed: bool) -> None:
         super().begin(epoch, resumed=resumed)
-        self._pass = Pass()
-        # Again, if the loader was iterated between: the epoch itself is what is resumed.
-        self._next = self._resumed if resumed else None
+        self._epoch.begin(resumed=resumed)
+        others.begin()
+        then, self._begun_then = self._begun_then, None
+        if resumed and then is not None:
+            # What the script does in an epoch before its own pass is done again, with the same chance.
+            chance.restore(then["random"])
+            _set(self._generators, then["generators"])
+        self._begun = {"random": chance.capture(), "generators": _states(self._generators)}
 
     def end(self) -> None:
-        self._pass = Pass()
-        self._resumed = self._next = None
+        self._epoch.end()
+        self._begun = self._begun_then = None
 
     # What the loader's class calls.
 
     def start(self) -> None:
         """The loop asks the loader for an iterator."""
-        # A copy: the script may look into the loader before its epochs, which go on from the same place.
-        self._pass, self._next = replace(self._next or Pass()), None
-        if not _has_order(self._loader):
-            self._draw()
+        self._starting = self._epoch.start()
+        if self._starting.iteration is not None:
+            self._loader.iteration = self._starting.iteration
+        self._starting.iteration = self._iteration
+        if not has_order(self._base):
+            self._draw(self._starting)
 
     def indices(self, sampler: Iterable[Any]) -> Iterator[Any]:
-        """The index sampler's batches; in a resumed pass those that are left."""
-        now = self._pass
+        """The index sampler's batches in the pass that begins; in a resumed one those that are left."""
+        return self._indices(self._starting, sampler)
+
+    def _indices(self, now: Pass, sampler: Iterable[Any]) -> Iterator[Any]:
         resumed = now.after if now.consumed or now.drawn else None
-        self._draw()
+        skipped = 0 if now.limit is not None else now.taken
+        self._draw(now)
         if now.consumed:
-            sampler = dealing.rest(self._loader, now.consumed)
+            sampler = dealing.rest(self._base, now.consumed)
         rest = iter(sampler)
         first = list(itertools.islice(rest, 1))
         if resumed is not None:
-            self._leave_out(rest, now.taken - 1)
+            self._leave_out(rest, skipped - 1)
             chance.restore(resumed)
-            now.after = None
-        if not now.taken:
+            if not self._reads_ahead:
+                now.after = None
+        if not skipped:
             yield from first
         yield from rest
 
     def _leave_out(self, rest: Iterator[Any], count: int) -> None:
-        before = chance.capture()
+        before, generators = chance.capture(), _states(self._generators)
         collections.deque(itertools.islice(rest, max(0, count)), maxlen=0)
         if chance.moved(before):
-            self.inexact = "the sampler draws from the global random streams as it goes: give it its own generator"
-            place.say("not an exact resume: " + self.inexact)
+            self._add(LAZY)
+        if self._generators_after is None:
+            return
+        if all(bool((old == new).all()) for old, new in zip(generators, _states(self._generators))):  # noqa: B905
+            _set(self._generators, self._generators_after)
+        else:
+            self._add(LAZY_AND_PASSES)
 
     def length(self, sampler: Any) -> int:
         """Batches of an epoch; while the rest of one is dealt anew, what there is of it."""
-        now = self._pass
+        now = self._epoch.now
         if now.consumed and not now.exhausted:
-            return dealing.batches_left(self._loader, now.consumed)
+            return dealing.batches_left(self._base, now.consumed)
         return len(sampler)
 
-    def _draw(self) -> None:
+    def _draw(self, now: Pass) -> None:
         """Goes back to where the streams were when the order was drawn, or notes where they are."""
-        now = self._pass
         if now.drawn is None:
             now.drawn = {"random": chance.capture(), "generators": _states(self._generators)}
         else:
@@ -159,71 +231,45 @@ class Batches(Cursor):
 
     def counted(self, batches: Iterator[Any]) -> Iterator[Any]:
         """The loader's batches as the loop takes them."""
-        now = self._pass
-        self._drop(now, batches)
-        for batch in batches:
-            now.taken += 1
-            yield batch
-        now.random_at_end = chance.capture()
-        now.exhausted = True
+        return self._counted(self._starting, batches)
+
+    def _counted(self, now: Pass, batches: Iterator[Any]) -> Iterator[Any]:
+        try:
+            # A loader around another one begins the inner one only now.
+            self._starting = now
+            self._drop(now, batches)
+            for batch in batches:
+                self._settle(now)
+                self._epoch.take(now)
+                yield batch
+            self._settle(now)
+            now.random_at_end = chance.capture()
+            now.exhausted = True
+        finally:
+            now.closed = not now.exhausted
+
+    def _settle(self, now: Pass) -> None:
+        """A loader that reads ahead has drawn the order and loaded the first batches of a resumed pass."""
+        if now.after is None:
+            return
+        if chance.moved(now.after):
+            self._add(READ_AHEAD)
+        chance.restore(now.after)
+        now.after = None
 
     def _drop(self, now: Pass, batches: Iterator[Any]) -> None:
         """Reads again what was taken, where there is no order of indices to leave it out of."""
-        if now.after is None or not now.taken or _has_order(self._loader):
+        if now.after is None or not now.taken or has_order(self._base):
             return
-        for _ in itertools.islice(batches, now.taken):
-            pass
+        collections.deque(itertools.islice(batches, now.taken), maxlen=0)
         chance.restore(now.after)
         now.after = None
 
 
-class _Order:
-    """The loader's index sampler, told of by the cursor. Iterating draws nothing before the first index is wanted."""
-
-    def __init__(self, cursor: Batches, sampler: Any) -> None:
-        self._cursor = cursor
-        self._sampler = sampler
-
-    def __len__(self) -> int:
-        return self._cursor.length(self._sampler)
-
-    def __iter__(self) -> Iterator[Any]:
-        # A generator: with loader processes torch asks for two iterators and takes indices of one.
-        yield from self._cursor.indices(self._sampler)
+def _states(found: Sequence[Any]) -> list[Any]:
+    return [generator.get_state() for generator in found]
 
 
-def _counted(kind: Any) -> type:
-    # A subclass in place of the loader's class, because the loader must stay what the script made, and torch refuses
-    # another batch sampler after it was made. `_index_sampler` is what every torch since 1.2 iterates.
-    class Counted(kind):  # type: ignore[misc]
-        def __iter__(self) -> Iterator[Any]:
-            self._torchyard.start()
-            return self._torchyard.counted(super().__iter__())  # type: ignore[no-any-return]
-
-        @property
-        def _index_sampler(self) -> Any:
-            sampler = super()._index_sampler
-            return _Order(self._torchyard, sampler) if _has_order(self) else sampler
-
-    Counted.__name__, Counted.__qualname__, Counted.__module__ = kind.__name__, kind.__qualname__, kind.__module__
-    return Counted
-
-
-def _has_order(loader: Any) -> bool:
-    return not isinstance(loader.dataset, sys.modules["torch.utils.data"].IterableDataset)
-
-
-def _generators(loader: Any) -> list[Any]:
-    """Random generators that the loader and its samplers own, each once."""
-    owners = (loader, loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None))
-    found = (getattr(owner, "generator", None) for owner in owners)
-    return list({id(each): each for each in found if hasattr(each, "get_state")}.values())
-
-
-def _states(generators: Sequence[Any]) -> list[Any]:
-    return [generator.get_state() for generator in generators]
-
-
-def _set(generators: Sequence[Any], states: Sequence[Any]) -> None:
-    for generator, state in zip(generators, states):  # noqa: B905 (strict= came with 3.10)
+def _set(found: Sequence[Any], states: Sequence[Any]) -> None:
+    for generator, state in zip(found, states):  # noqa: B905 (strict= came with 3.10)
         generator.set_state(state)

@@ -15,15 +15,21 @@ class Cursor:
     at_last = False
     #: Batches that the loop has taken of this epoch; 0 where they are not counted.
     taken = 0
+    #: A step was reported after the loop's end, where a run that resumes from here would report it again.
+    trailing = False
 
     def __init__(self, loader: Any = None) -> None:
         self._find: Callable[[], Any] = lambda: loader
-        #: Why a resumed run is not exactly the one that was stopped, as far as the data goes.
-        self.inexact: str | None = None
+        self._inexact: list[str] = []
         if loader is not None:
-            self.inexact = (
+            self._inexact.append(
                 "the loader is a %s, which does not tell its place: an epoch is begun anew" % type(loader).__name__
             )
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why a resumed run is not exactly the one that was stopped, as far as the data goes."""
+        return self._inexact
 
     @property
     def _loader(self) -> Any:
@@ -33,6 +39,9 @@ class Cursor:
     def random(self) -> dict[str, Any] | None:
         """The random streams that belong to the place, where they are not those of this moment."""
         return None
+
+    def step(self) -> None:
+        """A step of the optimizer is done with the batches that were taken."""
 
     def state(self) -> Any:
         """The place, as plain data."""
@@ -58,15 +67,17 @@ class Own(Cursor):
     """The place in a loader or sampler that keeps it itself, with `state_dict` and `load_state_dict`."""
 
     def __init__(self, loader: Any) -> None:
-        super().__init__(loader)
-        self.inexact = None
+        super().__init__()
+        self._find = lambda: loader
 
     def state(self) -> Any:
         return self._loader.state_dict()
 
     def load(self, states: Sequence[Any], random: dict[str, Any], *, other_ranks: bool) -> None:  # noqa: ARG002
         if other_ranks and any(state != states[0] for state in states):
-            self.inexact = "another number of ranks had each a place of its own in the data: the epoch is begun anew"
+            self._inexact.append(
+                "each of another number of ranks had its own place in the data: the epoch is begun anew"
+            )
         else:
             self._loader.load_state_dict(states[0])
 
@@ -89,10 +100,22 @@ def _with_epochs(loader: Any) -> Iterator[Any]:
 
 def of(loader: Any) -> Cursor:
     """The cursor for a loader, from the most exact to none."""
-    if hasattr(loader, "state_dict") and hasattr(loader, "load_state_dict"):
+    if _tells_its_place(loader):
         return Own(loader)
-    if hasattr(loader, "_index_sampler"):  # a DataLoader
+    # A DataLoader, or one of Accelerate's around it; but not the one that deals batches out from rank 0.
+    if hasattr(loader, "_index_sampler") and not hasattr(loader, "_fetch_batches"):
         from torchyard.injob.batches import Batches
 
         return Batches(loader)
     return Cursor(loader)
+
+
+def _tells_its_place(loader: Any) -> bool:
+    """Whether it has a state. It is asked for it: Accelerate's loader has the method, and none without torchdata."""
+    if not (hasattr(loader, "state_dict") and hasattr(loader, "load_state_dict")):
+        return False
+    try:
+        loader.state_dict()
+    except Exception:  # noqa: BLE001 (whatever it is, it would be that at the first checkpoint, too)
+        return False
+    return True

@@ -1,0 +1,135 @@
+"""The passes through a loader in one epoch, and what betrays that a resumed epoch would not repeat them.
+
+The place in the data is the list of the epoch's passes in the order in which they began. The pass that fed the last
+step is the epoch's own. Those before it, such as a look at the first batch, are begun anew in a resumed epoch; those
+after it are over. A resumed epoch tells its passes apart by their ordinal.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+#: Passes of an epoch that a checkpoint holds. A script with more takes each batch from a pass of its own.
+MOST = 50
+
+THREAD = "batches are taken in another thread, which may be ahead of the training"
+SEVERAL = "several passes through the loader feed one step"
+AHEAD = "batches are taken ahead of the step that uses them"
+IDLE = "steps are reported that took no batch from the loader"
+MORE = "a pass through the loader that came before the epoch's own takes more batches than it had taken"
+OTHER = "the steps of the epoch come from another pass through the loader than before"
+FED = "steps of the epoch came from several passes through the loader"
+BROKEN_OFF = "the loop over the loader was left early, perhaps not at the batch where it would have been"
+MANY = "each batch is taken from a pass of its own through the loader"
+UNBOUNDED = "the loop is not one over `run.epochs`: what the script counts or draws outside of its batches is not known"
+OTHER_LOADER = "batches are also taken from a loader that is not attached, which begins anew"
+
+
+@dataclass(eq=False)
+class Pass:
+    """One way through the loader."""
+
+    #: Batches that the loop has taken of it, with those taken before the run was resumed.
+    taken: int = 0
+    #: Samples that were taken of this epoch while it was dealt to other ranks, or in other batches.
+    consumed: int = 0
+    #: Where the streams were before the order was drawn.
+    drawn: dict[str, Any] | None = None
+    #: Where they shall be after it is drawn again: this pass goes on with one from a checkpoint.
+    after: dict[str, Any] | None = None
+    #: Batches that it had taken, in one that is begun anew.
+    limit: int | None = None
+    #: The loader's own count of passes, where it has one.
+    iteration: int | None = None
+    #: The loop has asked for a batch after the last.
+    exhausted: bool = False
+    #: The loop has let go of it before that.
+    closed: bool = False
+    #: Where the streams were when the loop asked for a batch after the last.
+    random_at_end: dict[str, Any] | None = None
+    #: Steps that it has fed in this process.
+    steps: int = 0
+    #: Batches taken, and the threads that took them, since the last step.
+    fresh: int = 0
+    threads: set[int] = field(default_factory=set)
+
+    @property
+    def live(self) -> bool:
+        """Whether the loop may take more of it."""
+        return not self.closed and not self.exhausted
+
+    def take(self) -> None:
+        """Counts a batch."""
+        self.taken += 1
+        self.fresh += 1
+        self.threads.add(threading.get_ident())
+
+    def used(self) -> None:
+        """What was taken so far belongs to a step that is done."""
+        self.fresh = 0
+        self.threads = set()
+
+
+class Pace:
+    """Batches taken for each step: a loop that reads ahead takes more for its first step than for the next."""
+
+    def __init__(self, first: int | None = None, *, confirmed: bool = False) -> None:
+        #: What the run's first step took, and whether another one took as many.
+        self.first = first
+        self.confirmed = confirmed
+        self.begin()
+
+    def begin(self) -> None:
+        """Another pass begins to feed steps."""
+        self._first: int | None = None
+        self._steps = 0
+        self._twice = False
+        self._range: set[int] = set()
+
+    def step(self, taken: int, *, at_end: bool) -> str | None:
+        """A step took so many batches, the last of the loader among them or not; answers what that betrays."""
+        before, self._steps = self._first, self._steps + 1
+        if before is None:
+            self._first = taken
+        self._twice = self._twice or taken == before
+        self.confirmed = self.confirmed or self._twice or taken == self.first
+        self.first = taken if self.first is None else self.first
+        if not at_end:
+            self._range = {min(self._range | {taken}), max(self._range | {taken})}
+        return AHEAD if self._steps == 2 and before is not None and taken < before and not at_end else None
+
+    def idle(self) -> str | None:
+        """A step after the last batch took none; answers what that betrays."""
+        alone = self._steps == 1 and self._first is not None and self._first > 1
+        return AHEAD if alone or len(self._range) > 1 else None
+
+
+class End(NamedTuple):
+    """Where an epoch's own pass ended: batches taken, and whether that was the loader's end."""
+
+    taken: int
+    whole: bool
+
+
+class Ends:
+    """Where the epochs end, to tell whether the resumed one ended where it should."""
+
+    def __init__(self, usual: End | None = None) -> None:
+        #: That of an epoch that was not interrupted.
+        self.usual = usual
+        self._resumed: End | None = None
+
+    def verdict(self, end: End) -> str | None:
+        """What is not right about this end of the resumed epoch."""
+        expected = end.whole if self.usual is None else end == self.usual or (end.whole and self.usual.whole)
+        return None if expected else BROKEN_OFF
+
+    def note(self, end: End, *, resumed: bool) -> str | None:
+        """An epoch has ended; answers what that betrays of the resumed one before it."""
+        if resumed:
+            self._resumed = end
+            return None
+        before, self._resumed, self.usual = self._resumed, None, end
+        return None if before is None else self.verdict(before)
