@@ -99,6 +99,7 @@ def _insert(tx: Connection, attempt: Facts, message: CheckpointReport, now: int)
             created_us=message.created_us,
         )
     )
+    tx.execute(update(Job).where(Job.id == attempt.job_id).values(unsaved=None))
     _tell(tx, attempt, checkpoint_id, message.step, f"checkpoint of step {message.step} written", now)
     return tx.execute(select(Checkpoint.__table__).where(Checkpoint.id == checkpoint_id)).one()
 

@@ -41,6 +41,7 @@ def merge(parts: Sequence[Part]) -> Result:
             "message": _message(first),
             "stop": _strongest(stops),
             "stopped_at_step": next((s for part in parts if (s := part.result.stopped_at_step) is not None), None),
+            "unsaved": next((words for part in parts if (words := part.result.unsaved) is not None), None),
             "terminated": any(part.result.terminated for part in parts),
             "ranks": sorted((one for part in parts for one in _exits(part)), key=lambda one: one.rank),
             "started_us": _started(parts),

@@ -171,7 +171,14 @@ def _ended_as(result: Result, otherwise: AttemptState) -> AttemptState:
 
 
 def _at_step(result: Result) -> str:
-    return "" if result.stopped_at_step is None else f" after a checkpoint at step {result.stopped_at_step}"
+    """What was saved at the stop, as far as it is known."""
+    if result.stopped_at_step is not None:
+        return f" after a checkpoint at step {result.stopped_at_step}"
+    if result.unsaved is not None:
+        return f"; nothing was saved, because {result.unsaved}"
+    if result.kind is ResultKind.KILLED and result.started_us is not None and not result.terminated:
+        return "; nothing was saved, because no checkpoint was ready within its grace"
+    return ""
 
 
 def _cancelled(result: Result, why: str) -> Outcome:

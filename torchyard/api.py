@@ -126,6 +126,10 @@ class Job(Resource):
     parameters: dict[str, Any] | None = None
     #: When its logs, metrics, checkpoints and outputs were taken away; None: they are kept.
     discarded_at: datetime | None = None
+    #: Why it is not, or would not be, resumed exactly; None: nothing tells against it.
+    inexact: str | None = None
+    #: Why its newest checkpoint could not be written; None once one was.
+    unsaved: str | None = None
 
 
 class Group(Resource):

@@ -2,7 +2,7 @@
 
 import math
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, WithJsonSchema
 
@@ -106,5 +106,21 @@ def _json_schema(examples: list[str], meaning: str) -> WithJsonSchema:
     )
 
 
+def parse_interval(value: object) -> int | Literal["never"]:
+    """Seconds as in `parse_duration`, or ``never``."""
+    if value == "never":
+        return "never"
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        raise ValueError(f"{error}, or never") from None
+
+
+#: What to write, and what stands for it in JSON: seconds, or never.
+Interval = Annotated[
+    int | Literal["never"],
+    BeforeValidator(parse_interval),
+    _json_schema(["10m", "never"], "seconds, or 10m, 4h, never"),
+]
 Duration = Annotated[int, BeforeValidator(parse_duration), _json_schema(["10m", "4h"], "seconds, or 10m, 4h, 2d")]
 Size = Annotated[int, BeforeValidator(parse_size), _json_schema(["16GiB"], "bytes, or 512MiB, 16GiB, 16GB")]

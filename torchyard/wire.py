@@ -370,6 +370,8 @@ class Result(Message):
     stop: StopReason | None = None
     #: Step of the checkpoint after which the ranks stopped cleanly, from ``outcome.json``.
     stopped_at_step: int | None = None
+    #: Why nothing was saved at the stop, from ``outcome.json``.
+    unsaved: Text | None = None
     #: The ranks never polled, so the stop was told to them by SIGTERM; an exit with 0 after it is no success.
     terminated: bool = False
     ranks: list[RankExit] = []
@@ -396,6 +398,28 @@ class Result(Message):
     dropped_records: int = 0
     #: Ids of the runs that the job made with its own trackers, by tracker; None: nobody looked.
     tracker_runs: dict[Text, list[Text]] | None = None
+
+
+class NoteKind(StrEnum):
+    #: The training is not, or would not be, resumed exactly.
+    INEXACT = "inexact"
+    #: A checkpoint could not be written, and the training goes on.
+    CHECKPOINT_FAILED = "checkpoint-failed"
+
+
+class JobNote(Message):
+    """What the in-job part has to tell the job's owner beside the log; a newer note takes the place of an older."""
+
+    kind: NoteKind
+    text: Text
+    #: Steps done by then; 0 where it is not known.
+    step: int = 0
+
+
+class JobNotes(Message):
+    """``POST /agent/attempts/{id}/notes``: 204. A service of the version before does not know it: 404."""
+
+    notes: list[JobNote]
 
 
 class Frame(Message):

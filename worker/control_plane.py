@@ -98,6 +98,14 @@ class ControlPlane:
         """What the attempt's processes do."""
         self._post(_attempt(attempt, "stacks"), dump)
 
+    def notes(self, attempt: str, notes: wire.JobNotes) -> None:
+        """What the in-job part tells the job's owner. A service of the version before does not take it."""
+        try:
+            self._post(_attempt(attempt, "notes"), notes)
+        except RefusedError as error:
+            if error.status not in {404, 405}:
+                raise
+
     def settled(self, attempt: str) -> None:
         """Everything of the attempt is stored: the node forgets it."""
         self._request("POST", _attempt(attempt, "settled"))

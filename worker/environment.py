@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torchyard
 from torchyard.injob import layout
+from torchyard.quantities import parse_size
 from torchyard.spec import JobSpec
 from torchyard.wire import Device, DeviceKind
 from worker.folder import AttemptFolder
@@ -140,6 +141,8 @@ def _attempt(inside: Inside) -> dict[str, str]:
         made[layout.CHECKPOINT_EVERY] = str(every)
     if (best := inside.spec.checkpoint.keep_best) is not None:
         made[layout.KEEP_BEST] = f"{best.mode} {best.metric}"
+    if layout.DISK_FLOOR in inside.own:
+        made[layout.DISK_FLOOR] = str(parse_size(inside.own[layout.DISK_FLOOR]))
     if inside.spec.resources.gpu_share is not None:
         made[layout.GPU_SHARE] = str(inside.spec.resources.gpu_share)
     return made

@@ -209,6 +209,10 @@ class Job(Base):
     discarded_us: Mapped[int | None]
     #: The job whose files its first attempt begins with.
     carry_from: Mapped[str | None]
+    #: Why the job is not, or would not be, resumed exactly.
+    inexact: Mapped[str | None]
+    #: Why its newest checkpoint could not be written; None once one was.
+    unsaved: Mapped[str | None]
 
     __table_args__ = (
         Index("ix_jobs_queue", "state", "priority", "number"),

@@ -92,6 +92,8 @@ def job(
         trial=None if row.trial is None else row.trial + 1,
         parameters=row.parameters,
         discarded_at=maybe(row.discarded_us),
+        inexact=row.inexact,
+        unsaved=row.unsaved,
     )
 
 

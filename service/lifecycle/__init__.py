@@ -10,6 +10,7 @@ from service.lifecycle.exceptions import Conflict, Unknown
 from service.lifecycle.faults import FAULTY
 from service.lifecycle.finish import declare_dead, finish, settle
 from service.lifecycle.giving_way import ask_to_yield, keep_devices
+from service.lifecycle.job_notes import take_notes
 from service.lifecycle.limits import clear_hung, give_up, mark_hung, request_dump, tell_unjoined
 from service.lifecycle.many import change_waiting, lock_waiting
 from service.lifecycle.notes import Note
@@ -59,6 +60,7 @@ __all__ = [
     "set_reachable",
     "set_unreachable",
     "settle",
+    "take_notes",
     "tell_unjoined",
     "void",
 ]

@@ -172,6 +172,15 @@ def take_stacks(attempt_id: str, message: wire.StackDump, ctx: Ctx, node: Node) 
     _tell(ctx, attempt.job_id)
 
 
+@router.post("/attempts/{attempt_id}/notes", status_code=NOTHING)
+def take_notes(attempt_id: str, message: wire.JobNotes, ctx: Ctx, node: Node) -> None:
+    """What the in-job part tells the job's owner."""
+    attempt = attempts.of_node(ctx.db, ctx.memory, attempt_id, node)
+    with _refusals(), ctx.db.write() as tx:
+        lifecycle.take_notes(tx, attempt_id, message.notes, ctx.now_us())
+    _tell(ctx, attempt.job_id)
+
+
 @router.post("/attempts/{attempt_id}/settled", status_code=NOTHING)
 def settled(attempt_id: str, ctx: Ctx, node: Node) -> None:
     """The node has sent everything of the attempt and forgets it."""

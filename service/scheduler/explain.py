@@ -41,6 +41,12 @@ _STRENGTH = (
     "disk-floor",
     "draining",
     "unreachable",
+    "unstoppable",
+)
+#: What makes a job one that can be stopped.
+_STOPPABLE = (
+    "a script that calls `run = torchyard.attach(model=model, optimizer=optimizer, loader=loader)` writes some by "
+    "itself, and a job that may start over says `restartable: true` in its spec (`yard submit --set restartable=true`)"
 )
 _HOUR_US = 3_600_000_000
 
@@ -86,7 +92,7 @@ def reasons(
 ) -> list[Reason]:
     """What keeps the job from starting, the strongest first; never empty. `starts_us` is when it is expected to."""
     scene = _Scene(state, job, names, now_us, starts_us)
-    told = [_TELL[blocker.obstacle](scene, blocker) for blocker in found]
+    told = [*(_TELL[blocker.obstacle](scene, blocker) for blocker in found), *scene.unstoppable(found)]
     return sorted(told, key=lambda reason: _STRENGTH.index(reason.code) if reason.code in _STRENGTH else -1)
 
 
@@ -248,6 +254,18 @@ class _Scene:
             return _moment(at_us), ""
         return _moment(starts_us), ", when others give way to it"
 
+    def unstoppable(self, found: Iterable[Blocker]) -> Iterable[Reason]:
+        """Who holds what the job needs, and cannot be stopped for others because nothing of it is saved."""
+        short = [job for blocker in found if blocker.obstacle in _SHORT for job in blocker.jobs]
+        running = [self.state.running[job] for job in dict.fromkeys(short) if job in self.state.running]
+        saved = (each.preemptible or each.pinned or each.stops or each.saved_us is not None for each in running)
+        jobs = [each.job for each, fixed in zip(running, saved, strict=True) if not fixed]
+        if jobs:
+            have, they = ("have", "they") if len(jobs) > 1 else ("has", "it")
+            cannot = f"{have} written no checkpoint that was verified, so {they} cannot be stopped for others"
+            message = f"{self.jobs(jobs)} {cannot}: {_STOPPABLE}"
+            yield Reason(code="unstoppable", message=message, jobs=jobs)
+
     def kept(self, blocker: Blocker) -> Reason:
         return self._behind(blocker, f"what is free on node {blocker.node} is kept for")
 
@@ -296,6 +314,7 @@ def _count(number: float, word: str) -> str:
     return f"{number:.0f} {word}{'' if number == 1 else 's'}"
 
 
+_SHORT = frozenset({Obstacle.GPUS, Obstacle.CPUS, Obstacle.MEMORY})
 _IS = {"queued": "which waits", "running": "which runs", "failed": "which failed", "cancelled": "which was cancelled"}
 _TELL: dict[Obstacle, Callable[[_Scene, Blocker], Reason]] = {
     Obstacle.HINDRANCE: _Scene.hindrance,

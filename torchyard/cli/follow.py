@@ -212,8 +212,15 @@ def _tell_end(client: Client, job: Job) -> None:
         print_error(job, with_tail=False)  # they have just been printed
         if not job.error.traceback:
             _print_launcher(client, job)
-    common.note(f"job {job.number} {job.state.value}{took}")
+    common.note(f"job {job.number} {job.state.value}{took}{_unsaved(client, job)}")
     outputs.tell_end(client, job)
+
+
+def _unsaved(client: Client, job: Job) -> str:
+    """Why a stop saved nothing, if it did not."""
+    message = client.events(job.id)[-1].message if job.stop is not None else ""
+    _, found, why = message.partition("; nothing was saved")
+    return f"{found}{why}"
 
 
 def _print_launcher(client: Client, job: Job) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from torchyard.api import Attempt, Event, Job
     from torchyard.client import Client
 
+#: Seconds for which `cancel` waits to say what a job saved.
+STOPPED_S = 5.0
 JobRefs = Annotated[list[str], typer.Argument(metavar="JOB...", help="Numbers or ids of jobs.")]
 
 
@@ -120,6 +122,8 @@ def _print_facts(job: "Job", attempts: "list[Attempt]") -> None:
         "storage": _storage(job),
         "tags": " ".join(job.tags),
         "rerun of": job.rerun_of or "",
+        "not exact": job.inexact or "",
+        "not saved": job.unsaved or "",
     }
     common.put((f"{job.number}  {job.name}", "bold"), "  ", (job.id, "dim"))
     grid = Table.grid(padding=(0, 2))
@@ -209,7 +213,19 @@ def _seconds(text: str | None) -> float | None:
 
 def cancel(jobs: JobRefs, json: common.Json = False) -> None:
     """Ask jobs to save their work and stop."""
-    act(jobs, json, lambda client, job: client.cancel(job))
+    act(jobs, json, lambda client, job: client.cancel(job), then=None if json else _tell_stopped)
+
+
+def _tell_stopped(client: "Client", job: "Job") -> None:
+    """Waits a little for a job that is being stopped, to say what it saved."""
+    if job.stop is None or job.ended_at is not None:
+        return
+    try:
+        client.wait(job.id, timeout_s=STOPPED_S)
+    except TimeoutError:
+        common.note(f"job {job.number} has not ended yet: it may save its work first (`yard show {job.number}`)")
+        return
+    common.note(f"job {job.number}: {client.events(job.id)[-1].message}")
 
 
 def hold(jobs: JobRefs, json: common.Json = False) -> None:
@@ -227,8 +243,16 @@ def checkpoint(jobs: JobRefs, json: common.Json = False) -> None:
     act(jobs, json, lambda client, job: client.checkpoint(job))
 
 
-def act(jobs: list[str], json: bool, do: "Callable[[Client, str], Job]") -> None:
-    """Does it to each job; one that refuses spares none of the others, and the exit code tells of it."""
+def act(
+    jobs: list[str],
+    json: bool,
+    do: "Callable[[Client, str], Job]",
+    then: "Callable[[Client, Job], None] | None" = None,
+) -> None:
+    """Does it to each job; one that refuses spares none of the others, and the exit code tells of it.
+
+    `then` follows for each job that did not refuse, once all were told.
+    """
     from torchyard.exceptions import RefusedError
 
     done, refused = [], False
@@ -242,6 +266,9 @@ def act(jobs: list[str], json: bool, do: "Callable[[Client, str], Job]") -> None
                 continue
             if not json:
                 _print_acted(done[-1])
+        if then is not None:
+            for job in done:
+                then(client, job)
     if json:
         common.print_json(done)
     if refused:

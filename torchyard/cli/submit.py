@@ -55,7 +55,9 @@ def run(
     ] = None,
     env: Annotated[list[str] | None, typer.Option(help="KEY=VALUE for the job; repeatable.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Word to filter by; repeatable.")] = None,
-    checkpoint_every: Annotated[str | None, typer.Option(help="Checkpoints are due this often, such as 10m.")] = None,
+    checkpoint_every: Annotated[
+        str | None, typer.Option(help="Checkpoints are due this often, such as 10m; or never.")
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Submit, print the number, return.")] = False,
     json: common.Json = False,
 ) -> None:

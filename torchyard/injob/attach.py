@@ -14,6 +14,7 @@ from torchyard.injob import (
     control,
     cursor,
     metrics,
+    notes,
     place,
     saver,
     shards,
@@ -89,6 +90,8 @@ def attach(
         if check is not None:
             check(saved.extra)
         saved.load(training)
+    if models or training.stateful or training.ranks or _several(optimizer):
+        control.choose()
     return Run(training, saved, asynchronous=asynchronous)
 
 
@@ -119,6 +122,7 @@ class Run:
         self._saver = saver.Saver(asynchronous=asynchronous)
         if saved is not None:
             chance.restore(saved.random)
+        self._saved_step = position.step
         self._told: str | None = None
         self._tell()
 
@@ -141,6 +145,7 @@ class Run:
             place.say("resumed at step %d, but not exactly: %s" % (self._first_step, inexact))
         else:
             place.say("after a stop this training cannot go on exactly: %s" % inexact)
+        notes.write(notes.INEXACT, self.step, inexact)
 
     @property
     def batch(self) -> int:
@@ -212,16 +217,27 @@ class Run:
         self._save(metrics or {})
         return True
 
-    def save(self, metrics: Mapping[str, Any] | None = None) -> None:
-        """Takes a checkpoint now. After the loop over a `DataLoader` has ended, the epoch counts as done."""
+    def save(self, metrics: Mapping[str, Any] | None = None) -> bool:
+        """Takes a checkpoint now. After the loop over a `DataLoader` has ended, the epoch counts as done.
+
+        One that fails is told of and ends no training; answers whether it was taken, or is being written.
+        """
         if self._training.cursor.exhausted:
             self.end_epoch()
-        self._save(metrics or {})
+        return self._save(metrics or {})
 
-    def _save(self, metrics: Mapping[str, Any]) -> None:
+    def _save(self, metrics: Mapping[str, Any]) -> bool:
         position = state.Position(step=self.step, epoch=self.epoch)
-        self._saver.save(self._training, position, metrics)
+        taken = self._saver.save(self._training, position, metrics)
+        if taken:
+            self._saved_step = self.step
+        return taken
 
     def finish(self) -> str | None:
-        """Waits until the last checkpoint is safe; answers why it is not, the same way on all ranks, which call it."""
+        """Takes a last checkpoint, on the queue unless the spec forbids it, and waits until it is safe.
+
+        Answers why it is not, the same way on all ranks, which call it. `epochs` does so at its end.
+        """
+        if control.periodic() and collective.all_true(self.step > self._saved_step):
+            self._save({})
         return self._saver.settle()

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from torchyard.injob import checkpoints, collective, control, place
+from torchyard.injob import checkpoints, collective, control, notes, place
 
 #: How long a process that ends waits for what other ranks write.
 EXIT_PATIENCE_S = 60.0
@@ -26,15 +26,19 @@ class Task:
 
     def __init__(self, call: Callable[[], Exception | None] | Callable[[], None]) -> None:
         self.failure: Exception | None = None
+        #: How long it took.
+        self.seconds = 0.0
         self._call = call
         self._thread = threading.Thread(target=self._run, name="torchyard-checkpoint", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
+        began = time.monotonic()
         try:
             self.failure = self._call()
         except Exception as error:  # noqa: BLE001 (told to the training thread)
             self.failure = error
+        self.seconds = time.monotonic() - began
 
     def wait(self, seconds: float | None = None) -> None:
         self._thread.join(seconds)
@@ -55,10 +59,13 @@ class Pending:
         write: Callable[[], None],
         metrics: Mapping[str, float | None],
         complete: Sequence[str],
+        stall_s: float = 0.0,
     ) -> None:
         self.folder = folder
         self._metrics = metrics
         self._complete = complete
+        self._stall_s = stall_s
+        self._write_s = 0.0
         self._committing = False
         #: Why it is not there, once it has ended; None if it is.
         self.failure: str | None = None
@@ -76,17 +83,21 @@ class Pending:
                 self._end(status)
                 return True
             self._committing = True
+            self._write_s = self._task.seconds
             self._task = Task(lambda: self.folder.commit(self._metrics))
             if not wait:
                 return False
 
     def _end(self, status: int) -> None:
         if status == DONE:
+            control.measured(self._stall_s, self._write_s + self._task.seconds, self.folder.size)
             return
         self.folder.discard()
         reason = self._task.failure or "another rank failed, see its log"
         self.failure = "no checkpoint of step %d: %s" % (self.folder.step, reason)
-        if self._task.failure is not None or place.leads():
+        if self._task.failure is not None:
+            notes.checkpoint_failed(self.folder.step, self._task.failure)
+        elif place.leads():
             place.say("no checkpoint of step %d, the training goes on: %s" % (self.folder.step, reason))
 
     def close(self) -> None:

@@ -27,6 +27,8 @@ class Folder:
         self.path = self._final + layout.TEMPORARY
         # On the queue an older one of that name stands: the node may be reading it.
         self._replace = attempt is None
+        #: Its bytes on this node's disk, once it is committed, on the rank that leads.
+        self.size = 0
 
     def prepare(self) -> Exception | None:
         """Makes it empty, on the rank that leads; answers what went wrong."""
@@ -48,7 +50,7 @@ class Folder:
         try:
             if place.leads():
                 act()
-        except (OSError, CheckpointError) as error:
+        except Exception as error:  # noqa: BLE001 (the other ranks must know of whatever it is)
             return error
         return None
 
@@ -57,7 +59,7 @@ class Folder:
         os.makedirs(self.path)
 
     def _commit(self, metrics: Mapping[str, Any]) -> None:
-        _write_manifest(self.path, self.step, metrics)
+        self.size = _write_manifest(self.path, self.step, metrics)
         old = self._final + ".old" + layout.TEMPORARY
         if os.path.isdir(self._final):
             if not self._replace:
@@ -75,6 +77,11 @@ class Checkpoint(AbstractContextManager[Path]):
     def __init__(self, step: int, metrics: Mapping[str, Any]) -> None:
         self._step = step
         self._metrics = metrics
+
+    @property
+    def size(self) -> int:
+        """Its bytes on this node's disk, once it is committed, on the rank that leads."""
+        return self._folder.size
 
     def __enter__(self) -> Path:
         require_group()
@@ -99,6 +106,8 @@ class Checkpoint(AbstractContextManager[Path]):
         committed = collective.all_true(error is None and failure is None)
         stopping = control.stopping()
         control.settle(committed=committed)
+        if stopping and (error or failure) is not None:
+            note_unsaved(error or failure)
         if error is not None:
             return
         if failure is not None:
@@ -131,13 +140,25 @@ class Checkpoint(AbstractContextManager[Path]):
         raise SystemExit(0)
 
 
+def note_unsaved(reason: object) -> None:
+    """Leaves word why nothing is saved by a job that is being stopped."""
+    attempt = place.current()
+    if attempt is None:
+        return
+    try:
+        files.write_json(attempt.path(layout.OUTCOME), {"unsaved": str(reason)})
+    except OSError as error:
+        place.say("cannot write %s: %s" % (attempt.path(layout.OUTCOME), error))
+
+
 def require_group() -> None:
     """Refuses ranks that cannot wait for each other: they would commit half of what they write."""
     if collective.world_size() == 1 and os.environ.get("WORLD_SIZE", "1") != "1":
         raise NoProcessGroupError
 
 
-def _write_manifest(folder: str, step: int, metrics: Mapping[str, Any]) -> None:
+def _write_manifest(folder: str, step: int, metrics: Mapping[str, Any]) -> int:
+    """Answers the bytes of all files."""
     listed = _sync_tree(folder)
     if not listed and place.rank() == 0:
         raise EmptyCheckpointError
@@ -151,6 +172,7 @@ def _write_manifest(folder: str, step: int, metrics: Mapping[str, Any]) -> None:
         "files": listed,
     }
     files.write_json(os.path.join(folder, layout.MANIFEST), manifest)
+    return sum(entry["size"] for entry in listed)
 
 
 def _sync_tree(folder: str) -> list[dict[str, Any]]:

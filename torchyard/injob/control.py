@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from torchyard.injob import collective, files, layout, place
+from torchyard.injob import collective, files, layout, notes, place
+from torchyard.injob.cadence import Cadence
 
 #: Aim for the time between two looks at the control file.
 POLL_SECONDS = 0.3
@@ -71,7 +72,10 @@ class Agreement:
         self._clock = clock
         # Off the queue nobody asks for anything.
         self._control = ControlFile(os.devnull if attempt is None else attempt.path(layout.CONTROL))
+        self._attempt = attempt
         self._every = None if attempt is None else attempt.checkpoint_every
+        #: Chooses when checkpoints are due, where nobody has said when.
+        self.cadence: Cadence | None = None
         #: Called at each look, by all ranks at the same call.
         self.watcher: Callable[[], None] | None = None
         self._served: int | None = None
@@ -81,13 +85,17 @@ class Agreement:
         #: Of the process group, once it stands: asking torch for it costs more than all the rest of a call.
         self._ranks: int | None = None
         self._look_at = 0.0
-        if attempt is not None:
-            _mark(attempt)
+        self._marked = False
 
     @property
     def decision(self) -> int:
         """What the ranks have agreed to do: STOP, CHECKPOINT or NOTHING."""
         return self._decision
+
+    @property
+    def periodic(self) -> bool:
+        """Whether checkpoints are due from time to time."""
+        return self._every is not None or self.cadence is not None
 
     @property
     def stopping(self) -> bool:
@@ -97,6 +105,9 @@ class Agreement:
     def should_checkpoint(self) -> bool:
         if self._decision == STOP:
             return True
+        if not self._marked and self._attempt is not None:
+            _mark(self._attempt)
+        self._marked = True
         if self._ranks is None:
             # Before the group stood, ranks may have called at different paces: now all look together.
             self._ranks, self._interval, self._left = collective.group_size(), 1, 1
@@ -133,8 +144,20 @@ class Agreement:
             self.watcher()
 
     def _look(self, now: float) -> int:
-        due = self._every is not None and now - self._saved_at >= self._every
-        return max(self._decision, decide(self._control.read(), self._served, due))
+        return max(self._decision, decide(self._control.read(), self._served, self._due(now)))
+
+    def _due(self, now: float) -> bool:
+        if self._every is not None:
+            return now - self._saved_at >= self._every
+        if self._attempt is None or self.cadence is None or not self.cadence.due(now - self._saved_at):
+            return False
+        lacking = self.cadence.lacks_room(self._attempt)
+        if lacking is None:
+            return True
+        self._saved_at = now
+        place.say("no checkpoint now: " + lacking)
+        notes.write(notes.CHECKPOINT_FAILED, 0, lacking)
+        return False
 
     def settle(self, *, committed: bool) -> None:
         """A checkpoint was taken, or failed: the next one is due later, but a stop still wants its checkpoint."""
@@ -171,6 +194,27 @@ def decision() -> int:
 def stopping() -> bool:
     """Whether the last `should_checkpoint` was True because the job is being stopped."""
     return decision() == STOP
+
+
+def choose() -> None:
+    """Has checkpoints be due as often as costs little, on the queue and unless the job's spec says when."""
+    global _agreement  # noqa: PLW0603 (one per process)
+    attempt = place.current()
+    if attempt is None or attempt.checkpoint_every is not None or not attempt.chooses:
+        return
+    _agreement = _agreement or Agreement(attempt)
+    _agreement.cadence = _agreement.cadence or Cadence()
+
+
+def periodic() -> bool:
+    """Whether checkpoints are due from time to time, and so at the end."""
+    return _agreement is not None and _agreement.periodic
+
+
+def measured(stall_s: float, write_s: float, size: int) -> None:
+    """A checkpoint was taken: what it cost, for the time of the next."""
+    if _agreement is not None and _agreement.cadence is not None:
+        _agreement.cadence.measured(stall_s, write_s, size)
 
 
 def watch(watcher: Callable[[], None] | None) -> None:

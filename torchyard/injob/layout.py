@@ -15,10 +15,11 @@ only, Python 3.9.
         job/                          the job user's
             code/                     the snapshot, unpacked; the working folder
             metrics/                  one file of JSON lines for each process, and one that counts its records
-            marks/                    polled-<rank>, exit-<rank>.json, pid-<rank>
+            marks/                    polled-<rank>, exit-<rank>.json, pid-<rank>, note-<kind>-<rank>.json
             checkpoints/step-<n>/     committed checkpoints; step-<n>.tmp while being written
             output/                   TORCHYARD_OUTPUT_DIR
-            outcome.json              written by rank 0 after a clean stop
+            outcome.json              written after a stop: by rank 0 the step at which all was saved, else by a
+                                      rank that could not save why
             rendezvous                by which the ranks of a recipe with `rendezvous: file` meet
 """
 
@@ -33,8 +34,11 @@ RESTORE_DIR = "TORCHYARD_RESTORE_DIR"
 DEVICES = "TORCHYARD_DEVICES"
 #: Bytes of each GPU's memory that are the attempt's; absent: the GPUs are its own.
 GPU_SHARE = "TORCHYARD_GPU_SHARE"
-#: Seconds after which a checkpoint is due; absent: only when asked for.
+#: Seconds after which a checkpoint is due, or "never"; absent: only when asked for, or as `attach` chooses.
 CHECKPOINT_EVERY = "TORCHYARD_CHECKPOINT_EVERY"
+NEVER = "never"
+#: Bytes that checkpoints which nobody asked for leave free on the disk.
+DISK_FLOOR = "TORCHYARD_DISK_FLOOR"
 #: "max" or "min", a space, and the metric by which the best checkpoint is kept; absent: none is.
 KEEP_BEST = "TORCHYARD_KEEP_BEST"
 #: Where the trainer keeps data and weights for all jobs; the worker passes its own on.
@@ -92,3 +96,9 @@ def polled_mark(rank):
     # type: (int) -> str
     """File name below ``job/marks/`` that says: this rank polls ``control.json``."""
     return "polled-%d" % rank
+
+
+def note_mark(kind, rank):
+    # type: (str, int) -> str
+    """File name below ``job/marks/`` of a rank's note to the job's owner."""
+    return "note-%s-%d.json" % (kind, rank)

@@ -16,6 +16,9 @@ _WRAPPERS = {
 }
 
 
+_DOUBLE = "two of the models both have %r: pass stages of one model, and another model by a keyword of its own"
+
+
 class Models:
     """One model, or the stages of one; each a module or anything else with `state_dict` and `load_state_dict`."""
 
@@ -27,6 +30,16 @@ class Models:
         """These models and others, as one."""
         return Models([*self._models, *others]) if others else self
 
+    def check(self) -> None:
+        """Raises AttachError if two of the models have a parameter of one name. Not collective."""
+        seen: set[str] = set()
+        for model, prefixes in zip(self._models, self._prefixes):  # noqa: B905 (strict= came with 3.10)
+            names = [name for name, _ in (model.named_parameters() if hasattr(model, "named_parameters") else ())]
+            for name in (_alone(each, prefixes) for each in names):
+                if name in seen:
+                    raise AttachError(_DOUBLE % name)
+                seen.add(name)
+
     def state(self) -> dict[str, Any]:
         """Values by name. On every rank: `state_dict` may be collective."""
         merged: dict[str, Any] = {}
@@ -34,10 +47,7 @@ class Models:
             for name, value in model.state_dict().items():
                 alone = _alone(name, prefixes)
                 if alone in merged:
-                    raise AttachError(
-                        "two of the models both have %r: pass stages of one model, and another model by a keyword of "
-                        "its own" % alone
-                    )
+                    raise AttachError(_DOUBLE % alone)
                 merged[alone] = value
         return merged
 

@@ -16,8 +16,10 @@ class Attempt:
     """The attempt that this process belongs to."""
 
     folder: str
-    #: Seconds after which a checkpoint is due; None: only when asked for.
+    #: Seconds after which a checkpoint is due; None: only when asked for, or as `attach` chooses.
     checkpoint_every: float | None
+    #: Whether `attach` may choose.
+    chooses: bool = True
 
     def path(self, name: str) -> str:
         """Absolute path of a name from `layout`."""
@@ -31,7 +33,8 @@ def current() -> Attempt | None:
     if not folder or not os.path.isdir(os.path.join(folder, layout.JOB)):
         return None
     every = os.environ.get(layout.CHECKPOINT_EVERY)
-    return Attempt(folder=folder, checkpoint_every=float(every) if every else None)
+    never = every == layout.NEVER
+    return Attempt(folder=folder, checkpoint_every=float(every) if every and not never else None, chooses=not never)
 
 
 def process_group() -> Any:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from typing import Any
 
-from torchyard.injob import checkpoints, collective, control, numbers, place, state
+from torchyard.injob import checkpoints, collective, control, notes, numbers, place, state
 from torchyard.injob.background import Pending, Writer
-from torchyard.injob.exceptions import CheckpointError, OtherRankError, SeparateDisksError
+from torchyard.injob.exceptions import OtherRankError, SeparateDisksError, TorchYardError
 from torchyard.injob.staging import Staging, taken
 
 BROKEN, UNPREPARED, READY = 0, 1, 2
@@ -27,29 +28,47 @@ class Saver:
         self._writer.settle()
         return self._writer.failure
 
-    def save(self, training: state.State, position: state.Position, metrics: Mapping[str, Any]) -> None:
+    def save(self, training: state.State, position: state.Position, metrics: Mapping[str, Any]) -> bool:
         """Takes a checkpoint; when the job is being stopped it is whole on the disk before all ranks leave.
 
-        One that was merely due may fail for want of a disk: it is told of, and the training goes on.
+        Whatever makes it fail, on any rank, ends no training: it is told of, and tried again when the next is due. A
+        job that is being stopped leaves without one. Answers whether it was taken, or begun.
         """
-        checkpoints.require_group()
         self.settle()
-        due = control.decision() == control.CHECKPOINT
         try:
+            checkpoints.require_group()
             if self._asynchronous and not control.stopping():
                 self._start(training, position, metrics)
             else:
                 self._write(training, position, metrics)
-        except (OSError, CheckpointError) as error:
-            if not due:
-                raise
-            place.say("no checkpoint of step %d, the training goes on: %s" % (position.step, error))
+        except Exception as error:  # noqa: BLE001 (what scripts attach may raise anything)
+            self._failed(position.step, error)
+            return False
+        return True
+
+    def _failed(self, step: int, error: Exception) -> None:
+        if control.stopping():
+            place.say("stopped at step %d: nothing was saved, because %s" % (step, error))
+            if not isinstance(error, OtherRankError):
+                checkpoints.note_unsaved(_words(error))
+            collective.leave_together()
+            raise SystemExit(1)
+        control.settle(committed=False)
+        self._writer.failure = "no checkpoint of step %d: %s" % (step, _words(error))
+        if isinstance(error, OtherRankError):
+            place.say("no checkpoint of step %d, the training goes on: %s" % (step, error))
+        else:
+            notes.checkpoint_failed(step, _words(error))
 
     def _write(self, training: state.State, position: state.Position, metrics: Mapping[str, Any]) -> None:
-        with checkpoints.checkpoint(position.step, metrics) as folder:
+        began = time.monotonic()
+        taking = checkpoints.Checkpoint(position.step, metrics)
+        with taking as folder:
             _within_reach(state.take(training, position, taken), str(folder)).write(str(folder), _group(training))
+        control.measured(time.monotonic() - began, 0.0, taking.size)
 
     def _start(self, training: state.State, position: state.Position, metrics: Mapping[str, Any]) -> None:
+        began = time.monotonic()
         folder, group = checkpoints.Folder(position.step), _group(training)
         snapshot, failure = self._snapshot(training, position)
         unprepared = folder.prepare()
@@ -59,7 +78,8 @@ class Saver:
             snapshot = _within_reach(snapshot, folder.path)
             values = {name: numbers.as_float(value) for name, value in metrics.items()}
             names = state.names(training)
-            self._writer.start(Pending(folder, lambda: snapshot.write(folder.path, group), values, names))
+            stall = time.monotonic() - began
+            self._writer.start(Pending(folder, lambda: snapshot.write(folder.path, group), values, names, stall))
             return
         folder.discard()
         raise failure or unprepared or OtherRankError()
@@ -92,6 +112,11 @@ def _within_reach(snapshot: state.Snapshot, folder: str) -> state.Snapshot:
     theirs = collective.gathered({} if seen else snapshot.files)
     files = {name: value for each in theirs for name, value in each.items()}
     return state.Snapshot(files={**files, **(snapshot.files if seen else {})}, shards=None)
+
+
+def _words(error: Exception) -> str:
+    """What went wrong; with its kind where that is not one of ours, whose words suffice."""
+    return str(error) if isinstance(error, TorchYardError) else "%s: %s" % (type(error).__name__, error)
 
 
 def _group(training: state.State) -> Any:

@@ -142,6 +142,7 @@ def _rank_file(rank: int) -> str:
 
 def check(state: State) -> None:
     """Raises AttachError for what could not be saved, before the training has begun."""
+    state.models.check()
     for name, each in {**state.stateful, **state.ranks}.items():
         plain.walk(each.state_dict(), lambda tensor: tensor, name + ".state_dict()")
     plain.walk(state.extra, lambda tensor: tensor, "extra")

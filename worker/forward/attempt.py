@@ -30,6 +30,7 @@ from worker.forward.checkpoints import CheckpointForwarder, CheckpointSink
 from worker.forward.lane import Lane
 from worker.forward.logs import LogForwarder, LogSink
 from worker.forward.metrics import MetricForwarder, MetricSink
+from worker.forward.notes import NoteForwarder, NoteSink
 from worker.forward.outputs import OutputForwarder, OutputSink
 from worker.forward.trackers import TrackerForwarder
 from worker.forward.written import Limits
@@ -52,7 +53,7 @@ DEFAULT_LOG_LIMIT: Final = 2**30
 logger = logging.getLogger(__name__)
 
 
-class Service(LogSink, MetricSink, CheckpointSink, OutputSink, Protocol):
+class Service(LogSink, MetricSink, CheckpointSink, NoteSink, OutputSink, Protocol):
     """What the follower asks of the control plane."""
 
     def running(self, attempt: str, started_us: int) -> None: ...
@@ -144,6 +145,7 @@ class Follower:
             Lane(f"{attempt} logs", self._logs.pump),
             Lane(f"{attempt} checkpoints", checkpoints.pump),
             Lane(f"{attempt} trackers", lambda: self._trackers.pump(ended=self._ended)),
+            Lane(f"{attempt} notes", NoteForwarder(tools.service, attempt, folder, owner=owner).pump),
         ]
         self._growing_lane = Lane(f"{attempt} written files", self._outputs.growing.pump)
         self._result_lane = Lane(f"{attempt} result", self._send_result)

@@ -228,6 +228,7 @@ class Shim:
             "signal": number,
             "terminated": bool(self.terminated),
             "stopped_at_step": verdict.stopped_at_step(self.paths["outcome"], self.owners),
+            "unsaved": verdict.unsaved(self.paths["outcome"], self.owners),
             "ranks": [each._asdict() for each in exits],
             "failed_rank": failed_rank,
             "message": self.message,

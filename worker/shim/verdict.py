@@ -9,6 +9,8 @@ from typing import NamedTuple
 from worker.shim.files import Json, read_mark
 
 _BEGUN = re.compile(r"exit-(\d{1,9})\.json\.\d+")
+#: Characters of a job's own words that are kept.
+MAX_WORDS = 1000
 
 
 class Exit(NamedTuple):
@@ -102,3 +104,9 @@ def first_failure(exits: Iterable[Exit], before_us: int | None) -> Exit | None:
 def stopped_at_step(outcome: str, owners: set[int | None]) -> int | None:
     """The step that rank 0 wrote down after a clean stop."""
     return _integer(read_mark(outcome, owners) or {}, "stopped_at_step")
+
+
+def unsaved(outcome: str, owners: set[int | None]) -> str | None:
+    """Why nothing was saved at a stop, in the words of the rank that could not."""
+    words = (read_mark(outcome, owners) or {}).get("unsaved")
+    return words[:MAX_WORDS] if isinstance(words, str) and words else None

@@ -187,6 +187,12 @@ def test_a_job_that_polls_stops_by_the_control_file(box: Box) -> None:
     assert (result.terminated, result.stopped_at_step) == (False, 41)
 
 
+def test_a_job_that_could_not_save_says_why(box: Box) -> None:
+    script = """printf '{"unsaved": "no space left"}' > $TORCHYARD_ATTEMPT_DIR/job/outcome.json; exit 1"""
+    _, result = box.run(command=["sh", "-c", script])
+    assert (result.exit_code, result.stopped_at_step, result.unsaved) == (1, None, "no space left")
+
+
 def test_the_same_order_again_is_no_new_one(box: Box) -> None:
     folder = running(box, command=python(POLLING))
     ask(folder, Action.CHECKPOINT, reason=None, serial=1)

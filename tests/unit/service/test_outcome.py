@@ -66,6 +66,16 @@ def test_the_time_limit_beats_preemption(asked: StopReason | None) -> None:
     assert "after a checkpoint at step 40" in decision.message
 
 
+@pytest.mark.parametrize("stop", [StopReason.CANCEL, StopReason.TIMEOUT, StopReason.PREEMPT, StopReason.DRAIN])
+def test_a_stop_says_why_nothing_was_saved(stop: StopReason) -> None:
+    ended = result(exit_code=1, stop=stop, unsaved="no space left on device")
+    assert decide(facts(stop=stop), ended).message.endswith("; nothing was saved, because no space left on device")
+    late = result(kind=ResultKind.KILLED, signal=9, stop=stop)
+    assert decide(facts(stop=stop), late).message.endswith("because no checkpoint was ready within its grace")
+    mute = result(kind=ResultKind.KILLED, signal=9, stop=stop, terminated=True)
+    assert "saved" not in decide(facts(stop=stop), mute).message
+
+
 def test_cancel_beats_the_time_limit() -> None:
     ended = KILLED.model_copy(update={"stop": StopReason.TIMEOUT})
     assert decide(facts(stop=StopReason.CANCEL), ended).job_state is JobState.CANCELLED

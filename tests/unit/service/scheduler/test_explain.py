@@ -120,6 +120,20 @@ def test_who_holds_the_gpus_and_until_when() -> None:
     assert first(state(waits(1), runs(2, *FULL, minutes=None))).until is None
 
 
+def test_who_cannot_be_stopped_and_what_would_make_it_so() -> None:
+    fixed, pinned, flexible = runs(2, "a0"), runs(3, "a1", pinned=True), runs(4, "a2", preemptible=True)
+    found = told(state(waits(1, 3), fixed, pinned, flexible, nodes=(node(gpus=3),)))
+    assert [reason.code for reason in found] == ["gpus", "unstoppable"]
+    assert found[1].jobs == ["j2"]
+    words = "job 2 (bob) has written no checkpoint that was verified, so it cannot be stopped for others: "
+    assert found[1].message.startswith(words)
+    assert "torchyard.attach(model=model, optimizer=optimizer, loader=loader)" in found[1].message
+    assert "restartable: true" in found[1].message
+    assert [
+        reason.code for reason in told(state(waits(1), replace(flexible, places=fixed.places), nodes=(node(gpus=1),)))
+    ] == ["gpus"]
+
+
 def test_room_that_is_made_before_the_others_are_over() -> None:
     soon = NOW + 2 * MINUTE
     found = first(state(waits(1), runs(2, *FULL, preemptible=True)), starts_us=soon)
@@ -178,7 +192,7 @@ def test_until_when_a_node_is_under_maintenance() -> None:
 def test_a_worker_that_is_too_old() -> None:
     nodes = (replace(node("a"), knows_shares=False), node("b"))
     made = state(waits(1, gpu_share=GIB), runs(2, *(f"b{n}" for n in range(4))), nodes=nodes)
-    holds, old = told(made)
+    holds, old, _ = told(made)
     assert (holds.code, old.code) == ("gpus", "outdated")
     assert old.message == "needs a worker that knows shared GPUs: node a runs an older one; upgrade it"
     assert first(state(waits(1), nodes=nodes)).code == "starting", "for whole GPUs it will do"

@@ -1,5 +1,6 @@
 """Checkpoints of `attach`: beside the training, when due, on a stop, on a full disk."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ from torch import nn
 import torchyard
 from tests.support import attempt, disks, wait
 from tests.support.attempt import AttemptFolder
+from torchyard.injob import cadence, control, layout
 from torchyard.injob.attach import Run
-from torchyard.injob.exceptions import AttachError, CheckpointError, ResumeError
+from torchyard.injob.exceptions import AttachError, ResumeError
 
 
 class Ballast:
@@ -117,13 +119,73 @@ def test_a_full_disk_leaves_the_previous_one_intact(
     assert (fresh.step, ballast.mebibytes) == (1, 1)
 
     ballast.mebibytes = 6
-    if not asynchronous:
-        with pytest.raises(CheckpointError, match="cannot be written"):
-            run.save()  # asked for by the script itself
+    assert run.save() is asynchronous  # asked for by the script itself; one in the background fails later
     tight.ask("stop", serial=next(serials))
-    with pytest.raises(CheckpointError, match="cannot be written"):
+    with pytest.raises(SystemExit) as left:
         wait.until(run.report, what="the stop")
-    assert tight.outcome() is None
+    assert left.value.code == 1
+    assert "cannot be written" in tight.outcome()["unsaved"]
+    assert "nothing was saved, because it cannot be written" in capsys.readouterr().err
+
+
+class Faulty(Ballast):
+    """Its state cannot be had, whatever the reason."""
+
+    broken = False
+
+    def state_dict(self) -> dict[str, Any]:
+        if self.broken:
+            raise AttributeError("no attribute 'dl_state_dict'")
+        return super().state_dict()
+
+
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_no_fault_of_a_checkpoint_ends_a_training(
+    asynchronous: bool, folder: AttemptFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faulty = Faulty()
+    run = torchyard.attach(faulty=faulty, asynchronous=asynchronous)
+    faulty.broken = True
+    folder.ask("checkpoint")
+    run.advance()
+    wait.until(run.checkpoint_if_due, what="the request")
+    reason = "AttributeError: no attribute 'dl_state_dict'"
+    assert f"no checkpoint of step 1, the training goes on: {reason}" in capsys.readouterr().err
+    note = folder.root / layout.MARKS / layout.note_mark("checkpoint-failed", 0)
+    assert json.loads(note.read_text()) == {"step": 1, "text": reason}
+    assert not run.checkpoint_if_due()  # until the next is due
+    folder.ask("stop", serial=2)
+    with pytest.raises(SystemExit):
+        wait.until(run.report, what="the stop")
+    assert folder.outcome() == {"unsaved": reason}
+    assert kept(folder) == []
+
+
+def test_it_chooses_when_and_takes_one_at_the_end(folder: AttemptFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = torchyard.attach(model=nn.Linear(2, 2))
+    monkeypatch.setattr(cadence, "FIRST_S", 0.0)
+    control._agreement.cadence = cadence.Cadence()  # type: ignore[union-attr]
+    for _ in run.epochs(1):
+        wait.until(lambda: run.report() or run._saved_step > 0, what="the first one")
+        run.advance()
+    assert kept(folder)[-1] == f"step-{run.step:09d}"
+    assert len(kept(folder)) >= 2
+
+
+def test_never_is_never(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in attempt.entered(AttemptFolder(tmp_path / "attempt"), monkeypatch):
+        monkeypatch.setenv(layout.CHECKPOINT_EVERY, layout.NEVER)
+        run = torchyard.attach(model=nn.Linear(2, 2))
+        for _ in run.epochs(2):
+            run.report()
+        assert kept(folder) == []
+
+
+def test_a_run_without_anything_to_save_takes_none(folder: AttemptFolder) -> None:
+    run = torchyard.attach()
+    for _ in run.epochs(2):
+        run.report()
+    assert kept(folder) == []
 
 
 def test_what_no_rank_had_of_its_own_begins_anew(off_the_queue: Path) -> None:

@@ -37,6 +37,9 @@ class Service:
         self._called("result")
         self.results.append(result)
 
+    def notes(self, attempt: str, notes: wire.JobNotes) -> None:
+        self._called("notes")
+
     def settled(self, attempt: str) -> None:
         self._called("settled")
 

@@ -1,0 +1,38 @@
+"""What a job's own part tells its owner: that it is not resumed exactly, that a checkpoint could not be written."""
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, func, select
+
+from service.db.models import Checkpoint
+from service.lifecycle.notes import Note
+from service.lifecycle.rows import AttemptRow, JobRow, lock_attempt
+from service.lifecycle.transitions import change_job
+from torchyard.wire import JobNote, NoteKind
+
+
+def take_notes(tx: Connection, attempt_id: str, notes: Iterable[JobNote], now: int) -> None:
+    """Stores what is new in them, each with its event. They may come again."""
+    for note in notes:
+        job, attempt = lock_attempt(tx, attempt_id)
+        if note.kind is NoteKind.INEXACT:
+            _inexact(tx, job, attempt, note, now)
+        else:
+            _unsaved(tx, job, note, now)
+
+
+def _inexact(tx: Connection, job: JobRow, attempt: AttemptRow, note: JobNote, now: int) -> None:
+    if job.inexact == note.text:
+        return
+    how = "could not be resumed exactly" if attempt.resumed_from_step is None else "is not resumed exactly"
+    told = Note(kind=note.kind, message=f"{how}: {note.text}", data={"step": note.step})
+    change_job(tx, job.id, told, now, inexact=note.text)
+
+
+def _unsaved(tx: Connection, job: JobRow, note: JobNote, now: int) -> None:
+    newest = tx.scalar(select(func.max(Checkpoint.step)).where(Checkpoint.job_id == job.id))
+    if job.unsaved == note.text or (newest is not None and 0 < note.step < newest):
+        return
+    which = f"no checkpoint of step {note.step}" if note.step else "no checkpoint"
+    told = Note(kind=note.kind, message=f"{which}, the training goes on: {note.text}", data={"step": note.step})
+    change_job(tx, job.id, told, now, unsaved=note.text)

@@ -1,0 +1,30 @@
+"""What the job's owner is told beside the log: short notes in ``job/marks/``, which the node passes on."""
+
+from __future__ import annotations
+
+import os
+
+from torchyard.injob import files, layout, place
+
+#: The training is not, or would not be, resumed exactly.
+INEXACT = "inexact"
+#: A checkpoint could not be written; the training goes on.
+CHECKPOINT_FAILED = "checkpoint-failed"
+
+
+def write(kind: str, step: int, text: str) -> None:
+    """Leaves a note in place of this rank's last one of its kind; a full disk under it must not end a training."""
+    attempt = place.current()
+    if attempt is None:
+        return
+    path = os.path.join(attempt.path(layout.MARKS), layout.note_mark(kind, place.rank()))
+    try:
+        files.write_json(path, {"step": step, "text": text})
+    except OSError as error:
+        place.say("cannot write %s: %s" % (path, error))
+
+
+def checkpoint_failed(step: int, reason: object) -> None:
+    """A checkpoint could not be written on this rank, and the training goes on."""
+    place.say("no checkpoint of step %d, the training goes on: %s" % (step, reason))
+    write(CHECKPOINT_FAILED, step, str(reason))

@@ -1,0 +1,67 @@
+"""Notes of the in-job part to the job's owner: sent whenever they have changed."""
+
+import json
+import os
+from pathlib import Path
+from typing import Final, Protocol
+
+from torchyard import wire
+from torchyard.injob import layout
+from worker.forward import opening
+
+MAX_NOTE: Final = 16_384
+#: Characters of all ranks' words that are kept.
+MAX_TEXT: Final = 1000
+
+
+class NoteSink(Protocol):
+    """Where notes are told."""
+
+    def notes(self, attempt: str, notes: wire.JobNotes) -> None: ...
+
+
+class NoteForwarder:
+    """The notes of one attempt; ranks of one mind are told of once."""
+
+    def __init__(self, sink: NoteSink, attempt: str, folder: Path, *, owner: int) -> None:
+        self._sink = sink
+        self._attempt = attempt
+        self._folder = folder
+        self._owner = owner
+        self._sent: list[wire.JobNote] = []
+
+    def pump(self) -> bool:
+        """Sends them, if they are others than before."""
+        found = [note for kind in wire.NoteKind if (note := self._note(kind)) is not None]
+        if found != self._sent:
+            self._sink.notes(self._attempt, wire.JobNotes(notes=found))
+            self._sent = found
+        return False
+
+    def _note(self, kind: wire.NoteKind) -> wire.JobNote | None:
+        """What the ranks say that are furthest."""
+        notes = [note for name in self._names(kind) if (note := self._read(name)) is not None]
+        step = max((step for step, _ in notes), default=0)
+        words = dict.fromkeys(text for at, text in notes if at == step)
+        return wire.JobNote(kind=kind, step=step, text="; ".join(words)[:MAX_TEXT]) if words else None
+
+    def _names(self, kind: wire.NoteKind) -> list[str]:
+        prefix = layout.note_mark(kind, 0).removesuffix("0.json")
+        try:
+            with opening.folder(self._folder, layout.MARKS) as at:
+                return sorted(name for name in opening.names(at) if name.startswith(prefix) and name.endswith(".json"))
+        except FileNotFoundError:
+            return []
+
+    def _read(self, name: str) -> tuple[int, str] | None:
+        try:
+            with opening.file_inside(self._folder, f"{layout.MARKS}/{name}", self._owner) as descriptor:
+                content = json.loads(os.pread(descriptor, MAX_NOTE, 0))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, RecursionError) as error:
+            if isinstance(error, OSError) and not opening.strange(error):
+                raise
+            return None
+        step, text = (content.get("step"), content.get("text")) if isinstance(content, dict) else (None, None)
+        return (step, text) if type(step) is int and 0 <= step < 2**62 and isinstance(text, str) and text else None
