@@ -50,6 +50,8 @@ ROWS: Mapping[str, Row] = {
     "wandb": row("Weights & Biases", "wandb"),
     "trackio": row("Trackio", "trackio"),
     "ddp": row("plain DistributedDataParallel script", "torch", "examples/plain_ddp.py"),
+    "spawn": row("script that calls `mp.spawn` at a port of its own", "torch", "tests/e2e/scripts/spawn_ddp.py"),
+    "accelerate-launch": row("`accelerate launch` typed after `yard run --`", "accelerate"),
 }
 
 

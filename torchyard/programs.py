@@ -35,7 +35,7 @@ def check(
     """
     own = os.environ if environment is None else environment
     if _runs_as_it_is(given, words):
-        return [*_unknown_program(given, words[0], _search_path(python, own)), *_shared_port(words)]
+        return [*_unknown_program(given, words[0], _search_path(python, own)), *_shared_port(given, words)]
     return [*_no_torch(given, python), *_absent_script(words)]
 
 
@@ -57,12 +57,18 @@ def _unknown_program(given: JobSpec, word: str, path: str) -> list[str]:
     return [f"command: there is no program {word} on this machine{meant}: the node must have it on its PATH"]
 
 
-def _shared_port(words: Sequence[str]) -> list[str]:
-    """Torchrun listens at one port for all, unless it is told not to."""
-    torchrun = by_hand.by_hand(words) in {"torchrun", "-m torch.distributed.run", "-m torch.distributed.launch"}
-    if not torchrun or any(word.startswith(("--standalone", "--rdzv", "--master")) for word in words):
+def _shared_port(given: JobSpec, words: Sequence[str]) -> list[str]:
+    """What a launcher by hand listens at, one port for all unless it is told otherwise."""
+    typed, told = by_hand.by_hand(words), tuple[str, ...]()
+    if typed in {"torchrun", "-m torch.distributed.run", "-m torch.distributed.launch"}:
+        mend, told = "--standalone", ("--standalone", "--rdzv", "--master")
+    elif typed in {"accelerate", "-m accelerate"} and given.resources.gpus > 1:
+        mend, told = "--main_process_port 0", ("--main_process_port", "--main-process-port")
+    else:
         return []
-    return ["command: torchrun takes port 29500, which collides with other jobs of the box: add --standalone"]
+    if any(word.startswith(told) for word in words):
+        return []
+    return [f"command: {typed} takes port 29500, which collides with other jobs of the box: add {mend}"]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -252,13 +252,22 @@ def test_an_explicit_none_is_believed(tmp_path: Path, typed: str) -> None:
     (tmp_path / "t.py").touch()
     made = submission.prepare(submission.from_words(typed.split(), tmp_path, launcher="none"), NOWHERE)
     assert (made.spec.launcher, made.spec.command) == (Launcher.NONE, tuple(typed.split()))
-    assert not any("port 29500" in note for note in made.warnings)
 
 
-def test_a_torchrun_of_its_own_is_told_of_the_port_that_all_take(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("typed", "mend"),
+    [
+        ("torchrun t.py", "add --standalone"),
+        ("torchrun --standalone t.py", None),
+        ("accelerate launch --multi_gpu t.py", "add --main_process_port 0"),
+        ("accelerate launch --main_process_port 0 t.py", None),
+    ],
+)
+def test_a_launcher_of_its_own_is_told_of_the_port_that_all_take(tmp_path: Path, typed: str, mend: str | None) -> None:
     (tmp_path / "t.py").touch()
-    made = submission.prepare(submission.from_words(["torchrun", "t.py"], tmp_path, launcher="none"), NOWHERE)
-    assert any("add --standalone" in note for note in made.warnings)
+    draft = submission.from_words(typed.split(), tmp_path, launcher="none", resources={"gpus": 2})
+    told = [note for note in submission.prepare(draft, NOWHERE).warnings if "port 29500" in note]
+    assert [note.rpartition(": ")[2] for note in told] == ([mend] if mend else [])
 
 
 def test_a_program_of_no_machine_is_refused_unless_the_launcher_is_named(tmp_path: Path) -> None:
