@@ -85,7 +85,7 @@ def _of_python(spec: JobSpec, found: Facts | None, *, has_torch: bool | None) ->
         return Launcher.PYTHON, "the job's Python has no torch, and its script imports none"
     if found is not None and found.local_rank is not None:
         return Launcher.LAUNCH, f"the script takes its rank as {found.local_rank}"
-    if spec.resources.gpus == 0 and (found is None or not found.distributed):
+    if spec.resources.gpus == 0 and (found is None or not found.joins):
         return Launcher.PYTHON, ""
     return Launcher.TORCHRUN, ""
 

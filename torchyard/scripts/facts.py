@@ -49,8 +49,10 @@ class Facts:
     """Where it surely starts its processes itself, such as ``train.py:12 (torch.multiprocessing.spawn)``."""
     may_start: str | None
     """Where it may, which nobody can tell from its source."""
+    joins: bool
+    """It is written for a process group, or for a launcher's ranks."""
     distributed: bool
-    """It joins a process group, or may."""
+    """It may join one all the same, in a package that is not read."""
     imports_torch: bool
     local_rank: str | None
     """The option by which the entry script takes its rank, where it does not read LOCAL_RANK."""
@@ -60,10 +62,12 @@ def of(program: Program) -> Facts:
     """Reads a program."""
     made = [call for call in reach.calls(program) if call.name in STARTERS]
     roots = {name.partition(".")[0] for script in program.scripts for name in script.imported_modules}
+    joins = _joins(program)
     return Facts(
         starts=_where(call for call in made if not call.guarded),
         may_start=_uncalled(program.entry, made) or _processes(program),
-        distributed=_distributed(program) or _unknown(program, roots),
+        joins=joins,
+        distributed=joins or _unknown(program, roots),
         imports_torch="torch" in roots or not roots.isdisjoint({"lightning", "pytorch_lightning", "transformers"}),
         local_rank=None if _reads(program.entry, {"LOCAL_RANK"}) else local_rank_option(program.entry),
     )
@@ -103,7 +107,7 @@ def _processes(program: Program) -> str | None:
     return _where(made)
 
 
-def _distributed(program: Program) -> bool:
+def _joins(program: Program) -> bool:
     return any(
         _reads(script, reach.RANK_WORDS)
         or _names(script, _OF_GROUPS)

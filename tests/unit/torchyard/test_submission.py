@@ -202,6 +202,19 @@ def test_words_become_a_launcher_and_a_name(
     assert (made.spec.launcher, made.spec.name) == (launcher, name)
 
 
+@pytest.mark.parametrize(
+    ("text", "launcher"),
+    [
+        ("import somebodys_package\n", Launcher.PYTHON),
+        ("import torch.distributed as dist\ndist.init_process_group('gloo')\n", Launcher.TORCHRUN),
+    ],
+)
+def test_without_gpus_only_a_script_for_ranks_has_torchrun(tmp_path: Path, text: str, launcher: Launcher) -> None:
+    (tmp_path / "t.py").write_text(text)
+    spec = "command: [python, t.py]\ncode: .\nresources: {gpus: 0}\n"
+    assert prepare(tmp_path, spec).spec.launcher is launcher
+
+
 SPAWNS = "import torch.multiprocessing as mp\nmp.spawn(print, nprocs=2)\n"
 
 
