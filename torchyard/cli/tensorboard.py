@@ -105,8 +105,11 @@ class Shown:
             self._mirror.close()
 
     def _download(self) -> bool:
-        """Brings the job's own event files, if it has left any."""
+        """Brings the job's own event files, if it has left any and all of them are in the store."""
         found = [each for each in self._client.outputs(self._job.id) if "tfevents" in Path(each.name).name]
+        found = [each for each in found if each.state != "deleted"]
+        if any(each.state != "stored" for each in found):
+            return False
         for each in found:
             self._client.download_output(self._job.id, each, self._root / self._name)
         return bool(found)
