@@ -52,8 +52,8 @@ def attach(
 
     - `model`: a module, or the stages of one in a list; bare, in DDP, sharded by `fully_shard`, compiled.
     - `optimizer`: an optimizer or several.
-    - `loader`: a `DataLoader`; or a loader or sampler that keeps its place itself (`state_dict`, `load_state_dict`).
-      Of any other iterable an interrupted epoch is begun anew.
+    - `loader`: a `DataLoader`, or one that Accelerate has prepared; or a loader or sampler that keeps its place itself
+      (`state_dict`, `load_state_dict`). Of any other iterable an interrupted epoch is begun anew.
     - `stateful`: anything else with `state_dict` and `load_state_dict` that is equal on all ranks: schedulers,
       scalers, averages.
     - `ranks`: the same by name, each rank's own.
