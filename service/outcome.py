@@ -30,6 +30,8 @@ class Facts:
     #: Attempts in a row before this one that failed for what is not the job's fault, none of them and not this one with
     #: a checkpoint.
     faults: int = 0
+    #: It began with the files of the attempt before and got nowhere; that one did (`lifecycle.carry.spoiled`).
+    spoiled: bool = False
     #: Whom it was preempted for, in words.
     yields_to: str = ""
     #: What was said when its sweep stopped it early, or when it was stopped because it hung.
@@ -139,6 +141,10 @@ def _lost_its_port(result: Result) -> bool:
 
 
 _TAKEN = "the port that was chosen for its ranks to meet at has been taken by another program meanwhile"
+_SPOILED = (
+    "it had begun with the files of the attempt before and got nowhere: it starts once more with those that it was "
+    "submitted with, and no retry is spent"
+)
 _TIME_LIMIT = "ran into its time limit: give a longer time_limit, or rerun it from its newest checkpoint"
 _IDLE = "its devices did nothing for as long as its idle_limit: see what it waits for, or give a longer idle_limit"
 _HUNG = "made no step any more: `yard stacks` shows what its ranks waited for; hang: says when a run counts as hanging"
@@ -223,6 +229,13 @@ def _failed(facts: Facts, result: Result) -> Outcome:
     never_ran = result.kind is ResultKind.LOST and result.started_us is None
     if never_ran and facts.lost_starts < MAX_LOST_STARTS:
         return _requeued(result, error, "nothing had run yet, so no retry is spent")
+    if (
+        facts.spoiled
+        and blame is not Blame.BOX
+        and result.kind is ResultKind.EXITED
+        and not (result.stop or facts.stop)
+    ):
+        return _requeued(result, error, _SPOILED)
     if _lost_its_port(result) and not facts.port_races:
         return _requeued(result, error, "it starts once more, and no retry is spent")
     if blame is Blame.BOX and not never_ran and facts.faults < MAX_FAULTS:

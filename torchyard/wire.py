@@ -396,6 +396,8 @@ class Result(Message):
     #: Bytes of log and metric records that a full disk or `log_limit` made the node drop.
     dropped_log_bytes: int = 0
     dropped_records: int = 0
+    #: It began with the files of another attempt and has saved something itself.
+    saved: bool = False
     #: Ids of the runs that the job made with its own trackers, by tracker; None: nobody looked.
     tracker_runs: dict[Text, list[Text]] | None = None
 

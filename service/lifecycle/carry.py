@@ -4,9 +4,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, exists, select
 
+from service import outcome
 from service.db.models import Attempt, MetricSeries
-from service.lifecycle.rows import JobRow
+from service.lifecycle.rows import AttemptRow, JobRow
+from torchyard import fingerprints
 from torchyard.states import AttemptState
+from torchyard.wire import Result
 
 
 def choose(tx: Connection, job: JobRow) -> str | None:
@@ -38,8 +41,26 @@ def _last_run(tx: Connection, job_id: str) -> Row[Any] | None:
     return tx.execute(query).one_or_none()
 
 
-def _in_vain(tx: Connection, last: Row[Any]) -> bool:
-    if last.carried_from is None or last.saved or last.state != AttemptState.FAILED or (last.result or {}).get("stop"):
+def spoiled(tx: Connection, attempt: AttemptRow) -> bool:
+    """Whether the files that it began with may be why an attempt got nowhere: the one before got further with its own,
+    or was not at fault.
+    """
+    if attempt.carried_from is None or attempt.saved or _stepped(tx, attempt.id):
         return False
-    stepped = exists().where(MetricSeries.attempt_id == last.id, MetricSeries.last_step.is_not(None))
-    return not tx.scalar(select(stepped))
+    before = tx.scalar(select(Attempt.state).where(Attempt.id == attempt.carried_from))
+    return before != AttemptState.FAILED or _stepped(tx, attempt.carried_from)
+
+
+def _in_vain(tx: Connection, last: Row[Any]) -> bool:
+    if last.carried_from is None or last.saved or last.state != AttemptState.FAILED or _stepped(tx, last.id):
+        return False
+    result = Result.model_validate(last.result) if last.result else None
+    if result is None or result.stop is not None:
+        return False
+    return fingerprints.blame(outcome.cause_of(result)) is not fingerprints.Blame.BOX
+
+
+def _stepped(tx: Connection, attempt_id: str) -> bool:
+    """Whether an attempt has told a metric of a step."""
+    told = exists().where(MetricSeries.attempt_id == attempt_id, MetricSeries.last_step.is_not(None))
+    return bool(tx.scalar(select(told)))

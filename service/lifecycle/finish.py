@@ -6,7 +6,7 @@ from sqlalchemy import Connection, Row, func, select, update
 
 from service import gang, links, outcome, usage
 from service.db.models import Attempt, Event, Member
-from service.lifecycle import faults, parts, restore
+from service.lifecycle import carry, faults, parts, restore
 from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
@@ -27,6 +27,9 @@ def finish(tx: Connection, attempt_id: str, result: Result, now: int, *, node: s
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state in ATTEMPT_FINAL:
         return JobState(job.state)
+    if result.saved and not attempt.saved:
+        tx.execute(update(Attempt).where(Attempt.id == attempt_id).values(saved=True))
+        job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state == AttemptState.ASSIGNED and spans_nodes(job) and result.started_us is None:
         together = gang.merge([gang.Part(node=member(tx, attempt_id, node).node, result=result, learnt_us=now)])
         return _end(tx, job, attempt, together, together, now)
@@ -149,6 +152,7 @@ def _facts(tx: Connection, job: JobRow, attempt: AttemptRow) -> outcome.Facts:
         yields_to=(attempt.yielding or {}).get("words", ""),
         asked=_told(tx, job) if job.stop in {StopReason.EARLY, StopReason.HUNG} else "",
         retries_used=job.retries_used,
+        spoiled=carry.spoiled(tx, attempt),
         faults=faults.in_a_row(tx, attempt),
         max_retries=int(job.spec.get("max_retries", 0)),
         lost_starts=tx.scalar(

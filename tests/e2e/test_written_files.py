@@ -30,11 +30,9 @@ while epoch < 10:
     if epoch == 4 and sys.argv[1] == "wait":
         print("four", flush=True)
         time.sleep(600)
-    if epoch == 4 and sys.argv[1] == "crash":
-        sys.argv[1] = "go"
-        if not os.path.exists("../data/crashed"):
-            pathlib.Path("../data/crashed").touch()
-            sys.exit("crashed")
+    if epoch in (4, 7) and sys.argv[1] == "crash" and not os.path.exists(f"../data/crashed-{epoch}"):
+        pathlib.Path(f"../data/crashed-{epoch}").touch()
+        sys.exit("crashed")
 pathlib.Path("out/model.pt").write_text("model" * 1000)
 """
 
@@ -162,13 +160,28 @@ def test_a_cancelled_job_that_is_rerun_goes_on_from_its_own_snapshot(yard: Stack
 
 
 def test_a_job_that_crashes_goes_on_when_it_is_tried_again(yard: Stack, project: Path) -> None:
-    run(yard, project, "--retries", "1", mode="crash")
+    run(yard, project, "--retries", "2", mode="crash")
     job = newest(yard)
     assert settled(yard, job).state is JobState.SUCCEEDED
-    first, second = yard.client.attempts(job.id)
-    assert second.carried_from == first.id
-    assert log(yard, job) == "from 4\n"
-    assert names(yard, job) == LEFT | {("job", "data/crashed"): "stored"}
+    first, second, third = yard.client.attempts(job.id)
+    assert (second.carried_from, third.carried_from) == (first.id, second.id)
+    assert log(yard, job) == "from 7\n"
+    assert names(yard, job) == LEFT | {("job", f"data/crashed-{epoch}"): "stored" for epoch in (4, 7)}
+
+
+def test_a_file_that_kills_the_next_attempt_does_so_once(yard: Stack) -> None:
+    program = "test -e init && { echo stale; exit 1; }; touch init; "
+    job = yard.client.submit({"launcher": "none", "command": ["sh", "-c", program + "echo made; sleep 600"]})
+    wait.until(lambda: log(yard, job) == "made\n", seconds=60, what="the file")
+    yard.client.cancel(job.id)
+    settled(yard, job)
+    again = yard.client.rerun(job.id, changes={"command": ["sh", "-c", program]})
+    assert settled(yard, again).state is JobState.SUCCEEDED
+    first, second = yard.client.attempts(again.id)
+    assert first.carried_from is not None
+    assert second.carried_from is None
+    told = [event.message for event in yard.client.events(again.id) if event.kind == "requeued"]
+    assert "no retry is spent" in told[0]
 
 
 def test_what_is_too_much_stays_on_its_node_until_it_is_asked_for(yard: Stack, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from worker.forward.metrics import MetricForwarder, MetricSink
 from worker.forward.notes import NoteForwarder, NoteSink
 from worker.forward.outputs import OutputForwarder, OutputSink
 from worker.forward.trackers import TrackerForwarder
-from worker.forward.written import Limits
+from worker.forward.written import Limits, has_saved
 from worker.kept import Kept
 
 #: How long the result may wait for the streams.
@@ -108,6 +108,7 @@ class Follower:
         self._since = tools.now()
         self._looked = self._since
         self._ended = False
+        self._saved: bool | None = None
 
     def _make_lanes(self) -> None:
         """Once the attempt is prepared: its launch file says what the forwarders need."""
@@ -273,13 +274,19 @@ class Follower:
         if result.started_us is not None:
             complete = results.blame(complete, self._tools.xid(self._devices, result.started_us))
         try:
-            told = complete.model_copy(update=results.moment(result, self._launch()))
+            told = complete.model_copy(update=results.moment(result, self._launch()) | {"saved": self._has_saved()})
             self._tools.service.result(self._folder.attempt_id, told)
         except RefusedError as error:
             if error.status not in {409, 410}:
                 raise
             logger.warning("%s: %s; the rest is brought away", self._folder.attempt_id, error)
         return False
+
+    def _has_saved(self) -> bool:
+        """Told with the result: the next attempt may start at once."""
+        if self._saved is None:
+            self._saved = has_saved(self._folder.path, self._owner())
+        return self._saved
 
     def _bring_rest(self) -> float | None:
         now = self._tools.now()

@@ -117,6 +117,17 @@ def is_lost(error: OSError) -> bool:
     return opening.strange(error) or isinstance(error, FileNotFoundError) or error.errno is None
 
 
+def has_saved(folder: Path, owner: int) -> bool:
+    """Whether a program that began with the files of another attempt has written any but records. Reads no file."""
+    manifest = tree.read(folder)
+    if manifest is None or manifest.carried is None:
+        return False
+    return any(
+        manifest.stamps.get(found.key) != found.stamp and not _RECORDS.match_file(found.path)
+        for found in tree.Walk(folder, owner, manifest).files()
+    )
+
+
 def is_work(found: Found, sha256: str, manifest: Manifest | None) -> bool:
     """Whether a program that began with the files of another attempt has saved something here itself."""
     carried = manifest.carried if manifest is not None else None

@@ -269,3 +269,13 @@ def test_the_launchers_own_error_is_the_headline_where_no_rank_has_failed() -> N
         "exited with code 1: torch.distributed.DistNetworkError: the port is 0"
     )
     assert exit_message(result(exit_code=1, failed_rank=0, traceback=words)) == "rank 0 exited with code 1"
+
+
+def test_an_attempt_that_its_predecessors_files_may_have_ended_starts_once_more() -> None:
+    failed = Result(kind=ResultKind.EXITED, exit_code=1, ended_us=1)
+    found = decide(facts(spoiled=True), failed)
+    assert (found.job_state, found.spend_retry) == (JobState.QUEUED, False)
+    assert "those that it was submitted with, and no retry is spent" in found.message
+    assert decide(facts(), failed).job_state is JobState.FAILED
+    hung = failed.model_copy(update={"stop": StopReason.HUNG})
+    assert decide(facts(spoiled=True), hung).job_state is JobState.FAILED

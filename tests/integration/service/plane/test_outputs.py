@@ -12,6 +12,7 @@ from tests.support.plane import Plane, Seeded, sha256
 from torchyard import home, wire
 from torchyard.wire import Root
 
+FAILED = {"kind": "exited", "exit_code": 1, "ended_us": 1}
 KEPT = "/var/lib/torchyard/kept/att"
 
 
@@ -42,7 +43,9 @@ def next_attempt(plane: Plane, seeded: Seeded, **values: Any) -> Seeded:
     """The job's next attempt, which begins with the files that the scheduler would give it."""
     with plane.ctx.db.write() as tx:
         tx.execute(update(Attempt).where(Attempt.id == seeded.attempt).values(started_us=1))
-        tx.execute(update(Attempt).where(Attempt.id == seeded.attempt).values(**{"state": "failed"} | values))
+        tx.execute(
+            update(Attempt).where(Attempt.id == seeded.attempt).values(**{"state": "failed", "result": FAILED} | values)
+        )
         carried_from = carry.choose(tx, lock_job(tx, seeded.job))
     following = plane.attempt(seeded.job)
     with plane.ctx.db.write() as tx:
@@ -195,7 +198,7 @@ def test_an_attempt_that_was_carried_and_failed_before_its_first_step_is_no_exam
     assert launch(data_plane, fourth).carry is not None
 
 
-@pytest.mark.parametrize("how", ["a step", "saved", "lost", "stopped"])
+@pytest.mark.parametrize("how", ["a step", "saved", "lost", "stopped", "the box"])
 def test_one_that_got_further_or_was_not_at_fault_is(data_plane: Plane, how: str) -> None:
     seeded = data_plane.job(state="starting")
     tell(data_plane, seeded, written("snapshot.pt", b"good"))
@@ -207,7 +210,11 @@ def test_one_that_got_further_or_was_not_at_fault_is(data_plane: Plane, how: str
             tx.execute(insert(MetricSeries).values(**series, name="loss", last_step=1, last_special=0))
     if how == "saved":
         tell(data_plane, second, saved=True)
-    values = {"lost": {"state": "lost"}, "stopped": {"result": {"stop": "timeout"}}}.get(how, {})
+    values: dict[str, Any] = {
+        "lost": {"state": "lost"},
+        "stopped": {"result": FAILED | {"stop": "timeout"}},
+        "the box": {"result": FAILED | {"fingerprint": "gpu-fault"}},
+    }.get(how, {})
     third = next_attempt(data_plane, second, **values)
     assert launch(data_plane, third).carry is not None
 
