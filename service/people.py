@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from service import unix_accounts
 from service.auth import Caller, hash_secret, new_secret
 from service.db.models import Audit, Project, Token, User
 from service.problems import ProblemError, field_problem, not_found
@@ -44,7 +45,7 @@ def _entry(row: Row[Any]) -> api.AuditEntry:
     )
 
 
-def _user(row: Row[Any]) -> api.User:
+def _user(row: Row[Any], strict: set[str]) -> api.User:
     return api.User(
         id=row.id,
         name=row.name,
@@ -52,12 +53,14 @@ def _user(row: Row[Any]) -> api.User:
         unix_user=row.unix_user,
         created_at=moment(row.created_us),
         active=row.deactivated_us is None,
+        warning=unix_accounts.warning(row.name, row.unix_user, strict) if row.deactivated_us is None else None,
     )
 
 
 def users(tx: Connection) -> list[api.User]:
     """Everybody, by name."""
-    return [_user(row) for row in tx.execute(select(User.__table__).order_by(User.name))]
+    strict = unix_accounts.strict_nodes(tx)
+    return [_user(row, strict) for row in tx.execute(select(User.__table__).order_by(User.name))]
 
 
 def user(tx: Connection, name: str) -> api.User:
@@ -65,12 +68,13 @@ def user(tx: Connection, name: str) -> api.User:
     row = tx.execute(select(User.__table__).where(User.name == name)).one_or_none()
     if row is None:
         raise not_found("user", name)
-    return _user(row)
+    return _user(row, unix_accounts.strict_nodes(tx))
 
 
 def user_by_id(tx: Connection, user_id: str) -> api.User:
     """A user by id."""
-    return _user(tx.execute(select(User.__table__).where(User.id == user_id)).one())
+    row = tx.execute(select(User.__table__).where(User.id == user_id)).one()
+    return _user(row, unix_accounts.strict_nodes(tx))
 
 
 def create_user(tx: Connection, caller: Caller, new: api.NewUser, now: int) -> api.User:

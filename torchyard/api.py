@@ -490,6 +490,8 @@ class User(Resource):
     created_at: datetime
     #: False: all tokens have ended; jobs and usage stay.
     active: bool = True
+    #: Why nodes would not run this user's jobs, with the mend.
+    warning: str | None = None
 
 
 class Token(Resource):

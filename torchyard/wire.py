@@ -94,6 +94,8 @@ class Capability(StrEnum):
     GPU_SHARE = "gpu-share"
     #: Recipes with `backend: mpi`: the worker's torch was built with MPI.
     MPI = "mpi"
+    #: Jobs of users with a UNIX account, and no others: the worker runs each job as its user's own.
+    UNIX_ACCOUNTS = "unix-accounts"
 
 
 class Register(Message):

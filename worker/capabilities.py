@@ -12,9 +12,10 @@ _PROBE = "import sys, torch.distributed as d; sys.exit(not (d.is_available() and
 _PROBE_S = 120
 
 
-def capabilities(python: Path = Path(sys.executable)) -> list[Capability]:
+def capabilities(python: Path = Path(sys.executable), *, one_trust_domain: bool = False) -> list[Capability]:
     """The words for a registration; `python` is the interpreter that recipes run with."""
-    return [each for each in Capability if each is not Capability.MPI or has_mpi(python)]
+    lacks = {Capability.UNIX_ACCOUNTS} if one_trust_domain else set()
+    return [each for each in Capability if each not in lacks and (each is not Capability.MPI or has_mpi(python))]
 
 
 @functools.cache

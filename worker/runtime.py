@@ -131,7 +131,11 @@ class Runtime:
     def _register(self) -> wire.Registered:
         settings = self._settings
         message = node.registration(
-            settings.name, self._identity, self._devices(), settings.labels, capabilities.capabilities()
+            settings.name,
+            self._identity,
+            self._devices(),
+            settings.labels,
+            capabilities.capabilities(one_trust_domain=settings.one_trust_domain),
         )
         return self._control.register(message)
 

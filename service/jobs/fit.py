@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, select
 
-from service import links
+from service import links, unix_accounts
 from service.db.models import Device, Node
 from service.problems import ProblemError
 from service.scheduler.boxes import Box, Shape, Slot
@@ -21,7 +21,7 @@ _DEVICES = select(
 _NODES = select(Node.name, Node.cpus, Node.memory, Node.labels)
 
 
-def check(tx: Connection, spec: JobSpec) -> str:
+def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> str:
     """A sentence for the event of the submission; the problem ``never-fits`` says what each node has.
 
     Before the first node has registered everything is taken: a worker is about to come, and what it has is not known.
@@ -41,6 +41,8 @@ def check(tx: Connection, spec: JobSpec) -> str:
             f"{field}: {who} could ever run this job: {what}. Ask for less, or add a node.",
             errors=[FieldProblem(field=field, message=what)],
         )
+    if user_id is not None:
+        unix_accounts.check(tx, user_id, [box.node for box in boxes if box.lack(shape) is None], nodes)
     return "; ".join(["submitted", *advice(tx, shape, boxes, nodes)])
 
 

@@ -140,7 +140,7 @@ def _create_project(tx: Connection, order: Order, now: int) -> None:
 
 def _check(tx: Connection, order: Order, plan: planning.Plan) -> str:
     _check_snapshot(tx, order)
-    notes = [fit.check(tx, spec) for spec in plan.shapes()]
+    notes = [fit.check(tx, spec, order.caller.user_id) for spec in plan.shapes()]
     chosen = f"; launcher {order.spec.launcher.value}, because {order.launcher_reason}" if order.launcher_reason else ""
     advice = f"; {order.advice}" if order.advice else ""
     return f"{notes[0]}{chosen}{advice}"

@@ -131,7 +131,7 @@ class Agent:
             cpus=32,
             memory=256 * GIB,
             runs_as_root=False,
-            capabilities=list(wire.Capability),
+            capabilities=[each for each in wire.Capability if each is not wire.Capability.UNIX_ACCOUNTS],
         ).model_copy(update=changes)
         self.send("POST", "register", content=message.model_dump_json())
         self.orders()

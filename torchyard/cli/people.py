@@ -95,7 +95,8 @@ def users(context: typer.Context, json: common.Json = False) -> None:
         return
     with common.table("NAME", "ADMIN", "UNIX USER", "SINCE", "") as table:
         for user in found:
-            admin, left = "yes" if user.admin else "", "" if user.active else "deactivated"
+            admin = "yes" if user.admin else ""
+            left = "deactivated" if not user.active else "no UNIX account, so no jobs" if user.warning else ""
             table.add_row(user.name, admin, user.unix_user or "", f"{user.created_at:%Y-%m-%d}", left)
 
 
@@ -116,6 +117,8 @@ def add(
     if json:
         common.print_json(made)
     else:
+        if made.warning:
+            common.warn(made.warning)
         common.note(f"added {made.name}; make a token with: yard token create laptop --user {made.name}")
 
 
@@ -141,6 +144,8 @@ def change(
         common.note(
             f"{changed.name}: {'active' if changed.active else 'deactivated'}{', admin' if changed.admin else ''}"
         )
+        if changed.warning:
+            common.warn(changed.warning)
 
 
 def remove(name: Annotated[str, typer.Argument(help="The user's name.")]) -> None:

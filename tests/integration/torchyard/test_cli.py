@@ -12,11 +12,12 @@ from sqlalchemy import update
 
 from service.db.models import Job
 from service.retention import DAY_US
-from tests.support import plane
+from tests.support import plane, scripted
 from tests.support.live import Live
 from tests.support.plane import Plane
 from torchyard.cli import main
 from torchyard.client import Client
+from torchyard.exceptions import NeverFitsError
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,22 @@ def test_who_may_use_the_box(yard: Callable[..., Done]) -> None:
     (admin,) = [user["name"] for user in yard("users", "--json").json if user["admin"]]
     assert "is the only administrator" in yard("users", "remove", admin).err
     assert yard("users", "set", "ada", "--unix-user", "A B").err.startswith("yard: unix_user: ")
+
+
+def test_who_has_no_unix_account_is_told_when_added_and_at_submission(
+    yard: Callable[..., Done], live_service: Live
+) -> None:
+    with scripted.agent(live_service) as agent:
+        agent.register(capabilities=["unix-accounts"])
+        added = yard("users", "add", "alice")
+        assert added.err.startswith("warning: alice has no UNIX account, so node ")
+        assert "no UNIX account" in yard("users").out
+        secret = yard("token", "create", "laptop", "--user", "alice").out.strip()
+        with Client(live_service.url, secret) as hers:
+            with pytest.raises(NeverFitsError, match="yard users set alice --unix-user ACCOUNT"):
+                hers.submit({"command": ["true"], "launcher": "none"})
+            assert "warning" not in yard("users", "set", "alice", "--unix-user", "alice").err
+            assert hers.submit({"command": ["true"], "launcher": "none"}).number
 
 
 def test_projects_are_listed_and_created(yard: Callable[..., Done]) -> None:

@@ -26,6 +26,12 @@ def test_mpi_needs_the_machine_and_the_torch(
     assert (Capability.MPI in words) is found
 
 
+def test_a_worker_for_everybody_asks_for_no_accounts(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    assert Capability.UNIX_ACCOUNTS in capabilities(gone)
+    assert Capability.UNIX_ACCOUNTS not in capabilities(gone, one_trust_domain=True)
+
+
 def test_an_interpreter_that_is_gone_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path / "mpirun", 0)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -1,14 +1,16 @@
 """What no node of the installation could run is refused before it is queued."""
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import insert, update
 
+from service import people
 from service.db.engine import Database
-from service.db.models import Device
+from service.db.models import Device, User
 from service.jobs import fit
 from service.problems import ProblemError
 from tests.support import box
-from torchyard.spec import JobSpec
+from torchyard.spec import JobSpec, Launcher, Resources
+from torchyard.wire import Capability
 
 
 def recipe(backend: str) -> JobSpec:
@@ -44,3 +46,28 @@ def test_a_backend_that_one_node_has_is_taken(db: Database) -> None:
 def test_before_the_first_node_everything_is_taken(db: Database) -> None:
     with db.read() as tx:
         assert "no node has registered yet" in fit.check(tx, recipe("mpi"))
+
+
+def user(db: Database, name: str, unix_user: str | None) -> str:
+    with db.write() as tx:
+        tx.execute(insert(User).values(id=name, name=name, admin=False, unix_user=unix_user, created_us=1))
+    return name
+
+
+def test_a_user_whom_no_node_would_run_is_refused_with_the_mend(db: Database) -> None:
+    ada, bob = user(db, "ada", None), user(db, "bob", "bob")
+    box.add_node(db, "strict", capabilities=[Capability.UNIX_ACCOUNTS])
+    spec = JobSpec(command=("a",), launcher=Launcher.NONE)
+    with db.read() as tx:
+        assert fit.check(tx, spec, bob) == "submitted"
+        with pytest.raises(ProblemError) as caught:
+            fit.check(tx, spec, ada)
+        assert "`yard users set ada --unix-user ACCOUNT`" in str(caught.value.detail)
+        told = {each.name: each.warning for each in people.users(tx)}
+    assert told["bob"] is None
+    assert "ada has no UNIX account, so node strict will run none of their jobs" in str(told["ada"])
+    box.add_node(db, "older", capabilities=None)
+    with db.read() as tx:
+        assert fit.check(tx, spec, ada) == "submitted"
+        with pytest.raises(ProblemError):
+            fit.check(tx, spec.model_copy(update={"resources": Resources(nodes=2)}), ada)
