@@ -1,6 +1,6 @@
 """How a model is trained on several devices, and how many processes that takes."""
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -12,6 +12,17 @@ if TYPE_CHECKING:
 
 class Strategy(Options):
     """Base of all strategies: one process for each device."""
+
+    refused: ClassVar[dict[str, str]] = {}
+    """Options of PyTorch's own wrapper that are not taken, each with the reason."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse(cls, given: Any) -> Any:
+        for name, reason in cls.refused.items():
+            if isinstance(given, dict) and name in given:
+                raise ValueError(f"{name} is not taken: {reason}")
+        return given
 
     whole_gradients: ClassVar[bool] = True
     """Each rank that steps has all gradients, so that the ranks agree on fp16's loss scale."""
@@ -86,6 +97,13 @@ class Single(OneProcess):
 
 class Dp(OneProcess):
     """DataParallel: one process scatters each batch over its devices, replicates the model and gathers the outputs."""
+
+    refused: ClassVar[dict[str, str]] = {
+        "dim": "samples lie along the first dimension of every batch, and are scattered along it",
+        "output_device": "outputs are gathered on the first device, where the targets are: give it less by "
+        "first_device_batch, or gather losses alone by loss_in_model",
+        "device_ids": "the replicas are on the job's devices, all of them or the first `devices`",
+    }
 
     name: Literal["dp"] = "dp"
     first_device_batch: Count | None = None
@@ -162,9 +180,15 @@ class Ring(Strategy):
 class Ddp(Strategy):
     """DistributedDataParallel: a replica on each rank, gradients averaged during backward."""
 
+    refused: ClassVar[dict[str, str]] = {
+        "dim": "one process has one device, so nothing is scattered",
+        "output_device": "one process has one device, that of LOCAL_RANK",
+        "device_ids": "one process has one device, that of LOCAL_RANK",
+    }
+
     name: Literal["ddp"] = "ddp"
     find_unused_parameters: bool = False
-    """For models that leave parameters out of some forward passes."""
+    """For models that leave parameters out of some forward passes; off, because each step then walks the graph."""
     static_graph: bool = False
     """The graph is the same in all steps; from three ranks on, a resumed run may differ in the last bits."""
     bucket_cap_mb: Annotated[float, Field(gt=0)] | None = None

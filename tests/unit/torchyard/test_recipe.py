@@ -101,6 +101,17 @@ def test_it_survives_json() -> None:
         ),
         ({"global_batch_size": 10, "accumulate": 4}, "", "accumulate (4) must divide global_batch_size (10)"),
         ({"epochs": 0}, "epochs", "greater than or equal to 1"),
+        ({"strategy": {"name": "dp", "dim": 1}}, "strategy.dp", "dim is not taken: samples lie along the first"),
+        (
+            {"strategy": {"name": "dp", "output_device": 1}},
+            "strategy.dp",
+            "output_device is not taken: outputs are gathered on the first device, where the targets are",
+        ),
+        (
+            {"strategy": {"name": "ddp", "device_ids": [0, 1]}},
+            "strategy.ddp",
+            "device_ids is not taken: one process has one device, that of LOCAL_RANK",
+        ),
     ],
 )
 def test_a_mistake_is_one_error_that_names_field_and_mend(given: dict[str, Any], field: str, message: str) -> None:
