@@ -68,6 +68,10 @@ test: $(STAMPS)/dev $(STAMPS)/compat $(STAMPS)/browser dashboard ## Run every te
 	@sh scripts/build_dashboard.sh $(BIN) test
 	$(BIN)/pytest --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
+.PHONY: mutants
+mutants: $(STAMPS)/dev ## Plant faults in a copy and demand that tests notice
+	$(BIN)/python scripts/mutants.py $(MUTANTS)
+
 .PHONY: bench
 bench: $(STAMPS)/dev ## Measure control plane and trainer and print tables
 	$(BIN)/python -m benchmarks

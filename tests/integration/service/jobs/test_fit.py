@@ -71,3 +71,13 @@ def test_a_user_whom_no_node_would_run_is_refused_with_the_mend(db: Database) ->
         assert fit.check(tx, spec, ada) == "submitted"
         with pytest.raises(ProblemError):
             fit.check(tx, spec.model_copy(update={"resources": Resources(nodes=2)}), ada)
+
+
+def test_a_job_over_two_nodes_that_fits_one_is_advised(db: Database) -> None:
+    for name in ("a", "b"):
+        box.add_node(db, name, devices=4)
+    spread = JobSpec.model_validate({"command": ["true"], "resources": {"gpus": 2, "nodes": 2}})
+    with db.read() as tx:
+        assert "alone could hold all of it" in fit.check(tx, spread)
+        wide = spread.model_copy(update={"resources": spread.resources.model_copy(update={"gpus": 3})})
+        assert fit.check(tx, wide) == "submitted"
