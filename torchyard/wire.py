@@ -5,9 +5,9 @@ sizes are bytes. Every message may be sent twice.
 """
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, field_serializer
 
 from torchyard.spec import JobSpec
 from torchyard.states import StopReason
@@ -301,6 +301,20 @@ class Launch(Message):
     carry: Carry | None = None
     #: The only run that the job has made so far with a tracker, by tracker: its next attempt goes on with it.
     tracker_runs: dict[str, str] = {}
+
+    @field_serializer("spec")
+    def _without_defaults(self, spec: JobSpec) -> dict[str, Any]:
+        # A worker of the version before refuses fields that it does not know: it gets those alone that the job sets.
+        return _set_fields(spec.model_dump(mode="json"), JobSpec.model_construct().model_dump(mode="json"))
+
+
+def _set_fields(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """The values that differ from their defaults, within nested models too."""
+    return {
+        name: _set_fields(value, default) if isinstance(value, dict) and isinstance(default, dict) else value
+        for name, value in values.items()
+        if value != (default := defaults.get(name))
+    }
 
 
 class Claim(Message):

@@ -94,7 +94,7 @@ def test_a_command_runs_and_ctrl_c_leaves_nothing(yard: Yard) -> None:
 
         ran = yard("run", "--gpus", "0", "--", "python", "hello.py", "7", code=7)
         assert ran.stdout.startswith("hello 7\n")
-        assert "job 1 hello submitted" in ran.stderr
+        assert "job 1 code-hello submitted" in ran.stderr
         assert yard("wait", "1", code=7).stdout == ""
         assert yard("logs", "1").stdout == "hello 7\n"
         assert yard("logs", "-f", "1").stdout == "hello 7\n"
