@@ -45,6 +45,25 @@ def row(title: str, package: str, script: str | None = None, **notes: str) -> Ro
 
 
 ROWS: Mapping[str, Row] = {
+    "lightning-torchrun": row(
+        "Lightning Trainer under torchrun", "lightning", "examples/frameworks/lightning_trainer.py"
+    ),
+    "lightning-python": row(
+        "Lightning Trainer that starts its own processes (launcher python)",
+        "lightning",
+        "examples/frameworks/lightning_trainer.py",
+    ),
+    "lightning-none": row(
+        "Lightning Trainer as a plain program (launcher none)", "lightning", "examples/frameworks/lightning_trainer.py"
+    ),
+    "transformers": row("Trainer of transformers", "transformers", "examples/frameworks/huggingface_trainer.py"),
+    "accelerate": row(
+        "loop with Accelerate that saves its state",
+        "accelerate",
+        "examples/frameworks/accelerate_loop.py",
+        clean_stop="its last saved state",
+    ),
+    "hydra": row("Hydra with --multirun", "hydra-core", "examples/frameworks/hydra_app.py"),
     "tensorboard": row("SummaryWriter of TensorBoard", "tensorboard"),
     "mlflow": row("MLflow's fluent API", "mlflow"),
     "wandb": row("Weights & Biases", "wandb"),

@@ -198,6 +198,28 @@ class CheckpointPolicy(Model):
     """The best one is kept beside the newest."""
 
 
+#: In `resume.args`: where the checkpoint lies.
+CHECKPOINT_PLACEHOLDER = "{checkpoint}"
+
+
+class Resume(Model):
+    """How a program is told of the checkpoint that it goes on from, where its framework is not known."""
+
+    args: Annotated[tuple[str, ...], Field(max_length=64)] = ()
+    """Put behind the command of an attempt that resumes; ``{checkpoint}`` is the path of the checkpoint."""
+
+    @field_validator("args")
+    @classmethod
+    def _placeholders(cls, args: tuple[str, ...]) -> tuple[str, ...]:
+        for word in args:
+            for found in re.findall(r"\{\w*\}", word):
+                if found != CHECKPOINT_PLACEHOLDER:
+                    raise ValueError(
+                        f"{found} is no placeholder: write {CHECKPOINT_PLACEHOLDER}, the only one there is"
+                    )
+        return args
+
+
 class JobSpec(Model):
     """A training job."""
 
@@ -250,6 +272,8 @@ class JobSpec(Model):
     log_limit: Size = 2**30
     """Bytes of log kept per rank and attempt; the rest is dropped and counted."""
     checkpoint: CheckpointPolicy = CheckpointPolicy()
+    resume: Resume = Resume()
+    """How the command is told of a checkpoint; scripts of Lightning and of transformers' Trainer need nothing."""
     outputs: Annotated[tuple[OutputPattern, ...], Field(max_length=256)] | None = None
     """Which of the files that the program writes in its folder, and beside it (``../data/x``), are kept: patterns as in
     a .gitignore, the last one that matches decides, ``!`` leaves out. Without it all but caches; if every pattern
@@ -290,6 +314,8 @@ class JobSpec(Model):
             raise ValueError("give either a recipe (the built-in trainer) or a command")
         if self.recipe is not None and self.launcher not in {Launcher.AUTO, Launcher.TORCHRUN}:
             raise ValueError("a recipe is always launched with torchrun: leave launcher out")
+        if self.recipe is not None and self.resume.args:
+            raise ValueError("a recipe resumes by itself: leave resume out")
         if self.recipe is not None:
             self._fits(self.recipe)
         if self.code is not None and self.live is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torchyard
-from torchyard.injob import layout
+from torchyard.injob import entry_points, layout
 from torchyard.quantities import parse_size
 from torchyard.spec import JobSpec
 from torchyard.wire import Device, DeviceKind
@@ -189,19 +189,34 @@ def _several_nodes(inside: Inside) -> dict[str, str]:
 def install_injob(home: Path) -> Path:
     """Copies the in-job part to ``<home>/injob-<hash>/torchyard``; returns the folder for PYTHONPATH.
 
-    A new version gets a folder of its own, so jobs that run keep theirs.
+    Beside it lie the entry points by which frameworks find it. A new version gets a folder of its own, so jobs that run
+    keep theirs.
     """
     package = Path(torchyard.__file__).parent
     sources = [package / "__init__.py", *sorted((package / "injob").glob("*.py"))]
-    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    contents = {f"torchyard/{source.relative_to(package)}": source.read_bytes() for source in sources}
+    contents |= _distribution(contents["torchyard/injob/entry_points.py"])
+    digest = hashlib.sha256(b"".join(contents.values())).hexdigest()
     target = home / f"injob-{digest[:16]}"
     if not target.exists():
         temporary = home / f".injob-{os.getpid()}-{os.urandom(4).hex()}"
-        (temporary / "torchyard" / "injob").mkdir(parents=True)
-        for source in sources:
-            shutil.copyfile(source, temporary / "torchyard" / source.relative_to(package))
+        for name, content in contents.items():
+            path = temporary / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
         _rename_unless_there(temporary, target)
     return target
+
+
+def _distribution(module: bytes) -> dict[str, bytes]:
+    """The entry points as those of an installed distribution, and their module under its own name."""
+    groups = (f"[{group}]\ntorchyard = {entry_points.MODULE}:{name}\n" for group, name in entry_points.GROUPS.items())
+    folder = "torchyard_injob-1.dist-info"
+    return {
+        f"{entry_points.MODULE}.py": module,
+        f"{folder}/METADATA": b"Metadata-Version: 2.1\nName: torchyard-injob\nVersion: 1\n",
+        f"{folder}/entry_points.txt": "".join(groups).encode(),
+    }
 
 
 def _rename_unless_there(temporary: Path, target: Path) -> None:

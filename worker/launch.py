@@ -15,7 +15,7 @@ from torchyard.injob import layout
 from torchyard.spec import JobSpec
 from torchyard.spec import Launcher as How
 from torchyard.wire import Device, Go, Launch, Prepared, RankExit, Result, ResultKind
-from worker import argv, carry, environment, files, interpreter, local_rank, meeting, prepare, processes, tree
+from worker import argv, carry, environment, files, interpreter, local_rank, meeting, prepare, processes, resuming, tree
 from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, UnusableError
 from worker.folder import AttemptFolder
 from worker.identity import Identity, identity
@@ -185,6 +185,7 @@ class Launcher:
         fetch = partial(self._fetch, folder)
         cwd = prepare.lay_out(folder, launch, fetch)
         manifest = prepare.carry_over(folder, launch, fetch)
+        resuming.bring(folder.at(layout.RESTORE), cwd, spec)
         if spec.recipe is not None:
             _recipe(folder).write_text(spec.recipe.model_dump_json())
         folder.make_temporary()
@@ -195,6 +196,8 @@ class Launcher:
 
     def _record(self, folder: AttemptFolder, launch: Launch, laid: Laid, met: meeting.Meeting | None) -> dict[str, Any]:
         spec = launch.spec
+        if launch.restore is not None:
+            spec = resuming.resumed(spec, folder.at(layout.RESTORE))
         places = argv.Places(
             logs=folder.at(layout.LOGS),
             marks=folder.at(layout.MARKS),

@@ -1,6 +1,9 @@
 """A user with an environment and a folder of their own, who submits what they would run by hand."""
 
+import os
+import re
 import shutil
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,19 +36,30 @@ class User:
         active = {"VIRTUAL_ENV": str(self.environment), "PATH": str(self.environment / "bin")}
         return submission.prepare(draft, active).submit(self.yard.client)
 
+    def by_hand(self, *command: str) -> str:
+        """What the command prints without the queue, in the folder with the environment active."""
+        env = {name: value for name, value in os.environ.items() if not name.startswith("TORCHYARD_")}
+        env |= {"PATH": f"{self.environment / 'bin'}:{env['PATH']}", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(command, cwd=self.folder, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
     def succeeds(self, job: Job, seconds: float = 180) -> Job:
         """The job once it has ended well; its log is the message if it has not."""
         return self.ends(job, JobState.SUCCEEDED, seconds)
 
     def ends(self, job: Job, state: JobState, seconds: float = 180) -> Job:
         """The job once it has ended in this state; its log is the message if it has not."""
-        ended = wait.until(lambda: _ended(self.yard.client.job(job.id)), seconds=seconds, what=f"the end of {job.name}")
+        try:
+            ended = self.yard.client.wait(job.id, timeout_s=seconds)
+        except TimeoutError as error:
+            raise AssertionError(f"{error}\n{self.log(job)}") from error
         assert ended.state is state, f"{ended.state}: {ended.error}\n{self.log(ended)}"
         return ended
 
-    def log(self, job: Job) -> str:
-        """The newest attempt's log of rank 0."""
-        return self.yard.log(job).decode(errors="replace")
+    def log(self, job: Job, attempt: int | None = None) -> str:
+        """Rank 0's log of an attempt, without one of the newest."""
+        return b"".join(self.yard.client.logs(job.id, rank=0, attempt=attempt)).decode(errors="replace")
 
     def checkpoint(self, job: Job, after: int = 0) -> Checkpoint:
         """The first stored checkpoint of a step past `after`, once there is one."""
@@ -57,8 +71,12 @@ class User:
 
     def series(self, job: Job) -> dict[str, Sequence[Any]]:
         """The job's curves by name."""
-        return {name: series.points for name, series in self.yard.client.metrics(job.id).series.items()}
+        return {series.name: series.points for series in self.yard.client.metrics(job.id).series}
 
+    def written(self, job: Job, pattern: str) -> None:
+        """Waits until a file that the job has written, whose whole name matches the pattern, can be pulled."""
 
-def _ended(job: Job) -> Job | None:
-    return job if job.state in {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED} else None
+        def kept() -> bool:
+            return any(re.fullmatch(pattern, file.name) for file in self.yard.client.outputs(job.id))
+
+        wait.until(kept, what=f"{pattern} among the outputs of {job.name}")

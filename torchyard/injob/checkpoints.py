@@ -74,9 +74,11 @@ class Folder:
 class Checkpoint(AbstractContextManager[Path]):
     """One checkpoint being written by all ranks; use `checkpoint`."""
 
-    def __init__(self, step: int, metrics: Mapping[str, Any]) -> None:
+    def __init__(self, step: int, metrics: Mapping[str, Any], *, leaves: bool = True) -> None:
         self._step = step
         self._metrics = metrics
+        #: Whether it is the one that a stop waits for.
+        self._leaves = leaves
 
     @property
     def size(self) -> int:
@@ -104,7 +106,7 @@ class Checkpoint(AbstractContextManager[Path]):
             return
         failure = self._commit(written=collective.all_true(error is None))
         committed = collective.all_true(error is None and failure is None)
-        stopping = control.stopping()
+        stopping = self._leaves and control.stopping()
         control.settle(committed=committed)
         if stopping and (error or failure) is not None:
             note_unsaved(error or failure)
@@ -126,7 +128,7 @@ class Checkpoint(AbstractContextManager[Path]):
 
     def _note_stop(self) -> Exception | None:
         attempt = place.current()
-        if attempt is None or place.rank() != 0 or not control.stopping():
+        if attempt is None or place.rank() != 0 or not (self._leaves and control.stopping()):
             return None
         try:
             files.write_json(attempt.path(layout.OUTCOME), {"stopped_at_step": self._step})

@@ -73,6 +73,8 @@ RENDEZVOUS = os.path.join(JOB, "rendezvous")
 
 #: The file in a committed checkpoint folder that lists its files and their sizes.
 MANIFEST = "manifest.json"
+#: The file in a checkpoint that a framework has written for itself: ``place`` is where it lay in the working folder.
+ADOPTED = "adopted.json"
 #: Suffix of a checkpoint folder that is still being written.
 TEMPORARY = ".tmp"
 LAUNCHER_LOG = "launcher.log"

@@ -1,8 +1,10 @@
 import getpass
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
-from torchyard.injob import layout
+from torchyard.injob import entry_points, layout
 from torchyard.spec import JobSpec
 from torchyard.wire import Device, DeviceKind
 from worker import environment
@@ -168,9 +170,44 @@ def test_the_in_job_folder_holds_nothing_else(tmp_path: Path) -> None:
     folder = environment.install_injob(tmp_path)
     assert environment.install_injob(tmp_path) == folder
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
-    assert [path.name for path in folder.iterdir()] == ["torchyard"]
+    names = ["torchyard", "torchyard_entry_points.py", "torchyard_injob-1.dist-info"]
+    assert sorted(path.name for path in folder.iterdir()) == names
     assert sorted(path.name for path in (folder / "torchyard").iterdir()) == ["__init__.py", "injob"]
     assert (folder / "torchyard" / "injob" / "layout.py").exists()
+
+
+_FIND = """
+import sys
+from importlib.metadata import entry_points
+for group in sys.argv[1:]:
+    (found,) = entry_points(group=group)
+    print(group, found.load()())
+"""
+
+
+def found_in_a_job(tmp_path: Path, **env: str) -> list[str]:
+    """What frameworks find in the in-job folder, and get when they call it."""
+    path = ":".join([*filter(None, [env.pop("PYTHONPATH", "")]), str(environment.install_injob(tmp_path))])
+    command = [sys.executable, "-S", "-c", _FIND, *entry_points.GROUPS]
+    done = subprocess.run(command, env={**env, "PYTHONPATH": path}, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+NOTHING = [
+    "lightning.pytorch.callbacks_factory []",
+    "pytorch_lightning.callbacks_factory []",
+    "torch.backends None",
+]
+
+
+def test_frameworks_find_entry_points_that_do_nothing_off_the_queue(tmp_path: Path) -> None:
+    assert found_in_a_job(tmp_path) == NOTHING
+
+
+def test_entry_points_keep_no_framework_from_starting(tmp_path: Path) -> None:
+    (tmp_path / "own" / "torchyard").mkdir(parents=True)
+    (tmp_path / "own" / "torchyard" / "__init__.py").write_text("raise ValueError")
+    assert found_in_a_job(tmp_path, PYTHONPATH=str(tmp_path / "own")) == NOTHING
 
 
 def trackers(spec: dict[str, Any] | None = None, **changed: Any) -> dict[str, str]:

@@ -1,0 +1,203 @@
+"""Frameworks, unchanged: curves, checkpoints, stops, and the weights of a run that was never stopped."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.support import stack, stopping
+from tests.support.user import User
+from torchyard.api import Job
+from torchyard.spec import Launcher
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+EXAMPLES = Path(__file__).parents[2] / "examples" / "frameworks"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """A script, and what it is by hand."""
+
+    script: Path
+    arguments: tuple[str, ...]
+    by_hand: tuple[str, ...]
+    metrics: frozenset[str]
+    steps: int
+    #: A file that it leaves in its folder.
+    written: str
+    #: Whether it saves when it is stopped; else it goes on from what it had saved.
+    clean: bool = True
+    resume: tuple[str, ...] = ()
+
+
+_TORCHRUN = ("torchrun", "--standalone", "--nproc-per-node=2")
+LIGHTNING = Training(
+    script=EXAMPLES / "lightning_trainer.py",
+    arguments=("--devices", "2", "--epochs", "60", "--samples", "1024"),
+    by_hand=("python",),
+    metrics=frozenset({"train_loss", "val_accuracy", "epoch"}),
+    steps=960,
+    written="model.pt",
+)
+TRANSFORMERS = Training(
+    script=EXAMPLES / "huggingface_trainer.py",
+    arguments=("--epochs", "100", "--samples", "640"),
+    by_hand=_TORCHRUN,
+    metrics=frozenset({"train/loss", "train/learning_rate", "epoch"}),
+    steps=1000,
+    written="out/checkpoint-1000/trainer_state.json",
+)
+ACCELERATE = Training(
+    script=EXAMPLES / "accelerate_loop.py",
+    arguments=("--epochs", "60", "--samples", "1024"),
+    by_hand=_TORCHRUN,
+    metrics=frozenset({"train_loss"}),
+    steps=960,
+    written="states/epoch_59/model.safetensors",
+    clean=False,
+    resume=("--resume_from_checkpoint", "{checkpoint}"),
+)
+
+
+def checksum(log: str) -> str:
+    """The line that tells the weights."""
+    (line,) = re.findall(r"^.*checksum of the weights.*$", log, re.MULTILINE)
+    return str(line)
+
+
+@pytest.fixture(scope="module")
+def by_hand(
+    yard: stack.Stack, environment: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Training], str]:
+    """How a training ends without the queue."""
+
+    @cache
+    def run(training: Training) -> str:
+        user = User(yard, environment, tmp_path_factory.mktemp("hand"))
+        return checksum(user.by_hand(*training.by_hand, user.copy(training.script), *training.arguments))
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("training", "launcher", "stop", "live"),
+    [
+        pytest.param(
+            LIGHTNING,
+            Launcher.TORCHRUN,
+            stopping.cancelled,
+            False,
+            marks=pytest.mark.proves(
+                "lightning-torchrun", "starts", "metrics", "outputs", "clean stop", "exact resume"
+            ),
+            id="lightning-torchrun-cancelled",
+        ),
+        pytest.param(
+            LIGHTNING,
+            Launcher.TORCHRUN,
+            stopping.preempted,
+            True,
+            marks=pytest.mark.proves("lightning-torchrun", "live", "preempted"),
+            id="lightning-torchrun-preempted-live",
+        ),
+        pytest.param(
+            LIGHTNING,
+            Launcher.PYTHON,
+            stopping.preempted,
+            True,
+            marks=pytest.mark.proves(
+                "lightning-python", "starts", "metrics", "clean stop", "exact resume", "live", "preempted"
+            ),
+            id="lightning-python-preempted-live",
+        ),
+        pytest.param(
+            LIGHTNING,
+            Launcher.NONE,
+            stopping.cancelled,
+            False,
+            marks=pytest.mark.proves("lightning-none", "starts", "metrics", "outputs", "clean stop", "exact resume"),
+            id="lightning-none-cancelled",
+        ),
+        pytest.param(
+            TRANSFORMERS,
+            Launcher.TORCHRUN,
+            stopping.cancelled,
+            False,
+            marks=pytest.mark.proves("transformers", "starts", "metrics", "outputs", "clean stop", "exact resume"),
+            id="transformers-cancelled",
+        ),
+        pytest.param(
+            TRANSFORMERS,
+            Launcher.TORCHRUN,
+            stopping.preempted,
+            True,
+            marks=pytest.mark.proves("transformers", "live", "preempted"),
+            id="transformers-preempted-live",
+        ),
+        pytest.param(
+            ACCELERATE,
+            Launcher.TORCHRUN,
+            stopping.cancelled_after_a_checkpoint,
+            False,
+            marks=pytest.mark.proves("accelerate", "starts", "metrics", "outputs", "exact resume"),
+            id="accelerate-cancelled",
+        ),
+        pytest.param(
+            ACCELERATE,
+            Launcher.TORCHRUN,
+            stopping.preempted,
+            True,
+            marks=pytest.mark.proves("accelerate", "live", "preempted"),
+            id="accelerate-preempted-live",
+        ),
+    ],
+)
+def test_it_stops_and_goes_on_exactly(
+    user: User,
+    by_hand: Callable[[Training], str],
+    training: Training,
+    launcher: Launcher,
+    stop: stopping.Stop,
+    live: bool,
+) -> None:
+    command = ["python", user.copy(training.script), *training.arguments]
+    job = user.submit(
+        *command,
+        live=live,
+        launcher=launcher.value,
+        resources={"gpus": 2},
+        resume={"args": training.resume},
+        env={"OMP_NUM_THREADS": "1"},  # two processes that are started as one would have all cores each
+    )
+    ended = user.succeeds(stop(user, job))
+    assert checksum(user.log(ended)) == by_hand(training)
+    _resumed(user, job, ended, training)
+    if not live:
+        user.written(ended, training.written)
+    curves = user.series(ended)
+    assert training.metrics <= curves.keys()
+    (reported,) = training.metrics & {"epoch", "train_loss"} - ({"train_loss"} if training.clean else set())
+    assert max(int(step) for step, _, _ in curves[reported]) == training.steps
+
+
+def _resumed(user: User, job: Job, ended: Job, training: Training) -> None:
+    step = user.yard.client.attempts(ended.id)[-1].resumed_from_step
+    assert step
+    if training.clean:
+        assert f"stopped at step {step}" in user.log(job, attempt=1)
+        assert ended.progress is not None
+        assert ended.progress.step == ended.progress.total_steps == training.steps
+
+
+@pytest.mark.proves("hydra", "starts", "outputs")
+def test_a_multirun_of_hydra_trains_each_configuration(user: User) -> None:
+    script = user.copy(EXAMPLES / "hydra_app.py")
+    job = user.submit("python", script, "--multirun", "lr=0.1,0.01", launcher="python", resources={"gpus": 1})
+    log = user.log(user.succeeds(job))
+    for number in (0, 1):
+        user.written(job, rf"multirun/\S+/{number}/\.hydra/config\.yaml")
+        user.written(job, rf"multirun/\S+/{number}/model\.pt")
+    assert re.findall(r"^lr (\S+): loss .*, in (\d)$", log, re.MULTILINE) == [("0.1", "0"), ("0.01", "1")]

@@ -1,0 +1,57 @@
+"""What is done once a module is imported, and that imports go on whatever that does."""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from torchyard.injob import importing
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A package with a module `inner`, on the path; what watches imports goes with the test."""
+    (tmp_path / "some_framework").mkdir()
+    (tmp_path / "some_framework" / "__init__.py").touch()
+    (tmp_path / "some_framework" / "inner.py").write_text("made = ['by itself']\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    yield "some_framework.inner"
+    for name in ("some_framework", "some_framework.inner"):
+        sys.modules.pop(name, None)
+
+
+def _add(module: ModuleType) -> None:
+    module.made.append("by us")
+
+
+def test_it_is_done_when_the_module_is_imported(package: str) -> None:
+    importing.after({package: _add})
+    assert package not in sys.modules
+    assert importlib.import_module(package).made == ["by itself", "by us"]
+
+
+def test_it_is_done_at_once_with_one_that_is(package: str) -> None:
+    module = importlib.import_module(package)
+    importing.after({package: _add})
+    assert module.made == ["by itself", "by us"]
+
+
+def test_a_failure_is_told_and_hinders_no_import(package: str, capfd: pytest.CaptureFixture[str]) -> None:
+    def fail(module: ModuleType) -> None:
+        raise AttributeError(module.__name__ + " has changed")
+
+    importing.after({package: fail})
+    assert importlib.import_module(package).made == ["by itself"]
+    assert "of some_framework.inner: AttributeError: some_framework.inner has changed" in capfd.readouterr().err
+
+
+def test_looking_for_it_is_no_import(package: str) -> None:
+    importing.after({package: _add, "absent_framework": _add})
+    assert importlib.util.find_spec(package) is not None
+    assert importlib.util.find_spec("absent_framework") is None
+    assert package not in sys.modules

@@ -1,0 +1,53 @@
+"""What frameworks call that look for extensions: the worker copies this file beside the in-job package, under a name
+that no script has, and names it in a ``dist-info`` folder there.
+
+A script may bring a `torchyard` of its own, and nothing here may keep a framework from starting.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: The file's name beside the package.
+MODULE = "torchyard_entry_points"
+#: Entry points by group: what in this module is called.
+GROUPS = {
+    "lightning.pytorch.callbacks_factory": "lightning_callbacks",
+    "pytorch_lightning.callbacks_factory": "pytorch_lightning_callbacks",
+    # torch calls these when it is imported, from 2.5 on.
+    "torch.backends": "torch_imported",
+}
+
+
+def lightning_callbacks() -> list[Any]:
+    """Callbacks for `lightning.pytorch.Trainer`."""
+    return _callbacks("lightning.pytorch")
+
+
+def pytorch_lightning_callbacks() -> list[Any]:
+    """The same under the distribution's other name."""
+    return _callbacks("pytorch_lightning")
+
+
+def _callbacks(package: str) -> list[Any]:
+    try:
+        from torchyard.injob import lightning
+
+        return lightning.callbacks(package)
+    except Exception:  # noqa: BLE001 (the script's own `torchyard` may be anything)
+        return []
+
+
+def torch_imported() -> None:
+    """Has those frameworks followed that look for no extensions themselves, once they are imported."""
+    try:
+        from torchyard.injob import huggingface, importing, place
+
+        if place.current() is not None:
+            calls = {
+                "transformers.trainer": huggingface.follow_trainer,
+                "accelerate.accelerator": huggingface.follow_accelerate,
+            }
+            importing.after(calls)
+    except Exception:  # noqa: BLE001 (as above)
+        return

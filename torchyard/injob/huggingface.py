@@ -1,0 +1,165 @@
+"""The Trainer of transformers, and Accelerate, without a changed line.
+
+The Trainer gets one more of its own callbacks: it reports what is logged and the progress, asks for one of the
+Trainer's own checkpoints when one is due or asked for, and commits each as the job's. `train` goes on from the one that
+the attempt resumes from. Of Accelerate `save_state` is followed, and each state committed as a checkpoint.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torchyard.injob import adoption, control, metrics, notes, place
+
+#: What tells that a folder is a checkpoint of the Trainer.
+TRAINER_STATE = "trainer_state.json"
+#: A sign of life is given so often where nothing is logged, as in a long evaluation.
+_SIGN_S = 30.0
+
+
+def follow_trainer(module: Any) -> None:
+    """Called with ``transformers.trainer`` once that is imported."""
+    callback = type("TorchYardCallback", (Following, module.TrainerCallback), {"__module__": __name__})
+    module.DEFAULT_CALLBACKS.append(callback)
+    module.Trainer.train = _resuming(module.Trainer.train)
+
+
+class Following:
+    """The callback's hooks, with the Trainer's own names. Every rank makes the same calls."""
+
+    #: This step's checkpoint was asked for by the queue.
+    _asked = False
+    _asked_at = 0.0
+    _told_at = float("-inf")
+
+    def on_train_begin(self, _args: Any, _state: Any, _flow: Any, **_: Any) -> None:
+        control.choose()
+
+    def on_step_end(self, _args: Any, state: Any, flow: Any, **_: Any) -> None:
+        if place.rank() == 0:
+            self._told(state)
+        self._asked = control.should_checkpoint()
+        self._asked_at = time.monotonic()
+        if self._asked:
+            flow.should_save = True
+
+    def _told(self, state: Any) -> None:
+        self._told_at = time.monotonic()
+        metrics.report(state.global_step, state.max_steps, {"epoch": state.epoch})
+
+    def on_prediction_step(self, _args: Any, state: Any, _flow: Any, **_: Any) -> None:
+        if place.rank() == 0 and time.monotonic() - self._told_at >= _SIGN_S:
+            self._told(state)
+
+    def on_log(self, _args: Any, state: Any, _flow: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
+        values = {_name(name): value for name, value in _numbers(logs or {}).items()}
+        if values and place.rank() == 0:
+            metrics.report(state.global_step, state.max_steps, values)
+
+    def on_save(self, args: Any, state: Any, _flow: Any, **_: Any) -> None:
+        asked, self._asked = self._asked, False
+        stopping = asked and control.stopping()
+        path = os.path.join(args.output_dir, "checkpoint-%d" % state.global_step)
+        try:
+            adoption.adopt(state.global_step, path, _logged(state), wanted=asked)
+        except Exception as error:  # the Trainer's own checkpoint is there all the same
+            if stopping:
+                raise
+            notes.checkpoint_failed(state.global_step, error)
+        if asked:
+            control.measured(time.monotonic() - self._asked_at, 0.0, 0)
+
+    def on_train_end(self, _args: Any, _state: Any, _flow: Any, **_: Any) -> None:
+        try:
+            adoption.adopt_the_last()
+        except Exception as error:  # noqa: BLE001 (the training is done)
+            place.say("the last checkpoint is not registered: %s" % error)
+
+
+def _name(name: str) -> str:
+    """A logged value's name as the Trainer gives it to trackers: what comes from both is then one curve."""
+    for part in ("eval", "test"):
+        if name.startswith(part + "_"):
+            return "%s/%s" % (part, name[len(part) + 1 :])
+    return "train/" + name
+
+
+def _numbers(logs: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value for name, value in logs.items() if type(value) in {int, float} and name not in {"epoch", "step"}
+    }
+
+
+def _logged(state: Any) -> dict[str, Any]:
+    """What was logged at this step."""
+    entries = [entry for entry in state.log_history if entry.get("step") == state.global_step]
+    return {name: value for entry in entries for name, value in _numbers(entry).items()}
+
+
+def _resuming(train: Callable[..., Any]) -> Callable[..., Any]:
+    """`train` that goes on from the job's newest checkpoint, whatever it is given."""
+    found = adoption.restored()
+    if found is None or not os.path.exists(os.path.join(found.path, TRAINER_STATE)):
+        return train
+    left = [found]
+
+    @functools.wraps(train)
+    def wrapped(trainer: Any, resume_from_checkpoint: Any = None, *args: Any, **options: Any) -> Any:
+        if left and adoption.place_of(trainer.args.output_dir) == os.path.dirname(left[0].place):
+            resume_from_checkpoint = left.pop().path
+        return train(trainer, resume_from_checkpoint, *args, **options)
+
+    return wrapped
+
+
+class _Steps:
+    """Steps of the optimizers, over all attempts, as torch tells of them."""
+
+    done = 0
+
+    @classmethod
+    def count(cls, *_: Any) -> None:
+        cls.done += 1
+
+
+def follow_accelerate(module: Any) -> None:
+    """Called with ``accelerate.accelerator`` once that is imported."""
+    found = adoption.restored()
+    _Steps.done = 0 if found is None else found.step
+    importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(_Steps.count)
+    kind = module.Accelerator
+    kind.save_state = _registering(kind.save_state)
+    kind.log = _reporting(kind.log)
+
+
+def _registering(save_state: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(save_state)
+    def wrapped(accelerator: Any, *args: Any, **options: Any) -> Any:
+        path = save_state(accelerator, *args, **options)
+        if isinstance(path, (str, os.PathLike)):
+            try:
+                adoption.adopt(_Steps.done, os.fspath(path))
+            except Exception as error:  # noqa: BLE001 (the script's own state is there all the same)
+                place.say("the state of step %d is not registered: %s" % (_Steps.done, error))
+        return path
+
+    return wrapped
+
+
+def _reporting(log: Callable[..., Any]) -> Callable[..., Any]:
+    """`log`, whose values are reported where no tracker takes them."""
+
+    @functools.wraps(log)
+    def wrapped(
+        accelerator: Any, values: Mapping[str, Any], step: int | None = None, *args: Any, **options: Any
+    ) -> Any:
+        if not accelerator.trackers and accelerator.is_main_process:
+            metrics.report(_Steps.done if step is None else step, None, dict(values))
+        return log(accelerator, values, step, *args, **options)
+
+    return wrapped

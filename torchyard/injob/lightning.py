@@ -1,0 +1,336 @@
+"""Lightning's Trainer without a changed line: a callback that it loads through the entry point of its own kind.
+
+It reports progress and what is logged, takes a checkpoint at the end of a batch when one is due or asked for, leaves
+after it if the job is being stopped, and has `fit` go on from the checkpoint that the attempt resumes from. Beside
+Lightning's own file such a checkpoint holds each rank's random streams and place in the data.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from torchyard.injob import adoption, checkpoints, control, cursor, metrics, notes, place, state
+from torchyard.injob.modules import Models
+from torchyard.injob.optimizers import Optimizers
+from torchyard.injob.staging import taken
+
+#: Lightning's own file in a checkpoint of this callback.
+FILE = "lightning.ckpt"
+_CLASSES = {"lightning.pytorch": "LightningCallback", "pytorch_lightning": "PytorchLightningCallback"}
+_NO_STREAMS = "it holds no random streams"
+#: A sign of life is given so often where nothing is logged, as in a long validation.
+_SIGN_S = 30.0
+
+
+def callbacks(package: str) -> list[Any]:
+    """The callback for the Trainer of ``lightning.pytorch`` or ``pytorch_lightning``; none off the queue."""
+    if place.current() is None:
+        return []
+    try:
+        return [_class(package)()]
+    except Exception as error:  # noqa: BLE001 (the training must not fail for want of it)
+        place.say("no checkpoints and metrics of %s: %s: %s" % (package, type(error).__name__, error))
+        return []
+
+
+def _class(package: str) -> Any:
+    """The callback's class, which is one of this module: strategies that spawn their ranks pickle it."""
+    name = _CLASSES[package]
+    if name not in globals():
+        base = importlib.import_module(package).Callback
+        globals()[name] = type(name, (Following, base), {"__module__": __name__})
+    return globals()[name]
+
+
+def __getattr__(name: str) -> Any:
+    for package, known in _CLASSES.items():
+        if name == known:
+            return _class(package)
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
+
+
+class _Progress:
+    """Of this process: a script may call `fit` several times, with one Trainer or many."""
+
+    #: Calls of `fit` that have begun.
+    fits = 0
+    #: Steps of those that have ended.
+    steps = 0
+
+
+class Following:
+    """The callback's hooks. Every rank makes the same calls."""
+
+    def __init__(self) -> None:
+        self._fit = 0
+        self._step = -1
+        self._total: int | None = None
+        self._epoch: int | None = None
+        self._cursor = cursor.Cursor()
+        self._saved: state.Saved | None = None
+        self._deferred = False
+        self._told_at = float("-inf")
+        self._save_file: Callable[..., None]
+        #: Training loaders; with several no place is known.
+        self._loaders = 0
+        #: Values that were reported, by name: each is told once.
+        self._told: dict[str, Any] = {}
+
+    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:  # noqa: ARG002 (Lightning's own names)
+        if stage != "fit":
+            return
+        control.choose()
+        _Progress.fits += 1
+        self._fit, self._loaders = _Progress.fits, 0
+        folder = checkpoints.restore()
+        if folder is not None:
+            self._resume(trainer, str(folder))
+        _wrap(trainer, "save_checkpoint", lambda save: self._saving(trainer, save))
+        _wrap(trainer.strategy, "process_dataloader", lambda process: self._processing(trainer, process))
+
+    def _processing(self, trainer: Any, process: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """The strategy's last word on each loader, before that is iterated."""
+
+        def process_dataloader(dataloader: Any) -> Any:
+            loader = process(dataloader)
+            if trainer.training:
+                self._follow(trainer, loader)
+            return loader
+
+        return process_dataloader
+
+    def _saving(self, trainer: Any, save: Callable[..., None]) -> Callable[..., None]:
+        """The Trainer's way to write its own checkpoints, which the script's callbacks take; they are the job's too."""
+        self._save_file = save
+
+        def save_checkpoint(filepath: Any, weights_only: Any = None, *args: Any, **options: Any) -> None:
+            save(filepath, weights_only, *args, **options)
+            if not (weights_only or trainer.interrupted or "://" in str(filepath)):
+                self._adopt(trainer, str(filepath))
+
+        return save_checkpoint
+
+    def _adopt(self, trainer: Any, path: str) -> None:
+        step = _Progress.steps + trainer.global_step
+        try:
+            adoption.adopt(step, path, _scalars(trainer), leaves=False)
+        except Exception as error:  # noqa: BLE001 (the script's own file is there all the same)
+            place.say("the checkpoint of step %d is not registered: %s" % (step, error))
+
+    def _resume(self, trainer: Any, folder: str) -> None:
+        found = _file(folder)
+        if found is None:
+            return
+        if os.path.exists(os.path.join(folder, state.TRAINING)):
+            saved = state.Saved(folder)
+            if saved.extra.get("fit") != self._fit:
+                return
+            self._saved = saved
+        elif self._fit == 1:
+            place.say("resumed from a checkpoint of Lightning's own, not exactly: " + _NO_STREAMS)
+            notes.write(notes.INEXACT, 0, _NO_STREAMS)
+        else:
+            return
+        connector = getattr(trainer, "_checkpoint_connector", None)
+        if connector is None:
+            place.say("this version of Lightning cannot be told what to resume from: the training begins anew")
+            return
+        _wrap(connector, "resume_start", lambda start: _from(connector, start, found))
+
+    def _follow(self, trainer: Any, loader: Any) -> None:
+        """A loader is ready to be iterated: the training's is followed, and resumed where it was."""
+        self._loaders += 1
+        resumed, self._saved = self._saved, None
+        if self._loaders > 1 or (resumed is not None and resumed.extra["loaders"] > 1):
+            self._cursor = cursor.Cursor(loader)
+        else:
+            self._cursor = cursor.of(loader)
+        if resumed is not None:
+            resumed.load(self._training())
+        self._begin(trainer, resumed=resumed is not None)
+        if resumed is not None:
+            self._say_inexact(resumed)
+
+    def _say_inexact(self, resumed: state.Saved) -> None:
+        reasons = [*resumed.inexact, *self._cursor.reasons]
+        if not reasons:
+            # Lightning knows nothing of the place that is kept beside its file.
+            warnings.filterwarnings("ignore", message="You're resuming from a checkpoint that ended before the epoch")
+        elif place.rank() == 0:
+            place.say("resumed at step %d, but not exactly: %s" % (resumed.position.step, "; ".join(reasons)))
+            notes.write(notes.INEXACT, resumed.position.step, "; ".join(reasons))
+
+    def _begin(self, trainer: Any, *, resumed: bool) -> None:
+        self._epoch = trainer.current_epoch
+        self._cursor.begin(trainer.current_epoch, resumed=resumed)
+
+    def _training(self) -> state.State:
+        """What a checkpoint holds beside Lightning's own file."""
+        return state.State(
+            models=Models([]),
+            optimizers=Optimizers([]),
+            stateful={},
+            ranks={},
+            cursor=self._cursor,
+            sharded=False,
+            extra={"fit": self._fit, "loaders": self._loaders},
+        )
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
+        steps = trainer.estimated_stepping_batches
+        self._total = None if steps in {float("inf"), -1} else int(steps) + _Progress.steps
+        self._step = trainer.global_step
+
+    def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
+        self._report(trainer)
+        self._loaders = min(self._loaders, 1)  # where loaders are made anew they are counted anew
+        if trainer.current_epoch != self._epoch:
+            self._cursor.end()
+            self._begin(trainer, resumed=False)
+
+    def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
+        step = trainer.global_step
+        if step == self._step:
+            return  # gradients are still being summed up
+        self._step = step
+        self._cursor.step()
+        self._report(trainer, progress=True)
+        if control.should_checkpoint() and not self._defers(trainer):
+            self._save(trainer)
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
+        if not trainer.sanity_checking:
+            self._report(trainer)
+
+    def on_validation_batch_end(self, trainer: Any, *_: Any) -> None:
+        self._live(trainer)
+
+    def on_test_batch_end(self, trainer: Any, *_: Any) -> None:
+        self._live(trainer)
+
+    def on_predict_batch_end(self, trainer: Any, *_: Any) -> None:
+        self._live(trainer)
+
+    def _live(self, trainer: Any) -> None:
+        now = time.monotonic()
+        if place.rank() == 0 and now - self._told_at >= _SIGN_S:
+            self._told_at = now
+            metrics.report(_Progress.steps + trainer.global_step, self._total, {"epoch": trainer.current_epoch})
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
+        self._report(trainer)
+        try:
+            adoption.adopt_the_last()
+        except Exception as error:  # noqa: BLE001 (the training is done)
+            place.say("the last checkpoint is not registered: %s" % error)
+        _Progress.steps += trainer.global_step
+
+    def _defers(self, trainer: Any) -> bool:
+        """Whether to wait for the next step: of a run that resumes from here Lightning would leave out a validation
+        or the epoch's end, which are due now. Never twice.
+        """
+        batch = trainer.fit_loop.batch_idx + 1
+        check = getattr(trainer, "val_check_batch", None)
+        due = batch >= trainer.num_training_batches or (isinstance(check, int) and check > 0 and batch % check == 0)
+        self._deferred = due and not self._deferred
+        return self._deferred
+
+    def _save(self, trainer: Any) -> None:
+        self._deferred = False
+        step = _Progress.steps + self._step
+        position = state.Position(step=step, epoch=trainer.current_epoch)
+        stopping, began = control.stopping(), time.monotonic()
+        taking = checkpoints.Checkpoint(step, _scalars(trainer))
+        try:
+            with taking as folder:
+                _write(trainer.strategy, self._save_file, str(folder / FILE))
+                state.take(self._training(), position, taken).write(str(folder))
+        except Exception as error:
+            if stopping:
+                raise
+            notes.checkpoint_failed(step, error)
+            return
+        control.measured(time.monotonic() - began, 0.0, taking.size)
+
+    def _report(self, trainer: Any, *, progress: bool = False) -> None:
+        # On all ranks, since Lightning may sum values up over them.
+        found = dict(_named(trainer.callback_metrics))
+        fresh = {name: value for name, value in found.items() if self._told.get(name) is not value}
+        self._told.update(fresh)
+        if place.rank() != 0:
+            return
+        if progress:
+            fresh["epoch"] = trainer.current_epoch
+        self._told_at = time.monotonic()
+        if fresh:
+            metrics.report(_Progress.steps + trainer.global_step, self._total, fresh)
+
+
+def _wrap(owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
+    """Puts something around a method of this one object; not around what an earlier `fit` has put there."""
+    vars(owner).pop(name, None)
+    setattr(owner, name, wrapper(getattr(owner, name)))
+
+
+def _file(folder: str) -> str | None:
+    """Lightning's file in a checkpoint: this callback's, or one that the script's own callback wrote."""
+    own = os.path.join(folder, FILE)
+    if os.path.exists(own):
+        return own
+    found = [
+        os.path.join(parent, name)
+        for parent, folders, names in os.walk(folder)
+        for name in (*folders, *names)
+        if name.endswith(".ckpt")
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _from(connector: Any, resume_start: Callable[..., Any], path: str) -> Callable[..., Any]:
+    """Lightning's reading of a checkpoint, once of this one whatever `fit` was given: it is the newest of the job."""
+    options = {"weights_only": False} if "weights_only" in inspect.signature(resume_start).parameters else {}
+
+    def wrapped(checkpoint_path: Any = None, *_: Any, **__: Any) -> Any:
+        del connector.resume_start
+        if checkpoint_path and place.rank() == 0:
+            place.say("the job goes on from its own checkpoint instead of %s" % checkpoint_path)
+        return resume_start(path, **options)
+
+    return wrapped
+
+
+def _write(strategy: Any, write: Callable[..., None], path: str) -> None:
+    """Lightning's own file, written by all ranks. One that fails alone says so only when all are done."""
+    failures: list[Exception] = []
+    save = strategy.save_checkpoint
+
+    def guarded(*args: Any, **options: Any) -> None:
+        try:
+            save(*args, **options)
+        except Exception as error:  # noqa: BLE001 (raised below: the others wait at a barrier)
+            failures.append(error)
+
+    strategy.save_checkpoint = guarded
+    try:
+        write(path, weights_only=False)
+    finally:
+        del strategy.save_checkpoint
+    if failures:
+        raise failures[0]
+
+
+def _named(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Values by the names that loggers give them: what is logged by step and by epoch has two."""
+    for name, value in values.items():
+        if name + "_step" not in values:
+            yield name, value
+
+
+def _scalars(trainer: Any) -> dict[str, Any]:
+    return {name: value for name, value in _named(trainer.callback_metrics) if getattr(value, "numel", int)() == 1}
