@@ -85,6 +85,10 @@ class Attempt:
             self._agent.send("PUT", f"blobs/{_hash(data)}", content=data)
         self._post("outputs", report)
 
+    def note(self, kind: wire.NoteKind, text: str, *, step: int = 0) -> None:
+        """What the in-job part has to tell the owner."""
+        self._post("notes", wire.JobNotes(notes=[wire.JobNote(kind=kind, text=text, step=step)]))
+
     def end(self, **result: Any) -> None:
         """The attempt's result; by default exit code 0."""
         fields = {"kind": wire.ResultKind.EXITED, "started_us": self.started_us, "ended_us": now_us(), **result}

@@ -223,6 +223,24 @@ def test_an_unknown_job_is_said_to_be_unknown(page: Page) -> None:
     expect(page.get_by_role("alert")).to_contain_text("4711")
 
 
+def test_a_training_that_is_not_saved_or_not_exact_says_so(page: Page, submit: Submit, node: Agent) -> None:
+    job = submit(name="careless")
+    attempt = node.start()
+    page.goto(f"/jobs/{job['number']}")
+    expect(page.locator(".job-title")).to_contain_text("running")
+    expect(page.locator(".job-warning")).to_have_count(0)
+    attempt.note(wire.NoteKind.CHECKPOINT_FAILED, "no space left on device", step=40)
+    attempt.note(wire.NoteKind.INEXACT, "batches are taken ahead", step=41)
+    expect(page.locator(".job-warning")).to_have_text(
+        [
+            "The newest checkpoint could not be written: no space left on device",
+            "A stop of this training is not resumed exactly: batches are taken ahead",
+        ]
+    )
+    attempt.checkpoint(60, {"state.pt": b"state"})
+    expect(page.locator(".job-warning")).to_have_count(1)
+
+
 def _written(path: str, data: bytes, root: Root = Root.CODE, **more: Any) -> wire.WrittenFile:
     return wire.WrittenFile(
         path=path, size=len(data), sha256=hashlib.sha256(data).hexdigest(), mode=0o644, root=root, **more

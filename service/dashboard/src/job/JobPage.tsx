@@ -17,6 +17,7 @@ import { Spec } from "./Spec";
 import { Telemetry } from "./Telemetry";
 import { Timeline } from "./Timeline";
 import { Stacks } from "./Stacks";
+import { Warnings } from "./Warnings";
 import { WhyBox } from "./WhyBox";
 
 export function JobPage() {
@@ -37,6 +38,7 @@ function Rooms({ job }: { job: Job }) {
   return (
     <div className="job-page">
       <Header job={job} />
+      <Warnings job={job} />
       {job.state === "failed" && <Failure job={job} />}
       {job.state !== "succeeded" && !(job.state === "failed" && job.error) && <WhyBox job={job} />}
       <Timeline events={events} final={isFinal(job.state)} />

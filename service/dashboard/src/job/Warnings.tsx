@@ -1,0 +1,13 @@
+import type { Job } from "../api/types";
+
+/** What the owner should know of the training's state: that it is not saved, or not resumed exactly. */
+export function Warnings({ job }: { job: Job }) {
+  return (
+    <>
+      {job.unsaved != null && <p className="job-warning" role="status">The newest checkpoint could not be written: {job.unsaved}</p>}
+      {job.inexact != null && (
+        <p className="job-warning" role="status">A stop of this training is not resumed exactly: {job.inexact}</p>
+      )}
+    </>
+  );
+}
