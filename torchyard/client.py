@@ -183,14 +183,19 @@ class Client(SweepCalls, SharingCalls):
                 return
             offset = behind
 
-    def log_tail(self, job: str, lines: int, *, rank: int = 0, attempt: int | None = None) -> tuple[bytes, int]:
-        """The last lines of a rank's log so far, and the offset behind them; only its end is fetched."""
+    def log_tail(
+        self, job: str, lines: int, *, rank: int = 0, attempt: int | None = None, most: int = LOG_END_MOST
+    ) -> tuple[bytes, int]:
+        """The last lines of a rank's log so far, and the offset behind them; only its end is fetched.
+
+        They are fewer where they do not fit into `most` bytes; up to LOG_END bytes are one request.
+        """
         size = LOG_END
         while True:
             params = {"rank": rank, "attempt": attempt, "offset": -size, "limit": size}
             answer = self.connection.request("GET", f"/jobs/{part(job)}/logs", params=params)
             reach, start = answer.content, int(answer.headers["TorchYard-Offset"])
-            if start == 0 or reach.rstrip(b"\n").count(b"\n") >= lines or size >= LOG_END_MOST:
+            if start == 0 or reach.rstrip(b"\n").count(b"\n") >= lines or size >= most:
                 break
             size *= 4
         kept = re.findall(rb"[^\n]*\n|[^\n]+", reach)

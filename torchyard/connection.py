@@ -70,6 +70,8 @@ class Connection:
 
         #: Told when the service is busy and is asked again.
         self.tell: Callable[[str], None] = lambda _message: None
+        #: Seconds for which a request that is safe to repeat is repeated, unless it says otherwise.
+        self.patience_s = PATIENCE_S
 
     def close(self) -> None:
         """Closes the connections."""
@@ -90,9 +92,9 @@ class Connection:
     ) -> httpx.Response:
         """The answer to a request; raises RefusedError for a problem, UnreachableError where nobody answers.
 
-        With `retry` the request is repeated for `patience_s` (PATIENCE_S) when the connection breaks or the service
-        says so: give it only for what may happen twice. `content` may be a function that opens the body anew for each
-        try.
+        With `retry` the request is repeated for `patience_s` (the connection's own) when the connection breaks or the
+        service says so: give it only for what may happen twice. `content` may be a function that opens the body anew
+        for each try.
         """
 
         def send() -> httpx.Response:
@@ -104,7 +106,7 @@ class Connection:
 
         if not retry:
             return _checked(self._once(send))
-        return _checked(self._repeat(send, PATIENCE_S if patience_s is None else patience_s))
+        return _checked(self._repeat(send, self.patience_s if patience_s is None else patience_s))
 
     @contextmanager
     def stream(

@@ -48,14 +48,15 @@ def nodes(
         common.put((node.name, "bold"), " ", (f"{node.state}{why}", style), facts, *labels)
         with common.table("DEVICE", "NAME", "MEMORY", "USE", "JOB", "USER", "LINKS") as table:
             for device in node.devices:
-                table.add_row(*_row(device), shown.links(device, node))
+                table.add_row(*device_row(device), shown.links(device, node))
         for offender in node.offenders:
             common.put((offender, "red"))
     if not found:
         common.note("no node has registered: `yard up`, or `yard worker --join URL` on a node")
 
 
-def _row(device: "NodeDevice") -> "tuple[str | Text, ...]":
+def device_row(device: "NodeDevice") -> "tuple[str | Text, ...]":
+    """A device as cells: kind and index, name, memory, use, its jobs, their users."""
     from torchyard.quantities import format_size
 
     used = f"{format_size(device.memory_used)} of " if device.memory_used is not None else ""

@@ -23,6 +23,7 @@ from torchyard.cli import (
     sweeps,
     tensorboard,
     terminal,
+    top,
 )
 from torchyard.exceptions import TorchYardError
 
@@ -54,6 +55,7 @@ for group in (
     simulate,
     sweeps,
     tensorboard,
+    top,
 ):
     group.register(app)
 

@@ -65,6 +65,7 @@ def test_hostile_text_is_shown_as_it_is(yard: Callable[..., str], live_service: 
             ("sweep", "show", str(sweep.number)),
             ("users",),
             ("nodes",),
+            ("top",),
         ):
             assert SHOWN in yard(*words), words
         for words in (

@@ -1,7 +1,7 @@
 """What the tables of nodes show."""
 
 from torchyard.api import Holder, NodeDevice
-from torchyard.cli.box import _row
+from torchyard.cli.box import device_row
 
 
 def device(*holders: Holder) -> NodeDevice:
@@ -21,5 +21,5 @@ def holder(number: int, user: str) -> Holder:
 
 def test_all_who_share_a_device_are_named() -> None:
     shared = device(holder(7, "ada"), holder(8, "bob"), holder(9, "ada"))
-    assert _row(shared)[-2:] == ("7 net, 8 net, 9 net", "ada, bob")
-    assert [str(cell) for cell in _row(device())[-2:]] == ["free", ""]
+    assert device_row(shared)[-2:] == ("7 net, 8 net, 9 net", "ada, bob")
+    assert [str(cell) for cell in device_row(device())[-2:]] == ["free", ""]
