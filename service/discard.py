@@ -18,6 +18,7 @@ from service.db.models import (
     Checkpoint,
     Job,
     LogStream,
+    LogTime,
     Member,
     MetricPoint,
     MetricSeries,
@@ -148,7 +149,7 @@ def _forget(tx: Connection, job_id: str, now: int) -> list[str]:
     hashes += tx.scalars(select(Output.sha256).where(Output.job_id == job_id))
     tx.execute(delete(Output).where(Output.job_id == job_id))
     attempts = select(Attempt.id).where(Attempt.job_id == job_id).scalar_subquery()
-    for table in (LogStream, Stacks):
+    for table in (LogStream, LogTime, Stacks):
         tx.execute(delete(table).where(table.attempt_id.in_(attempts)))
     return hashes
 

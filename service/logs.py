@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, exists, func, select
 
-from service.db.models import Attempt, Job, LogStream, Member
+from service.db.models import Attempt, Job, LogStream, LogTime, Member
 from service.problems import not_found
 from service.store import BlobStore
 from torchyard import api
@@ -15,6 +15,10 @@ from torchyard.states import ATTEMPT_FINAL, JOB_FINAL
 
 #: Bytes of one answer at most.
 MAX_READ = 4 * 2**20
+#: Of a log that grows, the time is noted so often at most.
+TIME_STEP_US = 5_000_000
+#: A reader who begins at a moment gets the whole line, if it is no longer than this.
+_LINE = 64 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +88,33 @@ def read(store: BlobStore, seen: View, rank: int, offset: int, limit: int) -> by
         return os.pread(descriptor, length, offset)
     finally:
         os.close(descriptor)
+
+
+def start_since(tx: Connection, seen: View, rank: int, time_us: int) -> int:
+    """Offset of the first byte that may have come at `time_us` or later; the size if all came before.
+
+    Up to `TIME_STEP_US` of what came before it is included, as are bytes whose time was never noted.
+    """
+    of_stream = (LogTime.attempt_id == seen.attempt_id, LogTime.rank == rank)
+    # All bytes behind a noted time came within a step of it; what came later than that has a note of its own.
+    later = (*of_stream, LogTime.time_us > time_us - TIME_STEP_US)
+    first, first_later = (
+        tx.execute(select(LogTime.offset, LogTime.time_us).where(*which).order_by(LogTime.offset).limit(1)).first()
+        for which in (of_stream, later)
+    )
+    if first is None or time_us < first.time_us:
+        return 0
+    return min(first_later.offset, seen.size) if first_later is not None else seen.size
+
+
+def line_start(store: BlobStore, seen: View, rank: int, offset: int) -> int:
+    """Where the line begins that the byte at `offset` belongs to; `offset` itself if that is very far, or the end."""
+    if offset >= seen.size:
+        return offset
+    reach = max(0, offset - _LINE)
+    before = read(store, seen, rank, reach, offset - reach)
+    newline = before.rfind(b"\n")
+    return reach + newline + 1 if newline >= 0 or reach == 0 else offset
 
 
 def streams(tx: Connection, job_id: str) -> list[api.LogStream]:

@@ -11,6 +11,11 @@ def moment(us: int) -> datetime:
     return _EPOCH + timedelta(microseconds=min(max(us, 0), _LAST))
 
 
+def microseconds(at: datetime) -> int:
+    """The time as it is stored; it must have a time zone."""
+    return (at - _EPOCH) // timedelta(microseconds=1)
+
+
 def minute(us: float) -> datetime:
     """The time to the nearest minute: an estimate that says the same for a while."""
     return moment(60_000_000 * round(us / 60_000_000))

@@ -10,9 +10,12 @@ print(client.wait(job.id).state)
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
+
+import httpx
 
 from torchyard import api, download, exceptions, following, ids, snapshot
 from torchyard.calls import body_of, part
@@ -171,20 +174,38 @@ class Client(SweepCalls, SharingCalls):
         """The logs that there are: one per attempt and rank."""
         return list(self._pages(api.LogStream, f"/jobs/{part(job)}/logs/streams", {}))
 
-    def logs(self, job: str, *, rank: int = 0, attempt: int | None = None, offset: int = 0) -> Iterator[bytes]:
-        """A rank's log so far, in pieces; rank -1 is the launcher's own."""
+    def logs(
+        self, job: str, *, rank: int = 0, attempt: int | None = None, offset: int = 0, since: datetime | None = None
+    ) -> Iterator[bytes]:
+        """A rank's log so far, in pieces; rank -1 is the launcher's own.
+
+        With `since`, only what arrived from then on, exact to a few seconds; so in `log_tail` and `follow_logs`.
+        """
         while True:
-            params = {"rank": rank, "attempt": attempt, "offset": offset, "limit": LOG_PIECE}
-            answer = self.connection.request("GET", f"/jobs/{part(job)}/logs", params=params)
+            answer = self._log(job, rank, attempt, since, offset=offset, limit=LOG_PIECE)
             if answer.content:
                 yield answer.content
             behind = int(answer.headers["TorchYard-Next-Offset"])
             if behind <= offset or behind >= int(answer.headers["TorchYard-Size"]):
                 return
-            offset = behind
+            offset, since = behind, None
+
+    def _log(
+        self, job: str, rank: int, attempt: int | None, since: datetime | None, *, offset: int = 0, limit: int = 1
+    ) -> httpx.Response:
+        begin = since.isoformat() if since else None
+        params = {"rank": rank, "attempt": attempt, "offset": offset, "limit": limit, "since": begin}
+        return self.connection.request("GET", f"/jobs/{part(job)}/logs", params=params)
 
     def log_tail(
-        self, job: str, lines: int, *, rank: int = 0, attempt: int | None = None, most: int = LOG_END_MOST
+        self,
+        job: str,
+        lines: int,
+        *,
+        rank: int = 0,
+        attempt: int | None = None,
+        most: int = LOG_END_MOST,
+        since: datetime | None = None,
     ) -> tuple[bytes, int]:
         """The last lines of a rank's log so far, and the offset behind them; only its end is fetched.
 
@@ -192,23 +213,25 @@ class Client(SweepCalls, SharingCalls):
         """
         size = LOG_END
         while True:
-            params = {"rank": rank, "attempt": attempt, "offset": -size, "limit": size}
-            answer = self.connection.request("GET", f"/jobs/{part(job)}/logs", params=params)
+            answer = self._log(job, rank, attempt, since, offset=-size, limit=size)
             reach, start = answer.content, int(answer.headers["TorchYard-Offset"])
-            if start == 0 or reach.rstrip(b"\n").count(b"\n") >= lines or size >= most:
+            if len(reach) < size or reach.rstrip(b"\n").count(b"\n") >= lines or size >= most:
                 break
             size *= 4
         kept = re.findall(rb"[^\n]*\n|[^\n]+", reach)
         return b"".join(kept[max(0, len(kept) - lines) :]), start + len(reach)
 
     def follow_logs(
-        self, job: str, *, rank: int = 0, attempt: int | None = None, offset: int = 0
+        self, job: str, *, rank: int = 0, attempt: int | None = None, offset: int = 0, since: datetime | None = None
     ) -> Iterator[following.LogChunk]:
         """A rank's log as it grows, until the attempt has ended and all is here.
 
         Reconnects where it broke off, also across a restart of the service; raises UnreachableError when that stays
         away for minutes.
         """
+        if since is not None:
+            now = self._log(job, rank, attempt, since, offset=offset).headers
+            attempt, offset = int(now["TorchYard-Attempt"]) or attempt, int(now["TorchYard-Offset"])
         params = {"rank": rank, "attempt": attempt, "offset": offset}
         return following.follow(self.connection, f"/jobs/{part(job)}/logs/stream", params)
 

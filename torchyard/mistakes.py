@@ -45,6 +45,7 @@ _WORDS = {
     "less_than_equal": "{given} is too large: the most is {le}",
     "datetime_from_date_parsing": "{given} is no time: write it as 2026-11-23T09:00Z",
     "datetime_parsing": "{given} is no time: write it as 2026-11-23T09:00Z",
+    "timezone_aware": "{given} has no time zone: write it as 2026-11-23T09:00Z",
 }
 _SHOWN = 60
 _LISTED = 8

@@ -460,6 +460,18 @@ class LogStream(Base):
     #: Bytes stored and fsynced: the mark.
     size: Mapped[int] = mapped_column(default=0)
     dropped_bytes: Mapped[int] = mapped_column(default=0)
+    #: Time of its newest row in `log_times`.
+    timed_us: Mapped[int | None]
+
+
+class LogTime(Base):
+    """When the log's bytes from `offset` on began to arrive; see `service.logs.start_since`."""
+
+    __tablename__ = "log_times"
+    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
+    rank: Mapped[int] = mapped_column(primary_key=True)
+    offset: Mapped[int] = mapped_column(primary_key=True)
+    time_us: Mapped[int]
 
 
 class MetricStream(Base):

@@ -7,9 +7,10 @@ from sqlalchemy import Connection, Row, select, update
 
 from service.attempts import Facts
 from service.context import Context
-from service.db.models import LogStream
+from service.db.models import LogStream, LogTime
 from service.db.upsert import insert
 from service.exceptions import OffsetAheadError
+from service.logs import TIME_STEP_US
 from service.store import sync_folder
 from torchyard.wire import Mark
 
@@ -29,15 +30,18 @@ def append(ctx: Context, attempt: Facts, rank: int, offset: int, data: bytes, dr
             return Mark(offset=mark)
         if new:
             _write(ctx.store.log_path(attempt.id, rank), mark, new)
+        now = ctx.now_us()
         with ctx.db.write() as tx:
             _count(tx, attempt.id, rank, mark + len(new), dropped)
+            if new and _is_time_due(stream, now):
+                _note_time(tx, attempt.id, rank, mark, now)
     ctx.hub.notify(f"logs:{attempt.id}")
     return Mark(offset=mark + len(new))
 
 
-def _stream(ctx: Context, attempt_id: str, rank: int) -> Row[int, int] | None:
+def _stream(ctx: Context, attempt_id: str, rank: int) -> Row[int, int, int | None] | None:
     with ctx.db.read() as tx:
-        query = select(LogStream.size, LogStream.dropped_bytes)
+        query = select(LogStream.size, LogStream.dropped_bytes, LogStream.timed_us)
         return tx.execute(query.where(LogStream.attempt_id == attempt_id, LogStream.rank == rank)).one_or_none()
 
 
@@ -63,3 +67,15 @@ def _count(tx: Connection, attempt_id: str, rank: int, size: int, dropped: int) 
     of_stream = (LogStream.attempt_id == attempt_id, LogStream.rank == rank)
     tx.execute(update(LogStream).where(*of_stream, LogStream.size < size).values(size=size))
     tx.execute(update(LogStream).where(*of_stream, LogStream.dropped_bytes < dropped).values(dropped_bytes=dropped))
+
+
+def _is_time_due(stream: Row[int, int, int | None] | None, now: int) -> bool:
+    """True where the newest noted time is too old, or lies in the future after a step of the clock."""
+    return stream is None or stream.timed_us is None or not 0 <= now - stream.timed_us < TIME_STEP_US
+
+
+def _note_time(tx: Connection, attempt_id: str, rank: int, offset: int, now: int) -> None:
+    row = {"attempt_id": attempt_id, "rank": rank, "offset": offset, "time_us": now}
+    tx.execute(insert(tx, LogTime).values(row).on_conflict_do_nothing())
+    of_stream = (LogStream.attempt_id == attempt_id, LogStream.rank == rank)
+    tx.execute(update(LogStream).where(*of_stream).values(timed_us=now))

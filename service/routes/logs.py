@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from fastapi import Depends, Header, Query, Request, Response
+from pydantic import AwareDatetime
 from starlette.responses import StreamingResponse
 
 from service import follow, logs, sse
@@ -12,6 +13,7 @@ from service.context import Context
 from service.problems import field_problem
 from service.routes.refs import JobId
 from service.routes.router import api_router
+from service.times import microseconds
 from torchyard import api
 from torchyard.spec import MAX_NODES
 
@@ -20,6 +22,12 @@ Ctx = Annotated[Context, Depends(context)]
 WHOSE = "A rank; -1 for the launcher's own words, -2 for those on the second node, and so on"
 Rank = Annotated[int, Query(ge=-MAX_NODES, lt=2**31, description=WHOSE)]
 Attempt = Annotated[int | None, Query(ge=1, lt=2**31, description="Number of the attempt; the newest if absent")]
+
+SINCE = (
+    "Begin with what arrived at this time, exact to a few seconds and to the whole line. A log that was "
+    "stored by a version without this begins at its start"
+)
+Since = Annotated[AwareDatetime | None, Query(description=SINCE)]
 
 
 @router.get("/jobs/{job_id}/logs", responses={200: {"content": {"text/plain": {}}}}, response_class=Response)
@@ -31,16 +39,19 @@ def raw(
     attempt: Attempt = None,
     offset: Annotated[int, Query(gt=-(2**62), lt=2**62, description="A byte; negative: from the end")] = 0,
     limit: Annotated[int, Query(ge=1, le=logs.MAX_READ)] = logs.MAX_READ,
+    since: Since = None,
 ) -> Response:
     """Bytes of a rank's log. The headers `TorchYard-Offset`, `TorchYard-Next-Offset`, `TorchYard-Size` and
     `TorchYard-Attempt` say which; go on at the next offset until it is the size.
     """
     with ctx.db.read() as tx:
         view = logs.view(tx, job_id, rank, attempt)
+        arrived = 0 if since is None else logs.start_since(tx, view, rank, microseconds(since))
     tag = etag(view.tag)
     if (same := not_modified(request, tag)) is not None:
         return same
     start = min(offset, view.size) if offset >= 0 else max(0, view.size + offset)
+    start = max(start, logs.line_start(ctx.store, view, rank, arrived))
     data = logs.read(ctx.store, view, rank, start, limit)
     headers = {
         "ETag": tag,

@@ -4,11 +4,12 @@ import re
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from torchyard.cli import common, loglines
+from torchyard.cli import common, loglines, moments
 from torchyard.cli.export import Form
 from torchyard.cli.terminal import clean, joined
 
@@ -36,6 +37,10 @@ def logs(
     attempt: Annotated[int | None, typer.Option(help="Which attempt; default the newest.", min=1)] = None,
     tail: Annotated[int | None, typer.Option("--tail", "-n", help="Only so many lines, the last.", min=0)] = None,
     grep: Annotated[str | None, typer.Option(help="Only lines that this regular expression is found in.")] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(help="Only what it wrote from then on, to a few seconds: 10m, 14:05 or 2026-11-23T09:00+01:00."),
+    ] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Byte for byte, without folding progress bars.")] = False,
     list_: Annotated[bool, typer.Option("--list", "-l", help="List the logs that there are.")] = False,
     json: common.Json = False,
@@ -44,13 +49,14 @@ def logs(
 
     Of a progress bar that is drawn over itself, the last state is printed. Lines of several ranks begin with the rank.
     """
+    begin = None if since is None else moments.past("--since", since, datetime.now(UTC))
     with common.connect() as client:
         if list_:
             _list(client, job, json)
         elif json:
-            _print_json(client, job, rank, attempt, follow=follow)
+            _print_json(client, job, rank, attempt, begin, follow=follow)
         else:
-            view = _View(raw=raw, pattern=_pattern(grep), tail=tail, follow=follow)
+            view = _View(raw=raw, pattern=_pattern(grep), tail=tail, since=begin, follow=follow)
             _print_ranks(client, job, rank, attempt, view)
 
 
@@ -61,6 +67,7 @@ class _View:
     raw: bool
     pattern: re.Pattern[str] | None
     tail: int | None
+    since: datetime | None
     follow: bool
 
 
@@ -73,13 +80,15 @@ def _pattern(text: str | None) -> re.Pattern[str] | None:
         raise SpecError(f"--grep {text}: not a regular expression: {error}") from error
 
 
-def _print_json(client: "Client", job: str, ranks: list[int], attempt: int | None, *, follow: bool) -> None:
+def _print_json(
+    client: "Client", job: str, ranks: list[int], attempt: int | None, since: datetime | None, *, follow: bool
+) -> None:
     for rank in ranks:
         if follow:
-            for chunk in client.follow_logs(job, rank=rank, attempt=attempt):
+            for chunk in client.follow_logs(job, rank=rank, attempt=attempt, since=since):
                 print(chunk.model_dump_json(), flush=True)
         else:
-            text = b"".join(client.logs(job, rank=rank, attempt=attempt)).decode(errors="replace")
+            text = b"".join(client.logs(job, rank=rank, attempt=attempt, since=since)).decode(errors="replace")
             common.print_json({"rank": rank, "attempt": attempt, "text": text})
 
 
@@ -105,9 +114,9 @@ def _print_ranks(client: "Client", job: str, ranks: list[int], attempt: int | No
 def _print_rank(client: "Client", job: str, rank: int, attempt: int | None, view: _View, prefix: str) -> None:
     pieces: Iterable[bytes]
     if view.tail is not None and view.pattern is None:
-        pieces = [client.log_tail(job, view.tail, rank=rank, attempt=attempt)[0]]
+        pieces = [client.log_tail(job, view.tail, rank=rank, attempt=attempt, since=view.since)[0]]
     else:
-        pieces = client.logs(job, rank=rank, attempt=attempt)
+        pieces = client.logs(job, rank=rank, attempt=attempt, since=view.since)
     found = loglines.chosen(loglines.lines(pieces, raw=view.raw), view.pattern, view.tail)
     loglines.write(found, raw=view.raw, prefix=prefix)
 
@@ -121,12 +130,13 @@ def _follow_rank(
         found = (line for line in text.splitlines(keepends=True) if _matches(line.removeprefix(prefix), view.pattern))
         screen.write("".join(found))
 
-    lines, behind = Lines(write, screen.bar, prefix), 0
+    lines, behind, since = Lines(write, screen.bar, prefix), 0, view.since
     feed = screen.write if view.raw else lines.feed
     if view.tail is not None:
-        end, behind = client.log_tail(job, view.tail, rank=rank, attempt=attempt)
+        end, behind = client.log_tail(job, view.tail, rank=rank, attempt=attempt, since=since)
         feed(end.decode(errors="replace"))
-    for chunk in client.follow_logs(job, rank=rank, attempt=attempt, offset=behind):
+        since = None
+    for chunk in client.follow_logs(job, rank=rank, attempt=attempt, offset=behind, since=since):
         feed(chunk.text)
     lines.end()
 

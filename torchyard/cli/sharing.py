@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from torchyard.cli import common
+from torchyard.cli import common, moments
 from torchyard.cli.terminal import styled
 
 if TYPE_CHECKING:
@@ -209,27 +209,14 @@ def _interval(start: str | None, end: str | None, length: str | None) -> "dict[s
 
     if (end is None) == (length is None):
         raise SpecError("give either --to or --for")
-    starts_at = None if start is None else _moment("--from", start)
+    starts_at = None if start is None else moments.moment("--from", start)
     if end is not None:
-        return {"starts_at": starts_at, "ends_at": _moment("--to", end)}
+        return {"starts_at": starts_at, "ends_at": moments.moment("--to", end)}
     try:
         seconds = parse_duration(length)
     except ValueError as error:
         raise SpecError(f"--for: {error}") from error
     return {"starts_at": starts_at, "ends_at": (starts_at or datetime.now(UTC)) + timedelta(seconds=seconds)}
-
-
-def _moment(option: str, text: str) -> "datetime":
-    from datetime import datetime
-
-    from torchyard.exceptions import SpecError
-
-    try:
-        return datetime.fromisoformat(text).astimezone()
-    except (ValueError, OverflowError) as error:
-        raise SpecError(
-            f"{option}: {text!r} is no time: write 2026-11-23T09:00, or with a zone …T09:00+01:00"
-        ) from error
 
 
 def reservations(

@@ -4,13 +4,14 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import update
 
-from service.db.models import Job
+from service.db.models import Job, LogStream, LogTime
 from service.retention import DAY_US
 from tests.support import plane, scripted
 from tests.support.live import Live
@@ -147,6 +148,39 @@ def test_a_log_is_read_from_its_end_and_its_bars_are_folded(
         "[1] other",
     ]
     assert client.log_tail(job, 1) == (b"the end", len(many + bars) + 7)
+
+
+def test_a_log_is_read_from_a_moment_on(yard: Callable[..., Done], data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    job = seeded.job
+    data_plane.log(seeded, 0, b"".join(b"old %d\n" % n for n in range(4)))
+    with data_plane.ctx.db.write() as tx:
+        tx.execute(update(LogTime).values(time_us=LogTime.time_us - 3_600_000_000))
+        tx.execute(update(LogStream).values(timed_us=LogStream.timed_us - 3_600_000_000))
+    data_plane.log(seeded, 24, b"new 1\nnew 2\nnew 3\n")
+    data_plane.log(seeded, 0, b"other\n", rank=1)
+    new = "new 1\nnew 2\nnew 3\n"
+    assert yard("logs", job, "--since", "10m").out == new
+    assert yard("logs", job, "--since", "2h").out == "old 0\nold 1\nold 2\nold 3\n" + new
+    assert yard("logs", job, "--since", "2100-01-01T00:00Z").out == ""
+    a_while_ago = datetime.now().astimezone() - timedelta(minutes=30)
+    for written in (a_while_ago.isoformat(), a_while_ago.strftime("%H:%M")):
+        assert yard("logs", job, "--since", written).out == new
+    assert yard("logs", job, "--since", "10m", "-n", "2").out == "new 2\nnew 3\n"
+    assert yard("logs", job, "--since", "10m", "-n", "9").out == new
+    assert yard("logs", job, "--since", "10m", "-n", "1", "--grep", "[12]").out == "new 2\n"
+    assert yard("logs", job, "--since", "10m", "--json").json["text"] == new
+    both = yard("logs", job, "--since", "10m", "-r", "0", "-r", "1").out
+    assert both == "[0] new 1\n[0] new 2\n[0] new 3\n[1] other\n"
+    data_plane.set_state(seeded, "succeeded", settled=True)
+    assert yard("logs", "-f", job, "--since", "10m").out == new
+    assert yard("logs", "-f", job, "--since", "10m", "-n", "9").out == new
+    assert yard("logs", "-f", job, "--since", "10m", "--json").json["text"] == new
+    refused = yard("logs", job, "--since", "lunch")
+    assert (refused.code, refused.err) == (
+        1,
+        "yard: --since: 'lunch' is no time: write 10m, 14:05, 2026-11-23T09:00 or …T09:00+01:00\n",
+    )
 
 
 def test_files_of_ended_jobs_are_discarded(yard: Callable[..., Done], data_plane: Plane) -> None:

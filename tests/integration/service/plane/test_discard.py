@@ -6,7 +6,7 @@ from sqlalchemy import func, insert, select, update
 
 from service import discard
 from service.context import Context
-from service.db.models import Blob, Group, Job, MetricPoint, Node, Stacks, Tag, User
+from service.db.models import Blob, Group, Job, LogTime, MetricPoint, Node, Stacks, Tag, User
 from service.retention import DAY_US
 from tests.support.plane import Plane, Seeded, batch, sha256
 from torchyard import wire
@@ -44,6 +44,10 @@ def holds(plane: Plane, seeded: Seeded) -> dict[str, Any]:
     }
     found["points"] = [one["points"] for one in plane.get(f"/jobs/{seeded.job}/metrics").json()["series"]]
     found["stacks"] = plane.get(f"/jobs/{seeded.job}/stacks").json()
+    with plane.ctx.db.read() as tx:
+        found["log times"] = tx.scalar(
+            select(func.count()).select_from(LogTime).where(LogTime.attempt_id == seeded.attempt)
+        )
     found["log"] = plane.get(f"/jobs/{seeded.job}/logs").text
     return found
 

@@ -5,12 +5,16 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import delete, select, update
 
 from service import follow
+from service.db.models import LogStream, LogTime
+from service.times import moment
 from tests.support.plane import Plane, Seeded
 from torchyard import sse
 
@@ -83,6 +87,109 @@ def test_an_unchanged_log_is_not_sent_again(data_plane: Plane) -> None:
     assert data_plane.get(path, headers={"If-None-Match": tag}).status_code == 304
     data_plane.log(seeded, 3, b"d")
     assert data_plane.get(path, headers={"If-None-Match": tag}).content == b"abcd"
+
+
+class Clock:
+    """The service's clock, moved by hand."""
+
+    def __init__(self, plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = plane.ctx.now_us()
+        # The context is frozen, and the running service holds this one.
+        monkeypatch.setitem(plane.ctx.__dict__, "now_us", lambda: self.now)
+
+    def at(self, seconds: float) -> str:
+        """The time so many seconds from the clock's."""
+        return (moment(self.now) + timedelta(seconds=seconds)).isoformat()
+
+    def run(self, seconds: float) -> None:
+        self.now += int(seconds * 1_000_000)
+
+
+def notes(plane: Plane) -> list[tuple[int, int, int]]:
+    with plane.ctx.db.read() as tx:
+        query = select(LogTime.rank, LogTime.offset, LogTime.time_us).order_by(LogTime.rank, LogTime.offset)
+        return [(row.rank, row.offset, row.time_us) for row in tx.execute(query)]
+
+
+def test_a_log_is_read_from_a_moment_on(data_plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, seeded = Clock(data_plane, monkeypatch), data_plane.job()
+    start = clock.now
+    assert read(data_plane, seeded, since=clock.at(-60)).content == b""
+    data_plane.log(seeded, 0, b"a\n")
+    clock.run(4)
+    data_plane.log(seeded, 2, b"b\nhalf ")
+    data_plane.log(seeded, 0, b"other\n", rank=1)
+    clock.run(3600)
+    data_plane.log(seeded, 9, b"a line\nc\n")
+    data_plane.log(seeded, 18, b"d")
+    everything, hour_later = b"a\nb\nhalf a line\nc\nd", b"half a line\nc\nd"
+    assert read(data_plane, seeded, since=clock.at(-3700)).content == everything
+    assert read(data_plane, seeded, since=clock.at(-3604)).content == everything
+    for seconds in (-3590, -1800, 0, 4):
+        answer = read(data_plane, seeded, since=clock.at(seconds))
+        assert (answer.content, answer.headers["TorchYard-Offset"]) == (hour_later, "4")
+    assert read(data_plane, seeded, since=clock.at(6)).content == b""
+    assert read(data_plane, seeded, since=clock.at(-3604), rank=1).content == b"other\n"
+    assert read(data_plane, seeded, since=clock.at(-1800), rank=1).content == b""
+    assert read(data_plane, seeded, since=clock.at(-1800), offset=-3).content == b"c\nd"
+    assert read(data_plane, seeded, since=clock.at(-1800), offset=-20).content == hour_later
+    assert read(data_plane, seeded, since=clock.at(-1800), offset=2, limit=4).content == b"half"
+    assert notes(data_plane) == [(0, 0, start), (0, 9, clock.now), (1, 0, start + 4_000_000)]
+
+
+def test_times_are_noted_every_few_seconds_and_survive_a_step_of_the_clock(
+    data_plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, seeded = Clock(data_plane, monkeypatch), data_plane.job()
+    for n in range(20):
+        data_plane.log(seeded, 2 * n, b"x\n")
+        clock.run(1)
+    assert [offset for _, offset, _ in notes(data_plane)] == [0, 10, 20, 30]
+    data_plane.log(seeded, 0, b"x\n" * 20)
+    data_plane.log(seeded, 40, b"", dropped=3)
+    assert len(notes(data_plane)) == 4
+    clock.run(-3600)
+    data_plane.log(seeded, 40, b"y\n")
+    assert notes(data_plane)[-1] == (0, 40, clock.now)
+    assert read(data_plane, seeded, since=clock.at(0)).content.endswith(b"y\n")
+
+
+def test_what_was_stored_without_times_is_shown_from_its_start(
+    data_plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, seeded = Clock(data_plane, monkeypatch), data_plane.job()
+    data_plane.log(seeded, 0, b"old\n")
+    with data_plane.ctx.db.write() as tx:
+        tx.execute(delete(LogTime))
+        tx.execute(update(LogStream).values(timed_us=None))
+    assert read(data_plane, seeded, since=clock.at(3600)).content == b"old\n"
+    clock.run(100)
+    data_plane.log(seeded, 4, b"new\n")
+    assert read(data_plane, seeded, since=clock.at(-1)).content == b"old\nnew\n"
+    assert read(data_plane, seeded, since=clock.at(1)).content == b"new\n"
+
+
+def test_a_line_that_began_far_before_is_not_sought(data_plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, seeded, bar = Clock(data_plane, monkeypatch), data_plane.job(), b"\r  1%" * 20_000
+    data_plane.log(seeded, 0, bar)
+    clock.run(100)
+    data_plane.log(seeded, len(bar), b"\r 99%")
+    assert read(data_plane, seeded, since=clock.at(0)).content == b"\r 99%"
+
+
+@pytest.mark.parametrize(
+    ("since", "words"),
+    [
+        ("yesterday", '"yesterday" is no time: write it as 2026-11-23T09:00Z'),
+        ("2026-11-23T09:00", '"2026-11-23T09:00" has no time zone: write it as 2026-11-23T09:00Z'),
+    ],
+)
+def test_a_moment_that_is_none_is_told_what_to_write(data_plane: Plane, since: str, words: str) -> None:
+    answer = read(data_plane, data_plane.job(), since=since)
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["field"].endswith("since")
+    assert error["message"] == words
 
 
 TEXT = "Schnee ❄ und 🔥, naïve\n"
