@@ -8,6 +8,7 @@ from pathlib import Path
 
 from torchyard import by_hand, commands, inspection
 from torchyard.exceptions import SpecError
+from torchyard.launchers import Choice
 from torchyard.spec import JobSpec, Launcher
 
 _COMMON = (
@@ -27,16 +28,17 @@ _CLOSE = 0.75
 
 
 def check(
-    given: JobSpec, words: Sequence[str], python: inspection.Python | None, environment: Mapping[str, str] | None = None
+    given: JobSpec, choice: Choice, python: inspection.Python | None, environment: Mapping[str, str] | None = None
 ) -> list[str]:
-    """Warnings; `given` is the spec before its launcher was chosen, `words` the command that is left.
+    """Warnings; `given` is the spec before its launcher was chosen.
 
     Raises SpecError for a program that is on no machine, such as ``pyhton``, unless the launcher was named.
     """
     own = os.environ if environment is None else environment
+    words = choice.command
     if _runs_as_it_is(given, words):
         return [*_unknown_program(given, words[0], _search_path(python, own)), *_shared_port(given, words)]
-    return [*_no_torch(given, python), *_absent_script(words)]
+    return [*_no_torch(choice.launcher, python), *_absent_script(words)]
 
 
 def _runs_as_it_is(given: JobSpec, words: Sequence[str]) -> bool:
@@ -84,8 +86,8 @@ def _absent_script(words: Sequence[str]) -> list[str]:
     return [f"command: there is no {script} on this machine: the node must have it"]
 
 
-def _no_torch(spec: JobSpec, python: inspection.Python | None) -> list[str]:
-    if python is None or python.has_torch or not spec.launcher.ranked:
+def _no_torch(launcher: Launcher, python: inspection.Python | None) -> list[str]:
+    if python is None or python.has_torch or not launcher.ranked:
         return []
     return [
         f"{python.path} has no torch, which torchrun needs: `{python.program} -m pip install torch`, activate the "

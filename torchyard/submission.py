@@ -115,7 +115,7 @@ def prepare(draft: Draft, environment: Mapping[str, str] | None = None) -> Prepa
         spec, reason, given = choice.applied(spec), choice.reason, spec
         warnings += [f"launcher: {spec.launcher.value}, because {reason}"] if reason else []
         command = _Command(spec=spec, words=choice.command, code=code)
-        warnings += [*programs.check(given, choice.command, python, environment), *_check_command(command)]
+        warnings += [*programs.check(given, choice, python, environment), *_check_command(command)]
     code = code if code and (code.files or spec.link) else None
     return Prepared(spec=spec, code=code, warnings=tuple(warnings), launcher_reason=reason)
 

@@ -308,7 +308,9 @@ def test_a_python_without_torch_is_said_with_the_command_that_mends_it(tmp_path:
     assert made.spec.launcher is Launcher.TORCHRUN
     assert f"`{venv}/bin/python -m pip install torch`" in made.warnings[0]
     (folder / "t.py").write_text("import json\n")
-    assert prepare(folder, text).spec.launcher is Launcher.PYTHON
+    made = prepare(folder, text)
+    assert made.spec.launcher is Launcher.PYTHON
+    assert made.warnings == (f"launcher: python, because {made.launcher_reason}",)
 
 
 def test_words_take_the_working_directory_as_code(tmp_path: Path) -> None:
