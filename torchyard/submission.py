@@ -56,7 +56,16 @@ def from_file(path: Path, overrides: Sequence[str] = ()) -> Draft:
     data = dict(file.data)
     for each in overrides:
         override(data, each)
-    return Draft(data=data, base=path.resolve().parent, file=file)
+    return Draft(data={"name": _name_of(path.resolve(), data), **data}, base=path.resolve().parent, file=file)
+
+
+def _name_of(path: Path, data: Mapping[str, Any]) -> str:
+    """A name for a job whose spec gives none: by its command, else by the file."""
+    command = data.get("command")
+    words = command.split() if isinstance(command, str) else command
+    if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
+        return name_for(words, path.parent)
+    return _name_part(path.stem) or "job"
 
 
 def from_data(data: dict[str, Any]) -> Draft:

@@ -215,6 +215,24 @@ def test_without_gpus_only_a_script_for_ranks_has_torchrun(tmp_path: Path, text:
     assert prepare(tmp_path, spec).spec.launcher is launcher
 
 
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("command: [python, train.py, --lr, '1']", "vision-train"),
+        ("command: python train.py", "vision-train"),
+        ("recipe: {model: digits_cnn, data: digits}", "night-run"),
+        ("command: [python, train.py]\nname: mine", "mine"),
+    ],
+)
+def test_a_spec_file_without_a_name_is_named_for_what_it_runs(tmp_path: Path, spec: str, name: str) -> None:
+    folder = tmp_path / "vision"
+    folder.mkdir()
+    (folder / "train.py").write_text("import torch\n")
+    file = folder / "night-run.yaml"
+    file.write_text(f"{spec}\ncode: .\n")
+    assert submission.prepare(submission.from_file(file), NOWHERE).spec.name == name
+
+
 SPAWNS = "import torch.multiprocessing as mp\nmp.spawn(print, nprocs=2)\n"
 
 
