@@ -200,3 +200,21 @@ def test_a_job_goes_on_in_an_environment_that_has_nothing_of_ours(yard: Stack, t
     assert yard.client.wait(job.id).state is JobState.SUCCEEDED
     series = wait.until(lambda: yard.client.metrics(job.id).series, what="points")
     assert [(step, value) for step, _, value in series[0].points] == [(n, 1.0 / (n + 1)) for n in range(30)]
+
+
+def test_a_training_that_cannot_be_saved_goes_on_and_its_stop_says_so(yard: Stack) -> None:
+    job = yard.client.submit(_script("unsavable.py", checkpoint={"every": 1}))
+    unsaved = wait.until(lambda: yard.client.job(job.id).unsaved, what="a checkpoint that failed")
+    assert "this optimizer has no state to give" in unsaved
+    step = yard.client.job(job.id).step or 0
+    wait.until(lambda: (yard.client.job(job.id).step or 0) > step, what="further steps")
+
+    told = yard.yard("cancel", str(job.number))
+    assert told.returncode == 0, told.stderr
+    ended = yard.client.wait(job.id)
+    assert (ended.state, yard.client.checkpoints(job.id)) == (JobState.CANCELLED, [])
+    why = "nothing was saved, because "
+    message = list(yard.client.events(job.id))[-1].message
+    assert why in message
+    assert "this optimizer has no state to give" in message
+    assert why in told.stdout + told.stderr

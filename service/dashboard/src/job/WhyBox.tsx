@@ -30,7 +30,7 @@ export function WhyBox({ job }: { job: Job }) {
   const found = useWhy(job, true);
   const why = found.data;
   if (why === undefined) return <Notice error={found.error} />;
-  const reasons = why.reasons.filter((one) => !TOLD.has(one.code));
+  const reasons = named(why.reasons.filter((one) => !TOLD.has(one.code)));
   return (
     <section className="why" aria-label="Why" data-state={job.state}>
       <p className="why-summary">
@@ -44,6 +44,16 @@ export function WhyBox({ job }: { job: Job }) {
       {why.alternatives.length > 0 && <Alternatives alternatives={why.alternatives} now={now} />}
     </section>
   );
+}
+
+/** The reasons, each job beside the first of them that names it. */
+function named(reasons: readonly Reason[]): Reason[] {
+  const shown = new Set<string>();
+  return reasons.map((reason) => {
+    const jobs = reason.jobs.filter((job) => !shown.has(job));
+    jobs.forEach((job) => shown.add(job));
+    return { ...reason, jobs };
+  });
 }
 
 function Expected({ why, now }: { why: Why; now: number }) {
