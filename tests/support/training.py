@@ -151,7 +151,8 @@ def plainly(given: dict[str, Any], effective_batch: int) -> tuple[dict[str, Tens
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
-            accuracies.append(float((outputs.argmax(dim=1) == targets).float().mean()))
+            if objective.correct is not None:
+                accuracies.append(float(objective.correct(outputs, targets)) / len(indices))
     return {name: value.detach() for name, value in model.state_dict().items()}, losses, accuracies
 
 
