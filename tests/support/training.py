@@ -151,8 +151,8 @@ def plainly(given: dict[str, Any], effective_batch: int) -> tuple[dict[str, Tens
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
-            if objective.correct is not None:
-                accuracies.append(float(objective.correct(outputs, targets)) / len(indices))
+            if isinstance(outputs, Tensor):  # a segmenter answers a mapping, and no sample of it is right or wrong
+                accuracies.append(float((outputs.argmax(dim=1) == targets).float().mean()))
     return {name: value.detach() for name, value in model.state_dict().items()}, losses, accuracies
 
 
