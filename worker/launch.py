@@ -230,10 +230,8 @@ class Launcher:
         self.control.fetch_blob(sha256, target)
 
     def _threads(self, launch: Launch, devices: int) -> int:
-        """CPU cores per rank: what the spec names, else the share of its devices."""
-        resources = launch.spec.resources
-        share = int(self.cpus * max(1.0, _held(launch)) / max(1, devices))
-        return max(1, (resources.cpus or share) // launch.spec.local_world_size)
+        """CPU threads of each process, from its devices' share of the node's cores."""
+        return threads(launch.spec, int(self.cpus * max(1.0, _held(launch)) / max(1, devices)))
 
     def _spawn(self, folder: AttemptFolder, descriptors: list[int]) -> None:
         """Forks the shim and waits until it has daemonised and let the job go."""
@@ -328,6 +326,16 @@ def with_present(launch: Launch, present: Sequence[Device]) -> Launch:
         if device.uuid not in found:
             raise DeviceGoneError(f"{device.name} ({device.uuid}) is no longer on this node: rerun the job")
     return launch.model_copy(update={"devices": [found[device.uuid] for device in launch.devices]})
+
+
+def threads(spec: JobSpec, share: int) -> int:
+    """CPU threads of each process: its part of the cores that the spec names, else of the job's share.
+
+    A command under `launcher: python` or `none` is taken to start one process for each of its devices.
+    """
+    ranked = spec.recipe is not None or spec.launcher.ranked
+    processes = spec.local_world_size if ranked else max(1, spec.resources.gpus)
+    return max(1, (spec.resources.cpus or share) // processes)
 
 
 def _held(launch: Launch) -> float:

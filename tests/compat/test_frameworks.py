@@ -170,7 +170,7 @@ def test_it_stops_and_goes_on_exactly(
         launcher=launcher.value,
         resources={"gpus": 2},
         resume={"args": training.resume},
-        env={"OMP_NUM_THREADS": "1"},  # two processes that are started as one would have all cores each
+        env={"OMP_NUM_THREADS": "1"},  # as by hand: sums depend on it
     )
     ended = user.succeeds(stop(user, job))
     assert checksum(user.log(ended)) == by_hand(training)

@@ -6,7 +6,7 @@ import pytest
 from torchyard.spec import JobSpec
 from torchyard.wire import Device, DeviceKind, Launch
 from worker.exceptions import DeviceGoneError
-from worker.launch import Launcher, with_present
+from worker.launch import Launcher, threads, with_present
 
 
 def gpu(uuid: str, index: int) -> Device:
@@ -47,3 +47,18 @@ def test_threads_of_a_rank(tmp_path: Path, devices: int, resources: dict[str, in
     node = Launcher(attempts=tmp_path, control=None, injob=tmp_path, cpus=64)  # type: ignore[arg-type]
     wanted = launch(*(gpu(f"GPU-{index}", index) for index in range(devices)), **resources)
     assert node._threads(wanted, 8) == threads
+
+
+@pytest.mark.parametrize(
+    ("spec", "each"),
+    [
+        ({"command": ["t.py"], "launcher": "torchrun", "resources": {"gpus": 2}}, 8),
+        ({"command": ["t.py"], "launcher": "python", "resources": {"gpus": 2}}, 8),  # it starts its ranks itself
+        ({"command": ["t"], "launcher": "none", "resources": {"gpus": 4, "cpus": 8}}, 2),
+        ({"command": ["t.py"], "launcher": "python", "resources": {"gpus": 0}}, 16),
+        ({"recipe": {"model": "mlp", "data": "digits", "strategy": "dp"}, "resources": {"gpus": 2}}, 16),
+        ({"command": ["t.py"], "launcher": "torchrun", "resources": {"gpus": 32}}, 1),
+    ],
+)
+def test_processes_of_a_job_share_its_cores(spec: dict[str, Any], each: int) -> None:
+    assert threads(JobSpec.model_validate(spec), 16) == each
