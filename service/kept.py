@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import Connection, select
 
 from service.db.models import Attempt, Job, Member, Output
-from service.outputs import ON_NODE
+from service.outputs import ON_NODE, WRITER
 from torchyard import wire
 
 #: Files that a node is asked for at once.
@@ -24,10 +24,9 @@ def orders(tx: Connection, node: str, kept: Sequence[str]) -> dict[str, list[wir
 
 
 def _wanted(tx: Connection, node: str, kept: Sequence[str]) -> list[wire.BringOrder]:
-    member = and_(Member.attempt_id == Output.attempt_id, Member.node_rank == Output.node_rank)
     query = (
         select(Output.attempt_id, Output.root, Output.path)
-        .join(Member, member)
+        .join(Member, WRITER)
         .where(Output.attempt_id.in_(kept), Output.state == ON_NODE, Output.wanted, Member.node == node)
         .limit(_AT_ONCE)
     )

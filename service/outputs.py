@@ -24,6 +24,8 @@ from torchyard.wire import FileRef, Missing, OutputReport, Place, Root, WrittenF
 MAX_FILES = 10_000
 STORED, ON_NODE, DELETED = "stored", "on-node", "deleted"
 
+#: Joins a file with the part of the attempt that wrote it.
+WRITER = and_(Member.attempt_id == Output.attempt_id, Member.node_rank == Output.node_rank)
 _ROOTS = case({root.value: place for place, root in enumerate(Root)}, value=Output.root)
 
 
@@ -135,12 +137,11 @@ def of_job(tx: Connection, job_id: str, *, every: bool = False) -> list[api.Outp
 
 def _all_of(job_id: str, snapshot: str | None) -> Any:
     here = and_(SnapshotFile.snapshot_id == (snapshot or ""), SnapshotFile.path == Output.path, Output.root == "code")
-    member = and_(Member.attempt_id == Output.attempt_id, Member.node_rank == Output.node_rank)
     columns = (Attempt.number, Member.node, Blob.sha256.label("blob"), SnapshotFile.sha256.label("baseline"))
     return (
         select(Output.__table__, *columns)
         .join(Attempt, Attempt.id == Output.attempt_id)
-        .outerjoin(Member, member)
+        .outerjoin(Member, WRITER)
         .outerjoin(Blob, Blob.sha256 == Output.sha256)
         .outerjoin(SnapshotFile, here)
         .where(Output.job_id == job_id)
@@ -196,8 +197,7 @@ def bring(ctx: Context, caller: Caller, ref: str) -> Row[Any]:
     def ask(tx: Connection, job_id: str, _actor: str | None, _now: int) -> None:
         waiting = (Output.job_id == job_id, Output.state == ON_NODE)
         tx.execute(update(Output).where(*waiting).values(wanted=True))
-        member = and_(Member.attempt_id == Output.attempt_id, Member.node_rank == Output.node_rank)
-        nodes.extend(tx.scalars(select(Member.node).distinct().join(Output, member).where(*waiting)))
+        nodes.extend(tx.scalars(select(Member.node).distinct().join(Output, WRITER).where(*waiting)))
 
     changed = change.act(ctx, caller, ref, ask)
     for node in nodes:
