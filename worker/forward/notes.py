@@ -32,24 +32,26 @@ class NoteForwarder:
 
     def pump(self) -> bool:
         """Sends them, if they are others than before."""
-        found = [note for kind in wire.NoteKind if (note := self._note(kind)) is not None]
+        marks = self._marks()
+        found = [note for kind in wire.NoteKind if (note := self._note(kind, marks)) is not None]
         if found != self._sent:
             self._sink.notes(self._attempt, wire.JobNotes(notes=found))
             self._sent = found
         return False
 
-    def _note(self, kind: wire.NoteKind) -> wire.JobNote | None:
+    def _note(self, kind: wire.NoteKind, marks: list[str]) -> wire.JobNote | None:
         """What the ranks say that are furthest."""
-        notes = [note for name in self._names(kind) if (note := self._read(name)) is not None]
+        prefix = layout.note_mark(kind, 0).removesuffix("0.json")
+        names = [name for name in marks if name.startswith(prefix) and name.endswith(".json")]
+        notes = [note for name in names if (note := self._read(name)) is not None]
         step = max((step for step, _ in notes), default=0)
         words = dict.fromkeys(text for at, text in notes if at == step)
         return wire.JobNote(kind=kind, step=step, text="; ".join(words)[:MAX_TEXT]) if words else None
 
-    def _names(self, kind: wire.NoteKind) -> list[str]:
-        prefix = layout.note_mark(kind, 0).removesuffix("0.json")
+    def _marks(self) -> list[str]:
         try:
             with opening.folder(self._folder, layout.MARKS) as at:
-                return sorted(name for name in opening.names(at) if name.startswith(prefix) and name.endswith(".json"))
+                return sorted(opening.names(at))
         except FileNotFoundError:
             return []
 
