@@ -13,7 +13,7 @@ import torch._dynamo  # optimizers and DDP load it late; loaded after the proces
 import torch.distributed as dist
 
 from torchyard import network
-from torchyard.injob import layout, share
+from torchyard.injob import gloo, layout, share
 from torchyard.recipe.strategies import Ddp, Strategy
 from trainer import absence, rendezvous
 from trainer.exceptions import RecipeError
@@ -92,6 +92,7 @@ def joined(strategy: Strategy | None = None, held: Meeting = BY_ENVIRONMENT) -> 
     What uses the group must be gone at the end of the block: make models in a function that is called in it. Raises
     PeerError when another rank is lost in a collective operation.
     """
+    gloo.finish_at_exit()
     os.environ.update(network.found(os.environ))
     environment = dict(os.environ)
     world = describe(environment, torch.cuda.device_count(), strategy)

@@ -39,11 +39,12 @@ def _callbacks(package: str) -> list[Any]:
 
 
 def torch_imported() -> None:
-    """Has those frameworks followed that look for no extensions themselves, once they are imported."""
+    """Follow those frameworks that look for no extensions themselves, once they are imported."""
     try:
-        from torchyard.injob import huggingface, importing, place
+        from torchyard.injob import gloo, huggingface, importing, place
 
         if place.current() is not None:
+            gloo.finish_at_exit()
             calls = {
                 "transformers.trainer": huggingface.follow_trainer,
                 "accelerate.accelerator": huggingface.follow_accelerate,
