@@ -1,13 +1,16 @@
 """What all parts of the client are made of: typed answers, and lists page by page."""
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 import pydantic
 
+from torchyard import analysis, ids
 from torchyard.connection import Connection
+from torchyard.exceptions import SpecWarning
 from torchyard.spec import JobSpec
 
 Item = TypeVar("Item", bound=pydantic.BaseModel)
@@ -24,6 +27,26 @@ class Calls:
 
     def _post(self, model: type[Item], path: str, body: Any = None, *, retry: bool = True) -> Item:
         return model.model_validate_json(self.connection.request("POST", path, json=body, retry=retry).content)
+
+    def _analysed(self, spec: JobSpec | Mapping[str, Any], *, stacklevel: int) -> tuple[dict[str, Any], str]:
+        """A spec as it is sent, with the launcher that its scripts ask for and the reason; its mistakes are warned of."""
+        found = analysis.of_live(spec)
+        if found is None:
+            return body_of(spec), ""
+        for each in found.warnings:
+            warnings.warn(each, SpecWarning, stacklevel=stacklevel)
+        decided = found.spec.model_dump(mode="json", include={"launcher", "command"}, exclude_none=True)
+        return body_of(spec) | decided, found.launcher_reason
+
+    def _submit(
+        self, model: type[Item], body: Mapping[str, Any], reason: str, key: str | None, timeout_s: float | None = None
+    ) -> Item:
+        headers = {"Idempotency-Key": key or ids.new_id("key")}
+        params = {"launcher_reason": reason} if reason else None
+        answer = self.connection.request(
+            "POST", "/jobs", json=body, headers=headers, params=params, timeout_s=timeout_s
+        )
+        return model.model_validate_json(answer.content)
 
     def _pages(
         self, model: type[Item], path: str, filters: Mapping[str, Any], limit: int | None = None

@@ -56,22 +56,31 @@ class Client(SweepCalls, SharingCalls):
     # Jobs
 
     def submit(
-        self, spec: JobSpec | Mapping[str, Any], *, idempotency_key: str | None = None, launcher_reason: str = ""
+        self,
+        spec: JobSpec | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        launcher_reason: str = "",
+        analysed: bool = False,
     ) -> api.Job:
         """Submits a job; repeated on a broken connection, and still one job. A sweep goes to `submit_sweep`.
 
-        `launcher_reason` says why the caller chose the spec's launcher; the job's history shows it.
+        The scripts of a `live` folder that is on this machine are read, as `yard run` does: `launcher: auto` is decided
+        by them, and a mistake in them is a `torchyard.exceptions.SpecWarning`. With `analysed` the caller has done so,
+        and `launcher_reason` says why the spec's launcher was chosen; the job's history shows it.
         """
         if body_of(spec).get("sweep"):
             raise exceptions.SpecError("sweep: this stands for many jobs: submit it with submit_sweep")
-        headers = {"Idempotency-Key": idempotency_key or ids.new_id("key")}
-        params = {"launcher_reason": launcher_reason} if launcher_reason else None
-        answer = self.connection.request("POST", "/jobs", json=body_of(spec), headers=headers, params=params)
-        return api.Job.model_validate_json(answer.content)
+        body, reason = body_of(spec), launcher_reason
+        if not analysed:
+            body, found = self._analysed(spec, stacklevel=3)
+            reason = reason or found
+        return self._submit(api.Job, body, reason, idempotency_key)
 
-    def check(self, spec: JobSpec | Mapping[str, Any]) -> api.DryRun:
+    def check(self, spec: JobSpec | Mapping[str, Any], *, analysed: bool = False) -> api.DryRun:
         """Checks a spec as `submit` would, and stores nothing."""
-        answer = self.connection.request("POST", "/jobs", json=body_of(spec), params={"dry_run": "true"})
+        body = body_of(spec) if analysed else self._analysed(spec, stacklevel=3)[0]
+        answer = self.connection.request("POST", "/jobs", json=body, params={"dry_run": "true"})
         return api.DryRun.model_validate_json(answer.content)
 
     def job(self, job: str) -> api.Job:

@@ -60,6 +60,10 @@ class SpecError(TorchYardError):
     """The job spec is wrong: mend the named fields."""
 
 
+class SpecWarning(UserWarning):
+    """Something about a job that is submitted all the same."""
+
+
 class PolicyError(TorchYardError):
     """The policy is wrong: mend the named fields."""
 

@@ -1,17 +1,16 @@
 """From a YAML file, or the words of ``yard run``, to a spec that the service takes: code, Python, warnings."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
-from torchyard import api, by_hand, commands, findings, inspection, launchers, programs, snapshot, specfile
+from torchyard import analysis, api, by_hand, commands, inspection, snapshot, specfile
 from torchyard.client import Client
 from torchyard.exceptions import SpecError
-from torchyard.scripts import facts, replicas, source
 from torchyard.spec import MAX_NAME, SNAPSHOT_ID, JobSpec, Launcher
 
 
@@ -37,17 +36,19 @@ class Prepared:
 
     def submit(self, client: Client, *, uploaded: Callable[[int], None] = lambda _bytes: None) -> api.Job:
         """Uploads the code and submits the job; `uploaded` gets the bytes of each file."""
-        return client.submit(self._with_code(client, uploaded), launcher_reason=self.launcher_reason)
+        spec = self._with_code(client, uploaded)
+        return client.submit(spec, launcher_reason=self.launcher_reason, analysed=True)
 
     def submit_sweep(self, client: Client, *, uploaded: Callable[[int], None] = lambda _bytes: None) -> api.Group:
         """The same for a spec with `sweep`."""
-        return client.submit_sweep(self._with_code(client, uploaded), launcher_reason=self.launcher_reason)
+        spec = self._with_code(client, uploaded)
+        return client.submit_sweep(spec, launcher_reason=self.launcher_reason, analysed=True)
 
     def _with_code(self, client: Client, uploaded: Callable[[int], None]) -> JobSpec:
         if self.code is None:
             return self.spec
         id_ = client.upload_snapshot(self.code, progress=uploaded) if self.code.files else None
-        return self.spec.model_copy(update={"code": id_, "link_root": str(self.code.root)})
+        return self.spec.model_copy(update={"code": id_})
 
 
 def from_file(path: Path, overrides: Sequence[str] = ()) -> Draft:
@@ -101,11 +102,6 @@ def _name_part(path: str) -> str:
     return name.strip("._-")[:MAX_NAME]
 
 
-def script_of(words: Sequence[str]) -> str | None:
-    """The Python script that a command names; None where it runs a module or code from the command line."""
-    return commands.program(words).script
-
-
 def prepare(draft: Draft, environment: Mapping[str, str] | None = None) -> Prepared:
     """Checks a draft, takes the snapshot and fills in the active Python; nothing is sent.
 
@@ -117,23 +113,17 @@ def prepare(draft: Draft, environment: Mapping[str, str] | None = None) -> Prepa
     spec = _validated(data, draft)
     _check_links(spec, folder)
     code = snapshot.take(folder, joined=spec.link) if folder else None
-    warnings = list(code.notices) if code is not None else []
-    reason = ""
-    if spec.command is not None:
-        choice = _choose(spec, _Command(spec=spec, words=spec.command, code=code), python)
-        spec, reason, given = choice.applied(spec), choice.reason, spec
-        warnings += [f"launcher: {spec.launcher.value}, because {reason}"] if reason else []
-        command = _Command(spec=spec, words=choice.command, code=code)
-        warnings += [*programs.check(given, choice, python, environment), *_check_command(command)]
+    found = analysis.analyse(spec, code=code, python=python, environment=environment)
+    told = list(() if code is None else code.notices)
+    if found.launcher_reason:
+        told.append(f"launcher: {found.spec.launcher.value}, because {found.launcher_reason}")
     code = code if code and (code.files or spec.link) else None
-    return Prepared(spec=spec, code=code, warnings=tuple(warnings), launcher_reason=reason)
-
-
-def _choose(spec: JobSpec, command: "_Command", python: inspection.Python | None) -> launchers.Choice:
-    choice = launchers.choose(spec, command.read, has_torch=python.has_torch if python else None)
-    if choice.mismatch:
-        raise SpecError(choice.mismatch)
-    return choice
+    return Prepared(
+        spec=found.spec if code is None else found.spec.model_copy(update={"link_root": str(code.root)}),
+        code=code,
+        warnings=(*told, *found.warnings),
+        launcher_reason=found.launcher_reason,
+    )
 
 
 def override(data: dict[str, Any], text: str) -> None:
@@ -194,112 +184,3 @@ def _check_links(spec: JobSpec, folder: Path | None) -> None:
             raise SpecError(f"link: there is no {path} in {folder}: mend the path")
         if around := next((each for each in spec.link if path.startswith(f"{each}/")), None):
             raise SpecError(f"link: {path} lies in {around}, which is joined in whole: leave {path} out")
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Command:
-    spec: JobSpec
-    words: tuple[str, ...]
-    code: snapshot.Snapshot | None
-    root: Path | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        live = Path(self.spec.live) if self.spec.live else None
-        object.__setattr__(self, "root", self.code.root if self.code else live)
-
-    @property
-    def program(self) -> str | None:
-        """The file that the command starts, if it is one of the user's own."""
-        if self.spec.launcher is not Launcher.NONE:
-            return script_of(self.words)
-        return self.words[0] if "/" in self.words[0] else None
-
-    def travels(self, path: str) -> bool:
-        """Whether a relative path will be there on the node."""
-        clean = str(Path(path))
-        if self.code is None or any(clean == link or clean.startswith(f"{link}/") for link in self.spec.link):
-            return True
-        return clean == "." or any(each == clean or each.startswith(f"{clean}/") for each in self.code.paths)
-
-    def read(self, path: str) -> str | None:
-        """The text of a file that will be there on the node; None where there is none."""
-        if self.root is None or not self.travels(path):
-            return None
-        file = self.root / path
-        try:
-            return file.read_text(errors="replace") if file.stat().st_size <= source.MAX_BYTES else None
-        except OSError:
-            return None
-
-
-def _check_command(command: _Command) -> list[str]:
-    return _program_warnings(command) + _source_warnings(command)
-
-
-def _source_warnings(command: _Command) -> list[str]:
-    program = launchers.read_program(command.spec, command.read)
-    if program is None:
-        return []
-    ranked = command.spec.launcher.ranked
-    return [
-        *launchers.doubts(command.spec, facts.of(program)),
-        *findings.in_script(program.entry, ranked=ranked),
-        *replicas.notes(program),
-    ]
-
-
-def _program_warnings(command: _Command) -> list[str]:
-    """What is wrong with the command's own file and arguments; raises SpecError where it cannot run at all."""
-    program = command.program
-    if program is None:
-        return _argument_warnings(command)
-    if Path(program).is_absolute():
-        return _argument_warnings(command)
-    if command.root is None:
-        if command.spec.code is None:
-            raise SpecError(f"command: {program} is a relative path, but there is no code: add `code: .` or live:")
-        return []
-    if not command.travels(program) or (command.code is None and not (command.root / program).exists()):
-        raise SpecError(_missing(program, command.root))
-    return _argument_warnings(command)
-
-
-def _missing(path: str, root: Path) -> str:
-    if not (root / path).exists():
-        meant = programs.did_you_mean(path, (str(each.relative_to(root)) for each in (root / path).parent.glob("*")))
-        return (
-            f"command: there is no {path} in {root}{meant}: mend the path, or `code:`, the folder that it starts from"
-        )
-    why, joined = _left_out(root, Path(path))
-    return f"command: {path} is in {root}, but {why}join it in with `link: [{joined}]` (yard run: --link {joined})"
-
-
-def _left_out(root: Path, path: Path) -> tuple[str, Path]:
-    """Why a file is not in the snapshot, with another mend if there is one; and what could be joined in instead."""
-    for step in reversed([path, *path.parents[:-1]]):
-        problem = snapshot.link_problem(root, (root / step).resolve()) if (root / step).is_symlink() else None
-        if problem is not None:
-            return f"{step} is {problem}: ", step
-        if snapshot.never_travels(root / step):
-            return f"{step} never travels with a snapshot: move the file, or ", step
-    return f"an ignore file keeps it out of the snapshot: bring it back in .yardignore (`!{path}`), or ", Path(
-        path.parts[0]
-    )
-
-
-def _argument_warnings(command: _Command) -> list[str]:
-    """Arguments that name something in the folder which does not travel with the snapshot."""
-    if command.code is None:
-        return []
-    found = []
-    for word in command.words:
-        value = word.rpartition("=")[2] if word.startswith("-") else word
-        path = Path(value)
-        if not value or path.is_absolute() or ".." in path.parts or command.travels(value):
-            continue
-        if (command.code.root / path).exists():
-            found.append(
-                f"{value} is not part of the snapshot: if the job reads it, add `link: [{path.parts[0]}]` "
-                f"(yard run: --link {path.parts[0]})"
-            )
-    return found

@@ -16,18 +16,22 @@ class SweepCalls(Calls):
     """Part of `torchyard.Client`. Sweeps are named by id or by number."""
 
     def submit_sweep(
-        self, spec: JobSpec | Mapping[str, Any], *, idempotency_key: str | None = None, launcher_reason: str = ""
+        self,
+        spec: JobSpec | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        launcher_reason: str = "",
+        analysed: bool = False,
     ) -> api.Group:
         """Submits all jobs of a spec with `sweep`, or none; repeated on a broken connection, and still one sweep.
 
-        `launcher_reason` says why the caller chose the spec's launcher; each job's history shows it.
+        Scripts are read as by `submit`, with the same `analysed` and `launcher_reason`.
         """
-        headers = {"Idempotency-Key": idempotency_key or ids.new_id("key")}
-        params = {"launcher_reason": launcher_reason} if launcher_reason else None
-        answer = self.connection.request(
-            "POST", "/jobs", json=body_of(spec), headers=headers, params=params, timeout_s=120
-        )
-        return api.Group.model_validate_json(answer.content)
+        body, reason = body_of(spec), launcher_reason
+        if not analysed:
+            body, found = self._analysed(spec, stacklevel=3)
+            reason = reason or found
+        return self._submit(api.Group, body, reason, idempotency_key, timeout_s=120)
 
     def sweep(self, sweep: str, *, metric: str | None = None, mode: Literal["min", "max"] | None = None) -> api.Group:
         """A sweep as it is now, with its best trial by a metric: the one given, or its own."""

@@ -69,10 +69,22 @@ class Common:
 
 def plan(spec: JobSpec) -> Plan:
     """What a spec stands for; an ``invalid-request`` problem if its sweep makes something that is no spec."""
+    _check_links(spec)
     if spec.sweep is None:
         return Plan(name=spec.name, jobs=[_planned(spec)], sweep=None)
     jobs = [_planned(trial.spec, trial.parameters) for trial in expand.trials(spec)]
     return Plan(name=spec.name, jobs=jobs, sweep=spec.sweep)
+
+
+def _check_links(spec: JobSpec) -> None:
+    """What a node joins in: it would find out only in the job where it cannot."""
+    if not spec.link:
+        return
+    if spec.live is not None:
+        raise field_problem("link", "live uses the folder as it is, with all that is in it: leave link out")
+    if spec.link_root is None or not spec.link_root.startswith("/"):
+        what = "an absolute folder on the node, below which the paths of link lie, such as /home/me/project"
+        raise field_problem("link_root", f"link needs it: {what} (`yard submit` fills it in)")
 
 
 def _planned(spec: JobSpec, parameters: dict[str, Value] | None = None) -> Planned:

@@ -176,7 +176,7 @@ def _tell_sweep(client: "Client", group: "Group", *, detach: bool, json: bool) -
 
 
 def _check(client: "Client", draft: "Draft", json: bool) -> None:
-    checked = client.check(_prepare(draft).spec)
+    checked = client.check(_prepare(draft).spec, analysed=True)
     if json:
         common.print_json(checked)
     else:

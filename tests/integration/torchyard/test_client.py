@@ -14,7 +14,7 @@ from tests.support.plane import Plane
 from tests.support.wait import until
 from torchyard import api, exceptions, snapshot
 from torchyard.client import Client
-from torchyard.spec import JobSpec, Resources
+from torchyard.spec import JobSpec, Launcher, Resources
 from torchyard.states import JobState
 
 PROGRAM: dict[str, Any] = {"command": ["true"], "launcher": "none", "resources": {"gpus": 0}}
@@ -32,6 +32,29 @@ def test_a_job_is_submitted_shown_held_released_and_cancelled(client: Client) ->
     assert client.wait(job.id, timeout_s=60).state is JobState.CANCELLED
     assert [event.kind for event in client.events(job.id)][:2] == ["submitted", "held"]
     assert client.attempts(job.id) == []
+
+
+def test_the_script_of_a_live_folder_decides_as_with_yard_run(client: Client, tmp_path: Path) -> None:
+    (tmp_path / "spawns.py").write_text("import torch.multiprocessing as mp\nmp.spawn(print, nprocs=2)\n")
+    live = JobSpec(command=("python", "spawns.py"), live=str(tmp_path), resources=Resources(gpus=2))
+    job = client.submit(live)
+    assert job.spec["launcher"] == "python"
+    assert "because spawns.py:2 (torch.multiprocessing.spawn) starts the processes itself" in (
+        client.events(job.id)[0].message
+    )
+    assert client.check({"command": ["spawns.py"], "live": str(tmp_path)}).spec["launcher"] == "python"
+    with pytest.raises(exceptions.SpecError, match=r"there is no spwans\.py in .*; did you mean spawns\.py"):
+        client.submit({"command": ["spwans.py"], "live": str(tmp_path)})
+    with pytest.warns(exceptions.SpecWarning, match=r"spawns\.py:2 .* do not find each other under torchrun") as warned:
+        kept = client.submit(live.model_copy(update={"launcher": Launcher.TORCHRUN}))
+    assert (kept.spec["launcher"], [Path(each.filename).name for each in warned]) == ("torchrun", ["test_client.py"])
+    sweep = {"command": ["spawns.py"], "live": str(tmp_path), "sweep": {"parameters": {"env.N": [1, 2]}}}
+    group = client.submit_sweep(sweep)
+    assert {trial.spec["launcher"] for trial in client.trials(group.id)} == {"python"}
+
+
+def test_a_live_folder_that_is_not_here_is_left_to_the_node(client: Client, tmp_path: Path) -> None:
+    assert client.submit({"command": ["train.py"], "live": str(tmp_path / "elsewhere")}).spec["launcher"] == "torchrun"
 
 
 def test_the_same_key_is_the_same_job(client: Client) -> None:
