@@ -81,7 +81,7 @@ def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen
             lifecycle.declare_dead(tx, attempt_id, why, now, node=node)
             changed.append(str(job.id))
     changed += lifecycle.set_reachable(tx, node, heartbeat.attempts, now)
-    changed += lifecycle.tell_unjoined(tx, [each.attempt for each in heartbeat.attempts if each.unjoined], now)
+    changed += _tell_joining(tx, heartbeat.attempts, now)
     devices_changed = _store_devices(tx, node, devices)  # after the jobs, as an end that blames a device does
     tx.execute(
         update(Node)
@@ -99,6 +99,13 @@ def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen
     orders = lifecycle.orders_for(tx, node, heartbeat.attempts)
     orders = orders.model_copy(update=kept.orders(tx, node, heartbeat.kept))
     return Seen(orders=orders, changed=changed, wake=wake)
+
+
+def _tell_joining(tx: Connection, reports: Sequence[wire.AttemptReport], now: int) -> list[str]:
+    # Only of one that has begun, whose folder can be read, is it known that nothing is amiss.
+    known = [each for each in reports if each.phase is wire.Phase.RUNNING and each.started_us is not None]
+    unjoined = [each.attempt for each in reports if each.unjoined]
+    return lifecycle.tell_joining(tx, unjoined, [each.attempt for each in known if not each.unjoined], now)
 
 
 def set_draining(tx: Connection, node: str, draining: bool) -> None:

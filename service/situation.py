@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
+from service import lifecycle
 from service.db.models import Attempt, Event, Member
 from service.scheduler.boxes import Link, Slot
 from service.scheduler.state import Running, Source, State
@@ -43,7 +44,7 @@ def why(tx: Connection, job: Row[Any], running: Running | None, state: State, no
     reasons = [Reason(code=code, message=message)]
     ends: tuple[int, int] | None = None
     if running is not None:
-        reasons += _place(running, state) + _giving_way(tx, job)
+        reasons += _place(running, state) + _giving_way(tx, job) + _joining(tx, job)
         ends = _ends(running, now)
         reasons += _progress(running, ends)
     return Why(
@@ -159,6 +160,16 @@ def _giving_way(tx: Connection, job: Row[Any]) -> list[Reason]:
     newcomer = yielding["for"]
     jobs = [newcomer] if newcomer.startswith("job-") else []
     return [Reason(code="giving-way", message=f"saves its work to give way to {yielding['words']}", jobs=jobs)]
+
+
+def _joining(tx: Connection, job: Row[Any]) -> list[Reason]:
+    """That no rank has joined a process group, as long as that is the last that was seen of them."""
+    if job.state != JobState.RUNNING:
+        return []
+    kinds = Event.kind.in_((lifecycle.UNJOINED, lifecycle.JOINED))
+    query = select(Event.kind, Event.message).where(Event.job_id == job.id, Event.attempt == job.attempt, kinds)
+    last = tx.execute(query.order_by(Event.seq.desc()).limit(1)).one_or_none()
+    return [Reason(code=last.kind, message=last.message)] if last and last.kind == lifecycle.UNJOINED else []
 
 
 def _ends(running: Running, now: int) -> tuple[int, int] | None:

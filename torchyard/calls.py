@@ -29,7 +29,7 @@ class Calls:
         return model.model_validate_json(self.connection.request("POST", path, json=body, retry=retry).content)
 
     def _analysed(self, spec: JobSpec | Mapping[str, Any], *, stacklevel: int) -> tuple[dict[str, Any], str]:
-        """A spec as it is sent, with the launcher that its scripts ask for and the reason; its mistakes are warned of."""
+        """A spec as it is sent, with the launcher that its scripts ask for, and why; mistakes are warned of."""
         found = analysis.of_live(spec)
         if found is None:
             return body_of(spec), ""

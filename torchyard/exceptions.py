@@ -25,6 +25,8 @@ TorchYardError
     ├── AlreadyRunningError
     ├── PortTakenError
     └── StartError
+
+SpecWarning (a UserWarning)
 """
 
 from typing import TYPE_CHECKING
@@ -61,7 +63,10 @@ class SpecError(TorchYardError):
 
 
 class SpecWarning(UserWarning):
-    """Something about a job that is submitted all the same."""
+    """The job is submitted, but its owner may not get what they want: see what is said of its command."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
 
 
 class PolicyError(TorchYardError):

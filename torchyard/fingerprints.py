@@ -155,7 +155,7 @@ FINGERPRINTS: tuple[Fingerprint, ...] = (
         ),
         advice="it waited in vain for another rank, which hangs, failed or was killed: that rank's log says more",
     ),
-    # Seen from outside: what waits in vain says nothing.
+    # Seen from outside: what waits in vain says nothing, and what fails blames the network.
     Fingerprint(
         name=OWN_PROCESSES,
         blame=Blame.JOB,

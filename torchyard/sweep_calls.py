@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from torchyard import api, ids
+from torchyard import api
 from torchyard.calls import Calls, body_of, part
 from torchyard.spec import JobSpec
 

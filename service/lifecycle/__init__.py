@@ -11,7 +11,7 @@ from service.lifecycle.faults import FAULTY
 from service.lifecycle.finish import declare_dead, finish, settle
 from service.lifecycle.giving_way import ask_to_yield, keep_devices
 from service.lifecycle.job_notes import take_notes
-from service.lifecycle.limits import clear_hung, give_up, mark_hung, request_dump, tell_unjoined
+from service.lifecycle.limits import JOINED, UNJOINED, clear_hung, give_up, mark_hung, request_dump, tell_joining
 from service.lifecycle.many import change_waiting, lock_waiting
 from service.lifecycle.notes import Note
 from service.lifecycle.orders import orders_for
@@ -25,7 +25,9 @@ from service.lifecycle.transitions import change_job, insert_event, move_attempt
 __all__ = [
     "CLAIMED",
     "FAULTY",
+    "JOINED",
     "LIVE",
+    "UNJOINED",
     "Conflict",
     "Note",
     "Unknown",
@@ -61,6 +63,6 @@ __all__ = [
     "set_unreachable",
     "settle",
     "take_notes",
-    "tell_unjoined",
+    "tell_joining",
     "void",
 ]

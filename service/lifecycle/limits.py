@@ -2,9 +2,9 @@
 given up.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
-from sqlalchemy import Connection, exists, select
+from sqlalchemy import ColumnElement, Connection, exists, select
 
 from service.db.models import Attempt, Event
 from service.lifecycle.exceptions import Conflict
@@ -45,25 +45,39 @@ def clear_hung(tx: Connection, attempt_id: str, now: int) -> bool:
     return True
 
 
-_UNJOINED = "not-joined"
+#: Kinds of events.
+UNJOINED, JOINED = "not-joined", "joined"
 
 
-def tell_unjoined(tx: Connection, attempts: Sequence[str], now: int) -> list[str]:
-    """Tells, once, of running attempts no rank of which has joined a process group; returns the jobs' ids."""
+def tell_joining(tx: Connection, unjoined: Collection[str], others: Collection[str], now: int) -> list[str]:
+    """Tells, once each, of running attempts no rank of which has joined a process group, and that they have after all.
+
+    `others` are attempts of which that is not so, or no more. Returns the jobs' ids.
+    """
+    jobs = _tell_once(tx, unjoined, ~_told(UNJOINED), Note(kind=UNJOINED, message=_COPIES), now)
+    met = _told(UNJOINED) & ~_told(JOINED)
+    return jobs + _tell_once(tx, others, met, Note(kind=JOINED, message=_MET), now)
+
+
+def _told(kind: str) -> ColumnElement[bool]:
+    return exists().where(Event.job_id == Attempt.job_id, Event.attempt == Attempt.number, Event.kind == kind)
+
+
+def _tell_once(tx: Connection, attempts: Collection[str], due: ColumnElement[bool], note: Note, now: int) -> list[str]:
     if not attempts:
         return []
-    told = exists().where(Event.job_id == Attempt.job_id, Event.attempt == Attempt.number, Event.kind == _UNJOINED)
     running = (Attempt.id.in_(attempts), Attempt.state == AttemptState.RUNNING)
-    query = select(Attempt.id, Attempt.job_id).where(*running, ~told).order_by(Attempt.job_id)
+    query = select(Attempt.id, Attempt.job_id).where(*running, due).order_by(Attempt.job_id)
     jobs = []
     for row in tx.execute(query).all():
         job, attempt = lock_attempt(tx, row.id)
         if attempt.state == AttemptState.RUNNING:
-            change_job(tx, str(job.id), Note(kind=_UNJOINED, message=_COPIES), now)
+            change_job(tx, str(job.id), note, now)
             jobs.append(str(job.id))
     return jobs
 
 
+_MET = "its ranks have joined a process group by now: they train together"
 _COPIES = (
     "after a minute none of its ranks has joined a process group: if its script never does, each of them trains a copy "
     "of its own. Cancel it and run it with launcher: python (yard run: --launcher python), one process with all GPUs"

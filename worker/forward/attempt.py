@@ -127,7 +127,7 @@ class Follower:
             tools.service, attempt, folder, node_rank=launch.get("node_rank", 0), owner=owner, fresh=self._fresh
         )
         self._trackers = TrackerForwarder(tools.service, self._folder, launch, owner=owner, fresh=self._fresh)
-        self._first_rank = launch.get("first_rank", 0)
+        self._first_rank, self._ranked = launch.get("first_rank", 0), bool(launch.get("torchrun"))
         self._devices: list[str] = launch.get("devices", [])
         self._outputs = OutputForwarder(
             tools.service,
@@ -267,6 +267,7 @@ class Follower:
             result,
             self._folder.path,
             first_rank=self._first_rank,
+            ranked=self._ranked,
             dropped_bytes=self._logs.dropped,
             dropped_records=self._metrics.skipped + self._trackers.skipped,
             tracker_runs=self._trackers.runs,

@@ -24,6 +24,12 @@ _ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1
 _HEADER: Final = "Traceback (most recent call last):"
 #: torch.distributed puts the rank before each line of an uncaught exception.
 _PREFIX: Final = re.compile(r"\[rank\d+\]:\s?")
+#: What precedes the traceback of a process that `torch.multiprocessing` has started.
+_OF_CHILD: Final = re.compile(
+    r"torch\.multiprocessing\.spawn\.Process(?:Raised|Exited)Exception\b|Process (?:\w+Process|Process)-\d+:$"
+)
+#: An exception by which torch.distributed tells that ranks cannot meet.
+_DISTRIBUTED: Final = re.compile(r"torch\.distributed\.Dist\w*Error\b")
 _CHAINED: Final = (
     "During handling of the above exception, another exception occurred:",
     "The above exception was the direct cause of the following exception:",
@@ -39,11 +45,17 @@ def complete(
     dropped_bytes: int,
     dropped_records: int,
     first_rank: int = 0,
+    ranked: bool = False,
     tracker_runs: Mapping[str, list[str]] | None = None,
 ) -> wire.Result:
-    """The shim's result with what only the agent knows: traceback, trackers' runs, and what it had to drop."""
+    """The shim's result with what only the agent knows: traceback, trackers' runs, and what it had to drop.
+
+    `ranked`: a launcher has started one process per device.
+    """
     log = log_of_failure(result, folder, first_rank)
     known = recognise(log) if log else None
+    if log and ranked and _of_own_processes(log, known):
+        known = fingerprints.Recognised(name=fingerprints.OWN_PROCESSES)
     unsaid = fingerprints.DISK_FULL if _speechless(result, log) else None
     return result.model_copy(
         update={
@@ -55,6 +67,14 @@ def complete(
             "tracker_runs": tracker_runs,
         }
     )
+
+
+def _of_own_processes(log: str, known: fingerprints.Recognised | None) -> bool:
+    """Whether processes that a rank has started failed to meet: those of each rank have the same numbers."""
+    unmet = known is not None and known.name in {fingerprints.LOST_RANK, fingerprints.ADDRESS_IN_USE}
+    lines = [_plain(line) for line in _lines(log)]
+    unmet = unmet or any(map(_DISTRIBUTED.match, lines[_last_traceback(lines)]))
+    return unmet and any(map(_OF_CHILD.match, lines))
 
 
 def _speechless(result: wire.Result, log: str | None) -> bool:

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from service import lifecycle, node_list, nodes
+from service import lifecycle, node_list, nodes, situation
 from service.db.engine import Database
-from service.db.models import Device, Event, Node
+from service.db.models import Device, Event, Job, Node
+from service.scheduler.boxes import Place, Shape
+from service.scheduler.state import Running, State
 from tests.support import box
 from tests.support.box import GIB, NOW
 from tests.support.statements import asked, first
@@ -290,14 +292,34 @@ def test_labels_and_topology_are_stored_and_shown(yard: Database) -> None:
     assert node.labels == []
 
 
-def test_ranks_that_have_not_joined_are_told_once_an_attempt(yard: Database) -> None:
+def joining(db: Database, job_id: str) -> tuple[list[str], list[str]]:
+    """Events about ranks that join, and what `why` says of them."""
+    with db.read() as tx:
+        kinds = Event.kind.in_((lifecycle.UNJOINED, lifecycle.JOINED))
+        told = tx.execute(select(Event.kind, Event.message).where(Event.job_id == job_id, kinds).order_by(Event.seq))
+        job = tx.execute(select(Job.__table__).where(Job.id == job_id)).one()
+        place = Place(node="box", uuids=("box-gpu-0",))
+        running = Running(
+            job=job_id, number=1, user="u", project="p", priority=1, shape=Shape(gpus=1), places=(place,), since_us=NOW
+        )
+        reasons = situation.why(tx, job, running, State(), NOW).reasons
+        warned = [each.message for each in reasons if each.code == lifecycle.UNJOINED]
+        return [each.kind for each in told], warned
+
+
+def test_ranks_that_have_not_joined_are_told_once_and_taken_back_when_they_have(yard: Database) -> None:
     job_id = box.add_job(yard)
     attempt_id = box.start(yard, job_id, ["box-gpu-0"])
-    report = AttemptReport(attempt=attempt_id, phase=Phase.RUNNING, unjoined=True)
+    alone = AttemptReport(attempt=attempt_id, phase=Phase.RUNNING, started_us=NOW, unjoined=True)
+    met = alone.model_copy(update={"unjoined": False})
+    unreadable = met.model_copy(update={"started_us": None})
     with yard.write() as tx:
         lifecycle.mark_running(tx, attempt_id, NOW)
-    assert [seen(yard, heartbeat(attempts=[report])).changed for _ in range(3)] == [[job_id], [], []]
-    with yard.read() as tx:
-        said = tx.scalars(select(Event.message).where(Event.job_id == job_id, Event.kind == "not-joined")).all()
-    assert len(said) == 1
-    assert "launcher: python" in said[0]
+    for report, changed in ((met, []), (alone, [job_id]), (alone, []), (unreadable, [])):
+        assert seen(yard, heartbeat(attempts=[report])).changed == changed
+    kinds, (warning,) = joining(yard, job_id)
+    assert kinds == [lifecycle.UNJOINED]
+    assert "launcher: python" in warning
+    for changed in ([job_id], []):
+        assert seen(yard, heartbeat(attempts=[met])).changed == changed
+    assert joining(yard, job_id) == ([lifecycle.UNJOINED, lifecycle.JOINED], [])

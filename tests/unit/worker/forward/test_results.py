@@ -113,6 +113,47 @@ def test_what_is_said_after_the_last_traceback_counts_first(folder: Path) -> Non
     assert complete(failed(), folder, dropped_bytes=0, dropped_records=0).fingerprint is None
 
 
+#: What a script said whose processes, two for each of torchrun's two ranks, met in torchrun's own store.
+SPAWNED = f"""\
+{HEADER}
+  File "train.py", line 14, in <module>
+    mp.spawn(main, args=(2,), nprocs=2)
+  File "/venv/lib/python3.11/site-packages/torch/multiprocessing/spawn.py", line 215, in join
+    raise ProcessRaisedException(msg, error_index, failed_process.pid)
+torch.multiprocessing.spawn.ProcessRaisedException:
+
+-- Process 0 terminated with the following error:
+{HEADER}
+  File "/venv/lib/python3.11/site-packages/torch/multiprocessing/spawn.py", line 87, in _wrap
+    fn(i, *args)
+  File "train.py", line 8, in main
+    dist.all_reduce(torch.ones(1))
+"""
+RESET = (
+    "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:545] Read error [127.0.0.1]:12709: "
+    "Connection reset by peer. This is typically caused by a remote worker hanging."
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "ranked", "cause"),
+    [
+        (SPAWNED + RESET, True, "own-processes"),
+        (SPAWNED + "torch.distributed.DistBackendError: NCCL error: Duplicate GPU detected", True, "own-processes"),
+        (f"Process SpawnProcess-1:\n{HEADER}\n{RESET}", True, "own-processes"),
+        (SPAWNED + RESET, False, "lost-rank"),
+        (f"{HEADER}\n{RESET}", True, "lost-rank"),
+        (SPAWNED + "ValueError: bad sample", True, None),
+    ],
+)
+def test_processes_of_a_ranks_own_that_cannot_meet_are_named(
+    folder: Path, words: str, ranked: bool, cause: str | None
+) -> None:
+    (folder / "logs" / "rank-1.log").write_text(f"{words}\n\n")
+    done = complete(failed(), folder, dropped_bytes=0, dropped_records=0, ranked=ranked)
+    assert done.fingerprint == cause
+
+
 def test_what_a_known_failure_names_goes_along(folder: Path) -> None:
     (folder / "logs" / "rank-1.log").write_text(f"{HEADER}\nModuleNotFoundError: No module named 'apex'\n")
     done = complete(failed(), folder, dropped_bytes=0, dropped_records=0)
