@@ -38,7 +38,7 @@ class Variants:
             check_priority(self._caller, spec.priority)
         except ProblemError:
             return None
-        shape, nodes = shape_of(spec.resources), spec.resources.nodes
+        shape, nodes = shape_of(spec), spec.resources.nodes
         if never_fits(shape, self._boxes, nodes):
             return None
         return replace(

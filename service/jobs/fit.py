@@ -13,12 +13,14 @@ from service.scheduler.load import shape_of
 from service.scheduler.policy import never_fits
 from torchyard.api import FieldProblem
 from torchyard.spec import JobSpec
-from torchyard.wire import Capability, DeviceKind
+from torchyard.wire import Capability
 
 _DEVICES = select(
     Device.node, Device.uuid, Device.index.label("at"), Device.memory, Device.kind, Device.name.label("product")
 ).where(Device.present)
 _NODES = select(Node.name, Node.cpus, Node.memory, Node.labels)
+#: The field of a backend that no node could run.
+BACKEND = "recipe.backend"
 
 
 def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> str:
@@ -29,16 +31,17 @@ def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> str:
     boxes = capacity(tx)
     if not boxes:
         return "submitted; no node has registered yet, so whether it fits one is not known"
-    _check_backend(tx, spec, boxes)
-    shape, nodes = shape_of(spec.resources), spec.resources.nodes
+    _check_backend(tx, spec)
+    shape, nodes = shape_of(spec), spec.resources.nodes
     lacks = never_fits(shape, boxes, nodes)
     if lacks:
         what = "; ".join(lacks)
         field = wrong_field(shape, boxes, nodes)
         who = "no node" if nodes == 1 else "no nodes"
+        mend = "Take backend: auto, which finds the right one" if field == BACKEND else "Ask for less"
         raise ProblemError(
             "never-fits",
-            f"{field}: {who} could ever run this job: {what}. Ask for less, or add a node.",
+            f"{field}: {who} could ever run this job: {what}. {mend}, or add a node.",
             errors=[FieldProblem(field=field, message=what)],
         )
     if user_id is not None:
@@ -46,18 +49,15 @@ def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> str:
     return "; ".join(["submitted", *advice(tx, shape, boxes, nodes)])
 
 
-def _check_backend(tx: Connection, spec: JobSpec, boxes: Sequence[Box]) -> None:
-    backend = spec.recipe.backend if spec.recipe else "auto"
-    lack = None
-    if backend == "nccl" and not any(slot.kind == DeviceKind.GPU for box in boxes for slot in box.slots):
-        lack = "NCCL needs GPUs, and no node has any"
-    if backend == "mpi" and not any(Capability.MPI in (each or ()) for each in tx.scalars(select(Node.capabilities))):
+def _check_backend(tx: Connection, spec: JobSpec) -> None:
+    if spec.recipe is None or spec.recipe.backend != "mpi":
+        return
+    if not any(Capability.MPI in (each or ()) for each in tx.scalars(select(Node.capabilities))):
         lack = "no node has a torch that was built with MPI"
-    if lack is not None:
         raise ProblemError(
             "never-fits",
-            f"recipe.backend: no node could ever run this job: {lack}. Take backend: auto, which finds the right one.",
-            errors=[FieldProblem(field="recipe.backend", message=f"{lack}: take auto")],
+            f"{BACKEND}: no node could ever run this job: {lack}. Take backend: auto, which finds the right one.",
+            errors=[FieldProblem(field=BACKEND, message=f"{lack}: take auto")],
         )
 
 
@@ -86,6 +86,7 @@ def wrong_field(shape: Shape, boxes: list[Box], nodes: int = 1) -> str:
     """The first field that too few nodes satisfy even alone; all of them together if each alone would fit."""
     alone = {
         "resources.nodes": Shape(gpus=0),
+        BACKEND: Shape(gpus=int(shape.gpus_alone), gpus_alone=shape.gpus_alone),
         "resources.gpus": Shape(gpus=shape.gpus),
         "resources.gpu_memory_min": Shape(gpus=shape.gpus, gpu_memory_min=shape.gpu_memory_min),
         "resources.gpu_share": Shape(gpus=shape.gpus, gpu_share=shape.gpu_share),

@@ -32,6 +32,8 @@ class Obstacle(StrEnum):
     YIELDING = "yielding"
     #: The node takes no jobs: `closed`.
     CLOSED = "closed"
+    #: The node has CPU slots, and the job needs GPUs: `lack`.
+    NO_GPUS = "no-gpus"
     #: The node's worker is too old for it.
     OUTDATED = "outdated"
     #: Slots of the node that it would need cannot be used.
@@ -125,8 +127,10 @@ def _of_nodes(state: State, ask: Ask, done: Pass) -> list[Blocker]:
 
 
 def _of_node(state: State, ask: Ask, node: str, before: Space, done: Pass) -> Blocker | None:
-    """What is in the way on a node; None if the node could never hold a part of the job."""
+    """What is in the way on a node; None if the node could never hold a part of the job, unless its sort is why."""
     box = state.boxes[node]
+    if box.lacks_gpus(ask.shape):
+        return Blocker(obstacle=Obstacle.NO_GPUS, node=node, lack=box.lack(ask.shape))
     if box.lack(ask.shape) is not None:
         return None
     if box.closed is not None:

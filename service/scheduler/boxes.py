@@ -22,6 +22,8 @@ class Shape:
     gpu_share: int = 0
     #: Part of the GPUs' name, in small letters.
     gpu_type: str = ""
+    #: A CPU slot does not do.
+    gpus_alone: bool = False
     labels: frozenset[str] = frozenset()
     cpus: int = 0
     memory: int = 0
@@ -29,7 +31,7 @@ class Shape:
     @property
     def any_slot(self) -> bool:
         """Whether every slot of a node would do."""
-        return not (self.gpu_memory_min or self.gpu_type or self.gpu_share)
+        return not (self.gpu_memory_min or self.gpu_type or self.gpu_share or self.gpus_alone)
 
     @property
     def countable(self) -> bool:
@@ -89,6 +91,8 @@ class Slot:
         """Whether it is of the sort that the job asks for, whoever holds it."""
         if shape.gpu_type and shape.gpu_type.lower() not in self.name.lower():
             return False
+        if shape.gpus_alone and self.kind != "gpu":
+            return False
         return self.memory >= shape.gpu_memory_min and self.memory >= shape.gpu_share
 
 
@@ -140,16 +144,22 @@ class Box:
         """What a person calls the slots; nodes of one job are all of the same sort."""
         return "GPUs" if any(slot.kind == "gpu" for slot in self.slots) else "slots"
 
+    def lacks_gpus(self, shape: Shape) -> bool:
+        """Whether the job needs GPUs and the node has CPU slots only."""
+        return shape.gpus_alone and not any(slot.kind == "gpu" for slot in self.slots)
+
     def lack(self, shape: Shape) -> str | None:
         """What the node does not have of what the job needs, even when empty; None if the job would fit."""
         missing = sorted(shape.labels - self.labels)
         if missing:
             return f"has no label {', '.join(missing)}"
-        if shape.gpus > len(self.slots):
-            return f"has {len(self.slots)} {self.word}, the job needs {shape.gpus}"
+        if self.lacks_gpus(shape):
+            return "has no GPUs, and NCCL needs them"
         suitable = sum(slot.suits(shape) for slot in self.slots)
         if shape.gpus > suitable:
-            return f"has {suitable} {self.word} {wanted(shape)}, the job needs {shape.gpus}"
+            few = shape.gpus > len(self.slots)
+            what = f"{len(self.slots)} {self.word}" if few else f"{suitable} {self.word} {wanted(shape)}"
+            return f"has {what}, the job needs {shape.gpus}"
         if shape.cpus > self.cpus:
             return f"has {self.cpus} CPU cores, the job needs {shape.cpus}"
         if shape.memory > self.memory:

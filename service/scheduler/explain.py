@@ -41,6 +41,7 @@ _STRENGTH = (
     "disk-floor",
     "draining",
     "unreachable",
+    "no-gpus",
     "unstoppable",
 )
 #: What makes a job one that can be stopped.
@@ -200,6 +201,9 @@ class _Scene:
             return Reason(code=blocker.closed.value, message=message, until=until)
         return Reason(code=blocker.closed.value, message=f"node {blocker.node} {_CLOSED[blocker.closed]}")
 
+    def no_gpus(self, blocker: Blocker) -> Reason:
+        return Reason(code="no-gpus", message=f"node {blocker.node} {blocker.lack}")
+
     def outdated(self, blocker: Blocker) -> Reason:
         what = f"needs a worker that knows shared GPUs: node {blocker.node} runs an older one; upgrade it"
         return Reason(code="outdated", message=what)
@@ -324,6 +328,7 @@ _TELL: dict[Obstacle, Callable[[_Scene, Blocker], Reason]] = {
     Obstacle.STARTING: _Scene.starting,
     Obstacle.YIELDING: _Scene.yielding,
     Obstacle.CLOSED: _Scene.closed,
+    Obstacle.NO_GPUS: _Scene.no_gpus,
     Obstacle.OUTDATED: _Scene.outdated,
     Obstacle.UNUSABLE: _Scene.unusable,
     Obstacle.GPUS: _Scene.gpus,

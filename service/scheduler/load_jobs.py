@@ -11,7 +11,7 @@ from service.db.chunks import chunks
 from service.db.models import Allocation, Attempt, Checkpoint, Job, Member, Node
 from service.scheduler.boxes import Place, Shape
 from service.scheduler.state import Estimate, Hindrance, Running, State, Waiting
-from torchyard.spec import Resources
+from torchyard.spec import JobSpec
 from torchyard.states import JOB_FINAL, JOB_HOLDS_GPUS, AttemptState, JobState
 
 #: A job waits at most this long for its last attempt's checkpoints to be stored.
@@ -51,17 +51,21 @@ JOBS: Select[Any] = select(
 )
 
 
-def shape_of(resources: Resources) -> Shape:
+def shape_of(spec: JobSpec) -> Shape:
     """What a job asks of a node. Without GPUs it counts as at least one core, so that such jobs have a bound too."""
-    return _shape(*(getattr(resources, name) for name in _ASKED))
+    backend = None if spec.recipe is None else spec.recipe.backend
+    return _shape(backend == _GPU_BACKEND, *(getattr(spec.resources, name) for name in _ASKED))
 
 
+#: The backend whose ranks need a GPU each.
+_GPU_BACKEND = "nccl"
 #: What of a job's resources makes its shape.
 _ASKED = ("gpus", "gpu_memory_min", "gpu_share", "gpu_type", "labels", "cpus", "memory")
 
 
 @lru_cache(maxsize=4096)
 def _shape(
+    gpus_alone: bool,
     gpus: int | None,
     gpu_memory_min: int | None,
     gpu_share: int | None,
@@ -77,6 +81,7 @@ def _shape(
         gpu_memory_min=gpu_memory_min or 0,
         gpu_share=gpu_share or 0,
         gpu_type=(gpu_type or "").lower(),
+        gpus_alone=gpus_alone,
         labels=frozenset(labels or ()),
         cpus=cpus or (0 if gpus else 1),
         memory=memory or 0,
@@ -138,6 +143,7 @@ def promised(tx: Connection, now: int) -> list[str]:
 def _common(row: Row[Any]) -> dict[str, Any]:
     # Stored specs were checked when they came. One that today's rules would refuse must not stop the whole queue.
     resources = row.spec.get("resources", {})
+    backend = (row.spec.get("recipe") or {}).get("backend")
     limit = row.spec.get("time_limit")
     return {
         "job": row.id,
@@ -145,7 +151,7 @@ def _common(row: Row[Any]) -> dict[str, Any]:
         "user": row.user_id,
         "project": row.project,
         "priority": row.priority,
-        "shape": _shape(*map(_plain, map(resources.get, _ASKED))),
+        "shape": _shape(backend == _GPU_BACKEND, *map(_plain, map(resources.get, _ASKED))),
         "nodes": resources.get("nodes", 1),
         "group": row.group_id,
         "eligible_us": row.eligible_us,

@@ -28,7 +28,7 @@ def test_a_backend_that_the_box_has_not_is_refused_with_the_mend(db: Database) -
     box.add_node(db, capabilities=["gpu-share"])
     with db.write() as tx:
         tx.execute(update(Device).values(kind="cpu"))
-    assert "NCCL needs GPUs, and no node has any. Take backend: auto" in refusal(db, "nccl")
+    assert "node box has no GPUs, and NCCL needs them. Take backend: auto" in refusal(db, "nccl")
     assert "no node has a torch that was built with MPI. Take backend: auto" in refusal(db, "mpi")
     with db.read() as tx:
         assert {fit.check(tx, recipe(backend)) for backend in ("auto", "gloo")} == {"submitted"}
@@ -41,6 +41,20 @@ def test_a_backend_that_one_node_has_is_taken(db: Database) -> None:
         tx.execute(update(Device).where(Device.node == "mpi").values(kind="cpu"))
     with db.read() as tx:
         assert {fit.check(tx, recipe(backend)) for backend in ("nccl", "mpi")} == {"submitted"}
+
+
+def test_a_backend_counts_the_gpus_of_one_node_alone(db: Database) -> None:
+    box.add_node(db, "gpus", devices=1)
+    box.add_node(db, "slots", devices=4)
+    with db.write() as tx:
+        tx.execute(update(Device).where(Device.node == "slots").values(kind="cpu"))
+    wide = recipe("nccl").model_copy(update={"resources": Resources(gpus=4)})
+    with db.read() as tx:
+        with pytest.raises(ProblemError) as caught:
+            fit.check(tx, wide)
+        assert fit.check(tx, wide.model_copy(update={"recipe": None})) == "submitted"
+    told = "node gpus has 1 GPUs, the job needs 4; node slots has no GPUs, and NCCL needs them"
+    assert told in str(caught.value.detail)
 
 
 def test_before_the_first_node_everything_is_taken(db: Database) -> None:

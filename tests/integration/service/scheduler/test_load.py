@@ -13,10 +13,12 @@ from service.forecasts import Estimator
 from service.scheduler import load_jobs
 from service.scheduler.boxes import Link
 from service.scheduler.load import COMPARE_US, OVERLAP_US, Loader
+from service.scheduler.policy import Start, decide
 from service.scheduler.state import Hindrance, State
 from tests.support import box
 from tests.support.box import GIB, NOW
 from torchyard.ids import now_us
+from torchyard.policy import Policy
 from torchyard.states import StopReason
 
 S = 1_000_000
@@ -73,6 +75,21 @@ def test_jobs_come_run_and_go(kept: Kept) -> None:
     assert [place.uuids for place in state.running[first].places] == [(uuid,)]
     box.finish(kept.db, attempt)
     assert not kept.look().running
+
+
+def test_what_runs_on_nccl_goes_to_a_node_with_gpus(kept: Kept) -> None:
+    box.add_node(kept.db, "slots", devices=1)
+    (gpu,) = box.add_node(kept.db, "tall", devices=1)
+    with kept.db.write() as tx:
+        tx.execute(update(Device).where(Device.node == "slots").values(kind="cpu"))
+    jobs = [
+        box.add_job(kept.db, command=None, launcher="auto", recipe={"backend": backend})
+        for backend in ("nccl", "nccl", "auto")
+    ]
+    state = kept.look()
+    starts = {each.job: each.places for each in decide(state, kept.now, Policy()) if isinstance(each, Start)}
+    assert starts.keys() == {jobs[0], jobs[2]}
+    assert [place.uuids for place in starts[jobs[0]]] == [(gpu,)]
 
 
 def test_a_pass_without_work_asks_two_questions(kept: Kept) -> None:

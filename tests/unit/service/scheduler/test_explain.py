@@ -268,3 +268,16 @@ def test_every_job_has_a_reason_whatever_stands_in_its_way(
         found: list[Blocker] = blockers(made, job, NOW, Policy())
         assert all(each.message for each in reasons(made, job, found, NAMES, NOW))
         assert found
+
+
+def test_a_node_without_gpus_is_no_help_to_nccl() -> None:
+    slots = tuple(Slot(uuid=f"a{n}", index=n, memory=0, kind="cpu", name="CPU") for n in range(4))
+    nodes = (replace(node("a"), slots=slots), node("b", gpus=2))
+    made = state(runs(9, "b0", "b1"), waits(1, gpus_alone=True), waits(2), nodes=nodes)
+    assert [
+        (reason.code, reason.message.partition(";")[0]) for reason in told(made) if reason.code != "unstoppable"
+    ] == [
+        ("gpus", "node b has 0 GPUs free and the job needs 1"),
+        ("no-gpus", "node a has no GPUs, and NCCL needs them"),
+    ]
+    assert first(made, job="j2").code == "starting"
