@@ -16,6 +16,7 @@ from torchyard.injob import layout
 from torchyard.states import StopReason
 from torchyard.wire import Action, Order, Result
 from worker import files
+from worker.shim.files import result_size
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 #: An inventory holds the lock for an instant to see whether it is free, so one refusal proves nothing.
@@ -143,8 +144,12 @@ class AttemptFolder:
         content = files.read_json(self.at(layout.RESULT))
         return Result.model_validate(content) if content is not None else None
 
+    def reserve_result(self, ranks: int) -> None:
+        """Takes the space of its result while there is some. Raises OSError."""
+        files.reserve(self._spare(layout.RESULT), result_size(ranks))
+
     def write_result(self, result: Result) -> None:
-        """Ends the attempt for good; only for whoever holds the lock."""
+        """Ends the attempt for good, on a full disk too; only for whoever holds the lock."""
         files.write_reserved(self.at(layout.RESULT), result.model_dump_json().encode(), self._spare(layout.RESULT))
 
     def read_command(self) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, U
 from worker.folder import AttemptFolder
 from worker.identity import Identity, identity
 from worker.shim import verdict
-from worker.shim.files import steady_us
+from worker.shim.files import DISK_FULL, NO_SPACE, steady_us
 from worker.trackers import store, translate
 
 SHIM = Path(__file__).parent / "shim" / "__main__.py"
@@ -104,10 +104,20 @@ class Launcher:
         if folder.started() or folder.has_result():
             return
         launch = self.control.launch(folder.attempt_id)
+        if launch is not None:
+            folder.reserve_result(launch.spec.local_world_size)
         if launch is None or not self.control.claim(folder.attempt_id, folder.nonce()):
             folder.remove()
             return
         claimed = {"claimed_steady_us": steady_us(), "boot_id": processes.boot_id()}
+        try:
+            self._begin(folder, descriptor, launch, claimed)
+        except OSError as error:
+            if error.errno not in NO_SPACE or folder.started():
+                raise
+            folder.write_result(Result(kind=ResultKind.LOST, message=DISK_FULL, disk_full=True, ended_us=now_us()))
+
+    def _begin(self, folder: AttemptFolder, descriptor: int, launch: Launch, claimed: dict[str, Any]) -> None:
         try:
             ready = self._ready(folder, launch)
         except StoppedError as error:

@@ -1,5 +1,6 @@
 """What the shim reads and writes, made so that a full disk does not hurt."""
 
+import errno
 import json
 import os
 import stat
@@ -21,6 +22,12 @@ def steady_us() -> int:
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
 
 
+#: Nothing more can be written to a disk, or by a user.
+NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
+#: Why an attempt on a full disk did not start.
+DISK_FULL = (
+    "the node's disk was full when it started this attempt, and no instruction of the job has run: make room on it"
+)
 #: Less than a block of a file system, as most have it.
 FULL = 4096
 
@@ -70,6 +77,11 @@ def read_mark(path: str, owners: set[int | None]) -> Json | None:
     return value if isinstance(value, dict) else None
 
 
+def result_size(ranks: int) -> int:
+    """Bytes that the result of so many ranks takes at most."""
+    return 16384 + 256 * ranks
+
+
 class ResultFile:
     """``result.json``, whose space is taken before the job can fill the disk."""
 
@@ -77,7 +89,7 @@ class ResultFile:
         self._path = path
         self._temporary = f"{path}.reserved"
         self._descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.posix_fallocate(self._descriptor, 0, 16384 + 256 * ranks)
+        os.posix_fallocate(self._descriptor, 0, result_size(ranks))
 
     def write(self, result: Json) -> None:
         """Ends the attempt for good, over a power cut too."""

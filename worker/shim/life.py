@@ -7,7 +7,18 @@ import time
 
 from worker.shim import joining, table, verdict
 from worker.shim.birth import IGNORED, LIBC, Birth, StartError
-from worker.shim.files import CommandFile, Json, ResultFile, full, now_us, say, steady_us, write_whole
+from worker.shim.files import (
+    DISK_FULL,
+    NO_SPACE,
+    CommandFile,
+    Json,
+    ResultFile,
+    full,
+    now_us,
+    say,
+    steady_us,
+    write_whole,
+)
 from worker.shim.stop import Stop
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -62,30 +73,33 @@ class Shim:
         os.close(ready)
         if problem is not None:
             self.reap()
-            self.write({"kind": "unusable", "message": f"cannot start {self.launch['argv'][0]}: {problem}"})
+            self.write(problem)
             return
         self.stay()
         self.share_the_grace()
         self.kill_the_rest()
         self.write(self.judge())
 
-    def begin(self) -> str | None:
-        """Starts the job; what went wrong, if anything did."""
+    def begin(self) -> Json | None:
+        """Starts the job; the result, if it cannot be started."""
         birth = Birth(self.launch)
         self.main = birth.pid
         try:
             started_us, self.started_steady_us = birth.record(self.paths["shim"])
         except OSError as error:
             birth.abandon()
-            return str(error)
+            return {"kind": "lost", "message": DISK_FULL} if error.errno in NO_SPACE else self.unusable(error)
         self.limit = time.monotonic() + (self.launch["time_limit_s"] or float("inf"))
         try:
             birth.go()
         except StartError as error:
             os.unlink(self.paths["shim"])
-            return str(error)
+            return self.unusable(error)
         self.started_us = started_us
         return None
+
+    def unusable(self, error: Exception) -> Json:
+        return {"kind": "unusable", "message": f"cannot start {self.launch['argv'][0]}: {error}"}
 
     def stay(self) -> None:
         """Until the main process has ended or the grace has."""

@@ -11,13 +11,16 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from service.outcome import Facts, decide
+from tests.support import disks
 from tests.support.node import Box, ended, lines, log, python
 from tests.support.wait import until
 from torchyard.injob import layout
-from torchyard.states import StopReason
+from torchyard.states import JobState, StopReason
 from torchyard.wire import Action, Device, DeviceKind, FileRef, Order, Phase, RankExit, Restore, ResultKind
 from worker import inventory, processes
 from worker.folder import AttemptFolder, order
@@ -292,17 +295,40 @@ def test_a_stop_ends_an_attempt_that_is_being_prepared(box: Box) -> None:
 def test_a_stop_ends_an_attempt_that_can_never_be_prepared(box: Box) -> None:
     folder = box.assign(files={"a": "a"}, command=["true"])
 
-    def full(_sha256: str, _target: Path) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def broken(_sha256: str, _target: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error")
 
-    box.control.fetch_blob = full  # type: ignore[method-assign]
-    with pytest.raises(OSError, match="No space"):
+    box.control.fetch_blob = broken  # type: ignore[method-assign]
+    with pytest.raises(OSError, match="Input/output"):
         box.launcher.start(folder.attempt_id)
     order(folder, Order(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.CANCEL))
     box.launcher.start(folder.attempt_id)
     result = folder.read_result()
     assert result is not None
     assert (result.kind, result.stop) == (ResultKind.KILLED, StopReason.CANCEL)
+
+
+@pytest.mark.parametrize("place", ["fetch_blob", "shim"])
+def test_a_disk_that_is_full_at_the_start_is_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    with disks.small(tmp_path / "disk", 4) as small:
+        box = Box(small)
+        folder = box.assign(files={"a": "a"}, command=["true"])
+        if place == "shim":
+            mark = AttemptFolder.mark_started
+            steps: Any = lambda self: (mark(self), disks.fill(small / "full"))  # noqa: E731
+            monkeypatch.setattr(AttemptFolder, "mark_started", steps)
+        else:
+            fetch = box.control.fetch_blob
+            steps = lambda sha256, target: (disks.fill(small / "full"), fetch(sha256, target))  # noqa: E731
+            monkeypatch.setattr(box.control, "fetch_blob", steps)
+        box.launcher.start(folder.attempt_id)
+        result = ended(folder)
+    assert (result.kind, result.started_us, result.disk_full) == (ResultKind.LOST, None, True)
+    outcome = decide(Facts(stop=None, retries_used=0, max_retries=0), result)
+    assert outcome.job_state is JobState.QUEUED
+    assert outcome.message.startswith("the node's disk was full when it started this attempt")
 
 
 def test_a_lost_attempt_tells_what_its_ranks_had_noted(box: Box) -> None:
