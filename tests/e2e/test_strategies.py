@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
+import yaml
 
 from tests.support import processes, results, stack, wait
 from tests.support.stack import Stack
@@ -13,26 +13,19 @@ from torchyard.states import JobState
 
 pytestmark = pytest.mark.e2e
 
-RECIPE: dict[str, Any] = {
-    "model": {"name": "mlp", "hidden": [32, 32]},
-    "data": {"name": "synthetic", "samples": 203, "validation_samples": 51, "shape": [16]},
-    "optim": {"name": "sgd", "lr": 0.05},
-    "epochs": 3,
-    "global_batch_size": 32,
-    "log_every": 1,
-}
-#: A strategy, the devices it gets, and how many ranks then run.
-STRATEGIES: dict[str, tuple[Any, int, int]] = {
-    "single": ("single", 1, 1),
-    "dp": ("dp", 2, 1),
-    "broadcast": ("broadcast", 2, 2),
-    "parameter_server": ({"name": "parameter_server", "servers": 1}, 2, 3),
-    "ring": ("ring", 2, 2),
-    "ddp": ("ddp", 2, 2),
-    "model_parallel": ("model_parallel", 2, 1),
-    "pipeline": ({"name": "pipeline", "schedule": "1f1b", "microbatches": 4}, 2, 2),
-    "fsdp": ("fsdp", 2, 2),
-    "tensor_parallel": ("tensor_parallel", 2, 2),
+EXAMPLES = Path(__file__).parents[2] / "examples" / "strategies"
+#: How many ranks each example runs on; they differ in nothing but the strategy and its devices.
+RANKS = {
+    "single": 1,
+    "dp": 1,
+    "broadcast": 2,
+    "parameter_server": 3,
+    "ring": 2,
+    "ddp": 2,
+    "model_parallel": 1,
+    "pipeline": 2,
+    "fsdp": 2,
+    "tensor_parallel": 2,
 }
 
 
@@ -45,22 +38,19 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 @pytest.mark.timeout(600)
 def test_all_strategies_come_to_the_same_and_prove_what_they_are(yard: Stack, tmp_path: Path) -> None:
-    jobs = {
-        name: yard.client.submit(
-            {"name": name.replace("_", "-"), "resources": {"gpus": gpus}, "recipe": {**RECIPE, "strategy": strategy}}
-        )
-        for name, (strategy, gpus, _) in STRATEGIES.items()
-    }
+    jobs = {name: yard.client.submit(yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())) for name in RANKS}
     losses = {}
     for name, job in jobs.items():
         ended = yard.client.wait(job.id)
         assert ended.state is JobState.SUCCEEDED, (name, ended.error, yard.log(job)[-3000:])
         proof = results.proof(yard.client, job.id, tmp_path / name)
         assert proof["strategy"] == name
-        assert len(proof["ranks"]) == proof["world_size"] == STRATEGIES[name][2]
+        assert len(proof["ranks"]) == proof["world_size"] == RANKS[name]
         losses[name] = results.series(yard.client, job.id, "val/loss")
     for name, reached in losses.items():
         assert reached == pytest.approx(losses["single"], rel=1e-4), name
+    accuracy = results.series(yard.client, jobs["single"].id, "val/accuracy")
+    assert accuracy[max(accuracy)] > 0.8, accuracy
 
 
 def test_checkpoints_in_pieces_and_whole_are_averaged(yard: Stack, tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ import yaml
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((ROOT / "docs" / "job-spec.schema.json").read_text())
-EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
 
 
 def test_the_exported_schema_is_that_of_the_code() -> None:
     subprocess.run([sys.executable, ROOT / "scripts" / "job_schema.py", "--check"], check=True, cwd=ROOT)
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT / "examples")))
 def test_the_schema_accepts_the_examples(example: Path) -> None:
     jsonschema.Draft202012Validator(SCHEMA).validate(yaml.safe_load(example.read_text()))
 
