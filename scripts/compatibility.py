@@ -68,9 +68,24 @@ ROWS: Mapping[str, Row] = {
     "mlflow": row("MLflow's fluent API", "mlflow"),
     "wandb": row("Weights & Biases", "wandb"),
     "trackio": row("Trackio", "trackio"),
-    "ddp": row("plain DistributedDataParallel script", "torch", "examples/plain_ddp.py"),
-    "spawn": row("script that calls `mp.spawn` at a port of its own", "torch", "tests/e2e/scripts/spawn_ddp.py"),
-    "accelerate-launch": row("`accelerate launch` typed after `yard run --`", "accelerate"),
+    "ddp": row(
+        "DistributedDataParallel script that keeps `snapshot.pt`",
+        "torch",
+        "examples/frameworks/ddp_snapshot.py",
+        clean_stop="its last snapshot",
+    ),
+    "spawn": row(
+        "the same by `mp.spawn` at a port of its own",
+        "torch",
+        "tests/compat/scripts/spawn_snapshot.py",
+        clean_stop="its last snapshot",
+    ),
+    "accelerate-launch": row(
+        "`accelerate launch` typed after `yard run --`",
+        "accelerate",
+        "examples/frameworks/accelerate_loop.py",
+        clean_stop="its last saved state",
+    ),
 }
 
 

@@ -1,7 +1,7 @@
 """Frameworks, unchanged: curves, checkpoints, stops, and the weights of a run that was never stopped."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -36,10 +36,10 @@ class Training:
 _TORCHRUN = ("torchrun", "--standalone", "--nproc-per-node=2")
 LIGHTNING = Training(
     script=EXAMPLES / "lightning_trainer.py",
-    arguments=("--devices", "2", "--epochs", "60", "--samples", "1024"),
+    arguments=("--devices", "2", "--epochs", "40", "--samples", "1024"),
     by_hand=("python",),
     metrics=frozenset({"train_loss", "val_accuracy", "epoch"}),
-    steps=960,
+    steps=640,
     written="model.pt",
 )
 TRANSFORMERS = Training(
@@ -59,6 +59,12 @@ ACCELERATE = Training(
     written="states/epoch_59/model.safetensors",
     clean=False,
     resume=("--resume_from_checkpoint", "{checkpoint}"),
+)
+
+
+ACCELERATE_LAUNCH = (
+    *("accelerate", "launch", "--multi_gpu", "--num_processes", "2"),
+    *("--main_process_port", "0", "--mixed_precision", "no"),
 )
 
 
@@ -115,6 +121,22 @@ def by_hand(
         ),
         pytest.param(
             LIGHTNING,
+            Launcher.PYTHON,
+            stopping.out_of_time,
+            False,
+            marks=pytest.mark.proves("lightning-python", "outputs"),
+            id="lightning-python-out-of-time",
+        ),
+        pytest.param(
+            LIGHTNING,
+            Launcher.NONE,
+            stopping.preempted,
+            True,
+            marks=pytest.mark.proves("lightning-none", "live", "preempted"),
+            id="lightning-none-preempted-live",
+        ),
+        pytest.param(
+            LIGHTNING,
             Launcher.NONE,
             stopping.cancelled,
             False,
@@ -153,28 +175,39 @@ def by_hand(
             marks=pytest.mark.proves("accelerate", "live", "preempted"),
             id="accelerate-preempted-live",
         ),
+        pytest.param(
+            ACCELERATE,
+            ACCELERATE_LAUNCH,
+            stopping.preempted,
+            True,
+            marks=pytest.mark.proves("accelerate-launch", "starts", "metrics", "exact resume", "live", "preempted"),
+            id="accelerate-launch-preempted-live",
+        ),
     ],
 )
 def test_it_stops_and_goes_on_exactly(
     user: User,
     by_hand: Callable[[Training], str],
     training: Training,
-    launcher: Launcher,
+    launcher: Launcher | Sequence[str],
     stop: stopping.Stop,
     live: bool,
 ) -> None:
-    command = ["python", user.copy(training.script), *training.arguments]
+    typed = {"launcher": launcher.value} if isinstance(launcher, Launcher) else {}
     job = user.submit(
-        *command,
+        *(["python"] if typed else launcher),
+        user.copy(training.script),
+        *training.arguments,
+        **typed,
         live=live,
-        launcher=launcher.value,
         resources={"gpus": 2},
         resume={"args": training.resume},
         env={"OMP_NUM_THREADS": "1"},  # as by hand: sums depend on it
     )
-    ended = user.succeeds(stop(user, job))
+    stopped, resumed = stop(user, job)
+    ended = user.succeeds(resumed)
     assert checksum(user.log(ended)) == by_hand(training)
-    _resumed(user, job, ended, training)
+    _resumed(user, stopped, ended, training)
     if not live:
         user.written(ended, training.written)
     curves = user.series(ended)
@@ -192,12 +225,24 @@ def _resumed(user: User, job: Job, ended: Job, training: Training) -> None:
         assert ended.progress.step == ended.progress.total_steps == training.steps
 
 
-@pytest.mark.proves("hydra", "starts", "outputs")
-def test_a_multirun_of_hydra_trains_each_configuration(user: User) -> None:
-    script = user.copy(EXAMPLES / "hydra_app.py")
-    job = user.submit("python", script, "--multirun", "lr=0.1,0.01", launcher="python", resources={"gpus": 1})
+@pytest.mark.parametrize(
+    "live",
+    [
+        pytest.param(False, marks=pytest.mark.proves("hydra", "starts", "outputs"), id="snapshot"),
+        pytest.param(True, marks=pytest.mark.proves("hydra", "live", "preempted"), id="live-preempted"),
+    ],
+)
+def test_a_multirun_of_hydra_trains_each_configuration(user: User, live: bool) -> None:
+    words = ["python", user.copy(EXAMPLES / "hydra_app.py"), "--multirun", "lr=0.1,0.01"]
+    words += ["steps=15000"] if live else []
+    job = user.submit(*words, live=live, restartable=live, launcher="python", resources={"gpus": 2})
+    if live:
+        stopping.preempted_after(user, job, "#0 : lr=0.1")
     log = user.log(user.succeeds(job))
     for number in (0, 1):
-        user.written(job, rf"multirun/\S+/{number}/\.hydra/config\.yaml")
-        user.written(job, rf"multirun/\S+/{number}/model\.pt")
+        if live:
+            assert list(user.folder.glob(f"multirun/*/*/{number}/model.pt"))
+        else:
+            user.written(job, rf"multirun/\S+/{number}/\.hydra/config\.yaml")
+            user.written(job, rf"multirun/\S+/{number}/model\.pt")
     assert re.findall(r"^lr (\S+): loss .*, in (\d)$", log, re.MULTILINE) == [("0.1", "0"), ("0.01", "1")]

@@ -1,12 +1,20 @@
 """The ways in which a queue stops a running job, each followed by whatever makes it go on."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from tests.support import wait
 from tests.support.user import User
 from torchyard.api import Job
 from torchyard.policy import Policy
-from torchyard.states import JobState
+from torchyard.states import AttemptState, JobState
+
+
+class Stopped(NamedTuple):
+    """A job that was stopped in its first attempt, and the job that goes on: the same, or its rerun."""
+
+    stopped: Job
+    resumed: Job
 
 
 def trains(user: User, job: Job) -> int:
@@ -20,30 +28,58 @@ def trains(user: User, job: Job) -> int:
     return wait.until(step, seconds=180, what=f"a step of {job.name}")
 
 
-def cancelled(user: User, job: Job) -> Job:
+def cancelled(user: User, job: Job) -> Stopped:
     """Cancels it and reruns it."""
     trains(user, job)
     user.yard.client.cancel(job.id)
-    return user.yard.client.rerun(user.ends(job, JobState.CANCELLED).id)
+    return Stopped(job, user.yard.client.rerun(user.ends(job, JobState.CANCELLED).id))
 
 
-def cancelled_after_a_checkpoint(user: User, job: Job) -> Job:
+def cancelled_after_a_checkpoint(user: User, job: Job) -> Stopped:
     """The same, once it has a checkpoint of its own making."""
     user.checkpoint(job)
     return cancelled(user, job)
 
 
-def preempted(user: User, job: Job) -> Job:
+def preempted(user: User, job: Job) -> Stopped:
     """Has it checkpoint and make room for an urgent job, after which it goes on by itself."""
-    user.yard.client.set_policy(Policy(min_run=0))
     trains(user, job)
     user.yard.client.checkpoint(job.id)
     user.checkpoint(job)
-    gpus = job.spec["resources"]["gpus"]
+    make_room(user, job)
+    return Stopped(job, job)
+
+
+def make_room(user: User, job: Job) -> None:
+    """Runs an urgent job where this one runs."""
+    user.yard.client.set_policy(Policy(min_run=0))
     urgent = {"name": "urgent", "priority": "urgent", "launcher": "none", "command": ["true"]}
-    user.succeeds(user.yard.client.submit({**urgent, "resources": {"gpus": gpus}}))
-    return job
+    user.succeeds(user.yard.client.submit({**urgent, "resources": {"gpus": job.spec["resources"]["gpus"]}}))
 
 
-#: Stops a job that trains; returns the job that goes on.
-Stop = Callable[[User, Job], Job]
+def preempted_after(user: User, job: Job, words: str) -> Job:
+    """Has a restartable job make room once it has logged the words; returns it when it has ended well."""
+    wait.until(lambda: words in user.log(job), seconds=180, what=f"{words!r} in the log of {job.name}")
+    make_room(user, job)
+    ended = user.succeeds(job)
+    states = [each.state for each in user.yard.client.attempts(job.id)]
+    assert states == [AttemptState.PREEMPTED, AttemptState.SUCCEEDED]
+    return ended
+
+
+def out_of_time(user: User, job: Job) -> Stopped:
+    """Reruns it with time limits from short to long until one is met in mid-training; then without one."""
+    client, limit = user.yard.client, 10
+    client.cancel(job.id)
+    client.wait(job.id)
+    while True:
+        job = client.rerun(job.id, changes={"time_limit": limit})
+        error = user.ends(job, JobState.FAILED, seconds=limit + 180).error
+        assert "ran into its time limit" in str(error), f"{error}\n{user.log(job)}"
+        if any(client.checkpoints(job.id)):
+            return Stopped(job, client.rerun(job.id, changes={"time_limit": None}))
+        limit *= 2
+
+
+#: Stops a job that trains, and has it go on.
+Stop = Callable[[User, Job], Stopped]

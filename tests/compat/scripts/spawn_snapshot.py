@@ -1,0 +1,27 @@
+"""The training of ddp_snapshot.py as many tutorials start it: by `mp.spawn`, at a port of its own choice."""
+
+import os
+import socket
+
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from ddp_snapshot import arguments, train
+
+
+def main(rank, world_size, port, options):
+    os.environ["MASTER_ADDR"] = "localhost"
+    os.environ["MASTER_PORT"] = port
+    dist.init_process_group("gloo", rank=rank, world_size=world_size)
+    train(options)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def free_port():
+    """The tutorials take 12355; tests share their machine."""
+    with socket.create_server(("localhost", 0)) as server:
+        return str(server.getsockname()[1])
+
+
+if __name__ == "__main__":
+    mp.spawn(main, args=(2, free_port(), arguments()), nprocs=2)
