@@ -16,6 +16,7 @@ GROUPS = {
     "pytorch_lightning.callbacks_factory": "pytorch_lightning_callbacks",
     # torch calls these when it is imported, from 2.5 on.
     "torch.backends": "torch_imported",
+    "mlflow.run_context_provider": "mlflow_context",
 }
 
 
@@ -52,3 +53,20 @@ def torch_imported() -> None:
             importing.after(calls)
     except Exception:  # noqa: BLE001 (as above)
         return
+
+
+def mlflow_context() -> Any:
+    """A provider of tags for MLflow's runs."""
+    try:
+        from torchyard.injob import mlflow
+
+        return mlflow.RunContext()
+    except Exception:  # noqa: BLE001 (as above)
+        return _NoContext()
+
+
+class _NoContext:
+    """A provider that provides nothing."""
+
+    def in_context(self) -> bool:
+        return False

@@ -30,6 +30,8 @@ JOB_ID = "TORCHYARD_JOB_ID"
 ATTEMPT_DIR = "TORCHYARD_ATTEMPT_DIR"
 OUTPUT_DIR = "TORCHYARD_OUTPUT_DIR"
 RESTORE_DIR = "TORCHYARD_RESTORE_DIR"
+#: Trackers whose files the node reads, separated by commas.
+READ_TRACKERS = "TORCHYARD_TRACKERS"
 #: How many devices (GPUs or CPU slots) the attempt has on this node.
 DEVICES = "TORCHYARD_DEVICES"
 #: Bytes of each GPU's memory that are the attempt's; absent: the GPUs are its own.
@@ -104,3 +106,9 @@ def note_mark(kind, rank):
     # type: (str, int) -> str
     """File name below ``job/marks/`` of a rank's note to the job's owner."""
     return "note-%s-%d.json" % (kind, rank)
+
+
+def mlflow_mark(rank):
+    # type: (int) -> str
+    """File name below ``job/marks/`` that names the stores of a rank's MLflow."""
+    return "mlflow-%d.json" % rank

@@ -18,6 +18,7 @@ _EVENTS: Final = re.compile(r".*events\.out\.tfevents\.(\d+)\.(.+?)\.(\d+)\.(\d+
 #: As TensorFlow names them, without a process.
 _OTHER_EVENTS: Final = re.compile(r".*events\.out\.tfevents\.(\d+)\.(.+)")
 _WANDB: Final = re.compile(r"(?:.*/)?(?:offline-)?run-(\d{8}_\d{6})-([^/]+)/run-[^/]+\.wandb")
+_DATABASES: Final = (".db", ".sqlite", ".sqlite3")
 _MLFLOW: Final = re.compile(r"((?:.*/)?[^/]+/([0-9a-f]{32}))/metrics/(.+)")
 
 
@@ -38,6 +39,8 @@ class Source:
     host: str | None = None
     #: The only metric in it.
     metric: str = ""
+    #: A SQLite database, of several runs.
+    database: bool = False
 
     @property
     def key(self) -> str:
@@ -64,8 +67,14 @@ def _source(base: Path, path: str, trackio: Path | None) -> Source | None:
     if "/metrics/" in path and (match := _MLFLOW.fullmatch(path)):
         return Source(kind=Tracker.MLFLOW, base=base, path=path, run=match[1], metric=match[3])
     if name.endswith(".db") and base / folder == trackio:
-        return Source(kind=Tracker.TRACKIO, base=base, path=path, run=name.removesuffix(".db"), order=(name,))
-    return None
+        run = name.removesuffix(".db")
+        return Source(kind=Tracker.TRACKIO, base=base, path=path, run=run, order=(name,), database=True)
+    return mlflow_database(base, path) if name.endswith(_DATABASES) else None
+
+
+def mlflow_database(base: Path, path: str) -> Source:
+    """What may be a database of MLflow's: only its tables tell."""
+    return Source(kind=Tracker.MLFLOW, base=base, path=path, run=path, order=(0, path), database=True)
 
 
 def _events(base: Path, path: str, folder: str, name: str) -> Source | None:

@@ -1,5 +1,10 @@
-"""Metric files of MLflow's file store: a line ``<milliseconds> <value> <step>`` a point, one file a metric."""
+"""MLflow's stores: metric files with a line ``<milliseconds> <value> <step>`` a point, or rows in SQLite."""
 
+import sqlite3
+import sys
+from typing import Final
+
+from torchyard.injob.mlflow import TAG
 from worker.trackers.points import Chunk, Point, Read, whole
 
 
@@ -34,3 +39,43 @@ def _take(line: bytes, end: int, found: Read, name: str) -> None:
         found.skipped += 1
     else:
         found.points.append(point)
+
+
+_TAGGED: Final = "m.run_uuid IN (SELECT run_uuid FROM tags WHERE key = ? AND value = ?)"
+_ROWS: Final = (
+    "SELECT m.rowid, m.run_uuid, r.name, m.key, m.value, m.timestamp, m.step, m.is_nan FROM metrics m"
+    " JOIN runs r ON r.run_uuid = m.run_uuid WHERE m.rowid > ? AND {} ORDER BY m.rowid LIMIT ?"
+)
+
+
+def _runs(job: str | None) -> tuple[str, tuple[str, ...]]:
+    """Which runs count: those that carry the job's tag, or all."""
+    return ("1", ()) if job is None else (_TAGGED, (TAG, job))
+
+
+def last_row(connection: sqlite3.Connection, job: str | None) -> int:
+    """Number of the newest row of the job's runs, or 0. Raises sqlite3.Error."""
+    condition, values = _runs(job)
+    query = f"SELECT COALESCE(MAX(m.rowid), 0) FROM metrics m WHERE {condition}"  # noqa: S608 (constants)
+    return int(connection.execute(query, values).fetchone()[0])
+
+
+def read_rows(connection: sqlite3.Connection, after: int, limit: int, job: str | None) -> Read:
+    """The points behind a row, of at most `limit` rows of the job's runs. Raises sqlite3.Error."""
+    condition, values = _runs(job)
+    found = Read(end=after)
+    for number, run, label, *logged in connection.execute(_ROWS.format(condition), (after, *values, limit)):
+        found.end = int(number)
+        try:
+            found.points.append(_of_row(found.end, str(run), str(label or run), *logged))
+        except (ValueError, TypeError):
+            found.skipped += 1
+    return found
+
+
+def _of_row(end: int, run: str, label: str, name: str, value: float, time_ms: int, step: int, is_nan: int) -> Point:
+    """MLflow keeps infinity as the largest number, and what is none as 0 with a flag."""
+    number = float("nan") if is_nan else float(value)
+    if abs(number) >= sys.float_info.max:
+        number = float("inf") if number > 0 else float("-inf")
+    return Point(end, whole(step), whole(time_ms * 1000), {str(name): number}, run, label)

@@ -19,6 +19,8 @@ class Point(NamedTuple):
     values: dict[str, float]
     #: Which of the source's runs logged them, where a source holds several.
     run: str = ""
+    #: By what names of that run are told apart; without one `run`.
+    label: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ def environment(
     `runs` has the only run that earlier attempts made, by tracker: the clients go on with it.
     """
     given = own.keys() | spec.env.keys()
-    made: dict[str, str] = {}
+    made = {layout.READ_TRACKERS: ",".join(spec.read_trackers)} if spec.read_trackers else dict[str, str]()
     if Tracker.MLFLOW in spec.read_trackers and "MLFLOW_TRACKING_URI" not in given:
         made |= _mlflow(folder.at(layout.MLFLOW_STORE), runs.get(Tracker.MLFLOW))
     if Tracker.TRACKIO in spec.read_trackers:

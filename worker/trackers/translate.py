@@ -11,7 +11,7 @@ import socket
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,10 +19,11 @@ from torchyard.injob import layout
 from torchyard.spec import Tracker
 from worker.folder import AttemptFolder
 from worker.forward import opening
-from worker.trackers import find, mlflow, owners, tensorboard, trackio, wandb
+from worker.trackers import find, mlflow, owners, shared, tensorboard, wandb
 from worker.trackers.find import Source
 from worker.trackers.journal import Journal
 from worker.trackers.points import Chunk, Point, Read
+from worker.trackers.rows import Databases
 from worker.trackers.state import State
 
 #: Bytes of a file, and records of it, that are read at once.
@@ -57,6 +58,8 @@ class Translator:
         self._first_rank = int(launch.get("first_rank", 0))
         self._ranked = int(launch.get("local_world_size", 1)) > 1
         self._owners = owners.Owners(folder, owner, self._first_rank)
+        self._databases = Databases(owner)
+        self._job = str(launch.get("env", {}).get(layout.JOB_ID, ""))
         self._state = State.load(folder.path)
         self._journals: dict[str, Journal] = {}
         self._known: dict[str, Source] = {}
@@ -92,22 +95,34 @@ class Translator:
     def _search(self, state: State) -> None:
         """Looks for new files; those that were there before the job began count once they have grown."""
         new = []
-        for base, (skip, trackio_folder) in self._places.items():
-            for source in find.sources(base, self._kinds, skip=skip, trackio=trackio_folder):
-                if source.key in state.sources:
-                    self._known.setdefault(source.key, source)
-                elif self._is_ours(source) and self._size(source) > state.baseline.get(source.key, 0):
-                    new.append(source)
+        for source in self._found():
+            if source.key in state.sources:
+                self._known.setdefault(source.key, source)
+            elif self._is_ours(source) and self._size(source) > state.baseline.get(source.key, 0):
+                new.append(source)
         if not new:
             return
         for source in sorted(new, key=lambda each: (each.kind, owners.started(each, self._owner)))[:MAX_SOURCES]:
             self._settle(state, source)
         state.save(self._folder.path)
 
+    def _found(self) -> Iterator[Source]:
+        for base, (skip, trackio_folder) in self._places.items():
+            yield from find.sources(base, self._kinds, skip=skip, trackio=trackio_folder)
+        if Tracker.MLFLOW in self._kinds:
+            for store in shared.stores(self._folder, self._owner, self._places):
+                yield from shared.sources(store)
+
+    def _is_own(self, source: Source) -> bool:
+        """Whether nobody else writes there."""
+        return source.base == self._folder.at(layout.JOB)
+
     def _is_ours(self, source: Source) -> bool:
-        """Whether this attempt writes it: in a folder that is not its own alone, its process tells."""
-        if source.base == self._folder.at(layout.JOB):
+        """Whether this attempt writes it: in a folder that is not its own alone, its process tells, or its tag."""
+        if self._is_own(source):
             return True
+        if source.kind is Tracker.MLFLOW:
+            return source.database or shared.made_by(source, self._owner, self._job)
         if source.kind is Tracker.TENSORBOARD and (source.host != socket.gethostname() or not self._is_recent(source)):
             return False
         return self._owners.rank(owners.pid_of(source, self._owner)) is not None
@@ -116,13 +131,18 @@ class Translator:
         shim = self._folder.read_shim()
         return shim is None or source.order[0] >= shim.started_us // 1_000_000 - _SKEW_S
 
+    def _began_us(self) -> int:
+        """MLflow's clock has milliseconds."""
+        shim = self._folder.read_shim()
+        return 0 if shim is None else shim.started_us // 1000 * 1000
+
     def _settle(self, state: State, source: Source) -> None:
         if len(state.sources) >= MAX_SOURCES:
             return
         rank = self._owners.rank(owners.pid_of(source, self._owner)) if self._ranked else None
         stream = f"{source.kind}-rank-{self._first_rank if rank is None else rank}.jsonl"
         prefix = ""
-        if source.kind is not Tracker.TRACKIO:
+        if not source.database:
             first = state.first_runs.setdefault(stream, source.run)
             prefix = "" if source.run == first else owners.label(source, first, self._owner) + "/"
             runs = state.runs.setdefault(source.kind, [])
@@ -141,6 +161,8 @@ class Translator:
             read, unread = self._read(source, start, ended)
             if read is None:
                 continue
+            if source.kind is Tracker.MLFLOW and not self._is_own(source):
+                read.points = [point for point in read.points if point.time_us >= self._began_us()]
             self._name(state, read, source, about)
             found[stream].append((number, read))
             left, more = left - len(read.points), more or unread
@@ -165,7 +187,7 @@ class Translator:
 
     def _name(self, state: State, read: Read, source: Source, about: Mapping[str, Any]) -> None:
         """Gives names of runs other than the first their prefix."""
-        if source.kind is Tracker.TRACKIO:
+        if source.database:
             read.points = [self._of_run(state, point, source, about["stream"]) for point in read.points]
         elif about["prefix"]:
             read.points = [_prefixed(point, about["prefix"]) for point in read.points]
@@ -175,13 +197,14 @@ class Translator:
         if stream not in state.first_runs:
             state.first_runs[stream] = run
             state.save(self._folder.path)
-        return point if run == state.first_runs[stream] else _prefixed(point, f"{point.run}/")
+        return point if run == state.first_runs[stream] else _prefixed(point, f"{point.label or point.run}/")
 
     def _read(self, source: Source, start: int, ended: bool) -> tuple[Read | None, bool]:
         """What was added to a source, and whether there is more; None if nothing was."""
         try:
-            if source.kind is Tracker.TRACKIO:
-                return self._read_rows(source, start)
+            if source.database:
+                rows = self._databases.read(source, start, LIMIT, self._tagged(source), ended=ended)
+                return rows, rows is not None and len(rows.points) + rows.skipped >= LIMIT
             with opening.file_inside(source.base, source.path, self._owner) as descriptor:
                 size = os.fstat(descriptor).st_size
                 start = start if start <= size else 0  # written anew
@@ -189,22 +212,19 @@ class Translator:
                     return None, False
                 chunk = Chunk(data=os.pread(descriptor, READ, start), at=start, size=size, ended=ended)
         except (OSError, sqlite3.Error) as error:
-            logger.debug("%s is not read now: %s", source.key, error)
+            log = logger.warning if ended else logger.debug
+            log("%s is not read now: %s", source.key, error)
             return None, False
         read = _READERS[source.kind](chunk, source)
         return (read, read.end < size) if read.end > start else (None, False)
 
-    def _read_rows(self, source: Source, start: int) -> tuple[Read | None, bool]:
-        with self._database(source) as connection:
-            read = trackio.read(connection, start, LIMIT)
-        return (read, len(read.points) + read.skipped >= LIMIT) if read.end > start else (None, False)
-
-    def _database(self, source: Source) -> "trackio.Opened":
-        with opening.file_inside(source.base, source.path, self._owner):
-            pass  # no link, and the job's own
-        return trackio.opened(source.base / source.path)
+    def _tagged(self, source: Source) -> str | None:
+        """The job whose runs alone count, in a store that others use too."""
+        return None if self._is_own(source) else self._job
 
     def _size(self, source: Source) -> int:
+        if source.database:
+            return self._databases.size(source, self._tagged(source))
         return size_of(source, self._owner)
 
 
@@ -243,12 +263,11 @@ def prepare(folder: AttemptFolder, launch: Mapping[str, Any], owner: int) -> Non
 
 def size_of(source: Source, owner: int) -> int:
     """Bytes of a source, or rows of a database; 0 if it cannot be read."""
+    if source.database:
+        return Databases(owner).size(source)
     try:
         with opening.file_inside(source.base, source.path, owner) as descriptor:
-            if source.kind is not Tracker.TRACKIO:
-                return os.fstat(descriptor).st_size
-        with trackio.opened(source.base / source.path) as connection:
-            return trackio.last(connection)
-    except (OSError, sqlite3.Error) as error:
+            return os.fstat(descriptor).st_size
+    except OSError as error:
         logger.debug("%s has no size: %s", source.key, error)
         return 0

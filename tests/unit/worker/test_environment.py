@@ -73,6 +73,7 @@ def test_the_whole_environment_of_a_job() -> None:
         "MLFLOW_ALLOW_FILE_STORE": "true",
         "TRACKIO_DIR": "/home/attempts/att-1/job/output/trackio",
         "WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL": "1",
+        "TORCHYARD_TRACKERS": "tensorboard,wandb,mlflow,trackio",
     }
 
 
@@ -181,7 +182,8 @@ import sys
 from importlib.metadata import entry_points
 for group in sys.argv[1:]:
     (found,) = entry_points(group=group)
-    print(group, found.load()())
+    made = found.load()()
+    print(group, made.in_context() if hasattr(made, "in_context") else made)
 """
 
 
@@ -197,6 +199,7 @@ NOTHING = [
     "lightning.pytorch.callbacks_factory []",
     "pytorch_lightning.callbacks_factory []",
     "torch.backends None",
+    "mlflow.run_context_provider False",
 ]
 
 
@@ -225,6 +228,8 @@ def test_what_the_user_has_told_a_tracker_stays() -> None:
 
 def test_trackers_that_are_not_read_are_told_nothing() -> None:
     assert trackers({"trackers": False}) == {}
+    assert layout.READ_TRACKERS not in build({"trackers": False})
+    assert build({"trackers": ["wandb", "mlflow"]})[layout.READ_TRACKERS] == "wandb,mlflow"
     assert trackers({"trackers": ["tensorboard"]}) == {}
     assert trackers({"trackers": ["wandb"]}) == {"WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL": "1"}
 

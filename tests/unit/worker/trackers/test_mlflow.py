@@ -1,7 +1,13 @@
 import math
+import os
+import sys
+from pathlib import Path
 
-from worker.trackers import mlflow
+from tests.support import mlflow_store
+from worker.trackers import database, mlflow
 from worker.trackers.points import Chunk, Point
+
+MAX = sys.float_info.max
 
 
 def read(data: bytes, at: int = 0, *, ended: bool = False) -> tuple[list[Point], int, int]:
@@ -34,3 +40,17 @@ def test_bad_lines_are_counted() -> None:
     assert len(points) == 1
     assert math.isnan(points[0].values["loss"])
     assert skipped == 6
+
+
+def test_rows_of_a_database_are_read_from_where_one_was(tmp_path: Path) -> None:
+    path = tmp_path / "mlflow.db"
+    odd = [math.nan, math.inf, -math.inf, 1e300]
+    mlflow_store.log(path, "a", [("odd", step, min(max(each, -MAX), MAX)) for step, each in enumerate(odd)])
+    mlflow_store.log(path, "b", [("loss", 7, 0.5)], job="job-1")
+    with database.opened(tmp_path, path.name, os.getuid()) as connection:
+        found = mlflow.read_rows(connection, 0, 10, None)
+        assert repr([point.values["odd"] for point in found.points[:4]]) == repr(odd)
+        assert found.points[4] == (5, 7, 1_000_000, {"loss": 0.5}, "b", "name of b")
+        assert [point.step for point in mlflow.read_rows(connection, 1, 2, None).points] == [1, 2]
+        assert mlflow.read_rows(connection, 0, 10, "job-1").points == found.points[4:]
+        assert [mlflow.last_row(connection, job) for job in (None, "job-1", "job-2")] == [5, 5, 0]

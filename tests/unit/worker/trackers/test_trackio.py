@@ -1,16 +1,23 @@
 import json
 import math
+import os
 import sqlite3
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from worker.trackers import database as databases
 from worker.trackers import trackio
 
 INSERT = "INSERT INTO metrics (timestamp, run_name, step, metrics) VALUES ('1970-01-01T00:00:01+00:00', ?, ?, ?)"
 COLUMNS = "id INTEGER PRIMARY KEY AUTOINCREMENT, run_id, timestamp TEXT, run_name TEXT, step INTEGER, metrics TEXT"
+
+
+def opened(path: Path) -> AbstractContextManager[sqlite3.Connection]:
+    return databases.opened(path.parent, path.name, os.getuid())
 
 
 def database(path: Path, rows: Iterable[tuple[str, int, Any]]) -> Path:
@@ -24,7 +31,7 @@ def database(path: Path, rows: Iterable[tuple[str, int, Any]]) -> Path:
 
 def test_rows_are_read_from_where_one_was(tmp_path: Path) -> None:
     path = database(tmp_path / "p.db", [("one", 0, {"loss": 1, "n": {"a": "Infinity"}}), ("two", 3, {"loss": "NaN"})])
-    with trackio.opened(path) as connection:
+    with opened(path) as connection:
         found = trackio.read(connection, 0, 10)
         assert [(point.run, point.step, point.time_us) for point in found.points] == [
             ("one", 0, 1_000_000),
@@ -43,7 +50,7 @@ def test_strange_rows_are_counted(tmp_path: Path) -> None:
         writer.execute("INSERT INTO metrics (timestamp, step, metrics) VALUES ('yesterday', 4, '{\"loss\": 1}')")
         writer.execute("INSERT INTO metrics (timestamp, step, metrics) VALUES ('yesterday', NULL, 'x')")
     writer.close()
-    with trackio.opened(path) as connection:
+    with opened(path) as connection:
         found = trackio.read(connection, 0, 10)
     assert ([point.step for point in found.points], found.skipped, found.end) == ([2], 3, 5)
 
@@ -53,7 +60,7 @@ def test_it_reads_while_somebody_writes_and_never_writes(tmp_path: Path) -> None
     writer = sqlite3.connect(path)
     writer.execute("BEGIN IMMEDIATE")
     writer.execute("INSERT INTO metrics (timestamp, step, metrics) VALUES ('', 4, '{}')")
-    with trackio.opened(path) as connection:
+    with opened(path) as connection:
         assert len(trackio.read(connection, 0, 10).points) == 1
         with pytest.raises(sqlite3.Error):
             connection.execute("DELETE FROM metrics")
@@ -63,14 +70,14 @@ def test_it_reads_while_somebody_writes_and_never_writes(tmp_path: Path) -> None
 
 def test_a_closed_database_is_read_without_a_trace(tmp_path: Path) -> None:
     path = database(tmp_path / "p.db", [("one", 0, {"loss": 1})])
-    with trackio.opened(path) as connection:
+    with opened(path) as connection:
         assert len(trackio.read(connection, 0, 10).points) == 1
     assert [each.name for each in tmp_path.iterdir()] == ["p.db"]
 
 
 def test_what_was_read_while_the_file_changed_does_not_count(tmp_path: Path) -> None:
     path = database(tmp_path / "p.db", [("one", 0, {"loss": 1})])
-    reading = trackio.opened(path)
+    reading = opened(path)
     trackio.read(reading.__enter__(), 0, 10)
     database(path, [("one", 1, {"loss": 2})])
     with pytest.raises(sqlite3.OperationalError, match="meanwhile"):
@@ -80,5 +87,5 @@ def test_what_was_read_while_the_file_changed_does_not_count(tmp_path: Path) -> 
 def test_no_database_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "p.db"
     path.write_bytes(b"noise" * 1000)
-    with trackio.opened(path) as connection, pytest.raises(sqlite3.Error):
+    with opened(path) as connection, pytest.raises(sqlite3.Error):
         trackio.read(connection, 0, 10)
