@@ -41,6 +41,8 @@ Ref = Annotated[str, Field(min_length=1, max_length=64)]
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
 OutputPattern = Annotated[str, Field(min_length=1, max_length=1000)]
 MAX_NODES = 64
+#: `resources.gpus` of a submission: as many as a node has. What is stored is a number.
+ALL = "all"
 #: A job with this tag keeps its files, however old it is.
 KEEP = "keep"
 SNAPSHOT_ID = re.compile(r"snap-[0-9a-z]{26}")
@@ -125,6 +127,15 @@ Environment = Annotated[
 ]
 
 
+def _decided(given: Any) -> Any:
+    if given == ALL:
+        raise ValueError("all is made a number by the service when a job is submitted: give a number here")
+    return given
+
+
+_Gpus = Annotated[int, Field(ge=0, le=1024)]
+
+
 class Model(BaseModel):
     """Base of every model in the spec: immutable, and strangers are refused."""
 
@@ -134,8 +145,9 @@ class Model(BaseModel):
 class Resources(Model):
     """What the job needs of a node."""
 
-    gpus: Annotated[int, Field(ge=0, le=1024)] = 1
-    """GPUs (or CPU slots on a node without GPUs), exclusively the job's. 0 runs beside the GPUs."""
+    gpus: Annotated[_Gpus, BeforeValidator(_decided, json_schema_input_type=_Gpus | Literal["all"])] = 1
+    """GPUs (or CPU slots on a node without GPUs), exclusively the job's. 0 runs beside the GPUs. `all`: as many as a
+    node can give, a number from the submission on."""
     nodes: Annotated[int, Field(ge=1, le=MAX_NODES)] = 1
     """Nodes, each with as many GPUs; they start and end together."""
     network_interface: Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{1,64}$")] | None = None

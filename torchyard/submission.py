@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from torchyard import analysis, api, by_hand, commands, inspection, snapshot, specfile
 from torchyard.client import Client
 from torchyard.exceptions import SpecError
-from torchyard.spec import MAX_NAME, SNAPSHOT_ID, JobSpec, Launcher
+from torchyard.spec import ALL, MAX_NAME, SNAPSHOT_ID, JobSpec, Launcher
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +124,12 @@ def prepare(draft: Draft, environment: Mapping[str, str] | None = None) -> Prepa
         warnings=(*told, *found.warnings),
         launcher_reason=found.launcher_reason,
     )
+
+
+def wants_all(draft: Draft) -> bool:
+    """Whether the box that it is submitted to says how many GPUs the job gets."""
+    resources = draft.data.get("resources")
+    return isinstance(resources, dict) and resources.get("gpus") == ALL
 
 
 def override(data: dict[str, Any], text: str) -> None:

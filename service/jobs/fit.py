@@ -98,10 +98,13 @@ def wrong_field(shape: Shape, boxes: list[Box], nodes: int = 1) -> str:
     return next((field for field, part in alone.items() if never_fits(part, boxes, nodes)), "resources")
 
 
-def capacity(tx: Connection) -> list[Box]:
-    """The nodes and what they have, whoever holds it."""
+def capacity(tx: Connection, *, ready: bool = False) -> list[Box]:
+    """The nodes and what they have, whoever holds it.
+
+    `ready`: without nodes that are silent or take no jobs, and devices that are out of use.
+    """
     slots: dict[str, list[Slot]] = {}
-    for row in tx.execute(_DEVICES):
+    for row in tx.execute(_DEVICES.where(Device.unusable.is_(None)) if ready else _DEVICES):
         slot = Slot(uuid=row.uuid, index=row.at, memory=row.memory, kind=row.kind, name=row.product)
         slots.setdefault(row.node, []).append(slot)
     return [
@@ -112,5 +115,5 @@ def capacity(tx: Connection) -> list[Box]:
             memory=node.memory,
             labels=frozenset(node.labels or ()),
         )
-        for node in tx.execute(_NODES)
+        for node in tx.execute(_NODES.where(~Node.unreachable, ~Node.draining) if ready else _NODES)
     ]

@@ -11,7 +11,7 @@ from service.answers import answer, not_modified
 from service.answers import etag as make_etag
 from service.auth import Caller, context, requires
 from service.context import Context
-from service.jobs import body, change, find, present, submit, versions
+from service.jobs import body, change, find, present, sizing, submit, versions
 from service.jobs.order import Order
 from service.openapi import reference
 from service.routes.filters import AnyState, Limit, Listed
@@ -63,10 +63,11 @@ def submit_job(
     With `dry_run` it is only checked (200, a `DryRun`). Either all jobs of a sweep are stored, or none is. `after`
     names jobs that exist, anybody's, so no two can wait for each other.
     """
-    spec = body.check(body.parse(raw, request.headers.get("content-type", "")))
+    data, sized = sizing.decided(ctx, caller, body.parse(raw, request.headers.get("content-type", "")))
+    spec = body.check(data)
     keyed = _idempotent(idempotency_key, b"submit", raw)
     reason = "".join(filter(str.isprintable, launcher_reason))
-    order = Order(caller=caller, spec=spec, launcher_reason=reason, **keyed)
+    order = Order(caller=caller, spec=spec, launcher_reason=reason, advice=sized or None, **keyed)
     if dry_run:
         return answer(submit.check(ctx, order))
     return _created(submit.submit(ctx, order))

@@ -138,9 +138,13 @@ def _environment(pairs: list[str]) -> dict[str, str] | None:
     return dict(pair.split("=", 1) for pair in pairs) or None
 
 
-def _prepare(draft: "Draft") -> "Prepared":
+def _prepare(client: "Client", draft: "Draft") -> "Prepared":
     from torchyard import submission
 
+    if submission.wants_all(draft):
+        gpus = client.all_gpus(draft.data)
+        common.note(f"gpus: all is {gpus} here")
+        submission.override(draft.data, f"resources.gpus={gpus}")
     prepared = submission.prepare(draft)
     for warning in prepared.warnings:
         common.warn(warning)
@@ -150,7 +154,7 @@ def _prepare(draft: "Draft") -> "Prepared":
 def _submit(client: "Client", draft: "Draft") -> "Job":
     from torchyard.cli.artifacts import progress
 
-    prepared = _prepare(draft)
+    prepared = _prepare(client, draft)
     with progress(prepared.code.size if prepared.code else 0, "code") as uploaded:
         return prepared.submit(client, uploaded=uploaded)
 
@@ -158,7 +162,7 @@ def _submit(client: "Client", draft: "Draft") -> "Job":
 def _submit_sweep(client: "Client", draft: "Draft") -> "Group":
     from torchyard.cli.artifacts import progress
 
-    prepared = _prepare(draft)
+    prepared = _prepare(client, draft)
     with progress(prepared.code.size if prepared.code else 0, "code") as uploaded:
         return prepared.submit_sweep(client, uploaded=uploaded)
 
@@ -176,7 +180,7 @@ def _tell_sweep(client: "Client", group: "Group", *, detach: bool, json: bool) -
 
 
 def _check(client: "Client", draft: "Draft", json: bool) -> None:
-    checked = client.check(_prepare(draft).spec, analysed=True)
+    checked = client.check(_prepare(client, draft).spec, analysed=True)
     if json:
         common.print_json(checked)
     else:

@@ -13,7 +13,7 @@ from sqlalchemy import update
 
 from service.db.models import Job, LogStream, LogTime
 from service.retention import DAY_US
-from tests.support import plane, scripted
+from tests.support import box, plane, scripted
 from tests.support.live import Live
 from tests.support.plane import Plane
 from torchyard.cli import main
@@ -65,6 +65,21 @@ def test_a_spec_is_checked_submitted_and_shown(yard: Callable[..., Done], code: 
     assert "submitted" in shown.out
     assert yard("why", "1").out
     assert yard("ls", "--state", "failed").err.startswith("no jobs")
+
+
+def test_all_gpus_are_as_many_as_the_box_has(yard: Callable[..., Done], live_service: Live, code: Path) -> None:
+    file = code / "job.yaml"
+    file.write_text("command: [train.py]\nlauncher: torchrun\ncode: .\nresources: {gpus: all}\n")
+    refused = yard("submit", str(file))
+    assert refused.code == 1
+    assert "resources.gpus: no node with usable devices is online" in refused.err
+    box.add_node(live_service.context.db, devices=3)
+    checked = yard("submit", "--dry-run", str(file))
+    assert "gpus: all is 3 here" in checked.err
+    assert "3 processes" in checked.err
+    assert yard("submit", str(file)).out == "1\n"
+    (listed,) = yard("ls", "--json").json
+    assert listed["spec"]["resources"]["gpus"] == 3
 
 
 def test_a_bad_spec_is_one_error_with_its_place(yard: Callable[..., Done], tmp_path: Path) -> None:

@@ -1,0 +1,73 @@
+"""`gpus: all` of a submission, decided before it is stored: no node ever gets it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import Connection
+
+from service import accounts
+from service.auth import Caller
+from service.context import Context
+from service.jobs import fit
+from service.problems import field_problem
+from service.scheduler.boxes import Box
+from service.scheduler.load import shape_of
+from service.scheduler.policy import never_fits
+from torchyard.spec import ALL, JobSpec, Launcher, Resources
+from torchyard.wire import DeviceKind
+
+
+def decided(ctx: Context, caller: Caller, data: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The submission with a number for `gpus: all`, and the reason; anything else as it came.
+
+    Raises the problem ``invalid-request`` where no number would let it start.
+    """
+    given = data.get("resources")
+    if not isinstance(given, dict) or given.get("gpus") != ALL:
+        return data, ""
+    try:
+        wanted = Resources.model_validate({**given, "gpus": 1})
+    except ValidationError:
+        return _with(data, 1), ""  # the spec's own check names what is wrong
+    with ctx.db.read() as tx:
+        boxes = _useful(fit.capacity(tx, ready=True))
+        most = _quota(tx, caller, data) // wanted.nodes
+    if not boxes:
+        raise field_problem(
+            "resources.gpus",
+            "no node with usable devices is online, so how many are all of them is not known: give a number, or start "
+            "a worker",
+        )
+    count = largest(wanted, boxes)
+    if 0 < most < count:
+        return _with(data, most), f"gpus {most}, all that the quota allows"
+    return _with(data, count), f"gpus {count}, all that a node can give"
+
+
+def largest(wanted: Resources, boxes: list[Box]) -> int:
+    """The most devices of a node with which the job could run on these; 1 where it never could."""
+    shape = shape_of(JobSpec(command=("true",), launcher=Launcher.NONE, resources=wanted))
+    most = max(len(box.slots) for box in boxes)
+    fitting = (count for count in range(most, 0, -1) if not never_fits(replace(shape, gpus=count), boxes, wanted.nodes))
+    return next(fitting, 1)
+
+
+def _useful(boxes: list[Box]) -> list[Box]:
+    """Nodes with GPUs; those with CPU slots where there are no others."""
+    filled = [box for box in boxes if box.slots]
+    return [box for box in filled if any(slot.kind == DeviceKind.GPU for slot in box.slots)] or filled
+
+
+def _quota(tx: Connection, caller: Caller, data: Mapping[str, Any]) -> int:
+    """GPUs that user and project may hold at once."""
+    stored = accounts.rows(tx)
+    project = data.get("project", JobSpec.model_fields["project"].default)
+    keys: list[accounts.Key] = [("user", caller.user_id), ("project", str(project))]
+    found = [accounts.limits(stored, key).max_gpus for key in keys]
+    return min((most for most in found if most is not None), default=2**31)
+
+
+def _with(data: dict[str, Any], gpus: int) -> dict[str, Any]:
+    return {**data, "resources": {**data["resources"], "gpus": gpus}}
