@@ -89,13 +89,14 @@ def test_half_precision_stays_close(name: str, tmp_path: Path) -> None:
 def seen(recipe: dict[str, Any]) -> dict[str, Any]:
     """In a rank: what layers compute in training, and how this process is switched."""
     given = Recipe.model_validate(recipe)
-    found: dict[str, Any] = {"types": set(), "layouts": set()}
+    found: dict[str, Any] = {"types": set(), "layouts": set(), "kernels": set()}
 
     def look(layer: nn.Module, _: Any, output: Tensor) -> None:
         if isinstance(layer, nn.Conv2d | nn.Linear) and layer.training:
             found["types"].add(output.dtype)
         if isinstance(layer, nn.Conv2d):
             found["layouts"].add(output.is_contiguous(memory_format=torch.channels_last))
+            found["kernels"].add(layer.weight.is_contiguous(memory_format=torch.channels_last))
 
     with joined(given.strategy) as world:
         parts = build(given, world)
@@ -121,6 +122,7 @@ def test_layers_compute_in_the_type_of_the_recipe(name: str) -> None:
     first, *others = ranks.run(seen, world, {**IMAGES, "strategy": strategy, **keys})
     assert first["types"] == {torch.bfloat16}
     assert first["layouts"] == {True}
+    assert first["kernels"] == {True} or name not in {"single", "ddp", "ring"}  # others cut or copy the weights
     assert first["recomputed"]
     assert all(other["types"] <= first["types"] for other in others)  # a server computes nothing
 
@@ -130,6 +132,7 @@ def test_switches() -> None:
     assert plain == {
         "types": {torch.float32},
         "layouts": {False},
+        "kernels": {False},
         "recomputed": False,
         "deterministic": False,
         "benchmark": False,

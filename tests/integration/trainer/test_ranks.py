@@ -1,6 +1,9 @@
 """Two real ranks."""
 
 import json
+import os
+import resource
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from torchyard.recipe import Recipe
 from trainer.command import main
 from trainer.distributed import joined
 from trainer.parts import build
+from trainer.run import run
 
 #: Neither the training nor the validation samples divide by two ranks or by the batch.
 UNEVEN: dict[str, Any] = {
@@ -140,6 +144,22 @@ def test_a_stopped_run_resumes_exactly(tmp_path: Path) -> None:
         assert not stopped.series(name).keys() & resumed.series(name).keys()
     ends = [load(folder.checkpoints()[-1] / "model.pt") for folder in (undisturbed, resumed)]
     assert training.equal(*ends)
+
+
+def train_with_room_for_its_own(given: dict[str, Any]) -> None:
+    """Rank 1 can write no file as large as the model."""
+    if os.environ["RANK"] == "1":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 10, 64 << 10))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    run(Recipe.model_validate(given))
+
+
+def test_rank_0_alone_writes_the_model(tmp_path: Path) -> None:
+    """Commonly taught wrong: every rank saves."""
+    ranks.run(train_with_room_for_its_own, 2, {**UNEVEN, "model": {"name": "mlp", "hidden": [4096]}}, cwd=tmp_path)
+    written = [folder / "model.pt" for folder in (tmp_path / "checkpoints").iterdir()]
+    assert len(written) == 2
+    assert all(file.stat().st_size > 128 << 10 for file in written)
 
 
 def test_off_the_queue_with_loader_processes(tmp_path: Path) -> None:

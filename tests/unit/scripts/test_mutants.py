@@ -1,5 +1,7 @@
-"""The planted faults fit the code: each has one place, a test, and a row that names the test's file."""
+"""The planted faults fit the code: each has one place and a test, which its row of the page names; each row has two."""
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,20 @@ from scripts import mutants
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "techniques.md").read_text()
+SYSTEMS, _, CORRECTIONS = PAGE.partition("## Commonly taught wrong")
+
+
+def rows() -> dict[str, str]:
+    """The lines of both tables by the names that faults give them: 4, and c4 for what is taught wrong."""
+    lines = {
+        f"{kind}{number}": line for kind, part in (("", SYSTEMS), ("c", CORRECTIONS)) for number, line in _of(part)
+    }
+    assert len(lines) == 22 + 12
+    return lines
+
+
+def _of(part: str) -> list[tuple[str, str]]:
+    return [(line[1], line[0]) for line in re.finditer(r"^\| (\d+) \|.*", part, re.MULTILINE)]
 
 
 @pytest.mark.parametrize("fault", mutants.faults(), ids=lambda fault: f"{fault.row}-{fault.file}")
@@ -16,6 +32,14 @@ def test_a_fault_has_one_place_and_a_test(fault: mutants.Fault) -> None:
     assert fault.planted(source) != source
     path, _, name = fault.test.partition("::")
     assert f"def {name.partition('[')[0]}(" in (ROOT / path).read_text()
+
+
+def test_each_row_has_two_faults_or_more_for_tests_that_it_names() -> None:
+    planted, lines = mutants.faults(), rows()
+    for fault in planted:
+        assert f"`{fault.test.partition('[')[0]}`" in lines[fault.row], f"row {fault.row} does not name {fault.test}"
+    count = Counter(fault.row for fault in planted)
+    assert {row for row in lines if count[row] < 2} == set()
 
 
 def test_a_fault_without_a_place_is_an_error() -> None:

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from torchyard.recipe.strategies import Dp, ModelParallel, ParameterServer
+from torchyard.recipe.strategies import Ddp, Dp, ModelParallel, ParameterServer
 from trainer.distributed import all_reduce_bytes, describe, local, threads_per_rank
 from trainer.exceptions import RecipeError
 
@@ -48,6 +48,13 @@ def test_a_process_may_have_several_devices() -> None:
     assert second.devices == (torch.device("cuda", 2), torch.device("cuda", 3))
     assert len(describe({"TORCHYARD_DEVICES": "3"}, gpus=0, strategy=Dp()).devices) == 3
     assert len(describe({}, gpus=0, strategy=Dp(devices=4)).devices) == 4
+
+
+def test_a_process_of_ddp_has_one_device_however_many_there_are() -> None:
+    """Commonly taught wrong: several GPUs in a process of DistributedDataParallel."""
+    launched = [{"RANK": str(rank), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2"} for rank in range(2)]
+    held = [describe(environment, gpus=4, strategy=Ddp()).devices for environment in launched]
+    assert held == [(torch.device("cuda", 0),), (torch.device("cuda", 1),)]
 
 
 def test_servers_have_no_gpu() -> None:

@@ -59,7 +59,8 @@ def test_half_as_many_bytes_in_16_bits(hook: str, tmp_path: Path) -> None:
     weights, losses = training.alone(given, 16)
     assert training.equal(*trained.own)
     torch.testing.assert_close(trained.whole, weights, rtol=0, atol=0.02)
-    assert not training.equal(trained.whole, weights)
+    # What was rounded on the way shows: no other order of additions brings weights so far apart.
+    assert not all(torch.allclose(trained.whole[name], value, **training.CLOSE) for name, value in weights.items())
     assert trained.losses() == pytest.approx(losses, rel=0.02)
     assert sent(trained) == [sum(value.nbytes for value in weights.values()) // 2] * 2
 

@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 import torch
 
-from tests.support import training
+from tests.support import ranks, training
+from torchyard.recipe import Recipe
 from torchyard.recipe.strategies import Dp
-from trainer.distributed import World
+from trainer.distributed import World, joined
 from trainer.exceptions import RecipeError
+from trainer.loop import Training
+from trainer.parts import build
 from trainer.strategies.dp import DpStrategy
 
 BALANCED = {"name": "dp", "devices": 3, "first_device_batch": 2}
@@ -49,11 +52,27 @@ def test_shares_of_any_size_train_as_one_process(loss_in_model: bool, tmp_path: 
     assert proof["bytes_sent_per_step"] > 4 * whole * passes / steps
 
 
-def test_the_mean_of_means_would_be_another_loss() -> None:
-    """What the test above would not tell apart, if the replicas' losses were alike."""
-    losses = torch.arange(8.0)
-    means = torch.stack([part.mean() for part in losses.split([2, 3, 3])])
-    assert means.mean() != losses.mean()
+def sent(given: dict[str, Any]) -> int:
+    """Bytes that go between replicas in one step."""
+    parsed = Recipe.model_validate(given)
+    with joined(parsed.strategy) as world:
+        run = Training(build(parsed, world))
+        strategy = run.parts.strategy
+        for batch in run.batches(0):
+            strategy.backward(batch)
+            if batch.last:
+                strategy.update(0.1, measure=False)
+                break
+        return strategy.bytes_sent
+
+
+def test_a_loss_inside_the_model_leaves_the_outputs_where_they_are() -> None:
+    """Outputs and their gradients stay; targets go out instead, and two losses of one number come back."""
+    ((outputs,), (losses,)) = (
+        ranks.run(sent, 1, recipe({**BALANCED, "loss_in_model": each})) for each in (False, True)
+    )
+    samples, classes, replicas = 3 + 3, 10, 2
+    assert outputs - losses == samples * 2 * classes * 4 - samples * 8 - replicas * 2 * 4
 
 
 def test_even_shares_and_clipping(tmp_path: Path) -> None:

@@ -43,6 +43,10 @@ def test_replicas_train_what_one_process_trains(tmp_path: Path) -> None:
     assert training.equal(*trained.own)
     size = sum(value.nbytes for value in weights.values())
     assert [(rank["replica"], rank["replicas"]) for rank in trained.proof["ranks"]] == [(0, 2), (1, 2)]
+    for rank in trained.proof["ranks"]:
+        held = [place["parameter_bytes"] for place in rank["places"]]
+        assert (len(held), sum(held)) == (2, size)
+        assert min(held) > 0
     # A ring all-reduce between two: half of the gradients, twice.
     assert {rank["bytes_sent_per_step"] for rank in trained.proof["ranks"]} == {size}
 

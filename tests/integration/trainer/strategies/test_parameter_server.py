@@ -131,7 +131,7 @@ def hold_back(folder: str, given: dict[str, Any]) -> dict[str, Any]:
         def update(rate: float, *, measure: bool) -> Tensor | None:
             nonlocal done
             if world.rank == 1:
-                wait.until(Path(folder, "ahead").exists, what="the fast worker")
+                wait.until(Path(folder, "ahead").exists, seconds=20, what="the fast worker")
             norm = original(rate, measure=measure)
             done += 1
             if world.rank == 0 and done == 4:

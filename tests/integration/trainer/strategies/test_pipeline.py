@@ -1,5 +1,6 @@
 """Pipelines train what one process trains; their stages are real, and go on with another number of ranks."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.support import training
+from tests.support import ranks, training
+from torchyard.recipe import Recipe
+from trainer.distributed import joined
+from trainer.loop import Training
+from trainer.parts import build
+from trainer.strategies.pipeline import PipelineStrategy
 
 #: A norm that no gradient reaches.
 UNREACHED = 10_000
@@ -46,6 +52,47 @@ def test_it_trains_what_one_process_trains(schedule: str, world: int, microbatch
     count = 2 * world if schedule == "interleaved" else world
     assert stages == [(stage, stage % world) for stage in range(count)]
     assert {rank["schedule"] for rank in ranks} == {schedule}
+
+
+def passes(given: dict[str, Any]) -> str:
+    """Forward and backward passes of this rank's stages in one step, in their order: F0 is the first stage's."""
+    parsed = Recipe.model_validate(given)
+    with joined(parsed.strategy) as world:
+        run = Training(build(parsed, world))
+        strategy = run.parts.strategy
+        assert isinstance(strategy, PipelineStrategy)
+        seen: list[str] = []
+        for stage in strategy.training:
+            stage.forward_one_chunk = _noted(stage.forward_one_chunk, f"F{stage.stage_index}", seen)
+            stage.backward_one_chunk = _noted(stage.backward_one_chunk, f"B{stage.stage_index}", seen)
+        strategy.backward(next(run.batches(0)))
+        return " ".join(seen)
+
+
+def _noted(call: Callable[..., Any], what: str, seen: list[str]) -> Callable[..., Any]:
+    def noting(*arguments: Any, **options: Any) -> Any:
+        seen.append(what)
+        return call(*arguments, **options)
+
+    return noting
+
+
+@pytest.mark.parametrize(
+    ("schedule", "first", "last"),
+    [
+        ("gpipe", "F0 F0 F0 F0 B0 B0 B0 B0", "F1 F1 F1 F1 B1 B1 B1 B1"),
+        ("1f1b", "F0 F0 B0 F0 B0 F0 B0 B0", "F1 B1 F1 B1 F1 B1 F1 B1"),
+        (
+            "interleaved",
+            "F0 F0 F2 F2 F0 B2 F0 B2 F2 B0 F2 B0 B2 B2 B0 B0",
+            "F1 F1 F3 B3 F3 B3 F1 B1 F1 B1 F3 B3 F3 B3 B1 B1",
+        ),
+    ],
+)
+def test_microbatches_pass_in_the_order_of_the_schedule(schedule: str, first: str, last: str) -> None:
+    """GPipe holds the activations of all microbatches, 1F1B those of as many as there are stages."""
+    given = recipe(schedule, strategy={"microbatches": 4}, batch_size=8)
+    assert ranks.run(passes, 2, given) == [first, last]
 
 
 def test_scores_and_gradients_are_those_of_one_process(tmp_path: Path) -> None:

@@ -49,6 +49,8 @@ def test_workers_and_servers_exchange_parameters_and_gradients() -> None:
     ranks = step({"name": "parameter_server", "servers": servers}, workers + servers)
     assert [each["send"] for each in ranks[:workers]] == [P * SIZE] * workers
     assert sum(each["send"] for each in ranks[workers:]) == workers * P * SIZE
+    # No server has more than its part and what the largest parameter, which is not cut, adds to it.
+    assert max(each["send"] for each in ranks[workers:]) <= workers * (P / servers + 8 * 10 / 2) * SIZE
     assert all("all_reduce" not in each for each in ranks)
     assert [each["send"] for each in ranks] == [each["counted"] for each in ranks]
 

@@ -84,6 +84,20 @@ def test_a_balance_by_time_needs_operations_that_can_be_counted() -> None:
     assert operations_of(place(words, 2, what="devices"), (3,)) == [None, None]
 
 
+def test_each_part_lies_and_computes_on_its_device() -> None:
+    """Tensors of the second device have no values, and so nothing that is computed there comes back."""
+    first, second = nn.Linear(3, 4), nn.Linear(4, 2)
+    split = Split([Part([("0", first)]), Part([("1", second)])], (CPU, torch.device("meta")))
+    assert [each.weight.device.type for each in (first, second)] == ["cpu", "meta"]
+    seen: list[str] = []
+    for layer in (first, second):
+        layer.register_forward_hook(lambda _, given, answer: seen.extend([given[0].device.type, answer.device.type]))
+    with pytest.raises(NotImplementedError, match="out of meta tensor"):
+        split(torch.ones(1, 3))
+    assert seen == ["cpu", "cpu", "meta", "meta"]
+    assert split.moved == 4 * 4
+
+
 def test_alexnet_over_two_places_answers_what_it_answers_whole() -> None:
     whole = model("alexnet", 64, "cpu").eval()
     split = Split([Part(layers) for layers in place(whole, 2, what="devices")], (CPU, CPU))
