@@ -1,0 +1,121 @@
+"""Every block of docs/from-the-tutorials.md is run, and the Chinese page has the same ones."""
+
+import ast
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+from torch.distributed import launch
+from torch.distributed import run as torchrun
+from typer.core import TyperGroup
+
+from tests.support import pages, ranks
+from tests.support.attempt import AttemptFolder
+from tests.support.pages import Block
+from torchyard import findings
+from torchyard.cli.main import app
+from torchyard.injob import layout
+from torchyard.recipe.data import Synthetic
+from torchyard.scripts import replicas, source
+from torchyard.spec import JobSpec
+from trainer import command
+from trainer.run import run
+
+DOCS = Path(__file__).parents[3] / "docs"
+ENGLISH = DOCS / "from-the-tutorials.md"
+BLOCKS = pages.blocks(ENGLISH)
+SETTING, *PYTHON = [block for block in BLOCKS if block.language == "python" and not block.has("noted")]
+TOGETHER = [block for block in PYTHON if not block.follows]
+FOLLOWED = [block for block in PYTHON if block.follows]
+NOTED = [block for block in BLOCKS if block.language == "python" and block.has("noted")]
+YAML = [block for block in BLOCKS if block.language == "yaml"]
+SHELL = [line for block in BLOCKS if block.language == "sh" for line in block.code.splitlines()]
+
+
+@pytest.mark.parametrize("world", [1, 2])
+def test_blocks_do_what_their_assertions_say(world: int, tmp_path: Path) -> None:
+    ranks.run(pages.run, world, SETTING, [block for block in TOGETHER if block.ranks == world], cwd=tmp_path)
+
+
+@pytest.mark.parametrize("block", FOLLOWED, ids=str)
+def test_attached_scripts_leave_curves_and_a_checkpoint(block: Block, tmp_path: Path) -> None:
+    attempt = AttemptFolder(tmp_path)
+    environment = attempt.environment(checkpoint_every=3600)
+    ranks.run(pages.run, block.ranks, SETTING, [block], environment=environment, cwd=tmp_path)
+    steps = list(attempt.series("loss"))
+    assert steps == list(range(1, len(steps) + 1)) != []
+    assert [int(each.name.removeprefix("step-")) for each in attempt.checkpoints()][-1] == steps[-1]
+
+
+@pytest.mark.parametrize("block", [block for block in PYTHON if block.has("wrong")], ids=str)
+def test_what_is_wrong_is_shown_to_be(block: Block) -> None:
+    assert block.raises or any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(block.code)))
+
+
+@pytest.mark.parametrize("block", NOTED, ids=str)
+def test_submission_notes_what_the_page_says(block: Block) -> None:
+    program = source.program({"train.py": block.code}.get, "train.py", None)
+    assert program is not None
+    notes = [*findings.in_script(program.entry), *replicas.notes(program)]
+    stated = [line.removeprefix("# ") for line in block.code.splitlines() if line.startswith("# train.py:")]
+    assert stated
+    for each in stated:
+        assert [note for note in notes if note.startswith(each)], (each, notes)
+
+
+@pytest.mark.parametrize("block", YAML, ids=str)
+def test_recipes_are_valid(block: Block) -> None:
+    content = yaml.safe_load(block.code)
+    JobSpec.model_validate(content if "command" in content else {"recipe": {}, **content})
+
+
+def test_what_the_page_says_is_to_be_seen(tmp_path: Path) -> None:
+    """Of its first recipe, balanced DataParallel, on a few samples."""
+    spec = JobSpec.model_validate(yaml.safe_load(YAML[0].code))
+    assert spec.recipe is not None
+    recipe = spec.recipe.model_copy(update={"data": Synthetic(samples=16), "epochs": 1})
+    attempt = AttemptFolder(tmp_path)
+    ranks.run(run, 1, recipe, environment=attempt.environment() | {layout.DEVICES: str(spec.resources.gpus)})
+    proof = json.loads((tmp_path / layout.OUTPUT / "strategy.json").read_text())
+    assert (proof["ranks"][0]["replicas"], proof["ranks"][0]["deals"]["pass"]) == (3, [[2, 3, 3]])
+    for metric in ("train/loss", "train/accuracy", "val/loss", "val/accuracy", "throughput", "data_wait"):
+        assert f"`{metric}`" in ENGLISH.read_text()
+        assert attempt.series(metric), metric
+
+
+@pytest.mark.parametrize("line", SHELL)
+def test_commands_are_such(line: str) -> None:
+    parse(shlex.split(line, comments=True))
+
+
+def test_what_is_no_command_is_noticed() -> None:
+    with pytest.raises(Exception, match="No such command"):
+        parse(["yard", "absent"])
+    with pytest.raises(Exception, match="No such option"):
+        parse(["yard", "checkpoints", "average", "1", "--absent"])
+
+
+def parse(words: list[str]) -> None:
+    """Reads a command line as its program does; leaves by SystemExit or an exception when it does not take it."""
+    match words:
+        case ["yard", *rest]:
+            _parse_yard(typer.main.get_command(app), "yard", rest)
+        case ["torchrun", *rest]:
+            torchrun.parse_args(rest)
+        case ["python", "-m", "torch.distributed.launch", *rest]:
+            launch.parse_args(rest)
+        case ["python", "-m", "trainer", *rest]:
+            command._parser().parse_args(rest)
+        case _:
+            raise AssertionError(words)
+
+
+def _parse_yard(entry: Any, name: str, words: list[str], parent: Any = None) -> None:
+    context = entry.make_context(name, words, parent=parent)
+    if isinstance(entry, TyperGroup):
+        found, inner, rest = entry.resolve_command(context, [*context._protected_args, *context.args])
+        _parse_yard(inner, str(found), rest, context)
