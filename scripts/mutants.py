@@ -95,7 +95,7 @@ def main(given: Sequence[str] | None = None) -> int:
     chosen = [
         each for each in faults() if (each.quick or not options.quick) and each.row in (options.row or [each.row])
     ]
-    survivors = 0
+    survivors, started = 0, time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
         copy(Path(name))
         for fault in chosen:
@@ -103,7 +103,8 @@ def main(given: Sequence[str] | None = None) -> int:
             found = outcome(fault, Path(name))
             survivors += found != "killed"
             tell(f"{fault.row:>4}  {found:8}  {time.monotonic() - began:5.1f} s  {fault.file}  {fault.test}")
-    tell(f"{len(chosen) - survivors} of {len(chosen)} planted faults were noticed")
+    minutes = (time.monotonic() - started) / 60
+    tell(f"{len(chosen) - survivors} of {len(chosen)} planted faults were noticed in {minutes:.1f} min")
     return int(survivors > 0)
 
 

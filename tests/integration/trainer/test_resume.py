@@ -124,6 +124,12 @@ def test_the_best_evaluation_is_saved_whatever_its_epoch(train: Train) -> None:
     assert [path.name for path in resumed.checkpoints()] == [folder.checkpoints()[-1].name]
 
 
+def test_every_nth_epoch_is_saved_and_the_last(train: Train) -> None:
+    folder = train({**RECIPE, "epochs": 5, "checkpoint_every": 2})
+    assert list(folder.series("val/loss")) == [5, 10, 15, 20, 25]
+    assert [int(path.name.removeprefix("step-")) for path in folder.checkpoints()] == [10, 20, 25]
+
+
 def test_a_metric_to_keep_by_that_is_none_is_told(train: Train, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("WARNING"):
         train({**RECIPE, "epochs": 1}, keep_best="max accuracy")
