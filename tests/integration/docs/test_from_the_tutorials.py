@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from torchyard.scripts import replicas, source
 from torchyard.spec import JobSpec
 from trainer import command
 from trainer.run import run
+from trainer.strategies import STRATEGIES
 
 DOCS = Path(__file__).parents[3] / "docs"
 ENGLISH = DOCS / "from-the-tutorials.md"
@@ -119,3 +121,47 @@ def _parse_yard(entry: Any, name: str, words: list[str], parent: Any = None) -> 
     if isinstance(entry, TyperGroup):
         found, inner, rest = entry.resolve_command(context, [*context._protected_args, *context.args])
         _parse_yard(inner, str(found), rest, context)
+
+
+def test_the_chinese_page_has_the_same_blocks() -> None:
+    """They differ in comments alone, so what is run of one page is run of the other."""
+    chinese = pages.blocks(DOCS / "from-the-tutorials.zh-CN.md")
+    assert [without_comments(block) for block in chinese] == [without_comments(block) for block in BLOCKS]
+
+
+def without_comments(block: Block) -> tuple[str, tuple[str, ...], Any]:
+    match block.language:
+        case "python":
+            stated = block.message if block.raises or block.has("noted") else None
+            return block.language, block.words, (ast.dump(ast.parse(block.code)), stated)
+        case "yaml":
+            return block.language, block.words, yaml.safe_load(block.code)
+        case _:
+            lines = [shlex.split(line, comments=True) for line in block.code.splitlines()]
+            return block.language, block.words, lines
+
+
+@pytest.mark.parametrize("page", ["from-the-tutorials.md", "from-the-tutorials.zh-CN.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    text = (DOCS / page).read_text()
+    headings = {anchor(line.lstrip("# ")) for line in text.splitlines() if re.match("#+ ", line)}
+    sections = re.findall(r"\]\(#([^)]+)\)", text)
+    assert sections
+    assert not set(sections) - headings
+    assert not [path for path in re.findall(r"\]\(([^)#]+)\)", text) if not (DOCS / path).exists()]
+
+
+def anchor(heading: str) -> str:
+    """As GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_every_strategy_and_every_section_is_on_both_pages() -> None:
+    english, chinese = ((DOCS / name).read_text() for name in ("from-the-tutorials.md", "from-the-tutorials.zh-CN.md"))
+    assert len(re.findall("^## ", english, re.MULTILINE)) == len(re.findall("^## ", chinese, re.MULTILINE))
+    recipes = [
+        JobSpec.model_validate({"recipe": {}, **yaml.safe_load(block.code)}).recipe
+        for block in YAML
+        if "command" not in block.code
+    ]
+    assert {recipe.strategy.name for recipe in recipes if recipe} >= STRATEGIES.keys() - {"single"}
