@@ -54,3 +54,16 @@ def test_the_page_tells_their_number() -> None:
 
 def test_ten_are_quick() -> None:
     assert sum(fault.quick for fault in mutants.faults()) == 10
+
+
+def test_a_fault_is_killed_by_a_test_that_fails_and_taken_back(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("ONE = 1\nTWO = 2\n")
+    (tmp_path / "test_one.py").write_text(
+        "from one import *\n\ndef test(): assert ONE == 1\ndef test_bad(): assert not ONE\n"
+    )
+    given = {"row": "1", "file": "one.py", "test": "test_one.py::test"}
+    assert mutants.outcome(mutants.Fault(old="= 1", new="= 3", **given), tmp_path) == "killed"
+    assert mutants.outcome(mutants.Fault(old="= 2", new="= 3", **given), tmp_path) == "SURVIVED"
+    assert (tmp_path / "one.py").read_text() == "ONE = 1\nTWO = 2\n"
+    assert mutants.failing(["test_one.py::test"], tmp_path) == ""
+    assert "test_bad" in mutants.failing(["test_one.py::test", "test_one.py::test_bad"], tmp_path)
