@@ -126,6 +126,8 @@ class Registered(Message):
     #: reads the same there may place files in it instead of uploading them.
     inbox: str
     inbox_probe: str
+    #: Bytes that a node's disk is to keep free, unless the node's own setting says otherwise. None: not told.
+    disk_floor: int | None = None
 
 
 class Phase(StrEnum):

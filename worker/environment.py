@@ -9,7 +9,6 @@ from pathlib import Path
 
 import torchyard
 from torchyard.injob import entry_points, layout
-from torchyard.quantities import parse_size
 from torchyard.spec import JobSpec
 from torchyard.wire import Device, DeviceKind
 from worker.folder import AttemptFolder
@@ -72,6 +71,8 @@ class Inside:
     """The attempt's own folder for temporary files."""
     tracker_runs: Mapping[str, str] = field(default_factory=dict)
     """The only run of each tracker that the job has made so far."""
+    disk_floor: int | None = None
+    """Bytes that the node's disk keeps free; None: nobody has said."""
     meeting: Meeting | None = None
     """Where the ranks of several nodes meet; None on one node."""
 
@@ -141,8 +142,8 @@ def _attempt(inside: Inside) -> dict[str, str]:
         made[layout.CHECKPOINT_EVERY] = str(every)
     if (best := inside.spec.checkpoint.keep_best) is not None:
         made[layout.KEEP_BEST] = f"{best.mode} {best.metric}"
-    if layout.DISK_FLOOR in inside.own:
-        made[layout.DISK_FLOOR] = str(parse_size(inside.own[layout.DISK_FLOOR]))
+    if inside.disk_floor is not None:
+        made[layout.DISK_FLOOR] = str(inside.disk_floor)
     if inside.spec.resources.gpu_share is not None:
         made[layout.GPU_SHARE] = str(inside.spec.resources.gpu_share)
     return made

@@ -81,6 +81,8 @@ class Launcher:
     lock_descriptors: Callable[[Sequence[str]], list[int]] = no_locks
     """Open locks of GPUs, by UUID (`devices.locks.DeviceLocks.descriptors`): the shim keeps them too."""
     own_environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    disk_floor: Callable[[], int | None] = lambda: None
+    """Bytes that the node's disk keeps free, if anybody has said."""
     own_address: Callable[[str | None], str] = meeting.default_address
     """The address by which other nodes reach this one, through an interface if one is named."""
 
@@ -230,6 +232,7 @@ class Launcher:
             identity=laid.who,
             temporary=folder.temporary,
             tracker_runs=launch.tracker_runs,
+            disk_floor=self.disk_floor(),
             meeting=met,
         )
         command = argv.main_process(spec, programs, places, _local_rank(spec, laid.cwd))

@@ -61,6 +61,7 @@ class Runtime:
             one_trust_domain=self._settings.one_trust_domain,
             present=self._discover,
             lock_descriptors=self._locks.descriptors,
+            disk_floor=self._disk_floor,
             own_address=lambda interface: meeting.own_address(self._settings.address(), interface),
         )
         tools = Tools(
@@ -84,6 +85,12 @@ class Runtime:
             kept=Kept(self._settings.home),
         )
         return Agent(this, self._control, self._renew, tools)
+
+    def _disk_floor(self) -> int | None:
+        """The node's own setting, else the service's policy as it was told last."""
+        if self._settings.disk_floor is not None or self._used is None:
+            return self._settings.disk_floor
+        return self._used.disk_floor
 
     def use(self, registered: wire.Registered) -> None:
         """Works with this answer of the service from now on."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from torchyard import home
+from torchyard.injob import layout
 from torchyard.quantities import parse_size
 from torchyard.spec import Resources
 from worker.exceptions import UnavailableError
@@ -34,6 +35,8 @@ class Settings:
     """A worker that is not root may run every user's jobs."""
     labels: tuple[str, ...] = ()
     """Words that jobs may ask for (`resources.labels`)."""
+    disk_floor: int | None = None
+    """Bytes that this node's disk keeps free; None: what the service says."""
     limits: Limits = field(default_factory=Limits)
     """How much of what a job writes goes to the store by itself."""
 
@@ -83,9 +86,18 @@ def from_environment(
         cpu_slots=cpu_slots if cpu_slots is not None else int(slots) if slots else None,
         redis_url=env.get("TORCHYARD_REDIS_URL"),
         one_trust_domain=env.get("TORCHYARD_ONE_TRUST_DOMAIN") == "1",
+        disk_floor=_disk_floor(env),
         labels=_labels(env.get("TORCHYARD_LABELS", "").split(",") if labels is None else labels),
         limits=_limits(env),
     )
+
+
+def _disk_floor(env: Mapping[str, str]) -> int | None:
+    given = env.get(layout.DISK_FLOOR)
+    try:
+        return parse_size(given) if given else None
+    except ValueError as error:
+        raise ValueError(f"{layout.DISK_FLOOR}: {error}") from error
 
 
 def _limits(env: Mapping[str, str]) -> Limits:

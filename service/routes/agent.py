@@ -86,6 +86,7 @@ def register(message: wire.Register, ctx: Ctx, node: Node) -> Response:
             heartbeat_s=ctx.settings.heartbeat_s,
             inbox=str(ctx.store.inbox),
             inbox_probe=ctx.store.probe,
+            disk_floor=ctx.settings.disk_floor,
         )
     )
 

@@ -30,6 +30,7 @@ class FakeService:
         self.heartbeat_s = 0.3
         self.inbox = ""
         self.inbox_probe = ""
+        self.disk_floor: int | None = None
         self.beat = 0
         self.launches: dict[str, wire.Launch] = {}
         self.assigned: list[str] = []
@@ -125,6 +126,7 @@ def _routes(fake: FakeService) -> APIRouter:  # noqa: C901
             heartbeat_s=fake.heartbeat_s,
             inbox=fake.inbox,
             inbox_probe=fake.inbox_probe,
+            disk_floor=fake.disk_floor,
         )
 
     @router.post("/heartbeat", response_model=wire.Orders)

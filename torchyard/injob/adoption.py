@@ -35,8 +35,9 @@ class _Pace:
 
 def adopt(
     step: int, path: str, metrics: Mapping[str, Any] | None = None, *, leaves: bool = True, wanted: bool = False
-) -> None:
-    """Commits what lies at `path` as the checkpoint of a step, under its place in the working folder.
+) -> int:
+    """Commits what lies at `path` as the checkpoint of a step, under its place in the working folder; returns its
+    bytes, 0 for one that was passed over.
 
     Every rank calls it, once it has written its part. One that is not `wanted` may be passed over for want of time.
     With `leaves` a job that is being stopped ends here. Raises as `checkpoint` does.
@@ -45,14 +46,16 @@ def adopt(
     (now,) = collective.broadcast([int(wanted or begun >= _Pace.ready_at)])
     _Pace.skipped = None if now else (step, path, metrics or {})
     if not now:
-        return
+        return 0
     where = place_of(path)
-    with checkpoints.Checkpoint(step, metrics or {}, leaves=leaves) as folder:
+    taking = checkpoints.Checkpoint(step, metrics or {}, leaves=leaves)
+    with taking as folder:
         if place.leads() and os.path.exists(path):  # of several nodes one may have it alone
             _link(path, str(folder / where))
             files.write_json(str(folder / layout.ADOPTED), {"place": where, "step": step})
     ended = time.monotonic()
     _Pace.ready_at = ended + (ended - begun) / SHARE
+    return taking.size
 
 
 def adopt_the_last() -> None:

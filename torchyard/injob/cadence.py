@@ -30,8 +30,8 @@ class Cadence:
         self._size = 0
 
     def measured(self, stall_s: float, write_s: float, size: int) -> None:
-        """A checkpoint was taken: what it cost, and its bytes on this node's disk."""
-        self._interval, self._size = interval(stall_s, write_s), size
+        """A checkpoint was taken: what it cost, and its bytes on this node's disk; 0: as the last."""
+        self._interval, self._size = interval(stall_s, write_s), size or self._size
 
     def due(self, seconds: float) -> bool:
         """Whether one is due so long after the last."""

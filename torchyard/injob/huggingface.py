@@ -64,15 +64,15 @@ class Following:
     def on_save(self, args: Any, state: Any, _flow: Any, **_: Any) -> None:
         asked, self._asked = self._asked, False
         stopping = asked and control.stopping()
-        path = os.path.join(args.output_dir, "checkpoint-%d" % state.global_step)
+        path, size = os.path.join(args.output_dir, "checkpoint-%d" % state.global_step), 0
         try:
-            adoption.adopt(state.global_step, path, _logged(state), wanted=asked)
+            size = adoption.adopt(state.global_step, path, _logged(state), wanted=asked)
         except Exception as error:  # the Trainer's own checkpoint is there all the same
             if stopping:
                 raise
             notes.checkpoint_failed(state.global_step, error)
         if asked:
-            control.measured(time.monotonic() - self._asked_at, 0.0, 0)
+            control.measured(time.monotonic() - self._asked_at, 0.0, size)
 
     def on_train_end(self, _args: Any, _state: Any, _flow: Any, **_: Any) -> None:
         try:

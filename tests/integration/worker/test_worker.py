@@ -251,6 +251,7 @@ def test_checkpoints_and_outputs_are_stored(box: Yard) -> None:
     store.mkdir()
     (store / wire.INBOX_PROBE).write_text("another file system")
     box.fake.inbox, box.fake.inbox_probe = str(store), "not what lies there"
+    box.fake.disk_floor = 7 * 2**20
     box.start()
     program = (
         "import os, json\n"
@@ -262,15 +263,15 @@ def test_checkpoints_and_outputs_are_stored(box: Yard) -> None:
         "open(folder + '/manifest.json', 'w').write(json.dumps(manifest))\n"
         "out = os.environ['TORCHYARD_OUTPUT_DIR']\n"
         "os.makedirs(out + '/plots')\n"
-        "open(out + '/plots/loss.txt', 'w').write('small')\n"
+        "open(out + '/plots/floor.txt', 'w').write(os.environ['TORCHYARD_DISK_FLOOR'])\n"
         "os.symlink('/etc/passwd', out + '/stolen')\n"
     )
     attempt = box.fake.assign([*PYTHON, program])
     box.send(attempt)
     box.settled(attempt)
     assert box.fake.stored == {(attempt, "step-000000007")}
-    assert [file.path for file in box.fake.outputs[attempt]] == ["plots/loss.txt"]
-    assert set(box.fake.blobs.values()) == {b"weights", b"small"}
+    assert [file.path for file in box.fake.outputs[attempt]] == ["plots/floor.txt"]
+    assert set(box.fake.blobs.values()) == {b"weights", str(7 * 2**20).encode()}
 
 
 def test_a_second_worker_of_the_same_home_is_refused(box: Yard) -> None:

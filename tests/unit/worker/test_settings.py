@@ -18,6 +18,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "ONE_TRUST_DOMAIN",
         "LABELS",
         "OUTPUT_LIMIT",
+        "DISK_FLOOR",
     ):
         monkeypatch.delenv(f"TORCHYARD_{name}", raising=False)
     monkeypatch.setenv("TORCHYARD_HOME", str(tmp_path))
@@ -82,4 +83,13 @@ def test_how_much_of_an_attempts_files_is_stored_can_be_said(monkeypatch: pytest
     assert settings().limits.total == 5 * 2**30
     monkeypatch.setenv("TORCHYARD_OUTPUT_LIMIT", "much")
     with pytest.raises(ValueError, match="TORCHYARD_OUTPUT_LIMIT"):
+        settings()
+
+
+def test_a_floor_of_the_disk_is_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings().disk_floor is None
+    monkeypatch.setenv("TORCHYARD_DISK_FLOOR", "5GiB")
+    assert settings().disk_floor == 5 * 2**30
+    monkeypatch.setenv("TORCHYARD_DISK_FLOOR", "much")
+    with pytest.raises(ValueError, match="TORCHYARD_DISK_FLOOR"):
         settings()

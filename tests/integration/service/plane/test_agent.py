@@ -46,6 +46,7 @@ def test_a_node_learns_what_it_needs(data_plane: Plane) -> None:
     answer = wire.Registered.model_validate_json(register(data_plane).content)
     assert answer.installation == data_plane.ctx.installation
     assert (data_plane.ctx.store.inbox / wire.INBOX_PROBE).read_text() == answer.inbox_probe
+    assert answer.disk_floor == data_plane.ctx.settings.disk_floor
     assert answer.inbox == str(data_plane.ctx.store.inbox)
     assert register(data_plane, "elsewhere").status_code == 403
 

@@ -27,10 +27,13 @@ def _paths(checkpoint: Path) -> list[str]:
 
 
 def test_it_is_committed_under_its_place_and_shares_its_files(folder: AttemptFolder, working_folder: Path) -> None:
-    adoption.adopt(20, "out/checkpoint-20", {"loss": 0.5})
+    size = adoption.adopt(20, "out/checkpoint-20", {"loss": 0.5})
     (committed,) = folder.checkpoints()
     assert committed.name == "step-000000020"
     assert _paths(committed) == ["adopted.json", "manifest.json", "out/checkpoint-20/model.bin"]
+    assert size == sum(
+        path.stat().st_size for path in committed.rglob("*") if path.name != "manifest.json" and path.is_file()
+    )
     own = working_folder / "out" / "checkpoint-20" / "model.bin"
     assert own.samefile(committed / "out" / "checkpoint-20" / "model.bin")
     assert json.loads((committed / "manifest.json").read_text())["metrics"] == {"loss": 0.5}
