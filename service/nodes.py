@@ -96,7 +96,7 @@ def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen
         )
     )
     wake = bool(dead) or devices_changed or row.unreachable or row.last_seen_us is None
-    orders = lifecycle.orders_for(tx, node, heartbeat.attempts)
+    orders = lifecycle.orders_for(tx, node, heartbeat.attempts, heartbeat.retained)
     orders = orders.model_copy(update=kept.orders(tx, node, heartbeat.kept))
     return Seen(orders=orders, changed=changed, wake=wake)
 

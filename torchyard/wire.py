@@ -168,6 +168,8 @@ class Heartbeat(Message):
     offenders: list[str] = []
     #: Ended attempts of which the node still keeps files that are not in the store.
     kept: list[str] = []
+    #: Ended attempts whose files wait on the node for the next attempt, as `Settled.awaited` told.
+    retained: list[str] = []
     #: `Orders.beat` of the newest answer that had arrived before this inventory was begun; None before the first. It
     #: tells which claims the inventory must already show.
     beat: int | None = None
@@ -230,7 +232,8 @@ class Orders(Message):
     orders: list[Order]
     #: Beside the orders, since a node of the version before would not read an action that it does not know.
     dumps: list[DumpOrder] = []
-    #: Attempts whose results and streams are stored: their folders may go.
+    #: Attempts whose results and streams are stored: their folders may go. And those of `Heartbeat.retained` whose
+    #: files nobody waits for any more.
     forget: list[str] = []
     #: Files of `Heartbeat.kept` to store now.
     bring: list[BringOrder] = []
@@ -491,6 +494,15 @@ class StackDump(Message):
     processes: list[ProcessStack]
     #: Processes left out, for there are too many.
     left_out: int = 0
+
+
+class Settled(Message):
+    """Answer to ``POST /agent/attempts/{id}/settled``: everything of the attempt is stored. A service of the version
+    before answers 204.
+    """
+
+    #: The job's next attempt begins with its files: the node may keep them until `Orders.forget` names the attempt.
+    awaited: bool = False
 
 
 class Mark(Message):

@@ -23,6 +23,7 @@ from worker.forward.attempt import Follower, Tools
 from worker.forward.bringer import Bringer
 from worker.inventory import Died, Status
 from worker.kept import Kept
+from worker.retained import Retained
 
 #: Attempts that are prepared at the same time.
 STARTS: Final = 8
@@ -60,6 +61,10 @@ class Node:
     sweep: Callable[[str], object] = processes.sweep
     #: Files of ended attempts that are too large for the store.
     kept: Kept | None = None
+    #: Files of ended attempts that the next attempts of their jobs want.
+    retained: Retained | None = None
+    #: Bytes that the disk keeps free.
+    disk_floor: Callable[[], int] = lambda: 0
     #: Reads the stacks of an attempt's processes, for an order with this serial.
     dump: Callable[[AttemptFolder, int], wire.StackDump] = stacks.dump
 
@@ -135,6 +140,7 @@ class Agent:
         # Read before the inventory is begun: the service judges by it which claims the inventory must show.
         beat = self._beat
         statuses = self.adopt()
+        retained = self._retained()
         orders = self._service.heartbeat(
             wire.Heartbeat(
                 identity=self._node.identity,
@@ -143,11 +149,19 @@ class Agent:
                 disk_free=self._node.disk_free(),
                 offenders=self._node.offenders(),
                 kept=self._node.kept.attempts() if self._node.kept is not None else [],
+                retained=retained,
                 beat=beat,
             )
         )
         self._beat = orders.beat
         self._obey(orders)
+
+    def _retained(self) -> list[str]:
+        """The attempts whose files wait here, once they leave the disk some room above the floor."""
+        if self._node.retained is None:
+            return []
+        self._node.retained.make_room(self._node.disk_free, 2 * self._node.disk_floor())
+        return self._node.retained.attempts()
 
     def adopt(self) -> list[Status]:
         """Looks after every attempt on disk; returns the inventory."""
@@ -212,6 +226,8 @@ class Agent:
             follower.stop()
         try:
             remove(AttemptFolder(self._node.attempts, attempt))
+            if self._node.retained is not None:
+                self._node.retained.discard(attempt)
         except ValueError as error:
             logger.warning("%s", error)
 
@@ -258,7 +274,7 @@ class Agent:
                 return
             self._held[where.attempt_id] = follower
         if follower.run():
-            remove(where)
+            remove(where, self._node.retained if follower.awaited else None)
             logger.info("%s: everything is with the service", where.attempt_id)
 
 
@@ -274,8 +290,8 @@ def _report(status: Status) -> wire.AttemptReport:
     )
 
 
-def remove(where: AttemptFolder) -> None:
-    """Removes an attempt's folder, unless something of it lives."""
+def remove(where: AttemptFolder, retained: Retained | None = None) -> None:
+    """Removes an attempt's folder, unless something of it lives; with `retained` the job's files stay there."""
     try:
         descriptor = where.try_lock()
     except FileNotFoundError:
@@ -284,7 +300,8 @@ def remove(where: AttemptFolder) -> None:
         logger.warning("%s: kept, since it is still running", where.attempt_id)
         return
     try:
-        where.remove()
+        if retained is None or not retained.retain(where):
+            where.remove()
     except OSError as error:
         logger.warning("%s: its folder cannot be removed: %s", where.attempt_id, error)
     finally:

@@ -106,9 +106,10 @@ class ControlPlane:
             if error.status not in {404, 405}:
                 raise
 
-    def settled(self, attempt: str) -> None:
-        """Everything of the attempt is stored: the node forgets it."""
-        self._request("POST", _attempt(attempt, "settled"))
+    def settled(self, attempt: str) -> bool:
+        """Everything of the attempt is stored: the node forgets it. Whether the job's next attempt wants its files."""
+        answer = self._request("POST", _attempt(attempt, "settled"))
+        return bool(answer.content) and wire.Settled.model_validate_json(answer.content).awaited
 
     def log(self, attempt: str, rank: int, offset: int, data: bytes, dropped: int) -> int:
         """Sends bytes of a rank's log; returns the mark. `dropped` counts all bytes that were not kept so far."""

@@ -200,11 +200,15 @@ class AttemptFolder:
 
         See `finish_removals` for half a removal.
         """
-        self._remove_temporary()
         trash = self.attempts / f".removed-{self.attempt_id}"
         shutil.rmtree(trash, ignore_errors=True)
-        self.path.rename(trash)
+        self.move(trash)
         shutil.rmtree(trash, ignore_errors=True)
+
+    def move(self, target: Path) -> None:
+        """Moves the whole folder, but for temporary files, to another name on the same file system; as `remove`."""
+        self._remove_temporary()
+        self.path.rename(target)
 
 
 def finish_removals(attempts: Path) -> None:

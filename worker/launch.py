@@ -196,7 +196,7 @@ class Launcher:
         python = interpreter.resolve(None if spec.recipe is not None else spec.python, self.python)
         fetch = partial(self._fetch, folder)
         cwd = prepare.lay_out(folder, launch, fetch)
-        manifest = prepare.carry_over(folder, launch, fetch)
+        manifest = prepare.carry_over(folder, launch, fetch, self.disk_floor())
         resuming.bring(folder.at(layout.RESTORE), cwd, spec)
         if spec.recipe is not None:
             _recipe(folder).write_text(spec.recipe.model_dump_json())

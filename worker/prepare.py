@@ -36,7 +36,7 @@ def lay_out(folder: AttemptFolder, launch: Launch, fetch: Fetch) -> Path:
     return cwd
 
 
-def carry_over(folder: AttemptFolder, launch: Launch, fetch: Fetch) -> tree.Manifest:
+def carry_over(folder: AttemptFolder, launch: Launch, fetch: Fetch, floor: int | None = None) -> tree.Manifest:
     """Adds the files that the attempt before has left; returns what lies in the folder now. Raises CodeError."""
     snapshot = {(Root.CODE, ref.path): ref.sha256 for ref in launch.code or ()}
     manifest = tree.Manifest(patterns=launch.spec.outputs, live=launch.spec.live is not None, snapshot=snapshot)
@@ -44,7 +44,7 @@ def carry_over(folder: AttemptFolder, launch: Launch, fetch: Fetch) -> tree.Mani
         return manifest
     try:
         manifest.carried, notes = carry.lay_out(
-            folder, launch.carry, lambda root, refs: _materialize(root, refs, fetch)
+            folder, launch.carry, lambda root, refs: _materialize(root, refs, fetch), floor
         )
     except (MissingBlobError, ValueError) as error:
         raise CodeError(

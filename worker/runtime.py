@@ -8,6 +8,7 @@ from typing import Any
 from torchyard import wire
 from worker import capabilities, environment, inventory, meeting, node, watch
 from worker.agent import Agent, Node
+from worker.carry import FLOOR
 from worker.control_plane import ControlPlane
 from worker.devices import nvml, offenders
 from worker.devices.discovery import discover
@@ -23,6 +24,7 @@ from worker.kept import Kept
 from worker.launch import Launcher
 from worker.node import Registration
 from worker.pacer import Pacer
+from worker.retained import Retained
 from worker.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -83,6 +85,8 @@ class Runtime:
             disk_free=lambda: node.disk_free(self._settings.attempts),
             start=launcher.start,
             kept=Kept(self._settings.home),
+            retained=Retained(self._settings.home),
+            disk_floor=lambda: FLOOR if (told := self._disk_floor()) is None else told,
         )
         return Agent(this, self._control, self._renew, tools)
 

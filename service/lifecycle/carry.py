@@ -1,14 +1,16 @@
 """Which earlier attempt's files the next attempt of a job begins with."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, exists, select
 
 from service import outcome
-from service.db.models import Attempt, MetricSeries
-from service.lifecycle.rows import AttemptRow, JobRow
+from service.db.models import Attempt, Job, MetricSeries
+from service.lifecycle import restore
+from service.lifecycle.rows import LIVE, AttemptRow, JobRow
 from torchyard import fingerprints
-from torchyard.states import AttemptState
+from torchyard.states import AttemptState, JobState
 from torchyard.wire import Result
 
 
@@ -24,6 +26,22 @@ def choose(tx: Connection, job: JobRow) -> str | None:
         return None if _in_vain(tx, last) else str(last.id)
     source = _last_run(tx, job.carry_from) if job.carry_from else None
     return None if source is None else str(source.id)
+
+
+def awaited(tx: Connection, attempts: Sequence[str]) -> set[str]:
+    """Those of the attempts whose files a job's next attempt begins with, which has not begun or is not chosen yet."""
+    if not attempts:
+        return set()
+    beginning = (Attempt.carried_from.in_(attempts), Attempt.started_us.is_(None), Attempt.state.in_(LIVE))
+    found = {str(attempt) for attempt in tx.scalars(select(Attempt.carried_from).where(*beginning))}
+    query = (
+        select(Job.__table__)
+        .join(Attempt, Attempt.job_id == Job.id)
+        .where(Attempt.id.in_(attempts), Job.state == JobState.QUEUED)
+    )
+    waiting: Sequence[JobRow] = tx.execute(query).all()
+    found |= {str(choose(tx, job)) for job in waiting if restore.choose(tx, job, ()) is None}
+    return found.intersection(attempts)
 
 
 def _carries(spec: dict[str, Any]) -> bool:

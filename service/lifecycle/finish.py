@@ -69,11 +69,14 @@ def _end_part(tx: Connection, job: JobRow, attempt: AttemptRow, part: Row[Any], 
     return JobState(job.state) if together is None else _end(tx, job, attempt, together, together, now)
 
 
-def settle(tx: Connection, attempt_id: str, node: str) -> None:
-    """The service has all of the attempt's part on the node: the node may forget its folder."""
+def settle(tx: Connection, attempt_id: str, node: str) -> bool:
+    """The service has all of the attempt's part on the node: the node may forget its folder. Whether the job's next
+    attempt begins with its files.
+    """
     member(tx, attempt_id, node)
     tx.execute(update(Member).where(Member.attempt_id == attempt_id, Member.node == node).values(settled=True))
     links.learn(tx, attempt_id)
+    return attempt_id in carry.awaited(tx, [attempt_id])
 
 
 def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judged: Result, now: int) -> JobState:

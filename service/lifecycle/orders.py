@@ -7,13 +7,16 @@ from sqlalchemy import Connection, Row, exists, select
 from sqlalchemy.orm import aliased
 
 from service.db.models import Attempt, Job, Member, Node, Stacks
+from service.lifecycle import carry
 from service.lifecycle.rows import CLAIMED, LIVE
 from torchyard.states import STOP_PRECEDENCE, AttemptState, StopReason
 from torchyard.wire import Action, AttemptReport, DumpOrder, Order, Orders, Phase
 
 
-def orders_for(tx: Connection, node: str, reported: Sequence[AttemptReport] = ()) -> Orders:
-    """The desired state of every live attempt of the node, and what it may forget of those it reported.
+def orders_for(
+    tx: Connection, node: str, reported: Sequence[AttemptReport] = (), retained: Sequence[str] = ()
+) -> Orders:
+    """The desired state of every live attempt of the node, and what it may forget of those it reported or retains.
 
     An attempt that was proven dead and is alive after all is killed: its job may run elsewhere. One that is unknown
     here (the database was restored from a backup) gets no order.
@@ -26,9 +29,17 @@ def orders_for(tx: Connection, node: str, reported: Sequence[AttemptReport] = ()
         assigned=[row.id for row in rows if row.state == AttemptState.ASSIGNED],
         orders=[_order(row) for row in rows if row.state in CLAIMED and row.ended_us is None] + kill,
         dumps=_dumps(tx, rows),
-        forget=[row.id for row in rows if row.settled and row.id not in alive],
+        forget=[row.id for row in rows if row.settled and row.id not in alive] + _unwanted(tx, retained),
         beat=tx.scalar(select(Node.beat).where(Node.name == node)) or 0,
     )
+
+
+def _unwanted(tx: Connection, retained: Sequence[str]) -> list[str]:
+    """Attempts of which nobody awaits the files; of one that is unknown here nothing is known."""
+    if not retained:
+        return []
+    known = tx.scalars(select(Attempt.id).where(Attempt.id.in_(retained)))
+    return sorted(set(known) - carry.awaited(tx, retained))
 
 
 def _rows(tx: Connection, node: str, reported: list[str]) -> Sequence[Row[Any]]:

@@ -182,14 +182,15 @@ def take_notes(attempt_id: str, message: wire.JobNotes, ctx: Ctx, node: Node) ->
     _tell(ctx, attempt.job_id)
 
 
-@router.post("/attempts/{attempt_id}/settled", status_code=NOTHING)
-def settled(attempt_id: str, ctx: Ctx, node: Node) -> None:
-    """The node has sent everything of the attempt and forgets it."""
+@router.post("/attempts/{attempt_id}/settled")
+def settled(attempt_id: str, ctx: Ctx, node: Node) -> Response:
+    """The node has sent everything of the attempt and forgets it; answered by whether its files are wanted there."""
     attempt = attempts.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals(), ctx.db.write() as tx:
-        lifecycle.settle(tx, attempt_id, node)
+        awaited = lifecycle.settle(tx, attempt_id, node)
     ctx.hub.notify(f"job:{attempt.job_id}", f"logs:{attempt_id}")
     ctx.wake_scheduler()  # its job may wait to start again from a checkpoint that is stored only now
+    return answer(wire.Settled(awaited=awaited))
 
 
 @router.post("/attempts/{attempt_id}/logs")

@@ -10,7 +10,8 @@ import pytest
 from tests.support import processes, stack, wait
 from tests.support.stack import Stack
 from torchyard.api import Job
-from torchyard.states import JobState
+from torchyard.policy import Policy
+from torchyard.states import AttemptState, JobState
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 #: Trains ten epochs, and knows nothing of the queue: it goes on from its own snapshot.
@@ -167,6 +168,29 @@ def test_a_job_that_crashes_goes_on_when_it_is_tried_again(yard: Stack, project:
     assert (second.carried_from, third.carried_from) == (first.id, second.id)
     assert log(yard, job) == "from 7\n"
     assert names(yard, job) == LEFT | {("job", f"data/crashed-{epoch}"): "stored" for epoch in (4, 7)}
+
+
+def test_a_job_that_is_preempted_goes_on_from_its_own_snapshot_without_fetching_it(yard: Stack, project: Path) -> None:
+    yard.client.set_policy(Policy(min_run=0))
+    (project / "job.yaml").write_text(
+        "code: .\nlauncher: python\ncommand: [train.py, wait]\nrestartable: true\npriority: low\nresources: {gpus: 1}\n"
+    )
+    done = yard.yard("submit", "job.yaml", cwd=project)
+    assert done.returncode == 0, done.stdout + done.stderr
+    job = newest(yard)
+    wait.until(lambda: "four" in log(yard, job), seconds=60, what="the fourth epoch")
+    urgent = {"priority": "urgent", "launcher": "none", "command": ["true"], "resources": {"gpus": 2}}
+    assert yard.client.wait(yard.client.submit(urgent).id, timeout_s=120).state is JobState.SUCCEEDED
+    assert settled(yard, job).state is JobState.SUCCEEDED
+    first, second = yard.client.attempts(job.id)
+    assert (first.state, second.carried_from) == (AttemptState.PREEMPTED, first.id)
+    assert log(yard, job) == "from 4\n"
+    assert names(yard, job) == LEFT
+    told = b"".join(yard.client.logs(job.id, rank=-1)).decode()
+    assert "begins with 4 files" in told
+    assert ", 4 of them found on this node" in told
+    left = yard.home / "worker/retained" / first.id
+    wait.until(lambda: not left.exists(), what="the removal of what the first attempt left")
 
 
 def test_a_file_that_kills_the_next_attempt_does_so_once(yard: Stack) -> None:

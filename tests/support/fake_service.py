@@ -42,6 +42,7 @@ class FakeService:
         self.running: dict[str, int] = {}
         self.results: dict[str, wire.Result] = {}
         self.settled: list[str] = []
+        self.awaited: set[str] = set()
         self.logs: dict[tuple[str, int], bytearray] = defaultdict(bytearray)
         self.dropped: dict[tuple[str, int], int] = {}
         self.marks: dict[tuple[str, str], int] = defaultdict(int)
@@ -167,9 +168,10 @@ def _routes(fake: FakeService) -> APIRouter:  # noqa: C901
         fake.results[attempt] = message
         fake.assigned = [other for other in fake.assigned if other != attempt]
 
-    @router.post("/attempts/{attempt}/settled", status_code=204)
-    def settled(attempt: str) -> None:
+    @router.post("/attempts/{attempt}/settled", response_model=wire.Settled)
+    def settled(attempt: str) -> Any:
         fake.settled.append(attempt)
+        return wire.Settled(awaited=attempt in fake.awaited)
 
     @router.post("/attempts/{attempt}/logs")
     async def logs(attempt: str, rank: int, offset: int, dropped: int, request: Request) -> Response:

@@ -58,7 +58,7 @@ class Service(LogSink, MetricSink, CheckpointSink, NoteSink, OutputSink, Protoco
 
     def running(self, attempt: str, started_us: int) -> None: ...
     def result(self, attempt: str, result: wire.Result) -> None: ...
-    def settled(self, attempt: str) -> None: ...
+    def settled(self, attempt: str) -> bool: ...
 
 
 class Watch(Protocol):
@@ -109,6 +109,8 @@ class Follower:
         self._looked = self._since
         self._ended = False
         self._saved: bool | None = None
+        #: The next attempt wants the files of this one.
+        self.awaited = False
 
     def _make_lanes(self) -> None:
         """Once the attempt is prepared: its launch file says what the forwarders need."""
@@ -317,7 +319,7 @@ class Follower:
         return None if self._settled_lane.drained else lane.pause([self._settled_lane], now)
 
     def _send_settled(self) -> bool:
-        self._tools.service.settled(self._folder.attempt_id)
+        self.awaited = self._tools.service.settled(self._folder.attempt_id)
         return False
 
     def _pause(self, lanes: list[Lane], now: float) -> float:

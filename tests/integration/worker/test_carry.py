@@ -3,12 +3,16 @@
 import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from tests.support.node import Box, ended, log
 from torchyard.wire import CarriedFile, Carry, Place, ResultKind, Root
 from worker import carry, tree
+from worker.folder import AttemptFolder
+from worker.forward.written import has_saved
+from worker.retained import Retained
 
 BEFORE = "att-before"
 
@@ -27,6 +31,28 @@ def kept(box: Box, path: str, data: bytes, *, move: bool) -> CarriedFile:
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(data)
     return CarriedFile(path=path, size=len(data), sha256="", root=Root.CODE, attempt=BEFORE, on_node=True, move=move)
+
+
+def retained(box: Box, path: str, data: bytes, root: str = "code") -> Path:
+    """A file of the attempt before that waits on the node."""
+    place = box.attempts.parent / "retained" / BEFORE / "job" / root / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(data)
+    return place
+
+
+@pytest.fixture
+def fetched(box: Box, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Hashes of what is fetched from the store."""
+    hashes: list[str] = []
+    fetch = box.control.fetch_blob
+
+    def counted(sha256: str, target: Path) -> None:
+        hashes.append(sha256)
+        fetch(sha256, target)
+
+    monkeypatch.setattr(box.control, "fetch_blob", counted)
+    return hashes
 
 
 def told(*files: CarriedFile, **more: Any) -> Carry:
@@ -55,6 +81,82 @@ def test_files_are_where_they_were_left_and_the_removed_ones_gone(box: Box) -> N
     assert all(manifest.hash_of(found[file.path]) == file.sha256 for file in carried.files)
 
 
+def own(file: CarriedFile) -> CarriedFile:
+    return file.model_copy(update={"move": True})
+
+
+def test_what_the_attempt_before_left_on_the_node_is_moved_and_not_fetched(box: Box, fetched: list[str]) -> None:
+    snapshot, output = retained(box, "a/snapshot.pt", b"snapshot\n"), retained(box, "o", b"output\n", "output")
+    inodes = snapshot.stat().st_ino, output.stat().st_ino
+    carried = told(own(stored(box, "a/snapshot.pt", b"snapshot\n")), own(stored(box, "o", b"output\n", Root.OUTPUT)))
+    folder, result = box.run(command=["sh", "-c", "cat a/snapshot.pt $TORCHYARD_OUTPUT_DIR/o"], files={}, carry=carried)
+    assert (result.exit_code, log(folder)) == (0, "snapshot\noutput\n")
+    assert fetched == []
+    assert inodes == tuple(folder.at(f"job/{path}").stat().st_ino for path in ("code/a/snapshot.pt", "output/o"))
+    assert "begins with 2 files (16 B) of the attempt before, 2 of them found on this node" in log(
+        folder, name="launcher.log"
+    )
+    assert not (box.attempts.parent / "retained" / BEFORE).exists()
+    manifest = tree.read(folder.path)
+    assert manifest is not None
+    found = {each.path: each for each in tree.Walk(folder.path, os.getuid(), manifest).files()}
+    assert all(manifest.hash_of(found[file.path]) == file.sha256 for file in carried.files)
+    assert not has_saved(folder.path, os.getuid())
+
+
+@pytest.mark.parametrize("move", [True, False])
+def test_a_file_that_somebody_else_has_too_is_copied(box: Box, fetched: list[str], move: bool) -> None:
+    place = retained(box, "snapshot.pt", b"old\n")
+    if move:
+        place.with_name("blob").hardlink_to(place)  # as the store does
+    file = stored(box, "snapshot.pt", b"old\n").model_copy(update={"move": move})
+    blob = box.control.root / "blobs" / file.sha256
+    blob.unlink()
+    blob.hardlink_to(place)
+    folder, result = box.run(command=["sh", "-c", "printf new > snapshot.pt"], files={}, carry=told(file))
+    assert (result.exit_code, fetched) == (0, [])
+    assert folder.at("job/code/snapshot.pt").read_bytes() == b"new"
+    assert blob.read_bytes() == b"old\n"
+
+
+@pytest.mark.parametrize("how", ["changed", "link", "folder", "elsewhere", "missing"])
+def test_what_is_not_as_it_was_recorded_is_fetched(box: Box, fetched: list[str], tmp_path: Path, how: str) -> None:
+    place = retained(box, "a/snapshot.pt", b"SNAPSHOT" if how == "changed" else b"snapshot")
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "snapshot.pt").write_bytes(b"snapshot")
+    if how in {"link", "folder", "missing"}:
+        place.unlink()
+    if how == "link":
+        place.symlink_to(secret / "snapshot.pt")
+    elif how == "folder":
+        place.mkdir()
+    elif how == "elsewhere":
+        place.unlink()
+        place.parent.rmdir()
+        place.parent.symlink_to(secret)
+    carried = told(own(stored(box, "a/snapshot.pt", b"snapshot")))
+    folder, result = box.run(command=["cat", "a/snapshot.pt"], files={}, carry=carried)
+    assert (result.exit_code, log(folder), len(fetched)) == (0, "snapshot", 1)
+    assert folder.at("job/code/a/snapshot.pt").stat().st_ino != (secret / "snapshot.pt").stat().st_ino
+
+
+def test_a_preparation_that_is_done_again_finds_them_again(
+    box: Box, fetched: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retained(box, "snapshot.pt", b"snapshot")
+    folder = box.assign(
+        command=["cat", "snapshot.pt"], files={}, carry=told(own(stored(box, "snapshot.pt", b"snapshot")))
+    )
+    with monkeypatch.context() as broken:
+        broken.setattr(AttemptFolder, "make_temporary", Mock(side_effect=OSError("cannot be made")))
+        with pytest.raises(OSError, match="cannot be made"):
+            box.launcher.start(folder.attempt_id)
+    box.launcher.start(folder.attempt_id)
+    ended(folder)
+    assert (log(folder), fetched) == ("snapshot", [])
+
+
 def test_a_kept_file_of_the_job_is_moved_and_of_another_copied(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(carry, "FLOOR", 0)
     own, others = kept(box, "own.pt", b"own\n", move=True), kept(box, "other.pt", b"other\n", move=False)
@@ -62,6 +164,7 @@ def test_a_kept_file_of_the_job_is_moved_and_of_another_copied(box: Box, monkeyp
     folder, result = box.run(command=["sh", "-c", "cat own.pt other.pt"], files={"x": ""}, carry=told(own, others))
     assert (result.exit_code, log(folder)) == (0, "own\nother\n")
     assert folder.at("job/code/own.pt").stat().st_ino == inode
+    assert not has_saved(folder.path, os.getuid())
     assert [path.name for path in (box.attempts.parent / "kept" / BEFORE / "code").iterdir()] == ["other.pt"]
 
 
@@ -108,3 +211,11 @@ def test_a_path_that_leads_out_is_refused(box: Box, path: str) -> None:
         assert result.kind is ResultKind.UNUSABLE
         assert "is no path inside the folder" in (result.message or "")
         assert folder.at("lock").exists()
+
+
+def test_a_disk_that_runs_short_retains_the_newest(tmp_path: Path) -> None:
+    free = iter([1, 5, 9])
+    for name in ("att-1", "att-2", "att-3"):
+        (tmp_path / "retained" / name / "job").mkdir(parents=True)
+    Retained(tmp_path).make_room(lambda: next(free), 9)
+    assert Retained(tmp_path).attempts() == ["att-3"]

@@ -274,6 +274,21 @@ def test_checkpoints_and_outputs_are_stored(box: Yard) -> None:
     assert set(box.fake.blobs.values()) == {b"weights", str(7 * 2**20).encode()}
 
 
+def test_files_that_the_next_attempt_awaits_stay_until_the_service_forgets_them(box: Yard) -> None:
+    box.start()
+    attempt = box.fake.assign(["sh", "-c", "echo step > snapshot.pt; mkdir ../marks/x"])
+    box.fake.awaited.add(attempt)
+    box.send(attempt)
+    box.settled(attempt)
+    kept = box.home / "retained" / attempt
+    until((kept / "job/code/snapshot.pt").exists, what="the file to be retained")
+    until(lambda: box.fake.heartbeats[-1].retained == [attempt], what="the word of it")
+    assert box.fake.heartbeats[-1].attempts == []
+    assert sorted(path.name for path in kept.rglob("*")) == ["code", "job", "output", "snapshot.pt"]
+    box.fake.forget.append(attempt)
+    until(lambda: not kept.exists(), what="its removal")
+
+
 def test_a_second_worker_of_the_same_home_is_refused(box: Yard) -> None:
     box.start()
     first, box.process = box.process, None

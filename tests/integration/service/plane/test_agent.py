@@ -90,7 +90,8 @@ def test_an_attempt_from_assignment_to_the_end(data_plane: Plane) -> None:
     over = report.model_copy(update={"phase": wire.Phase.ENDED})
     assert beat(data_plane, over).forget == []
     for _ in range(2):
-        assert data_plane.node.post(f"/api/v1/agent/attempts/{seeded.attempt}/settled").status_code == 204
+        answer = data_plane.node.post(f"/api/v1/agent/attempts/{seeded.attempt}/settled")
+        assert wire.Settled.model_validate_json(answer.content) == wire.Settled(awaited=False)
     assert beat(data_plane, over).forget == [seeded.attempt]
     with data_plane.ctx.db.read() as tx:
         kinds = list(tx.scalars(select(Event.kind).where(Event.job_id == seeded.job).order_by(Event.seq)))

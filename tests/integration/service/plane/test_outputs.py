@@ -1,5 +1,6 @@
 """Files that a job writes anywhere below its folder: where they lie, by node, and what the next attempt finds."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -128,17 +129,17 @@ def test_a_file_that_stays_on_its_node_is_listed_and_brought_when_asked_for(data
     (found,) = listed(data_plane, seeded)
     assert (found["state"], found["place"], found["wanted"]) == ("on-node", f"{KEPT}/code/huge.pt", False)
     assert data_plane.get(f"/jobs/{seeded.job}").json()["storage"]["outputs"] == 0
-    assert beat(data_plane, seeded).bring == []
+    assert beat(data_plane, seeded.attempt).bring == []
 
     answer = data_plane.live.client.post(f"/api/v1/jobs/{seeded.job}/outputs/bring")
     assert answer.status_code == 202, answer.text
     assert [each["wanted"] for each in answer.json()] == [True]
-    (order,) = beat(data_plane, seeded).bring
+    (order,) = beat(data_plane, seeded.attempt).bring
     assert (order.attempt, order.files) == (seeded.attempt, [wire.Place(root=Root.CODE, path="huge.pt")])
 
     tell(data_plane, seeded, written("huge.pt", b"brought"))
     data_plane.put(b"brought")
-    assert beat(data_plane, seeded).bring == []
+    assert beat(data_plane, seeded.attempt).bring == []
     assert listed(data_plane, seeded)[0]["state"] == "stored"
 
 
@@ -146,17 +147,18 @@ def test_what_stays_on_a_node_goes_with_the_job(data_plane: Plane) -> None:
     seeded = data_plane.job()
     tell(data_plane, seeded, written("huge.pt", b"huge", on_node=True), kept=KEPT)
     data_plane.set_state(seeded, "succeeded", settled=True)
-    orders = beat(data_plane, seeded, "att-unknown")
+    orders = beat(data_plane, seeded.attempt, "att-unknown")
     assert orders.discard == []
     assert data_plane.live.client.post(f"/api/v1/jobs/{seeded.job}/discard").status_code == 200
-    assert beat(data_plane, seeded, "att-unknown").discard == [seeded.attempt]
+    assert beat(data_plane, seeded.attempt, "att-unknown").discard == [seeded.attempt]
     assert listed(data_plane, seeded) == []
 
 
-def beat(plane: Plane, seeded: Seeded, *more: str) -> wire.Orders:
+def beat(plane: Plane, *kept: str, retained: Sequence[str] = ()) -> wire.Orders:
     identity = wire.Identity(node_id=home.node_name(), home_id="home", boot_id="boot", pid_namespace="1")
-    kept = [seeded.attempt, *more]
-    message = wire.Heartbeat(identity=identity, devices=[], attempts=[], disk_free=1, kept=kept)
+    message = wire.Heartbeat(
+        identity=identity, devices=[], attempts=[], disk_free=1, kept=[*kept], retained=[*retained]
+    )
     answer = plane.node.post("/api/v1/agent/heartbeat", content=message.model_dump_json())
     assert answer.status_code == 200, answer.text
     return wire.Orders.model_validate_json(answer.content)
@@ -184,6 +186,47 @@ def test_the_next_attempt_finds_what_the_one_before_has_left(data_plane: Plane) 
         "snapshot.pt": seeded.attempt,
         "new.pt": second.attempt,
     }
+
+
+def settle(plane: Plane, seeded: Seeded) -> bool:
+    answer = plane.node.post(f"/api/v1/agent/attempts/{seeded.attempt}/settled")
+    assert answer.status_code == 200, answer.text
+    return wire.Settled.model_validate_json(answer.content).awaited
+
+
+def test_a_node_retains_the_files_until_the_next_attempt_has_begun(data_plane: Plane) -> None:
+    seeded = data_plane.job(state="starting", resources={"gpus": 0})
+    tell(data_plane, seeded, written("snapshot.pt", b"1"))
+    data_plane.put(b"1")
+    both = [seeded.attempt, "att-unknown"]
+    with data_plane.ctx.db.write() as tx:
+        tx.execute(update(Attempt).where(Attempt.id == seeded.attempt).values(state="preempted", started_us=1))
+        tx.execute(update(Job).where(Job.id == seeded.job).values(state="queued"))
+    assert settle(data_plane, seeded), "its job waits"
+    assert beat(data_plane, retained=both).forget == []
+
+    second = next_attempt(data_plane, seeded, state="preempted")
+    with data_plane.ctx.db.write() as tx:
+        tx.execute(update(Job).where(Job.id == seeded.job).values(state="assigned"))
+        tx.execute(update(Attempt).where(Attempt.id == second.attempt).values(state="assigned"))
+    assert beat(data_plane, retained=both).forget == []
+    with data_plane.ctx.db.write() as tx:
+        tx.execute(update(Job).where(Job.id == seeded.job).values(state="running"))
+        tx.execute(update(Attempt).where(Attempt.id == second.attempt).values(state="running", started_us=2))
+    assert beat(data_plane, retained=both).forget == [seeded.attempt]
+
+
+@pytest.mark.parametrize("how", ["ended", "restores", "carry"])
+def test_files_that_nobody_goes_on_from_are_not_retained(data_plane: Plane, how: str) -> None:
+    seeded = data_plane.job(state="running", resources={"gpus": 0}, carry=how != "carry")
+    if how == "restores":
+        data_plane.checkpoint(seeded, 3, {"state": b"state"})
+    with data_plane.ctx.db.write() as tx:
+        tx.execute(update(Attempt).where(Attempt.id == seeded.attempt).values(state="preempted", started_us=1))
+        state = "cancelled" if how == "ended" else "queued"
+        tx.execute(update(Job).where(Job.id == seeded.job).values(state=state))
+    assert not settle(data_plane, seeded)
+    assert beat(data_plane, retained=[seeded.attempt]).forget == [seeded.attempt]
 
 
 def test_an_attempt_that_was_carried_and_failed_before_its_first_step_is_no_example(data_plane: Plane) -> None:

@@ -40,8 +40,9 @@ class Service:
     def notes(self, attempt: str, notes: wire.JobNotes) -> None:
         self._called("notes")
 
-    def settled(self, attempt: str) -> None:
+    def settled(self, attempt: str) -> bool:
         self._called("settled")
+        return False
 
     def log(self, attempt: str, rank: int, offset: int, data: bytes, dropped: int) -> int:
         self._called("log")
