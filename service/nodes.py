@@ -89,6 +89,8 @@ def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen
         .values(
             **heartbeat.identity.model_dump(),
             disk_free=heartbeat.disk_free,
+            disk_floor=heartbeat.disk_floor,
+            held_us={each.attempt: each.held_us for each in heartbeat.attempts if each.held_us is not None} or None,
             offenders=heartbeat.offenders,
             last_seen_us=now,
             unreachable=False,

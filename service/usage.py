@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, and_, case, exists, func, or_, select, u
 from service import accounts, gpu_time
 from service.db import upsert
 from service.db.chunks import chunks
-from service.db.models import Allocation, Attempt, Checkpoint, Device, Job, Member, Sample, Usage, User
+from service.db.models import Allocation, Attempt, Checkpoint, Device, Job, Member, Node, Sample, Usage, User
 from service.gpu_time import Course, Fate, Held, Kind, Split
 from service.policy_settings import current_policy
 from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState
@@ -24,6 +24,8 @@ LOOKS, LOOKS_RUNNING, LOOKS_OF_ALL = 500, 100, 10_000
 #: How often nodes send samples, in microseconds.
 SAMPLED_EVERY_US = 2_000_000
 
+#: A node that has not been heard for so long is unreachable.
+SILENCE_US = 60 * 1_000_000
 #: A node claims what it is given within this time, and the answer to its result comes within that.
 CLAIM_US, ANSWER_US = 120 * 1_000_000, 2 * 1_000_000
 
@@ -93,6 +95,7 @@ def running(tx: Connection, now: int, *, idle: bool = True) -> list[Owned]:
             Attempt.id,
             Attempt.started_us,
             Attempt.created_us,
+            Attempt.claimed_us,
             Job.started_us.label("first_us"),
             Job.number,
             Job.user_id,
@@ -105,8 +108,35 @@ def running(tx: Connection, now: int, *, idle: bool = True) -> list[Owned]:
     )
     rows: list[Row[Any]] = list(tx.execute(query))
     looks = min(LOOKS_RUNNING, 1 + LOOKS_OF_ALL // max(1, len(rows))) if idle else 0
-    held = _held(tx, [row.id for row in rows], now, looks)
-    return [Owned(job=row, split=gpu_time.split(held[row.id], _so_far(row))) for row in rows if held[row.id]]
+    held, clocks = _held(tx, [row.id for row in rows], now, looks), _clocks(tx)
+    return [
+        Owned(job=row, split=gpu_time.split(_measured(row, held[row.id], clocks, now), _so_far(row)))
+        for row in rows
+        if held[row.id]
+    ]
+
+
+def _clocks(tx: Connection) -> dict[str, Row[Any]]:
+    """What nodes measured of their attempts when they were last heard."""
+    query = select(Node.name, Node.held_us, Node.last_seen_us, Node.unreachable).where(Node.held_us.is_not(None))
+    return {row.name: row for row in tx.execute(query)}
+
+
+def _measured(attempt: Row[Any], held: Sequence[Held], clocks: Mapping[str, Row[Any]], now: int) -> list[Held]:
+    """The devices for as long as their nodes have measured so far; by the service's clock where they have not."""
+    return [replace(each, until_us=_until(attempt, each, clocks.get(each.node), now)) for each in held]
+
+
+def _until(attempt: Row[Any], held: Held, clock: Row[Any] | None, now: int) -> int:
+    measured = None if clock is None else clock.held_us.get(attempt.id)
+    if clock is None or measured is None or held.until_us != now:
+        return held.until_us
+    since_heard = max(0, now - (clock.last_seen_us or now))
+    if not clock.unreachable:
+        since_heard = min(since_heard, SILENCE_US)
+    claimed_us = min(max(0, (attempt.claimed_us or 0) - attempt.created_us), CLAIM_US)
+    until_us: int = held.since_us + claimed_us + max(0, int(measured)) + since_heard
+    return until_us
 
 
 def _so_far(row: Row[Any]) -> Course:

@@ -148,6 +148,8 @@ class AttemptReport(Message):
     started_us: int | None = None
     #: UUIDs of its devices, once it has been prepared.
     devices: list[str] = []
+    #: How long the node has held its devices, from its claim on, by a clock that nobody sets.
+    held_us: int | None = None
     #: After a minute none of its ranks has joined a process group.
     unjoined: bool = False
 
@@ -164,6 +166,8 @@ class Heartbeat(Message):
     attempts: list[AttemptReport]
     #: Free bytes of the file system that holds the attempts.
     disk_free: int
+    #: Bytes that its administrator wants to be free before anything is launched; None: as the service says.
+    disk_floor: int | None = None
     #: Processes on GPUs that the queue has given to somebody else, or to nobody, in words.
     offenders: list[str] = []
     #: Ended attempts of which the node still keeps files that are not in the store.

@@ -63,7 +63,8 @@ class Node:
     kept: Kept | None = None
     #: Files of ended attempts that the next attempts of their jobs want.
     retained: Retained | None = None
-    #: Bytes that the disk keeps free.
+    #: Bytes that the disk keeps free, if the node's administrator has said; and in any case.
+    own_floor: int | None = None
     disk_floor: Callable[[], int] = lambda: 0
     #: Reads the stacks of an attempt's processes, for an order with this serial.
     dump: Callable[[AttemptFolder, int], wire.StackDump] = stacks.dump
@@ -147,6 +148,7 @@ class Agent:
                 devices=self._node.devices(),
                 attempts=[_report(status) for status in statuses],
                 disk_free=self._node.disk_free(),
+                disk_floor=self._node.own_floor,
                 offenders=self._node.offenders(),
                 kept=self._node.kept.attempts() if self._node.kept is not None else [],
                 retained=retained,
@@ -286,6 +288,7 @@ def _report(status: Status) -> wire.AttemptReport:
         phase=phase,
         started_us=status.started_us,
         devices=list(status.devices),
+        held_us=status.held_us,
         unjoined=status.unjoined,
     )
 

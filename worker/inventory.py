@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from torchyard.injob import layout
 from torchyard.wire import Phase
 from worker import files, processes
 from worker.folder import AttemptFolder, ShimRecord
+from worker.shim.files import steady_us
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +32,8 @@ class Status:
     shim: ShimRecord | None = None
     #: UUIDs of its devices, once it has been prepared.
     devices: tuple[str, ...] = ()
+    #: How long its devices have been held since its claim, by the steady clock of this boot.
+    held_us: int | None = None
     #: None of its ranks has joined a process group, although it has had the time.
     unjoined: bool = False
 
@@ -84,8 +88,14 @@ def status_of(folder: AttemptFolder) -> Status:
         phase=phase,
         shim=folder.read_shim(),
         devices=tuple(launch.get("devices", ())),
+        held_us=_held_us(launch),
         unjoined=folder.at(layout.UNJOINED).exists(),
     )
+
+
+def _held_us(launch: dict[str, Any]) -> int | None:
+    claimed = launch.get("claimed_steady_us")
+    return None if claimed is None or launch.get("boot_id") != processes.boot_id() else steady_us() - claimed
 
 
 def _phase(folder: AttemptFolder) -> Phase | Died:

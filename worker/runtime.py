@@ -86,6 +86,7 @@ class Runtime:
             start=launcher.start,
             kept=Kept(self._settings.home),
             retained=Retained(self._settings.home),
+            own_floor=self._settings.disk_floor,
             disk_floor=lambda: FLOOR if (told := self._disk_floor()) is None else told,
         )
         return Agent(this, self._control, self._renew, tools)

@@ -105,6 +105,10 @@ class Node(Base):
     cpus: Mapped[int]
     memory: Mapped[int]
     disk_free: Mapped[int] = mapped_column(default=0)
+    #: Bytes that must be free before anything is launched, by its own setting; NULL: the service's.
+    disk_floor: Mapped[int | None]
+    #: Microseconds for which it has held the devices of its attempts by its last heartbeat, as it measured them.
+    held_us: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: Who computes on a GPU that is not theirs, in words.
     offenders: Mapped[list[Any]] = mapped_column(default=list)
     #: Words of its administrator that jobs may ask for; NULL is none.

@@ -23,6 +23,7 @@ _NODES: Select[Any] = select(
     _NODE.unreachable,
     _NODE.last_seen_us,
     _NODE.disk_free,
+    _NODE.disk_floor,
     _NODE.maintenance,
 ).order_by(_NODE.name)
 #: Topology as text: it is compared each time, and read only where it has changed.
@@ -85,7 +86,7 @@ class Boxes:
             return Closed.DRAINING
         if node.unreachable or node.last_seen_us is None:
             return Closed.UNREACHABLE
-        if node.disk_free < self._disk_floor:
+        if node.disk_free < (self._disk_floor if node.disk_floor is None else node.disk_floor):
             return Closed.DISK_FLOOR
         return Closed.SERVICE_DISK if self._short else None
 

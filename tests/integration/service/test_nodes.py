@@ -82,6 +82,17 @@ def test_beats_count_up_and_wake_only_when_something_changed(yard: Database) -> 
         assert tx.scalar(select(Node.disk_free)) == 50 * GIB
 
 
+def test_what_a_node_measures_is_noted_until_it_says_otherwise(yard: Database) -> None:
+    held = [AttemptReport(attempt="att-1", phase=Phase.ENDED, held_us=5), AttemptReport(attempt="b", phase=Phase.ENDED)]
+    for told, stored in (
+        ({"attempts": held, "disk_floor": 7}, ({"att-1": 5}, 7)),
+        ({}, (None, None)),
+    ):
+        seen(yard, heartbeat(**told))
+        with yard.read() as tx:
+            assert tuple(tx.execute(select(Node.held_us, Node.disk_floor)).one()) == stored
+
+
 def test_what_a_worker_knows(db: Database) -> None:
     """Older workers say nothing, newer ones may say more than is known here."""
     for said, stored in ((None, None), ([], None), (["gpu-share", "teleport"], ["gpu-share", "teleport"])):

@@ -127,7 +127,7 @@ def test_a_long_queue_is_read_once(yard: Parts, scheduler: Scheduler) -> None:
 
 @pytest.mark.parametrize(
     "closed",
-    [{"draining": True}, {"unreachable": True}, {"disk_free": 2**30}, {"last_seen_us": None}],
+    [{"draining": True}, {"unreachable": True}, {"disk_free": 2**30}, {"disk_floor": 2**50}, {"last_seen_us": None}],
     ids=lambda values: next(iter(values)),
 )
 def test_closed_nodes_take_nothing(yard: Parts, scheduler: Scheduler, closed: dict[str, object]) -> None:

@@ -105,6 +105,40 @@ def test_a_clock_that_is_set_meanwhile_is_charged_to_nobody(db: Database, gpus: 
     assert row.ended_us - row.started_us == row.ran_us == 300_000
 
 
+@pytest.mark.parametrize("step", [HOUR, -HOUR])
+def test_a_clock_that_is_set_does_not_show_while_it_runs(db: Database, gpus: list[str], step: int) -> None:
+    """A job that has run for a minute when the clock of the service is set."""
+    job = box.add_job(db)
+    attempt = box.start(db, job, gpus[:1])
+    minute = HOUR // 60
+    told = {"held_us": {attempt: minute}, "last_seen_us": NOW + minute}
+    with db.write() as tx:
+        tx.execute(update(Attempt).where(Attempt.id == attempt).values(started_us=NOW, claimed_us=NOW))
+        tx.execute(update(Node).values(**told))
+    shown = []
+    for now in (NOW + minute, NOW + minute + step):
+        with db.read() as tx:
+            (so_far,) = usage.running(tx, now)
+        shown.append(so_far.split.total())
+    assert shown[0] == minute
+    assert minute <= shown[1] <= minute + usage.SILENCE_US
+    with db.write() as tx:  # the next heartbeat
+        tx.execute(update(Node).values(held_us={attempt: minute + 1}, last_seen_us=NOW + minute + step))
+    with db.read() as tx:
+        (so_far,) = usage.running(tx, NOW + minute + step)
+    assert so_far.split.total() == minute + 1
+
+
+def test_a_node_that_is_not_heard_holds_what_it_held(db: Database, gpus: list[str]) -> None:
+    attempt = box.start(db, box.add_job(db), gpus[:1])
+    with db.write() as tx:
+        tx.execute(update(Attempt).where(Attempt.id == attempt).values(claimed_us=NOW))
+        tx.execute(update(Node).values(held_us={attempt: HOUR}, last_seen_us=NOW + HOUR, unreachable=True))
+    with db.read() as tx:
+        (so_far,) = usage.running(tx, NOW + 3 * HOUR)
+    assert so_far.split.total() == 3 * HOUR
+
+
 def test_times_of_an_older_worker_are_never_negative(db: Database, gpus: list[str]) -> None:
     job = box.add_job(db)
     attempt = box.start(db, job, gpus[:1])

@@ -50,6 +50,8 @@ def test_when_start_returns_the_job_has_begun(box: Box) -> None:
     (status,) = inventory.scan(box.attempts)
     assert status.phase is Phase.RUNNING
     assert status.started_us == shim.started_us
+    assert status.held_us is not None
+    assert inventory.scan(box.attempts)[0].held_us > status.held_us > 0  # type: ignore[operator]
     os.kill(shim.child_pid, signal.SIGKILL)
     assert select.select([watch], [], [], 10)[0] == [watch]
     os.close(watch)
