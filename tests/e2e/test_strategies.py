@@ -1,5 +1,6 @@
 """Every strategy as a line of YAML, through the queue: one model, one effective batch, one result."""
 
+import csv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 import torch
 import yaml
 
-from tests.support import processes, results, stack, wait
+from tests.support import processes, results, stack
 from tests.support.stack import Stack
 from torchyard.states import JobState
 
@@ -93,15 +94,30 @@ def test_checkpoints_in_pieces_and_whole_are_averaged(yard: Stack, tmp_path: Pat
 
 
 @pytest.mark.timeout(600)
-def test_the_comparison_runs_as_a_job(yard: Stack, tmp_path: Path) -> None:
-    """Of one device: what the others are compared with is enough to show that all arrives."""
-    sizes = ["--devices", "1", "--batch", "16", "--steps", "1", "--repeats", "1", "--warm-up", "0"]
-    ended = yard.yard("bench", "strategies", "--", *sizes, seconds=200)
+def test_the_twin_of_the_benchmark_runs_as_a_job_and_its_page_is_brought(yard: Stack, tmp_path: Path) -> None:
+    """`yard bench strategies` as it is typed where there is no network, down to the page on this machine."""
+    words = ["--model", "deeplabv3_resnet101", "--data", "voc", "--offline", "--steps", "2", "--save", "--gpus", "2"]
+    sizes = ["--repeats", "1", "--warm-up", "0"]
+    ended = yard.yard("bench", "strategies", *words, "--no-open", "--", *sizes, cwd=tmp_path, seconds=200)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "speed-up" in ended.stdout
+    assert "This is the offline twin of deeplabv3_resnet101 on voc" in ended.stdout
     (job,) = [each for each in yard.client.jobs() if each.name == "bench-strategies"]
-    names = wait.until(
-        lambda: {each.name for each in found} if len(found := list(yard.client.outputs(job.id))) == 3 else None,
-        what="the outputs",
-    )
-    assert names == {"strategies.csv", "strategies.png", "strategies.svg"}
+    page = tmp_path / f"bench-{job.number}" / "strategies.html"
+    assert ended.stdout.splitlines()[-1] == str(page)
+    assert "This is the offline twin of deeplabv3_resnet101 on voc" in page.read_text()
+    names = {"strategies.csv", "strategies.html", "strategies.png", "strategies.svg"}
+    assert {path.name for path in page.parent.iterdir()} == {each.name for each in yard.client.outputs(job.id)} == names
+    with page.with_suffix(".csv").open() as file:
+        rows = [(row["strategy"], row["devices"]) for row in csv.DictReader(file)]
+    assert rows == [("single", "1"), ("dp", "2"), ("ddp", "2")]
+
+
+def test_what_cannot_be_compared_is_refused_before_it_is_queued(yard: Stack) -> None:
+    before = len(list(yard.client.jobs()))
+    refused = yard.yard("bench", "strategies", "--model", "mlp", "--data", "voc")
+    assert refused.returncode == 1
+    assert "take model: deeplabv3_resnet101 or tiny_segmenter" in refused.stderr
+    more = yard.yard("bench", "strategies", "--gpus", "64")
+    assert more.returncode == 1
+    assert "resources.gpus: no node could ever run this job" in more.stderr
+    assert len(list(yard.client.jobs())) == before

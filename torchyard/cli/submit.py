@@ -86,14 +86,9 @@ def run(
         after=_listed(after),
         live="." if live else None,
     )
-    submitted_and_told(submission.from_words(command, code, resources=resources, **fields), detach=detach, json=json)
-
-
-def submitted_and_told(draft: "Draft", *, detach: bool, json: bool) -> None:
-    """Submits a draft and follows the job, unless it is to be left alone; exits with the job's code."""
+    draft = submission.from_words(command, code, resources=resources, **fields)
     with common.connect() as client:
-        job = _submit(client, draft)
-        _told(client, job, detach=detach, json=json)
+        told(client, submitted(client, draft), detach=detach, json=json)
 
 
 def submit(
@@ -117,7 +112,7 @@ def submit(
         elif draft.data.get("sweep"):
             _tell_sweep(client, _submit_sweep(client, draft), detach=not follow, json=json)
         else:
-            _told(client, _submit(client, draft), detach=not follow, json=json)
+            told(client, submitted(client, draft), detach=not follow, json=json)
 
 
 def _listed(refs: str | None) -> list[str] | None:
@@ -151,7 +146,8 @@ def _prepare(client: "Client", draft: "Draft") -> "Prepared":
     return prepared
 
 
-def _submit(client: "Client", draft: "Draft") -> "Job":
+def submitted(client: "Client", draft: "Draft") -> "Job":
+    """Submits a draft, with its warnings told."""
     from torchyard.cli.artifacts import progress
 
     prepared = _prepare(client, draft)
@@ -197,7 +193,8 @@ def _show_trials(checked: "DryRun") -> None:
         common.note(f"  and {left} more")
 
 
-def _told(client: "Client", job: "Job", *, detach: bool, json: bool) -> None:
+def told(client: "Client", job: "Job", *, detach: bool, json: bool) -> None:
+    """Follows the job, unless it is to be left alone; exits with the job's code."""
     if detach:
         if json:
             common.print_json(job)

@@ -1,55 +1,67 @@
-"""``python -m trainer.bench``: trains one model with each strategy at one effective batch and compares them.
+"""``python -m trainer.bench``: trains one model with each strategy at one batch and compares them.
 
-One process, DataParallel, broadcast, parameter server, ring and DDP, on 1, 2, 4 and 8 devices or what the box has
-(without GPUs: 1 and 2 ranks on the CPU). Start, download and warm-up are left out; figures are medians of segments
-that are timed between barriers. Writes ``strategies.csv``, ``.png`` and ``.svg``. It takes the devices that it finds:
-on a shared box run it through the queue, as ``yard bench strategies`` does.
+One process, DataParallel, broadcast, parameter server, ring and DDP, on 1, 2, 4 and 8 devices or what the job or the
+box has (without GPUs: ranks on the CPU). Start, download, warm-up and evaluation are left out; figures are medians of
+segments that are timed between barriers. Writes ``strategies.csv``, ``.png``, ``.svg`` and ``.html``. It takes the
+devices that it finds: on a shared box run it through the queue, as ``yard bench strategies`` does.
+
+One process, DataParallel and DDP on PASCAL VOC, 20 epochs at 8 images a device, checkpoints in the times::
+
+    python -m trainer.bench --model deeplabv3_resnet101 --data voc --epochs 20 --save
+
+With ``--offline`` on made-up images of the same shape, for machines without a network.
 """
 
 import argparse
 import json
+import logging
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
-from rich.console import Console
-from rich.table import Table
+import yaml
 
 from torchyard.injob import layout
 from torchyard.recipe import Recipe
-from trainer.bench import plan, plot, table
+from torchyard.recipe.base import Options
+from torchyard.recipe.data import Images
+from trainer.bench import choice, plan, table
 from trainer.bench.plan import Case
-from trainer.bench.published import PUBLISHED
-from trainer.command import read_recipe
-from trainer.exceptions import BenchError
-
-#: On the CPU convolutions, which compute much for each byte of gradient; on GPUs what others publish.
-SMALL = {
-    "model": "digits_cnn",
-    "data": {"name": "synthetic", "samples": 8192, "shape": [1, 16, 16]},
-    "optim": "sgd",
-}
-LARGE = {
-    "model": {"name": "resnet", "depth": 50},
-    "data": {"name": "synthetic", "samples": 4096, "shape": [3, 224, 224], "classes": 1000},
-    "optim": "sgd",
-}
+from trainer.bench.report import Report
+from trainer.data import DATA
+from trainer.exceptions import BenchError, DownloadError
+from trainer.models import MODELS
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m trainer.bench", description=(__doc__ or "").partition("\n")[0])
+    description, _, manual = (__doc__ or "").partition("\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer.bench",
+        description=description,
+        epilog=manual,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--recipe", type=Path, help="what to train instead of the built-in choice")
-    parser.add_argument("--strategies", nargs="+", default=list(plan.STRATEGIES), help="names of strategies")
+    parser.add_argument("--model", help="the recipe's model, a name or YAML with options; goes with --data")
+    parser.add_argument("--data", help="the recipe's data, a name or YAML with options")
+    parser.add_argument("--offline", action="store_true", help="made-up images of the data's shape, no download")
+    parser.add_argument("--strategies", nargs="+", help="names of strategies; with --model dp and ddp by default")
     parser.add_argument("--devices", type=int, nargs="+", help="device counts; default: 1, 2, 4, 8 as far as there are")
-    parser.add_argument("--batch", type=int, default=256, help="effective batch, the same in all cases")
-    parser.add_argument("--steps", type=int, default=20, help="steps in a timed segment")
-    parser.add_argument("--repeats", type=int, default=5, help="timed segments; the median counts")
+    batch = parser.add_mutually_exclusive_group()
+    batch.add_argument("--batch", type=int, help="effective batch, the same in all cases; default 256")
+    batch.add_argument("--per-device", type=int, help="samples of each device instead; with --model 8 by default")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--steps", type=int, default=20, help="steps in a timed segment")
+    length.add_argument("--epochs", type=int, help="so many whole epochs instead, each a segment")
+    parser.add_argument("--repeats", type=int, default=5, help="timed segments of --steps; the median counts")
     parser.add_argument("--warm-up", type=int, default=10, help="steps before the first segment")
+    parser.add_argument("--save", action="store_true", help="each segment ends with a checkpoint, within its time")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get(layout.OUTPUT_DIR, "bench")))
     return parser.parse_args(given)
 
@@ -58,7 +70,7 @@ def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
     """Runs a case under torchrun; raises BenchError with the end of its output when it fails."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
-        given = {"recipe": case.recipe.model_dump(mode="json")}
+        given = {"recipe": case.recipe.model_dump(mode="json"), "epochs": options.epochs, "saving": options.save}
         given |= {"warm_up": options.warm_up, "steps": options.steps, "repeats": options.repeats}
         (folder / "case.json").write_text(json.dumps(given))
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={case.processes}"]
@@ -88,37 +100,64 @@ def measured(cases: Sequence[Case], options: argparse.Namespace) -> Iterator[tup
         yield case, measure(case, options)
 
 
-def show(rows: Sequence[table.Row], title: str) -> None:
-    """Our figures, then those that others have published."""
-    ours = Table(
-        "strategy", "devices", "samples/s", "range", "speed-up", "efficiency", "MiB/rank/step", "", title=title
-    )
-    for row in rows:
-        spread = f"{row.slowest:,.0f} to {row.fastest:,.0f}"
-        figures = f"{row.samples_per_second:,.0f}", spread, f"{row.speed_up:.2f}", f"{row.efficiency:.0%}"
-        ours.add_row(row.strategy, str(row.devices), *figures, f"{row.bytes_per_rank / 2**20:.2f}", row.remark)
-    theirs = Table("published", "hardware", "strategy", "devices", "speed-up", "efficiency", "")
-    for each in PUBLISHED:
-        gain = f"{each.speed_up:.2f}", f"{each.speed_up / each.devices:.0%}"
-        theirs.add_row(each.what, each.hardware, each.strategy, str(each.devices), *gain, each.remark)
-    console = Console(width=150)
-    console.print(ours)
-    console.print(theirs)
+def fetch(recipe: Recipe) -> None:
+    """Brings data and weights before anything is timed; raises DownloadError with the mends."""
+    weighted = getattr(recipe.model, "weights", "none") != "none"
+    if not isinstance(recipe.data, Images) and not weighted:
+        return
+    try:
+        shape = DATA[recipe.data.name](recipe.data).shape
+        if weighted:
+            MODELS[recipe.model.name](recipe.model, shape)
+    except DownloadError as error:
+        raise DownloadError(
+            f"{error}, here with --data '{{name: {recipe.data.name}, root: FOLDER, download: false}}'; or add "
+            "--offline, which compares on made-up images of the same shape"
+        ) from None
+
+
+def facts(options: argparse.Namespace, chosen: choice.Choice, gpus: int) -> list[tuple[str, str]]:
+    """How it was measured, in words."""
+    where = torch.cuda.get_device_name() if gpus else f"CPU ranks with gloo, one thread each, {os.cpu_count()} cores"
+    size = f"{chosen.batch} on each device" if chosen.per_device else f"{chosen.batch} on all devices together"
+    segments = f"{options.repeats} segments of {options.steps} steps"
+    timed = f"{options.epochs} whole epochs" if options.epochs else segments
+    saving = "each segment ends with a checkpoint, which is in its time" if options.save else "no checkpoints"
+    return [
+        ("Devices", where),
+        ("Samples of a step", size),
+        ("Timed", f"{timed} after {options.warm_up} steps of warm-up; rates are medians, with the slowest and fastest"),
+        ("Left out", "start of the processes, download, warm-up, evaluation"),
+        ("Saving", saving),
+        ("Model", _noun(chosen.recipe.model)),
+        ("Data", _noun(chosen.recipe.data)),
+        ("PyTorch", str(torch.__version__)),
+        ("Date", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"),
+    ]
+
+
+def _noun(options: Options) -> str:
+    return yaml.safe_dump(options.model_dump(mode="json", by_alias=True), default_flow_style=True, width=10**6).strip()
 
 
 def main(given: Sequence[str] | None = None) -> None:
+    logging.basicConfig(format="%(message)s", level=logging.INFO, stream=sys.stderr)
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     options = arguments(given)
     gpus = torch.cuda.device_count()
-    numbers = options.devices or plan.counts(gpus or 2)
-    chosen = LARGE if gpus else SMALL
-    recipe = read_recipe(options.recipe) if options.recipe else Recipe.model_validate(chosen)
-    rows = table.rows(list(measured(plan.cases(recipe, options.strategies, numbers, options.batch), options)))
-    where = torch.cuda.get_device_name() if gpus else "CPU, gloo, one thread per rank"
-    title = f"{recipe.model.name} on {recipe.data.name}, effective batch {options.batch}, {where}"
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "strategies.csv").write_text(table.as_csv(rows))
-    plot.draw(rows, title, options.out)
-    show(rows, title)
+    chosen = choice.choose(options, gpus)
+    numbers = options.devices or plan.counts(gpus or int(os.environ.get(layout.DEVICES) or 2))
+    cases = plan.cases(chosen.recipe, chosen.strategies, numbers, chosen.batch, per_device=chosen.per_device)
+    fetch(chosen.recipe)
+    report = Report(
+        title=chosen.title,
+        rows=table.rows(list(measured(cases, options))),
+        facts=facts(options, chosen, gpus),
+        model=chosen.model,
+        note=chosen.note,
+    )
+    report.write(options.out)
+    report.show()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from torchyard.recipe.strategies import Strategy
 
 #: From one process through the history of data parallelism to DDP.
 STRATEGIES: tuple[str, ...] = ("dp", "broadcast", "parameter_server", "ring", "ddp")
+#: What most people choose between.
+COMMON: tuple[str, ...] = ("dp", "ddp")
 COUNTS = (1, 2, 4, 8)
 
 
@@ -28,16 +30,21 @@ def counts(devices: int) -> list[int]:
     return [count for count in COUNTS if count <= devices]
 
 
-def cases(recipe: Recipe, strategies: Sequence[str], numbers: Sequence[int], effective_batch: int) -> list[Case]:
-    """One process first, which all others are compared with; the effective batch is the same in every case."""
-    made = [case(recipe, "single", 1, effective_batch)]
+def cases(
+    recipe: Recipe, strategies: Sequence[str], numbers: Sequence[int], batch: int, *, per_device: bool = False
+) -> list[Case]:
+    """One process first, which all others are compared with; every case has the same batch, as `case` says."""
+    made = [case(recipe, "single", 1, batch, per_device=per_device)]
     for name in strategies:
-        made += [case(recipe, name, devices, effective_batch) for devices in numbers if devices > 1]
+        made += [case(recipe, name, devices, batch, per_device=per_device) for devices in numbers if devices > 1]
     return made
 
 
-def case(recipe: Recipe, strategy: str, devices: int, effective_batch: int) -> Case:
-    given: dict[str, Any] = recipe.model_dump(mode="json", exclude={"batch_size"})
-    fitting = Recipe.model_validate({**given, "strategy": strategy, "global_batch_size": effective_batch})
+def case(recipe: Recipe, strategy: str, devices: int, batch: int, *, per_device: bool = False) -> Case:
+    """One training; `batch` is the effective batch, or `per_device` the samples of each device."""
+    given: dict[str, Any] = recipe.model_dump(mode="json", exclude={"batch_size", "global_batch_size"})
+    size = {"batch_size" if per_device else "global_batch_size": batch}
+    # Every step takes a whole batch, so that steps can be counted as samples.
+    fitting = Recipe.model_validate({**given, "strategy": strategy, "drop_last": True, **size})
     options: Strategy = fitting.strategy
     return Case(strategy=strategy, devices=devices, processes=options.processes(devices), recipe=fitting)

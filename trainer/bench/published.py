@@ -12,24 +12,55 @@ class Published:
     strategy: str
     devices: int
     speed_up: float
+    #: The recipe's model that it is about, where there is one.
+    model: str = ""
     remark: str = ""
 
+    @property
+    def efficiency(self) -> float:
+        """Speed-up for each device."""
+        return self.speed_up / self.devices
+
+    @property
+    def credible(self) -> bool:
+        """Whether devices together do no more than each of them alone."""
+        return self.efficiency <= 1
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row as text, under `HEADINGS`."""
+        figures = f"{self.speed_up:.2f}", f"{self.efficiency:.0%}"
+        return self.what, self.hardware, self.strategy, str(self.devices), *figures, self.remark
+
+
+HEADINGS = ("published", "hardware", "strategy", "devices", "speed-up", "efficiency", "")
+
+_DEEPLAB = "DeepLabV3-ResNet101, VOC 2012, 20 epochs, 8 images a GPU"
 
 PUBLISHED = (
     Published(
-        what="DeepLabV3-ResNet101, VOC 2012, 20 epochs", hardware="V100", strategy="ddp", devices=4, speed_up=3.0
+        what=_DEEPLAB,
+        hardware="V100",
+        strategy="ddp",
+        devices=4,
+        speed_up=3.0,
+        model="deeplabv3_resnet101",
+        remark="round figure of a tutorial, with saving, without download; DataParallel was slower, no figure given",
     ),
     Published(
-        what="DeepLabV3-ResNet101, VOC 2012, 20 epochs",
+        what=_DEEPLAB,
         hardware="V100",
         strategy="ddp",
         devices=8,
         speed_up=3.9,
-        remark="about 30 % over four cards; DataParallel comes near it there and is well below on four",
+        model="deeplabv3_resnet101",
+        remark="given as about 30 % more than on four; DataParallel comes near it",
     ),
-    Published(what="ResNet-50, TF32", hardware="A100", strategy="ddp", devices=8, speed_up=7.72),
-    Published(what="ResNet-50, mixed precision", hardware="A100", strategy="ddp", devices=8, speed_up=6.72),
-    Published(what="ResNet-50, FP32", hardware="V100", strategy="ddp", devices=8, speed_up=7.76),
+    Published(what="ResNet-50, TF32", hardware="A100", strategy="ddp", devices=8, speed_up=7.72, model="resnet"),
+    Published(
+        what="ResNet-50, mixed precision", hardware="A100", strategy="ddp", devices=8, speed_up=6.72, model="resnet"
+    ),
+    Published(what="ResNet-50, FP32", hardware="V100", strategy="ddp", devices=8, speed_up=7.76, model="resnet"),
     Published(
         what="VGG16, batch 64", hardware="PCIe cards", strategy="ddp", devices=8, speed_up=1.51, remark="communication"
     ),

@@ -1,6 +1,7 @@
 """``python -m trainer.bench.rank case.json out.json`` under torchrun: times one training."""
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import torch.distributed as dist
 from torchyard.recipe import Recipe
 from trainer.data.loading import Batch
 from trainer.distributed import World, gathered, joined
+from trainer.exceptions import BenchError
 from trainer.loop import Training
 from trainer.parts import Parts, build
 
@@ -38,34 +40,59 @@ def advance(parts: Parts, batches: Iterator[Batch], steps: int) -> None:
         torch.cuda.synchronize()
 
 
-def segments(training: Training, *, warm_up: int, steps: int, repeats: int) -> list[float]:
-    """Seconds of each of `repeats` segments of `steps` steps, after a warm-up."""
+def segments(training: Training, *, warm_up: int, steps: int, repeats: int, saving: bool = False) -> list[float]:
+    """Seconds of each of `repeats` segments of `steps` steps, after a warm-up.
+
+    With `saving` each ends with a checkpoint, as a training takes it: copied at once and written beside the steps that
+    follow; the last one until it is written.
+    """
     batches = endless(training)
     advance(training.parts, batches, warm_up)
     training.parts.strategy.bytes_sent = 0
     measured = []
-    for _ in range(repeats):
+    for number in range(repeats):
         dist.barrier()
         began = time.perf_counter()
         advance(training.parts, batches, steps)
+        if saving:
+            save(training, steps, last=number == repeats - 1)
         dist.barrier()
         measured.append(time.perf_counter() - began)
     return measured
+
+
+def save(training: Training, steps: int, *, last: bool) -> None:
+    """Takes a checkpoint after so many more steps; of those before only the newest stays."""
+    if training.parts.world.leads:
+        for old in sorted(Path("checkpoints").glob("step-*[0-9]"))[:-1]:
+            shutil.rmtree(old)
+    for _ in range(steps):
+        training.state.advance()
+    training.parts.strategy.align()
+    taken = training.state.save()
+    if not taken or (last and training.state.finish() is not None):
+        raise BenchError("a checkpoint could not be saved: leave --save out, or make room in TMPDIR")
 
 
 def measure(given: dict[str, Any], world: World) -> dict[str, Any] | None:
     """What rank 0 writes down; None on the others."""
     recipe = Recipe.model_validate(given["recipe"])
     training = Training(build(recipe, world))
-    seconds = segments(training, warm_up=given["warm_up"], steps=given["steps"], repeats=given["repeats"])
+    epochs: int | None = given.get("epochs")
+    steps, repeats = given["steps"], given["repeats"]
+    if epochs:
+        steps, repeats = training.parts.sampler.steps_in_epoch(), epochs
+    seconds = segments(
+        training, warm_up=given["warm_up"], steps=steps, repeats=repeats, saving=given.get("saving", False)
+    )
     strategy = training.parts.strategy
-    own = {"sent": strategy.bytes_sent // (given["steps"] * given["repeats"]), "proof": strategy.proof()}
+    own = {"sent": strategy.bytes_sent // (steps * repeats), "proof": strategy.proof()}
     ranks = gathered(own, world)
     if not world.leads:
         return None
     return {
         "seconds": seconds,
-        "samples": given["steps"] * training.parts.sampler.effective_batch,
+        "samples": steps * training.parts.sampler.effective_batch,
         "bytes_sent": [rank["sent"] for rank in ranks],
         "proof": [rank["proof"] for rank in ranks],
         "device": str(world.device),

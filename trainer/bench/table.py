@@ -11,6 +11,19 @@ from trainer.bench.plan import Case
 
 #: Above it a speed-up is no achievement but a mistake in the comparison.
 CREDIBLE = 1.0
+INCREDIBLE = "above 100 %: the one-process run was held up, or the comparison is not fair"
+CAVEAT = f"efficiency {INCREDIBLE}"
+HEADINGS = (
+    "strategy",
+    "devices",
+    "samples/s",
+    "slowest to fastest",
+    "seconds in all",
+    "speed-up",
+    "efficiency",
+    "MiB/rank/step",
+    "",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +36,8 @@ class Row:
     #: Slowest and fastest segment.
     slowest: float
     fastest: float
+    #: Of all segments together.
+    seconds: float
     #: Against one process in the same run.
     speed_up: float
     #: Speed-up for each device.
@@ -31,11 +46,29 @@ class Row:
     bytes_per_rank: int
 
     @property
+    def credible(self) -> bool:
+        """Whether devices together do no more than each of them alone."""
+        return self.efficiency <= CREDIBLE
+
+    @property
     def remark(self) -> str:
         """A warning where the figure is not credible."""
-        if self.efficiency <= CREDIBLE:
-            return ""
-        return "above 100 %: the one-process run was held up, or the comparison is not fair"
+        return "" if self.credible else INCREDIBLE
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row as text, under `HEADINGS`."""
+        return (
+            self.strategy,
+            str(self.devices),
+            f"{self.samples_per_second:,.0f}",
+            f"{self.slowest:,.0f} to {self.fastest:,.0f}",
+            f"{self.seconds:,.1f}",
+            f"{self.speed_up:.2f}",
+            f"{self.efficiency:.0%}",
+            f"{self.bytes_per_rank / 2**20:.2f}",
+            self.remark,
+        )
 
 
 def rows(measured: Sequence[tuple[Case, dict[str, Any]]]) -> list[Row]:
@@ -57,6 +90,7 @@ def _row(case: Case, result: dict[str, Any], base: float) -> Row:
         samples_per_second=rate,
         slowest=result["samples"] / max(result["seconds"]),
         fastest=result["samples"] / min(result["seconds"]),
+        seconds=sum(result["seconds"]),
         speed_up=rate / base,
         efficiency=rate / base / case.devices,
         bytes_per_rank=max(result["bytes_sent"]),

@@ -30,6 +30,8 @@ log = logging.getLogger("trainer")
 
 #: Seconds without a byte after which a connection counts as lost, and how often a lost one is taken up again.
 _SILENCE_S = 60.0
+#: Seconds after which a network that answers nothing at all counts as away.
+_CONNECT_S = 10.0
 _ATTEMPTS = 3
 T = TypeVar("T")
 _CHECKSUM = re.compile(r"(md5|sha256):([0-9a-f]+)")
@@ -203,7 +205,8 @@ def _continue(url: str, part: Path) -> None:
     done = part.stat().st_size if part.exists() else 0
     # Compressed in transit, the bytes would not be those of the file.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={done}-"} if done else {})
-    with httpx.stream("GET", url, headers=headers, follow_redirects=True, timeout=_SILENCE_S) as response:
+    timeout = httpx.Timeout(_SILENCE_S, connect=_CONNECT_S)
+    with httpx.stream("GET", url, headers=headers, follow_redirects=True, timeout=timeout) as response:
         if response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
             return  # it was whole already; the checksum will tell
         response.raise_for_status()

@@ -11,7 +11,7 @@ from tests.support import ranks
 from tests.support.attempt import AttemptFolder
 from torchyard.injob import layout
 from torchyard.recipe.data import Images
-from torchyard.spec import JobSpec
+from torchyard.spec import ALL, JobSpec
 from trainer.run import run
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -33,6 +33,14 @@ def content(path: Path) -> dict[str, Any]:
     return loaded
 
 
+def spec_of(path: Path) -> JobSpec:
+    """The spec as a box with four devices stores it."""
+    loaded = content(path)
+    if loaded["resources"]["gpus"] == ALL:
+        loaded["resources"]["gpus"] = 4
+    return JobSpec.model_validate(loaded)
+
+
 @pytest.mark.parametrize("twin", TWINS, ids=lambda path: path.stem)
 def test_a_twin_differs_in_data_size_and_epochs_only(twin: Path) -> None:
     here, there = content(twin), content(EXAMPLES / twin.name)
@@ -41,18 +49,18 @@ def test_a_twin_differs_in_data_size_and_epochs_only(twin: Path) -> None:
         for key in ("model", "data", "epochs"):
             del recipe[key]
     assert here == there
-    assert not isinstance(JobSpec.model_validate(content(twin)).recipe.data, Images)  # type: ignore[union-attr]
+    assert not isinstance(spec_of(twin).recipe.data, Images)  # type: ignore[union-attr]
 
 
 def test_every_example_that_needs_images_has_a_twin() -> None:
-    specs = {path.stem: JobSpec.model_validate(content(path)) for path in EXAMPLES.glob("*.yaml")}
+    specs = {path.stem: spec_of(path) for path in EXAMPLES.glob("*.yaml")}
     needing = {name for name, spec in specs.items() if spec.recipe and isinstance(spec.recipe.data, Images)}
     assert needing == {twin.stem for twin in TWINS} == set(EXPECTED)
 
 
 @pytest.mark.parametrize("twin", TWINS, ids=lambda path: path.stem)
 def test_a_twin_learns_on_the_ranks_of_its_recipe(twin: Path, tmp_path: Path) -> None:
-    spec = JobSpec.model_validate(content(twin))
+    spec = spec_of(twin)
     assert spec.recipe is not None
     folder = AttemptFolder(tmp_path)
     world, steps, score, bound = EXPECTED[twin.stem]

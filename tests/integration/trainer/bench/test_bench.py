@@ -2,6 +2,7 @@
 
 import csv
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from trainer.bench import plan
 from trainer.bench.__main__ import main
 from trainer.bench.rank import measure
 from trainer.distributed import joined
+from trainer.exceptions import DownloadError
 
 TINY = {"model": {"name": "mlp", "hidden": [8]}, "data": {"name": "synthetic", "samples": 64, "shape": [5]}}
 PARAMETER_BYTES = 4 * (5 * 8 + 8 + 8 * 10 + 10)
@@ -51,3 +53,43 @@ def test_the_command_writes_table_and_pictures(tmp_path: Path, capsys: pytest.Ca
     shown = capsys.readouterr().out
     assert "speed-up" in shown
     assert "DeepLabV3-ResNet101" in shown
+
+
+def test_data_that_cannot_be_had_end_it_at_once_with_the_mends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:  # bound, and not listening: nobody answers there
+        taken.bind(("127.0.0.1", 0))
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{taken.getsockname()[1]}")
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        data = json.dumps({"name": "voc", "root": str(tmp_path / "data")})
+        with pytest.raises(DownloadError) as caught:
+            main(["--model", "deeplabv3_resnet101", "--data", data, "--out", str(tmp_path / "out")])
+    message = str(caught.value)
+    assert "cannot be downloaded" in message
+    assert "mend the network or the proxy (HTTPS_PROXY), or put the data into" in message
+    assert "--data '{name: voc, root: FOLDER, download: false}'" in message
+    assert "--offline" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_checkpoints_are_in_the_time_when_asked_for(tmp_path: Path) -> None:
+    """Only the newest ones stay: those of twenty epochs of a large model would fill the disk."""
+    case = plan.case(Recipe.model_validate(TINY), "ddp", 2, 8, per_device=True)
+    given = {"recipe": case.recipe.model_dump(mode="json"), "warm_up": 1, "steps": 2, "repeats": 6, "saving": True}
+    first, _ = ranks.run(timed, 2, given, cwd=tmp_path)
+    assert first is not None
+    assert first["samples"] == 2 * 2 * 8
+    assert len(first["seconds"]) == 6
+    left = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    assert left[-1] == "step-000000012"
+    assert len(left) <= 3
+
+
+def test_whole_epochs_are_segments() -> None:
+    case = plan.case(Recipe.model_validate(TINY), "ddp", 2, 5, per_device=True)
+    given = {"recipe": case.recipe.model_dump(mode="json"), "warm_up": 0, "steps": 1, "repeats": 1, "epochs": 3}
+    first, _ = ranks.run(timed, 2, given)
+    assert first is not None
+    assert first["samples"] == 60  # 64 samples: six whole steps of twice five, the rest is left out
+    assert len(first["seconds"]) == 3
