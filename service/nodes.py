@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, exists, insert, or_, select, update
 from sqlalchemy.orm import aliased
 
-from service import kept, lifecycle, proof
+from service import kept, lifecycle, proof, unix_accounts
 from service.db.models import Attempt, Device, Job, Member, Node
 from torchyard import wire
 from torchyard.states import AttemptState, StopReason
@@ -92,14 +92,17 @@ def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen
             disk_floor=heartbeat.disk_floor,
             held_us={each.attempt: each.held_us for each in heartbeat.attempts if each.held_us is not None} or None,
             offenders=heartbeat.offenders,
+            accounts=heartbeat.accounts,
             last_seen_us=now,
             unreachable=False,
             beat=row.beat + 1,
         )
     )
     wake = bool(dead) or devices_changed or row.unreachable or row.last_seen_us is None
+    wake = wake or row.accounts != heartbeat.accounts
     orders = lifecycle.orders_for(tx, node, heartbeat.attempts, heartbeat.retained)
-    orders = orders.model_copy(update=kept.orders(tx, node, heartbeat.kept))
+    asked = {"accounts": unix_accounts.named(tx)}
+    orders = orders.model_copy(update=kept.orders(tx, node, heartbeat.kept) | asked)
     return Seen(orders=orders, changed=changed, wake=wake)
 
 

@@ -45,7 +45,7 @@ def _entry(row: Row[Any]) -> api.AuditEntry:
     )
 
 
-def _user(row: Row[Any], strict: set[str]) -> api.User:
+def _user(row: Row[Any], nodes: unix_accounts.Nodes) -> api.User:
     return api.User(
         id=row.id,
         name=row.name,
@@ -53,14 +53,14 @@ def _user(row: Row[Any], strict: set[str]) -> api.User:
         unix_user=row.unix_user,
         created_at=moment(row.created_us),
         active=row.deactivated_us is None,
-        warning=unix_accounts.warning(row.name, row.unix_user, strict) if row.deactivated_us is None else None,
+        warning=nodes.warning(row) if row.deactivated_us is None else None,
     )
 
 
 def users(tx: Connection) -> list[api.User]:
     """Everybody, by name."""
-    strict = unix_accounts.strict_nodes(tx)
-    return [_user(row, strict) for row in tx.execute(select(User.__table__).order_by(User.name))]
+    nodes = unix_accounts.Nodes(tx)
+    return [_user(row, nodes) for row in tx.execute(select(User.__table__).order_by(User.name))]
 
 
 def user(tx: Connection, name: str) -> api.User:
@@ -68,13 +68,13 @@ def user(tx: Connection, name: str) -> api.User:
     row = tx.execute(select(User.__table__).where(User.name == name)).one_or_none()
     if row is None:
         raise not_found("user", name)
-    return _user(row, unix_accounts.strict_nodes(tx))
+    return _user(row, unix_accounts.Nodes(tx))
 
 
 def user_by_id(tx: Connection, user_id: str) -> api.User:
     """A user by id."""
     row = tx.execute(select(User.__table__).where(User.id == user_id)).one()
-    return _user(row, unix_accounts.strict_nodes(tx))
+    return _user(row, unix_accounts.Nodes(tx))
 
 
 def create_user(tx: Connection, caller: Caller, new: api.NewUser, now: int) -> api.User:

@@ -8,14 +8,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from service import situation, variants
+from service import situation, unix_accounts, variants
 from service.auth import Caller
 from service.context import Context
 from service.db.models import Dependency, Group, Job, User
 from service.jobs import fit
 from service.policy_settings import current_policy
 from service.scheduler import alternatives, explain, forecast
-from service.scheduler.blockers import Blocker, Look
+from service.scheduler.blockers import Blocker, Look, Obstacle
 from service.scheduler.forecast import Expected
 from service.scheduler.order import order
 from service.scheduler.state import Hindrance, State, Waiting
@@ -84,7 +84,8 @@ def _found(seen: Moment, some: Sequence[Waiting]) -> dict[str, list[Blocker]]:
     found = {}
     for job in some:
         own = job.job if look.moves(job.job) else None
-        alike = (own, job.hindrance, job.shape, job.nodes, job.preemptible, job.pinned, *look.reached(job.job))
+        owner = job.user if job.shape.excluded_nodes else None  # their account is named
+        alike = (own, owner, job.hindrance, job.shape, job.nodes, job.preemptible, job.pinned, *look.reached(job.job))
         if alike not in known:
             known[alike] = look.blockers(job.job)
         found[job.job] = known[alike]
@@ -169,6 +170,12 @@ def _names(tx: Connection, seen: Moment, found: dict[str, list[Blocker]], job: R
         awaited=[explain.Awaited(job=row.needs, title=titles[row.needs], state=row.state) for row in awaited],
         need=f"{after.get('when', 'success')} of {after.get('need', 'all')}" if after else "",
         paused=_paused(tx, job) if job is not None else "",
+        accounts={
+            (one, node): words
+            for one, blockers in lists.values()
+            if any(blocker.obstacle is Obstacle.ACCOUNT for blocker in blockers)
+            for node, words in unix_accounts.reasons(tx, seen.state.waiting[one].user).items()
+        },
     )
 
 

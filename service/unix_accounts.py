@@ -1,46 +1,132 @@
-"""Users without a UNIX account, and the nodes that run nobody's jobs without one."""
+"""Users whose jobs a node would refuse since it has no UNIX account for them.
 
-from collections.abc import Sequence
+A worker says whether it runs jobs of users without an account (`Capability.UNIX_ACCOUNTS`), and with each heartbeat as
+which of the accounts that the service names it can run any.
+"""
 
-from sqlalchemy import Connection, select
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, cast
+
+from sqlalchemy import Connection, Row, Select, Table, select
 
 from service.db.models import Node, User
 from service.problems import ProblemError
 from torchyard.api import FieldProblem
 from torchyard.wire import Capability
 
+_NODE, _USER = cast("Table", Node.__table__).c, cast("Table", User.__table__).c
+_NODES: Select[Any] = select(_NODE.name, _NODE.capabilities, _NODE.accounts, _NODE.runs_as_root).order_by(_NODE.name)
+_USERS: Select[Any] = select(_USER.id, _USER.name, _USER.unix_user)
+_ACCOUNTS = (
+    select(_USER.unix_user)
+    .where(_USER.unix_user.is_not(None), _USER.deactivated_us.is_(None))
+    .distinct()
+    .order_by(_USER.unix_user)
+)
 
-def strict_nodes(tx: Connection) -> set[str]:
-    """Names of the nodes whose workers run each job as its user's own UNIX account."""
-    rows = tx.execute(select(Node.name, Node.capabilities))
-    return {row.name for row in rows if Capability.UNIX_ACCOUNTS in (row.capabilities or ())}
+
+class Refusal(StrEnum):
+    """Why a node runs no jobs of a user."""
+
+    #: The user has no account, and the node runs each job as its user's own.
+    NONE = "none"
+    #: There is no such account on the node.
+    ABSENT = "absent"
+    #: The worker is not root and may not become that account.
+    FOREIGN = "foreign"
+    #: It has not told yet; its next heartbeats do.
+    UNTOLD = "untold"
 
 
-def warning(name: str, unix_user: str | None, strict: set[str]) -> str | None:
-    """What is to be said of a user whose jobs some nodes would refuse; None if there is nothing."""
-    if unix_user is not None or not strict:
+def named(tx: Connection) -> list[str]:
+    """The accounts that users have: nodes are asked about them."""
+    return list(tx.scalars(_ACCOUNTS))
+
+
+def excluded_nodes(tx: Connection) -> dict[str, frozenset[str]]:
+    """By the id of a user, the nodes that run none of their jobs; without those whom all nodes would run."""
+    nodes = _suspects(tx)
+    if not nodes:
+        return {}
+    found = {user.id: frozenset(_refusals(nodes, user)) for user in tx.execute(_USERS)}
+    return {user: excluded for user, excluded in found.items() if excluded}
+
+
+class Nodes:
+    """What the nodes have said, for an answer about many users."""
+
+    def __init__(self, tx: Connection) -> None:
+        self._suspects = _suspects(tx)
+
+    def warning(self, user: Row[Any]) -> str | None:
+        """What is to be said of a user whose jobs some nodes would refuse; None if there is nothing."""
+        return _told(user, _known(_refusals(self._suspects, user))) or None
+
+
+def check(tx: Connection, user_id: str, able: Sequence[str], enough: Callable[[Sequence[str]], bool]) -> None:
+    """Raises ``never-fits`` if too few of the nodes that could hold a user's job (`able`) would run it."""
+    user = tx.execute(_USERS.where(_USER.id == user_id)).one()
+    refusals = {node: why for node, why in _known(_refusals(_suspects(tx), user)).items() if node in able}
+    if refusals and not enough([node for node in able if node not in refusals]):
+        what = _told(user, refusals)
+        raise ProblemError("never-fits", f"user: {what}", errors=[FieldProblem(field="user", message=what)])
+
+
+def reasons(tx: Connection, user_id: str) -> dict[str, str]:
+    """By node, why it runs no jobs of a user."""
+    user = tx.execute(_USERS.where(_USER.id == user_id)).one()
+    return {node: _told(user, {node: why}) for node, why in _refusals(_suspects(tx), user).items()}
+
+
+def _suspects(tx: Connection) -> list[Row[Any]]:
+    """The nodes that may refuse anybody."""
+    return [row for row in tx.execute(_NODES) if row.accounts is not None or _strict(row)]
+
+
+def _strict(node: Row[Any]) -> bool:
+    return Capability.UNIX_ACCOUNTS in (node.capabilities or ())
+
+
+def _refusals(nodes: Sequence[Row[Any]], user: Row[Any]) -> dict[str, Refusal]:
+    """By node, why it refuses the user."""
+    found = ((node.name, _refusal(node, user.unix_user)) for node in nodes)
+    return {name: why for name, why in found if why is not None}
+
+
+def _refusal(node: Row[Any], account: str | None) -> Refusal | None:
+    if account is None:
+        return Refusal.NONE if _strict(node) else None
+    if node.accounts is None or node.accounts.get(account):
         return None
-    return f"{name} has no UNIX account, so {_of(strict)} will run none of their jobs: {_mend(name)}"
+    if account not in node.accounts:
+        return Refusal.UNTOLD
+    return Refusal.ABSENT if node.runs_as_root else Refusal.FOREIGN
 
 
-def check(tx: Connection, user_id: str, able: Sequence[str], nodes: int) -> None:
-    """Raises ``never-fits`` if too few of the nodes that could hold a user's job would run it."""
-    row = tx.execute(select(User.name, User.unix_user).where(User.id == user_id)).one()
-    if row.unix_user is not None:
-        return
-    strict = strict_nodes(tx).intersection(able)
-    if not strict or len(able) - len(strict) >= nodes:
-        return
-    what = f"{row.name} has no UNIX account, and {_of(strict)} runs each job as its user's own: {_mend(row.name)}"
-    raise ProblemError("never-fits", f"user: {what}", errors=[FieldProblem(field="user", message=what)])
+def _known(refusals: Mapping[str, Refusal]) -> dict[str, Refusal]:
+    return {node: why for node, why in refusals.items() if why is not Refusal.UNTOLD}
 
 
-def _of(strict: set[str]) -> str:
-    return f"node{'s' if len(strict) > 1 else ''} {', '.join(sorted(strict))}"
+def _told(user: Row[Any], refusals: Mapping[str, Refusal]) -> str:
+    """What is amiss where, with the mend, a sentence for each sort of refusal."""
+    by_sort = {why: [node for node, each in refusals.items() if each is why] for why in Refusal}
+    return "; ".join(_sentence(user, why, nodes) for why, nodes in by_sort.items() if nodes)
 
 
-def _mend(name: str) -> str:
-    return (
-        f"an administrator names it with `yard users set {name} --unix-user ACCOUNT`, or starts the worker with "
-        "TORCHYARD_ONE_TRUST_DOMAIN=1, if all users may act as the worker's own UNIX user"
-    )
+def _sentence(user: Row[Any], why: Refusal, nodes: Sequence[str]) -> str:
+    where = f"node{'s' if len(nodes) > 1 else ''} {', '.join(nodes)}"
+    account, names = user.unix_user, f"`yard users set {user.name} --unix-user ACCOUNT`"
+    trust = "with TORCHYARD_ONE_TRUST_DOMAIN=1, if all users may act as the worker's own UNIX user"
+    match why:
+        case Refusal.NONE:
+            mend = f"an administrator names it with {names}, or starts the worker {trust}"
+            return f"{user.name} has no UNIX account, so {where} will run none of their jobs: {mend}"
+        case Refusal.ABSENT:
+            mend = f"an administrator creates it there, or names another with {names}"
+            return f"the UNIX account {account} of {user.name} does not exist on {where}: {mend}"
+        case Refusal.FOREIGN:
+            mend = f"an administrator runs it as root, or {trust}"
+            return f"the worker on {where} may not become {account}, the UNIX account of {user.name}: {mend}"
+        case Refusal.UNTOLD:
+            return f"{where} has not told yet whether it can run jobs as {account}, the UNIX account of {user.name}"

@@ -38,7 +38,8 @@ class Variants:
             check_priority(self._caller, spec.priority)
         except ProblemError:
             return None
-        shape, nodes = shape_of(spec), spec.resources.nodes
+        shape = replace(shape_of(spec), excluded_nodes=self._waiting.shape.excluded_nodes)
+        nodes = spec.resources.nodes
         if never_fits(shape, self._boxes, nodes):
             return None
         return replace(

@@ -174,6 +174,9 @@ class Heartbeat(Message):
     kept: list[str] = []
     #: Ended attempts whose files wait on the node for the next attempt, as `Settled.awaited` told.
     retained: list[str] = []
+    #: Of `Orders.accounts`, whether the node can run jobs as that UNIX user, as far as it has looked; None: an older
+    #: worker, which finds out in the job.
+    accounts: dict[str, bool] | None = None
     #: `Orders.beat` of the newest answer that had arrived before this inventory was begun; None before the first. It
     #: tells which claims the inventory must already show.
     beat: int | None = None
@@ -243,6 +246,8 @@ class Orders(Message):
     bring: list[BringOrder] = []
     #: Attempts of `Heartbeat.kept` whose files were discarded: the node removes them.
     discard: list[str] = []
+    #: The UNIX users of people: the next heartbeats say which of them the node can run jobs as.
+    accounts: list[str] = []
     #: Number of this answer, to be sent back in the next heartbeat.
     beat: int = 0
 

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 from torchyard import wire
 from worker import folder, processes, stacks
+from worker.accounts import Accounts
 from worker.backoff import Backoff
 from worker.exceptions import RefusedError, UnavailableError, WorkerError
 from worker.folder import AttemptFolder
@@ -66,6 +67,8 @@ class Node:
     #: Bytes that the disk keeps free, if the node's administrator has said; and in any case.
     own_floor: int | None = None
     disk_floor: Callable[[], int] = lambda: 0
+    #: The UNIX users that jobs can run as.
+    accounts: Accounts | None = None
     #: Reads the stacks of an attempt's processes, for an order with this serial.
     dump: Callable[[AttemptFolder, int], wire.StackDump] = stacks.dump
 
@@ -116,7 +119,7 @@ class Agent:
         """Registers if needed, sends one heartbeat and obeys; returns the seconds until the next."""
         try:
             registered = self._known_to_service()
-            self.beat()
+            more = self.beat()
         except UnavailableError as error:
             logger.warning("%s", error)
             return self._backoff.next()
@@ -125,7 +128,7 @@ class Agent:
             self._registered = None
             return self._backoff.next()
         self._backoff.reset()
-        return registered.heartbeat_s
+        return 0.0 if more else registered.heartbeat_s
 
     def _known_to_service(self) -> wire.Registered:
         now = self._tools.now()
@@ -136,11 +139,14 @@ class Agent:
             self._registered_at = now
         return self._registered
 
-    def beat(self) -> None:
-        """One heartbeat. Raises `UnavailableError`, `RefusedError`."""
+    def beat(self) -> bool:
+        """One heartbeat; whether its answer asks for something that the next one should tell at once.
+
+        Raises `UnavailableError`, `RefusedError`.
+        """
         # Read before the inventory is begun: the service judges by it which claims the inventory must show.
         beat = self._beat
-        statuses = self.adopt()
+        statuses, accounts = self.adopt(), self._node.accounts
         retained = self._retained()
         orders = self._service.heartbeat(
             wire.Heartbeat(
@@ -152,11 +158,13 @@ class Agent:
                 offenders=self._node.offenders(),
                 kept=self._node.kept.attempts() if self._node.kept is not None else [],
                 retained=retained,
+                accounts=accounts.known if accounts is not None else None,
                 beat=beat,
             )
         )
         self._beat = orders.beat
         self._obey(orders)
+        return accounts is not None and accounts.ask(orders.accounts)
 
     def _retained(self) -> list[str]:
         """The attempts whose files wait here, once they leave the disk some room above the floor."""

@@ -45,6 +45,15 @@ def identity(user: str, unix_user: str | None, *, one_trust_domain: bool) -> Ide
     )
 
 
+def runs_as(unix_user: str, *, one_trust_domain: bool) -> bool:
+    """Whether jobs of people with this account can run here."""
+    try:
+        identity("", unix_user, one_trust_domain=one_trust_domain)
+    except IdentityError:
+        return False
+    return True
+
+
 def _account(name: str) -> Identity | None:
     try:
         entry = pwd.getpwnam(name)

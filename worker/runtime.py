@@ -3,10 +3,12 @@
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from torchyard import wire
 from worker import capabilities, environment, inventory, meeting, node, watch
+from worker.accounts import Accounts
 from worker.agent import Agent, Node
 from worker.carry import FLOOR
 from worker.control_plane import ControlPlane
@@ -20,6 +22,7 @@ from worker.folder import finish_removals
 from worker.forward.attempt import Tools
 from worker.forward.blobs import BlobSender
 from worker.forward.samples import EVERY_S, SampleForwarder
+from worker.identity import runs_as
 from worker.kept import Kept
 from worker.launch import Launcher
 from worker.node import Registration
@@ -88,6 +91,7 @@ class Runtime:
             retained=Retained(self._settings.home),
             own_floor=self._settings.disk_floor,
             disk_floor=lambda: FLOOR if (told := self._disk_floor()) is None else told,
+            accounts=Accounts(partial(runs_as, one_trust_domain=self._settings.one_trust_domain), spawn),
         )
         return Agent(this, self._control, self._renew, tools)
 

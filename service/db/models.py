@@ -115,6 +115,8 @@ class Node(Base):
     labels: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
     #: What its worker knows (`torchyard.wire.Capability`); NULL is nothing, as of an older worker.
     capabilities: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
+    #: Whether it can run jobs as a UNIX user, by name (`wire.Heartbeat.accounts`); NULL of an older worker.
+    accounts: Mapped[dict[str, bool] | None] = mapped_column(JSON(none_as_null=True))
     #: Heartbeats answered; see `service.proof`.
     beat: Mapped[int] = mapped_column(default=0)
     last_seen_us: Mapped[int | None]

@@ -10,6 +10,7 @@ from service.db.models import Device, Node
 from service.problems import ProblemError
 from service.scheduler.boxes import Box, Shape, Slot
 from service.scheduler.load import shape_of
+from service.scheduler.placement import enough
 from service.scheduler.policy import never_fits
 from torchyard.api import FieldProblem
 from torchyard.spec import JobSpec
@@ -45,7 +46,8 @@ def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> str:
             errors=[FieldProblem(field=field, message=what)],
         )
     if user_id is not None:
-        unix_accounts.check(tx, user_id, [box.node for box in boxes if box.lack(shape) is None], nodes)
+        able = {box.node: box for box in boxes if box.lack(shape) is None}
+        unix_accounts.check(tx, user_id, list(able), lambda left: enough([able[node] for node in left], shape, nodes))
     return "; ".join(["submitted", *advice(tx, shape, boxes, nodes)])
 
 

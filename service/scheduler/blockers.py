@@ -1,11 +1,11 @@
 """What keeps one waiting job from starting, as plain data: what the explanations put into words."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from service.scheduler.asks import ask_for
-from service.scheduler.boxes import Closed
+from service.scheduler.boxes import Closed, Shape
 from service.scheduler.decisions import Preempt, Spare, Start
 from service.scheduler.placement import Ask, Space, choose, enough, never_fits
 from service.scheduler.policy import Pass
@@ -36,6 +36,8 @@ class Obstacle(StrEnum):
     NO_GPUS = "no-gpus"
     #: The node's worker is too old for it.
     OUTDATED = "outdated"
+    #: The node runs no jobs of its owner, who has no UNIX account there.
+    ACCOUNT = "account"
     #: Slots of the node that it would need cannot be used.
     UNUSABLE = "unusable"
     #: Of the node's GPUs (or memory of shared ones) `free` are free of `needed`; the rest is held by `jobs`.
@@ -107,7 +109,9 @@ class Look:
             return [Blocker(obstacle=Obstacle.NO_NODES)]
         lacks = never_fits(waiting.shape, list(state.boxes.values()), waiting.nodes)
         if lacks:
-            return [Blocker(obstacle=Obstacle.NEVER_FITS, lack=lack) for lack in lacks]
+            return _excluding(state, waiting.shape) or [
+                Blocker(obstacle=Obstacle.NEVER_FITS, lack=lack) for lack in lacks
+            ]
         if job in self._starting:
             return [Blocker(obstacle=Obstacle.STARTING)]
         if victims := self._yielding.get(job):
@@ -116,13 +120,21 @@ class Look:
         return found or _of_nodes(state, ask_for(waiting, self._now_us, self._policy), self._done)
 
 
+def _excluding(state: State, shape: Shape) -> list[Blocker]:
+    """The nodes that could hold the job if they ran any of its owner's."""
+    welcome = replace(shape, excluded_nodes=frozenset())
+    nodes = sorted(shape.excluded_nodes & state.boxes.keys())
+    able = (node for node in nodes if state.boxes[node].lack(welcome) is None)
+    return [Blocker(obstacle=Obstacle.ACCOUNT, node=node) for node in able]
+
+
 def _of_nodes(state: State, ask: Ask, done: Pass) -> list[Blocker]:
     before = Space(rooms={node: room for node, room in state.rooms().items() if room.box.closed is None})
     found = [_of_node(state, ask, node, before, done) for node in sorted(state.boxes)]
     roomy = [node for node in before.rooms if before.place(ask, node) is not None]
     if ask.nodes > 1 and not enough([state.boxes[node] for node in roomy], ask.shape, ask.nodes):
         found.append(Blocker(obstacle=Obstacle.NODES, needed=ask.nodes, free=len(roomy)))
-    known = [blocker for blocker in found if blocker is not None]
+    known = [*(blocker for blocker in found if blocker is not None), *_excluding(state, ask.shape)]
     return known or [Blocker(obstacle=Obstacle.BEHIND)]
 
 

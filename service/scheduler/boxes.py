@@ -27,6 +27,8 @@ class Shape:
     labels: frozenset[str] = frozenset()
     cpus: int = 0
     memory: int = 0
+    #: Nodes that run no jobs of its owner: they have no UNIX account there.
+    excluded_nodes: frozenset[str] = frozenset()
 
     @property
     def any_slot(self) -> bool:
@@ -150,9 +152,20 @@ class Box:
 
     def lack(self, shape: Shape) -> str | None:
         """What the node does not have of what the job needs, even when empty; None if the job would fit."""
+        if self.node in shape.excluded_nodes:
+            return "runs no jobs of this user, for want of a UNIX account"
         missing = sorted(shape.labels - self.labels)
         if missing:
             return f"has no label {', '.join(missing)}"
+        if slots := self._lacking_slots(shape):
+            return slots
+        if shape.cpus > self.cpus:
+            return f"has {self.cpus} CPU cores, the job needs {shape.cpus}"
+        if shape.memory > self.memory:
+            return f"has {format_size(self.memory)} of memory, the job needs {format_size(shape.memory)}"
+        return None
+
+    def _lacking_slots(self, shape: Shape) -> str | None:
         if self.lacks_gpus(shape):
             return "has no GPUs, and NCCL needs them"
         suitable = sum(slot.suits(shape) for slot in self.slots)
@@ -160,10 +173,6 @@ class Box:
             few = shape.gpus > len(self.slots)
             what = f"{len(self.slots)} {self.word}" if few else f"{suitable} {self.word} {wanted(shape)}"
             return f"has {what}, the job needs {shape.gpus}"
-        if shape.cpus > self.cpus:
-            return f"has {self.cpus} CPU cores, the job needs {shape.cpus}"
-        if shape.memory > self.memory:
-            return f"has {format_size(self.memory)} of memory, the job needs {format_size(shape.memory)}"
         return None
 
 

@@ -38,6 +38,7 @@ _STRENGTH = (
     "reserved",
     "unusable",
     "outdated",
+    "account",
     "disk-floor",
     "draining",
     "unreachable",
@@ -80,6 +81,8 @@ class Names:
     need: str = ""
     #: Why the job's sweep is paused.
     paused: str = ""
+    #: By job and node, why the node runs no jobs of its owner.
+    accounts: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 def mentioned(state: State, job: str, found: Iterable[Blocker]) -> list[str]:
@@ -208,6 +211,11 @@ class _Scene:
         what = f"needs a worker that knows shared GPUs: node {blocker.node} runs an older one; upgrade it"
         return Reason(code="outdated", message=what)
 
+    def account(self, blocker: Blocker) -> Reason:
+        node = blocker.node or ""
+        known = self.names.accounts.get((self.waiting.job, node))
+        return Reason(code="account", message=known or f"node {node} runs no jobs of this user")
+
     def _open_at(self, blocker: Blocker) -> datetime | None:
         """The end of the maintenance that a node drains for."""
         if blocker.closed is not Closed.DRAINING:
@@ -330,6 +338,7 @@ _TELL: dict[Obstacle, Callable[[_Scene, Blocker], Reason]] = {
     Obstacle.CLOSED: _Scene.closed,
     Obstacle.NO_GPUS: _Scene.no_gpus,
     Obstacle.OUTDATED: _Scene.outdated,
+    Obstacle.ACCOUNT: _Scene.account,
     Obstacle.UNUSABLE: _Scene.unusable,
     Obstacle.GPUS: _Scene.gpus,
     Obstacle.CPUS: _Scene.cpus,

@@ -27,6 +27,7 @@ from service.scheduler.hindrances import Hindrances
 from service.scheduler.load_boxes import Boxes
 from service.scheduler.load_jobs import shape_of
 from service.scheduler.state import Estimate, Hindrance, Reservation, State
+from service.scheduler.welcome import Welcome
 from torchyard.states import JOB_FINAL, JobState
 
 __all__ = ["Loader", "shape_of"]
@@ -55,6 +56,7 @@ class Loader:
         self._estimator = estimator
         self._guesses = Guesses(estimator)
         self._hindrances = Hindrances()
+        self._welcome = Welcome()
         #: Number of the last event of each job that was read.
         self._seen: dict[str, int] = {}
         self._mark_us = self._compared_us = self._estimated_us = 0
@@ -151,14 +153,14 @@ class Loader:
         for row in rows:
             if row.state == JobState.QUEUED:
                 waiting = load_jobs.waiting(row, left.get(row.id) or self._guesses.add(tx, row, now))
-                self._state.put([waiting])
+                self._state.put([self._welcome.told(waiting)])
                 self._hindrances.add(row, now)
             elif row.state in JOB_FINAL:
                 self._forget(row.id)
             else:
                 self._unqueue(row.id)
                 runs.append(row)
-        self._state.put(load_jobs.running(tx, runs, left, now))
+        self._state.put(map(self._welcome.told, load_jobs.running(tx, runs, left, now)))
         # At the end: what an error interrupts is read again.
         self._seen.update((row.id, row.last_event) for row in rows)
 
@@ -178,6 +180,7 @@ class Loader:
         state = self._state
         state.boxes = self._boxes.read(tx)
         state.users, state.projects = (accounts.for_policy(tx, kind, now) for kind in ("user", "project"))
+        self._welcome.apply(tx, state)
         self._hindrances.apply(tx, state, now)
         if now - self._estimated_us >= ESTIMATE_US:
             self._estimated_us = now

@@ -135,6 +135,8 @@ class Space:
         shape = ask.shape
         if not room.roomy(shape) or not shape.labels <= room.box.labels or room.box.outdated(shape):
             return None
+        if node in shape.excluded_nodes:
+            return None
         barred = self.barred(ask, room)
         if barred is None:
             return None

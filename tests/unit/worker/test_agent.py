@@ -9,6 +9,7 @@ import pytest
 
 from torchyard import wire
 from worker import inventory
+from worker.accounts import Accounts
 from worker.agent import RENEW_S, Agent, Node, remove
 from worker.exceptions import RefusedError, UnavailableError
 from worker.folder import AttemptFolder
@@ -52,6 +53,7 @@ class World:
             disk_free=lambda: 5,
             start=self.start,
             dump=self.dump,
+            accounts=Accounts(lambda name: name == "ada", lambda look: look(), lambda: self.now),
         )
         self.agent = Agent(node, self, self.register, tools)
 
@@ -111,6 +113,12 @@ def test_a_heartbeat_carries_the_inventory_and_the_beat_of_the_answer_before(wor
     assert (first.beat, second.beat) == (None, 1)
     assert (first.identity, first.disk_free) == (IDENTITY, 5)
     assert world.registrations == 1
+
+
+def test_as_whom_jobs_can_run_is_told_at_once_when_it_is_asked(world: World) -> None:
+    world.orders = wire.Orders(assigned=[], orders=[], accounts=["ada", "ghost"])
+    assert [world.agent.step() for _ in range(3)] == [0, 5, 5]
+    assert [each.accounts for each in world.heartbeats] == [{}, *[{"ada": True, "ghost": False}] * 2]
 
 
 def test_an_attempt_is_started_once_however_often_it_is_named(world: World) -> None:

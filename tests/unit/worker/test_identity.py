@@ -4,7 +4,7 @@ import pwd
 import pytest
 
 from worker.exceptions import IdentityError
-from worker.identity import identity
+from worker.identity import identity, runs_as
 
 OWN = pwd.getpwuid(os.geteuid()).pw_name
 
@@ -37,3 +37,12 @@ def test_anybody_else_refuses_other_peoples_jobs_with_the_remedy(monkeypatch: py
     with pytest.raises(IdentityError, match="run it as root; or start it with TORCHYARD_ONE_TRUST_DOMAIN=1"):
         identity("ada", "nobody", one_trust_domain=False)
     assert identity("ada", "nobody", one_trust_domain=True) is None
+
+
+def test_as_whom_jobs_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert runs_as("nobody", one_trust_domain=False)
+    assert not runs_as("no-such-user", one_trust_domain=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    assert not runs_as("nobody", one_trust_domain=False)
+    assert runs_as("nobody", one_trust_domain=True)

@@ -45,6 +45,18 @@ def test_type_memory_and_labels_of_what_is_asked_for() -> None:
     assert started(world) == {"j1": "a1 a2", "j2": "b0"}
 
 
+def test_a_node_that_runs_none_of_the_owners_jobs_is_left_to_others() -> None:
+    boxes = [box("a", gpus=1), box("b", gpus=1)]
+    barred = {"user": "eve", "excluded_nodes": frozenset("a")}
+    assert started(state(*boxes, job(1, **barred), job(2), job(3))) == {"j1": "b0", "j2": "a0"}
+    world = state(*boxes, running(9, "b0"), job(1, **barred), job(2))
+    assert started(world) == {"j2": "a0"}, "what is refused to one user is not refused to all"
+    assert started(state(*boxes, job(1, nodes=2, **barred))) == {}
+    assert never_fits(Shape(gpus=1, excluded_nodes=frozenset("a")), boxes[:1]) == [
+        "node a runs no jobs of this user, for want of a UNIX account"
+    ]
+
+
 def test_unusable_gpus_are_left_out() -> None:
     slots = (slot(0, unusable="stuck"), slot(1))
     assert started(state(box(slots=slots), job(1), job(2))) == {"j1": "a1"}

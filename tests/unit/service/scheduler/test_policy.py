@@ -297,6 +297,7 @@ def test_nothing_is_given_twice_or_beyond_what_is_there(world: State, policy: Po
                 slots = {slot.uuid: slot for slot in world.boxes[place.node].slots}
                 assert all(slots[uuid].suits(shape) and not slots[uuid].unusable for uuid in place.uuids)
                 assert shape.labels <= world.boxes[place.node].labels
+                assert place.node not in shape.excluded_nodes
             if shape.gpus:
                 assert len({world.boxes[place.node].word for place in one.places}) == 1
     carry_out(world, [one for one in decisions if isinstance(one, Start)], NOW)

@@ -20,7 +20,7 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 #: A moment like any other.
 NOW = 1_700_000_000 * SECOND
-_SHAPE = ("gpu_memory_min", "gpu_share", "gpu_type", "labels", "cpus", "memory")
+_SHAPE = ("gpu_memory_min", "gpu_share", "gpu_type", "labels", "cpus", "memory", "excluded_nodes")
 
 
 def slot(index: int, node: str = "a", memory: int = 80 * GIB, **fields: Any) -> Slot:
@@ -139,6 +139,7 @@ def _shape(random: Random) -> Shape:
         labels=random.choice([frozenset()] * 5 + [frozenset({"fast"})]),
         cpus=max(random.choice([0, 0, 0, 1, 6]), 0 if gpus else 1),
         memory=random.choice([0, 0, 8 * GIB]),
+        excluded_nodes=random.choice([frozenset()] * 7 + [frozenset("a")]),
     )
 
 
