@@ -11,7 +11,7 @@ import pydantic
 from torchyard import analysis, ids
 from torchyard.connection import Connection
 from torchyard.exceptions import SpecWarning
-from torchyard.spec import JobSpec
+from torchyard.spec import ALL, JobSpec
 
 Item = TypeVar("Item", bound=pydantic.BaseModel)
 PAGE = 200
@@ -30,6 +30,8 @@ class Calls:
 
     def _analysed(self, spec: JobSpec | Mapping[str, Any], *, stacklevel: int) -> tuple[dict[str, Any], str]:
         """A spec as it is sent, with the launcher that its scripts ask for, and why; mistakes are warned of."""
+        if isinstance(spec, Mapping) and spec.get("live") and _wants_all(spec):
+            spec = {**spec, "resources": {**spec["resources"], "gpus": self.all_gpus(spec)}}
         found = analysis.of_live(spec)
         if found is None:
             return body_of(spec), ""
@@ -37,6 +39,16 @@ class Calls:
             warnings.warn(each, SpecWarning, stacklevel=stacklevel)
         decided = found.spec.model_dump(mode="json", include={"launcher", "command"}, exclude_none=True)
         return body_of(spec) | decided, found.launcher_reason
+
+    def all_gpus(self, spec: Mapping[str, Any]) -> int:
+        """The number that `resources.gpus: all` of a spec stands for on this box, by its other resources and quotas.
+
+        Raises RefusedError, with the mend, where no number would let it start.
+        """
+        asked = {"command": ["true"], "launcher": "none", "resources": spec["resources"]}
+        asked |= {"project": spec["project"]} if "project" in spec else {}
+        answer = self.connection.request("POST", "/jobs", json=asked, params={"dry_run": "true"})
+        return int(json.loads(answer.content)["spec"]["resources"]["gpus"])
 
     def _submit(
         self, model: type[Item], body: Mapping[str, Any], reason: str, key: str | None, timeout_s: float | None = None
@@ -62,6 +74,11 @@ class Calls:
             left = None if left is None else left - len(items)
             if cursor is None:
                 return
+
+
+def _wants_all(spec: Mapping[str, Any]) -> bool:
+    resources = spec.get("resources")
+    return isinstance(resources, Mapping) and resources.get("gpus") == ALL
 
 
 def body_of(spec: JobSpec | Mapping[str, Any]) -> dict[str, Any]:

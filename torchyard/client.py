@@ -83,15 +83,6 @@ class Client(SweepCalls, SharingCalls):
         answer = self.connection.request("POST", "/jobs", json=body, params={"dry_run": "true"})
         return api.DryRun.model_validate_json(answer.content)
 
-    def all_gpus(self, spec: Mapping[str, Any]) -> int:
-        """The number that `resources.gpus: all` of a spec stands for on this box, by its other resources and quotas.
-
-        Raises RefusedError, with the mend, where no number would let it start.
-        """
-        asked = {"command": ["true"], "launcher": "none", "resources": spec["resources"]}
-        asked |= {"project": spec["project"]} if "project" in spec else {}
-        return int(self.check(asked, analysed=True).spec["resources"]["gpus"])
-
     def job(self, job: str) -> api.Job:
         """One job as it is now."""
         return self._get(api.Job, f"/jobs/{part(job)}")

@@ -130,7 +130,8 @@ def _excluding(state: State, shape: Shape) -> list[Blocker]:
 
 def _of_nodes(state: State, ask: Ask, done: Pass) -> list[Blocker]:
     before = Space(rooms={node: room for node, room in state.rooms().items() if room.box.closed is None})
-    found = [_of_node(state, ask, node, before, done) for node in sorted(state.boxes)]
+    welcome = state.boxes.keys() - ask.shape.excluded_nodes
+    found = [_of_node(state, ask, node, before, done) for node in sorted(welcome)]
     roomy = [node for node in before.rooms if before.place(ask, node) is not None]
     if ask.nodes > 1 and not enough([state.boxes[node] for node in roomy], ask.shape, ask.nodes):
         found.append(Blocker(obstacle=Obstacle.NODES, needed=ask.nodes, free=len(roomy)))
