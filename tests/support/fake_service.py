@@ -171,7 +171,8 @@ def _routes(fake: FakeService) -> APIRouter:  # noqa: C901
     @router.post("/attempts/{attempt}/settled", response_model=wire.Settled)
     def settled(attempt: str) -> Any:
         fake.settled.append(attempt)
-        return wire.Settled(awaited=attempt in fake.awaited)
+        # A service of the version before has no more to say than this.
+        return wire.Settled(awaited=True) if attempt in fake.awaited else Response(status_code=204)
 
     @router.post("/attempts/{attempt}/logs")
     async def logs(attempt: str, rank: int, offset: int, dropped: int, request: Request) -> Response:

@@ -40,6 +40,13 @@ def test_a_launch_and_its_claim(fake: FakeService, control: ControlPlane) -> Non
     assert control.launch("att-unknown") is None
 
 
+def test_files_are_awaited_where_the_service_says_so(fake: FakeService, control: ControlPlane) -> None:
+    attempt = fake.assign(["true"])
+    assert not control.settled(attempt), "an older service says nothing"
+    fake.awaited.add(attempt)
+    assert control.settled(attempt)
+
+
 def test_a_gap_is_refused_with_the_mark(fake: FakeService, control: ControlPlane) -> None:
     attempt = fake.assign(["true"])
     assert control.log(attempt, 0, 0, b"\xff\n", 0) == 2

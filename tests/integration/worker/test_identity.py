@@ -7,11 +7,12 @@ import pytest
 
 from tests.support.node import Box, log
 from tests.support.written import Store
-from torchyard.wire import Place, ResultKind, Root
+from torchyard.wire import CarriedFile, Carry, Place, ResultKind, Root
 from worker.forward.blobs import BlobSender
 from worker.forward.outputs import OutputForwarder
 from worker.forward.written import Limits
 from worker.kept import Kept
+from worker.retained import Retained
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
 
@@ -80,3 +81,25 @@ def test_what_the_owner_wrote_is_kept_as_theirs_and_no_file_of_others_is_taken(b
     assert place.stat().st_mode & 0o777 == 0o700
     with kept.open(folder.attempt_id, Place(root=Root.CODE, path="huge")) as descriptor:
         assert os.fstat(descriptor).st_size == 5000
+
+
+def test_the_next_attempt_of_the_owner_takes_their_own_files_and_no_others(box: Box, short_tmp: Path) -> None:
+    """A file of another user's, linked among the owner's, has the recorded content and is fetched all the same."""
+    script = "#!/bin/sh\necho mine > mine\n"
+    first, _ = box.run(unix_user="nobody", command=["./run.sh"], files={"run.sh": script})
+    secret = short_tmp / "secret"
+    secret.write_text("secret")
+    os.link(secret, first.at("job/code/stolen"))
+    assert Retained(box.attempts.parent).retain(first)
+    files = [
+        CarriedFile(**box.control.put(path, data).model_dump(), root=Root.CODE, attempt=first.attempt_id, move=True)
+        for path, data in (("mine", b"mine\n"), ("stolen", b"secret"))
+    ]
+    blob = box.control.root / "blobs" / files[0].sha256
+    blob.unlink()  # it is not fetched
+    carried = Carry(attempt=first.attempt_id, settled=True, files=files)
+    command = ["sh", "-c", "cat stolen mine; echo more >> mine; echo changed > stolen"]
+    second, result = box.run(unix_user="nobody", command=command, files={}, carry=carried)
+    assert (result.exit_code, log(second)) == (0, "secretmine\n")
+    assert secret.read_text() == "secret"
+    assert secret.stat().st_uid == 0
