@@ -62,12 +62,14 @@ def strategies(
     device (`-- --batch 256`, `-- --per-device 16`), and single, DataParallel and DDP are compared. Options behind `--`
     go to `python -m trainer.bench`, such as `-- --devices 2 4 --strategies ring ddp`.
     """
+    from torchyard.cli import submit
+
     _check(model, data, offline=offline)
     given = [*_words(model=model, data=data, epochs=epochs, steps=steps), *["--offline"] * offline, *["--save"] * save]
     # Isolated: the job's path holds our in-job part alone, which would hide the rest of the distribution.
     words = [sys.executable, "-I", "-m", "trainer.bench", *given, *(options or [])]
     limit = {"time_limit": time_limit} if time_limit else {}
-    resources = {"gpus": int(gpus) if gpus.isdigit() else gpus}
+    resources = {"gpus": submit.number_or_all(gpus)}
     spec = {"name": "bench-strategies", "launcher": "none", "command": words, "resources": resources, **limit}
     _run(spec, opens=open_, detach=detach, json=json)
 

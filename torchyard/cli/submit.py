@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 LEFT = 130
 WORDS = {"ignore_unknown_options": False, "allow_interspersed_args": False}
 
-Gpus = Annotated[int, typer.Option("--gpus", "-g", help="GPUs (or CPU slots) for the job alone.", min=0)]
 Name = Annotated[str | None, typer.Option("--name", help="Name in lists; default the folder's and the script's.")]
 Priority = Annotated[str | None, typer.Option(help="low, normal, high or urgent.")]
 TimeLimit = Annotated[str | None, typer.Option(help="Stop it after this running time, such as 4h.")]
@@ -34,7 +33,8 @@ def register(app: typer.Typer) -> None:
 def run(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="The program and its arguments.")],
     gpus: Annotated[
-        int | None, typer.Option("--gpus", "-g", help="GPUs (or CPU slots) for the job alone; default 1.", min=0)
+        str | None,
+        typer.Option("--gpus", "-g", help="GPUs (or CPU slots) for the job alone; all: those of a node; default 1."),
     ] = None,
     name: Name = None,
     project: Annotated[str | None, typer.Option(help="The project whose share it uses.")] = None,
@@ -70,7 +70,7 @@ def run(
     """
     from torchyard import submission
 
-    resources = _given(gpus=gpus, cpus=cpus, memory=memory)
+    resources = _given(gpus=None if gpus is None else number_or_all(gpus), cpus=cpus, memory=memory)
     fields = _given(
         name=name,
         project=project,
@@ -113,6 +113,15 @@ def submit(
             _tell_sweep(client, _submit_sweep(client, draft), detach=not follow, json=json)
         else:
             told(client, submitted(client, draft), detach=not follow, json=json)
+
+
+def number_or_all(gpus: str) -> int | str:
+    """What ``--gpus`` says; raises BadParameter for anything but a number and ``all``."""
+    if gpus.isdecimal():
+        return int(gpus)
+    if gpus != "all":
+        raise typer.BadParameter(f"--gpus {gpus}: give a number, or all for as many as a node has")
+    return gpus
 
 
 def _listed(refs: str | None) -> list[str] | None:

@@ -78,8 +78,10 @@ def test_all_gpus_are_as_many_as_the_box_has(yard: Callable[..., Done], live_ser
     assert "gpus: all is 3 here" in checked.err
     assert "3 processes" in checked.err
     assert yard("submit", str(file)).out == "1\n"
-    (listed,) = yard("ls", "--json").json
-    assert listed["spec"]["resources"]["gpus"] == 3
+    assert yard("run", "-d", "--gpus", "all", "--code", str(code), "--", "python", "train.py").out == "2\n"
+    assert [each["spec"]["resources"]["gpus"] for each in yard("ls", "--json").json] == [3, 3]
+    wrong = yard("run", "-d", "--gpus", "some", "--", "true")
+    assert (wrong.code, "give a number, or all for as many as a node has" in wrong.err.replace("\n", " ")) == (2, True)
 
 
 def test_a_bad_spec_is_one_error_with_its_place(yard: Callable[..., Done], tmp_path: Path) -> None:
