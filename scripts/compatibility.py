@@ -61,7 +61,6 @@ ROWS: Mapping[str, Row] = {
         "loop with Accelerate that saves its state",
         "accelerate",
         "examples/frameworks/accelerate_loop.py",
-        clean_stop="its last saved state",
     ),
     "hydra": row("Hydra with --multirun", "hydra-core", "examples/frameworks/hydra_app.py"),
     "tensorboard": row("SummaryWriter of TensorBoard", "tensorboard"),
@@ -84,7 +83,6 @@ ROWS: Mapping[str, Row] = {
         "`accelerate launch` typed after `yard run --`",
         "accelerate",
         "examples/frameworks/accelerate_loop.py",
-        clean_stop="its last saved state",
     ),
 }
 

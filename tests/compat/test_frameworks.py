@@ -28,8 +28,10 @@ class Training:
     steps: int
     #: A file that it leaves in its folder.
     written: str
-    #: Whether it saves when it is stopped; else it goes on from what it had saved.
-    clean: bool = True
+    #: Which of the metrics is reported at each step.
+    counted: str = "epoch"
+    #: Whether it tells how many steps there will be.
+    total: bool = True
     resume: tuple[str, ...] = ()
 
 
@@ -57,7 +59,8 @@ ACCELERATE = Training(
     metrics=frozenset({"train_loss"}),
     steps=960,
     written="states/epoch_59/model.safetensors",
-    clean=False,
+    counted="train_loss",
+    total=False,
     resume=("--resume_from_checkpoint", "{checkpoint}"),
 )
 
@@ -164,7 +167,7 @@ def by_hand(
             Launcher.TORCHRUN,
             stopping.cancelled_after_a_checkpoint,
             False,
-            marks=pytest.mark.proves("accelerate", "starts", "metrics", "outputs", "exact resume"),
+            marks=pytest.mark.proves("accelerate", "starts", "metrics", "outputs", "clean stop", "exact resume"),
             id="accelerate-cancelled",
         ),
         pytest.param(
@@ -180,7 +183,9 @@ def by_hand(
             ACCELERATE_LAUNCH,
             stopping.preempted,
             True,
-            marks=pytest.mark.proves("accelerate-launch", "starts", "metrics", "exact resume", "live", "preempted"),
+            marks=pytest.mark.proves(
+                "accelerate-launch", "starts", "metrics", "clean stop", "exact resume", "live", "preempted"
+            ),
             id="accelerate-launch-preempted-live",
         ),
     ],
@@ -212,17 +217,18 @@ def test_it_stops_and_goes_on_exactly(
         user.written(ended, training.written)
     curves = user.series(ended)
     assert training.metrics <= curves.keys()
-    (reported,) = training.metrics & {"epoch", "train_loss"} - ({"train_loss"} if training.clean else set())
-    assert max(int(step) for step, _, _ in curves[reported]) == training.steps
+    assert max(int(step) for step, _, _ in curves[training.counted]) == training.steps
 
 
 def _resumed(user: User, job: Job, ended: Job, training: Training) -> None:
     step = user.yard.client.attempts(ended.id)[-1].resumed_from_step
     assert step
-    if training.clean:
-        assert f"stopped at step {step}" in user.log(job, attempt=1)
-        assert ended.progress is not None
-        assert ended.progress.step == ended.progress.total_steps == training.steps
+    assert f"stopped at step {step}" in user.log(job, attempt=1)
+    assert ended.progress is not None
+    assert (ended.progress.step, ended.progress.total_steps) == (
+        training.steps,
+        training.steps if training.total else None,
+    )
 
 
 @pytest.mark.parametrize(

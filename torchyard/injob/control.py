@@ -24,6 +24,8 @@ class Request(NamedTuple):
 
     action: str
     serial: int
+    #: Of a stop: seconds until what is left is killed, when it was asked for.
+    grace_s: float = float("inf")
 
 
 class ControlFile:
@@ -42,7 +44,8 @@ class ControlFile:
         if (status.st_ino, status.st_mtime_ns) != self._seen:
             content = files.read_json(self._path)
             if isinstance(content, dict):
-                self._request = Request(str(content.get("action")), int(content.get("serial", 0)))
+                grace_s = float(content.get("grace_s", "inf"))
+                self._request = Request(str(content.get("action")), int(content.get("serial", 0)), grace_s)
                 self._seen = (status.st_ino, status.st_mtime_ns)
         return self._request
 

@@ -42,13 +42,13 @@ def _callbacks(package: str) -> list[Any]:
 def torch_imported() -> None:
     """Follow those frameworks that look for no extensions themselves, once they are imported."""
     try:
-        from torchyard.injob import gloo, huggingface, importing, place
+        from torchyard.injob import accelerate, gloo, huggingface, importing, place
 
         if place.current() is not None:
             gloo.finish_at_exit()
             calls = {
                 "transformers.trainer": huggingface.follow_trainer,
-                "accelerate.accelerator": huggingface.follow_accelerate,
+                "accelerate.accelerator": accelerate.follow,
             }
             importing.after(calls)
     except Exception:  # noqa: BLE001 (as above)

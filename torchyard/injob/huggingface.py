@@ -1,23 +1,25 @@
-"""The Trainer of transformers, and Accelerate, without a changed line.
+"""The Trainer of transformers without a changed line.
 
-The Trainer gets one more of its own callbacks: it reports what is logged and the progress, asks for one of the
+It gets one more of its own callbacks: it reports what is logged and the progress, asks for one of the
 Trainer's own checkpoints when one is due or asked for, and commits each as the job's. `train` goes on from the one that
-the attempt resumes from. Of Accelerate `save_state` is followed, and each state committed as a checkpoint.
+the attempt resumes from.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib
 import os
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from torchyard.injob import adoption, control, metrics, notes, place
+from torchyard.injob import adoption, control, layout, metrics, notes, place
 
 #: What tells that a folder is a checkpoint of the Trainer.
 TRAINER_STATE = "trainer_state.json"
+#: What the Trainer replaces in names that it gives to MLflow, which get no prefix.
+_NO_MLFLOW_NAME = re.compile(r"[^0-9A-Za-z_\-. :/]")
 #: A sign of life is given so often where nothing is logged, as in a long evaluation.
 _SIGN_S = 30.0
 
@@ -36,6 +38,10 @@ class Following:
     _asked = False
     _asked_at = 0.0
     _told_at = float("-inf")
+
+    def __init__(self) -> None:
+        #: The Trainer's names of what it has logged, and ours.
+        self._names: dict[str, str] = {}
 
     def on_train_begin(self, _args: Any, _state: Any, _flow: Any, **_: Any) -> None:
         control.choose()
@@ -56,10 +62,22 @@ class Following:
         if place.rank() == 0 and time.monotonic() - self._told_at >= _SIGN_S:
             self._told(state)
 
-    def on_log(self, _args: Any, state: Any, _flow: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
+    def on_log(self, args: Any, state: Any, _flow: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
         values = {_name(name): value for name, value in _numbers(logs or {}).items()}
         if values and place.rank() == 0:
+            self._tell_names(logs or {}, getattr(args, "report_to", ()))
             metrics.report(state.global_step, state.max_steps, values)
+
+    def _tell_names(self, logs: Mapping[str, Any], trackers: Sequence[str]) -> None:
+        """Tells the node, before a tracker logs them, which of its names are those of what is reported."""
+        names = {name: _name(name) for name in _numbers(logs)}
+        if self._names.keys() >= names.keys():
+            return
+        self._names.update(names)
+        told = {name: {"train/epoch": "epoch"} for name in ("tensorboard", "wandb", "trackio")}
+        if {"mlflow", "dagshub"} & set(trackers):
+            told["mlflow"] = {_NO_MLFLOW_NAME.sub("_", name): new for name, new in self._names.items()}
+        notes.mark(layout.renamed_mark(place.rank()), told)
 
     def on_save(self, args: Any, state: Any, _flow: Any, **_: Any) -> None:
         asked, self._asked = self._asked, False
@@ -113,53 +131,5 @@ def _resuming(train: Callable[..., Any]) -> Callable[..., Any]:
         if left and adoption.place_of(trainer.args.output_dir) == os.path.dirname(left[0].place):
             resume_from_checkpoint = left.pop().path
         return train(trainer, resume_from_checkpoint, *args, **options)
-
-    return wrapped
-
-
-class _Steps:
-    """Steps of the optimizers, over all attempts, as torch tells of them."""
-
-    done = 0
-
-    @classmethod
-    def count(cls, *_: Any) -> None:
-        cls.done += 1
-
-
-def follow_accelerate(module: Any) -> None:
-    """Called with ``accelerate.accelerator`` once that is imported."""
-    found = adoption.restored()
-    _Steps.done = 0 if found is None else found.step
-    importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(_Steps.count)
-    kind = module.Accelerator
-    kind.save_state = _registering(kind.save_state)
-    kind.log = _reporting(kind.log)
-
-
-def _registering(save_state: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(save_state)
-    def wrapped(accelerator: Any, *args: Any, **options: Any) -> Any:
-        path = save_state(accelerator, *args, **options)
-        if isinstance(path, (str, os.PathLike)):
-            try:
-                adoption.adopt(_Steps.done, os.fspath(path))
-            except Exception as error:  # noqa: BLE001 (the script's own state is there all the same)
-                place.say("the state of step %d is not registered: %s" % (_Steps.done, error))
-        return path
-
-    return wrapped
-
-
-def _reporting(log: Callable[..., Any]) -> Callable[..., Any]:
-    """`log`, whose values are reported where no tracker takes them."""
-
-    @functools.wraps(log)
-    def wrapped(
-        accelerator: Any, values: Mapping[str, Any], step: int | None = None, *args: Any, **options: Any
-    ) -> Any:
-        if not accelerator.trackers and accelerator.is_main_process:
-            metrics.report(_Steps.done if step is None else step, None, dict(values))
-        return log(accelerator, values, step, *args, **options)
 
     return wrapped

@@ -112,3 +112,9 @@ def mlflow_mark(rank):
     # type: (int) -> str
     """File name below ``job/marks/`` that names the stores of a rank's MLflow."""
     return "mlflow-%d.json" % rank
+
+
+def renamed_mark(rank):
+    # type: (int) -> str
+    """File name below ``job/marks/`` that says under which names a rank reports what its trackers log."""
+    return "renamed-%d.json" % rank

@@ -7,7 +7,7 @@ import re
 import sys
 from urllib.parse import unquote, urlsplit
 
-from torchyard.injob import files, layout, place
+from torchyard.injob import layout, notes, place
 
 #: Tag of a run with the id of the job that made it.
 TAG = "torchyard.job"
@@ -41,15 +41,8 @@ class RunContext:
         if path is None:
             place.say("MLflow logs to %s: its curves are there, not in TorchYard" % _without_login(uri))
             return
-        attempt = place.current()
-        if attempt is None:
-            return
         stores = [found for found in map(local_path, self._told) if found is not None]
-        name = os.path.join(attempt.path(layout.MARKS), layout.mlflow_mark(place.rank()))
-        try:
-            files.write_json(name, {"stores": stores})
-        except OSError as error:
-            place.say("cannot write %s: %s" % (name, error))
+        notes.mark(layout.mlflow_mark(place.rank()), {"stores": stores})
 
 
 def local_path(uri: str) -> str | None:

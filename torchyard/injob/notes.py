@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from torchyard.injob import files, layout, place
 
@@ -13,13 +14,18 @@ CHECKPOINT_FAILED = "checkpoint-failed"
 
 
 def write(kind: str, step: int, text: str) -> None:
-    """Leaves a note in place of this rank's last one of its kind; a full disk under it must not end a training."""
+    """Leaves a note in place of this rank's last one of its kind."""
+    mark(layout.note_mark(kind, place.rank()), {"step": step, "text": text})
+
+
+def mark(name: str, content: Any) -> None:
+    """Writes a file below ``job/marks/`` for the node; a full disk under it must not end a training."""
     attempt = place.current()
     if attempt is None:
         return
-    path = os.path.join(attempt.path(layout.MARKS), layout.note_mark(kind, place.rank()))
+    path = os.path.join(attempt.path(layout.MARKS), name)
     try:
-        files.write_json(path, {"step": step, "text": text})
+        files.write_json(path, content)
     except OSError as error:
         place.say("cannot write %s: %s" % (path, error))
 

@@ -154,7 +154,9 @@ class Shim:
 
     def announce(self, action: str) -> bool:
         """Writes the file that the ranks poll; False when the disk is full."""
-        content = {"action": action, "serial": self.serial, "reason": self.stop.reason}
+        content: Json = {"action": action, "serial": self.serial, "reason": self.stop.reason}
+        if action == "stop":
+            content["grace_s"] = round(max(0.0, self.stop.deadline - time.monotonic()), 1)
         try:
             write_whole(self.paths["control"], content, mode=0o644)
         except OSError as error:
