@@ -56,6 +56,11 @@ ROWS: Mapping[str, Row] = {
     "lightning-none": row(
         "Lightning Trainer as a plain program (launcher none)", "lightning", "examples/frameworks/lightning_trainer.py"
     ),
+    "pytorch-lightning": row(
+        "the same as `pytorch_lightning`, with strategy `ddp_spawn`",
+        "lightning",
+        "examples/frameworks/lightning_trainer.py",
+    ),
     "transformers": row("Trainer of transformers", "transformers", "examples/frameworks/huggingface_trainer.py"),
     "accelerate": row(
         "loop with Accelerate that saves its state",

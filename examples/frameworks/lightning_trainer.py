@@ -51,6 +51,7 @@ def arguments():
     parser.add_argument("--batch-size", type=int, default=32, help="per process")
     parser.add_argument("--lr", type=float, default=0.001)
     parser.add_argument("--devices", default="auto", help="processes; under torchrun those that there are")
+    parser.add_argument("--strategy", default="auto", help="ddp, ddp_spawn, fsdp, ...")
     return parser.parse_args()
 
 
@@ -62,6 +63,7 @@ def main():
         max_epochs=options.epochs,
         accelerator="auto",
         devices=devices,
+        strategy=options.strategy,
         log_every_n_steps=1,
         enable_progress_bar=False,
         enable_model_summary=False,

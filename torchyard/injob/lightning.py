@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import multiprocessing
 import os
+import signal
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -79,8 +81,15 @@ class Following:
         self._save_file: Callable[..., None]
         #: Training loaders; with several no place is known.
         self._loaders = 0
-        #: Values that were reported, by name: each is told once.
-        self._told: dict[str, Any] = {}
+        #: Values that were reported and their steps, by name: each is told once.
+        self._told: dict[str, tuple[int, Any]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For strategies that spawn their ranks, without what is of this process alone."""
+        return {name: value for name, value in vars(self).items() if name not in {"_cursor", "_save_file"}}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        vars(self).update(kept, _cursor=cursor.Cursor())
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:  # noqa: ARG002 (Lightning's own names)
         if stage != "fit":
@@ -251,6 +260,9 @@ class Following:
             with taking as folder:
                 _write(trainer.strategy, self._save_file, str(folder / FILE))
                 state.take(self._training(), position, taken).write(str(folder))
+        except SystemExit:
+            _end_launcher(trainer)
+            raise
         except Exception as error:
             if stopping:
                 raise
@@ -261,15 +273,28 @@ class Following:
     def _report(self, trainer: Any, *, progress: bool = False) -> None:
         # On all ranks, since Lightning may sum values up over them.
         found = dict(_named(trainer.callback_metrics))
-        fresh = {name: value for name, value in found.items() if self._told.get(name) is not value}
-        self._told.update(fresh)
+        step = _Progress.steps + trainer.global_step
+        fresh = {name: value for name, value in found.items() if not self._is_told(name, step, value)}
+        self._told.update({name: (step, value) for name, value in fresh.items()})
         if place.rank() != 0:
             return
         if progress:
             fresh["epoch"] = trainer.current_epoch
         self._told_at = time.monotonic()
         if fresh:
-            metrics.report(_Progress.steps + trainer.global_step, self._total, fresh)
+            metrics.report(step, self._total, fresh)
+
+    def _is_told(self, name: str, step: int, value: Any) -> bool:
+        """Whether it was reported; at an epoch's end Lightning has the last step's values in new objects."""
+        at, told = self._told.get(name, (None, None))
+        return told is value or (at == step and _equal(told, value))
+
+
+def _equal(one: Any, other: Any) -> bool:
+    try:
+        return repr(float(one)) == repr(float(other))  # not-a-number is like itself
+    except (TypeError, ValueError, RuntimeError):
+        return False
 
 
 def _wrap(owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
@@ -323,6 +348,14 @@ def _write(strategy: Any, write: Callable[..., None], path: str) -> None:
         del strategy.save_checkpoint
     if failures:
         raise failures[0]
+
+
+def _end_launcher(trainer: Any) -> None:
+    """Ends the process that spawned the ranks: Lightning would wait there for a result that rank 0 does not have."""
+    parent = multiprocessing.parent_process()
+    spawned = type(getattr(trainer.strategy, "launcher", None)).__name__ == "_MultiProcessingLauncher"
+    if spawned and parent is not None and parent.pid is not None and place.rank() == 0:
+        os.kill(parent.pid, signal.SIGTERM)
 
 
 def _named(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
