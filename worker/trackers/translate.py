@@ -19,7 +19,7 @@ from torchyard.injob import layout
 from torchyard.spec import Tracker
 from worker.folder import AttemptFolder
 from worker.forward import opening
-from worker.trackers import find, mlflow, owners, shared, tensorboard, wandb
+from worker.trackers import find, marks, mlflow, owners, shared, tensorboard, wandb
 from worker.trackers.find import Source
 from worker.trackers.journal import Journal
 from worker.trackers.points import Chunk, Point, Read
@@ -186,7 +186,9 @@ class Translator:
         return self._journals[stream]
 
     def _name(self, state: State, read: Read, source: Source, about: Mapping[str, Any]) -> None:
-        """Gives names of runs other than the first their prefix."""
+        """Gives what is reported its name there, and names of runs other than the first a prefix."""
+        if read.points and (names := marks.renamed(self._folder, self._owner).get(source.kind)):
+            read.points = [_renamed(point, names) for point in read.points]
         if source.database:
             read.points = [self._of_run(state, point, source, about["stream"]) for point in read.points]
         elif about["prefix"]:
@@ -233,6 +235,10 @@ _READERS: Final[Mapping[Tracker, Callable[[Chunk, Source], Read]]] = {
     Tracker.WANDB: lambda chunk, _: wandb.read(chunk, LIMIT),
     Tracker.MLFLOW: lambda chunk, source: mlflow.read(chunk, LIMIT, source.metric),
 }
+
+
+def _renamed(point: Point, names: Mapping[str, str]) -> Point:
+    return point._replace(values={names.get(name, name): value for name, value in point.values.items()})
 
 
 def _prefixed(point: Point, prefix: str) -> Point:

@@ -111,3 +111,14 @@ def test_what_a_job_tells_of_its_stores_may_be_anything(folder: AttemptFolder, t
     service = Service()
     drain(start(folder, service))
     assert service.points == {}
+
+
+def test_what_is_reported_under_another_name_is_no_second_curve(folder: AttemptFolder) -> None:
+    mark = folder.at(layout.MARKS) / layout.renamed_mark(0)
+    mark.write_text(json.dumps({"mlflow": {"loss": "train/loss", "bad": 1}, "wandb": {"own": "x"}, "strange": []}))
+    path = folder.at(layout.CODE) / "mlflow.db"
+    service = Service()
+    worker = start(folder, service)
+    mlflow_store.log(path, "a", [*curve("loss", 1), *curve("own", 1), *curve("bad", 1)])
+    drain(worker)
+    assert service.points == {STREAM: [*curve("train/loss", 1), *curve("own", 1), *curve("bad", 1)]}
