@@ -9,6 +9,7 @@ import pytest
 
 from tests.support import environments, wait
 from tests.support.stack import YARD, Stack
+from torchyard.api import Output
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -73,6 +74,50 @@ def test_torchrun_as_it_is_typed(yard: Stack, venv: Path, project: Path) -> None
     believed = _yard(yard, venv, project, "run", "--gpus", "2", "--launcher", "none", "--", *by_hand)
     assert believed.returncode == 0, believed.stdout + believed.stderr
     assert next(iter(yard.client.jobs())).spec["launcher"] == "none"
+
+
+#: What starts real ranks with the command line and the environment that the launcher of this name documents.
+LAUNCHERS = {
+    "mpirun": (
+        "count=$2; shift 2\nfor rank in $(seq 0 $((count - 1))); do\n"
+        'OMPI_COMM_WORLD_SIZE=$count OMPI_COMM_WORLD_RANK=$rank "$@" & ranks="$ranks $!"\ndone\n'
+    ),
+    "deepspeed": (
+        "count=$2; shift 2\nfor rank in $(seq 0 $((count - 1))); do\n"
+        'python "$@" --local_rank=$rank & ranks="$ranks $!"\ndone\n'
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "launcher"),
+    [
+        ("python dist_url.py --multiprocessing-distributed --dist-url {url} --world-size 1 --rank 0", "python"),
+        ("torchrun --nproc-per-node=2 dist_url.py --dist-url env://", "torchrun"),
+        ("mpirun -np 2 python dist_url.py --dist-url {url}", "none"),
+        ("deepspeed --num_gpus 2 dist_url.py --dist-url {url} --world-size 2", "none"),
+    ],
+    ids=["spawn", "torchrun", "mpirun", "deepspeed"],
+)
+def test_ranks_meet_whoever_starts_them(yard: Stack, venv: Path, project: Path, words: str, launcher: str) -> None:
+    shutil.copy(SCRIPTS / "dist_url.py", project)
+    for name, starts in LAUNCHERS.items():
+        program = venv / "bin" / name
+        program.write_text(f"#!/bin/sh\n{starts}for rank in $ranks; do wait $rank || exit $?; done\n")
+        program.chmod(0o755)
+    typed = words.format(url=(project / "meeting").as_uri()).split()
+    done = _yard(yard, venv, project, "run", "--gpus", "2", "--", *typed)
+    job = next(iter(yard.client.jobs()))
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}{yard.log(job, 0).decode()}"
+    assert job.spec["launcher"] == launcher
+    names = ("met-0", "met-1")
+
+    def brought() -> list[Output]:
+        found = [each for each in yard.client.outputs(job.id) if each.name in names]
+        return found if len(found) == len(names) else []
+
+    for note in wait.until(brought, what="the note of each rank"):
+        assert yard.client.download_output(job.id, note, project / "pulled").read_text() == "2 of 2"
 
 
 def test_the_lines_of_ours_add_metrics_and_checkpoints(yard: Stack, venv: Path, project: Path) -> None:
