@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from torchyard import commands, findings, inspection, launchers, programs, snapshot
 from torchyard.exceptions import SpecError
 from torchyard.scripts import facts, replicas, source
-from torchyard.spec import JobSpec, Launcher
+from torchyard.spec import JobSpec, Launcher, Tracker
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +98,15 @@ class _Command:
 
 
 def _check_command(command: _Command) -> list[str]:
-    return _program_warnings(command) + _source_warnings(command)
+    return _program_warnings(command) + _source_warnings(command) + _tracker_warnings(command.spec)
+
+
+def _tracker_warnings(spec: JobSpec) -> list[str]:
+    """Of a store that is not the job's own the node reads only what names its job; Trackio's rows do not."""
+    chosen = spec.env.get("TRACKIO_DIR")
+    if chosen is None or Tracker.TRACKIO not in spec.read_trackers or not (spec.live or Path(chosen).is_absolute()):
+        return []
+    return [f"env.TRACKIO_DIR: rows in {chosen} do not tell which job wrote them: no curves of Trackio; leave it out"]
 
 
 def _source_warnings(command: _Command) -> list[str]:
