@@ -10,9 +10,9 @@ import numpy as np
 from benchmarks.figure import Figure
 from benchmarks.http import Connection
 from benchmarks.stack import Stack
-from service.scheduler.boxes import Box, Shape, Slot
-from service.scheduler.policy import Start, decide
-from service.scheduler.state import State, Waiting
+from service.scheduler.model.boxes import Box, Shape, Slot
+from service.scheduler.model.state import State, Waiting
+from service.scheduler.policy.decide import Start, decide
 from torchyard.policy import Policy
 
 QUEUED = 10_000

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from service import openapi
+from service.api import openapi
 from service.app import bare
 
 FILE = Path(__file__).parents[1] / "openapi.json"

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import uvloop
 
-from service import openapi
+from service.api import openapi
 from service.app import bare, create_app
 from service.bootstrap import NewerSchemaError
 from service.server import Server, address, bind

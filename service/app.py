@@ -9,17 +9,11 @@ from typing import Any
 import anyio.to_thread
 from fastapi import FastAPI
 
-from service import background, bootstrap, openapi, problems
-from service.auth import Tokens
-from service.context import Context
-from service.db.engine import Database
-from service.dispatch import Dispatcher, key_prefix
-from service.forecasts import Estimator
-from service.guard import Guard
-from service.hub import Hub
-from service.observability import Counted, Counters
-from service.pages import Pages
-from service.routes import (
+from service import bootstrap, problems
+from service.api import openapi
+from service.api.guard import Guard
+from service.api.pages import Pages
+from service.api.routes import (
     agent,
     checkpoints,
     groups,
@@ -36,10 +30,18 @@ from service.routes import (
     snapshots,
     stacks,
 )
-from service.scheduler.load import Loader
-from service.sessions import Codes
+from service.context import Context
+from service.controllers import background
+from service.db.engine import Database
+from service.estimation.forecasts import Estimator
+from service.identity.callers import Tokens
+from service.identity.sessions import Codes
+from service.infra.dispatch import Dispatcher, key_prefix
+from service.infra.hub import Hub
+from service.infra.observability import Counted, Counters
+from service.scheduler_cache.load import Loader
 from service.settings import Settings
-from service.store import BlobStore
+from service.storage.store import BlobStore
 
 #: Tried in this order for each request: what is called most comes first.
 ROUTERS = (

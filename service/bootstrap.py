@@ -13,9 +13,9 @@ from alembic.util import CommandError
 from sqlalchemy import Connection, insert, select, text
 from sqlalchemy.engine import make_url
 
-from service.auth import hash_secret, new_secret
 from service.db.engine import Database
 from service.db.models import Installation, Project, Token, User
+from service.identity.callers import hash_secret, new_secret
 from torchyard import home
 from torchyard.ids import new_id, now_us
 

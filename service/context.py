@@ -4,14 +4,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from service.attempts import Memory
+from service.attempts.memory import Memory
 from service.db.engine import Database
-from service.dispatch import Dispatcher
-from service.forecasts import Estimator
-from service.hub import Hub
-from service.scheduler.load import Loader
+from service.estimation.forecasts import Estimator
+from service.infra.dispatch import Dispatcher
+from service.infra.hub import Hub
+from service.scheduler_cache.load import Loader
 from service.settings import Settings
-from service.store import BlobStore
+from service.storage.store import BlobStore
 from torchyard.ids import now_us
 
 

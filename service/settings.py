@@ -40,7 +40,7 @@ class Settings:
     max_body: int = 2**20
     """Bytes of a request body outside uploads and ingest."""
     keep_ended_s: int | None = None
-    """So long after its end a job keeps its files (`service.discard`), a day at least; None: for ever."""
+    """So long after its end a job keeps its files (`service.artifacts.discard`), a day at least; None: for ever."""
 
     @property
     def artifacts(self) -> Path:

@@ -117,7 +117,7 @@ class Node(Base):
     capabilities: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
     #: Whether it can run jobs as a UNIX user, by name (`wire.Heartbeat.accounts`); NULL of an older worker.
     accounts: Mapped[dict[str, bool] | None] = mapped_column(JSON(none_as_null=True))
-    #: Heartbeats answered; see `service.proof`.
+    #: Heartbeats answered; see `service.lifecycle.proof`.
     beat: Mapped[int] = mapped_column(default=0)
     last_seen_us: Mapped[int | None]
     #: When it came first; since then it counts to what the box could have done.
@@ -211,7 +211,7 @@ class Job(Base):
     group_id: Mapped[str | None] = mapped_column(index=True)
     trial: Mapped[int | None]
     parameters: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    #: When its logs, metrics, checkpoints and outputs were taken away (`service.discard`).
+    #: When its logs, metrics, checkpoints and outputs were taken away (`service.artifacts.discard`).
     discarded_us: Mapped[int | None]
     #: The job whose files its first attempt begins with.
     carry_from: Mapped[str | None]
@@ -295,9 +295,9 @@ class Forecast(Base):
 
     __tablename__ = "forecasts"
     job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
-    #: What it was made of (`service.estimates.Raw.basis`): a history, limit, progress, or none.
+    #: What it was made of (`service.estimation.estimates.Raw.basis`): a history, limit, progress, or none.
     source: Mapped[str] = mapped_column(primary_key=True)
-    #: What jobs of one history have in common (`service.estimates.Kin`).
+    #: What jobs of one history have in common (`service.estimation.estimates.Kin`).
     key: Mapped[str]
     p10_us: Mapped[int | None]
     p50_us: Mapped[int | None]
@@ -372,7 +372,8 @@ class Attempt(Base):
     claimed_us: Mapped[int | None]
     started_us: Mapped[int | None]
     ended_us: Mapped[int | None]
-    #: The preemption that is under way (`service.giving_way.Yielding`): for whom, since when, until when at the latest.
+    #: The preemption that is under way (`service.preemption.handshake.Yielding`): for whom, since when, until when at
+    #: the latest.
     yielding: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: Not to be chosen for a preemption before this: its last one had to be given up.
     spared_until_us: Mapped[int | None]
@@ -382,7 +383,7 @@ class Attempt(Base):
     hung_us: Mapped[int | None]
     #: Its GPU time in microseconds by day and kind (as in `Usage`), once it has ended and was charged.
     gpu_time: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    #: The attempt whose files it began with (`service.carry`).
+    #: The attempt whose files it began with (`service.artifacts.carry`).
     carried_from: Mapped[str | None]
     #: It has saved something beyond those.
     saved: Mapped[bool] = mapped_column(default=False, server_default=false())
@@ -471,7 +472,7 @@ class LogStream(Base):
 
 
 class LogTime(Base):
-    """When the log's bytes from `offset` on began to arrive; see `service.logs.start_since`."""
+    """When the log's bytes from `offset` on began to arrive; see `service.telemetry.logs.start_since`."""
 
     __tablename__ = "log_times"
     attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), primary_key=True)

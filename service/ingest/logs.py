@@ -5,13 +5,13 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Row, select, update
 
-from service.attempts import Facts
+from service.attempts.memory import Facts
 from service.context import Context
 from service.db.models import LogStream, LogTime
 from service.db.upsert import insert
 from service.exceptions import OffsetAheadError
-from service.logs import TIME_STEP_US
-from service.store import sync_folder
+from service.storage.store import sync_folder
+from service.telemetry.logs import TIME_STEP_US
 from torchyard.wire import Mark
 
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from sqlalchemy import Connection, Row, bindparam, exists, func, select, update
 
-from service import tracked
-from service.attempts import Facts
+from service.attempts import tracked
+from service.attempts.memory import Facts
 from service.context import Context
 from service.db.models import Job, MetricSeries, MetricStream
 from service.db.upsert import insert

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from service import attempts
+from service.attempts import memory
 from service.context import Context
 from service.db.models import Sample
 from service.db.upsert import insert
@@ -32,7 +32,7 @@ def _is_here(ctx: Context, node: str, attempt_id: str | None) -> bool:
     if attempt_id is None:
         return True
     try:
-        attempts.of_node(ctx.db, ctx.memory, attempt_id, node)
+        memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     except ProblemError:
         return False
     return True

@@ -6,10 +6,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select
 
-from service import lifecycle, retention
-from service.auth import Caller, may_change
+from service import lifecycle
+from service.artifacts import retention
 from service.context import Context
 from service.db.models import Attempt, Checkpoint, Job, Member, Tag
+from service.identity.callers import Caller, may_change
 from service.jobs import body, submit, versions
 from service.jobs.order import Order
 from service.problems import ProblemError, field_problem

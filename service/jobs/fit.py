@@ -5,13 +5,14 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, select
 
-from service import links, unix_accounts
 from service.db.models import Device, Node
+from service.identity import unix_accounts
+from service.lifecycle import links
 from service.problems import ProblemError
-from service.scheduler.boxes import Box, Shape, Slot
-from service.scheduler.load import shape_of
-from service.scheduler.placement import enough
-from service.scheduler.policy import never_fits
+from service.scheduler.model.boxes import Box, Shape, Slot
+from service.scheduler.policy.decide import never_fits
+from service.scheduler.policy.placement import enough
+from service.scheduler_cache.load import shape_of
 from torchyard.api import FieldProblem
 from torchyard.spec import JobSpec
 from torchyard.wire import Capability

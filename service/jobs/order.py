@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from service.auth import Caller
+from service.identity.callers import Caller
 from torchyard.spec import JobSpec
 
 

@@ -7,9 +7,9 @@ from typing import Any, cast
 from sqlalchemy import Connection, Table, func, insert, select
 
 from service.db.models import JOB_NUMBERS, Dependency, Event, Group, Job, Tag
+from service.lifecycle.dependencies import Needs
 from service.problems import field_problem
 from service.sweeps import expand
-from service.sweeps.dependencies import Needs
 from torchyard import launchers
 from torchyard.ids import new_id
 from torchyard.spec import PRIORITY_RANK, JobSpec, Launcher

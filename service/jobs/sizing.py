@@ -7,14 +7,14 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import Connection
 
-from service import accounts
-from service.auth import Caller
+from service.accounting import accounts
 from service.context import Context
+from service.identity.callers import Caller
 from service.jobs import fit
 from service.problems import field_problem
-from service.scheduler.boxes import Box
-from service.scheduler.load import shape_of
-from service.scheduler.policy import never_fits
+from service.scheduler.model.boxes import Box
+from service.scheduler.policy.decide import never_fits
+from service.scheduler_cache.load import shape_of
 from torchyard.spec import ALL, JobSpec, Launcher, Resources
 from torchyard.wire import DeviceKind
 

@@ -6,16 +6,16 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, select
 from sqlalchemy.exc import IntegrityError
 
-from service import accounts, idempotency
-from service.auth import Caller
+from service.accounting import accounts
 from service.context import Context
-from service.db import upsert
+from service.db import idempotency, upsert
 from service.db.models import Project, Snapshot
-from service.jobs import fit, launching, planning, present, versions
+from service.identity.callers import Caller
+from service.identity.people import audit
+from service.jobs import fit, groups, launching, planning, present, versions
 from service.jobs.order import Order
-from service.people import audit
+from service.lifecycle import dependencies
 from service.problems import ProblemError, field_problem
-from service.sweeps import dependencies, groups
 from torchyard import api
 from torchyard.api import FieldProblem
 from torchyard.spec import Priority

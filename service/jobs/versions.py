@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
-from service.answers import etag
+from service.api.answers import etag
 from service.db.models import Attempt, Group, Job, LogStream, Member, MetricStream, Output
 from service.problems import ProblemError, not_found
 from torchyard.states import JobState

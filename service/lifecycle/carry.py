@@ -5,9 +5,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, exists, select
 
-from service import outcome
 from service.db.models import Attempt, Job, MetricSeries
-from service.lifecycle import restore
+from service.lifecycle import outcome, restore
 from service.lifecycle.rows import LIVE, AttemptRow, JobRow
 from torchyard import fingerprints
 from torchyard.states import AttemptState, JobState

@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from service.db import upsert
 from service.db.models import Allocation, Device, DeviceUse, Node
 from service.lifecycle.exceptions import Conflict
-from service.scheduler.boxes import Place
+from service.scheduler.model.boxes import Place
 
 Given = Mapping[str, Sequence[Row[Any]]]
 

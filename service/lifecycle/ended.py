@@ -9,10 +9,9 @@ from sqlalchemy.orm import aliased
 
 from service.db.chunks import chunks
 from service.db.models import Dependency, Job
-from service.lifecycle import many
+from service.lifecycle import dependencies, many, pausing
+from service.lifecycle.dependencies import Needed, Verdict
 from service.lifecycle.notes import Note
-from service.sweeps import dependencies, pausing
-from service.sweeps.dependencies import Needed, Verdict
 from torchyard.api import JobError
 from torchyard.states import JOB_FINAL, JobState, StopReason
 

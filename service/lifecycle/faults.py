@@ -4,8 +4,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, exists, select, update
 
-from service import outcome
 from service.db.models import Allocation, Attempt, Checkpoint, Device
+from service.lifecycle import outcome
 from service.lifecycle.rows import AttemptRow, JobRow
 from torchyard import fingerprints
 from torchyard.fingerprints import Blame

@@ -4,9 +4,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select, update
 
-from service import gang, links, outcome, usage
+from service.accounting import usage
 from service.db.models import Attempt, Event, Member
-from service.lifecycle import carry, faults, parts, restore
+from service.lifecycle import carry, faults, gang, links, outcome, parts, restore
 from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
@@ -44,8 +44,8 @@ def finish(tx: Connection, attempt_id: str, result: Result, now: int, *, node: s
 def declare_dead(
     tx: Connection, attempt_id: str, proof: str, now: int, *, gone: bool = True, node: str | None = None
 ) -> JobState:
-    """Ends an attempt that left no result, on proof of death (see `service.proof`) or an administrator's word; one on
-    several nodes ends its part on `node`.
+    """Ends an attempt that left no result, on proof of death (see `service.lifecycle.proof`) or an administrator's
+    word; one on several nodes ends its part on `node`.
 
     Whether its first instruction ran is not known, so it counts as a run and may cost a retry. Unless it is `gone`
     from its node too, a node that comes back still brings what it has of logs, metrics and checkpoints.

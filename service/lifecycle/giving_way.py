@@ -1,7 +1,7 @@
 """A running job gives its devices to another: it is asked first, and keeps them if that comes to nothing.
 
-The stop itself is `stop.request_stop`. What is agreed lies in the attempt (`service.giving_way.Yielding`), so a service
-that is killed in between goes on where it was.
+The stop itself is `stop.request_stop`. What is agreed lies in the attempt (`service.preemption.handshake.Yielding`), so
+a service that is killed in between goes on where it was.
 """
 
 from typing import Any

@@ -10,8 +10,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, update
 
-from service import gang
 from service.db.models import Member
+from service.lifecycle import gang
 from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note

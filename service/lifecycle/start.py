@@ -11,7 +11,7 @@ from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
 from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, lock_job, member, spans_nodes
 from service.lifecycle.transitions import change_attempt, change_job, move_attempt, move_job
-from service.scheduler.boxes import Place
+from service.scheduler.model.boxes import Place
 from torchyard.ids import new_id
 from torchyard.quantities import format_size
 from torchyard.states import AttemptState, JobState

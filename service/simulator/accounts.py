@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from service.gpu_time import DAY_US, HOUR_US
-from service.scheduler.state import Account
+from service.accounting.gpu_time import DAY_US, HOUR_US
+from service.scheduler.model.state import Account
 from service.simulator.trace import SECOND
 from torchyard.sharing import Entitlement
 

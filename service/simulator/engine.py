@@ -17,12 +17,12 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache
 
-from service.scheduler.boxes import Box, Place, Slot
-from service.scheduler.decisions import Preempt, Start
-from service.scheduler.order import Ranks, ranks
-from service.scheduler.policy import Pass
-from service.scheduler.preemption import in_the_way
-from service.scheduler.state import State, Waiting
+from service.scheduler.model.boxes import Box, Place, Slot
+from service.scheduler.model.decisions import Preempt, Start
+from service.scheduler.model.state import State, Waiting
+from service.scheduler.policy.decide import Pass
+from service.scheduler.policy.order import Ranks, ranks
+from service.scheduler.policy.preemption import in_the_way
 from service.simulator.accounts import Accounts
 from service.simulator.knowledge import ORACLES, TOLD_US, Knowledge
 from service.simulator.quotas import Quotas

@@ -5,8 +5,8 @@ counter tells it, and before that only what earlier finished jobs of the same us
 What owners expect is told to all but `fair`, which asks for no estimates and gets none.
 """
 
-from service.estimates import History, Kin, Quantiles
-from service.scheduler.state import Estimate, Source
+from service.estimation.estimates import History, Kin, Quantiles
+from service.scheduler.model.state import Estimate, Source
 from service.simulator.trace import SECOND, TraceJob
 from torchyard.policy import Order
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from service.scheduler.columns import Bools, Floats, Ints
+from service.scheduler.model.columns import Bools, Floats, Ints
 from service.simulator.engine import Run
 from service.simulator.trace import SECOND, Cluster
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from service.scheduler.boxes import Shape
+from service.scheduler.model.boxes import Shape
 from service.simulator.exceptions import TraceError
 from torchyard.spec import PRIORITY_RANK, Priority
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, func, insert, select
 from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Attempt, Checkpoint, Device, Event, Job, Node, Project, User
-from service.scheduler.boxes import Place
+from service.scheduler.model.boxes import Place
 from torchyard import wire
 from torchyard.ids import new_id, now_us
 from torchyard.spec import PRIORITY_RANK, JobSpec

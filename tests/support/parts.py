@@ -9,12 +9,12 @@ from typing import Any
 
 from service.context import Context
 from service.db.engine import Database
-from service.dispatch import Dispatcher
-from service.forecasts import Estimator
-from service.hub import Hub
-from service.scheduler.load import Loader
+from service.estimation.forecasts import Estimator
+from service.infra.dispatch import Dispatcher
+from service.infra.hub import Hub
+from service.scheduler_cache.load import Loader
 from service.settings import Settings
-from service.store import BlobStore
+from service.storage.store import BlobStore
 from tests.support.box import NOW
 
 

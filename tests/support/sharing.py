@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from service.scheduler.boxes import Box, Closed, Place, Shape, Slot
-from service.scheduler.state import Estimate, Running, Source, State, Waiting
+from service.scheduler.model.boxes import Box, Closed, Place, Shape, Slot
+from service.scheduler.model.state import Estimate, Running, Source, State, Waiting
 
 GIB = 2**30
 SECOND = 1_000_000

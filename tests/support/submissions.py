@@ -4,10 +4,11 @@ from typing import Any
 
 from sqlalchemy import select
 
-from service import attempts, ingest
-from service.auth import Caller
+from service import ingest
+from service.attempts import memory
 from service.context import Context
 from service.db.models import Job
+from service.identity.callers import Caller
 from service.jobs import submit
 from tests.support import plane
 from torchyard import api
@@ -50,4 +51,4 @@ def report(ctx: Context, attempt: str, start: int, steps: range, rank: int = 0, 
     """Records of an attempt: line `start` of its file and the following ones, one a step."""
     stream = f"rank-{rank}-1-1"
     batch = plane.batch(start, steps, rank=rank, stream=stream, **values)
-    ingest.record(ctx, attempts.facts(ctx.db, ctx.memory, attempt), batch)
+    ingest.record(ctx, memory.facts(ctx.db, ctx.memory, attempt), batch)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from service.dispatch import publisher
+from service.infra.dispatch import publisher
 from tests.support import fake_service, redis
 from tests.support.fake_service import FakeService, Live
 from tests.support.wait import until

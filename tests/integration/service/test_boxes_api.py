@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from service import lifecycle
 from service.db.models import Node
-from service.scheduler.boxes import Place
+from service.scheduler.model.boxes import Place
 from tests.support import box
 from tests.support.live import Live, serve, yard_home  # noqa: F401  fixtures
 from tests.support.specs import spec

@@ -9,7 +9,7 @@ from sqlalchemy import insert, select, update
 
 from service import lifecycle
 from service.db.models import Account, Attempt, Job, MetricPoint, MetricSeries, Node, Reservation, User
-from service.times import moment
+from service.infra.times import moment
 from tests.support import box
 from tests.support.live import Live
 from tests.support.wait import until

@@ -10,14 +10,16 @@ import pytest
 from sqlalchemy import event, select, update
 from sqlalchemy.exc import OperationalError
 
-from service import background, lifecycle, queue
+from service import lifecycle
+from service.controllers import background
+from service.controllers.scheduling import Scheduler
 from service.db.engine import Database
+from service.db.leader import Leader
 from service.db.models import Allocation, Device, Job, Member, Node
-from service.leader import Leader
-from service.observability import Counters
-from service.scheduler.boxes import Place
-from service.scheduler.loop import Scheduler
-from service.threads import Repeated
+from service.infra.observability import Counters
+from service.infra.threads import Repeated
+from service.queue import overview
+from service.scheduler.model.boxes import Place
 from tests.support import box, submissions, wait
 from tests.support.box import NOW
 from tests.support.databases import locked
@@ -68,7 +70,7 @@ def test_nothing_starts_while_the_services_own_disk_is_nearly_full(
     with monkeypatch.context() as full:
         full.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=yard.ctx.settings.disk_floor - 1))
         assert scheduler.run_pass() == 0
-        why = queue.why(yard.ctx, job, submissions.ADA)
+        why = overview.why(yard.ctx, job, submissions.ADA)
         assert why.reasons[0].code == "service-disk"
         assert "service's own disk" in why.summary
     assert scheduler.run_pass() == 1

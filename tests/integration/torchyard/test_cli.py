@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from service.artifacts.retention import DAY_US
 from service.db.models import Job, LogStream, LogTime
-from service.retention import DAY_US
 from tests.support import box, plane, scripted
 from tests.support.live import Live
 from tests.support.plane import Plane

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from service.outcome import Facts, decide
+from service.lifecycle.outcome import Facts, decide
 from tests.support import disks
 from tests.support.node import Box, ended, lines, log, python
 from tests.support.wait import until

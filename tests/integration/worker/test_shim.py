@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from service.outcome import error_of
+from service.lifecycle.outcome import error_of
 from tests.support import disks
 from tests.support.node import PYTHON, Box, alive, ended, lines, log, python
 from tests.support.wait import until

@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy import insert, update
 
-from service import people
 from service.db.engine import Database
 from service.db.models import Device, User
+from service.identity import people
 from service.jobs import fit
 from service.problems import ProblemError
 from tests.support import box

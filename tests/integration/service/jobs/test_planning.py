@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import event, func, select
 
-from service import accounts
+from service.accounting import accounts
 from service.db.engine import Database
 from service.db.models import Dependency, Event, Group, Job, Tag
 from service.jobs import planning, submit

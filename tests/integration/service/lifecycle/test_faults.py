@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select, update
 
-from service import lifecycle, nodes
+from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Checkpoint, Device, Member
-from service.forecasts import Estimator
-from service.scheduler.load import Loader
-from service.scheduler.state import Hindrance
+from service.estimation.forecasts import Estimator
+from service.nodes import registration
+from service.scheduler.model.state import Hindrance
+from service.scheduler_cache.load import Loader
 from tests.support import box
 from tests.support.box import NOW
 from torchyard import wire
@@ -107,7 +108,7 @@ def test_a_gpu_under_which_three_jobs_in_a_row_failed_goes_out_of_use_until_it_i
     _beat(db, gpus)
     assert unusable(db, gpus[0]) == why
     with db.write() as tx:
-        nodes.set_draining(tx, "box", False)
+        registration.set_draining(tx, "box", False)
     assert unusable(db, gpus[0]) is None
 
 
@@ -126,5 +127,5 @@ def _beat(db: Database, uuids: list[str]) -> None:
     ]
     identity = wire.Identity(node_id="machine-box", home_id="home-box", boot_id="boot-1", pid_namespace="pid-1")
     with db.write() as tx:
-        nodes.seen(tx, "box", wire.Heartbeat(identity=identity, devices=devices, attempts=[], disk_free=1), NOW)
+        registration.seen(tx, "box", wire.Heartbeat(identity=identity, devices=devices, attempts=[], disk_free=1), NOW)
         assert lifecycle.orders_for(tx, "box").orders == []

@@ -17,12 +17,13 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import delete, func, select
 
-from service import lifecycle, nodes
+from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Allocation, Attempt, DeviceUse, Event, Job, Member
-from service.forecasts import Estimator
-from service.scheduler.boxes import Place
-from service.scheduler.load import Loader
+from service.estimation.forecasts import Estimator
+from service.nodes import registration
+from service.scheduler.model.boxes import Place
+from service.scheduler_cache.load import Loader
 from tests.support import box
 from tests.support.box import NOW
 from torchyard.states import (
@@ -147,7 +148,7 @@ class Machine(RuleBasedStateMachine):
     def heartbeat(self, data: st.DataObject, boot: str) -> None:
         with self.db.read() as tx:
             live = list(tx.scalars(select(Attempt.id).where(Attempt.state.not_in(ATTEMPT_FINAL)).order_by(Attempt.id)))
-            beat = tx.scalar(select(nodes.Node.beat))
+            beat = tx.scalar(select(registration.Node.beat))
             devices = [
                 {"uuid": u, "index": n, "kind": "gpu", "name": "A100", "memory": CARD} for n, u in enumerate(GPUS)
             ]
@@ -161,7 +162,7 @@ class Machine(RuleBasedStateMachine):
             disk_free=100 * box.GIB,
             beat=data.draw(st.sampled_from([None, beat, max(beat - 1, 0)])),
         )
-        self.do(nodes.seen, "box", message, NOW)
+        self.do(registration.seen, "box", message, NOW)
 
     @rule()
     def look(self) -> None:

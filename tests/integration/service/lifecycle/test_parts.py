@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from service import lifecycle, nodes
+from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Allocation, Event, Member
+from service.nodes import registration
 from tests.integration.service.lifecycle.test_rivals import meet
 from tests.support import box
 from tests.support.box import NOW
@@ -86,7 +87,7 @@ class Gang:
             beat=beat,
         )
         with self.db.write() as tx:
-            return nodes.seen(tx, node, message, NOW + 5).orders
+            return registration.seen(tx, node, message, NOW + 5).orders
 
     def actions(self, node: str) -> list[Action]:
         with self.db.read() as tx:
@@ -283,7 +284,7 @@ def test_it_is_reachable_when_all_its_parts_are(
     gang = Gang(db, gpus)
     gang.run()
     for node in NODES:
-        do(nodes.mark_unreachable, node, NOW, NOW)
+        do(registration.mark_unreachable, node, NOW, NOW)
     assert gang.state == ("unreachable", "unreachable")
     gang.beat("a")
     assert gang.state == ("unreachable", "unreachable")
@@ -295,7 +296,7 @@ def test_a_part_that_has_ended_is_not_missed(db: Database, gpus: dict[str, list[
     gang = Gang(db, gpus)
     gang.run()
     gang.end("a")
-    do(nodes.mark_unreachable, "a", NOW, NOW)
+    do(registration.mark_unreachable, "a", NOW, NOW)
     assert gang.state == ("running", "running")
     gang.beat("a", holds=False, beat=1)
     assert gang.end("b") is JobState.SUCCEEDED
@@ -306,7 +307,7 @@ def test_a_result_of_the_part_that_was_silent_ends_the_silence(
 ) -> None:
     gang = Gang(db, gpus)
     gang.run()
-    do(nodes.mark_unreachable, "b", NOW, NOW)
+    do(registration.mark_unreachable, "b", NOW, NOW)
     assert gang.end("a", exit_code=1) is JobState.UNREACHABLE
     assert gang.held == {"b"}
     assert gang.actions("b") == [Action.KILL]
@@ -334,10 +335,10 @@ def test_an_administrators_word_is_about_one_node(
 ) -> None:
     gang = Gang(db, gpus)
     gang.run()
-    do(nodes.mark_unreachable, "b", NOW, NOW)
+    do(registration.mark_unreachable, "b", NOW, NOW)
     with pytest.raises(lifecycle.Conflict, match="node a is heard"):
-        do(nodes.declare_dead, "a", "root", NOW)
-    assert do(nodes.declare_dead, "b", "root", NOW) == [gang.job]
+        do(registration.declare_dead, "a", "root", NOW)
+    assert do(registration.declare_dead, "b", "root", NOW) == [gang.job]
     assert gang.held == {"a"}
     orders = gang.beat("b")
     assert [order.action for order in orders.orders] == [Action.KILL]

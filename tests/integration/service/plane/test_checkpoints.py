@@ -6,9 +6,9 @@ from urllib.parse import quote
 import httpx
 from sqlalchemy import func, select, update
 
-from service import retention
+from service.artifacts import retention
+from service.artifacts.retention import DAY_US
 from service.db.models import Blob, Checkpoint, CheckpointFile, Event, Job, Sample
-from service.retention import DAY_US
 from tests.support.plane import Plane, Seeded, sha256
 from tests.support.problems import kind
 from torchyard import wire

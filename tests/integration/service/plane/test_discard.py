@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 from sqlalchemy import func, insert, select, update
 
-from service import discard
+from service.artifacts import discard
+from service.artifacts.retention import DAY_US
 from service.context import Context
 from service.db.models import Blob, Group, Job, LogTime, MetricPoint, Node, Stacks, Tag, User
-from service.retention import DAY_US
 from tests.support.plane import Plane, Seeded, batch, sha256
 from torchyard import wire
 from torchyard.ids import new_id

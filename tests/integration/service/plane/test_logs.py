@@ -12,9 +12,9 @@ import httpx
 import pytest
 from sqlalchemy import delete, select, update
 
-from service import follow
+from service.api import follow
 from service.db.models import LogStream, LogTime
-from service.times import moment
+from service.infra.times import moment
 from tests.support.plane import Plane, Seeded
 from torchyard import sse
 

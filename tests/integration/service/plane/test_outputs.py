@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, update
 
-from service import attempts, outputs
+from service.artifacts import outputs
+from service.attempts import memory
 from service.db.models import Attempt, Job, Member, MetricSeries
 from service.lifecycle import carry, lock_job
 from tests.support.plane import Plane, Seeded, sha256
@@ -22,7 +23,7 @@ def written(path: str, data: bytes, root: str = "code", **more: Any) -> wire.Wri
 
 
 def tell(plane: Plane, seeded: Seeded, *files: wire.WrittenFile, node: str | None = None, **more: Any) -> wire.Missing:
-    facts = attempts.facts(plane.ctx.db, plane.ctx.memory, seeded.attempt)
+    facts = memory.facts(plane.ctx.db, plane.ctx.memory, seeded.attempt)
     message = wire.OutputReport(files=more.pop("output", []), written=list(files), **more)
     return outputs.report(plane.ctx, facts, message, node or home.node_name())
 

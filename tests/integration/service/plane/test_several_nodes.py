@@ -3,7 +3,8 @@
 import pytest
 from sqlalchemy import insert, select, update
 
-from service import attempts, checkpoints, outputs
+from service.artifacts import checkpoints, outputs
+from service.attempts import memory
 from service.db.models import Attempt, Checkpoint, Job, Member
 from tests.support.plane import Plane, Seeded, sha256
 from torchyard import home, wire
@@ -33,7 +34,7 @@ def report(
             for path, data in files.items()
         ],
     )
-    facts = attempts.facts(plane.ctx.db, plane.ctx.memory, gang.attempt)
+    facts = memory.facts(plane.ctx.db, plane.ctx.memory, gang.attempt)
     return checkpoints.report(plane.ctx, facts, message, NODES[node_rank]())
 
 
@@ -88,7 +89,7 @@ def test_a_path_of_two_nodes_is_the_first_ones(data_plane: Plane, gang: Seeded, 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_an_output_of_two_nodes_is_the_first_ones(data_plane: Plane, gang: Seeded, order: tuple[int, int]) -> None:
-    facts = attempts.facts(data_plane.ctx.db, data_plane.ctx.memory, gang.attempt)
+    facts = memory.facts(data_plane.ctx.db, data_plane.ctx.memory, gang.attempt)
     for node_rank in order:
         data = b"strategy" + b"0" * node_rank
         files = [wire.FileRef(path="strategy.json", size=len(data), sha256=sha256(data))]

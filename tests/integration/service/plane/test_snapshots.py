@@ -4,7 +4,7 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 
-from service import snapshots
+from service.artifacts import snapshots
 from service.db.models import Blob, SnapshotFile
 from tests.support.plane import Plane, sha256
 

@@ -2,8 +2,8 @@
 
 from sqlalchemy import select
 
-from service import stacks
 from service.db.models import Attempt, Stacks
+from service.telemetry import stacks
 from tests.support.plane import Plane, Seeded
 from torchyard import home, wire
 from torchyard.client import Client

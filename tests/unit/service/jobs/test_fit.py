@@ -1,7 +1,7 @@
 import pytest
 
 from service.jobs.fit import on_one_node, wrong_field
-from service.scheduler.boxes import Box, Shape, Slot
+from service.scheduler.model.boxes import Box, Shape, Slot
 
 SLOTS = tuple(Slot(uuid=f"g{n}", index=n, memory=24) for n in range(2))
 BOXES = [Box(node="a", slots=SLOTS, cpus=8, memory=64), Box(node="b", slots=(), cpus=64, memory=512)]

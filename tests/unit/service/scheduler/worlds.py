@@ -7,10 +7,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from service.scheduler.boxes import Box, Place, Shape, Slot
-from service.scheduler.decisions import Decision, Preempt, Start
-from service.scheduler.policy import decide
-from service.scheduler.state import Account, Estimate, Reservation, Running, Source, State, Waiting
+from service.scheduler.model.boxes import Box, Place, Shape, Slot
+from service.scheduler.model.decisions import Decision, Preempt, Start
+from service.scheduler.model.state import Account, Estimate, Reservation, Running, Source, State, Waiting
+from service.scheduler.policy.decide import decide
 from torchyard.policy import Policy
 
 GIB = 2**30

@@ -1,7 +1,7 @@
 import pytest
 
-from service.gpu_time import DAY_US, HOUR_US
-from service.scheduler.state import Account
+from service.accounting.gpu_time import DAY_US, HOUR_US
+from service.scheduler.model.state import Account
 from service.simulator.accounts import Accounts
 from torchyard.sharing import Entitlement
 

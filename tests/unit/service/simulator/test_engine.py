@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.gpu_time import DAY_US
-from service.scheduler.decisions import Decision
-from service.scheduler.order import Ranks, ranks
-from service.scheduler.policy import Pass
-from service.scheduler.state import State
+from service.accounting.gpu_time import DAY_US
+from service.scheduler.model.decisions import Decision
+from service.scheduler.model.state import State
+from service.scheduler.policy.decide import Pass
+from service.scheduler.policy.order import Ranks, ranks
 from service.simulator import engine
 from service.simulator.engine import REVIEW_US, Run, Spell, simulate
 from service.simulator.exceptions import TraceError

@@ -1,0 +1,1 @@
+"""GPU time: entitlements, quotas, charges, reports."""

@@ -1,0 +1,191 @@
+"""What users and projects are entitled to, and what they have had: weights, quotas, decaying usage.
+
+An account without a value of its own has that of ``*``, everybody's default; without one there, there is no limit and
+the weight is 1. Users are named by id here.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from sqlalchemy import Connection, Row, Table, and_, bindparam, case, func, or_, select, update
+
+from service.accounting.gpu_time import DAY_US, HOUR_US
+from service.db import upsert
+from service.db.models import Account, Job, Project, Usage, User
+from service.problems import ProblemError
+from service.scheduler.model import state
+from torchyard.api import FieldProblem
+from torchyard.states import JobState
+
+Who = Literal["user", "project"]
+Key = tuple[Who, str]
+EVERYBODY = "*"
+WEEK_DAYS = 7
+_ACCOUNTS = cast("Table", Account.__table__)
+LIMITS = ("weight", "max_gpus", "max_gpu_hours", "max_queued")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What counts for somebody, their own values or everybody's."""
+
+    weight: float = 1.0
+    max_gpus: int | None = None
+    max_gpu_hours: float | None = None
+    max_queued: int | None = None
+
+
+Rows = Mapping[Key, Row[Any]]
+
+
+def rows(tx: Connection) -> dict[Key, Row[Any]]:
+    """All accounts that there are, as stored."""
+    return {(row.kind, row.name): row for row in tx.execute(select(Account.__table__))}
+
+
+def limits(stored: Rows, key: Key) -> Limits:
+    """What counts for a user or project."""
+    own, default = stored.get(key), stored.get((key[0], EVERYBODY))
+    return _either(own, default)
+
+
+def _either(*given: Row[Any] | None) -> Limits:
+    """The first value that is given, for each limit."""
+    found = [row for row in given if row is not None]
+    values = {name: next((v for row in found if (v := getattr(row, name)) is not None), None) for name in LIMITS}
+    return Limits(**{name: value for name, value in values.items() if value is not None})
+
+
+def names(tx: Connection, kind: Who) -> list[str]:
+    """Everybody of a kind: users' ids or projects' names."""
+    column = User.id if kind == "user" else Project.name
+    return list(tx.scalars(select(column).order_by(column)))
+
+
+def for_policy(tx: Connection, kind: Who, now: int) -> dict[str, state.Account]:
+    """Everybody's account as the policy wants it, by user id or project name; asked for in every scheduling pass."""
+    query = select(*_ACCOUNTS.columns).where(_ACCOUNTS.c.kind == kind)
+    stored: dict[str, Row[Any]] = {row.name: row for row in tx.execute(query)}
+    limited = any(row.max_gpu_hours is not None for row in stored.values())
+    week = week_us(tx, kind, now) if limited else Counter[str]()
+    everybody = _either(stored.get(EVERYBODY))
+    found = {name: _for_policy(everybody, None, week[name]) for name in names(tx, kind)}
+    own = {name: row for name, row in stored.items() if name in found}
+    return found | {
+        name: _for_policy(_either(row, stored.get(EVERYBODY)), row, week[name]) for name, row in own.items()
+    }
+
+
+def _for_policy(counts: Limits, own: Row[Any] | None, used_us: int) -> state.Account:
+    hours = counts.max_gpu_hours
+    return state.Account(
+        weight=counts.weight,
+        usage=0.0 if own is None else own.usage,
+        usage_us=0 if own is None else own.usage_us,
+        max_gpus=counts.max_gpus,
+        week_left_us=None if hours is None else round(hours * HOUR_US) - used_us,
+    )
+
+
+def week_us(tx: Connection, kind: Who, now: int) -> Counter[str]:
+    """GPU time of ended attempts in the last seven days. Usage is known by day: of the eighth day back, as much counts
+    as lies within.
+    """
+    today, elapsed = divmod(now, DAY_US)
+    owner = Usage.user_id if kind == "user" else Usage.project
+    first = today - WEEK_DAYS
+    whole, part = (func.sum(case((days, Usage.gpu_us), else_=0)) for days in (Usage.day > first, Usage.day == first))
+    query = select(owner, whole, part).where(Usage.day >= first).group_by(owner)
+    return Counter({row[0]: int(row[1]) + int(row[2]) * (DAY_US - elapsed) // DAY_US for row in tx.execute(query)})
+
+
+def week_part(day: int, begun_us: int, now: int) -> float:
+    """Which part of a running attempt's GPU time of a day lies in the last seven days."""
+    since, until = max(begun_us, day * DAY_US), min(now, (day + 1) * DAY_US)
+    inside = until - max(since, now - WEEK_DAYS * DAY_US)
+    return max(0.0, inside / (until - since)) if since < until else 1.0
+
+
+def decayed(usage: float, since_us: int, now: int, half_life_s: float) -> float:
+    """Usage as it counts now."""
+    return float(usage * 0.5 ** (max(0, now - since_us) / (half_life_s * 1e6)))
+
+
+def charge(tx: Connection, key: Key, gpu_s: float, now: int, half_life_s: float) -> None:
+    """Adds GPU-seconds to what somebody has had lately."""
+    kind, name = key
+    tx.execute(upsert.insert(tx, Account).values(kind=kind, name=name).on_conflict_do_nothing())
+    own = (Account.kind == kind, Account.name == name)
+    row = tx.execute(select(Account.usage, Account.usage_us).where(*own).with_for_update()).one()
+    had = decayed(row.usage, row.usage_us, now, half_life_s)
+    tx.execute(update(Account).where(*own).values(usage=had + gpu_s, usage_us=max(now, row.usage_us)))
+
+
+def set_limits(tx: Connection, key: Key, values: Mapping[str, float | int | None]) -> None:
+    """Sets values of an account; None takes one away."""
+    kind, name = key
+    row = upsert.insert(tx, Account).values(kind=kind, name=name, **values)
+    tx.execute(
+        row.on_conflict_do_update(index_elements=["kind", "name"], set_=dict(values))
+        if values
+        else row.on_conflict_do_nothing()
+    )
+
+
+def check_queued(tx: Connection, owner: tuple[str, str], project: str, more: int, *, lock: bool) -> None:
+    """Refuses `more` waiting jobs than the quotas of user (an id and a name) and project allow.
+
+    With `lock`, submissions which overlap cannot pass together; the transaction must be one that writes.
+    """
+    user, user_name = owner
+    found = tx.execute(_LOCKED_LIMITS if lock else _QUEUE_LIMITS, {"user": user, "project": project})
+    stored = {(row.kind, row.name): row for row in found}
+    if stored:
+        _check_one(tx, limits(stored, ("user", user)), Job.user_id == user, f"user {user_name}", more)
+        _check_one(tx, limits(stored, ("project", project)), Job.project == project, f"project {project}", more)
+
+
+#: Built once: every submission asks.
+_QUEUE_LIMITS = (
+    select(*_ACCOUNTS.columns)
+    .where(
+        _ACCOUNTS.c.max_queued.is_not(None),
+        or_(
+            and_(_ACCOUNTS.c.kind == "user", _ACCOUNTS.c.name.in_((bindparam("user"), EVERYBODY))),
+            and_(_ACCOUNTS.c.kind == "project", _ACCOUNTS.c.name.in_((bindparam("project"), EVERYBODY))),
+        ),
+    )
+    .order_by(_ACCOUNTS.c.kind, _ACCOUNTS.c.name)
+)
+_LOCKED_LIMITS = _QUEUE_LIMITS.with_for_update()
+
+
+def _check_one(tx: Connection, counts: Limits, theirs: Any, who: str, more: int) -> None:
+    most = counts.max_queued
+    if most is None:
+        return
+    waiting = tx.scalar(select(func.count()).where(Job.state == JobState.QUEUED, theirs)) or 0
+    if waiting + more <= most:
+        return
+    message = (
+        f"{who} has {waiting} of at most {most} waiting jobs, which leaves no room for {more} more: wait until some "
+        f"have started, cancel some, or ask an administrator for `yard quota set {who} --max-queued {waiting + more}`"
+    )
+    raise ProblemError(
+        "forbidden", f"max_queued: {message}", errors=[FieldProblem(field="max_queued", message=message)]
+    )
+
+
+def queued(tx: Connection, kind: Who) -> dict[str, int]:
+    """How many jobs wait, by whose they are."""
+    owner = Job.user_id if kind == "user" else Job.project
+    query = select(owner, func.count()).where(Job.state == JobState.QUEUED).group_by(owner)
+    return {row[0]: row[1] for row in tx.execute(query)}
+
+
+def shares(weights: Mapping[str, float], active: Sequence[str]) -> dict[str, float]:
+    """The part of the box that each of those who want something is entitled to."""
+    whole = sum(weights[name] for name in active)
+    return {name: weights[name] / whole for name in active} if whole else {}

@@ -1,0 +1,137 @@
+"""Quotas as people see and set them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, select
+
+from service.accounting import accounts, usage
+from service.accounting.accounts import EVERYBODY, Key, Who
+from service.accounting.gpu_time import HOUR_US
+from service.accounting.policy_settings import current_policy
+from service.accounting.usage import Owned
+from service.db.models import Allocation, Attempt, Job, Project, User
+from service.identity import people
+from service.problems import not_found
+from torchyard.sharing import Quota, QuotaValues, Standing
+
+#: GPU-seconds of usage from which on somebody counts among those who share the box.
+NOTICED_S = 36.0
+KINDS: tuple[Who, ...] = ("user", "project")
+
+
+def quotas(tx: Connection, now: int, only_user: str | None = None) -> list[Quota]:
+    """All quotas, everybody's default first; of users, `only_user` (an id) if given."""
+    running = usage.running(tx, now, idle=False)
+    found = [quota for kind in KINDS for quota in _of_kind(tx, kind, running, now)]
+    if only_user is None:
+        return found
+    mine = people.user_by_id(tx, only_user).name
+    return [each for each in found if each.kind == "project" or each.name in (mine, EVERYBODY)]
+
+
+def quota(tx: Connection, kind: Who, name: str, now: int) -> Quota:
+    """One of them, by the name that people use."""
+    return next(each for each in _of_kind(tx, kind, usage.running(tx, now, idle=False), now) if each.name == name)
+
+
+def change(tx: Connection, kind: Who, name: str, values: QuotaValues) -> None:
+    """Sets what is given, None taking a value away; ``not-found`` for a strange name."""
+    given = values.model_dump(include=values.model_fields_set)
+    accounts.set_limits(tx, _key(tx, kind, name), given)
+
+
+def _key(tx: Connection, kind: Who, name: str) -> Key:
+    if name == EVERYBODY:
+        return kind, name
+    if kind == "user":
+        return kind, people.user(tx, name).id
+    if tx.scalar(select(Project.name).where(Project.name == name)) is None:
+        raise not_found("project", name)
+    return kind, name
+
+
+def _of_kind(tx: Connection, kind: Who, running: Sequence[Owned], now: int) -> list[Quota]:
+    stored = accounts.rows(tx)
+    names = _names(tx, kind)
+    counts = {key: accounts.limits(stored, (kind, key)) for key in names}
+    seen = _Seen.of(tx, kind, running, now)
+    usages = {key: seen.usage_s(stored.get((kind, key)), key) for key in names}
+    active = [key for key in names if usages[key] >= NOTICED_S or key in seen.gpus or seen.queued.get(key)]
+    weights = {key: each.weight for key, each in counts.items()}
+    default = _own(stored.get((kind, EVERYBODY)))
+    found = [Quota(kind=kind, name=EVERYBODY, own=default, effective=default, standing=None)]
+    for key, name in names.items():
+        standing = Standing(
+            gpus=seen.gpus.get(key, 0),
+            gpu_hours=round(seen.week_us[key] / HOUR_US, 4),
+            queued=seen.queued.get(key, 0),
+            usage=round(usages[key] / 3600, 4),
+            used=round(usages[key] / (sum(usages.values()) or 1.0), 6),
+            share=round(accounts.shares(weights, [*active, key] if key not in active else active)[key], 6),
+        )
+        effective = QuotaValues.model_construct(**asdict(counts[key]))
+        own = _own(stored.get((kind, key)))
+        found.append(Quota(kind=kind, name=name, own=own, effective=effective, standing=standing))
+    return found
+
+
+def _own(row: Row[Any] | None) -> QuotaValues:
+    return QuotaValues.model_construct(**{name: row._mapping[name] for name in accounts.LIMITS} if row else {})
+
+
+def _names(tx: Connection, kind: Who) -> dict[str, str]:
+    """Names as people use them, by user id or project name."""
+    if kind == "project":
+        return {name: name for name in accounts.names(tx, "project")}
+    return {row.id: row.name for row in tx.execute(select(User.id, User.name).order_by(User.name))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Seen:
+    """What everybody of a kind has now, by user id or project name."""
+
+    gpus: dict[str, int]
+    queued: dict[str, int]
+    #: GPU time of the last seven days, with what runs; and all of what runs.
+    week_us: Counter[str]
+    running_us: Counter[str]
+    now: int
+    half_life_s: float
+
+    @classmethod
+    def of(cls, tx: Connection, kind: Who, running: Sequence[Owned], now: int) -> "_Seen":
+        week_us, running_us = accounts.week_us(tx, kind, now), Counter[str]()
+        for each in running:
+            owner = each.job.user_id if kind == "user" else each.job.project
+            running_us[owner] += each.split.total()
+            for (day, _), gpu_us in each.split.items():
+                week_us[owner] += round(gpu_us * accounts.week_part(day, each.job.created_us, now))
+        return cls(
+            gpus=_gpus(tx, kind),
+            queued=accounts.queued(tx, kind),
+            week_us=week_us,
+            running_us=running_us,
+            now=now,
+            half_life_s=current_policy(tx).half_life,
+        )
+
+    def usage_s(self, row: Row[Any] | None, key: str) -> float:
+        """GPU-seconds that still count."""
+        ended = 0.0 if row is None else accounts.decayed(row.usage, row.usage_us, self.now, self.half_life_s)
+        return ended + self.running_us[key] / 1e6
+
+
+def _gpus(tx: Connection, kind: Who) -> dict[str, int]:
+    """GPUs as the scheduler counts them against `max_gpus`: part of one is one."""
+    owner = Job.user_id if kind == "user" else Job.project
+    query = (
+        select(owner, func.count())
+        .join_from(Allocation, Attempt, Attempt.id == Allocation.attempt_id)
+        .join(Job, Job.id == Attempt.job_id)
+        .where(Allocation.live)
+        .group_by(owner)
+    )
+    return {row[0]: row[1] for row in tx.execute(query)}

@@ -1,0 +1,253 @@
+"""GPU time as it is charged: at the end of each attempt, to its user and project, by day and by what became of it.
+
+What runs is added on the fly to every answer, as work that counts so far. Attempts that nobody claimed are charged to
+nobody: nothing of theirs ran.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, case, exists, func, or_, select, update
+
+from service.accounting import accounts, gpu_time
+from service.accounting.gpu_time import Course, Fate, Held, Kind, Split
+from service.accounting.policy_settings import current_policy
+from service.db import upsert
+from service.db.chunks import chunks
+from service.db.models import Allocation, Attempt, Checkpoint, Device, Job, Member, Node, Sample, Usage, User
+from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState
+
+#: Looks at the samples of an attempt that ends, of one that runs, and of all that run: long runs are seen coarsely.
+LOOKS, LOOKS_RUNNING, LOOKS_OF_ALL = 500, 100, 10_000
+#: How often nodes send samples, in microseconds.
+SAMPLED_EVERY_US = 2_000_000
+
+#: A node that has not been heard for so long is unreachable.
+SILENCE_US = 60 * 1_000_000
+#: A node claims what it is given within this time, and the answer to its result comes within that.
+CLAIM_US, ANSWER_US = 120 * 1_000_000, 2 * 1_000_000
+
+_FATES = {JobState.QUEUED: Fate.CONTINUED, JobState.FAILED: Fate.FAILED}
+_HOLDING = [state for state in AttemptState if state not in ATTEMPT_FINAL]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owned:
+    """GPU time of one attempt that still runs."""
+
+    job: Row[Any]
+    split: Split
+
+
+def charge(tx: Connection, job: Row[Any], attempt: Row[Any], became: JobState, now: int) -> None:
+    """Charges an attempt that has just ended; to be called once, in its transaction, after its devices are free.
+
+    `job` as it was before, `attempt` with its times, `became` the job's new state.
+    """
+    fate = _FATES.get(became, Fate.KEPT)
+    held = _steady(tx, attempt, _held(tx, [attempt.id], now, LOOKS)[attempt.id])
+    course = Course(
+        fate=fate,
+        started_us=_within(attempt, held),
+        restart=_is_restart(job.started_us, attempt.created_us),
+        saved_us=_saved_us(tx, attempt.id) if fate is Fate.CONTINUED else None,
+    )
+    split = gpu_time.split(held, course)
+    if not split:
+        return
+    _store(tx, job, attempt.id, split)
+    half_life, gpu_s = current_policy(tx).half_life, split.total() / 1e6
+    # One order for all writers: no deadlock.
+    accounts.charge(tx, ("project", job.project), gpu_s, now, half_life)
+    accounts.charge(tx, ("user", job.user_id), gpu_s, now, half_life)
+
+
+def _steady(tx: Connection, attempt: Row[Any], held: Sequence[Held]) -> list[Held]:
+    """The devices for as long as their nodes measured, whatever was done to a clock meanwhile."""
+    parts = tx.execute(select(Member.node, Member.result).where(Member.attempt_id == attempt.id))
+    measured = {part.node: (part.result or attempt.result or {}).get("held_us") for part in parts}
+    claimed_us = min(max(0, (attempt.claimed_us or 0) - attempt.created_us), CLAIM_US)
+    return [
+        each
+        if (held_us := measured.get(each.node)) is None
+        else replace(
+            each, until_us=gpu_time.steady(each.since_us, each.until_us, max(0, held_us), claimed_us + ANSWER_US)
+        )
+        for each in held
+    ]
+
+
+def _within(attempt: Row[Any], held: Sequence[Held]) -> int | None:
+    """When the attempt began to run, as late as leaves it the time that it ran."""
+    if attempt.started_us is None or not held:
+        return None
+    started_us, ended_us = int(attempt.started_us), int(attempt.ended_us)
+    latest = max(each.until_us for each in held) - max(0, ended_us - started_us)
+    return max(min(started_us, latest), min(each.since_us for each in held))
+
+
+def running(tx: Connection, now: int, *, idle: bool = True) -> list[Owned]:
+    """GPU time of what holds devices now; without `idle`, all of it counts as used, which costs less to find out."""
+    query = (
+        select(
+            Attempt.id,
+            Attempt.started_us,
+            Attempt.created_us,
+            Attempt.claimed_us,
+            Job.started_us.label("first_us"),
+            Job.number,
+            Job.user_id,
+            Job.project,
+            User.name.label("user"),
+        )
+        .join(Job, Job.id == Attempt.job_id)
+        .join(User, User.id == Job.user_id)
+        .where(Attempt.state.in_(_HOLDING))
+    )
+    rows: list[Row[Any]] = list(tx.execute(query))
+    looks = min(LOOKS_RUNNING, 1 + LOOKS_OF_ALL // max(1, len(rows))) if idle else 0
+    held, clocks = _held(tx, [row.id for row in rows], now, looks), _clocks(tx)
+    return [
+        Owned(job=row, split=gpu_time.split(_measured(row, held[row.id], clocks, now), _so_far(row)))
+        for row in rows
+        if held[row.id]
+    ]
+
+
+def _clocks(tx: Connection) -> dict[str, Row[Any]]:
+    """What nodes measured of their attempts when they were last heard."""
+    query = select(Node.name, Node.held_us, Node.last_seen_us, Node.unreachable).where(Node.held_us.is_not(None))
+    return {row.name: row for row in tx.execute(query)}
+
+
+def _measured(attempt: Row[Any], held: Sequence[Held], clocks: Mapping[str, Row[Any]], now: int) -> list[Held]:
+    """The devices for as long as their nodes have measured so far; by the service's clock where they have not."""
+    return [replace(each, until_us=_until(attempt, each, clocks.get(each.node), now)) for each in held]
+
+
+def _until(attempt: Row[Any], held: Held, clock: Row[Any] | None, now: int) -> int:
+    measured = None if clock is None else clock.held_us.get(attempt.id)
+    if clock is None or measured is None or held.until_us != now:
+        return held.until_us
+    since_heard = max(0, now - (clock.last_seen_us or now))
+    if not clock.unreachable:
+        since_heard = min(since_heard, SILENCE_US)
+    claimed_us = min(max(0, (attempt.claimed_us or 0) - attempt.created_us), CLAIM_US)
+    until_us: int = held.since_us + claimed_us + max(0, int(measured)) + since_heard
+    return until_us
+
+
+def _so_far(row: Row[Any]) -> Course:
+    restart = _is_restart(row.first_us, row.created_us)
+    return Course(fate=Fate.KEPT, started_us=row.started_us, restart=restart)
+
+
+def _is_restart(first_us: int | None, created_us: int) -> bool:
+    return first_us is not None and first_us < created_us
+
+
+def _store(tx: Connection, job: Row[Any], attempt_id: str, split: Split) -> None:
+    days: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    rows = []
+    for (day, kind), gpu_us in sorted(split.items()):
+        days[str(day)][kind] = gpu_us
+        rows.append({"day": day, "user_id": job.user_id, "project": job.project, "kind": kind, "gpu_us": gpu_us})
+    add = upsert.insert(tx, Usage)
+    more = {"gpu_us": Usage.gpu_us + add.excluded.gpu_us}
+    tx.execute(add.on_conflict_do_update(index_elements=["day", "user_id", "project", "kind"], set_=more), rows)
+    tx.execute(update(Attempt).where(Attempt.id == attempt_id).values(gpu_time=dict(days)))
+
+
+def read_split(stored: Mapping[str, Mapping[str, int]]) -> Split:
+    """`Attempt.gpu_time` as it was charged."""
+    return Counter({(int(day), Kind(kind)): us for day, kinds in stored.items() for kind, us in kinds.items()})
+
+
+def _saved_us(tx: Connection, attempt_id: str) -> int | None:
+    """When the newest checkpoint of the attempt was written that another one can go on from: it is in the store, or its
+    node keeps it.
+    """
+    kept = exists().where(Member.attempt_id == attempt_id, ~Member.settled)
+    usable = or_(Checkpoint.state == "stored", and_(Checkpoint.state == "committed", kept))
+    return tx.scalar(select(func.max(Checkpoint.created_us)).where(Checkpoint.attempt_id == attempt_id, usable))
+
+
+def _held(tx: Connection, attempts: Sequence[str], now: int, looks: int) -> dict[str, list[Held]]:
+    """The devices of attempts, and when they were idle, as far as so many looks at each of its nodes tell."""
+    query = (
+        select(
+            Allocation.attempt_id,
+            Allocation.node,
+            Allocation.index.label("at"),
+            Allocation.created_us,
+            Allocation.released_us,
+            Allocation.share,
+            Device.memory,
+            Device.kind,
+        )
+        .join(Device, and_(Device.node == Allocation.node, Device.uuid == Allocation.uuid))
+        .order_by(Allocation.attempt_id, Allocation.node, Allocation.index)
+    )
+    found: defaultdict[str, list[Held]] = defaultdict(list)
+    for some in chunks(attempts):
+        seen = _seen(tx, some, now, looks) if looks else {}
+        rows: list[Row[Any]] = list(tx.execute(query.where(Allocation.attempt_id.in_(some))))
+        for row in rows:
+            found[row.attempt_id].append(_one(row, seen.get((row.attempt_id, row.node), ()), now))
+    return found
+
+
+def _one(row: Row[Any], seen: Sequence[Row[Any]], now: int) -> Held:
+    shared = row.share is not None and row.memory > 0
+    series = f"{row.kind}.{row.at}.utilization"
+    known = [(look.number, look.sampled[series]) for look in seen if series in look.sampled]
+    return Held(
+        node=row.node,
+        since_us=row.created_us,
+        until_us=now if row.released_us is None else row.released_us,
+        share=min(row.share, row.memory) if shared else 1,
+        of=row.memory if shared else 1,
+        idle=gpu_time.idle_spans(known, seen[0].width) if known else (),
+    )
+
+
+def _seen(
+    tx: Connection, attempts: Sequence[str], now: int, looks: int
+) -> Mapping[tuple[str, str], Sequence[Row[Any]]]:
+    """Samples of attempts on their nodes: the newest of each bucket of time, which is `width` microseconds wide.
+
+    One look into the index for each bucket: a long run has hundreds of thousands of samples.
+    """
+    since, until = func.min(Allocation.created_us), func.max(func.coalesce(Allocation.released_us, now))
+    span = (
+        select(Allocation.attempt_id, Allocation.node, since.label("since"), until.label("until"))
+        .where(Allocation.attempt_id.in_(attempts))
+        .group_by(Allocation.attempt_id, Allocation.node)
+        .cte("span")
+    )
+    fair = (span.c.until - span.c.since) // looks
+    width = case((fair > SAMPLED_EVERY_US, fair), else_=SAMPLED_EVERY_US)
+    first, last = (span.c.since // width).label("number"), (span.c.until // width).label("last")
+    columns = (span.c.attempt_id, span.c.node, width.label("width"), last)
+    bucket = select(*columns, first).cte("bucket", recursive=True)
+    following = (bucket.c.attempt_id, bucket.c.node, bucket.c.width, bucket.c.last, bucket.c.number + 1)
+    bucket = bucket.union_all(select(*following).where(bucket.c.number < bucket.c.last))
+    begins = bucket.c.number * bucket.c.width
+    newest = (
+        select(Sample.values)
+        .where(Sample.node == bucket.c.node, Sample.attempt_id == bucket.c.attempt_id)
+        .where(Sample.time_us >= begins, Sample.time_us < begins + bucket.c.width)
+        .order_by(Sample.time_us.desc())
+        .limit(1)
+        .correlate(bucket)
+        .scalar_subquery()
+    )
+    query = select(bucket.c.attempt_id, bucket.c.node, bucket.c.number, bucket.c.width, newest.label("sampled"))
+    found: defaultdict[tuple[str, str], list[Row[Any]]] = defaultdict(list)
+    rows: list[Row[Any]] = list(tx.execute(query))
+    for row in rows:
+        if row.sampled is not None:
+            found[row.attempt_id, row.node].append(row)
+    return found

@@ -1,0 +1,222 @@
+"""Reports of usage: GPU-hours by user, project or day, and the digest of a week."""
+
+import csv
+import io
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, case, func, select
+
+from service.accounting import usage
+from service.accounting.gpu_time import DAY_US, HOUR_US, Kind
+from service.accounting.usage import Owned
+from service.db.models import Attempt, Device, Job, Node, Usage, User
+from service.problems import field_problem
+from torchyard.sharing import By, Digest, Hours, UsageReport, UsageRow, Waste
+
+DEFAULT_DAYS = 28
+#: Of a digest: how many wastes it names, from how many GPU-hours on, and how many jobs of each.
+WASTES, LEAST_HOURS, NAMED = 5, 0.1, 5
+_EPOCH = date(1970, 1, 1)
+
+_WASTES: Mapping[Literal["idle", "failed", "lost"], tuple[str, str]] = {
+    "idle": ("held GPUs idle", "set idle_limit, and look whether data are loaded fast enough"),
+    "failed": ("failed after", "set checkpoint.every and max_retries, and try new code with a short time_limit"),
+    "lost": ("did again or started again", "set a shorter checkpoint.every"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Days:
+    """From one day to another, both included."""
+
+    since: date
+    until: date
+
+    @property
+    def numbers(self) -> range:
+        """Days since 1970-01-01."""
+        return range((self.since - _EPOCH).days, (self.until - _EPOCH).days + 1)
+
+    @property
+    def span_us(self) -> tuple[int, int]:
+        """The first moment, and the first one after."""
+        return self.numbers.start * DAY_US, self.numbers.stop * DAY_US
+
+
+def today(now: int) -> date:
+    """The day (UTC) of a moment."""
+    return _EPOCH + timedelta(days=now // DAY_US)
+
+
+def days(since: date | None, until: date | None, now: int) -> Days:
+    """What was asked for; by default four weeks that end today."""
+    last = until or today(now)
+    try:
+        first = since or last - timedelta(days=DEFAULT_DAYS - 1)
+    except OverflowError:
+        first = date.min
+    if first > last:
+        raise field_problem("from", f"{first} is later than {last}: give the earlier day first")
+    return Days(since=first, until=last)
+
+
+def week(text: str | None, now: int) -> tuple[str, Days]:
+    """A week by its ISO name; without one, the last that is over."""
+    if text is None:
+        year, number, _ = (today(now) - timedelta(days=7)).isocalendar()
+        text = f"{year}-W{number:02}"
+    try:
+        monday = datetime.strptime(f"{text}-1", "%G-W%V-%u").replace(tzinfo=UTC).date()
+        return text, Days(since=monday, until=monday + timedelta(days=6))
+    except (ValueError, OverflowError) as error:
+        raise field_problem("week", f"{text[:20]!r} is no ISO week: write it as 2026-W47") from error
+
+
+#: GPU time by user, project or day, and by kind.
+Used = Mapping[str, Counter[Kind]]
+
+
+def used(tx: Connection, span: Days, by: By, running: Iterable[Owned]) -> Used:
+    """All GPU time of these days, with what runs."""
+    numbers = span.numbers
+    column: Any = {"user": User.name, "project": Usage.project, "day": Usage.day}[by]
+    query = select(column, Usage.kind, func.sum(Usage.gpu_us)).join(User, User.id == Usage.user_id)
+    inside = Usage.day.between(numbers.start, numbers.stop - 1)
+    found: defaultdict[str, Counter[Kind]] = defaultdict(Counter)
+    for key, kind, gpu_us in tx.execute(query.where(inside).group_by(column, Usage.kind)):
+        found[_day(key) if by == "day" else key][Kind(kind)] += int(gpu_us)
+    for each in running:
+        for (day, kind), gpu_us in each.split.items():
+            if day in numbers:
+                found[{"user": each.job.user, "project": each.job.project, "day": _day(day)}[by]][kind] += gpu_us
+    return found
+
+
+def _day(number: int) -> str:
+    return str(_EPOCH + timedelta(days=number))
+
+
+def report(tx: Connection, span: Days, by: By, now: int) -> UsageReport:
+    """GPU-hours of these days, by user, project or day."""
+    found = used(tx, span, by, usage.running(tx, now))
+    return UsageReport(since=span.since, until=span.until, by=by, rows=_rows(found, by), total=_total(found))
+
+
+def as_csv(found: UsageReport) -> str:
+    """A report as a table with a header; GPU-hours."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    kinds = list(Hours.model_fields)
+    writer.writerow([found.by, *kinds])
+    writer.writerows([row.of, *(f"{getattr(row, kind):.4f}" for kind in kinds)] for row in found.rows)
+    return out.getvalue()
+
+
+def _rows(found: Used, by: By) -> list[UsageRow]:
+    """By what was used, the most first; days in order."""
+    keys = sorted(found) if by == "day" else sorted(found, key=lambda key: (-found[key].total(), key))
+    return [UsageRow(of=key, **_hours(found[key])) for key in keys]
+
+
+def _total(found: Used) -> Hours:
+    return Hours(**_hours(sum(found.values(), Counter[Kind]())))
+
+
+def _hours(kinds: Mapping[Kind, int]) -> dict[str, float]:
+    shown = {kind.value: round(kinds.get(kind, 0) / HOUR_US, 4) for kind in Kind}
+    return {**shown, "total": round(sum(kinds.values()) / HOUR_US, 4)}
+
+
+def digest(tx: Connection, name: str, span: Days, now: int) -> Digest:
+    """One week: who used how much, what was wasted and the mend, how full the box was, how long people waited."""
+    running = usage.running(tx, now)
+    found = used(tx, span, "user", running)
+    total, capacity = _total(found), _capacity(tx, span, now)
+    started, mean_wait_s = _waited(tx, span)
+    return Digest(
+        week=name,
+        since=span.since,
+        until=span.until,
+        users=_rows(found, "user"),
+        projects=_rows(used(tx, span, "project", running), "project"),
+        total=total,
+        capacity=round(capacity, 4),
+        held=round(total.total / capacity, 4) if capacity else None,
+        useful=round(total.useful / capacity, 4) if capacity else None,
+        started=started,
+        mean_wait_s=mean_wait_s,
+        wastes=wastes(_wasted(tx, span, running)),
+    )
+
+
+def _capacity(tx: Connection, span: Days, now: int) -> float:
+    """GPU-hours that today's devices had since their nodes came."""
+    since, until = span.span_us
+    query = select(Node.registered_us, func.count()).join(Device, Device.node == Node.name).where(Device.present)
+    rows = tx.execute(query.group_by(Node.name, Node.registered_us))
+    return sum(max(0, min(until, now) - max(since, row[0])) * row[1] for row in rows) / HOUR_US
+
+
+def _waited(tx: Connection, span: Days) -> tuple[int, float | None]:
+    """Jobs that started in these days, and their mean waiting time in seconds."""
+    since, until = span.span_us
+    since_us = case((Job.eligible_us > 0, Job.eligible_us), else_=Job.created_us)
+    # The node's clock says when it started.
+    waited = func.avg(case((Job.started_us > since_us, Job.started_us - since_us), else_=0))
+    inside = (Job.started_us >= since, Job.started_us < until)
+    count, mean_us = tx.execute(select(func.count(), waited).where(*inside)).one()
+    return count, None if mean_us is None else round(float(mean_us) / 1e6, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wasted:
+    """A job's GPU time that came to nothing."""
+
+    user: str
+    number: int
+    kind: Kind
+    gpu_us: int
+
+
+def _wasted(tx: Connection, span: Days, running: Iterable[Owned]) -> Iterable[Wasted]:
+    since, until = span.span_us
+    query = (
+        select(Job.number, Attempt.gpu_time, User.name.label("user"))
+        .join(Job, Job.id == Attempt.job_id)
+        .join(User, User.id == Job.user_id)
+        .where(
+            Attempt.gpu_time.is_not(None), Attempt.created_us < until, func.coalesce(Attempt.ended_us, until) >= since
+        )
+    )
+    rows: list[Row[Any]] = list(tx.execute(query))
+    splits = [(row.user, row.number, usage.read_split(row.gpu_time)) for row in rows]
+    splits += [(each.job.user, each.job.number, each.split) for each in running]
+    for user, number, split in splits:
+        for (day, kind), gpu_us in split.items():
+            if kind is not Kind.USEFUL and day in span.numbers:
+                yield Wasted(user=user, number=number, kind=kind, gpu_us=gpu_us)
+
+
+def wastes(found: Iterable[Wasted]) -> list[Waste]:
+    """The biggest, by whose jobs and by kind, with the mend."""
+    jobs: defaultdict[tuple[str, Kind], Counter[int]] = defaultdict(Counter)
+    for each in found:
+        jobs[each.user, each.kind][each.number] += each.gpu_us
+    made = [_waste(user, kind, numbers) for (user, kind), numbers in jobs.items()]
+    big = [waste for waste in made if waste.gpu_hours >= LEAST_HOURS]
+    return sorted(big, key=lambda waste: (-waste.gpu_hours, waste.user, waste.kind))[:WASTES]
+
+
+def _waste(user: str, kind: Kind, numbers: Counter[int]) -> Waste:
+    name = next(name for name in _WASTES if name == kind)
+    hours = numbers.total() / HOUR_US
+    worst = [number for number, _ in numbers.most_common(NAMED)]
+    deed, mend = _WASTES[name]
+    count = f"{len(numbers)} job{'s' if len(numbers) > 1 else ''}"
+    which = ", ".join(map(str, worst)) + (", …" if len(numbers) > NAMED else "")
+    message = f"{count} of {user} {deed} {hours:.1f} GPU-hours ({which}): {mend}"
+    return Waste(kind=name, user=user, gpu_hours=round(hours, 4), count=len(numbers), jobs=worst, message=message)

@@ -1,0 +1,128 @@
+"""Server-sent events that follow what changes: a rank's log, or the lists of jobs and nodes.
+
+Between events a follower holds neither a thread nor a database connection. All of them end when the service does.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+
+from sqlalchemy import select
+from starlette.concurrency import run_in_threadpool
+
+from service.api import sse
+from service.context import Context
+from service.db.models import Job
+from service.infra.hub import Listener
+from service.telemetry import logs
+
+#: Bytes of log in one event.
+EVENT_BYTES = 64 * 1024
+#: A node that ended an attempt but can't say that it has sent everything is believed after so many quiet seconds.
+QUIET_S = 10.0
+#: Changes are gathered for so long before they are told.
+GATHER_S = 0.25
+#: With more jobs than this at once, a page had better read its whole list.
+MAX_JOBS = 100
+
+
+class LogFollower:
+    """One client that follows a rank's log; holds neither thread nor connection while it waits."""
+
+    def __init__(self, ctx: Context, job_id: str, rank: int, number: int | None, offset: int) -> None:
+        self._ctx = ctx
+        self._job_id = job_id
+        self._rank = rank
+        self._number = number
+        self._offset = offset
+        self._quiet_since = ctx.monotonic()
+        self._sent = ctx.monotonic()
+
+    async def check(self) -> None:
+        """Raises ``not-found`` for a strange job or attempt, before an answer is begun."""
+        await self._look()
+
+    async def events(self) -> AsyncGenerator[bytes]:
+        """Events ``data`` as the log grows, and ``end`` when the attempt is over and all is sent."""
+        async with self._ctx.hub.listen(f"job:{self._job_id}") as listener:
+            seen = await self._look()
+            while seen.attempt_id is None and not seen.final and not listener.closing:
+                if not await listener.wait(sse.PING_S):
+                    yield sse.PING
+                seen = await self._look()
+        self._number = seen.attempt or None
+        async with self._ctx.hub.listen(f"job:{self._job_id}", f"logs:{seen.attempt_id}") as listener:
+            async for part in self._follow(listener):
+                yield part
+
+    async def _follow(self, listener: Listener) -> AsyncIterator[bytes]:
+        while not listener.closing:
+            seen = await self._look()
+            while (piece := await run_in_threadpool(self._next, seen)) is not None:
+                self._sent = self._quiet_since = self._ctx.monotonic()
+                yield piece
+            if self._may_end(seen):
+                yield sse.event("end", {"attempt": seen.attempt, "offset": self._offset}, self._id(seen))
+                return
+            if not await listener.wait(1.0 if seen.final else sse.PING_S) and self._is_time_to_ping():
+                yield sse.PING
+
+    async def _look(self) -> logs.View:
+        return await run_in_threadpool(self._view)
+
+    def _view(self) -> logs.View:
+        with self._ctx.db.read() as tx:
+            return logs.view(tx, self._job_id, self._rank, self._number)
+
+    def _next(self, seen: logs.View) -> bytes | None:
+        """The next event; None when all that can be shown is sent."""
+        offset = self._offset
+        data = logs.read(self._ctx.store, seen, self._rank, offset, EVENT_BYTES)
+        at_end = offset + len(data) >= seen.size
+        text, used = logs.decode(data, last=at_end and self._may_end(seen))
+        if not used:
+            return None
+        self._offset = offset + used
+        content = {"attempt": seen.attempt, "offset": offset, "next": self._offset, "text": text}
+        return sse.event("data", content, self._id(seen))
+
+    def _id(self, seen: logs.View) -> str:
+        return f"{seen.attempt}:{self._offset}"
+
+    def _may_end(self, seen: logs.View) -> bool:
+        return seen.settled or (seen.final and self._ctx.monotonic() - self._quiet_since >= QUIET_S)
+
+    def _is_time_to_ping(self) -> bool:
+        if self._ctx.monotonic() - self._sent < sse.PING_S - 1:
+            return False
+        self._sent = self._ctx.monotonic()
+        return True
+
+
+async def changes(ctx: Context) -> AsyncGenerator[bytes]:
+    """Events for pages that show jobs and nodes: ``job`` {id, version}, ``jobs`` {} and ``nodes`` {}."""
+    async with ctx.hub.listen("job:*", "jobs", "queue", "node:*") as listener:
+        yield sse.PING
+        while not listener.closing:
+            topics = await listener.wait(sse.PING_S)
+            for part in await run_in_threadpool(_tell, ctx, topics):
+                yield part
+            if topics:
+                await asyncio.sleep(GATHER_S)
+
+
+def _tell(ctx: Context, topics: frozenset[str]) -> list[bytes]:
+    if not topics:
+        return [sse.PING]
+    jobs = [topic.removeprefix("job:") for topic in topics if topic.startswith("job:")]
+    told = [sse.event("job", job) for job in _versions(ctx, jobs)] if 0 < len(jobs) <= MAX_JOBS else []
+    if not topics.isdisjoint({"jobs", "queue"}) or len(jobs) > MAX_JOBS:
+        told.append(sse.event("jobs", {}))
+    if any(topic.startswith("node:") for topic in topics):
+        told.append(sse.event("nodes", {}))
+    return told
+
+
+def _versions(ctx: Context, job_ids: list[str]) -> list[dict[str, str | int]]:
+    with ctx.db.read() as tx:
+        rows = tx.execute(select(Job.id, Job.version).where(Job.id.in_(job_ids)).order_by(Job.number))
+        return [{"id": row.id, "version": row.version} for row in rows]

@@ -1,0 +1,281 @@
+"""What node agents call. A node token is bound to its node and reaches that node's attempts only."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+from fastapi import Depends, Query, Request, Response
+
+from service import ingest, lifecycle
+from service.api.answers import answer
+from service.api.downloads import download
+from service.api.routes.router import api_router
+from service.artifacts import blobs, checkpoints, outputs
+from service.attempts import memory
+from service.context import Context
+from service.exceptions import OffsetAheadError, StaleSpecError, TooLargeError
+from service.identity.callers import Caller, context, requires
+from service.infra.dispatch import key_prefix
+from service.nodes import launches, registration
+from service.problems import MEDIA_TYPE, ProblemError, body, not_found
+from service.telemetry import stacks
+from torchyard import wire
+from torchyard.spec import MAX_NODES
+from torchyard.states import JOB_FINAL
+
+MAX_LOG_BATCH = 2**20
+#: Protocol versions that are spoken: this one and the one before.
+SPOKEN = (wire.PROTOCOL - 1, wire.PROTOCOL)
+
+
+async def protocol(request: Request) -> None:
+    """Refuses an agent whose protocol is not spoken here."""
+    version = request.headers.get(wire.PROTOCOL_HEADER, "none")
+    if version not in map(str, SPOKEN):
+        raise ProblemError(
+            "protocol-mismatch",
+            f"The agent speaks protocol {version[:20]}, this service {wire.PROTOCOL}: upgrade the older of the two.",
+        )
+
+
+async def node_name(caller: Caller = requires("node")) -> str:
+    """The node that the caller's token belongs to."""
+    if caller.node is None:
+        raise ProblemError("forbidden", "This token belongs to no node: make one with `yard token create --node NAME`.")
+    return caller.node
+
+
+async def content(request: Request) -> bytes:
+    """The raw body."""
+    return await request.body()
+
+
+router = api_router("agent", "/agent", include_in_schema=False, dependencies=[Depends(protocol)])
+Ctx = Annotated[Context, Depends(context)]
+Node = Annotated[str, Depends(node_name)]
+Body = Annotated[bytes, Depends(content)]
+NOTHING = 204
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Refused changes of state as problems."""
+    try:
+        yield
+    except lifecycle.Unknown as error:
+        raise ProblemError("not-found", str(error)) from error
+    except lifecycle.Conflict as error:
+        raise ProblemError("conflict", str(error)) from error
+
+
+def _tell(ctx: Context, job_id: str, *topics: str) -> None:
+    ctx.hub.notify(f"job:{job_id}", "jobs", *topics)
+
+
+@router.post("/register")
+def register(message: wire.Register, ctx: Ctx, node: Node) -> Response:
+    """A worker has started."""
+    if message.node != node:
+        raise ProblemError("forbidden", f"This token is node {node}'s, not {message.node[:80]}'s: use the node's own.")
+    with _refusals(), ctx.db.write() as tx:
+        registration.register(tx, message, ctx.now_us(), ctx.settings.heartbeat_s)
+    ctx.hub.notify(f"node:{node}")
+    ctx.wake_scheduler()
+    return answer(
+        wire.Registered(
+            installation=ctx.installation,
+            broker_url=ctx.settings.broker_url,
+            broker_key_prefix=key_prefix(ctx.installation),
+            heartbeat_s=ctx.settings.heartbeat_s,
+            inbox=str(ctx.store.inbox),
+            inbox_probe=ctx.store.probe,
+            disk_floor=ctx.settings.disk_floor,
+        )
+    )
+
+
+@router.post("/heartbeat")
+def heartbeat(message: wire.Heartbeat, ctx: Ctx, node: Node) -> Response:
+    """A worker is alive; answered by its orders."""
+    with _refusals(), ctx.db.write() as tx:
+        seen = registration.seen(tx, node, message, ctx.now_us())
+    ctx.hub.notify(f"node:{node}")
+    for job_id in seen.changed:
+        _tell(ctx, job_id)
+    if seen.wake:
+        ctx.wake_scheduler()
+    return answer(seen.orders)
+
+
+@router.get("/attempts/{attempt_id}")
+def launch(attempt_id: str, ctx: Ctx, node: Node) -> Response:
+    """All that is needed to start an attempt; one that cannot be started any more ends here."""
+    try:
+        with ctx.db.read() as tx:
+            return answer(launches.launch(tx, attempt_id, node))
+    except StaleSpecError as error:
+        now = ctx.now_us()
+        unusable = wire.Result(kind=wire.ResultKind.UNUSABLE, message=error.detail, ended_us=now)
+        with _refusals(), ctx.db.write() as tx:
+            lifecycle.finish(tx, attempt_id, unusable, now, node=node)
+        _tell(ctx, memory.of_node(ctx.db, ctx.memory, attempt_id, node).job_id)
+        raise
+
+
+@router.post("/attempts/{attempt_id}/claim", status_code=NOTHING)
+def claim(attempt_id: str, message: wire.Claim, ctx: Ctx, node: Node) -> None:
+    """The node takes the attempt."""
+    attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
+    with _refusals(), ctx.db.write() as tx:
+        lifecycle.claim(tx, attempt_id, node, message.nonce, ctx.now_us())
+    _tell(ctx, attempt.job_id)
+
+
+@router.post("/attempts/{attempt_id}/prepared")
+def prepared(attempt_id: str, message: wire.Prepared, ctx: Ctx, node: Node) -> Response:
+    """The node's part of an attempt on several nodes could start; answered by whether all could."""
+    attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
+    with _refusals(), ctx.db.write() as tx:
+        go = lifecycle.prepared(tx, attempt_id, node, message, ctx.now_us())
+    if go.go:
+        _tell(ctx, attempt.job_id)
+    return answer(go)
+
+
+@router.post("/attempts/{attempt_id}/running", status_code=NOTHING)
+def running(attempt_id: str, message: wire.Started, ctx: Ctx, node: Node) -> None:
+    """The job's first instruction ran."""
+    attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
+    with _refusals(), ctx.db.write() as tx:
+        lifecycle.mark_running(tx, attempt_id, message.started_us, ctx.now_us())
+        ctx.estimator.begin(tx, attempt.job_id, ctx.now_us())
+    _tell(ctx, attempt.job_id)
+
+
+@router.post("/attempts/{attempt_id}/result", status_code=NOTHING)
+def result(attempt_id: str, message: wire.Result, ctx: Ctx, node: Node) -> None:
+    """The attempt is over."""
+    attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
+    with _refusals(), ctx.db.write() as tx:
+        state = lifecycle.finish(tx, attempt_id, message, ctx.now_us(), node=node)
+        ctx.estimator.done(tx, attempt.job_id, ctx.now_us())
+    if state not in JOB_FINAL:
+        for other in attempt.nodes:  # they may have to end their parts
+            if other != node:
+                ctx.dispatcher.nudge(other)
+    _tell(ctx, attempt.job_id, f"logs:{attempt_id}", f"node:{node}", "queue")
+    ctx.wake_scheduler()
+
+
+@router.post("/attempts/{attempt_id}/stacks", status_code=NOTHING)
+def take_stacks(attempt_id: str, message: wire.StackDump, ctx: Ctx, node: Node) -> None:
+    """What the attempt's processes on the node do."""
+    attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
+    with _refusals(), ctx.db.write() as tx:
+        stacks.store(tx, attempt_id, node, message, ctx.now_us())
+    _tell(ctx, attempt.job_id)
+
+
+@router.post("/attempts/{attempt_id}/notes", status_code=NOTHING)
+def take_notes(attempt_id: str, message: wire.JobNotes, ctx: Ctx, node: Node) -> None:
+    """What the in-job part tells the job's owner."""
+    attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
+    with _refusals(), ctx.db.write() as tx:
+        lifecycle.take_notes(tx, attempt_id, message.notes, ctx.now_us())
+    _tell(ctx, attempt.job_id)
+
+
+@router.post("/attempts/{attempt_id}/settled")
+def settled(attempt_id: str, ctx: Ctx, node: Node) -> Response:
+    """The node has sent everything of the attempt and forgets it; answered by whether its files are wanted there."""
+    attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
+    with _refusals(), ctx.db.write() as tx:
+        awaited = lifecycle.settle(tx, attempt_id, node)
+    ctx.hub.notify(f"job:{attempt.job_id}", f"logs:{attempt_id}")
+    ctx.wake_scheduler()  # its job may wait to start again from a checkpoint that is stored only now
+    return answer(wire.Settled(awaited=awaited))
+
+
+@router.post("/attempts/{attempt_id}/logs")
+def logs(
+    attempt_id: str,
+    data: Body,
+    ctx: Ctx,
+    node: Node,
+    rank: Annotated[int, Query(ge=-MAX_NODES, lt=2**31)],
+    offset: Annotated[int, Query(ge=0, lt=2**62)],
+    dropped: Annotated[int, Query(ge=0, lt=2**62)] = 0,
+) -> Response:
+    """Bytes of a rank's log."""
+    if len(data) > MAX_LOG_BATCH:
+        raise TooLargeError(MAX_LOG_BATCH)
+    attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
+    if rank < 0:
+        _check_node_rank(attempt, -1 - rank, node)
+    try:
+        return answer(ingest.append(ctx, attempt, rank, offset, data, dropped))
+    except OffsetAheadError as error:
+        return _out_of_step(error)
+
+
+@router.post("/attempts/{attempt_id}/metrics")
+def metrics(attempt_id: str, data: Body, ctx: Ctx, node: Node) -> Response:
+    """Records of a process's metrics file."""
+    attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
+    batch = ingest.parse(data)
+    _check_node_rank(attempt, batch.node_rank, node)
+    try:
+        return answer(ingest.record(ctx, attempt, batch))
+    except OffsetAheadError as error:
+        return _out_of_step(error)
+
+
+def _check_node_rank(attempt: memory.Facts, node_rank: int, node: str) -> None:
+    if attempt.nodes[node_rank : node_rank + 1] != (node,):
+        raise ProblemError("forbidden", f"Node rank {node_rank} of attempt {attempt.id} is not on node {node}.")
+
+
+def _out_of_step(error: OffsetAheadError) -> Response:
+    """The problem, with the mark to go on from."""
+    return Response(json.dumps({**body(error), "offset": error.mark}), 409, media_type=MEDIA_TYPE)
+
+
+@router.post("/samples", status_code=NOTHING)
+def samples(message: wire.SampleBatch, ctx: Ctx, node: Node) -> None:
+    """Telemetry of the node and its jobs."""
+    ingest.sample(ctx, node, message)
+
+
+@router.post("/attempts/{attempt_id}/checkpoints")
+def checkpoint(attempt_id: str, message: wire.CheckpointReport, ctx: Ctx, node: Node) -> Response:
+    """A checkpoint is committed, or its hashes are known."""
+    attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
+    return answer(checkpoints.report(ctx, attempt, message, node))
+
+
+@router.post("/attempts/{attempt_id}/outputs")
+def output(attempt_id: str, message: wire.OutputReport, ctx: Ctx, node: Node) -> Response:
+    """What the job has written."""
+    attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
+    return answer(outputs.report(ctx, attempt, message, node))
+
+
+@router.get("/blobs/{sha256}", dependencies=[Depends(node_name)])
+def blob(sha256: str, request: Request, ctx: Ctx) -> Response:
+    """Content of a blob: code and checkpoints to start from."""
+    if not ctx.store.has(sha256):
+        raise not_found("blob", sha256)
+    return download(request, ctx.store, sha256, sha256)
+
+
+@router.put("/blobs/{sha256}", status_code=NOTHING, dependencies=[Depends(node_name)])
+async def upload(sha256: str, request: Request, ctx: Ctx) -> None:
+    """A streamed blob; its hash is checked."""
+    await blobs.receive(ctx, request, sha256, limit=None)
+
+
+@router.post("/blobs/{sha256}", status_code=NOTHING, dependencies=[Depends(node_name)])
+def placed(sha256: str, message: wire.Placed, ctx: Ctx) -> None:
+    """A file lies in the inbox; its hash is checked and it is taken over."""
+    blobs.take_over(ctx, message.placed, sha256, message.size, linked=message.linked)

@@ -1,0 +1,47 @@
+"""Checkpoints of jobs: list, download, delete."""
+
+from typing import Annotated
+
+from fastapi import Depends, Request, Response
+
+from service.api.answers import answer, etag, not_modified
+from service.api.downloads import download
+from service.api.routes.refs import JobId
+from service.api.routes.router import api_router
+from service.artifacts import checkpoints
+from service.context import Context
+from service.identity.callers import Caller, context, requires
+from torchyard import api
+
+router = api_router("checkpoints")
+Ctx = Annotated[Context, Depends(context)]
+
+
+@router.get("/jobs/{job_id}/checkpoints", response_model=list[api.Checkpoint], dependencies=[requires("read")])
+def of_job(job_id: JobId, request: Request, ctx: Ctx) -> Response:
+    """The job's checkpoints, the newest last."""
+    with ctx.db.read() as tx:
+        found = checkpoints.of_job(tx, job_id)
+    tag = etag(found)
+    return not_modified(request, tag) or answer(found, tag=tag)
+
+
+@router.get("/checkpoints/{checkpoint_id}", response_model=api.Checkpoint, dependencies=[requires("read")])
+def show(checkpoint_id: str, ctx: Ctx) -> Response:
+    """One checkpoint."""
+    with ctx.db.read() as tx:
+        return answer(checkpoints.get(tx, checkpoint_id))
+
+
+@router.get("/checkpoints/{checkpoint_id}/files/{name:file}", response_class=Response, dependencies=[requires("read")])
+def file(checkpoint_id: str, name: str, request: Request, ctx: Ctx) -> Response:
+    """A file of a stored checkpoint; ranges are answered, and its hash is the ETag."""
+    with ctx.db.read() as tx:
+        sha256 = checkpoints.file_hash(tx, checkpoint_id, name)
+    return download(request, ctx.store, sha256, name)
+
+
+@router.delete("/checkpoints/{checkpoint_id}", status_code=204)
+def delete(checkpoint_id: str, ctx: Ctx, caller: Caller = requires("submit")) -> None:
+    """Deletes a checkpoint that no job needs any more."""
+    checkpoints.delete(ctx, checkpoint_id, caller)

@@ -1,0 +1,101 @@
+"""``/groups``: the jobs of a sweep as one."""
+
+from typing import Annotated
+
+from fastapi import Depends, Query, Request, Response
+
+from service.api.answers import answer, not_modified
+from service.api.answers import etag as make_etag
+from service.api.routes.filters import Limit, Listed
+from service.api.routes.router import api_router
+from service.context import Context
+from service.identity.callers import Caller, context, requires
+from service.jobs import group_actions, groups
+from torchyard import api
+
+router = api_router("groups", "/groups")
+
+Ctx = Annotated[Context, Depends(context)]
+Submitter = Annotated[Caller, requires("submit")]
+Metric = Annotated[str | None, Query(min_length=1, max_length=255)]
+
+
+@router.get("", response_model=api.Page[api.Group], dependencies=[requires("read")])
+def list_groups(
+    request: Request,
+    ctx: Ctx,
+    filters: Listed,
+    cursor: str | None = None,
+    limit: Limit = 50,
+) -> Response:
+    """Sweeps, the newest first; a state passes that any trial is in."""
+    with ctx.db.read() as tx:
+        rows, following = groups.page(tx, filters, cursor, limit)
+        items = groups.present_all(tx, rows)
+    etag = make_etag(following, items)
+    return not_modified(request, etag) or answer(api.Page[api.Group](items=items, next=following), tag=etag)
+
+
+@router.get("/{group}", response_model=api.Group, dependencies=[requires("read")])
+def show_group(
+    request: Request, group: str, ctx: Ctx, metric: Metric = None, mode: groups.Mode | None = None
+) -> Response:
+    """A sweep by id or number, with its best trial by a metric."""
+    with ctx.db.read() as tx:
+        found = groups.find(tx, group)
+        etag = groups.tag(tx, found, metric, mode)
+        if (same := not_modified(request, etag)) is not None:
+            return same
+        return answer(groups.present(tx, found, groups.measure(tx, found, metric, mode)), tag=etag)
+
+
+@router.get("/{group}/trials", response_model=api.Page[api.Job], dependencies=[requires("read")])
+def list_trials(
+    request: Request,
+    group: str,
+    ctx: Ctx,
+    metric: Metric = None,
+    mode: groups.Mode | None = None,
+    best_first: bool = False,
+    cursor: str | None = None,
+    limit: Limit = 50,
+) -> Response:
+    """The trials by their numbers; or the best first, then those that have not reported the metric."""
+    with ctx.db.read() as tx:
+        found = groups.find(tx, group)
+        etag = groups.tag(tx, found, metric, mode, best_first, cursor, limit)
+        if (same := not_modified(request, etag)) is not None:
+            return same
+        by = groups.measure(tx, found, metric, mode)
+        items, following = groups.trials(tx, found, by, best_first=best_first, cursor=cursor, limit=limit)
+    return answer(api.Page[api.Job](items=items, next=following), tag=etag)
+
+
+@router.post("/{group}/cancel", response_model=api.Group)
+def cancel_group(group: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Stops all trials for good: those that wait at once, those that run after they have saved their work."""
+    return _presented(ctx, caller, group, group_actions.cancel)
+
+
+@router.post("/{group}/hold", response_model=api.Group)
+def hold_group(group: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Keeps the trials that wait from starting."""
+    return _presented(ctx, caller, group, group_actions.hold)
+
+
+@router.post("/{group}/release", response_model=api.Group)
+def release_group(group: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Lets the trials that are held start."""
+    return _presented(ctx, caller, group, group_actions.release)
+
+
+@router.post("/{group}/resume", response_model=api.Group)
+def resume_group(group: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Lets the trials of a sweep start again that was paused because its first ones failed alike."""
+    return _presented(ctx, caller, group, group_actions.resume)
+
+
+def _presented(ctx: Context, caller: Caller, group: str, action: group_actions.Action) -> Response:
+    found = group_actions.act(ctx, caller, group, action)
+    with ctx.db.read() as tx:
+        return answer(groups.present(tx, found), tag=groups.tag(tx, found, None, None))

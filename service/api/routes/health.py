@@ -1,0 +1,38 @@
+"""Whether the service lives, and whether it can work."""
+
+from fastapi import APIRouter, Depends, Request, Response
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+
+from service.api.answers import object_answer
+from service.api.openapi import operation_id
+from service.context import Context
+from service.identity.callers import context, requires
+from service.infra.observability import CONTENT_TYPE, Counters
+from service.problems import ProblemError
+
+router = APIRouter(tags=["health"], generate_unique_id_function=operation_id)
+
+
+@router.get("/healthz")
+async def healthz() -> Response:
+    """The process answers."""
+    return object_answer({"status": "ok"})
+
+
+@router.get("/readyz")
+def readyz(ctx: Context = Depends(context)) -> Response:
+    """The database answers too."""
+    try:
+        with ctx.db.read() as tx:
+            tx.execute(text("SELECT 1"))
+    except SQLAlchemyError as error:
+        raise ProblemError("unavailable", "The database does not answer: see the service's log.") from error
+    return object_answer({"status": "ready"})
+
+
+@router.get("/metrics", dependencies=[requires("read")])
+def prometheus(request: Request) -> Response:
+    """Numbers for Prometheus; give its scraper a token with the scope read."""
+    counters: Counters = request.app.state.counters
+    return Response(counters.text(), media_type=CONTENT_TYPE)

@@ -1,0 +1,256 @@
+"""``/jobs``: submit, find, follow and change."""
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from service import lifecycle
+from service.api.answers import answer, not_modified
+from service.api.answers import etag as make_etag
+from service.api.openapi import reference
+from service.api.routes.filters import AnyState, Limit, Listed
+from service.api.routes.router import api_router
+from service.artifacts import discard
+from service.context import Context
+from service.db import idempotency
+from service.identity.callers import Caller, context, requires
+from service.jobs import body, change, find, present, sizing, submit, versions
+from service.jobs.order import Order
+from torchyard import api
+from torchyard.spec import JobSpec
+
+router = api_router("jobs", "/jobs")
+
+Ctx = Annotated[Context, Depends(context)]
+Reader = Annotated[Caller, requires("read")]
+Submitter = Annotated[Caller, requires("submit")]
+Key = Annotated[str | None, Header(alias="Idempotency-Key")]
+Reason = Annotated[
+    str, Query(max_length=1000, description="Why the client chose the spec's launcher; the job's history shows it")
+]
+MAX_WAIT_S = 60.0
+#: An end that nobody announces (of a job that can never start, since one that it waits for has failed) is seen so late.
+LOOK_S = 5.0
+
+_SPEC_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            media: {"schema": reference(JobSpec.__name__)} for media in ("application/json", "application/yaml")
+        },
+    }
+}
+
+
+async def raw_body(request: Request, caller: Submitter) -> bytes:
+    """The body, read once the caller is known."""
+    del caller
+    return await request.body()
+
+
+@router.post("", status_code=201, response_model=api.Job | api.Group, openapi_extra=_SPEC_BODY)
+def submit_job(
+    request: Request,
+    raw: Annotated[bytes, Depends(raw_body)],
+    caller: Submitter,
+    ctx: Ctx,
+    dry_run: bool = False,
+    launcher_reason: Reason = "",
+    idempotency_key: Key = None,
+) -> Response:
+    """Submits a job, or with `sweep` many: then the answer is a `Group`, and Location is below ``/groups``.
+
+    With `dry_run` it is only checked (200, a `DryRun`). Either all jobs of a sweep are stored, or none is. `after`
+    names jobs that exist, anybody's, so no two can wait for each other.
+    """
+    data, sized = sizing.decided(ctx, caller, body.parse(raw, request.headers.get("content-type", "")))
+    spec = body.check(data)
+    keyed = _idempotent(idempotency_key, b"submit", raw)
+    reason = "".join(filter(str.isprintable, launcher_reason))
+    order = Order(caller=caller, spec=spec, launcher_reason=reason, advice=sized or None, **keyed)
+    if dry_run:
+        return answer(submit.check(ctx, order))
+    return _created(submit.submit(ctx, order))
+
+
+def _idempotent(key: str | None, *parts: bytes) -> dict[str, Any]:
+    if idempotency.check(key) is None:
+        return {}
+    return {"key": key, "fingerprint": idempotency.fingerprint(*parts)}
+
+
+def _created(submitted: submit.Submitted) -> Response:
+    where = "jobs" if isinstance(submitted.made, api.Job) else "groups"
+    headers = {"Location": f"/api/v1/{where}/{submitted.made.id}"}
+    if not submitted.new:
+        headers["Idempotency-Replayed"] = "true"
+    return answer(submitted.made, tag=submitted.tag, status=201, headers=headers)
+
+
+@router.get("", response_model=api.Page[api.Job], dependencies=[requires("read")])
+def list_jobs(
+    request: Request,
+    ctx: Ctx,
+    filters: Listed,
+    group: str | None = None,
+    trials: bool = True,
+    cursor: str | None = None,
+    limit: Limit = 50,
+) -> Response:
+    """Jobs, the newest first; several states or tags are alternatives. `group` shows the trials of one sweep alone,
+    ``trials=false`` none of any sweep.
+    """
+    with ctx.db.read() as tx:
+        rows, following = find.page(tx, replace(filters, group=group, trials=trials), cursor, limit)
+        etag = versions.tag_of_list(rows, following)
+        if (same := not_modified(request, etag)) is not None:
+            return same
+        items = present.jobs(tx, [row.id for row in rows])
+    return answer(api.Page[api.Job](items=items, next=following), tag=etag)
+
+
+@router.get("/counts", response_model=api.JobCounts, dependencies=[requires("read")])
+def count_jobs(
+    request: Request,
+    ctx: Ctx,
+    filters: AnyState,
+) -> Response:
+    """How many jobs a list with these filters would have, by state."""
+    with ctx.db.read() as tx:
+        states = find.counts(tx, filters)
+    etag = make_etag(states)
+    return not_modified(request, etag) or answer(api.JobCounts(states=states), tag=etag)
+
+
+@router.get("/{job_id}", response_model=api.Job, dependencies=[requires("read")])
+async def show_job(
+    request: Request,
+    job_id: str,
+    ctx: Ctx,
+    wait: Annotated[float, Query(ge=0, le=MAX_WAIT_S)] = 0,
+) -> Response:
+    """A job by id or number; `wait` seconds for its end before answering."""
+    if wait:
+        await _ended(ctx, job_id, wait)
+    same = _unchanged(ctx, request, job_id)
+    return await run_in_threadpool(_show, ctx, request, job_id) if same is None else same
+
+
+def _unchanged(ctx: Context, request: Request, job_id: str) -> Response | None:
+    """The 304, where it costs less than the way to a thread and back: SQLite answers by itself, and readers never wait
+    for its writer.
+    """
+    if not ctx.db.is_sqlite or "if-none-match" not in request.headers:
+        return None
+    with ctx.db.read() as tx:
+        return not_modified(request, versions.tag(versions.find(tx, job_id)))
+
+
+def _show(ctx: Context, request: Request, job_id: str) -> Response:
+    with ctx.db.read() as tx:
+        found = versions.find(tx, job_id)
+        etag = versions.tag(found)
+        return not_modified(request, etag) or answer(present.jobs(tx, [found.id])[0], tag=etag)
+
+
+async def _ended(ctx: Context, job_id: str, wait: float) -> None:
+    """Returns at the job's end, after `wait` seconds, or when the service ends."""
+    found = await run_in_threadpool(_version, ctx, job_id)
+    deadline = ctx.monotonic() + wait
+    async with ctx.hub.listen(f"job:{found.id}") as listener:
+        while not versions.is_over(await run_in_threadpool(_version, ctx, found.id)):
+            left = deadline - ctx.monotonic()
+            if left <= 0 or listener.closing:
+                return
+            await listener.wait(min(left, LOOK_S))
+
+
+def _version(ctx: Context, job_id: str) -> Any:
+    with ctx.db.read() as tx:
+        return versions.find(tx, job_id)
+
+
+def _presented(ctx: Context, found: Any, status: int = 200) -> Response:
+    with ctx.db.read() as tx:
+        return answer(present.jobs(tx, [found.id])[0], tag=versions.tag(found), status=status)
+
+
+@router.patch("/{job_id}", response_model=api.Job)
+def change_job(
+    job_id: str,
+    changes: api.JobChanges,
+    caller: Submitter,
+    ctx: Ctx,
+    if_match: Annotated[str | None, Header()] = None,
+) -> Response:
+    """Changes name, tags, priority or time limit; needs If-Match with the job's ETag."""
+    return _presented(ctx, change.patch(ctx, caller, job_id, if_match, changes))
+
+
+@router.post("/{job_id}/cancel", response_model=api.Job)
+def cancel_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Stops the job for good, after it has saved its work; asking twice is fine."""
+    return _presented(ctx, change.act(ctx, caller, job_id, change.cancel))
+
+
+@router.post("/{job_id}/hold", response_model=api.Job)
+def hold_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Keeps a queued job from starting."""
+    return _presented(ctx, change.act(ctx, caller, job_id, lifecycle.hold))
+
+
+@router.post("/{job_id}/release", response_model=api.Job)
+def release_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Lets a held job start."""
+    return _presented(ctx, change.act(ctx, caller, job_id, lifecycle.release_hold))
+
+
+@router.post("/{job_id}/checkpoint", status_code=202, response_model=api.Job)
+def checkpoint_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Asks a running job to write a checkpoint now."""
+    return _presented(ctx, change.act(ctx, caller, job_id, lifecycle.request_checkpoint), status=202)
+
+
+@router.post("/{job_id}/discard", response_model=api.Job)
+def discard_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
+    """Takes away the logs, metrics, checkpoints and outputs of a job that has ended, for good. Its spec, code, events,
+    GPU time and last metrics stay, so it can be run again. Asking twice is fine.
+    """
+    return _presented(ctx, discard.discard(ctx, caller, job_id))
+
+
+@router.post("/{job_id}/rerun", status_code=201, response_model=api.Job)
+def rerun_job(
+    job_id: str, caller: Submitter, ctx: Ctx, rerun: api.Rerun | None = None, idempotency_key: Key = None
+) -> Response:
+    """Submits the job's spec again as a new job, from a checkpoint if asked."""
+    asked = rerun or api.Rerun()
+    body.check_values(dict(asked))
+    order = _idempotent(idempotency_key, b"rerun", job_id.encode(), asked.model_dump_json().encode())
+    return _created(change.rerun(ctx, caller, job_id, asked, order))
+
+
+@router.get("/{job_id}/events", response_model=api.Page[api.Event], dependencies=[requires("read")])
+def list_events(request: Request, job_id: str, ctx: Ctx, cursor: str | None = None, limit: Limit = 200) -> Response:
+    """What happened to the job, the oldest first."""
+    with ctx.db.read() as tx:
+        found = versions.find(tx, job_id)
+        etag = make_etag(found.id, found.last_event, cursor, limit)
+        if (same := not_modified(request, etag)) is not None:
+            return same
+        items = present.events(tx, found.id, find.position(cursor or "0"), limit + 1)
+    following = str(items[limit - 1].seq) if len(items) > limit else None
+    return answer(api.Page[api.Event](items=items[:limit], next=following), tag=etag)
+
+
+@router.get("/{job_id}/attempts", response_model=list[api.Attempt], dependencies=[requires("read")])
+def list_attempts(request: Request, job_id: str, ctx: Ctx) -> Response:
+    """The tries at running the job, the first one first."""
+    with ctx.db.read() as tx:
+        found = versions.find(tx, job_id)
+        etag = versions.tag_of_attempts(tx, found.id)
+        if (same := not_modified(request, etag)) is not None:
+            return same
+        return answer(present.attempts(tx, found.id), tag=etag)

@@ -1,0 +1,114 @@
+"""Logs of a job, raw or as they grow; and the stream that tells pages what has changed."""
+
+from typing import Annotated
+
+from fastapi import Depends, Header, Query, Request, Response
+from pydantic import AwareDatetime
+from starlette.responses import StreamingResponse
+
+from service.api import follow, sse
+from service.api.answers import answer, etag, not_modified
+from service.api.routes.refs import JobId
+from service.api.routes.router import api_router
+from service.context import Context
+from service.identity.callers import context, requires
+from service.infra.times import microseconds
+from service.problems import field_problem
+from service.telemetry import logs
+from torchyard import api
+from torchyard.spec import MAX_NODES
+
+router = api_router("logs", dependencies=[requires("read")])
+Ctx = Annotated[Context, Depends(context)]
+WHOSE = "A rank; -1 for the launcher's own words, -2 for those on the second node, and so on"
+Rank = Annotated[int, Query(ge=-MAX_NODES, lt=2**31, description=WHOSE)]
+Attempt = Annotated[int | None, Query(ge=1, lt=2**31, description="Number of the attempt; the newest if absent")]
+
+SINCE = (
+    "Begin with what arrived at this time, exact to a few seconds and to the whole line. A log that was "
+    "stored by a version without this begins at its start"
+)
+Since = Annotated[AwareDatetime | None, Query(description=SINCE)]
+
+
+@router.get("/jobs/{job_id}/logs", responses={200: {"content": {"text/plain": {}}}}, response_class=Response)
+def raw(
+    job_id: JobId,
+    request: Request,
+    ctx: Ctx,
+    rank: Rank = 0,
+    attempt: Attempt = None,
+    offset: Annotated[int, Query(gt=-(2**62), lt=2**62, description="A byte; negative: from the end")] = 0,
+    limit: Annotated[int, Query(ge=1, le=logs.MAX_READ)] = logs.MAX_READ,
+    since: Since = None,
+) -> Response:
+    """Bytes of a rank's log. The headers `TorchYard-Offset`, `TorchYard-Next-Offset`, `TorchYard-Size` and
+    `TorchYard-Attempt` say which; go on at the next offset until it is the size.
+    """
+    with ctx.db.read() as tx:
+        view = logs.view(tx, job_id, rank, attempt)
+        arrived = 0 if since is None else logs.start_since(tx, view, rank, microseconds(since))
+    tag = etag(view.tag)
+    if (same := not_modified(request, tag)) is not None:
+        return same
+    start = min(offset, view.size) if offset >= 0 else max(0, view.size + offset)
+    start = max(start, logs.line_start(ctx.store, view, rank, arrived))
+    data = logs.read(ctx.store, view, rank, start, limit)
+    headers = {
+        "ETag": tag,
+        "TorchYard-Offset": str(start),
+        "TorchYard-Next-Offset": str(start + len(data)),
+        "TorchYard-Size": str(view.size),
+        "TorchYard-Attempt": str(view.attempt),
+    }
+    return Response(data, headers=headers, media_type="text/plain; charset=utf-8")
+
+
+@router.get("/jobs/{job_id}/logs/streams", response_model=list[api.LogStream])
+def streams(job_id: JobId, request: Request, ctx: Ctx) -> Response:
+    """The logs that there are, by attempt and rank."""
+    with ctx.db.read() as tx:
+        found = logs.streams(tx, job_id)
+    tag = etag(found)
+    return not_modified(request, tag) or answer(found, tag=tag)
+
+
+@router.get("/jobs/{job_id}/logs/stream", response_class=StreamingResponse)
+async def stream(
+    request: Request,
+    job_id: JobId,
+    ctx: Ctx,
+    rank: Rank = 0,
+    attempt: Attempt = None,
+    offset: Annotated[int, Query(ge=0, lt=2**62)] = 0,
+    last_event_id: Annotated[str | None, Header()] = None,
+) -> StreamingResponse:
+    """The log as it grows (server-sent events).
+
+    Event `data` is `{"attempt", "offset", "next", "text"}`, event `end` comes when the attempt is over and all is
+    sent. An id is `attempt:next`; a client that comes back with it as `Last-Event-ID` goes on there.
+    """
+    if last_event_id:
+        attempt, offset = _resume(last_event_id, attempt)
+    follower = follow.LogFollower(ctx, job_id, rank, attempt, offset)
+    await follower.check()
+    return sse.stream(request, follower.events())
+
+
+def _resume(event_id: str, attempt: int | None) -> tuple[int | None, int]:
+    number, colon, offset = event_id.rpartition(":")
+    if not (_is_count(offset, 18) and (_is_count(number, 9) or not colon)):
+        raise field_problem("Last-Event-ID", "must be the id of an event of this stream: leave it out to start anew")
+    return int(number or 0) or attempt, int(offset)
+
+
+def _is_count(text: str, digits: int) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= digits
+
+
+@router.get("/stream", response_class=StreamingResponse)
+async def changes(request: Request, ctx: Ctx) -> StreamingResponse:
+    """What changes (server-sent events): `job` with `{"id", "version"}`, `jobs` when the list or the queue changed,
+    `nodes` when a node did. A page reads again what it shows.
+    """
+    return sse.stream(request, follow.changes(ctx))

@@ -1,0 +1,61 @@
+"""Files that jobs write."""
+
+from typing import Annotated
+
+from fastapi import Depends, Query, Request, Response
+
+from service.api.answers import answer, etag, not_modified
+from service.api.downloads import download
+from service.api.routes.refs import JobId
+from service.api.routes.router import api_router
+from service.artifacts import outputs
+from service.context import Context
+from service.identity.callers import Caller, context, requires
+from torchyard import api
+from torchyard.spec import MAX_NODES
+from torchyard.wire import Root
+
+router = api_router("outputs", dependencies=[requires("read")])
+Ctx = Annotated[Context, Depends(context)]
+Submitter = Annotated[Caller, requires("submit")]
+
+
+@router.get("/jobs/{job_id}/outputs", response_model=list[api.Output])
+def of_job(
+    job_id: JobId,
+    request: Request,
+    ctx: Ctx,
+    every: Annotated[bool, Query(alias="all")] = False,
+) -> Response:
+    """The files that the job has written, by name. With `all` also further files of one name (other folders, other
+    nodes), those that are not here yet or stay on their nodes, and those that the job has removed.
+    """
+    with ctx.db.read() as tx:
+        found = outputs.of_job(tx, job_id, every=every)
+    tag = etag(found)
+    return not_modified(request, tag) or answer(found, tag=tag)
+
+
+@router.post("/jobs/{job_id}/outputs/bring", status_code=202, response_model=list[api.Output])
+def bring(job_id: JobId, caller: Submitter, ctx: Ctx) -> Response:
+    """Asks the nodes for those files that stay there since they are too large; they arrive one after the other."""
+    found = outputs.bring(ctx, caller, job_id)
+    with ctx.db.read() as tx:
+        return answer(outputs.of_job(tx, found.id, every=True), status=202)
+
+
+@router.get("/jobs/{job_id}/outputs/{name:file}", response_class=Response)
+def file(
+    job_id: JobId,
+    name: str,
+    request: Request,
+    ctx: Ctx,
+    root: Root | None = None,
+    node_rank: Annotated[int | None, Query(ge=0, lt=MAX_NODES)] = None,
+) -> Response:
+    """A file; ranges are answered, and its hash is the ETag. Of several with one name it is the output folder's, and
+    the lowest node rank's, unless `root` and `node_rank` say which.
+    """
+    with ctx.db.read() as tx:
+        sha256 = outputs.file_hash(tx, job_id, name, root=root, node_rank=node_rank)
+    return download(request, ctx.store, sha256, name)

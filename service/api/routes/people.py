@@ -1,0 +1,115 @@
+"""``/users``, ``/tokens``, ``/projects``, ``/audit`` and ``/settings``."""
+
+from importlib.metadata import version
+from typing import Annotated
+
+from fastapi import Depends, Query, Request, Response
+
+from service.api.answers import answer
+from service.api.routes.router import api_router
+from service.context import Context
+from service.identity import people
+from service.identity.callers import Caller, context, requires
+from service.problems import ProblemError
+from torchyard import api
+from torchyard.sharing import UserChanges
+
+router = api_router("people")
+
+Ctx = Annotated[Context, Depends(context)]
+Reader = Annotated[Caller, requires("read")]
+Admin = Annotated[Caller, requires("admin")]
+
+
+@router.get("/settings", response_model=api.Settings)
+def settings(caller: Reader, ctx: Ctx) -> Response:
+    """The installation, and who is looking."""
+    with ctx.db.read() as tx:
+        user = people.user_by_id(tx, caller.user_id)
+    return answer(
+        api.Settings(
+            version=version("torchyard"),
+            installation=ctx.installation,
+            user=user,
+            scopes=sorted(caller.scopes),
+            keep_ended_s=ctx.settings.keep_ended_s,
+        )
+    )
+
+
+@router.get("/users", response_model=list[api.User], dependencies=[requires("read")])
+def list_users(ctx: Ctx) -> Response:
+    """Everybody, by name."""
+    with ctx.db.read() as tx:
+        return answer(people.users(tx))
+
+
+@router.post("/users", status_code=201, response_model=api.User)
+def create_user(new: api.NewUser, caller: Admin, ctx: Ctx) -> Response:
+    """Adds a user; a token for them is made with ``POST /tokens``."""
+    with ctx.db.write() as tx:
+        return answer(people.create_user(tx, caller, new, ctx.now_us()), status=201)
+
+
+@router.patch("/users/{name}", response_model=api.User)
+def change_user(request: Request, name: str, changes: UserChanges, caller: Admin, ctx: Ctx) -> Response:
+    """Changes rights or UNIX account of a user; `active: false` ends their tokens and sessions at once."""
+    with ctx.db.write() as tx:
+        changed = people.change_user(tx, caller, name, changes, ctx.now_us())
+    request.app.state.tokens.forget()
+    return answer(changed)
+
+
+@router.delete("/users/{name}", status_code=204)
+def delete_user(request: Request, name: str, caller: Admin, ctx: Ctx) -> None:
+    """Deactivates a user: tokens and sessions end. The name, usage and jobs stay; those that wait or run go on."""
+    with ctx.db.write() as tx:
+        people.change_user(tx, caller, name, UserChanges(active=False), ctx.now_us())
+    request.app.state.tokens.forget()
+
+
+@router.get("/tokens", response_model=list[api.Token])
+def list_tokens(caller: Reader, ctx: Ctx, everybody: Annotated[bool, Query(alias="all")] = False) -> Response:
+    """One's own tokens and sessions that count; `all` for administrators."""
+    if everybody and not caller.admin:
+        raise ProblemError("forbidden", "all: only an administrator sees other people's tokens.")
+    with ctx.db.read() as tx:
+        return answer(people.tokens(tx, ctx.now_us(), None if everybody else caller.user_id))
+
+
+@router.post("/tokens", status_code=201, response_model=api.NewToken)
+def create_token(asked: api.TokenRequest, caller: Reader, ctx: Ctx) -> Response:
+    """Makes a token, no mightier than the one in use. Only this answer has its secret."""
+    with ctx.db.write() as tx:
+        made = people.create_token(tx, caller, asked, ctx.now_us())
+    return answer(made, status=201, headers={"Cache-Control": "no-store"})
+
+
+@router.delete("/tokens/{token}", status_code=204)
+def revoke_token(request: Request, token: str, caller: Reader, ctx: Ctx) -> None:
+    """Ends a token, and the sessions that it has opened, at once."""
+    with ctx.db.write() as tx:
+        people.revoke(tx, caller, token, ctx.now_us())
+    request.app.state.tokens.forget()
+
+
+@router.get("/projects", response_model=list[api.Project], dependencies=[requires("read")])
+def list_projects(ctx: Ctx) -> Response:
+    """All projects, by name."""
+    with ctx.db.read() as tx:
+        return answer(people.projects(tx))
+
+
+@router.post("/projects", status_code=201, response_model=api.Project)
+def create_project(new: api.NewProject, caller: Admin, ctx: Ctx) -> Response:
+    """Adds a project."""
+    with ctx.db.write() as tx:
+        return answer(people.create_project(tx, caller, new.name, ctx.now_us()), status=201)
+
+
+@router.get("/audit", response_model=api.Page[api.AuditEntry], dependencies=[requires("admin")])
+def list_audit(ctx: Ctx, cursor: str | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Response:
+    """What people have changed, the newest first."""
+    with ctx.db.read() as tx:
+        items, following = people.audit_page(tx, cursor, limit)
+    return answer(api.Page[api.AuditEntry](items=items, next=following))

@@ -1,0 +1,20 @@
+"""Jobs named in paths: by id, or by the short number that people see."""
+
+from typing import Annotated
+
+from fastapi import Depends
+
+from service.context import Context
+from service.identity.callers import context
+from service.jobs import versions
+
+
+def find_job(job_id: str, ctx: Annotated[Context, Depends(context)]) -> str:
+    """The id of a job named by id or number; an id is not looked up, whoever uses it does that."""
+    if not job_id.isdigit():
+        return job_id
+    with ctx.db.read() as tx:
+        return str(versions.find(tx, job_id).id)
+
+
+JobId = Annotated[str, Depends(find_job)]

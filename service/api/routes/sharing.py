@@ -1,0 +1,122 @@
+"""``/policy``, ``/quotas``, ``/usage`` and ``/reservations``: how the box is shared, and by whom it was used."""
+
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from fastapi import Depends, Query, Request, Response
+
+from service.accounting import accounts, policy_settings, quotas, usage_report
+from service.api.answers import answer, etag, not_modified
+from service.api.routes.router import api_router
+from service.context import Context
+from service.identity.callers import Caller, context, requires
+from service.identity.people import audit
+from service.nodes import reservations
+from torchyard import sharing
+from torchyard.policy import Policy
+from torchyard.sharing import By
+
+router = api_router("sharing")
+Ctx = Annotated[Context, Depends(context)]
+Reader = Annotated[Caller, requires("read")]
+Admin = Annotated[Caller, requires("admin")]
+_CSV: dict[int | str, dict[str, Any]] = {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}}
+
+
+@router.get("/policy", response_model=Policy, dependencies=[requires("read")])
+def show_policy(request: Request, ctx: Ctx) -> Response:
+    """The policy that the scheduler follows."""
+    with ctx.db.read() as tx:
+        policy = policy_settings.current_policy(tx)
+    tag = etag(policy)
+    return not_modified(request, tag) or answer(policy, tag=tag)
+
+
+@router.put("/policy", response_model=Policy)
+def set_policy(policy: Policy, caller: Admin, ctx: Ctx) -> Response:
+    """Sets the whole policy: fields that are absent get their defaults."""
+    with ctx.db.write() as tx:
+        policy_settings.set_policy(tx, policy)
+        audit(tx, caller, "policy.set", "policy", ctx.now_us(), **policy.model_dump(mode="json", exclude_defaults=True))
+    _changed(ctx)
+    return answer(policy)
+
+
+@router.get("/quotas", response_model=list[sharing.Quota])
+def list_quotas(caller: Reader, ctx: Ctx) -> Response:
+    """Quotas and how people stand: one's own and the projects'; everybody's for administrators."""
+    with ctx.db.read() as tx:
+        return answer(quotas.quotas(tx, ctx.now_us(), None if caller.admin else caller.user_id))
+
+
+@router.put("/quotas/{kind}/{name}", response_model=sharing.Quota)
+def set_quota(kind: accounts.Who, name: str, values: sharing.QuotaValues, caller: Admin, ctx: Ctx) -> Response:
+    """Sets quotas of a user or project, or of the name ``*``, everybody's default."""
+    now = ctx.now_us()
+    with ctx.db.write() as tx:
+        quotas.change(tx, kind, name, values)
+        audit(tx, caller, "quota.set", f"{kind}/{name}", now, **values.model_dump(exclude_unset=True))
+        made = quotas.quota(tx, kind, name, now)
+    _changed(ctx)
+    return answer(made)
+
+
+@router.get("/usage", response_model=sharing.UsageReport, dependencies=[requires("read")], responses=_CSV)
+def show_usage(
+    ctx: Ctx,
+    since: Annotated[date | None, Query(alias="from", description="The first day (UTC).")] = None,
+    until: Annotated[date | None, Query(alias="to", description="The last day; by default today.")] = None,
+    by: By = "user",
+    format: Literal["json", "csv"] = "json",  # noqa: A002  the parameter's name
+) -> Response:
+    """GPU-hours by user, project or day, of four weeks unless `from` says more; with what runs."""
+    now = ctx.now_us()
+    with ctx.db.read() as tx:
+        found = usage_report.report(tx, usage_report.days(since, until, now), by, now)
+    if format == "json":
+        return answer(found)
+    return Response(usage_report.as_csv(found), media_type="text/csv; charset=utf-8")
+
+
+@router.get("/usage/digest", response_model=sharing.Digest, dependencies=[requires("read")])
+def show_digest(
+    ctx: Ctx, week: Annotated[str | None, Query(description="ISO week, such as 2026-W47; else the last one.")] = None
+) -> Response:
+    """One week of the box: who used it, what was wasted and the mend, how full it was, how long people waited."""
+    now = ctx.now_us()
+    with ctx.db.read() as tx:
+        return answer(usage_report.digest(tx, *usage_report.week(week, now), now))
+
+
+@router.get("/reservations", response_model=list[sharing.Reservation], dependencies=[requires("read")])
+def list_reservations(ctx: Ctx, past: Annotated[bool, Query(alias="all")] = False) -> Response:
+    """Reservations that hold now or later, by their start; `all` with those that are over."""
+    with ctx.db.read() as tx:
+        return answer(reservations.reservations(tx, ctx.now_us(), past=past))
+
+
+@router.post("/reservations", status_code=201, response_model=sharing.Reservation)
+def create_reservation(new: sharing.NewReservation, caller: Admin, ctx: Ctx) -> Response:
+    """Keeps nodes or GPUs for users and projects, or takes nodes out of use for a maintenance."""
+    now = ctx.now_us()
+    with ctx.db.write() as tx:
+        made = reservations.create(tx, caller, new, now)
+        told = made.model_dump(mode="json", include={"name", "starts_at", "ends_at", "maintenance"})
+        audit(tx, caller, "reservation.create", made.id, now, **told)
+    _changed(ctx)
+    return answer(made, status=201)
+
+
+@router.delete("/reservations/{reservation}", status_code=204)
+def cancel_reservation(reservation: str, caller: Admin, ctx: Ctx) -> None:
+    """Gives back what is reserved; a maintenance ends."""
+    now = ctx.now_us()
+    with ctx.db.write() as tx:
+        name = reservations.cancel(tx, reservation, now)
+        audit(tx, caller, "reservation.cancel", reservation, now, name=name)
+    _changed(ctx)
+
+
+def _changed(ctx: Context) -> None:
+    ctx.hub.notify("queue")
+    ctx.wake_scheduler()

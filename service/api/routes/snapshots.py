@@ -1,0 +1,37 @@
+"""Code snapshots: manifest, the blobs that are missing, commit."""
+
+from typing import Annotated
+
+from fastapi import Depends, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from service.api.answers import answer
+from service.api.routes.router import api_router
+from service.artifacts import blobs, snapshots
+from service.context import Context
+from service.identity.callers import Caller, context, requires
+from torchyard import api
+
+router = api_router("snapshots")
+Ctx = Annotated[Context, Depends(context)]
+
+
+@router.post("/snapshots", response_model=api.MissingBlobs)
+def create(manifest: api.NewSnapshot, ctx: Ctx, caller: Caller = requires("submit")) -> Response:
+    """Registers a manifest; answered by the hashes of the files that you have yet to upload."""
+    return answer(snapshots.create(ctx, caller.user_id, manifest.files))
+
+
+@router.put("/snapshots/{snapshot_id}/blobs/{sha256}", status_code=204)
+async def upload(
+    snapshot_id: str, sha256: str, request: Request, ctx: Ctx, caller: Caller = requires("submit")
+) -> None:
+    """A file of the manifest, streamed; its hash is checked."""
+    size = await run_in_threadpool(snapshots.announced_size, ctx, snapshot_id, caller.user_id, sha256)
+    await blobs.receive(ctx, request, sha256, limit=size, user_id=caller.user_id)
+
+
+@router.post("/snapshots/{snapshot_id}/commit", response_model=api.MissingBlobs)
+def commit(snapshot_id: str, ctx: Ctx, caller: Caller = requires("submit")) -> Response:
+    """Makes the snapshot usable as `code` of a spec."""
+    return answer(snapshots.commit(ctx, snapshot_id, caller.user_id))

@@ -1,0 +1,38 @@
+"""Server-sent events: how they look on the wire, and the answer that carries them."""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+
+from service.identity.callers import current
+from service.problems import ProblemError
+
+#: Seconds of silence after which a comment shows that the connection lives.
+PING_S = 15.0
+PING = b": ping\n\n"
+
+
+def event(name: str, data: Mapping[str, Any], event_id: str | None = None) -> bytes:
+    """One event with JSON data."""
+    head = f"id: {event_id}\n" if event_id is not None else ""
+    return f"{head}event: {name}\ndata: {json.dumps(data)}\n\n".encode()
+
+
+def stream(request: Request, events: AsyncGenerator[bytes]) -> StreamingResponse:
+    """The answer, for as long as the caller's token counts; proxies are told not to hold events back."""
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(_allowed(request, events), media_type="text/event-stream", headers=headers)
+
+
+async def _allowed(request: Request, events: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
+    async with aclosing(events):
+        async for part in events:
+            try:
+                await current(request)
+            except ProblemError:
+                return  # revoked since: nothing more is told
+            yield part

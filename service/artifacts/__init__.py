@@ -1,0 +1,1 @@
+"""Files of jobs: snapshots, checkpoints, outputs, and what is kept of them."""

@@ -1,0 +1,113 @@
+"""Rows of the blobs in the artifact store: which are here, which somebody still needs."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, delete, exists, or_, select
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+
+from service.context import Context
+from service.db.chunks import chunks
+from service.db.models import Blob, BlobGrant, Checkpoint, CheckpointFile, Output, SnapshotFile
+from service.db.upsert import insert
+from service.exceptions import NoRoomError
+from service.problems import ProblemError
+from service.storage.store import Upload, is_hash
+
+#: Bytes that are written to disk at once.
+_BUFFER = 2**20
+
+
+def missing(tx: Connection, hashes: Iterable[str]) -> list[str]:
+    """Those that the store lacks, in order. Locks those that it has, so that they stay until the end of `tx`."""
+    wanted = sorted(set(hashes))
+    have: set[str] = set()
+    for some in chunks(wanted):
+        query = select(Blob.sha256).where(Blob.sha256.in_(some)).order_by(Blob.sha256).with_for_update(read=True)
+        have.update(tx.scalars(query))
+    return [sha256 for sha256 in wanted if sha256 not in have]
+
+
+async def receive(ctx: Context, request: Request, sha256: str, limit: int | None, user_id: str | None = None) -> None:
+    """Streams a request's body into the store; memory holds a megabyte of it at most.
+
+    With `user_id`, the user may then use the blob in snapshots.
+    """
+    check_room(ctx)
+    with ctx.store.upload(sha256, limit) as upload:
+        buffer = bytearray()
+        async for chunk in request.stream():
+            buffer += chunk
+            if len(buffer) >= _BUFFER:
+                check_room(ctx)
+                await run_in_threadpool(upload.write, bytes(buffer))
+                buffer.clear()
+        await run_in_threadpool(_finish, ctx, upload, bytes(buffer), user_id)
+
+
+def _finish(ctx: Context, upload: Upload, rest: bytes, user_id: str | None) -> None:
+    upload.write(rest)
+    upload.commit()
+    _insert(ctx, upload.sha256, upload.size, user_id)
+
+
+def take_over(ctx: Context, name: str, sha256: str, size: int, *, linked: bool = False) -> None:
+    """Takes a file that a node has placed in the inbox."""
+    ctx.store.take_over(name, sha256, size, linked=linked)
+    _insert(ctx, sha256, size, None)
+
+
+def _insert(ctx: Context, sha256: str, size: int, user_id: str | None) -> None:
+    with ctx.store.lock(sha256), ctx.db.write() as tx:
+        if not ctx.store.has(sha256):  # `collect` removed the same blob's older copy, and with it this one
+            raise ProblemError("unavailable", f"Blob {sha256} was removed while it arrived: send it again.")
+        values = {"sha256": sha256, "size": size, "created_us": ctx.now_us()}
+        tx.execute(insert(tx, Blob).values(**values).on_conflict_do_nothing())
+        if user_id is not None:
+            grant = {"sha256": sha256, "user_id": user_id}
+            tx.execute(insert(tx, BlobGrant).values(**grant).on_conflict_do_nothing())
+
+
+def check_room(ctx: Context) -> None:
+    """Raises `NoRoomError` when the store's disk is nearly full."""
+    free = ctx.store.free()
+    if free < ctx.settings.disk_floor:
+        raise NoRoomError(free)
+
+
+def _referred(sha256: Any) -> ColumnElement[bool]:
+    """Whether a checkpoint that is not deleted, a snapshot or an output names the hash (a value or a column)."""
+    return or_(
+        exists()
+        .where(CheckpointFile.sha256 == sha256)
+        .where(Checkpoint.id == CheckpointFile.checkpoint_id, Checkpoint.state != "deleted"),
+        exists().where(SnapshotFile.sha256 == sha256),
+        exists().where(Output.sha256 == sha256),
+    )
+
+
+def collect(ctx: Context, hashes: Collection[str]) -> int:
+    """Removes those blobs that nothing refers to any more; returns how many."""
+    return sum(_collect_one(ctx, sha256) for sha256 in set(hashes))
+
+
+def _collect_one(ctx: Context, sha256: str) -> bool:
+    if not is_hash(sha256):
+        return False
+    with ctx.store.lock(sha256):
+        with ctx.db.write() as tx:
+            # Locked first and judged after, so that a reference made meanwhile is seen (`missing` takes the same lock).
+            row = tx.execute(select(Blob.sha256).where(Blob.sha256 == sha256).with_for_update()).one_or_none()
+            if row is None or tx.scalar(select(_referred(sha256))):
+                return False
+            tx.execute(delete(BlobGrant).where(BlobGrant.sha256 == sha256))
+            tx.execute(delete(Blob).where(Blob.sha256 == sha256))
+        ctx.store.delete(sha256)
+    return True
+
+
+def orphans(tx: Connection, before_us: int, limit: int = 1000) -> list[str]:
+    """Blobs that came before a moment and that nothing refers to."""
+    query = select(Blob.sha256).where(Blob.created_us < before_us, ~_referred(Blob.sha256)).limit(limit)
+    return list(tx.scalars(query))

@@ -1,0 +1,241 @@
+"""Checkpoints: reported when they are committed on the node, stored once every file is here with its hash."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal, cast
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from service import lifecycle
+from service.artifacts import blobs, checkpoint_parts, retention
+from service.artifacts.checkpoint_parts import Part
+from service.attempts.memory import Facts
+from service.context import Context
+from service.db.models import Attempt, Checkpoint, CheckpointFile, Job
+from service.exceptions import BadPathError, NotAHashError
+from service.identity.callers import Caller
+from service.infra.times import moment
+from service.problems import ProblemError, field_problem, not_found
+from service.storage import paths
+from service.storage.store import is_hash
+from torchyard import api
+from torchyard.ids import new_id
+from torchyard.quantities import format_size
+from torchyard.spec import CheckpointPolicy
+from torchyard.wire import CheckpointAnswer, CheckpointReport, FileRef, Restore
+
+MAX_FILES = 10_000
+
+
+def report(ctx: Context, attempt: Facts, message: CheckpointReport, node: str) -> CheckpointAnswer:
+    """Registers a checkpoint, and stores it once its hashes are given and its blobs are here; of an attempt on several
+    nodes, once every node has done so for its own files.
+
+    May be sent any number of times. One that newer stored checkpoints have made superfluous is dropped at once, so
+    that the node does not bring it for nothing.
+    """
+    part = Part(of=len(attempt.nodes), node_rank=attempt.nodes.index(node))
+    _check(message, part)
+    now = ctx.now_us()
+    with ctx.db.write() as tx:
+        job = lifecycle.lock_job(tx, attempt.job_id)
+        policy = _policy(job.spec)
+        row = _find(tx, attempt, message.name) or _insert(tx, attempt, message, now)
+        missing: list[str] = []
+        doomed: list[str] = []
+        hashed = all(file.sha256 for file in message.files)
+        if row.state == "committed" and (hashed or checkpoint_parts.is_new(tx, row.id, part)):
+            checkpoint_parts.set_files(tx, row.id, message, part)
+        if row.state == "committed" and hashed:
+            if _comes_too_late(tx, attempt, row.id, policy):
+                doomed = retention.mark_deleted(tx, [row.id], now)
+            elif not (missing := blobs.missing(tx, (str(file.sha256) for file in message.files))) and (
+                checkpoint_parts.all_stored(tx, row.id, part)
+            ):
+                _store(tx, attempt, row, now)
+                doomed = retention.enforce(tx, attempt.job_id, policy, now)
+        answer = CheckpointAnswer(checkpoint=row.id, missing=missing, remove=_removable(tx, attempt.id))
+    ctx.hub.notify(f"job:{attempt.job_id}")
+    ctx.wake_scheduler()  # a job may wait to start again from it
+    blobs.collect(ctx, doomed)
+    return answer
+
+
+def _check(message: CheckpointReport, part: Part) -> None:
+    # A node whose ranks wrote nothing says so: nobody could tell that from a part that is still on its way.
+    if (not message.files and part.node_rank == 0) or len(message.files) > MAX_FILES:
+        raise field_problem("files", f"must be 1 to {MAX_FILES} files")
+    if not (0 <= message.step < 2**63 and 0 <= message.created_us < 2**63):
+        raise field_problem("step", "step and created_us must not be negative, and fit into 64 bits")
+    paths.check("name", message.name)
+    paths.check_tree("files", (file.path for file in message.files))
+    for file in message.files:
+        if not 0 <= file.size < 2**62 // MAX_FILES:
+            raise BadPathError("files", file.path, "has a size that no file has")
+        if file.sha256 is not None and not is_hash(file.sha256):
+            raise NotAHashError(file.sha256)
+
+
+def _policy(spec: dict[str, Any]) -> CheckpointPolicy:
+    return CheckpointPolicy.model_validate(spec.get("checkpoint", {}))
+
+
+def _find(tx: Connection, attempt: Facts, name: str) -> Row[Any] | None:
+    query = select(Checkpoint.__table__).where(Checkpoint.attempt_id == attempt.id, Checkpoint.name == name)
+    return tx.execute(query).one_or_none()
+
+
+def _insert(tx: Connection, attempt: Facts, message: CheckpointReport, now: int) -> Row[Any]:
+    checkpoint_id = new_id("ckpt")
+    tx.execute(
+        insert(Checkpoint).values(
+            id=checkpoint_id,
+            job_id=attempt.job_id,
+            attempt_id=attempt.id,
+            name=message.name,
+            step=message.step,
+            state="committed",
+            metrics=checkpoint_parts.metrics_of(message),
+            size=sum(file.size for file in message.files),
+            created_us=message.created_us,
+        )
+    )
+    tx.execute(update(Job).where(Job.id == attempt.job_id).values(unsaved=None))
+    _tell(tx, attempt, checkpoint_id, message.step, f"checkpoint of step {message.step} written", now)
+    return tx.execute(select(Checkpoint.__table__).where(Checkpoint.id == checkpoint_id)).one()
+
+
+def _tell(tx: Connection, attempt: Facts, checkpoint_id: str, step: int, message: str, now: int) -> None:
+    data = {"checkpoint": checkpoint_id, "step": step}
+    lifecycle.insert_event(tx, attempt.job_id, "checkpoint", message, attempt=attempt.number, data=data, now=now)
+
+
+def _comes_too_late(tx: Connection, attempt: Facts, checkpoint_id: str, policy: CheckpointPolicy) -> bool:
+    known = retention.checkpoints_of(tx, attempt.job_id)
+    if_stored = [_as_stored(kept) if kept.id == checkpoint_id else kept for kept in known]
+    dropped = retention.superfluous(if_stored, policy, retention.pinned(tx, attempt.job_id))
+    return any(kept.id == checkpoint_id for kept in dropped)
+
+
+def _as_stored(kept: retention.Kept) -> retention.Kept:
+    return replace(kept, state="stored")
+
+
+def _store(tx: Connection, attempt: Facts, row: Row[Any], now: int) -> None:
+    stored = update(Checkpoint).where(Checkpoint.id == row.id).values(state="stored").returning(Checkpoint.size)
+    message = f"checkpoint of step {row.step} stored ({format_size(tx.scalar(stored) or 0)})"
+    _tell(tx, attempt, row.id, row.step, message, now)
+
+
+def _removable(tx: Connection, attempt_id: str) -> list[str]:
+    """Local folders that nobody needs: their checkpoints are in the store, or deleted."""
+    query = select(Checkpoint.name).where(Checkpoint.attempt_id == attempt_id, Checkpoint.state != "committed")
+    return list(tx.scalars(query.order_by(Checkpoint.name)))
+
+
+def of_job(tx: Connection, job_id: str) -> list[api.Checkpoint]:
+    """The job's checkpoints, the newest last; ``not-found`` for an unknown job."""
+    spec = tx.scalar(select(Job.spec).where(Job.id == job_id))
+    if spec is None:
+        raise not_found("job", job_id)
+    best = retention.best(retention.checkpoints_of(tx, job_id), _policy(spec).keep_best)
+    pinned = retention.pinned(tx, job_id)
+    query = (
+        select(Checkpoint.__table__, Attempt.number.label("attempt"))
+        .join(Attempt, Attempt.id == Checkpoint.attempt_id)
+        .where(Checkpoint.job_id == job_id, Checkpoint.state != "deleted")
+        .order_by(Attempt.number, Checkpoint.step)
+    )
+    rows = tx.execute(query).all()
+    files = _files(tx, [row.id for row in rows])
+    return [_resource(row, files[row.id], best=row.id == best, pinned=row.id in pinned) for row in rows]
+
+
+def _files(tx: Connection, ids: Sequence[str]) -> dict[str, list[api.CheckpointFileInfo]]:
+    query = select(CheckpointFile.__table__).where(CheckpointFile.checkpoint_id.in_(ids)).order_by(CheckpointFile.path)
+    files = defaultdict(list)
+    for row in tx.execute(query):
+        files[row.checkpoint_id].append(api.CheckpointFileInfo(name=row.path, size=row.size, sha256=row.sha256))
+    return files
+
+
+def _resource(row: Row[Any], files: list[api.CheckpointFileInfo], *, best: bool, pinned: bool) -> api.Checkpoint:
+    return api.Checkpoint(
+        id=row.id,
+        job=row.job_id,
+        attempt=row.attempt,
+        step=row.step,
+        state=cast("Literal['committed', 'stored']", row.state),
+        best=best,
+        pinned=pinned,
+        created_at=moment(row.created_us),
+        size=row.size,
+        metrics=row.metrics,
+        files=files,
+    )
+
+
+def get(tx: Connection, checkpoint_id: str) -> api.Checkpoint:
+    """One checkpoint; ``not-found`` for an unknown or deleted one."""
+    job_id = tx.scalar(select(Checkpoint.job_id).where(Checkpoint.id == checkpoint_id))
+    found = of_job(tx, job_id) if job_id else []
+    for checkpoint in found:
+        if checkpoint.id == checkpoint_id:
+            return checkpoint
+    raise not_found("checkpoint", checkpoint_id)
+
+
+def file_hash(tx: Connection, checkpoint_id: str, name: str) -> str:
+    """Hash of a file of a stored checkpoint; ``not-found`` for any other name."""
+    query = (
+        select(CheckpointFile.sha256)
+        .join(Checkpoint, Checkpoint.id == CheckpointFile.checkpoint_id)
+        .where(Checkpoint.id == checkpoint_id, CheckpointFile.path == name, Checkpoint.state == "stored")
+    )
+    sha256 = tx.scalar(query)
+    if sha256 is None:
+        raise not_found(f"file in stored checkpoint {checkpoint_id[:40]!r} named", name)
+    return sha256
+
+
+def delete(ctx: Context, checkpoint_id: str, caller: Caller) -> None:
+    """Deletes a checkpoint for its job's owner or an administrator; ``conflict`` while a job needs it."""
+    with ctx.db.write() as tx:
+        row = _owned(tx, checkpoint_id, caller)
+        lifecycle.lock_job(tx, row.job_id)
+        if checkpoint_id in retention.pinned(tx, row.job_id):
+            raise ProblemError(
+                "conflict",
+                "A job that is not over would start from this checkpoint: cancel that job, or wait for its next one.",
+            )
+        hashes = retention.mark_deleted(tx, [checkpoint_id], ctx.now_us())
+        data = {"checkpoint": checkpoint_id, "step": row.step}
+        message = f"checkpoint of step {row.step} deleted"
+        lifecycle.insert_event(tx, row.job_id, "checkpoint", message, actor=caller.name, data=data)
+    ctx.hub.notify(f"job:{row.job_id}")
+    blobs.collect(ctx, hashes)
+
+
+def _owned(tx: Connection, checkpoint_id: str, caller: Caller) -> Row[str, int, str]:
+    query = (
+        select(Checkpoint.job_id, Checkpoint.step, Job.user_id)
+        .join(Job, Job.id == Checkpoint.job_id)
+        .where(Checkpoint.id == checkpoint_id, Checkpoint.state != "deleted")
+    )
+    row = tx.execute(query).one_or_none()
+    if row is None:
+        raise not_found("checkpoint", checkpoint_id)
+    if not caller.admin and row.user_id != caller.user_id:
+        raise ProblemError("forbidden", "Only the job's owner or an administrator may delete its checkpoints.")
+    return row
+
+
+def restore(tx: Connection, checkpoint_id: str) -> Restore:
+    """What a node needs to resume from a checkpoint; ``not-found`` if it was deleted."""
+    query = select(Checkpoint.__table__).where(Checkpoint.id == checkpoint_id, Checkpoint.state != "deleted")
+    row = tx.execute(query).one_or_none()
+    if row is None:
+        raise not_found("checkpoint", checkpoint_id)
+    files = [FileRef(path=file.name, size=file.size, sha256=file.sha256 or "") for file in _files(tx, [row.id])[row.id]]
+    return Restore(checkpoint=row.id, step=row.step, files=files, attempt=row.attempt_id, name=row.name)

@@ -1,0 +1,183 @@
+"""Takes away the files of jobs that have ended: where somebody says so, or at an age that the administrator has set.
+
+Logs, metrics, checkpoints, outputs and stacks go. What the job was and how it ended stays: spec, code, events, GPU
+time, and the last value of each metric. So it can be run again.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, delete, exists, select
+from sqlalchemy.orm import aliased
+
+from service import lifecycle
+from service.artifacts import blobs, retention
+from service.context import Context
+from service.db.models import (
+    Attempt,
+    Checkpoint,
+    Job,
+    LogStream,
+    LogTime,
+    Member,
+    MetricPoint,
+    MetricSeries,
+    Node,
+    Output,
+    Stacks,
+    Tag,
+)
+from service.identity.callers import Caller
+from service.jobs import change
+from torchyard.quantities import format_duration, format_size
+from torchyard.spec import KEEP
+from torchyard.states import JOB_FINAL, JobState
+
+#: Jobs whose files go in one round of housekeeping.
+_AT_ONCE = 200
+#: Points of metrics that go in one transaction: others write as well.
+_POINTS = 50_000
+
+
+def discard(ctx: Context, caller: Caller, ref: str) -> Row[Any]:
+    """Takes away the files of a job, at its owner's word; returns its version. Asking twice is fine.
+
+    ``not-acceptable-state`` while it has not ended, its files still arrive, or another job starts from them.
+    """
+    hashes: list[str] = []
+
+    def mark(tx: Connection, job_id: str, actor: str | None, now: int) -> None:
+        hashes.extend(_mark(tx, job_id, now, actor=actor))
+
+    changed = change.act(ctx, caller, ref, mark)
+    _remove(ctx, [changed.id])
+    blobs.collect(ctx, hashes)
+    return changed
+
+
+def sweep(ctx: Context) -> None:
+    """Takes away what is older than it is kept, and what a service that was killed has left of that."""
+    now = ctx.now_us()
+    _expire(ctx, now)
+    with ctx.db.read() as tx:
+        lately = list(tx.scalars(select(Job.id).where(Job.discarded_us > now - retention.DAY_US)))
+    _remove(ctx, lately)
+
+
+def _expire(ctx: Context, now: int) -> None:
+    keep_s = ctx.settings.keep_ended_s
+    if keep_s is None:
+        return
+    kept = exists().where(Tag.job_id == Job.id, Tag.tag == KEEP)
+    query = (
+        select(Job.id)
+        .where(Job.state.in_(JOB_FINAL), Job.discarded_us.is_(None), Job.ended_us < now - keep_s * 1_000_000, ~kept)
+        .where(~_started_from(Job.id), ~_carried_from(Job.id), ~_arriving(Job.id), ~_compared(Job.group_id))
+        .order_by(Job.ended_us)
+        .limit(_AT_ONCE)
+    )
+    with ctx.db.read() as tx:
+        old = list(tx.scalars(query))
+    for job_id in old:
+        try:
+            with ctx.db.write() as tx:
+                hashes = _mark(tx, job_id, now, why=f", as of all jobs that ended {format_duration(keep_s)} ago")
+        except lifecycle.Conflict:  # somebody has begun to need it just now
+            continue
+        change.announce(ctx, job_id, [])
+        blobs.collect(ctx, hashes)
+
+
+def _mark(tx: Connection, job_id: str, now: int, *, actor: str | None = None, why: str = "") -> list[str]:
+    """Forgets the files; returns hashes to `blobs.collect` after the commit. Logs and points go with `_remove`."""
+    job = lifecycle.lock_job(tx, job_id)
+    if JobState(job.state) not in JOB_FINAL:
+        raise lifecycle.Conflict(f"job {job.number} is {job.state}: cancel it first, or wait for its end")
+    if tx.scalar(select(_arriving(job_id))):
+        raise lifecycle.Conflict(f"files of job {job.number} still arrive from its node: try again in a minute")
+    if job.group_id is not None and tx.scalar(select(_compared(job.group_id))):
+        raise lifecycle.Conflict(f"job {job.number} is what other trials of its sweep are compared with: wait for them")
+    if retention.pinned(tx, job_id):
+        raise lifecycle.Conflict(
+            f"a job that has not ended starts from a checkpoint of job {job.number}: cancel that, or wait for a "
+            "checkpoint of its own"
+        )
+    if tx.scalar(select(_carried_from(job_id))):
+        raise lifecycle.Conflict(
+            f"a job that has not ended began with the files of job {job.number}: cancel that, or wait for its end"
+        )
+    if job.discarded_us is None:
+        size = retention.storage(tx, [job_id])[job_id].total
+        words = f"logs, metrics, checkpoints and outputs discarded ({format_size(size)}){why}"
+        note = lifecycle.Note(kind="discarded", message=words, actor=actor, data={"bytes": size})
+        lifecycle.change_job(tx, job_id, note, now, discarded_us=now)
+    return _forget(tx, job_id, now)
+
+
+def _started_from(job_id: Any) -> ColumnElement[bool]:
+    """Whether a job that has not ended started from one of its checkpoints; `retention.pinned` looks closer."""
+    other = aliased(Job)
+    started = (Checkpoint.job_id == job_id, other.restore_checkpoint == Checkpoint.id)
+    return exists().where(*started, other.state.not_in(JOB_FINAL))
+
+
+def _carried_from(job_id: Any) -> ColumnElement[bool]:
+    """Whether a job that has not ended begins with its files: each of its attempts may need them."""
+    other = aliased(Job)
+    return exists().where(other.carry_from == job_id, other.state.not_in(JOB_FINAL))
+
+
+def _compared(group_id: Any) -> ColumnElement[bool]:
+    """Whether trials of its sweep have not ended: what they reach is compared with its metrics."""
+    other = aliased(Job)
+    return exists().where(other.group_id == group_id, other.state.not_in(JOB_FINAL))
+
+
+def _arriving(job_id: Any) -> ColumnElement[bool]:
+    """Whether a node that is there has not brought everything yet."""
+    return exists().where(
+        Attempt.job_id == job_id,
+        Attempt.claimed_us.is_not(None),
+        Member.attempt_id == Attempt.id,
+        ~Member.settled,
+        Node.name == Member.node,
+        ~Node.unreachable,
+    )
+
+
+def _forget(tx: Connection, job_id: str, now: int) -> list[str]:
+    hashes = retention.mark_deleted(tx, [kept.id for kept in retention.checkpoints_of(tx, job_id)], now)
+    hashes += tx.scalars(select(Output.sha256).where(Output.job_id == job_id))
+    tx.execute(delete(Output).where(Output.job_id == job_id))
+    attempts = select(Attempt.id).where(Attempt.job_id == job_id).scalar_subquery()
+    for table in (LogStream, LogTime, Stacks):
+        tx.execute(delete(table).where(table.attempt_id.in_(attempts)))
+    return hashes
+
+
+def _remove(ctx: Context, jobs: Sequence[str]) -> None:
+    """Removes what no row speaks of any more; again and again is fine."""
+    for job_id in jobs:
+        with ctx.db.read() as tx:
+            # A node that was lost may have come back since, and brought its logs.
+            has_logs = exists().where(LogStream.attempt_id == Attempt.id)
+            attempts = list(tx.scalars(select(Attempt.id).where(Attempt.job_id == job_id, ~has_logs)))
+            has_points = exists().where(MetricPoint.series_id == MetricSeries.id)
+            series = list(tx.scalars(select(MetricSeries.id).where(MetricSeries.job_id == job_id, has_points)))
+        for attempt in attempts:
+            ctx.store.delete_logs(attempt)
+        while series:
+            with ctx.db.write() as tx:
+                _remove_some(tx, series)
+
+
+def _remove_some(tx: Connection, series: list[int]) -> None:
+    """As many points as go at once, of the last series first; a series that has none any more leaves the list."""
+    left = _POINTS
+    while series and left > 0:
+        of_it = MetricPoint.series_id == series[-1]
+        last = tx.scalar(select(MetricPoint.seq).where(of_it).order_by(MetricPoint.seq).offset(left - 1).limit(1))
+        some = of_it if last is None else of_it & (MetricPoint.seq <= last)
+        left -= tx.execute(delete(MetricPoint).where(some)).rowcount
+        if last is None:
+            series.pop()

@@ -1,0 +1,36 @@
+"""Files that stay on their nodes since they are too large for the store: which are to be brought or removed."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, select
+
+from service.artifacts.outputs import ON_NODE, WRITER
+from service.db.models import Attempt, Job, Member, Output
+from torchyard import wire
+
+#: Files that a node is asked for at once.
+_AT_ONCE = 1000
+
+
+def orders(tx: Connection, node: str, kept: Sequence[str]) -> dict[str, list[wire.BringOrder] | list[str]]:
+    """What a node is to do with the files of these attempts, as fields of `wire.Orders`. An attempt that is unknown
+    here (the database was restored from a backup) keeps its files.
+    """
+    if not kept:
+        return {}
+    discarded = select(Attempt.id).join(Job, Job.id == Attempt.job_id)
+    gone = tx.scalars(discarded.where(Attempt.id.in_(kept), Job.discarded_us.is_not(None)))
+    return {"bring": _wanted(tx, node, kept), "discard": list(gone)}
+
+
+def _wanted(tx: Connection, node: str, kept: Sequence[str]) -> list[wire.BringOrder]:
+    query = (
+        select(Output.attempt_id, Output.root, Output.path)
+        .join(Member, WRITER)
+        .where(Output.attempt_id.in_(kept), Output.state == ON_NODE, Output.wanted, Member.node == node)
+        .limit(_AT_ONCE)
+    )
+    wanted: dict[str, list[wire.Place]] = {}
+    for row in tx.execute(query):
+        wanted.setdefault(row.attempt_id, []).append(wire.Place(root=wire.Root(row.root), path=row.path))
+    return [wire.BringOrder(attempt=attempt, files=files) for attempt, files in wanted.items()]

@@ -1,0 +1,206 @@
+"""Files that jobs write: which there are of a job, where they lie, and which of them the store lacks."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, case, select, update
+
+from service.artifacts import blobs
+from service.attempts.memory import Facts
+from service.context import Context
+from service.db.chunks import chunks
+from service.db.models import Attempt, Blob, Job, Member, Output, SnapshotFile
+from service.db.upsert import insert
+from service.exceptions import BadPathError, NotAHashError
+from service.identity.callers import Caller
+from service.jobs import change
+from service.problems import field_problem, not_found
+from service.storage import paths
+from service.storage.store import is_hash
+from torchyard import api
+from torchyard.wire import FileRef, Missing, OutputReport, Place, Root, WrittenFile
+
+#: Files in one report; a node that has more sends several.
+MAX_FILES = 10_000
+STORED, ON_NODE, DELETED = "stored", "on-node", "deleted"
+
+#: Joins a file with the part of the attempt that wrote it.
+WRITER = and_(Member.attempt_id == Output.attempt_id, Member.node_rank == Output.node_rank)
+_ROOTS = case({root.value: place for place, root in enumerate(Root)}, value=Output.root)
+
+
+def report(ctx: Context, attempt: Facts, message: OutputReport, node: str) -> Missing:
+    """Takes what an attempt has written on a node, in place of what older reports said of the same files; answers
+    which blobs are missing.
+    """
+    node_rank = attempt.nodes.index(node)
+    rows = _rows(attempt, message, node_rank)
+    replaced: set[str] = set()
+    missing: list[str] = []
+    if rows or message.saved:
+        with ctx.db.write() as tx:
+            if message.saved:
+                tx.execute(update(Attempt).where(Attempt.id == attempt.id, ~Attempt.saved).values(saved=True))
+            replaced, stored = _store(tx, attempt, rows)
+            missing = blobs.missing(tx, stored)
+        ctx.hub.notify(f"job:{attempt.job_id}")
+        blobs.collect(ctx, replaced)
+    return Missing(missing=missing, room=max(0, ctx.store.free() - ctx.settings.disk_floor))
+
+
+def _rows(attempt: Facts, message: OutputReport, node_rank: int) -> list[dict[str, Any]]:
+    _check(message)
+    common = {"job_id": attempt.job_id, "attempt_id": attempt.id, "node_rank": node_rank, "wanted": False}
+    return [
+        *(common | _of_file(file, Root.OUTPUT, STORED, None) for file in message.files),
+        *(common | _of_written(file, message.kept) for file in message.written),
+        *(common | _of_deleted(place) for place in message.deleted),
+    ]
+
+
+def _check(message: OutputReport) -> None:
+    count = len(message.files) + len(message.written) + len(message.deleted)
+    if count > MAX_FILES:
+        raise field_problem("files", f"{count} files are too many, {MAX_FILES} at most: send several reports")
+    paths.check_tree("files", (file.path for file in message.files))
+    for root in Root:
+        paths.check_tree("written", (file.path for file in message.written if file.root is root))
+    for place in message.deleted:
+        paths.check("deleted", place.path)
+    for file in chain(message.files, message.written):
+        if not 0 <= file.size < 2**62 // MAX_FILES:
+            raise BadPathError("files", file.path, "has a size that no file has")
+        if not is_hash(file.sha256) and not (isinstance(file, WrittenFile) and file.on_node and not file.sha256):
+            raise NotAHashError(file.sha256)
+
+
+def _of_file(file: FileRef, root: Root, state: str, kept: str | None) -> dict[str, Any]:
+    mode = 0o755 if file.mode & 0o100 else 0o644
+    return {"root": root.value, "path": file.path, "size": file.size, "sha256": file.sha256, "mode": mode} | {
+        "state": state,
+        "kept": kept,
+    }
+
+
+def _of_written(file: WrittenFile, kept: str) -> dict[str, Any]:
+    return _of_file(file, file.root, ON_NODE, kept) if file.on_node else _of_file(file, file.root, STORED, None)
+
+
+def _of_deleted(place: Place) -> dict[str, Any]:
+    return {"root": place.root.value, "path": place.path, "size": 0, "sha256": "", "mode": 0o644} | {
+        "state": DELETED,
+        "kept": None,
+    }
+
+
+def _store(tx: Connection, attempt: Facts, rows: list[dict[str, Any]]) -> tuple[set[str], list[str]]:
+    """Writes the rows that no later attempt has written; returns the hashes that they replace, and those to store."""
+    if not rows:
+        return set(), []
+    before = {(row.root, row.path): row for row in _before(tx, attempt, rows)}
+    newer = {place for place, row in before.items() if row.number > attempt.number}
+    current = {(row["root"], row["path"]): row for row in rows if (row["root"], row["path"]) not in newer}
+    if not current:
+        return set(), []
+    statement = insert(tx, Output)
+    names = ("attempt_id", "size", "sha256", "mode", "state", "kept", "wanted")
+    key = ["job_id", "root", "node_rank", "path"]
+    statement = statement.on_conflict_do_update(
+        index_elements=key, set_={name: statement.excluded[name] for name in names}
+    )
+    tx.execute(statement, list(current.values()))
+    replaced = {before[place].sha256 for place, row in current.items() if place in before}
+    return replaced - {""}, [row["sha256"] for row in current.values() if row["state"] == STORED]
+
+
+def _before(tx: Connection, attempt: Facts, rows: list[dict[str, Any]]) -> Iterator[Any]:
+    for some in chunks(sorted({row["path"] for row in rows})):
+        query = (
+            select(Output.root, Output.path, Output.sha256, Attempt.number)
+            .join(Attempt, Attempt.id == Output.attempt_id)
+            .where(Output.job_id == attempt.job_id, Output.node_rank == rows[0]["node_rank"], Output.path.in_(some))
+        )
+        yield from tx.execute(query)
+
+
+def of_job(tx: Connection, job_id: str, *, every: bool = False) -> list[api.Output]:
+    """The job's files, sorted by name; ``not-found`` for an unknown job.
+
+    Unless `every` one is wanted, of each name the one that `file_hash` takes, if it is here.
+    """
+    job = tx.execute(select(Job.id, Job.spec).where(Job.id == job_id)).one_or_none()
+    if job is None:
+        raise not_found("job", job_id)
+    rows = tx.execute(_all_of(job.id, job.spec.get("code"))).all()
+    return [_presented(row) for row in (rows if every else _first_of_each(rows))]
+
+
+def _all_of(job_id: str, snapshot: str | None) -> Any:
+    here = and_(SnapshotFile.snapshot_id == (snapshot or ""), SnapshotFile.path == Output.path, Output.root == "code")
+    columns = (Attempt.number, Member.node, Blob.sha256.label("blob"), SnapshotFile.sha256.label("baseline"))
+    return (
+        select(Output.__table__, *columns)
+        .join(Attempt, Attempt.id == Output.attempt_id)
+        .outerjoin(Member, WRITER)
+        .outerjoin(Blob, Blob.sha256 == Output.sha256)
+        .outerjoin(SnapshotFile, here)
+        .where(Output.job_id == job_id)
+        .order_by(Output.path, _ROOTS, Output.node_rank)
+    )
+
+
+def _first_of_each(rows: Sequence[Row[Any]]) -> list[Row[Any]]:
+    first: dict[str, Row[Any]] = {}
+    for row in rows:
+        if row.state == STORED and row.blob is not None:
+            first.setdefault(row.path, row)
+    return list(first.values())
+
+
+def _presented(row: Row[Any]) -> api.Output:
+    return api.Output(
+        name=row.path,
+        size=row.size,
+        sha256=row.sha256,
+        root=row.root,
+        node_rank=row.node_rank,
+        node=row.node,
+        attempt=row.number,
+        state="arriving" if row.state == STORED and row.blob is None else row.state,
+        place=f"{row.kept}/{row.root}/{row.path}" if row.kept else None,
+        wanted=row.wanted,
+        baseline=row.baseline,
+        mode=row.mode,
+    )
+
+
+def file_hash(tx: Connection, job_id: str, name: str, *, root: Root | None = None, node_rank: int | None = None) -> str:
+    """Hash of a file that is here, else ``not-found``. Of several with one name: the output folder's before the working
+    folder's, the lowest node rank's before others'.
+    """
+    query = select(Output.sha256).join(Blob, Blob.sha256 == Output.sha256)
+    query = query.where(Output.job_id == job_id, Output.path == name, Output.state == STORED)
+    if root is not None:
+        query = query.where(Output.root == root.value)
+    if node_rank is not None:
+        query = query.where(Output.node_rank == node_rank)
+    sha256 = tx.scalar(query.order_by(_ROOTS, Output.node_rank).limit(1))
+    if sha256 is None:
+        raise not_found(f"output of job {job_id[:40]!r} named", name)
+    return sha256
+
+
+def bring(ctx: Context, caller: Caller, ref: str) -> Row[Any]:
+    """Asks the nodes for the files of a job that stay there, at its owner's word; returns the job's version."""
+    nodes: list[str] = []
+
+    def ask(tx: Connection, job_id: str, _actor: str | None, _now: int) -> None:
+        waiting = (Output.job_id == job_id, Output.state == ON_NODE)
+        tx.execute(update(Output).where(*waiting).values(wanted=True))
+        nodes.extend(tx.scalars(select(Member.node).distinct().join(Output, WRITER).where(*waiting)))
+
+    changed = change.act(ctx, caller, ref, ask)
+    for node in nodes:
+        ctx.dispatcher.nudge(node)
+    return changed

@@ -1,0 +1,182 @@
+"""What is kept of checkpoints, and the sweep of everything that nobody needs any more."""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, and_, delete, exists, func, or_, select, update
+from sqlalchemy.orm import aliased
+
+from service.artifacts import blobs
+from service.context import Context
+from service.db import idempotency
+from service.db.models import (
+    Attempt,
+    Checkpoint,
+    CheckpointFile,
+    IdempotencyKey,
+    Job,
+    LogStream,
+    Member,
+    Output,
+    Sample,
+    Snapshot,
+    SnapshotFile,
+)
+from torchyard.api import Storage
+from torchyard.quantities import SECONDS
+from torchyard.spec import CheckpointPolicy, KeepBest
+from torchyard.states import JOB_FINAL, JobState
+
+DAY_US = SECONDS["d"] * 1_000_000
+KEEP_SAMPLES_US = 7 * DAY_US
+#: Age at which uploads, uncommitted snapshots and blobs without a reference count as abandoned.
+ABANDONED_US = DAY_US
+
+#: States in which the next attempt has yet to read the checkpoint that the job starts from.
+_WAITING = (JobState.QUEUED, JobState.ASSIGNED, JobState.STARTING)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """A checkpoint, as the policy looks at it."""
+
+    id: str
+    name: str
+    state: str
+    attempt_id: str
+    attempt: int
+    step: int
+    metrics: dict[str, Any]
+
+    @property
+    def age(self) -> tuple[int, int]:
+        """Sorts from the oldest to the newest: a later attempt began at a step that counts again from there."""
+        return self.attempt, self.step
+
+
+def checkpoints_of(tx: Connection, job_id: str) -> list[Kept]:
+    """The job's checkpoints that are not deleted, the oldest first."""
+    query = (
+        select(
+            Checkpoint.id,
+            Checkpoint.name,
+            Checkpoint.state,
+            Checkpoint.attempt_id,
+            Attempt.number.label("attempt"),
+            Checkpoint.step,
+            Checkpoint.metrics,
+        )
+        .join(Attempt, Attempt.id == Checkpoint.attempt_id)
+        .where(Checkpoint.job_id == job_id, Checkpoint.state != "deleted")
+        .order_by(Attempt.number, Checkpoint.step)
+    )
+    return [Kept(**row._mapping) for row in tx.execute(query)]
+
+
+def best(checkpoints: Sequence[Kept], policy: KeepBest | None) -> str | None:
+    """Id of the checkpoint with the best finite value of the metric, the newest of equals; None without one."""
+    if policy is None:
+        return None
+    sign = 1 if policy.mode == "max" else -1
+    valued = [(sign * value, kept.age, kept.id) for kept in checkpoints if (value := _value(kept, policy)) is not None]
+    return max(valued)[2] if valued else None
+
+
+def _value(kept: Kept, policy: KeepBest) -> float | None:
+    value = kept.metrics.get(policy.metric)
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def superfluous(checkpoints: Sequence[Kept], policy: CheckpointPolicy, pinned: Collection[str]) -> list[Kept]:
+    """Stored checkpoints that the policy does not keep; the newest stored one is always kept."""
+    stored = sorted((kept for kept in checkpoints if kept.state == "stored"), key=lambda kept: kept.age)
+    keep = {kept.id for kept in stored[-policy.keep_last :]} | {best(stored, policy.keep_best)} | set(pinned)
+    return [kept for kept in stored if kept.id not in keep]
+
+
+def pinned(tx: Connection, job_id: str) -> set[str]:
+    """Ids of the job's checkpoints that some job has yet to start from, or would have to start again from."""
+    own = aliased(Checkpoint)
+    has_own = exists().where(own.job_id == Job.id, own.state == "stored")
+    needed = (
+        select(Checkpoint.id)
+        .join(Job, Job.restore_checkpoint == Checkpoint.id)
+        .where(Checkpoint.job_id == job_id)
+        .where(or_(Job.state.in_(_WAITING), and_(Job.state.not_in(JOB_FINAL), ~has_own)))
+    )
+    return {*tx.scalars(needed), *_only_verified(tx, job_id)}
+
+
+def _only_verified(tx: Connection, job_id: str) -> list[str]:
+    query = (
+        select(Checkpoint.id)
+        .join(Job, Job.id == Checkpoint.job_id)
+        .where(Checkpoint.job_id == job_id, Checkpoint.state == "stored", Job.state.not_in(JOB_FINAL))
+        .limit(2)
+    )
+    ids = list(tx.scalars(query))
+    return ids if len(ids) == 1 else []
+
+
+def enforce(tx: Connection, job_id: str, policy: CheckpointPolicy, now: int) -> list[str]:
+    """Marks what the policy does not keep as deleted; returns hashes to `blobs.collect` after the commit."""
+    doomed = superfluous(checkpoints_of(tx, job_id), policy, pinned(tx, job_id))
+    return mark_deleted(tx, [kept.id for kept in doomed], now)
+
+
+def mark_deleted(tx: Connection, ids: Sequence[str], now: int) -> list[str]:
+    """Marks checkpoints as deleted; returns hashes to `blobs.collect` after the commit."""
+    if not ids:
+        return []
+    tx.execute(update(Checkpoint).where(Checkpoint.id.in_(ids)).values(state="deleted", deleted_us=now))
+    query = select(CheckpointFile.sha256).where(CheckpointFile.checkpoint_id.in_(ids))
+    return [sha256 for sha256 in tx.scalars(query.distinct()) if sha256 is not None]
+
+
+def storage(tx: Connection, job_ids: Sequence[str]) -> dict[str, Storage]:
+    """Bytes that each of the jobs holds in the artifact store (files that jobs share count for each)."""
+    checkpoints = _sums(tx, Checkpoint.job_id, Checkpoint.size, Checkpoint.state == "stored", job_ids)
+    outputs = _sums(tx, Output.job_id, Output.size, Output.state == "stored", job_ids)
+    logs = _sums(tx, Attempt.job_id, LogStream.size, LogStream.attempt_id == Attempt.id, job_ids)
+    return {
+        job_id: Storage(
+            checkpoints=checkpoints.get(job_id, 0), outputs=outputs.get(job_id, 0), logs=logs.get(job_id, 0)
+        )
+        for job_id in job_ids
+    }
+
+
+def _sums(tx: Connection, job: Any, size: Any, where: Any, job_ids: Sequence[str]) -> dict[str, int]:
+    rows = tx.execute(select(job, func.sum(size)).where(job.in_(job_ids), where).group_by(job))
+    return {job_id: int(total) for job_id, total in rows}
+
+
+def housekeeping(ctx: Context) -> None:
+    """Removes what is old or abandoned. Call it every few minutes, outside any transaction."""
+    now = ctx.now_us()
+    ctx.store.sweep_inbox(ABANDONED_US / 1_000_000)
+    with ctx.db.write() as tx:
+        tx.execute(delete(Sample).where(Sample.time_us < now - KEEP_SAMPLES_US))
+        tx.execute(delete(IdempotencyKey).where(IdempotencyKey.created_us < now - idempotency.KEPT_US))
+    with ctx.db.write() as tx:
+        _drop_uncommitted_snapshots(tx, now - ABANDONED_US)
+        _drop_vanished_checkpoints(tx, now)
+    with ctx.db.read() as tx:
+        orphans = blobs.orphans(tx, now - ABANDONED_US)
+    blobs.collect(ctx, orphans)
+
+
+def _drop_uncommitted_snapshots(tx: Connection, before_us: int) -> None:
+    old = select(Snapshot.id).where(~Snapshot.committed, Snapshot.created_us < before_us)
+    ids = list(tx.scalars(old))
+    tx.execute(delete(SnapshotFile).where(SnapshotFile.snapshot_id.in_(ids)))
+    tx.execute(delete(Snapshot).where(Snapshot.id.in_(ids)))
+
+
+def _drop_vanished_checkpoints(tx: Connection, now: int) -> None:
+    """A checkpoint that never came here before its node removed the attempt's folder is gone."""
+    settled = ~exists().where(Member.attempt_id == Checkpoint.attempt_id, ~Member.settled)
+    gone = select(Checkpoint.id).where(Checkpoint.state == "committed", settled)
+    mark_deleted(tx, list(tx.scalars(gone)), now)

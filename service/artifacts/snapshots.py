@@ -1,0 +1,157 @@
+"""Code snapshots: a manifest, the blobs that its owner still has to bring, and the commit."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, Row, exists, insert, select, update
+
+from service.artifacts import blobs
+from service.context import Context
+from service.db import upsert
+from service.db.models import Blob, BlobGrant, Snapshot, SnapshotFile
+from service.exceptions import BadPathError, NotAHashError
+from service.problems import ProblemError, field_problem, not_found
+from service.storage import paths
+from service.storage.store import is_hash
+from torchyard.api import MissingBlobs
+from torchyard.ids import new_id
+from torchyard.quantities import format_size
+from torchyard.wire import FileRef
+
+MAX_FILES = 20_000
+MAX_BYTES = 512 * 2**20
+
+
+def create(ctx: Context, user_id: str, files: Sequence[FileRef]) -> MissingBlobs:
+    """Registers a manifest; the same one of the same user is the same snapshot.
+
+    Raises an ``invalid-request`` problem for a bad path, hash, size or too many files or bytes.
+    """
+    _check(files)
+    digest = _digest(files)
+    with ctx.db.write() as tx:
+        snapshot = _find(tx, user_id, digest) or _insert(tx, user_id, digest, files, ctx.now_us())
+        return _answer(tx, snapshot, user_id)
+
+
+def _check(files: Sequence[FileRef]) -> None:
+    if not files:
+        raise field_problem("files", "the folder holds no files: nothing could be run from it")
+    if len(files) > MAX_FILES:
+        raise field_problem(
+            "files", f"{len(files)} files are too many, {MAX_FILES} at most: list others in .yardignore"
+        )
+    paths.check_tree("files", (file.path for file in files))
+    for file in files:
+        if not is_hash(file.sha256):
+            raise NotAHashError(file.sha256)
+        if file.size < 0:
+            raise BadPathError("files", file.path, "has a negative size")
+    total = sum(file.size for file in files)
+    if total > MAX_BYTES:
+        raise field_problem(
+            "files",
+            f"{format_size(total)} are too much, {format_size(MAX_BYTES)} at most: list data in .yardignore "
+            "and join it back with link",
+        )
+
+
+def _mode(file: FileRef) -> int:
+    """Only whether it is executable is kept."""
+    return 0o755 if file.mode & 0o100 else 0o644
+
+
+def _digest(files: Sequence[FileRef]) -> str:
+    listing = sorted((file.path, file.sha256, file.size, _mode(file)) for file in files)
+    return hashlib.sha256(json.dumps(listing).encode()).hexdigest()
+
+
+def _find(tx: Connection, user_id: str, digest: str) -> Row[str, bool] | None:
+    query = select(Snapshot.id, Snapshot.committed)
+    return tx.execute(query.where(Snapshot.user_id == user_id, Snapshot.sha256 == digest)).one_or_none()
+
+
+def _insert(tx: Connection, user_id: str, digest: str, files: Sequence[FileRef], now: int) -> Row[str, bool]:
+    snapshot_id = new_id("snap")
+    size = sum(file.size for file in files)
+    values = {"id": snapshot_id, "user_id": user_id, "sha256": digest, "size": size, "created_us": now}
+    inserted = tx.execute(upsert.insert(tx, Snapshot).values(**values).on_conflict_do_nothing()).rowcount
+    if inserted:
+        tx.execute(
+            insert(SnapshotFile),
+            [
+                {"snapshot_id": snapshot_id, "path": f.path, "sha256": f.sha256, "size": f.size, "mode": _mode(f)}
+                for f in files
+            ],
+        )
+    row = _find(tx, user_id, digest)
+    if row is None:
+        raise ProblemError("unavailable", "The same snapshot is being removed: submit it again.")
+    return row
+
+
+def _answer(tx: Connection, snapshot: Row[str, bool], user_id: str) -> MissingBlobs:
+    missing = [] if snapshot.committed else _missing(tx, snapshot.id, user_id)
+    return MissingBlobs(id=snapshot.id, missing=missing, committed=snapshot.committed)
+
+
+def _missing(tx: Connection, snapshot_id: str, user_id: str) -> list[str]:
+    """A blob that only others have uploaded is missing too: a hash alone must not open anybody's file."""
+    query = select(SnapshotFile.sha256).where(SnapshotFile.snapshot_id == snapshot_id)
+    granted = exists().where(BlobGrant.sha256 == SnapshotFile.sha256, BlobGrant.user_id == user_id)
+    not_granted = set(tx.scalars(query.where(~granted)))
+    return sorted(not_granted | set(blobs.missing(tx, tx.scalars(query.where(granted)))))
+
+
+def _own(tx: Connection, snapshot_id: str, user_id: str) -> Row[str, bool]:
+    query = select(Snapshot.id, Snapshot.committed)
+    row = tx.execute(query.where(Snapshot.id == snapshot_id, Snapshot.user_id == user_id)).one_or_none()
+    if row is None:
+        raise not_found("snapshot", snapshot_id)
+    return row
+
+
+def announced_size(ctx: Context, snapshot_id: str, user_id: str, sha256: str) -> int:
+    """Bytes of a blob that the user's snapshot waits for; ``not-found`` if it is not in the manifest."""
+    with ctx.db.read() as tx:
+        _own(tx, snapshot_id, user_id)
+        query = select(SnapshotFile.size).where(SnapshotFile.snapshot_id == snapshot_id, SnapshotFile.sha256 == sha256)
+        size = tx.scalar(query.limit(1))
+    if size is None:
+        raise not_found("file with this hash in the snapshot's manifest:", sha256)
+    return size
+
+
+def commit(ctx: Context, snapshot_id: str, user_id: str) -> MissingBlobs:
+    """Makes the snapshot usable; a ``conflict`` while blobs are missing or are not as large as announced."""
+    with ctx.db.write() as tx:
+        snapshot = _own(tx, snapshot_id, user_id)
+        if not snapshot.committed:
+            if missing := _missing(tx, snapshot_id, user_id):
+                raise ProblemError(
+                    "conflict", f"{len(missing)} files are not here yet, the first is {missing[0]}: upload it."
+                )
+            _check_sizes(tx, snapshot_id)
+            tx.execute(update(Snapshot).where(Snapshot.id == snapshot_id).values(committed=True))
+    return MissingBlobs(id=snapshot_id, missing=[], committed=True)
+
+
+def _check_sizes(tx: Connection, snapshot_id: str) -> None:
+    query = (
+        select(SnapshotFile.path)
+        .join(Blob, Blob.sha256 == SnapshotFile.sha256)
+        .where(SnapshotFile.snapshot_id == snapshot_id, Blob.size != SnapshotFile.size)
+    )
+    wrong = tx.scalars(query.limit(1)).first()
+    if wrong is not None:
+        raise BadPathError("files", wrong, "is not as large as the manifest says: take the snapshot again")
+
+
+def files(tx: Connection, snapshot_id: str) -> list[FileRef]:
+    """The manifest of a committed snapshot, sorted; ``not-found`` if there is none."""
+    if not tx.scalar(select(Snapshot.committed).where(Snapshot.id == snapshot_id)):
+        raise not_found("committed snapshot", snapshot_id)
+    query = select(SnapshotFile.path, SnapshotFile.size, SnapshotFile.sha256, SnapshotFile.mode)
+    rows = tx.execute(query.where(SnapshotFile.snapshot_id == snapshot_id).order_by(SnapshotFile.path))
+    return [FileRef(path=row.path, size=row.size, sha256=row.sha256, mode=row.mode) for row in rows]

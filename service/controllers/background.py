@@ -1,0 +1,40 @@
+"""What runs beside the requests: scheduling, watching, housekeeping."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from service.artifacts import discard, retention
+from service.context import Context
+from service.controllers.monitor import Monitor
+from service.controllers.scheduling import Scheduler
+from service.db.leader import Leader
+from service.infra.observability import Counters
+from service.infra.threads import Repeated
+
+SCHEDULE_S = 1.0
+MONITOR_S = 1.0
+HOUSEKEEPING_S = 300.0
+
+
+@contextmanager
+def running(ctx: Context, woken: threading.Event, counters: Counters) -> Iterator[None]:
+    """Starts the loops and ends them with the block; `woken` is what ``ctx.wake_scheduler`` sets."""
+    leader = Leader(ctx.db)
+    scheduler, monitor = Scheduler(ctx, leader, counters), Monitor(ctx, leader)
+
+    def housekeeping() -> None:
+        if leader.leads():
+            retention.housekeeping(ctx)
+            discard.sweep(ctx)
+
+    loops = [
+        Repeated("scheduler", scheduler.run, every_s=SCHEDULE_S, failed=counters.scheduler_errors.inc, woken=woken),
+        Repeated("monitor", monitor.run, every_s=MONITOR_S, failed=counters.monitor_errors.inc),
+        Repeated("housekeeping", housekeeping, every_s=HOUSEKEEPING_S, failed=counters.housekeeping_errors.inc),
+    ]
+    with ExitStack() as stack:
+        stack.callback(leader.resign)
+        for loop in loops:
+            stack.enter_context(loop)
+        yield

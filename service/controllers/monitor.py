@@ -1,0 +1,129 @@
+"""Watches what nobody reports: launches that were not heard, nodes that fall silent."""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from sqlalchemy import ColumnElement, select, update
+
+from service import lifecycle
+from service.context import Context
+from service.controllers.early_stopping import Stopper
+from service.controllers.oversight import Oversight
+from service.db.leader import Leader
+from service.db.models import Attempt, Member, Node
+from service.infra.threads import call_all
+from service.nodes import maintenance, registration
+from torchyard.states import AttemptState
+
+_log = logging.getLogger(__name__)
+
+
+class Monitor:
+    """One round every second. Silence is measured on the monotonic clock, from the moment this service began to listen
+    or last saw a new heartbeat; so nothing looks dead after an outage of the service, or when the wall clock is set.
+    """
+
+    def __init__(self, ctx: Context, leader: Leader) -> None:
+        self._ctx = ctx
+        self._leader = leader
+        #: For each node the newest heartbeat that was seen, and when it was seen first.
+        self._heard: dict[str, tuple[int | None, float]] = {}
+        self._oversight = Oversight(ctx)
+        self._parts: tuple[Callable[[], object], ...] = (
+            self.republish,
+            self.void_unclaimed,
+            self.mark_silent_nodes,
+            self._oversight.run,
+            partial(maintenance.keep, ctx),
+            Stopper(ctx).run,
+        )
+
+    def run(self) -> None:
+        """A round, if this service leads. A part that fails keeps no other from being done."""
+        if not self._leader.leads():
+            self._heard.clear()
+            self._oversight.forget()
+            return
+        call_all(self._parts)
+
+    def republish(self) -> None:
+        """Sends the launch message again of what stays ASSIGNED: the first may be lost."""
+        ctx = self._ctx
+        now = ctx.now_us()
+        late = now - round(ctx.settings.republish_after_s * 1e6)
+        waiting = (Attempt.state == AttemptState.ASSIGNED) & (Attempt.nudged_us < late)
+        with ctx.db.read() as tx:
+            query = select(Attempt.id, Member.node).join(Member, Member.attempt_id == Attempt.id).where(waiting)
+            rows = tx.execute(query).all()
+        if not rows:
+            return
+        with ctx.db.write() as tx:
+            ids = [row.id for row in rows]
+            tx.execute(update(Attempt).where(Attempt.id.in_(ids), waiting).values(nudged_us=now))
+        for row in rows:
+            ctx.dispatcher.launch(row.node, row.id)
+
+    def void_unclaimed(self) -> None:
+        """Takes back what nobody claims; a service that was away gives the nodes their time first."""
+        ctx = self._ctx
+        for limit, lacking, words in (
+            (ctx.settings.unclaimed_after_s, Member.nonce.is_(None), "has not claimed it"),
+            (ctx.settings.unprepared_after_s, Member.prepared.is_(None), "is not prepared"),
+        ):
+            if ctx.monotonic() - ctx.started < limit:
+                continue
+            for attempt, job, late in self._waiting_since(ctx.now_us() - round(limit * 1e6), lacking):
+                self._void(attempt, job, f"node {late} {words} within {limit:g} s")
+
+    def _waiting_since(self, old: int, lacking: ColumnElement[bool]) -> list[tuple[str, str, str]]:
+        """Attempts that were assigned before a moment, their jobs, and the nodes whose parts lack something."""
+        query = (
+            select(Attempt.id, Attempt.job_id, Member.node)
+            .join(Member, Member.attempt_id == Attempt.id)
+            .where(Attempt.state == AttemptState.ASSIGNED, Attempt.created_us < old, lacking)
+            .order_by(Attempt.id, Member.node_rank)
+        )
+        with self._ctx.db.read() as tx:
+            rows = tx.execute(query).all()
+        late: dict[tuple[str, str], list[str]] = {}
+        for attempt, job, node in rows:
+            late.setdefault((attempt, job), []).append(node)
+        return [(attempt, job, ", ".join(names)) for (attempt, job), names in late.items()]
+
+    def mark_silent_nodes(self) -> None:
+        """Marks nodes unreachable that were not heard for too long; what runs there may still run."""
+        with self._ctx.db.read() as tx:
+            query = select(Node.name, Node.last_seen_us).where(~Node.unreachable, Node.last_seen_us.is_not(None))
+            rows = tx.execute(query).all()
+        for name, last_seen_us in rows:
+            if self._silent_s(name, last_seen_us) > self._ctx.settings.unreachable_after_s:
+                self._mark(name, last_seen_us)
+
+    def _silent_s(self, name: str, last_seen_us: int | None) -> float:
+        now = self._ctx.monotonic()
+        known, since = self._heard.get(name, (None, now))
+        if known != last_seen_us:
+            since = now
+            self._heard[name] = (last_seen_us, now)
+        return now - since
+
+    def _mark(self, name: str, last_seen_us: int | None) -> None:
+        ctx = self._ctx
+        with ctx.db.write() as tx:
+            jobs = registration.mark_unreachable(tx, name, last_seen_us, ctx.now_us())
+            waiting = registration.waiting_for(tx, name)
+        for attempt, job in waiting.items():
+            self._void(attempt, job, f"node {name} fell silent before all nodes were prepared")
+        _log.warning("node %s is silent; %d jobs may still be running there", name, len(jobs))
+        ctx.hub.notify(*(f"job:{job}" for job in jobs), "jobs", "queue", f"node:{name}")
+
+    def _void(self, attempt_id: str, job_id: str, why: str) -> None:
+        ctx = self._ctx
+        try:
+            with ctx.db.write() as tx:
+                lifecycle.void(tx, attempt_id, why, ctx.now_us())
+        except lifecycle.Conflict:
+            return  # it was claimed after all
+        ctx.hub.notify(f"job:{job_id}", "jobs", "queue")
+        ctx.wake_scheduler()

@@ -1,0 +1,291 @@
+"""Rounds over jobs and runs that carry out what `service.controllers.limits` decides.
+
+What it remembers is of this process alone, and silence is measured on the monotonic clock: after an outage of the
+service nothing looks idle or hung, every limit begins anew.
+"""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, bindparam, case, func, select
+
+from service import lifecycle
+from service.attempts import tracked
+from service.context import Context
+from service.controllers import limits
+from service.db.changefeed import Overlap
+from service.db.models import Allocation, Attempt, Device, Job, Member, MetricPoint, MetricSeries, Sample
+from service.infra.threads import call_all
+from service.scheduler_cache.load import COMPARE_US, OVERLAP_US
+from service.telemetry import stacks
+from torchyard.api import JobError
+from torchyard.quantities import format_duration
+from torchyard.spec import HangPolicy
+from torchyard.states import AttemptState, JobState, StopReason
+
+#: Seconds between two rounds, and so many times as long as a round took, if that is more.
+EVERY_S = 1.0
+REST = 20
+#: So often a round looks for late transactions.
+FAR_LOOK_US = 5 * 1_000_000
+#: Seconds that the stacks of a run that hangs may take before it is stopped without them.
+DUMP_PATIENCE_S = 60.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Heard:
+    """The newest report of a run, and when it was seen first."""
+
+    newest_us: int
+    at: float
+    #: How long it may be the newest; None until that is needed.
+    patience_s: float | None = None
+
+
+class Oversight:
+    """Looks after limits; one thread calls it."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._heard: dict[str, _Heard] = {}
+        #: When the stacks of a run that hangs were first missed.
+        self._missed: dict[str, float] = {}
+        self._idle: dict[tuple[str, str], limits.Idleness] = {}
+        #: Queued jobs with a `start_limit`: since when they wait, and the limit in seconds.
+        self._waiting: dict[str, tuple[int, float]] = {}
+        self._read_us = self._compared_us = 0
+        self._overlap = Overlap(OVERLAP_US, FAR_LOOK_US)
+        self._next = 0.0
+
+    def forget(self) -> None:
+        """Another service leads: what was seen here is old."""
+        self._heard, self._missed, self._idle = {}, {}, {}
+        self._waiting, self._read_us = {}, 0
+
+    def run(self) -> None:
+        """A round, if one is due."""
+        now = self._ctx.monotonic()
+        if now < self._next:
+            return
+        call_all((self.give_up_waiting, self.look_for_steps, self.look_for_idleness))
+        done = self._ctx.monotonic()
+        self._next = done + max(EVERY_S, REST * (done - now))
+
+    # Jobs that never start
+
+    def give_up_waiting(self) -> None:
+        """Fails queued jobs that were not started within their `start_limit`; time on hold does not count."""
+        now = self._ctx.now_us()
+        self._read_changed(now)
+        for job_id, (since_us, limit_s) in list(self._waiting.items()):
+            if limits.overdue(limit_s, since_us, now):
+                self._give_up(job_id, limit_s)
+
+    def _read_changed(self, now: int) -> None:
+        """Reads the jobs that were changed since the last look: a queue may be long, and most of it stays as it is. Now
+        and then all are read, as some may become visible late.
+        """
+        since = self._read_us - self._overlap.back_us(now)
+        compare = not self._read_us or now < since or now - self._compared_us >= COMPARE_US
+        with self._ctx.db.read() as tx:
+            rows = tx.execute(_WAITING.where(_QUEUED if compare else Job.changed_us >= since)).all()
+        if compare:
+            self._waiting, self._compared_us = {}, now
+        for row in rows:
+            if row.waits:
+                self._waiting[row.id] = max(row.created_us, row.eligible_us), row.limit
+            else:
+                self._waiting.pop(row.id, None)
+        self._read_us = now
+
+    def _give_up(self, job_id: str, limit_s: float) -> None:
+        message = (
+            f"it could not be started within its start_limit of {format_duration(limit_s)}: give a longer one, ask for "
+            "fewer or shared GPUs, or take a higher priority"
+        )
+        with self._ctx.db.write() as tx:
+            done = lifecycle.give_up(tx, job_id, JobError(cause="start-limit", message=message), self._ctx.now_us())
+        self._waiting.pop(job_id, None)
+        if done:
+            self._tell(job_id)
+
+    # Runs that make no step
+
+    def look_for_steps(self) -> None:
+        """Marks runs that report nothing any more, and stops those whose policy says so once their stacks are here.
+
+        Only what has reported a step can be taken for hanging: a script that knows nothing of us may log with its
+        tracker when it likes. Any metric is a sign of life then; logs are none: a progress bar or a retry loop goes on
+        writing while no step is made. A run that has made its last step has none to make: it may evaluate or export
+        for as long as it likes.
+        """
+        with self._ctx.db.read() as tx:
+            rows = tx.execute(_RUNNING).all()
+        alive = {row.id for row in rows}
+        self._heard = {attempt: heard for attempt, heard in self._heard.items() if attempt in alive}
+        self._missed = {attempt: since for attempt, since in self._missed.items() if attempt in alive}
+        for row in rows:
+            self._look_at(row)
+
+    def _look_at(self, row: Row[Any]) -> None:
+        now, heard = self._ctx.monotonic(), self._heard.get(row.id)
+        if heard is None or heard.newest_us != row.newest_us:
+            self._heard[row.id] = _Heard(newest_us=row.newest_us, at=now)
+            if heard is not None and row.hung_us is not None:
+                self._goes_on(row)
+        elif row.hung_us is not None:
+            self._stop_hung(row)
+        elif row.stop is None and not _through(row) and now - heard.at > _policy(row).after:
+            self._judge(row, heard, now - heard.at)
+
+    def _judge(self, row: Row[Any], heard: _Heard, silent_s: float) -> None:
+        patience = heard.patience_s
+        if patience is None:
+            with self._ctx.db.read() as tx:
+                patience = limits.patience_s(_policy(row), _reports(tx, row.id))
+            self._heard[row.id] = _Heard(newest_us=heard.newest_us, at=heard.at, patience_s=patience)
+        if silent_s <= patience:
+            return
+        now = self._ctx.now_us()
+        why = f"hangs: no step for {format_duration(round(silent_s))}, where it may take {format_duration(patience)}"
+        with self._ctx.db.write() as tx:
+            marked = lifecycle.mark_hung(tx, row.id, now - round(silent_s * 1e6), why, now)
+        if marked:
+            _log.warning("job %s %s", row.job_id, why)
+            self._tell(row.job_id, row.id)
+
+    def _goes_on(self, row: Row[Any]) -> None:
+        self._missed.pop(row.id, None)
+        with self._ctx.db.write() as tx:
+            cleared = lifecycle.clear_hung(tx, row.id, self._ctx.now_us())
+        if cleared:
+            self._tell(row.job_id)
+
+    def _stop_hung(self, row: Row[Any]) -> None:
+        """Stops it, unless it is stopping already or is only to be shown; with what its stacks say, if they come."""
+        if row.stop is not None or _policy(row).action == "show":
+            return
+        waited = self._ctx.monotonic() - self._missed.setdefault(row.id, self._ctx.monotonic())
+        with self._ctx.db.write() as tx:
+            if not stacks.complete(tx, row.id, row.dump_serial) and waited < DUMP_PATIENCE_S:
+                return
+            said = stacks.told(tx, row.id, row.dump_serial) or "its stacks could not be had"
+            words = f"stopped because it makes no step any more: {said}"
+            _stop(tx, row, StopReason.HUNG, self._ctx.now_us(), words)
+        self._tell(row.job_id, row.id)
+
+    # Runs that do nothing
+
+    def look_for_idleness(self) -> None:
+        """Stops runs whose devices have done nothing for as long as their `idle_limit`, on all their nodes."""
+        with self._ctx.db.read() as tx:
+            rows = tx.execute(_LIMITED).all()
+            parts = {row.id: list(self._part(tx, row)) for row in rows}
+        self._idle = {key: idle for key, idle in self._idle.items() if key[0] in parts}
+        for row in rows:
+            if parts[row.id] and min(each.lasts_s for each in parts[row.id]) >= row.limit:
+                self._stop_idle(row)
+
+    def _part(self, tx: Connection, row: Row[Any]) -> Iterable[limits.Idleness]:
+        gpus = bool(tx.scalar(_GPUS, {"attempt": row.id}))
+        for node in tx.scalars(select(Member.node).where(Member.attempt_id == row.id, Member.ended_us.is_(None))):
+            known = self._idle.get((row.id, node))
+            for sample in _samples(tx, row.id, node, known.newest_us if known else None):
+                known = known or limits.Idleness(newest_us=sample.time_us)
+                known = known.after(sample.time_us, limits.busy(sample.values, gpus=gpus))
+            self._idle[row.id, node] = known = known or limits.Idleness(newest_us=0)
+            yield known
+
+    def _stop_idle(self, row: Row[Any]) -> None:
+        words = f"stopped because its devices did nothing for its idle_limit of {format_duration(row.limit)}"
+        with self._ctx.db.write() as tx:
+            _stop(tx, row, StopReason.IDLE, self._ctx.now_us(), words)
+        self._tell(row.job_id, row.id)
+
+    def _tell(self, job_id: str, attempt_id: str | None = None) -> None:
+        """Wakes who follows the job, and the nodes that have new orders."""
+        if attempt_id is not None:
+            with self._ctx.db.read() as tx:
+                nodes = tx.scalars(select(Member.node).where(Member.attempt_id == attempt_id)).all()
+            for node in nodes:
+                self._ctx.dispatcher.nudge(node)
+        self._ctx.hub.notify(f"job:{job_id}", "jobs", "queue")
+
+
+_QUEUED = and_(Job.state == JobState.QUEUED, Job.started_us.is_(None), ~Job.held, ~Job.blocked)
+_START_LIMIT = Job.spec["start_limit"].as_float()
+_WAITING = select(
+    Job.id,
+    Job.created_us,
+    Job.eligible_us,
+    _QUEUED.label("waits"),
+    _START_LIMIT.label("limit"),
+).where(_START_LIMIT > 0)
+_OF_RUN = (Attempt.id, Attempt.job_id, Attempt.hung_us, Attempt.dump_serial, Job.stop, Job.step, Job.total_steps)
+_RUNNING = (
+    select(*_OF_RUN, Job.spec["hang"].label("hang"), func.max(MetricSeries.last_time_us).label("newest_us"))
+    .join(Job, Job.id == Attempt.job_id)
+    .join(MetricSeries, MetricSeries.attempt_id == Attempt.id)
+    .where(Attempt.state == AttemptState.RUNNING, MetricSeries.last_time_us.is_not(None))
+    .group_by(Attempt.id, Job.id)
+    .having(func.max(case((tracked.REPORTED, 1), else_=0)) == 1)
+)
+_LIMIT = Job.spec["idle_limit"].as_float()
+_LIMITED = (
+    select(Attempt.id, Attempt.job_id, _LIMIT.label("limit"))
+    .join(Job, Job.id == Attempt.job_id)
+    .where(Attempt.state == AttemptState.RUNNING, Job.stop.is_(None), _LIMIT > 0)
+)
+_GPUS = (
+    select(func.count())
+    .select_from(Allocation)
+    .join(Device, (Device.node == Allocation.node) & (Device.uuid == Allocation.uuid))
+    .where(Allocation.attempt_id == bindparam("attempt"), Device.kind == "gpu")
+)
+
+
+def _stop(tx: Connection, row: Row[Any], reason: StopReason, now: int, words: str) -> None:
+    """Stops the run that was looked at, unless it is over by now: the job's next one has done nothing wrong."""
+    _, attempt = lifecycle.lock_attempt(tx, row.id)
+    if attempt.state == AttemptState.RUNNING:
+        lifecycle.request_stop(tx, row.job_id, reason, None, now, words)
+
+
+def _policy(row: Row[Any]) -> HangPolicy:
+    return HangPolicy.model_validate(row.hang or {})
+
+
+def _through(row: Row[Any]) -> bool:
+    """Whether it has made its last step; steps may be counted from 0."""
+    return row.total_steps is not None and row.step is not None and row.step + 1 >= row.total_steps
+
+
+def _reports(tx: Connection, attempt_id: str) -> list[tuple[int, int]]:
+    """Steps and times of the series that was reported last, the newest `limits.STEPS` of them, in order."""
+    series = (
+        select(MetricSeries.id)
+        .where(MetricSeries.attempt_id == attempt_id, MetricSeries.last_time_us.is_not(None), tracked.REPORTED)
+        .order_by(MetricSeries.last_time_us.desc(), MetricSeries.id)
+        .limit(1)
+        .scalar_subquery()
+    )
+    query = (
+        select(MetricPoint.step, MetricPoint.time_us)
+        .where(MetricPoint.series_id == series)
+        .order_by(MetricPoint.seq.desc())
+        .limit(limits.STEPS + 1)
+    )
+    return [(row.step, row.time_us) for row in reversed(tx.execute(query).all())]
+
+
+def _samples(tx: Connection, attempt_id: str, node: str, after_us: int | None) -> list[Row[Any]]:
+    """The samples since one; the newest alone where none was seen."""
+    of_part = (Sample.attempt_id == attempt_id, Sample.node == node)
+    query = select(Sample.time_us, Sample.values).where(*of_part)
+    if after_us is None:
+        return list(tx.execute(query.order_by(Sample.time_us.desc()).limit(1)))
+    return list(tx.execute(query.where(Sample.time_us > after_us).order_by(Sample.time_us)))

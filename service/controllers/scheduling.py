@@ -1,0 +1,80 @@
+"""Applies the policy: load, decide, commit each decision, tell the nodes."""
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+
+from service import lifecycle
+from service.accounting.policy_settings import current_policy
+from service.context import Context
+from service.db.leader import Leader
+from service.infra.observability import Counters
+from service.preemption import two_phase
+from service.scheduler.policy.decide import Cause, Decision, Preempt, Spare, Start, decide
+
+_log = logging.getLogger(__name__)
+
+
+class Scheduler:
+    """One pass at a time; what cannot be applied because something changed meanwhile is left to the next."""
+
+    def __init__(self, ctx: Context, leader: Leader, counters: Counters) -> None:
+        self._ctx = ctx
+        self._leader = leader
+        self._counters = counters
+        self._term: int | None = None
+
+    def run(self) -> None:
+        """A pass, if this service leads."""
+        if not self._leader.leads():
+            return
+        if self._term != self._leader.terms:
+            self._term = self._leader.terms
+            self._ctx.loader.recall()
+        started = time.perf_counter()
+        self.run_pass()
+        self._counters.pass_seconds.observe(time.perf_counter() - started)
+
+    def run_pass(self) -> int:
+        """Looks at everything once; returns how many jobs were given devices."""
+        decisions, yielding = self._decide()
+        if yielding:
+            two_phase.advance(self._ctx, frozenset(one.for_job for one in decisions if isinstance(one, Spare)))
+        self._preempt(decision for decision in decisions if isinstance(decision, Preempt))
+        return sum(self._start(decision) for decision in decisions if isinstance(decision, Start))
+
+    def _decide(self) -> tuple[list[Decision], bool]:
+        """What to do now, and whether jobs are giving way already."""
+        ctx = self._ctx
+        now = ctx.now_us()
+        with ctx.loader.live(ctx.db, now) as (tx, state):
+            if not ctx.loader.busy:
+                return [], False
+            return decide(state, now, current_policy(tx)), bool(state.yielding)
+
+    def _preempt(self, decisions: Iterable[Preempt]) -> None:
+        """Those that give way to one job do so together; those in the way of a reservation each by itself."""
+        groups: defaultdict[tuple[str, str], dict[str, Cause]] = defaultdict(dict)
+        for one in decisions:
+            alone = one.job if one.reason is Cause.RESERVATION else ""
+            groups[one.for_job, alone][one.job] = one.reason
+        for (newcomer, _), jobs in groups.items():
+            try:
+                two_phase.begin(self._ctx, jobs, newcomer)
+            except lifecycle.Conflict as conflict:
+                _log.info("%s does not get what others hold: %s", newcomer, conflict)
+
+    def _start(self, decision: Start) -> bool:
+        ctx = self._ctx
+        try:
+            with ctx.db.write() as tx:
+                attempt_id = lifecycle.assign(tx, decision.job, decision.places, ctx.now_us())
+        except lifecycle.Conflict as conflict:
+            _log.info("job %s was not assigned: %s", decision.job, conflict)
+            return False
+        nodes = [place.node for place in decision.places]
+        for node in nodes:
+            ctx.dispatcher.launch(node, attempt_id)
+        ctx.hub.notify(f"job:{decision.job}", "jobs", "queue", *(f"node:{node}" for node in nodes))
+        return True

@@ -1,0 +1,1 @@
+"""How long jobs will run, and how good such estimates were."""

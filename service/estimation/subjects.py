@@ -1,0 +1,189 @@
+"""What rows of jobs, attempts and metrics tell of the running time to come, in a fixed number of queries."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, select
+from sqlalchemy.orm import aliased
+
+from service.attempts import tracked
+from service.db.chunks import chunks
+from service.db.models import Attempt, Checkpoint, MetricPoint, MetricSeries
+from service.estimation import estimates
+from service.estimation.estimates import Kin, Progress, Subject
+from torchyard.states import ATTEMPT_FINAL
+
+#: Of a long file of points, those among which a moment is looked for.
+MAX_POINTS = 10_000
+#: Jobs and attempts that are remembered.
+REMEMBERED = 200_000
+
+#: A step and when it was reported.
+Point = tuple[int, int]
+#: The first and the last one of an attempt.
+Watch = tuple[Point, Point]
+
+
+class Watches:
+    """Reads jobs as subjects of estimates, and remembers what never changes: kinds and first steps."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, Point] = {}
+        self._kins: dict[str, Kin] = {}
+
+    def subjects(self, tx: Connection, jobs: Sequence[Row[Any]], now: int) -> dict[str, Subject]:
+        """By the ids of the jobs, which are given as rows."""
+        started = [job for job in jobs if job.attempt]
+        kins = self._kins_of(jobs)
+        found = {job.id: Subject(kin=kins[job.id], limit_us=limit_us(job)) for job in jobs if not job.attempt}
+        of_jobs = _by_job(attempts(tx, [job.id for job in started]))
+        watches = self._of(tx, [each.id for of_job in of_jobs.values() for each in of_job[-2:]])
+        steps = _checkpoint_steps(tx, [job.restore_checkpoint for job in started if job.restore_checkpoint])
+        for job in started:
+            resumes = steps.get(job.restore_checkpoint or "", 0)
+            progress = _Progress(of_jobs.get(job.id, []), watches, resumes)
+            found[job.id] = progress.subject(job, kins[job.id], now)
+        return found
+
+    def _kins_of(self, jobs: Sequence[Row[Any]]) -> Mapping[str, Kin]:
+        if len(self._kins) > REMEMBERED:
+            self._kins = {}
+        self._kins |= {job.id: kin(job) for job in jobs if job.id not in self._kins}
+        return self._kins
+
+    def _of(self, tx: Connection, attempts: Sequence[str]) -> dict[str, Watch]:
+        """Of the attempts that have reported any step."""
+        found = {row.attempt_id: row for row in _series(tx, attempts)}
+        if len(self._first) > REMEMBERED:
+            self._first = {}
+        unknown = {row.series_id: attempt for attempt, row in found.items() if attempt not in self._first}
+        for row in _first_points(tx, list(unknown)):
+            self._first[unknown[row.series_id]] = (row.step, row.time_us)
+        known = [attempt for attempt in found if attempt in self._first]
+        return {attempt: (self._first[attempt], (found[attempt].step, found[attempt].time_us)) for attempt in known}
+
+
+def kin(job: Row[Any]) -> Kin:
+    """The history that the job belongs to."""
+    return estimates.kin_of(job.project, job.user_id, job.spec)
+
+
+def limit_us(job: Row[Any]) -> int | None:
+    """The job's time limit, which counts for each attempt."""
+    limit = job.spec.get("time_limit")
+    return None if limit is None else round(limit * 1_000_000)
+
+
+def attempts(tx: Connection, jobs: Sequence[str]) -> list[Row[Any]]:
+    """The attempts that ran, each job's oldest first."""
+    query = select(
+        Attempt.id,
+        Attempt.job_id,
+        Attempt.state,
+        Attempt.started_us,
+        Attempt.ended_us,
+        Attempt.resumed_from_step,
+    ).where(Attempt.started_us.is_not(None))
+    return _rows(tx, query.order_by(Attempt.number), Attempt.job_id, jobs)
+
+
+def ran_us(attempts: Iterable[Row[Any]], now: int) -> int:
+    """How long they have run together."""
+    return sum(max(0, (each.ended_us or now) - each.started_us) for each in attempts)
+
+
+def watch_at(tx: Connection, attempt: Row[Any], at_us: int) -> Watch | None:
+    """The attempt's first step, and its newest at that moment."""
+    series = next(iter(_series(tx, [attempt.id])), None)
+    first = next(iter(_first_points(tx, [series.series_id])), None) if series else None
+    if series is None or first is None:
+        return None
+    points = (MetricPoint.series_id == series.series_id, MetricPoint.seq < MAX_POINTS)
+    query = select(MetricPoint.step, MetricPoint.time_us).where(*points, MetricPoint.time_us <= at_us)
+    last = tx.execute(query.order_by(MetricPoint.seq.desc()).limit(1)).one_or_none()
+    return None if last is None else ((first.step, first.time_us), (last.step, last.time_us))
+
+
+def _rows(tx: Connection, query: Any, column: Any, ids: Sequence[Any]) -> list[Row[Any]]:
+    return [row for some in chunks(ids) for row in tx.execute(query.where(column.in_(some)))]
+
+
+def _by_job(rows: Iterable[Row[Any]]) -> dict[str, list[Row[Any]]]:
+    found: dict[str, list[Row[Any]]] = {}
+    for row in rows:
+        found.setdefault(row.job_id, []).append(row)
+    return found
+
+
+def _series(tx: Connection, attempts: Sequence[str]) -> list[Row[Any]]:
+    query = (
+        select(
+            MetricSeries.attempt_id,
+            func.min(MetricSeries.id).label("series_id"),
+            func.max(MetricSeries.last_step).label("step"),
+            func.max(MetricSeries.last_time_us).label("time_us"),
+        )
+        .where(MetricSeries.last_step.is_not(None), tracked.REPORTED)
+        .group_by(MetricSeries.attempt_id)
+    )
+    return _rows(tx, query, MetricSeries.attempt_id, attempts)
+
+
+def _first_points(tx: Connection, series: Sequence[int]) -> list[Row[Any]]:
+    other = aliased(MetricPoint)
+    first = select(func.min(other.seq)).where(other.series_id == MetricSeries.id).scalar_subquery()
+    query = select(MetricPoint.series_id, MetricPoint.step, MetricPoint.time_us).join_from(
+        MetricSeries, MetricPoint, (MetricPoint.series_id == MetricSeries.id) & (MetricPoint.seq == first)
+    )
+    return _rows(tx, query, MetricSeries.id, series)
+
+
+def _checkpoint_steps(tx: Connection, checkpoints: Sequence[str]) -> dict[str, int]:
+    rows = _rows(tx, select(Checkpoint.id, Checkpoint.step), Checkpoint.id, checkpoints)
+    return {row.id: row.step for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    """How far a job has come: its attempts that ran, what was watched of them, and the step that it would resume at."""
+
+    ran: Sequence[Row[Any]]
+    watches: Mapping[str, Watch]
+    resumes: int
+
+    @property
+    def live(self) -> Row[Any] | None:
+        return next((each for each in self.ran[-1:] if each.state not in ATTEMPT_FINAL), None)
+
+    def subject(self, job: Row[Any], kin: Kin, now: int) -> Subject:
+        return Subject(
+            kin=kin,
+            limit_us=limit_us(job),
+            ran_us=ran_us(self.ran, now),
+            attempt_us=max(0, now - self.live.started_us) if self.live else 0,
+            progress=self.progress(job.total_steps, now) if job.total_steps else None,
+        )
+
+    def progress(self, total: int, now: int) -> Progress | None:
+        """At the speed of the newest attempt whose steps were watched long enough, from where the job is or resumes."""
+        told = next(
+            (each for each in self.ran[:-3:-1] if each.id in self.watches and _long(self.watches[each.id])), None
+        )
+        if told is None:
+            return None
+        (step0, time0), (step, time_us) = self.watches[told.id]
+        stepping = self.watches[self.live.id][1] if self.live is not None and self.live.id in self.watches else None
+        at_step, at_us = stepping or (self.resumes, now)
+        return Progress(
+            steps_left=max(0, total - at_step),
+            watched_steps=step - step0,
+            watched_us=time_us - time0,
+            silent_us=max(0, now - at_us),
+            overhead_us=0 if stepping else max(0, time0 - told.started_us),
+        )
+
+
+def _long(watch: Watch) -> bool:
+    (step0, time0), (step, time_us) = watch
+    return step > step0 and time_us - time0 >= estimates.WATCHED_US

@@ -1,0 +1,1 @@
+"""Who calls: users, tokens, sessions, UNIX accounts."""

@@ -1,0 +1,84 @@
+"""Sessions of the dashboard: a token of its own, kept in a cookie that scripts cannot read."""
+
+import secrets
+import threading
+from collections.abc import Callable
+
+from fastapi import Response
+from sqlalchemy import Connection, delete, select
+
+from service.context import Context
+from service.db.models import Token
+from service.identity import people
+from service.identity.callers import Caller, cookie_name, hash_secret
+from service.problems import ProblemError
+from torchyard import api
+
+SESSION_S = 30 * 86_400
+CODE_S = 300
+MAX_CODES = 1000
+NAME = "dashboard session"
+
+
+class Codes:
+    """One-time codes, in memory: a restart of the service voids them."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._codes: dict[str, tuple[str, float]] = {}
+        self._lock = threading.Lock()
+
+    def make(self, token_id: str) -> str:
+        """A code that opens one session for the token's user."""
+        code, now = secrets.token_urlsafe(24), self._monotonic()
+        with self._lock:
+            self._codes = {known: entry for known, entry in self._codes.items() if entry[1] > now}
+            if len(self._codes) >= MAX_CODES:
+                raise ProblemError("too-many-requests", "Too many login codes are waiting: use one, or wait 5 minutes.")
+            self._codes[hash_secret(code)] = (token_id, now + CODE_S)
+        return code
+
+    def take(self, code: str) -> str | None:
+        """The token behind a code; the code is gone then."""
+        with self._lock:
+            token_id, until = self._codes.pop(hash_secret(code), ("", 0.0))
+        return token_id if until > self._monotonic() else None
+
+
+def begin(tx: Connection, token_id: str, now: int) -> api.NewToken:
+    """A session with the rights of a token; ``unauthorized`` if that no longer counts. Old sessions are removed."""
+    tx.execute(delete(Token).where(Token.parent_id.is_not(None), Token.expires_us < now))
+    row = tx.execute(select(Token.__table__).where(Token.id == token_id)).one_or_none()
+    if row is None or row.revoked_us is not None or (row.expires_us is not None and row.expires_us <= now):
+        raise ProblemError("unauthorized", "This token or code no longer counts: ask for a new one.")
+    if "node" in row.scopes:
+        raise ProblemError("forbidden", "A node's token opens no session: use a person's.")
+    expires_us = min(now + SESSION_S * 1_000_000, row.expires_us or 2**62)
+    parent = row.parent_id or row.id  # a session's own session belongs to the same token
+    return people.issue(tx, row.user_id, NAME, row.scopes, now, expires_us=expires_us, parent_id=parent)
+
+
+def end(tx: Connection, caller: Caller, now: int) -> None:
+    """Revokes the caller's session; a bearer token is not a session and stays."""
+    if tx.scalar(select(Token.parent_id).where(Token.id == caller.token_id)) is not None:
+        people.revoke(tx, caller, caller.token_id, now)
+
+
+def set_cookie(ctx: Context, response: Response, secret: str) -> None:
+    """Hands the session to the browser."""
+    response.set_cookie(
+        cookie_name(ctx.installation),
+        secret,
+        max_age=SESSION_S,
+        path="/",
+        httponly=True,
+        samesite="strict",
+        secure=ctx.settings.behind_proxy,
+    )
+
+
+def drop_cookie(ctx: Context, response: Response) -> None:
+    """Makes the browser forget the session."""
+    response.delete_cookie(
+        cookie_name(ctx.installation), path="/", httponly=True, samesite="strict", secure=ctx.settings.behind_proxy
+    )

@@ -1,0 +1,93 @@
+"""What people do to all trials of a sweep at once. States change in `service.lifecycle` alone."""
+
+from collections.abc import Callable, Sequence
+
+from sqlalchemy import Connection, Row, select, update
+
+from service import lifecycle
+from service.context import Context
+from service.db.models import Attempt, Group, Job, Member
+from service.identity.callers import Caller, may_change
+from service.identity.people import audit
+from service.jobs import groups
+from service.jobs.change import refusals
+from service.problems import ProblemError
+from torchyard.states import JOB_FINAL, JobState, StopReason
+
+Action = Callable[[Connection, Row[str], Caller, int], Sequence[str]]
+
+
+def act(ctx: Context, caller: Caller, ref: str, action: Action) -> Row[str]:
+    """Does one of the actions below to a group; returns the group as it is then."""
+    with refusals(), ctx.db.write() as tx:
+        group = groups.find(tx, ref)
+        may_change(caller, group.user_id)
+        nodes = _nodes(tx, group.id)
+        changed = action(tx, group, caller, ctx.now_us())
+        found = groups.find(tx, group.id)
+    for node in nodes:
+        ctx.dispatcher.nudge(node)
+    ctx.hub.notify(f"group:{group.id}", "jobs", "queue", *(f"job:{job}" for job in changed))
+    ctx.wake_scheduler()
+    return found
+
+
+def _nodes(tx: Connection, group_id: str) -> Sequence[str]:
+    """Nodes that hold live attempts of the group and must hear of a change."""
+    query = (
+        select(Member.node)
+        .distinct()
+        .join(Attempt, Attempt.id == Member.attempt_id)
+        .join(Job, Job.id == Attempt.job_id)
+        .where(Job.group_id == group_id, Attempt.state.in_(lifecycle.LIVE))
+    )
+    return list(tx.scalars(query))
+
+
+def cancel(tx: Connection, group: Row[str], caller: Caller, now: int) -> Sequence[str]:
+    """Stops all trials for good; those that wait are over at once, those that are over stay as they are."""
+    alive = select(Job.id, Job.state).where(Job.group_id == group.id, Job.state.not_in(JOB_FINAL)).order_by(Job.id)
+    # All at once, in the order in which everybody locks jobs: first those that wait would be another one.
+    rows = tx.execute(alive.with_for_update(key_share=True)).all()
+    queued = [row.id for row in rows if row.state == JobState.QUEUED]
+    waiting = lifecycle.cancel_waiting(tx, queued, caller.name, now)
+    running = [row.id for row in rows if row.state != JobState.QUEUED]
+    for job in running:
+        lifecycle.request_stop(tx, job, StopReason.CANCEL, caller.name, now)
+    return [*waiting, *running]
+
+
+def hold(tx: Connection, group: Row[str], caller: Caller, now: int) -> Sequence[str]:
+    """Keeps the trials that wait from starting."""
+    return _set_held(tx, group, caller, now, held=True)
+
+
+def release(tx: Connection, group: Row[str], caller: Caller, now: int) -> Sequence[str]:
+    """Lets the trials that are held start."""
+    return _set_held(tx, group, caller, now, held=False)
+
+
+def _set_held(tx: Connection, group: Row[str], caller: Caller, now: int, *, held: bool) -> Sequence[str]:
+    _require_waiting(tx, group)
+    jobs = lifecycle.lock_waiting(tx, Job.group_id == group.id, Job.held.is_not(held))
+    word = "held" if held else "released"
+    note = lifecycle.Note(kind=word, message=f"{word} with its whole sweep", actor=caller.name)
+    renewed = {} if held else {"eligible_us": now}
+    return lifecycle.change_waiting(tx, jobs, note, now, held=held, **renewed)
+
+
+def _require_waiting(tx: Connection, group: Row[str]) -> None:
+    waits = select(Job.id).where(Job.group_id == group.id, Job.state == JobState.QUEUED).limit(1)
+    if tx.scalar(waits) is None:
+        raise ProblemError(
+            "not-acceptable-state", f"No trial of sweep {group.number} waits: only those that do are held or released."
+        )
+
+
+def resume(tx: Connection, group: Row[str], caller: Caller, now: int) -> Sequence[str]:
+    """Lets the trials of a paused sweep start again; what has failed before does not pause it a second time."""
+    if group.paused is None:
+        return ()
+    tx.execute(update(Group).where(Group.id == group.id).values(paused=None, resumed_us=now))
+    audit(tx, caller, "sweep.resume", group.id, now, paused=group.paused)
+    return ()

@@ -1,0 +1,65 @@
+"""What is known of the network between nodes: learnt from runs that spanned two, told to those who want to."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from service.db.models import Member, MetricSeries, NodeLink
+from service.db.upsert import insert
+from service.infra.times import moment
+from torchyard import links
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """What a run has measured between two nodes."""
+
+    a: str
+    b: str
+    rate: float
+    """Bytes a second."""
+    measured_us: int
+
+
+def learn(tx: Connection, attempt_id: str) -> None:
+    """Keeps what an attempt on two nodes has measured.
+
+    One on more nodes knows how fast the slowest pair of them is, but not which that is.
+    """
+    nodes = sorted(tx.scalars(select(Member.node).where(Member.attempt_id == attempt_id)))
+    if len(nodes) != 2:
+        return
+    query = select(MetricSeries.last_value, MetricSeries.last_time_us).order_by(MetricSeries.last_time_us.desc())
+    own = (MetricSeries.attempt_id == attempt_id, MetricSeries.name == links.METRIC, MetricSeries.last_value > 0)
+    measured = tx.execute(query.where(*own).limit(1)).one_or_none()
+    if measured is not None:
+        values = {"bytes_per_s": measured.last_value, "measured_us": measured.last_time_us}
+        statement = insert(tx, NodeLink).values(a=nodes[0], b=nodes[1], **values)
+        tx.execute(statement.on_conflict_do_update(index_elements=["a", "b"], set_=values))
+
+
+def between(tx: Connection, nodes: Collection[str]) -> list[Link]:
+    """What is known of pairs of these nodes, the slowest first."""
+    query = select(NodeLink).where(NodeLink.a.in_(nodes), NodeLink.b.in_(nodes))
+    rows = tx.execute(query.order_by(NodeLink.bytes_per_s, NodeLink.a, NodeLink.b))
+    return [Link(a=row.a, b=row.b, rate=row.bytes_per_s, measured_us=row.measured_us) for row in rows]
+
+
+def advice(found: Sequence[Link]) -> str | None:
+    """What the slowest of these links means for a training over it; None when there is none."""
+    if not found:
+        return None
+    slowest = found[0]
+    others = f", the slowest of {len(found)} measured pairs," if len(found) > 1 else ""
+    wait = _duration(links.TYPICAL_BYTES / slowest.rate)
+    told = (
+        f"the network between {slowest.a} and {slowest.b}{others} moved {links.shown(slowest.rate)} at "
+        f"{moment(slowest.measured_us):%Y-%m-%d %H:%M} UTC: each {links.TYPICAL_BYTES / 1e6:.0f} MB that a rank sends "
+        f"in a step take {wait}; ranks of one node need no network"
+    )
+    return f"{told}. That is slow. {links.MENDS}" if links.is_slow(slowest.rate) else told
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:,.1f} s" if seconds >= 1 else f"{seconds * 1000:,.0f} ms"

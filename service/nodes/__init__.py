@@ -1,0 +1,1 @@
+"""Nodes: registration, lists, maintenance, reservations, the network between them."""

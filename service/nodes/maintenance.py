@@ -1,0 +1,111 @@
+"""Maintenance of nodes: they drain early enough for their jobs to save their work, and take jobs again afterwards.
+
+A node begins to drain as long before its maintenance as a checkpoint may take (`Policy.checkpoint_timeout`). Jobs that
+are still there then are asked to write a checkpoint, stop, and wait elsewhere, as with ``drain?stop_jobs=true``.
+"""
+
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, select, update
+
+from service.accounting.policy_settings import current_policy
+from service.context import Context
+from service.db.models import Node, Reservation
+from service.infra.times import moment
+from service.nodes import registration
+from service.problems import ProblemError
+
+ACTOR = "maintenance"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """What one round changed."""
+
+    drained: list[str] = field(default_factory=list)
+    resumed: list[str] = field(default_factory=list)
+    stopped: list[str] = field(default_factory=list)
+    """Jobs that were asked to stop."""
+
+
+def keep(ctx: Context) -> None:
+    """Brings the nodes to what the reservations say, and tells who looks; called every second by the leader."""
+    now = ctx.now_us()
+    with ctx.db.read() as tx:
+        if _due(tx, now) == _draining(tx):
+            return
+    with ctx.db.write() as tx:
+        changed = apply(tx, now)
+    for name in changed.drained:
+        ctx.dispatcher.nudge(name)
+    touched = [f"node:{name}" for name in changed.drained + changed.resumed]
+    ctx.hub.notify(*touched, *(f"job:{job}" for job in changed.stopped), "jobs", "queue")
+    ctx.wake_scheduler()
+
+
+def apply(tx: Connection, now: int) -> Change:
+    """Drains nodes whose maintenance comes, and ends the drain of those whose is over."""
+    changed = Change()
+    due, draining = _due(tx, now), _draining(tx)
+    for name in sorted(draining.keys() - due.keys()):
+        registration.set_draining(tx, name, False)
+        _mark(tx, name, None)
+        changed.resumed.append(name)
+    for name in sorted(due):
+        _mark(tx, name, due[name])
+        if name not in draining:
+            registration.set_draining(tx, name, True)
+            changed.drained.append(name)
+            changed.stopped.extend(registration.stop_jobs(tx, name, ACTOR, now))
+    return changed
+
+
+def keep_drained(tx: Connection, node: str) -> None:
+    """An administrator has drained the node: it stays so when a maintenance ends."""
+    _mark(tx, node, None)
+
+
+def refuse_resume(tx: Connection, node: str, now: int) -> None:
+    """A node does not take jobs in its maintenance: that must be cancelled first."""
+    id_ = _wanted(tx, now).get(node)
+    if id_ is None:
+        return
+    row = tx.execute(select(Reservation.__table__).where(Reservation.id == id_)).one()
+    raise ProblemError(
+        "conflict",
+        f"Node {node} is in maintenance {row.name!r} until {moment(row.ends_us):%Y-%m-%d %H:%M} UTC: end that with "
+        f"`yard reservations --cancel {id_}`.",
+    )
+
+
+def _mark(tx: Connection, node: str, maintenance: str | None) -> None:
+    tx.execute(update(Node).where(Node.name == node).values(maintenance=maintenance))
+
+
+def _draining(tx: Connection) -> dict[str, str]:
+    """Nodes that drain for a maintenance, and which."""
+    rows = tx.execute(select(Node.name, Node.maintenance).where(Node.maintenance.is_not(None)))
+    return {row.name: str(row.maintenance) for row in rows}
+
+
+def _due(tx: Connection, now: int) -> dict[str, str]:
+    """Nodes that should drain for a maintenance now, and which; not those that an administrator drains anyway."""
+    wanted = _wanted(tx, now)
+    if not wanted:
+        return {}
+    by_hand = Node.draining & Node.maintenance.is_(None)
+    known = tx.scalars(select(Node.name).where(Node.name.in_(wanted), ~by_hand))
+    return {node: wanted[node] for node in known}
+
+
+def _wanted(tx: Connection, now: int) -> dict[str, str]:
+    """Nodes of maintenances that have begun, or are so near that jobs must save their work; of two, the earlier."""
+    lead_us = current_policy(tx).checkpoint_timeout * 1_000_000
+    query = select(Reservation.id, Reservation.nodes).where(
+        Reservation.maintenance,
+        Reservation.cancelled_us.is_(None),
+        Reservation.starts_us <= now + lead_us,
+        Reservation.ends_us > now,
+    )
+    rows = tx.execute(query.order_by(Reservation.starts_us.desc()))
+    return {node: row.id for row in rows for node in row.nodes}

@@ -1,0 +1,203 @@
+"""Reservations: devices kept for people or projects, or nodes out of use, from one moment to another."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from service.db.models import Device, Installation, Node, Project, Reservation, User
+from service.identity import people
+from service.identity.callers import Caller
+from service.infra.times import moment
+from service.problems import field_problem, not_found
+from torchyard import sharing
+from torchyard.ids import new_id
+
+#: A client's clock may be off by so much.
+PAST_US = 60 * 1_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claim:
+    """Whole nodes, or a number of GPUs of any nodes, from one moment to another."""
+
+    name: str
+    starts_us: int
+    ends_us: int
+    nodes: frozenset[str] = frozenset()
+    gpus: int = 0
+
+    def meets(self, other: "Claim") -> bool:
+        """Whether both hold at the same time."""
+        return self.starts_us < other.ends_us and other.starts_us < self.ends_us
+
+
+def clash(new: Claim, claims: Sequence[Claim], devices: Mapping[str, int]) -> tuple[str, str] | None:
+    """What of a new claim cannot be had beside the others: the field, and what is free. None if it can.
+
+    `devices` has how many each node has. Claims only begin to be too many where one of them begins.
+    """
+    others = [claim for claim in claims if claim.meets(new)]
+    for other in others:
+        if taken := sorted(other.nodes & new.nodes):
+            return "nodes", f"{', '.join(taken)} {_be(taken)} reserved for {other.name!r} {_span(other)}"
+    moments = [max(new.starts_us, claim.starts_us) for claim in (new, *others)]
+    free = min(_left(devices, [claim for claim in others if claim.starts_us <= at < claim.ends_us]) for at in moments)
+    wanted = new.gpus + sum(devices[node] for node in new.nodes)
+    if wanted <= free:
+        return None
+    what = f"{max(0, free)} of {sum(devices.values())} GPUs are free of reservations {_span(new)}"
+    return ("nodes" if new.nodes else "gpus"), f"{wanted} are asked for, and {what}"
+
+
+def _left(devices: Mapping[str, int], claims: Iterable[Claim]) -> int:
+    taken = sum(claim.gpus + sum(devices.get(node, 0) for node in claim.nodes) for claim in claims)
+    return sum(devices.values()) - taken
+
+
+def _be(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _span(claim: Claim) -> str:
+    return f"from {moment(claim.starts_us):%Y-%m-%d %H:%M} to {moment(claim.ends_us):%Y-%m-%d %H:%M} UTC"
+
+
+def create(tx: Connection, caller: Caller, new: sharing.NewReservation, now: int) -> sharing.Reservation:
+    """Stores a reservation; problems name the field, and what is free instead."""
+    tx.execute(select(Installation.key).where(Installation.key == "id").with_for_update())  # one at a time
+    starts_us, ends_us = _interval(new, now)
+    _check_purpose(new)
+    users = [people.user(tx, name).id for name in dict.fromkeys(new.users)]
+    _check_projects(tx, new.projects)
+    devices = _devices(tx)
+    for name in new.nodes:
+        if name not in devices:
+            raise field_problem("nodes", f"there is no node {name}: take one of {', '.join(sorted(devices)) or 'none'}")
+    claim = Claim(name=new.name, starts_us=starts_us, ends_us=ends_us, nodes=frozenset(new.nodes), gpus=new.gpus or 0)
+    if found := clash(claim, [_claim(row) for row in _to_come(tx, now)], devices):
+        field, why = found
+        raise field_problem(field, f"{why}: ask for less, or take another time (`yard reservations` shows them)")
+    values = {
+        "id": new_id("res"),
+        "name": new.name,
+        "maintenance": new.maintenance,
+        "users": users,
+        "projects": list(dict.fromkeys(new.projects)),
+        "nodes": list(dict.fromkeys(new.nodes)),
+        "gpus": new.gpus,
+        "starts_us": starts_us,
+        "ends_us": ends_us,
+        "created_by": caller.user_id,
+        "created_us": now,
+    }
+    tx.execute(insert(Reservation).values(**values))
+    return _present(tx, [find(tx, str(values["id"]))], now)[0]
+
+
+def _interval(new: sharing.NewReservation, now: int) -> tuple[int, int]:
+    starts_us = now if new.starts_at is None else _us(new.starts_at)
+    ends_us = _us(new.ends_at)
+    if starts_us < now - PAST_US:
+        raise field_problem("starts_at", "lies in the past: leave it out to begin now")
+    if ends_us <= max(starts_us, now):
+        raise field_problem("ends_at", "must be later than starts_at, and to come")
+    return starts_us, ends_us
+
+
+def _us(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(microseconds=1)
+
+
+def _check_purpose(new: sharing.NewReservation) -> None:
+    if new.maintenance == bool(new.users or new.projects):
+        raise field_problem("users", "name users or projects, or else say maintenance: true")
+    if bool(new.nodes) == (new.gpus is not None):
+        raise field_problem("gpus", "give either gpus (a number, of any nodes) or nodes (whole ones)")
+    if new.maintenance and not new.nodes:
+        raise field_problem("nodes", "name the nodes of the maintenance")
+
+
+def _check_projects(tx: Connection, names: Iterable[str]) -> None:
+    for name in names:
+        if tx.scalar(select(Project.name).where(Project.name == name)) is None:
+            raise field_problem("projects", f"there is no project {name}")
+
+
+def _devices(tx: Connection) -> dict[str, int]:
+    """How many devices each node has that could be used."""
+    usable = Device.present & Device.unusable.is_(None)
+    joined = select(Node.name, func.count(Device.uuid)).outerjoin(Device, (Device.node == Node.name) & usable)
+    return {row[0]: row[1] for row in tx.execute(joined.group_by(Node.name))}
+
+
+def _to_come(tx: Connection, now: int) -> list[Row[Any]]:
+    """Reservations that hold now or later."""
+    query = select(Reservation.__table__).where(Reservation.cancelled_us.is_(None), Reservation.ends_us > now)
+    return list(tx.execute(query.order_by(Reservation.starts_us, Reservation.id)))
+
+
+def _claim(row: Row[Any]) -> Claim:
+    return Claim(
+        name=row.name,
+        starts_us=row.starts_us,
+        ends_us=row.ends_us,
+        nodes=frozenset(row.nodes),
+        gpus=row.gpus or 0,
+    )
+
+
+def reservations(tx: Connection, now: int, *, past: bool = False) -> list[sharing.Reservation]:
+    """Those that hold now or later, by their start; with `past`, all."""
+    if not past:
+        return _present(tx, _to_come(tx, now), now)
+    rows = list(tx.execute(select(Reservation.__table__).order_by(Reservation.starts_us, Reservation.id)))
+    return _present(tx, rows, now)
+
+
+def find(tx: Connection, id_: str) -> Row[Any]:
+    """One by its id; ``not-found``."""
+    row = tx.execute(select(Reservation.__table__).where(Reservation.id == id_)).one_or_none()
+    if row is None:
+        raise not_found("reservation", id_)
+    return row
+
+
+def cancel(tx: Connection, id_: str, now: int) -> str:
+    """Gives back what is reserved; returns the reservation's name. ``not-found`` for one that is over."""
+    own = (Reservation.id == id_, Reservation.cancelled_us.is_(None), Reservation.ends_us > now)
+    if not tx.execute(update(Reservation).where(*own).values(cancelled_us=now)).rowcount:
+        raise not_found("reservation to come", id_)
+    return str(find(tx, id_).name)
+
+
+def _present(tx: Connection, rows: Sequence[Row[Any]], now: int) -> list[sharing.Reservation]:
+    names = {row.id: row.name for row in tx.execute(select(User.id, User.name))}
+    return [
+        sharing.Reservation(
+            id=row.id,
+            name=row.name,
+            state=_state(row, now),
+            users=[names[user] for user in row.users],
+            projects=row.projects,
+            maintenance=row.maintenance,
+            nodes=row.nodes,
+            gpus=row.gpus,
+            starts_at=moment(row.starts_us),
+            ends_at=moment(row.ends_us),
+            created_by=names[row.created_by],
+            created_at=moment(row.created_us),
+        )
+        for row in rows
+    ]
+
+
+def _state(row: Row[Any], now: int) -> Literal["planned", "active", "over", "cancelled"]:
+    if row.cancelled_us is not None:
+        return "cancelled"
+    if row.ends_us <= now:
+        return "over"
+    return "active" if row.starts_us <= now else "planned"

@@ -1,0 +1,1 @@
+"""Stopping a running job for another without losing a step."""

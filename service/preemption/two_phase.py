@@ -1,0 +1,200 @@
+"""Preemption that loses nothing, in two steps: a checkpoint first, and the stop once that is verified.
+
+Between the two the job runs on. All that is agreed lies in the attempt's row, and each round begins from what is
+stored: a service that was killed goes on, and what is told twice is done once. Jobs that give way to the same newcomer
+do so together: none is stopped before all can be, and if one can't, all keep their devices. Those in the way of a
+reservation give way each by itself: it takes what it gets.
+"""
+
+from collections import defaultdict
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, select
+
+from service import lifecycle
+from service.accounting.policy_settings import current_policy
+from service.context import Context
+from service.db.models import Attempt, Checkpoint, Group, Job, Member, Reservation, User
+from service.preemption.handshake import Verdict, Yielder, Yielding, job_of, judge, named
+from service.scheduler.model.decisions import Cause
+from torchyard.spec import Priority
+from torchyard.states import JobState, StopReason
+
+_PRIORITIES = tuple(Priority)
+_CAUSES = {
+    Cause.CLASS: "which is of a higher class",
+    Cause.SHARE: "whose owner has had less than their share",
+    Cause.TIME_SLICE: "whose turn it is on a box that is over-full",
+    Cause.LONGEST_WAIT: "which has waited for too long",
+    Cause.RESERVATION: "which begins soon",
+}
+
+
+def begin(ctx: Context, jobs: Mapping[str, Cause], newcomer: str) -> list[str]:
+    """Asks running jobs to give way to a job or a reservation, all or none, each with its cause; returns their ids.
+
+    Raises `lifecycle.Conflict` if one does not run any more or yields already, or if the newcomer no longer waits.
+    """
+    now = ctx.now_us()
+    chosen = sorted(jobs)
+    with ctx.db.write() as tx:
+        locked = sorted({*chosen, *job_of(newcomer)})  # the order of locking
+        rows = {job: lifecycle.lock_job(tx, job) for job in locked}
+        words = _words(tx, newcomer, now)
+        if words is None:
+            raise lifecycle.Conflict(f"{newcomer} no longer waits")
+        deadline_us = now + current_policy(tx).checkpoint_timeout * 1_000_000
+        for job in chosen:
+            asked = Yielding(newcomer=newcomer, words=words, asked_us=now, deadline_us=deadline_us)
+            _ask(tx, rows[job], asked, jobs[job], now)
+        for job in job_of(newcomer):
+            numbers = named(rows[each].number for each in chosen)
+            verb = "is to give way to it" if len(chosen) == 1 else "are to give way to it"
+            lifecycle.insert_event(tx, job, "awaiting", f"{numbers} {verb}", data={"jobs": chosen}, now=now)
+    _announce(ctx, [*chosen, *job_of(newcomer)])
+    return chosen
+
+
+def _ask(tx: Connection, job: Row[Any], yielding: Yielding, cause: Cause, now: int) -> None:
+    written = select(func.max(Checkpoint.step)).join(Attempt, Attempt.id == Checkpoint.attempt_id)
+    after = tx.scalar(written.where(Attempt.job_id == job.id, Attempt.number == job.attempt))
+    checkpoint = after is not None or not job.spec.get("restartable")
+    how = "asked to write a checkpoint first" if checkpoint else "can be stopped without, since it is restartable"
+    note = lifecycle.Note(
+        kind="preempting",
+        message=f"is to give way to {yielding.words}, {_CAUSES[cause]}: {how}",
+        data={"for": yielding.newcomer, "cause": cause},
+    )
+    known = yielding.model_copy(update={"after": -1 if after is None else after})
+    lifecycle.ask_to_yield(tx, job.id, known.model_dump(by_alias=True), note, now, checkpoint=checkpoint)
+
+
+def advance(ctx: Context, hindered: Container[str] = ()) -> None:
+    """One round over all preemptions that are under way; call it as often as you like. `hindered` are newcomers that
+    would not start although others gave way to them.
+    """
+    with ctx.db.read() as tx:
+        verdicts = _verdicts(tx, ctx.now_us(), hindered)
+    for group in [group for group, verdict in verdicts.items() if verdict.stop or verdict.keep]:
+        _settle(ctx, group, hindered)
+
+
+def _settle(ctx: Context, group: str, hindered: Container[str]) -> None:
+    now = ctx.now_us()
+    try:
+        with ctx.db.write() as tx:
+            jobs = {each.job for each in _groups(tx).get(group, ())}
+            rows = {job: lifecycle.lock_job(tx, job) for job in sorted({*jobs, *job_of(group)})}  # the order of locking
+            verdict = _verdicts(tx, now, hindered).get(group, Verdict())
+            for each in verdict.stop:
+                _stop(tx, each, now)
+            for each in verdict.keep:
+                _keep(tx, each, verdict, now)
+            if verdict.keep and job_of(group):
+                _tell(tx, rows, group, verdict, now)
+    except lifecycle.Conflict:
+        return  # a job ended meanwhile: the next round sees what is left
+    _announce(ctx, [*(each.job for each in (*verdict.stop, *verdict.keep)), *job_of(group)])
+
+
+def _stop(tx: Connection, each: Yielder, now: int) -> None:
+    words = f"preempted for {each.yielding.words}: {each.where}"
+    lifecycle.request_stop(tx, each.job, StopReason.PREEMPT, None, now, words)
+
+
+def _keep(tx: Connection, each: Yielder, verdict: Verdict, now: int) -> None:
+    late = each.job in verdict.late
+    note = lifecycle.Note(
+        kind="preemption-abandoned",
+        message=verdict.told_to(each),
+        data={"for": each.yielding.newcomer},
+    )
+    lifecycle.keep_devices(tx, each.attempt, note, now + 1_000_000 * _spared_s(tx) if late else None, now)
+
+
+def _spared_s(tx: Connection) -> int:
+    """For how long a job is left alone whose checkpoint did not come in time."""
+    return 2 * current_policy(tx).checkpoint_timeout
+
+
+def _tell(tx: Connection, rows: Mapping[str, Row[Any]], newcomer: str, verdict: Verdict, now: int) -> None:
+    """The newcomer hears that the room does not come, unless it is over, or runs elsewhere."""
+    if rows[newcomer].state == JobState.QUEUED:
+        kept = [each.job for each in verdict.keep]
+        told = verdict.told({job: row.number for job, row in rows.items()}, _spared_s(tx))
+        lifecycle.insert_event(tx, newcomer, "awaiting-abandoned", told, data={"jobs": kept}, now=now)
+
+
+def _verdicts(tx: Connection, now: int, hindered: Container[str]) -> dict[str, Verdict]:
+    return {
+        name: judge(group, now, why=_why_not(tx, group[0].yielding.newcomer, now, hindered))
+        for name, group in _groups(tx).items()
+    }
+
+
+def _why_not(tx: Connection, newcomer: str, now: int, hindered: Container[str]) -> str:
+    if _words(tx, newcomer, now) is None:
+        return "no longer waits"
+    return "would not start there any more" if newcomer in hindered else ""
+
+
+def _groups(tx: Connection) -> dict[str, list[Yielder]]:
+    groups: defaultdict[str, list[Yielder]] = defaultdict(list)
+    for each in _yielders(tx):
+        groups[each.yielding.group(each.attempt)].append(each)
+    return groups
+
+
+def _yielders(tx: Connection) -> list[Yielder]:
+    saved = (
+        select(func.max(Checkpoint.step))
+        .where(Checkpoint.attempt_id == Attempt.id, Checkpoint.state == "stored")
+        .scalar_subquery()
+    )
+    query = (
+        select(Attempt.id, Attempt.job_id, Attempt.yielding, Job.state, Job.stop, saved.label("saved_step"))
+        .join(Job, Job.id == Attempt.job_id)
+        .where(Attempt.state.in_(lifecycle.LIVE), Attempt.yielding.is_not(None))
+        .order_by(Attempt.job_id)
+    )
+    return [
+        Yielder(
+            job=row.job_id,
+            attempt=row.id,
+            yielding=Yielding.model_validate(row.yielding),
+            runs=row.state == JobState.RUNNING,
+            stop=None if row.stop is None else StopReason(row.stop),
+            saved_step=row.saved_step,
+        )
+        for row in tx.execute(query)
+    ]
+
+
+def _words(tx: Connection, newcomer: str, now: int) -> str | None:
+    """What the newcomer is called; None if it does not wait any more."""
+    query = (
+        select(Job.number, Job.state, Job.held, Job.blocked, Job.priority, User.name, Group.paused)
+        .join(User, User.id == Job.user_id)
+        .outerjoin(Group, Group.id == Job.group_id)
+        .where(Job.id == newcomer)
+    )
+    job = tx.execute(query).one_or_none()
+    if job is not None:
+        waits = job.state == JobState.QUEUED and not job.held and not job.blocked and job.paused is None
+        return f"job {job.number} ({job.name}), {_PRIORITIES[job.priority]}" if waits else None
+    reserved = select(Reservation.name, Reservation.maintenance).where(
+        Reservation.id == newcomer, Reservation.cancelled_us.is_(None), Reservation.ends_us > now
+    )
+    row = tx.execute(reserved).one_or_none()
+    return None if row is None else f"{'maintenance' if row.maintenance else 'reservation'} {row.name}"
+
+
+def _announce(ctx: Context, jobs: Sequence[str]) -> None:
+    with ctx.db.read() as tx:
+        query = select(Member.node).join(Attempt, Attempt.id == Member.attempt_id)
+        live = query.where(Attempt.job_id.in_(jobs), Attempt.state.in_(lifecycle.LIVE)).distinct()
+        nodes: Sequence[Any] = tx.scalars(live).all()
+    for node in nodes:
+        ctx.dispatcher.nudge(node)
+    ctx.hub.notify(*(f"job:{job}" for job in jobs), "jobs", *(f"node:{node}" for node in nodes))

@@ -1,0 +1,190 @@
+"""Why a job that does not wait is where it is: where it runs and until when, why it stopped, and for whom."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from service import lifecycle
+from service.db.models import Attempt, Event, Member
+from service.infra.times import minute, moment
+from service.scheduler.model.boxes import Link, Slot
+from service.scheduler.model.state import Running, Source, State
+from torchyard.api import Reason, Why
+from torchyard.states import JobState, StopReason
+
+_STOPPED = {
+    StopReason.CANCEL: "it was cancelled",
+    StopReason.TIMEOUT: "it ran into its time limit",
+    StopReason.IDLE: "its GPUs did nothing for longer than its idle limit",
+    StopReason.HUNG: "it made no step any more",
+    StopReason.EARLY: "other trials of its sweep do better",
+    StopReason.PREEMPT: "it was preempted",
+    StopReason.DRAIN: "its node is draining",
+}
+_LINKS = {
+    Link.NVLINK: "joined by NVLink",
+    Link.PIX: "behind one PCIe switch",
+    Link.PXB: "behind PCIe switches that are joined",
+    Link.PHB: "behind one PCIe host bridge",
+    Link.NODE: "on one NUMA node",
+    Link.SYS: "on several NUMA nodes",
+}
+_SOURCES = {
+    Source.PROGRESS: "the speed of its own steps",
+    Source.HISTORY: "earlier jobs like it",
+    Source.LIMIT: "its time limit",
+    Source.ORACLE: "what is known of it",
+}
+
+
+def why(tx: Connection, job: Row[Any], running: Running | None, state: State, now: int) -> Why:
+    """Why a job that does not wait is where it is; `running` is what the policy knows of one that holds devices."""
+    code, message = _state(tx, job)
+    reasons = [Reason(code=code, message=message)]
+    ends: tuple[int, int] | None = None
+    if running is not None:
+        reasons += _place(running, state) + _giving_way(tx, job) + _joining(tx, job)
+        ends = _ends(running, now)
+        reasons += _progress(running, ends)
+    return Why(
+        state=JobState(job.state),
+        summary=f"Job {job.number} {message}.",
+        reasons=reasons + before(tx, job),
+        position=None,
+        expected_start_at=None,
+        expected_end_at=None if ends is None else minute(ends[0]),
+        expected_end_p90_at=None if ends is None else minute(ends[1]),
+    )
+
+
+def before(tx: Connection, job: Row[Any]) -> list[Reason]:
+    """Why its last attempt went back to the queue, if one did: a preemption says for whom."""
+    query = select(Event.message).where(Event.job_id == job.id, Event.kind.in_(("requeued", "preemption-abandoned")))
+    message = tx.scalar(query.order_by(Event.seq.desc()).limit(1)) if job.attempt else None
+    return [] if message is None else [Reason(code="before", message=f"what happened to it before: {message}")]
+
+
+def _state(tx: Connection, job: Row[Any]) -> tuple[str, str]:
+    """A slug and what follows "Job 7 …"."""
+    state = JobState(job.state)
+    match state:
+        case JobState.SUCCEEDED:
+            return state.value, "succeeded"
+        case JobState.FAILED:
+            return _failed(job)
+        case JobState.CANCELLED:
+            early = job.stop == StopReason.EARLY
+            return state.value, f"was stopped early: {_stopped(job)}" if early else f"was cancelled{_by(job)}"
+        case JobState.STOPPING:
+            return state.value, f"is stopping because {_stopped(job)}"
+    node = _node_of(tx, job)
+    words = {
+        JobState.ASSIGNED: f"has its GPUs; its launch is on the way to node {node}",
+        JobState.STARTING: f"is being prepared on node {node}: code and environment",
+        JobState.RUNNING: f"has been running on node {node}{_since(tx, job)}",
+        JobState.UNREACHABLE: f"may still be running on node {node}, which is silent: it is not started again before "
+        "the node is back, or an administrator says that it is gone",
+    }
+    return state.value, words[state]
+
+
+def _failed(job: Row[Any]) -> tuple[str, str]:
+    error = job.error or {}
+    return error.get("cause", "failed"), f"failed: {error.get('message', 'no reason is known')}"
+
+
+def _stopped(job: Row[Any]) -> str:
+    if job.stop is None:
+        return "its part on one of its nodes has failed"
+    return f"{_STOPPED[StopReason(job.stop)]}{_by(job)}"
+
+
+def _by(job: Row[Any]) -> str:
+    return f" by {job.stop_actor}" if job.stop_actor else ""
+
+
+def _node_of(tx: Connection, job: Row[Any]) -> str:
+    query = (
+        select(Member.node)
+        .join(Attempt, Attempt.id == Member.attempt_id)
+        .where(Attempt.job_id == job.id, Attempt.number == job.attempt)
+        .order_by(Member.node_rank)
+    )
+    return ", ".join(tx.scalars(query))
+
+
+def _since(tx: Connection, job: Row[Any]) -> str:
+    """When the attempt began that holds the devices now; the job's own start is that of its first."""
+    query = select(Attempt.started_us).where(Attempt.job_id == job.id, Attempt.number == job.attempt)
+    started_us = tx.scalar(query)
+    if started_us is None:
+        return ""
+    since = f" since {moment(started_us):%Y-%m-%d %H:%M:%S} UTC"
+    again = job.started_us is not None and job.started_us < started_us
+    return f"{since}; it first started on {moment(job.started_us):%Y-%m-%d %H:%M:%S}" if again else since
+
+
+def _place(running: Running, state: State) -> list[Reason]:
+    """Which devices it has, and how near they are to each other."""
+    found = []
+    for place in running.places:
+        box = state.boxes.get(place.node)
+        slots = [slot for slot in box.slots if slot.uuid in place.uuids] if box else []
+        if box is None or not slots:
+            continue
+        word = box.word.removesuffix("s") if len(slots) == 1 else box.word
+        indexes = ", ".join(str(slot.index) for slot in slots)
+        near = _nearness(slots) if word == "GPUs" else ""
+        shared = ", shared with others" if running.shape.gpu_share else ""
+        found.append(f"{word} {indexes} of node {place.node}{near}{shared}")
+    return [Reason(code="placement", message=f"has {'; '.join(found)}")] if found else []
+
+
+def _nearness(slots: Sequence[Slot]) -> str:
+    """What joins the GPUs at worst, where the driver tells."""
+    if any(slot.numa is None and not slot.links for slot in slots):
+        return ""
+    worst = max(one.link(other) for one in slots for other in slots if one.uuid != other.uuid)
+    return f", {_LINKS[worst]}: the nearest that were free"
+
+
+def _giving_way(tx: Connection, job: Row[Any]) -> list[Reason]:
+    """For whom it is being checkpointed and stopped, unless it is stopped for another reason."""
+    if job.stop not in {None, StopReason.PREEMPT}:
+        return []
+    query = select(Attempt.yielding).where(Attempt.job_id == job.id, Attempt.number == job.attempt)
+    yielding = tx.scalar(query)
+    if not yielding:
+        return []
+    newcomer = yielding["for"]
+    jobs = [newcomer] if newcomer.startswith("job-") else []
+    return [Reason(code="giving-way", message=f"saves its work to give way to {yielding['words']}", jobs=jobs)]
+
+
+def _joining(tx: Connection, job: Row[Any]) -> list[Reason]:
+    """That no rank has joined a process group, as long as that is the last that was seen of them."""
+    if job.state != JobState.RUNNING:
+        return []
+    kinds = Event.kind.in_((lifecycle.UNJOINED, lifecycle.JOINED))
+    query = select(Event.kind, Event.message).where(Event.job_id == job.id, Event.attempt == job.attempt, kinds)
+    last = tx.execute(query.order_by(Event.seq.desc()).limit(1)).one_or_none()
+    return [Reason(code=last.kind, message=last.message)] if last and last.kind == lifecycle.UNJOINED else []
+
+
+def _ends(running: Running, now: int) -> tuple[int, int] | None:
+    left = running.remaining
+    if left is None:
+        return None if running.ends_us is None else (running.ends_us, running.ends_us)
+    as_of_us = now if left.as_of_us is None else left.as_of_us
+    p50, p90 = (max(now, as_of_us + each) for each in (left.p50_us, left.p90_us))
+    return (p50, p90) if running.ends_us is None else (min(p50, running.ends_us), min(p90, running.ends_us))
+
+
+def _progress(running: Running, ends: tuple[int, int] | None) -> list[Reason]:
+    if ends is None:
+        return []
+    p50, p90 = (minute(each) for each in ends)
+    basis = _SOURCES[running.remaining.source] if running.remaining else "its time limit"
+    message = f"ends at about {p50:%Y-%m-%d %H:%M} UTC, nine times of ten before {p90:%Y-%m-%d %H:%M}, by {basis}"
+    return [Reason(code="end", message=message, until=p50)]

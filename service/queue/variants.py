@@ -1,0 +1,110 @@
+"""A waiting job as it would wait with a changed spec, and what to type to change it."""
+
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, Row
+
+from service.context import Context
+from service.estimation import estimates
+from service.identity.callers import Caller
+from service.infra.times import minute
+from service.jobs import change
+from service.jobs.submit import check_priority
+from service.problems import ProblemError
+from service.scheduler.explain.alternatives import Found, Proposal
+from service.scheduler.model.state import Estimate, State, Waiting
+from service.scheduler.policy.placement import never_fits
+from service.scheduler_cache.load import shape_of
+from torchyard.api import Alternative
+from torchyard.spec import PRIORITY_RANK, JobSpec
+
+
+class Variants:
+    """Makes changed jobs of one that waits."""
+
+    def __init__(
+        self, ctx: Context, tx: Connection, job: Row[Any], waiting: Waiting, state: State, caller: Caller
+    ) -> None:
+        self._ctx, self._tx, self._job, self._waiting = ctx, tx, job, waiting
+        self._boxes, self._caller = list(state.boxes.values()), caller
+
+    def build(self, proposal: Proposal) -> Waiting | None:
+        """The changed job; None if the spec or the caller's rights do not allow it, or no node could ever hold it."""
+        if "held" in proposal.change:
+            return replace(self._waiting, hindrance=None)
+        try:
+            spec = change.changed_spec(self._job.spec, _nested(proposal.change))
+            check_priority(self._caller, spec.priority)
+        except ProblemError:
+            return None
+        shape = replace(shape_of(spec), excluded_nodes=self._waiting.shape.excluded_nodes)
+        nodes = spec.resources.nodes
+        if never_fits(shape, self._boxes, nodes):
+            return None
+        return replace(
+            self._waiting,
+            shape=shape,
+            nodes=nodes,
+            priority=PRIORITY_RANK[spec.priority],
+            limit_us=None if spec.time_limit is None else spec.time_limit * 1_000_000,
+            preemptible=self._flexible(spec),
+            pinned=spec.preemptible is False,
+            remaining=self._estimate(spec),
+        )
+
+    def _flexible(self, spec: JobSpec) -> bool:
+        if spec.preemptible is not None:
+            return spec.preemptible
+        return spec.restartable or self._waiting.preemptible
+
+    def _estimate(self, spec: JobSpec) -> Estimate | None:
+        """What the loader would find for it: of a job that has run, the same as before, within its limit."""
+        known, limit_us = self._waiting.remaining, None if spec.time_limit is None else spec.time_limit * 1_000_000
+        if known is not None and self._job.attempt:
+            most = known.p90_us if limit_us is None else limit_us
+            points = {name: min(getattr(known, name), most) for name in ("p10_us", "p50_us", "p90_us")}
+            return replace(known, **points)
+        kin = estimates.kin_of(self._job.project, self._job.user_id, spec.model_dump(mode="json"))
+        return self._ctx.estimator.of_kin(self._tx, kin, limit_us, self._ctx.now_us())
+
+
+def told(number: int, found: Found) -> Alternative:
+    """The change, in words and as a command."""
+    starts_us, proposal = found.starts_us, found.proposal
+    if starts_us is None:
+        where = " and ".join(f"node {place.node}" for place in found.places)
+        message = f"it would start now {proposal.words}, on {where}"
+    else:
+        message = f"it is expected to start at about {minute(starts_us):%H:%M} UTC {proposal.words}"
+    return Alternative(
+        change=proposal.change,
+        message=message,
+        starts="now" if starts_us is None else minute(starts_us),
+        command=_command(number, proposal),
+    )
+
+
+def _command(number: int, proposal: Proposal) -> str:
+    if "held" in proposal.change:
+        return f"yard release {number}"
+    changes = " ".join(f"--set {path}={_typed(value)}" for path, value in proposal.change.items())
+    if proposal.in_place:
+        return f"yard change {number} {changes}"
+    return f"yard cancel {number} && yard rerun {number} {changes}"
+
+
+def _typed(value: Any) -> str:
+    """As YAML reads it."""
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _nested(change: dict[str, Any]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for path, value in change.items():
+        *parents, last = path.split(".")
+        place = nested
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[last] = value
+    return nested

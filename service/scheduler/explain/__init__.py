@@ -1,0 +1,1 @@
+"""Explanations and forecasts of the policy's decisions. Pure."""

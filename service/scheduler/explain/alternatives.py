@@ -1,0 +1,245 @@
+"""What would start a waiting job now: changes of its spec, each tried by really running the policy on the changed job.
+
+Of the changes of one kind (so many GPUs fewer) the first that starts the job at once is told, in the order in which a
+person would want them. Where none of a kind does, the kind's boldest change may still be told if the job is expected to
+start much sooner with it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from service.scheduler.explain.forecast import Expected, likely_start
+from service.scheduler.model.boxes import Place
+from service.scheduler.model.decisions import Start
+from service.scheduler.model.rooms import Room
+from service.scheduler.model.state import Hindrance, State, Waiting
+from service.scheduler.policy.decide import decide
+from torchyard.policy import Policy
+from torchyard.quantities import format_duration, format_size
+from torchyard.spec import PRIORITY_RANK
+
+_GIB = 2**30
+_MINUTE = 60
+#: Time limits that are tried, in seconds.
+_LIMITS = (86400, 43200, 28800, 14400, 7200, 3600, 1800, 900, 600, 300)
+#: Decisions that may be made, by how many jobs each of them looks at; and futures that may be played.
+MAX_TRIES, MAX_WORK, MAX_FUTURES = 48, 100_000, 2
+#: A shorter limit must leave so much to spare: until the change is made, the hole that it fits into shrinks.
+SPARE_US = _MINUTE * 1_000_000
+#: Changes that are made to the job as it waits; any other makes a new job of it.
+IN_PLACE = frozenset({"priority", "time_limit", "held"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """A change of the spec, by dotted paths (``resources.gpus``); `words` follow "would start"."""
+
+    change: dict[str, Any]
+    words: str
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the waiting job itself can be changed."""
+        return self.change.keys() <= IN_PLACE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A change with which the job starts now, at these places; or, without places, is expected to start then."""
+
+    proposal: Proposal
+    places: tuple[Place, ...] = ()
+    starts_us: int | None = None
+
+
+#: The changed job as it would wait; None if such a job would be refused.
+Build = Callable[[Proposal], Waiting | None]
+
+
+def find(state: State, job: str, now_us: int, policy: Policy, build: Build, expected: Expected) -> list[Found]:
+    """What would start the job now, or much sooner than `expected`."""
+    waiting = state.waiting[job]
+    trials = _Trials(state, waiting, now_us, policy, build)
+    found, open_kinds = [], []
+    for kind in _kinds(state, waiting):
+        started = next((each for proposal in kind if (each := trials.now(proposal)) is not None), None)
+        if started is None:
+            open_kinds.append(kind)
+        else:
+            found.append(started)
+    futures = 0 if found else MAX_FUTURES
+    boldest = [kind[-1] for kind in open_kinds[:futures]]
+    return found + [each for proposal in boldest if (each := trials.sooner(proposal, expected)) is not None]
+
+
+class _Trials:
+    """Tries changes on a copy of the state, and puts back what was there."""
+
+    def __init__(self, state: State, waiting: Waiting, now_us: int, policy: Policy, build: Build) -> None:
+        self._state, self._waiting = state.copy(), waiting
+        self._now_us, self._policy, self._build = now_us, policy, build
+        self._next_number = 1 + max(each.number for each in state.waiting.values())
+        self._left = min(MAX_TRIES, max(8, MAX_WORK // (len(state.waiting) + 4 * len(state.running) + 1)))
+
+    def now(self, proposal: Proposal) -> Found | None:
+        changed = self._changed(proposal)
+        if changed is None or self._left <= 0:
+            return None
+        self._left -= 1
+        if "time_limit" in proposal.change:
+            changed = _lasting_longer(changed)
+        self._swap(self._waiting, changed)
+        decisions = decide(self._state, self._now_us, self._policy)
+        self._swap(changed, self._waiting)
+        places = next((d.places for d in decisions if isinstance(d, Start) and d.job == changed.job), None)
+        return None if places is None else Found(proposal=proposal, places=places)
+
+    def sooner(self, proposal: Proposal, than: Expected) -> Found | None:
+        """Much sooner: half of the time, or known where it was not."""
+        changed = self._changed(proposal)
+        if changed is None:
+            return None
+        self._swap(self._waiting, changed)
+        p50 = likely_start(self._state, changed.job, self._now_us, self._policy)
+        self._swap(changed, self._waiting)
+        if p50 is None or (than.p50_us is not None and 2 * (p50 - self._now_us) > than.p50_us - self._now_us):
+            return None
+        return Found(proposal=proposal, starts_us=p50)
+
+    def _changed(self, proposal: Proposal) -> Waiting | None:
+        built = self._build(proposal)
+        if built is None or proposal.in_place:
+            return built
+        return replace(
+            built, job=f"{built.job}+", number=self._next_number, eligible_us=self._now_us, ran_us=0, group=None
+        )
+
+    def _swap(self, old: Waiting, new: Waiting) -> None:
+        self._state.remove(old.job)
+        self._state.put([new])
+
+
+def _lasting_longer(job: Waiting) -> Waiting:
+    limit_us = None if job.limit_us is None else job.limit_us + SPARE_US
+    left = job.remaining
+    return replace(job, limit_us=limit_us, remaining=left and replace(left, p90_us=left.p90_us + SPARE_US))
+
+
+def _kinds(state: State, waiting: Waiting) -> Iterator[list[Proposal]]:
+    """Changes of each kind, the one that changes least first."""
+    if waiting.hindrance is Hindrance.HELD:
+        yield [Proposal(change={"held": False}, words="if it is released")]
+        return
+    if waiting.hindrance is not None:
+        return
+    rooms = [room for _, room in sorted(state.rooms().items()) if room.box.closed is None]
+    kinds = [_priority, _fewer_gpus, _nodes, _shared, _limit, _restartable, _sort, _cores]
+    if waiting.pinned:  # nobody gives way to it as it is, so this comes first
+        kinds.sort(key=lambda propose: propose is not _restartable)
+    for propose in kinds:
+        kind = list(propose(waiting, rooms))
+        if kind:
+            yield kind
+
+
+def _priority(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
+    del rooms
+    higher = [name for name, rank in PRIORITY_RANK.items() if rank > waiting.priority]
+    return (Proposal(change={"priority": each.value}, words=f"with priority {each.value}") for each in higher)
+
+
+def _fewer_gpus(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
+    del rooms
+    gpus = waiting.shape.gpus
+    fewer = sorted({gpus - 1, *(2**n for n in range(gpus.bit_length()))}, reverse=True)
+    where = " on each node" if waiting.nodes > 1 else ""
+    return (
+        Proposal(change={"resources.gpus": each}, words=f"with {_gpus(each)} instead of {gpus}{where}")
+        for each in fewer
+        if 0 < each < gpus
+    )
+
+
+def _nodes(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
+    gpus, nodes = waiting.shape.gpus, waiting.nodes
+    if nodes > 1:
+        yield Proposal(
+            change={"resources.nodes": 1, "resources.gpus": nodes * gpus},
+            words=f"on one node with {_gpus(nodes * gpus)}",
+        )
+        yield Proposal(change={"resources.nodes": 1}, words=f"on one node with {_gpus(gpus)}")
+    elif gpus > 1 and gpus % 2 == 0 and len(rooms) > 1:
+        yield Proposal(
+            change={"resources.nodes": 2, "resources.gpus": gpus // 2},
+            words=f"on two nodes with {_gpus(gpus // 2)} each",
+        )
+
+
+def _shared(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
+    """The most memory that enough cards of a node have to spare, besides whole ones."""
+    shape = waiting.shape
+    if not shape.gpus:
+        return
+    spare = {size for room in rooms for size in _spare(room, shape.gpus)}
+    for size in sorted(spare, reverse=True):
+        if size >= max(shape.gpu_memory_min, _GIB) and (not shape.gpu_share or size < shape.gpu_share):
+            yield Proposal(
+                change={"resources.gpu_share": f"{size // _GIB}GiB"},
+                words=f"sharing its GPUs with others, in {format_size(size)} of memory on each",
+            )
+
+
+def _spare(room: Room, gpus: int) -> list[int]:
+    sizes = sorted((room.spare(slot) // _GIB * _GIB for slot in room.usable.values()), reverse=True)
+    return [size for size in sizes[gpus - 1 :] if size][:2]
+
+
+def _limit(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
+    """A limit that the job will hardly need more than, as far as that is known."""
+    del rooms
+    needs = 0 if waiting.remaining is None else waiting.remaining.p50_us
+    for limit in _LIMITS:
+        shorter = waiting.limit_us is None or limit * 1_000_000 < waiting.limit_us
+        if shorter and limit * 1_000_000 >= needs:
+            yield Proposal(change={"time_limit": limit}, words=f"with a time limit of {format_duration(limit)}")
+
+
+def _restartable(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
+    del rooms
+    if waiting.pinned:
+        yield Proposal(change={"preemptible": None}, words="if it may be stopped for others once it has a checkpoint")
+        yield Proposal(change={"preemptible": True}, words="if it may be stopped for others at any time")
+    elif not waiting.preemptible:
+        words = "if it may be stopped for others and starts again, without a checkpoint from the beginning"
+        yield Proposal(change={"restartable": True}, words=words)
+
+
+def _sort(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
+    """Other GPUs than those it asks for."""
+    shape, sizes = waiting.shape, {slot.memory for room in rooms for slot in room.usable.values()}
+    for size in sorted((size for size in sizes if size < shape.gpu_memory_min), reverse=True):
+        yield Proposal(
+            change={"resources.gpu_memory_min": f"{size // _GIB}GiB"},
+            words=f"on GPUs with {format_size(size)} of memory",
+        )
+    if shape.gpu_type:
+        yield Proposal(change={"resources.gpu_type": None}, words=f"on GPUs that are no {shape.gpu_type}")
+    if shape.labels:
+        labels = ", ".join(sorted(shape.labels))
+        yield Proposal(change={"resources.labels": None}, words=f"on nodes without the label {labels}")
+
+
+def _cores(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
+    shape = waiting.shape
+    cpus, memory = max((r.cpus for r in rooms), default=0), max((r.memory for r in rooms), default=0) // _GIB * _GIB
+    if 0 < cpus < shape.cpus:
+        yield Proposal(change={"resources.cpus": cpus}, words=f"with {cpus} CPU cores")
+    if 0 < memory < shape.memory:
+        yield Proposal(
+            change={"resources.memory": f"{memory // _GIB}GiB"}, words=f"with {format_size(memory)} of memory"
+        )
+
+
+def _gpus(count: int) -> str:
+    return f"{count} GPU{'' if count == 1 else 's'}"

@@ -1,0 +1,188 @@
+"""When a waiting job is expected to start: the policy itself, run forward over a copy of what it knows.
+
+Two futures are played: one in which every job takes as long as half of its like (p50), one in which every job takes as
+long as only one in ten of its like does (p90), which is more than bad luck usually brings. The work is bounded: so many
+decisions, so long a queue; beyond, and where a job ahead might never end, nothing is said. Of the queue those that come
+first and a few behind the job count, which may go ahead of it into holes.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
+
+from service.scheduler.model.boxes import Closed
+from service.scheduler.model.decisions import Preempt, Spare, Start
+from service.scheduler.model.state import Hindrance, Running, State
+from service.scheduler.policy.decide import decide
+from service.scheduler.policy.ends import Quantile, end_us
+from service.scheduler.policy.order import order
+from service.scheduler.policy.reserved import takes_jobs_us
+from torchyard.policy import Policy
+
+#: A future has at most so many decisions, fewer where each is about many jobs.
+MAX_DECISIONS = 96
+MAX_WORK = 25_000
+#: Waiting jobs ahead of the one that is asked for, and behind it.
+MAX_AHEAD, MAX_BEHIND = 256, 32
+#: What happens in one part in so many of the time that has been looked ahead counts as one moment.
+FINENESS = 20
+#: A job that should be over by now is taken to last this much longer.
+OVERDUE_US = 10 * 1_000_000
+
+
+class Expected(NamedTuple):
+    """When a job starts; None where that cannot be told."""
+
+    p50_us: int | None
+    p90_us: int | None
+
+
+def expected_start(state: State, job: str, now_us: int, policy: Policy, queue: Sequence[str] | None = None) -> Expected:
+    """When the waiting job starts. `queue` is the order of the queue, if it is known already."""
+    queue = order(state, now_us, policy) if queue is None else queue
+    near = _near(state, queue, job)
+    return Expected(None, None) if near is None else _play(near, [job], now_us, policy, MAX_DECISIONS)[job]
+
+
+def likely_start(state: State, job: str, now_us: int, policy: Policy) -> int | None:
+    """The p50 alone."""
+    near = _near(state, order(state, now_us, policy), job)
+    return None if near is None else _Future(near, now_us, policy, "p50_us").starts([job], MAX_DECISIONS).get(job)
+
+
+def expected_starts(
+    state: State, jobs: Sequence[str], now_us: int, policy: Policy, queue: Sequence[str]
+) -> dict[str, Expected]:
+    """When those of the first jobs of the queue start that are asked for, in one go."""
+    near = _part(state, queue[: len(jobs) + MAX_BEHIND])
+    asked = [job for job in jobs if job in near.waiting]
+    return _play(near, asked, now_us, policy, MAX_DECISIONS // 2)
+
+
+def _play(state: State, jobs: Sequence[str], now_us: int, policy: Policy, decisions: int) -> dict[str, Expected]:
+    p50 = _Future(state, now_us, policy, "p50_us").starts(jobs, decisions)
+    p90 = _Future(state, now_us, policy, "p90_us").starts(list(p50), decisions)
+    return {job: Expected(p50.get(job), max(p50[job], p90[job]) if job in p90 else None) for job in jobs}
+
+
+def _near(state: State, queue: Sequence[str], job: str) -> State | None:
+    """The state with the part of the queue that matters for the job; None if it is too long, or the job is hindered."""
+    waiting = state.waiting.get(job)
+    if waiting is None or waiting.hindrance not in (None, Hindrance.SAVING):
+        return None
+    place = queue.index(job)
+    ahead = (each for each in islice(queue, place) if state.waiting[each].hindrance is None)
+    if next(islice(ahead, MAX_AHEAD, None), None) is not None:
+        return None
+    near = _part(state, queue[: place + 1 + MAX_BEHIND])
+    near.put([replace(waiting, hindrance=None)])
+    return near
+
+
+def _part(state: State, queue: Sequence[str]) -> State:
+    """The state with only these jobs waiting, as far as nothing hinders them."""
+    jobs = {job: state.waiting[job] for job in queue if state.waiting[job].hindrance is None}
+    return replace(state, waiting=jobs, running=dict(state.running), promised=dict(state.promised))
+
+
+class _Future:
+    """One future: every job takes the same quantile of its running time."""
+
+    def __init__(self, state: State, now_us: int, policy: Policy, quantile: Quantile) -> None:
+        self._state = state.copy()
+        self._now_us = self._begun_us = now_us
+        self._policy = policy
+        self._quantile = quantile
+        self._ends = {job.job: self._end(job) for job in state.running.values()}
+        #: Jobs that are being stopped, and when they are gone.
+        self._stopping = {job.job: self._gone_us(job) for job in state.running.values() if job.yields_to}
+        self._reopen()
+
+    @property
+    def _cost_us(self) -> int:
+        return self._policy.preemption_cost * 1_000_000
+
+    def _gone_us(self, job: Running) -> int:
+        """When a job that gives way is gone: as long after it was asked as that costs, or between now and when its
+        checkpoint is due; nine times of ten, once it is due.
+        """
+        if job.stops or job.due_us <= self._now_us:
+            return self._now_us + self._cost_us
+        if self._quantile == "p90_us":
+            return job.due_us + self._cost_us
+        soon = job.asked_us + self._cost_us
+        return soon if soon > self._now_us else (self._now_us + job.due_us) // 2
+
+    def starts(self, jobs: Sequence[str], decisions: int) -> dict[str, int]:
+        """When these jobs start; those are absent that start beyond what is looked at."""
+        found: dict[str, int] = {}
+        size = len(self._state.waiting) + len(self._state.running) + 8 * len(self._state.boxes)
+        for _ in range(min(decisions, MAX_WORK // max(1, size))):
+            self._decide()
+            found |= {job: self._now_us for job in jobs if job in self._state.running and job not in found}
+            later = min(self._moments(), default=math.inf)
+            if len(found) == len(jobs) or later == math.inf:
+                break
+            step_us = (self._now_us - self._begun_us) // FINENESS
+            self._now_us = max(math.ceil(later), self._now_us + step_us)
+            self._pass_by()
+        return found
+
+    def _decide(self) -> None:
+        for decision in decide(self._state, self._now_us, self._policy):
+            if isinstance(decision, Start):
+                self._start(decision)
+            elif isinstance(decision, Preempt):
+                self._stop(decision)
+            else:
+                self._spare(decision)
+
+    def _start(self, start: Start) -> None:
+        running = self._state.start(start.job, start.places, self._now_us)
+        self._ends[start.job] = self._end(running)
+
+    def _stop(self, preempt: Preempt) -> None:
+        victim = self._state.running[preempt.job]
+        self._state.put([replace(victim, yields_to=preempt.for_job)])
+        self._stopping[preempt.job] = self._now_us + self._cost_us
+
+    def _spare(self, spare: Spare) -> None:
+        for job in list(self._state.yielding.get(spare.for_job, ())):
+            self._state.put([replace(self._state.running[job], yields_to=None)])
+            self._stopping.pop(job, None)
+
+    def _end(self, job: Running) -> float:
+        return end_us(job, self._quantile, self._now_us, earliest_us=self._now_us + OVERDUE_US)
+
+    def _moments(self) -> Iterable[float]:
+        """When something may change: a job ends, or may be stopped from then on; a reservation begins or ends."""
+        policy, now_us = self._policy, self._now_us
+        for job in self._state.running.values():
+            yield self._stopping.get(job.job, self._ends[job.job])
+            if job.preemptible and (spared := job.since_us + policy.min_run * 1_000_000) > now_us:
+                yield spared
+        for each in self._state.reservations:
+            yield from (moment for moment in (each.starts_us, each.ends_us) if moment > now_us)
+
+    def _reopen(self) -> None:
+        """Nodes take jobs again once their maintenance is over."""
+        state = self._state
+        draining = [box for box in state.boxes.values() if box.closed is Closed.DRAINING]
+        over = [box for box in draining if takes_jobs_us(state, box) <= self._now_us]
+        if over:
+            state.boxes = {**state.boxes, **{box.node: replace(box, closed=None) for box in over}}
+
+    def _pass_by(self) -> None:
+        self._reopen()
+        for job in [job for job, end in self._ends.items() if end <= self._now_us]:
+            self._forget(job)
+            self._state.remove(job)
+        for job in [job for job, end in self._stopping.items() if end <= self._now_us]:
+            self._forget(job)
+            self._state.requeue(job, self._now_us)
+
+    def _forget(self, job: str) -> None:
+        del self._ends[job]
+        self._stopping.pop(job, None)

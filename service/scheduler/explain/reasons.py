@@ -1,0 +1,350 @@
+"""Why a waiting job waits, in words: what `blockers` found, with the names of jobs and people. Pure."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from service.infra.times import minute
+from service.scheduler.explain.blockers import Blocker, Obstacle
+from service.scheduler.explain.room_to_come import likely_end, room_at
+from service.scheduler.model.boxes import Closed, wanted
+from service.scheduler.model.state import Hindrance, State
+from service.scheduler.policy.quotas import Quota, Reached
+from service.scheduler.policy.reserved import takes_jobs_us
+from torchyard.api import Reason
+from torchyard.quantities import format_size
+
+#: Jobs named in one sentence.
+NAMED = 5
+_CLOSED = {
+    Closed.DRAINING: "is draining: it takes no new jobs until an administrator resumes it",
+    Closed.UNREACHABLE: "is not heard",
+    Closed.DISK_FLOOR: "is short of disk: nothing starts there until space is freed",
+    Closed.SERVICE_DISK: "gets no new jobs since the service's own disk is nearly full: free space on it",
+}
+_HINDERED = {
+    "held": "is held: release it to let it start",
+    "saving": "the checkpoint of its last attempt is still being stored",
+    "resting": "it failed again by no fault of its own: it rests, then is tried",
+}
+#: Reasons that speak of nodes, the strongest first; those of the job itself come alone.
+_STRENGTH = (
+    "nodes",
+    "gpus",
+    "cpus",
+    "memory",
+    "behind",
+    "reserved",
+    "unusable",
+    "outdated",
+    "account",
+    "disk-floor",
+    "draining",
+    "unreachable",
+    "no-gpus",
+    "unstoppable",
+)
+#: What makes a job one that can be stopped.
+_STOPPABLE = (
+    "a script that calls `run = torchyard.attach(model=model, optimizer=optimizer, loader=loader)` writes some by "
+    "itself, and a job that may start over says `restartable: true` in its spec (`yard submit --set restartable=true`)"
+)
+_HOUR_US = 3_600_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Title:
+    """What a person calls a job."""
+
+    number: int
+    user: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Awaited:
+    """A job that must end first, and how."""
+
+    job: str
+    title: Title
+    state: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Names:
+    """What reasons call things, as far as they may have to."""
+
+    jobs: Mapping[str, Title] = field(default_factory=dict)
+    users: Mapping[str, str] = field(default_factory=dict)
+    #: The jobs that a job waits for, and what it needs of them: "success of all".
+    awaited: Sequence[Awaited] = ()
+    need: str = ""
+    #: Why the job's sweep is paused.
+    paused: str = ""
+    #: By job and node, why the node runs no jobs of its owner.
+    accounts: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+
+def mentioned(state: State, job: str, found: Iterable[Blocker]) -> list[str]:
+    """The jobs whose titles `reasons` needs."""
+    jobs = [name for blocker in found for name in _holders(state, job, blocker)[:NAMED]]
+    return list(dict.fromkeys(jobs))
+
+
+def reasons(
+    state: State, job: str, found: Sequence[Blocker], names: Names, now_us: int, starts_us: int | None = None
+) -> list[Reason]:
+    """What keeps the job from starting, the strongest first; never empty. `starts_us` is when it is expected to."""
+    scene = _Scene(state, job, names, now_us, starts_us)
+    told = [*(_TELL[blocker.obstacle](scene, blocker) for blocker in found), *scene.unstoppable(found)]
+    return sorted(told, key=lambda reason: _STRENGTH.index(reason.code) if reason.code in _STRENGTH else -1)
+
+
+def _holders(state: State, job: str, blocker: Blocker) -> list[str]:
+    """The jobs that a reason names."""
+    if blocker.reached is None:
+        return list(blocker.jobs)
+    waiting, quota = state.waiting[job], blocker.reached.quota
+    if quota is Quota.SWEEP:
+        return [each.job for each in state.running.values() if each.group == waiting.group]
+    user = quota in {Quota.USER_GPUS, Quota.USER_WEEK}
+    return [
+        each.job
+        for each in state.running.values()
+        if each.gpus and (each.user == waiting.user if user else each.project == waiting.project)
+    ]
+
+
+class _Scene:
+    """What the words are made from."""
+
+    def __init__(self, state: State, job: str, names: Names, now_us: int, starts_us: int | None) -> None:
+        self.state, self.waiting, self.names = state, state.waiting[job], names
+        self.now_us, self.starts_us = now_us, starts_us
+
+    def hindrance(self, blocker: Blocker) -> Reason:
+        match blocker.hindrance:
+            case Hindrance.DEPENDENCY:
+                return self._dependency()
+            case Hindrance.PAUSED:
+                why = f" ({self.names.paused})" if self.names.paused else ""
+                return Reason(code="paused", message=f"its sweep is paused{why}: resume it to let its trials start")
+        code = str(blocker.hindrance)
+        return Reason(code=code, message=_HINDERED[code])
+
+    def _dependency(self) -> Reason:
+        awaited = self.names.awaited
+        words = [f"job {each.title.number} ({each.title.user}), {_IS.get(each.state, each.state)}" for each in awaited]
+        more = f", and {len(words) - NAMED} more" if len(words) > NAMED else ""
+        what = "; ".join(words[:NAMED]) + more or "other jobs"
+        what_of = self.names.need if len(words) > 1 else self.names.need.partition(" of ")[0]
+        need = f"the {what_of} of " if what_of else ""
+        return Reason(code="dependency", message=f"waits for {need}{what}", jobs=[each.job for each in awaited])
+
+    def no_nodes(self, blocker: Blocker) -> Reason:
+        del blocker
+        message = "no node has registered yet: start one with `yard up` or `yard worker`"
+        return Reason(code="no-nodes", message=message)
+
+    def never_fits(self, blocker: Blocker) -> Reason:
+        return Reason(code="never-fits", message=blocker.lack or "no node could ever hold it")
+
+    def starting(self, blocker: Blocker) -> Reason:
+        del blocker
+        return Reason(code="starting", message="starts with the next scheduling pass")
+
+    def yielding(self, blocker: Blocker) -> Reason:
+        jobs = list(blocker.jobs)
+        stopping = [job for job in jobs if self.state.running[job].stops]
+        saving = [job for job in jobs if job not in stopping]
+        words = [f"{self.jobs(stopping)} {'are' if len(stopping) > 1 else 'is'} being stopped"] if stopping else []
+        if saving:
+            words.append(f"{self.jobs(saving)} {self._saving(saving)}")
+        message = f"room is being made: {'; '.join(words)}"
+        return Reason(code="making-room", message=message, jobs=jobs, until=_moment(self.starts_us or math.inf))
+
+    def _saving(self, jobs: Sequence[str]) -> str:
+        due = _moment(max(self.state.running[job].due_us for job in jobs) or math.inf)
+        by = f", due by {due:%H:%M} UTC," if due else ""
+        return f"save their work{by} and then give way" if len(jobs) > 1 else f"saves its work{by} and then gives way"
+
+    def quota(self, blocker: Blocker) -> Reason:
+        assert blocker.reached is not None
+        jobs = _holders(self.state, self.waiting.job, blocker)
+        return Reason(
+            code="sweep-cap" if blocker.reached.quota is Quota.SWEEP else "quota",
+            message=self._quota(blocker.reached, jobs),
+            jobs=jobs[: 4 * NAMED],
+            until=_moment(self._over(jobs)),
+        )
+
+    def _quota(self, reached: Reached, jobs: Sequence[str]) -> str:
+        held = f", which {self.jobs(jobs)} {'use' if len(jobs) > 1 else 'uses'}" if jobs else ""
+        whose = self.names.users.get(reached.whose, reached.whose)
+        match reached.quota:
+            case Quota.SWEEP:
+                do = "do" if len(jobs) > 1 else "does"
+                return f"its sweep may run {reached.limit:.0f} at once, and {self.jobs(jobs)} {do}"
+            case Quota.USER_GPUS | Quota.PROJECT_GPUS:
+                of = f"user {whose}" if reached.quota is Quota.USER_GPUS else f"project {whose}"
+                need = f"; the job needs {self.waiting.gpus}" if self.waiting.gpus > 1 else ""
+                return f"the quota of {of} is {_count(reached.limit, 'GPU')} at once{held}{need}"
+            case Quota.USER_WEEK | Quota.PROJECT_WEEK:
+                of = f"user {whose}" if reached.quota is Quota.USER_WEEK else f"project {whose}"
+                if not jobs:
+                    return f"{of} has used up the GPU-hours that are theirs in seven days"
+                left = max(reached.limit, 0) / _HOUR_US
+                return f"of the GPU-hours that {of} has in seven days {left:.1f} are left{held}"
+
+    def closed(self, blocker: Blocker) -> Reason:
+        assert blocker.closed is not None
+        until = self._open_at(blocker)
+        if until is not None:
+            message = f"node {blocker.node} takes no new jobs before its maintenance ends at {until:%Y-%m-%d %H:%M} UTC"
+            return Reason(code=blocker.closed.value, message=message, until=until)
+        return Reason(code=blocker.closed.value, message=f"node {blocker.node} {_CLOSED[blocker.closed]}")
+
+    def no_gpus(self, blocker: Blocker) -> Reason:
+        return Reason(code="no-gpus", message=f"node {blocker.node} {blocker.lack}")
+
+    def outdated(self, blocker: Blocker) -> Reason:
+        what = f"needs a worker that knows shared GPUs: node {blocker.node} runs an older one; upgrade it"
+        return Reason(code="outdated", message=what)
+
+    def account(self, blocker: Blocker) -> Reason:
+        node = blocker.node or ""
+        known = self.names.accounts.get((self.waiting.job, node))
+        return Reason(code="account", message=known or f"node {node} runs no jobs of this user")
+
+    def _open_at(self, blocker: Blocker) -> datetime | None:
+        """The end of the maintenance that a node drains for."""
+        if blocker.closed is not Closed.DRAINING:
+            return None
+        at_us = takes_jobs_us(self.state, self.state.boxes[blocker.node or ""])
+        return _moment(max(at_us, self.now_us))
+
+    def unusable(self, blocker: Blocker) -> Reason:
+        box = self.state.boxes[blocker.node or ""]
+        word = box.word.removesuffix("s")
+        bad = [f"{word} {slot.index} cannot be used ({slot.unusable})" for slot in box.slots if slot.unusable]
+        return Reason(code="unusable", message=f"node {blocker.node}: {', '.join(bad)}")
+
+    def gpus(self, blocker: Blocker) -> Reason:
+        shape, box = self.waiting.shape, self.state.boxes[blocker.node or ""]
+        sort = wanted(shape)
+        if shape.gpu_share:
+            sort = f"with {format_size(shape.gpu_share)} of memory to share"
+        word = box.word.removesuffix("s") if blocker.free == 1 else box.word
+        what = " ".join(filter(None, (word, sort)))
+        return self._short("gpus", blocker, f"{blocker.free} {what}", str(blocker.needed))
+
+    def cpus(self, blocker: Blocker) -> Reason:
+        return self._short("cpus", blocker, _count(blocker.free, "CPU core"), str(blocker.needed))
+
+    def memory(self, blocker: Blocker) -> Reason:
+        return self._short("memory", blocker, f"{format_size(blocker.free)} of memory", format_size(blocker.needed))
+
+    def _short(self, code: str, blocker: Blocker, what: str, needed: str) -> Reason:
+        jobs = list(blocker.jobs)
+        until, gives_way = self._room(blocker)
+        when = f"; room is expected at about {until:%H:%M} UTC{gives_way}" if until else ""
+        held = f"; the rest is held by {self.jobs(jobs)}{when}"
+        if self.waiting.pinned and any(self.state.running[job].preemptible for job in jobs):
+            held += "; this job must not be stopped itself (preemptible: false), so others lend it no time slices"
+        message = f"node {blocker.node} has {what} free and the job needs {needed}{held}"
+        return Reason(code=code, message=message, jobs=jobs, until=until)
+
+    def _room(self, blocker: Blocker) -> tuple[datetime | None, str]:
+        """When the node has room: once enough of its jobs are over, or are stopped for this one before that."""
+        at_us = room_at(self.state, self.waiting.shape, blocker.node or "", self.now_us)
+        starts_us = self.starts_us
+        if (
+            starts_us is None
+            or starts_us >= at_us
+            or not any(self.state.running[job].preemptible for job in blocker.jobs)
+        ):
+            return _moment(at_us), ""
+        return _moment(starts_us), ", when others give way to it"
+
+    def unstoppable(self, found: Iterable[Blocker]) -> Iterable[Reason]:
+        """Who holds what the job needs, and cannot be stopped for others because nothing of it is saved."""
+        short = [job for blocker in found if blocker.obstacle in _SHORT for job in blocker.jobs]
+        running = [self.state.running[job] for job in dict.fromkeys(short) if job in self.state.running]
+        saved = (each.preemptible or each.pinned or each.stops or each.saved_us is not None for each in running)
+        jobs = [each.job for each, fixed in zip(running, saved, strict=True) if not fixed]
+        if jobs:
+            have, they = ("have", "they") if len(jobs) > 1 else ("has", "it")
+            cannot = f"{have} written no checkpoint that was verified, so {they} cannot be stopped for others"
+            message = f"{self.jobs(jobs)} {cannot}: {_STOPPABLE}"
+            yield Reason(code="unstoppable", message=message, jobs=jobs)
+
+    def kept(self, blocker: Blocker) -> Reason:
+        return self._behind(blocker, f"what is free on node {blocker.node} is kept for")
+
+    def behind(self, blocker: Blocker) -> Reason:
+        where = f"what is free on node {blocker.node}" if blocker.node else "what is free"
+        return self._behind(blocker, f"{where} goes to")
+
+    def _behind(self, blocker: Blocker, words: str) -> Reason:
+        message = f"{words} {self.jobs(blocker.jobs)}, which {'come' if len(blocker.jobs) > 1 else 'comes'} first"
+        return Reason(code="behind", message=message, jobs=list(blocker.jobs))
+
+    def reserved(self, blocker: Blocker) -> Reason:
+        found = next((each for each in self.state.reservations if each.id == blocker.reservation), None)
+        if found is None:
+            return Reason(code="reserved", message=f"what is free on node {blocker.node} is reserved")
+        start, end = _moment(found.starts_us), _moment(found.ends_us)
+        what = "out of use for maintenance" if found.maintenance else "reserved"
+        name = found.name
+        if found.gpus is not None:
+            what, name = "reserved in part", f"{name}, {_count(found.gpus, 'GPU')}"
+        message = f"node {blocker.node} is {what} from {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC ({name})"
+        return Reason(code="reserved", message=message, until=end)
+
+    def nodes(self, blocker: Blocker) -> Reason:
+        message = f"needs {blocker.needed} nodes at the same time, and {blocker.free or 'none'} has room now"
+        return Reason(code="nodes", message=message)
+
+    def jobs(self, jobs: Iterable[str]) -> str:
+        """Jobs by their numbers and owners."""
+        known = [self.names.jobs[job] for job in dict.fromkeys(jobs) if job in self.names.jobs]
+        total = len(set(jobs)) if isinstance(jobs, Sequence) else len(known)
+        words = [f"job {title.number} ({title.user})" for title in known[:NAMED]]
+        more = f" and {total - NAMED} more" if total > NAMED else ""
+        return (", ".join(words) + more) or "other jobs"
+
+    def _over(self, jobs: Iterable[str]) -> float:
+        """When the first of these is over, half of the time."""
+        return min((likely_end(self.state.running[job], self.now_us) for job in jobs), default=math.inf)
+
+
+def _moment(at_us: float) -> datetime | None:
+    return None if at_us == math.inf else minute(at_us)
+
+
+def _count(number: float, word: str) -> str:
+    return f"{number:.0f} {word}{'' if number == 1 else 's'}"
+
+
+_SHORT = frozenset({Obstacle.GPUS, Obstacle.CPUS, Obstacle.MEMORY})
+_IS = {"queued": "which waits", "running": "which runs", "failed": "which failed", "cancelled": "which was cancelled"}
+_TELL: dict[Obstacle, Callable[[_Scene, Blocker], Reason]] = {
+    Obstacle.HINDRANCE: _Scene.hindrance,
+    Obstacle.NO_NODES: _Scene.no_nodes,
+    Obstacle.NEVER_FITS: _Scene.never_fits,
+    Obstacle.QUOTA: _Scene.quota,
+    Obstacle.STARTING: _Scene.starting,
+    Obstacle.YIELDING: _Scene.yielding,
+    Obstacle.CLOSED: _Scene.closed,
+    Obstacle.NO_GPUS: _Scene.no_gpus,
+    Obstacle.OUTDATED: _Scene.outdated,
+    Obstacle.ACCOUNT: _Scene.account,
+    Obstacle.UNUSABLE: _Scene.unusable,
+    Obstacle.GPUS: _Scene.gpus,
+    Obstacle.CPUS: _Scene.cpus,
+    Obstacle.MEMORY: _Scene.memory,
+    Obstacle.KEPT: _Scene.kept,
+    Obstacle.RESERVED: _Scene.reserved,
+    Obstacle.BEHIND: _Scene.behind,
+    Obstacle.NODES: _Scene.nodes,
+}

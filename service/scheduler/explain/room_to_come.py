@@ -1,0 +1,26 @@
+"""When running jobs are likely to be over, and a node has room for another. Pure."""
+
+from service.scheduler.model.boxes import Shape
+from service.scheduler.model.state import Running, State
+from service.scheduler.policy.ends import end_us
+from service.scheduler.policy.placement import choose
+
+
+def room_at(state: State, shape: Shape, node: str, now_us: int) -> float:
+    """When the node has room for the job if those that run there end as half of their like do."""
+    trial = state.rooms()[node].copy()
+    at_us: float = now_us
+    running = [state.running[job] for job in trial.jobs]
+    for job in sorted(running, key=lambda job: (likely_end(job, now_us), job.number)):
+        if trial.roomy(shape) and choose(trial, shape) is not None:
+            break
+        at_us = likely_end(job, now_us)
+        for place in job.places:
+            if place.node == node:
+                trial.release(job.job, job.shape, place.uuids)
+    return at_us
+
+
+def likely_end(job: Running, now_us: int) -> float:
+    """When a running job is over, half of the time; infinite if nothing tells."""
+    return end_us(job, "p50_us", now_us, earliest_us=now_us)

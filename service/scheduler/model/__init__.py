@@ -1,0 +1,1 @@
+"""The scheduler's data: nodes, jobs as columns, decisions. No database, no clock."""

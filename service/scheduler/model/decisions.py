@@ -1,0 +1,49 @@
+"""What a decision says."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from service.scheduler.model.boxes import Place
+
+
+class Cause(StrEnum):
+    """Why a job is stopped in favour of another."""
+
+    #: The newcomer is of a higher class, age counted in.
+    CLASS = "class"
+    #: Its user or project has had more than their share, the newcomer's less.
+    SHARE = "share"
+    #: The box is over-full and the newcomer's remaining time is clearly shorter, or nothing of it is known yet.
+    TIME_SLICE = "time-slice"
+    #: The newcomer has waited for too long, and it is its turn.
+    LONGEST_WAIT = "longest-wait"
+    #: A reservation or a maintenance begins.
+    RESERVATION = "reservation"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Start:
+    """A job starts now, on these slots of each of its nodes."""
+
+    job: str
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Preempt:
+    """A running job writes a checkpoint, is stopped, and goes back to the queue."""
+
+    job: str
+    #: The job or reservation that gets its places.
+    for_job: str
+    reason: Cause
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spare:
+    """Those that give way to a job go on: it would not start in their places any more."""
+
+    for_job: str
+
+
+Decision = Start | Preempt | Spare

@@ -1,0 +1,89 @@
+"""Users, or projects, of the jobs that are known: what runs for them."""
+
+from collections.abc import Mapping
+from math import exp2
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from service.scheduler.model.columns import Floats
+from service.scheduler.model.interning import Interner
+
+if TYPE_CHECKING:
+    from service.scheduler.model.state import Account
+
+#: GPU-seconds added for each unit of weight.
+HEAD_START = 3600.0
+
+
+class Parties:
+    """Numbered; each is there as long as it has a lane."""
+
+    def __init__(self) -> None:
+        self.names: Interner[str] = Interner()
+        #: By number: GPUs that run for it now, and the sum over them of the moments at which they were given.
+        self._gpus: list[int] = []
+        self._begun: list[int] = []
+
+    def take(self, name: str) -> int:
+        """A lane of it more; its number."""
+        number = self.names.take(name)
+        if number == len(self._gpus):
+            self._gpus.append(0)
+            self._begun.append(0)
+        return number
+
+    def drop(self, number: int) -> None:
+        """A lane of it less."""
+        self.names.drop(number)
+
+    def count(self, number: int, gpus: int, since_us: int) -> None:
+        """So many GPUs more run for it, since then; fewer if negative."""
+        self._gpus[number] += gpus
+        self._begun[number] += gpus * since_us
+
+    def gpus(self, name: str) -> int:
+        """GPUs that run for it."""
+        return self._gpus[self.names.ids[name]]
+
+    def bounded(self, accounts: Mapping[str, "Account"]) -> dict[str, "Account"]:
+        """The accounts of those with a quota."""
+        found = {}
+        for name in self.names.ids:
+            account = accounts.get(name)
+            if account is not None and account.bounded:
+                found[name] = account
+        return found
+
+    def excess(
+        self, accounts: Mapping[str, "Account"], others_us: Mapping[str, float], now_us: int, half_life_us: float
+    ) -> Floats:
+        """By number, what each has had, against what it is entitled to (`shares`); `others_us` is time of GPUs that
+        run for it and are not its own (`parts`).
+        """
+        ids, gpus, begun = self.names.ids, self._gpus, self._begun
+        found = [1.0] * len(self.names)
+        if len(ids) < 2:
+            return np.array(found)
+        had, weights = [], []
+        for name, number in ids.items():
+            weight, runs = 1.0, (gpus[number] * now_us - begun[number]) / 1e6
+            if others_us and name in others_us:
+                runs -= others_us[name] / 1e6
+            account = accounts.get(name)
+            if account is not None:
+                weight = account.weight
+                runs += account.usage * exp2((account.usage_us - now_us) / half_life_us)
+            weights.append(weight)
+            had.append(runs + HEAD_START * weight)
+        fair = sum(had) / sum(weights)
+        for number, runs, weight in zip(ids.values(), had, weights, strict=True):
+            found[number] = runs / (fair * weight)
+        return np.array(found)
+
+    def copy(self) -> "Parties":
+        """Independent of this one."""
+        other = Parties()
+        other.names = self.names.copy()
+        other._gpus, other._begun = self._gpus.copy(), self._begun.copy()
+        return other

@@ -1,0 +1,47 @@
+"""What a job's row in the table says (`table.Column`)."""
+
+import math
+from typing import TYPE_CHECKING
+
+from service.scheduler.model.lanes import Lane
+
+if TYPE_CHECKING:
+    from service.scheduler.model.state import Estimate, Job, Running, Waiting
+
+#: What a job of which nothing is known counts at least, once it has been tried.
+_UNKNOWN_US = 60 * 1_000_000
+
+
+def lane(job: "Job") -> Lane:
+    """What it has in common with jobs like it."""
+    return Lane(job.shape, job.nodes, job.user, job.project, job.group, job.preemptible, job.pinned)
+
+
+def waiting(job: "Waiting") -> tuple[float, ...]:
+    """The columns of a job that waits."""
+    known = job.remaining
+    limit = math.inf if job.limit_us is None else job.limit_us
+    bound = limit if known is None else min(limit, known.p90_us)
+    left, least, most = _told(known)
+    moving = (-job.eligible_us, -(job.eligible_us + job.ran_us), job.ran_us, left, 1, 1, 0, 0)
+    return *moving, least, most, bound, math.inf, math.inf, job.hindrance is None, job.number, job.priority
+
+
+def running(job: "Running") -> tuple[float, ...]:
+    """The columns of a job that runs."""
+    known, since_us = job.remaining, job.since_us
+    as_of_us = None if known is None else known.as_of_us
+    left, least, most = _told(known)
+    waited = max(since_us - job.eligible_us - job.ran_us, 0)
+    moving = (-job.eligible_us, waited, job.ran_us - since_us, left + (as_of_us or 0), 1, 0, 1, -(as_of_us is not None))
+    spared = job.spared_until_us if job.preemptible and job.yields_to is None else math.inf
+    return *moving, least, most, math.inf, spared, since_us, 0, job.number, job.priority
+
+
+def _told(known: "Estimate | None") -> tuple[float, float, float]:
+    """Running time to come as the job itself tells it, or else the least and the most of what it has run."""
+    if known is None:
+        return math.nan, _UNKNOWN_US, math.inf
+    if known.source.own:
+        return known.p50_us, math.nan, math.nan
+    return math.nan, known.p50_us, known.p50_us

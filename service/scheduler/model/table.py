@@ -1,0 +1,119 @@
+"""Jobs as columns of numbers, so that ordering a hundred thousand of them is a handful of numpy calls."""
+
+from enum import IntEnum
+
+import numpy as np
+
+from service.scheduler.model.columns import Floats, Ints, grown
+
+_ROOM = 64
+
+
+class Column(IntEnum):
+    """What is known of each job; times are microseconds. What changes with time is told as of moment 0, and by
+    how much it changes in each microsecond.
+    """
+
+    #: How long ago it could have started.
+    AGE = 0
+    #: How long it has waited.
+    WAITED = 1
+    #: How long it has run.
+    RAN = 2
+    #: Running time still to come as its own progress (or an oracle) tells it; NaN: not known.
+    LEFT = 3
+    #: 1.
+    AGES = 4
+    #: 1 if it waits still.
+    WAITS = 5
+    #: 1 if it runs.
+    RUNS = 6
+    #: -1 if it runs, and what is left is known.
+    SHRINKS = 7
+    #: Running time still to come, if its own progress does not tell: as long as it has run, within these bounds.
+    LEAST = 8
+    MOST = 9
+    #: Running time that it will hardly pass: nine of ten such jobs, or its limit; infinite without either.
+    BOUND = 10
+    #: From when on it may be stopped for others, apart from `min_run`; infinite if it waits, or cannot be stopped.
+    SPARED = 11
+    #: When it was given its devices.
+    SINCE = 12
+    #: 1 if it waits and nothing hinders it.
+    QUEUED = 13
+    NUMBER = 14
+    PRIORITY = 15
+
+
+#: Columns that change with time.
+_MOVING = 4
+
+
+class Table:
+    """One row for each job, densely; the last row moves into the place of one that is removed."""
+
+    def __init__(self) -> None:
+        self.jobs: list[str] = []
+        self.rows: dict[str, int] = {}
+        self._values: Floats = np.zeros((len(Column), _ROOM))
+        self._lanes: Ints = np.zeros((1, _ROOM), dtype=np.intp)
+        self._show()
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def add(self, job: str, lane: int, values: tuple[float, ...]) -> None:
+        """A job that is not there yet, with its columns."""
+        row = len(self.jobs)
+        if row == self._values.shape[1]:
+            self._values = grown(self._values, row + 1)
+            self._lanes = grown(self._lanes, row + 1)
+        self.jobs.append(job)
+        self.rows[job] = row
+        self._show()
+        self.change(row, lane, values)
+
+    def change(self, row: int, lane: int, values: tuple[float, ...]) -> None:
+        """What is known of the job in that row now."""
+        self.columns[:, row] = values
+        self.lane[row] = lane
+
+    def remove(self, job: str) -> int:
+        """The lane of the job that was there."""
+        row = self.rows.pop(job)
+        lane = int(self.lane[row])
+        last = self.jobs.pop()
+        if last != job:
+            self.jobs[row] = last
+            self.rows[last] = row
+            self.columns[:, row] = self.columns[:, -1]
+            self.lane[row] = self.lane[-1]
+        self._show()
+        return lane
+
+    def _show(self) -> None:
+        count = len(self.jobs)
+        #: All columns, one number for each row; a view, which a change of the table makes stale.
+        self.columns: Floats = self._values[:, :count]
+        #: The lane of each row.
+        self.lane: Ints = self._lanes[0, :count]
+
+    def at(self, now_us: int) -> Floats:
+        """Age, time waited, time run and running time to come of each row, as of a moment."""
+        moving: Floats = self.columns[_MOVING : 2 * _MOVING] * now_us
+        moving += self.columns[:_MOVING]
+        return moving
+
+    def queued(self) -> Ints:
+        """The rows of those that wait and that nothing hinders."""
+        # Among bools those that are not 0 are found in a third of the time.
+        rows: Ints = self.columns[Column.QUEUED].astype(bool).nonzero()[0]
+        return rows
+
+    def copy(self) -> "Table":
+        """Independent of this one."""
+        other = Table()
+        other.jobs, other.rows = self.jobs.copy(), self.rows.copy()
+        other._values, other._lanes = self._values.copy(), self._lanes.copy()
+        other._show()
+        return other

@@ -1,0 +1,1 @@
+"""The policy: a pure function from the model to decisions."""

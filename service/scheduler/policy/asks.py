@@ -1,0 +1,31 @@
+"""What a waiting job wants to have if it starts now."""
+
+import math
+from typing import TYPE_CHECKING
+
+from service.scheduler.policy.placement import Ask
+from torchyard.policy import Policy
+
+if TYPE_CHECKING:
+    from service.scheduler.model.state import Waiting
+
+
+def ask_for(job: "Waiting", now_us: int, policy: Policy) -> Ask:
+    """As of one moment, under a policy."""
+    limit = math.inf if job.limit_us is None else job.limit_us
+    likely = math.inf if job.remaining is None else job.remaining.p90_us
+    return Ask(
+        job=job.job,
+        shape=job.shape,
+        nodes=job.nodes,
+        user=job.user,
+        project=job.project,
+        yielding=job.preemptible and preempts(policy),
+        ends_us=now_us + min(limit, likely),
+        surely_ends_us=now_us + limit,
+    )
+
+
+def preempts(policy: Policy) -> bool:
+    """Whether jobs are stopped for others at all."""
+    return policy.preemption or policy.time_slice is not None

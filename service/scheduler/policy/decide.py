@@ -1,0 +1,269 @@
+"""Who starts where, and who makes room: a pure, deterministic function over plain data.
+
+`decide` looks once at everything and says what to do now. The live scheduler, the simulator, the explanations and the
+tests run this code; all policies are settings of it (`torchyard.policy`).
+
+1. **Reservations** that are about to start have those stopped that are in the way and can be (`reserved`).
+2. **Promises**: a job that others were stopped for is looked at first, and what it waits for is kept for it. If it
+   would not start any more (a quota, a closed node), those that still run are spared.
+3. The others follow in their **order** (`order`): class, lifted by waiting; within it by earned remaining time, age,
+   and what user and project have had (`shares`). A job over a **quota** (`quotas`) is passed over and blocks nobody.
+4. A job that fits on what is free **starts** there (`placement`). If it does not, it **preempts** those that come
+   after it and may be stopped for it (`preemption`), if it then really starts.
+5. The first job that can do neither is **blocked**: nodes are kept for it, and those behind it may only take what
+   does not delay it (`backfill`); without `backfill` nobody behind it starts at all.
+
+**Nobody starves.** A job that has waited for `longest_wait` is overdue. For the oldest of them that no quota holds
+back, what it needs is kept from jobs that cannot be stopped, and in its turns it stops those that can be (`order`,
+`backfill`). So if no job that cannot be stopped runs for longer than L, the k-th oldest has started within k * (2 L +
+12 h + `min_run` + `checkpoint_timeout`), and 12 h later for each turn more than one that older jobs need which are
+stopped in between, unless something other than jobs is in its way: its quota, a reservation, a
+closed node, a checkpoint that fails. From then on it has 36 minutes of every 12 hours at least, less what jobs that
+cannot be stopped hold of its places by then, or runs to its end if it cannot be stopped itself.
+
+A decision comes to rest: applied over and over at one moment, without new jobs, it ends with nothing to do
+(`preemption`).
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from service.scheduler.model.boxes import Place
+from service.scheduler.model.columns import Bools, Ints
+from service.scheduler.model.decisions import Cause, Decision, Preempt, Spare, Start
+from service.scheduler.model.parts import rest
+from service.scheduler.model.table import Column
+from service.scheduler.policy.asks import ask_for, preempts
+from service.scheduler.policy.blocked import Blocked, Scene
+from service.scheduler.policy.hopes import Hopes
+from service.scheduler.policy.in_order import in_order
+from service.scheduler.policy.order import Ranks, order, ranks
+from service.scheduler.policy.placement import Ask, Space, never_fits
+from service.scheduler.policy.preemption import Victims, stoppable
+from service.scheduler.policy.promises import soon, sparing
+from service.scheduler.policy.quotas import Quotas, Reached, spent
+from service.scheduler.policy.reserved import Bars
+from torchyard.policy import Policy
+
+if TYPE_CHECKING:
+    from service.scheduler.model.state import State, Waiting
+
+#: For so many jobs it is found out together whether they could stop enough: for fewer it is no gain, and of more, most
+#: are refused with others.
+_WORTH_A_SIEVE = range(3, 257)
+
+__all__ = ["Cause", "Decision", "Pass", "Preempt", "Spare", "Start", "decide", "never_fits", "order"]
+
+
+def decide(state: "State", now_us: int, policy: Policy) -> list[Decision]:
+    """What to do now; the state stays as it is. `now_us` is in microseconds."""
+    if not state.waiting and not state.reservations:
+        return []
+    return Pass(state, now_us, policy).run()
+
+
+class Pass:
+    """One decision while it is made.
+
+    `known` are the ranks that an earlier one of the same moment was made with, if nothing has happened since but what
+    it decided: stopping and starting do not change them.
+    """
+
+    def __init__(self, state: "State", now_us: int, policy: Policy, known: Ranks | None = None) -> None:
+        self._state, self._now_us, self._policy = state, now_us, policy
+        #: The order of the jobs, as soon as it has mattered.
+        self.ranks = known
+        self._pushes = preempts(policy)
+        rooms = {node: room for node, room in state.rooms().items() if room.box.closed is None}
+        self._bars = Bars(state, rooms, now_us, policy) if state.reservations else None
+        self.space = Space(rooms=rooms) if self._bars is None else Space(rooms=rooms, barred=self._bars.barred)
+        self._quotas = Quotas(state, now_us)
+        #: Where those start that others are stopped for, once these are gone.
+        self.promises: dict[str, tuple[Place, ...]] = {}
+        self._decisions: list[Decision] = []
+        #: Jobs that need not be looked at any more.
+        self._done: set[str] = set()
+
+    def run(self) -> list[Decision]:
+        """Decides; once."""
+        if self._bars is not None:
+            self._decisions += self._bars.evictions(self._policy)
+        state = self._state
+        self._ahead = state.table.queued()
+        if len(self._ahead) and (state.promised or state.yielding):
+            self._keep_promises()
+            self._ahead = self._left_over()
+        if len(self._ahead) and not self._starts_alone():
+            free = max([len(room.free) for room in self.space.rooms.values()], default=-1)
+            self._hopes = Hopes(state, free, spent(self._quotas, state))
+            self._stoppable = stoppable(state, self._now_us, self._policy) if self._pushes and state.running else None
+            if self._anybody_to_fit() or (self._stoppable is not None and np.count_nonzero(self._stoppable)):
+                self._serve()
+        return self._decisions
+
+    def _left_over(self) -> Ints:
+        """Those ahead that no promise has settled."""
+        if not self._done:
+            return self._ahead
+        table = self._state.table
+        settled: Bools = np.zeros(len(table), dtype=bool)
+        settled[[table.rows[job] for job in self._done]] = True
+        return self._ahead[~settled[self._ahead]]
+
+    def _starts_alone(self) -> bool:
+        """Starts the job if there is but one, for which no order is needed; False if it does not fit."""
+        if len(self._ahead) > 1:
+            return False
+        job = self._state.waiting[self._state.table.jobs[self._ahead[0]]]
+        forbidden = self._quotas.forbid(self._lane_of(job.job))
+        places = () if forbidden else self.space.find(ask_for(job, self._now_us, self._policy))
+        if places:
+            self._start(job, places)
+        return bool(places)
+
+    def _anybody_to_fit(self) -> bool:
+        fitting = self._hopes.fitting
+        # The first is a sieve: most decisions of a full box end there, without a look at the queue.
+        lane = self._state.table.lane
+        return bool(np.count_nonzero(fitting) and np.count_nonzero(fitting[lane[self._ahead]]))
+
+    def reached(self, job: str) -> list[Reached]:
+        """The quotas that forbid a waiting job to start, with what was decided counted."""
+        return self._quotas.reached(self._state.lanes.key(self._lane_of(job)))
+
+    def against(self, ask: Ask, node: str) -> list[str]:
+        """Reservations that keep devices of the node from the job."""
+        found = [] if self._bars is None else self._bars.against(ask)
+        return [one.reservation.id for one in found if node in one.devices]
+
+    def given(self, node: str) -> tuple[str, ...]:
+        """Who was given something on the node, in order."""
+        return tuple(job for job in self.space.rooms[node].jobs if job not in self._state.running)
+
+    def _keep_promises(self) -> None:
+        """Jobs that others were stopped for start, or have kept for them what is free already."""
+        state = self._state
+        waiting = [state.waiting[job] for job in {**state.promised, **state.yielding} if job in state.waiting]
+        waiting.sort(key=lambda job: (-job.priority, job.number))
+        may_start = [job for job in waiting if job.hindrance is None and not self._withdrawn(job.job)]
+        asks = [ask_for(job, self._now_us, self._policy) for job in may_start]
+        kept = {ask.job for ask, places in sparing(state, self.space, asks) if self._keep_promise(ask, places)}
+        spared = [job.job for job in waiting if job.job in state.yielding and job.job not in kept]
+        self._decisions += [Spare(for_job=job) for job in spared]
+
+    def _withdrawn(self, job: str) -> bool:
+        """Whether a quota forbids a job to start that others were stopped for."""
+        return self._quotas.forbid(self._lane_of(job), promised=True)
+
+    def _keep_promise(self, ask: Ask, places: tuple[Place, ...]) -> bool:
+        """Whether the job starts, at these places if any are given, or will once those that give way are gone."""
+        if self._withdrawn(ask.job):
+            return False
+        job = self._state.waiting[ask.job]
+        places = places or self.space.find(ask)
+        if places:
+            self._start(job, places)
+            return True
+        places = soon(self._state, self.space, ask.job).find(ask)
+        if places:
+            self._take(job, places)
+        return bool(places)
+
+    def _serve(self) -> None:
+        """Looks at the jobs in their order until none of them can hope for anything."""
+        state, policy = self._state, self._policy
+        self.ranks = ranked = ranks(state, self._now_us, policy) if self.ranks is None else self.ranks
+        self._victims = None
+        if self._stoppable is not None:
+            self._victims = Victims(state, ranked, self._stoppable, self._now_us, policy)
+            self._victims.stop(one.job for one in self._decisions if isinstance(one, Preempt))
+        ahead, hoping = self._ahead, self._hoping(ranked)
+        if not np.count_nonzero(hoping):
+            return
+        reserved = [] if self._bars is None else [one.reservation.starts_us for one in self._bars.reserved]
+        scene = Scene(ranked, self._hopes, self._quotas, self.space)
+        self._blocked = Blocked(state, self._now_us, policy, scene, reserved)
+        self._blocked.begin(ahead, hoping)
+        for row in in_order(ahead[hoping], ranked.key, state.table.columns[Column.NUMBER], self._blocked.hoping):
+            if not self._look(row):
+                break
+
+    def _hoping(self, ranked: Ranks) -> Bools:
+        """Which of those ahead have any hopes; with that, it is known who might stop somebody."""
+        hopes, victims, ahead = self._hopes, self._victims, self._ahead
+        might: Bools = np.zeros(len(self._state.table), dtype=bool)
+        together = len(ahead) in _WORTH_A_SIEVE
+        if victims and together:
+            might[ahead] = victims.suffice(ahead, self.space.rooms)
+        elif victims:
+            might = victims.might()
+        hopes.look(ranked, might, self._now_us)
+        hoping = hopes.of(ahead)
+        if not victims or together:
+            return hoping
+        some = ahead[hoping & might[ahead]]
+        if len(some) in _WORTH_A_SIEVE:
+            might[some] = victims.suffice(some, self.space.rooms)
+            hoping = hopes.of(ahead)
+        return hoping
+
+    def _look(self, row: int) -> bool:
+        """Starts the job, makes room for it, or lets it wait; False if nobody after it may start."""
+        state, hopes = self._state, self._hopes
+        lane = int(hopes.lane[row])
+        fits, pushes, keeps = hopes.fits(row, lane), hopes.pushes(row, lane), hopes.keeps(row, lane)
+        if not (fits or pushes or keeps):
+            self._blocked.gives_up(row)
+            return True
+        if not self._blocked.may_pass(row):
+            return False
+        if self._quotas.forbid(lane):
+            hopes.quota_reached(lane)
+            return True
+        job = state.waiting[state.table.jobs[row]]
+        ask = ask_for(job, self._now_us, self._policy)
+        self._blocked.keep_from(ask)
+        if (fits and self._starts(job, ask, lane)) or (pushes and self._stops(job, ask, row, lane)):
+            return True
+        return self._blocked.wait(job, row, lane)
+
+    def _starts(self, job: "Waiting", ask: Ask, lane: int) -> bool:
+        places = self.space.find(ask)
+        if places:
+            self._start(job, places)
+        elif self.space.bound and self.space.unbound().find(ask):
+            self._hopes.no_room_beside(lane)
+        else:
+            self._hopes.no_room(lane)
+        return bool(places)
+
+    def _stops(self, job: "Waiting", ask: Ask, row: int, lane: int) -> bool:
+        victims = self._victims
+        assert victims is not None
+        plan = victims.plan(ask, row, lane, self.space)
+        if plan is None:
+            self._hopes.nobody_to_stop(row, lane, bound=self.space.bound)
+            return False
+        victims.stop(victim.job.job for victim in plan.victims)
+        for victim in plan.victims:
+            self._decisions.append(Preempt(job=victim.job.job, for_job=job.job, reason=victim.cause))
+        self.promises[job.job] = plan.places
+        # The victims hold their places until they are gone: of what is free now, this takes the rest of what it needs.
+        self._take(job, plan.places)
+        return True
+
+    def _lane_of(self, job: str) -> int:
+        return int(self._state.table.lane[self._state.table.rows[job]])
+
+    def _start(self, job: "Waiting", places: tuple[Place, ...]) -> None:
+        self._decisions.append(Start(job=job.job, places=places))
+        self._take(job, places)
+
+    def _take(self, job: "Waiting", places: tuple[Place, ...]) -> None:
+        self.space.take(job.job, job.shape, places)
+        self._done.add(job.job)
+        if self._quotas.bounded:
+            expected = 0 if job.remaining is None else job.remaining.p50_us
+            others = rest(job.shape, places, self._state.boxes)
+            self._quotas.charge(self._state.lanes.key(self._lane_of(job.job)), expected, others)

@@ -1,0 +1,44 @@
+"""Rows in their order, of which most need not be put in order: few are looked at before none has hopes any more."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from service.scheduler.model.columns import Bools, Floats, Ints
+
+#: Rows that are put in order at a time; the next time four times as many.
+_CHUNK = 32
+#: Of these, so many are given out before it is asked again who of the rest is hoping.
+_PIECE = 64
+
+
+def in_order(rows: Ints, key: Floats, number: Floats, hoping: Callable[[Ints], Bools]) -> Iterator[int]:
+    """The rows by key and then by number; those that are `hoping` no longer fall out on the way."""
+    size = _CHUNK
+    while len(rows) > size:
+        near = _first(key[rows], number[rows], size)
+        yield from _ordered(rows[near], key, number, hoping)
+        rows = rows[~near]
+        rows = rows[hoping(rows)]
+        size *= 4
+    yield from _ordered(rows, key, number, hoping)
+
+
+def _ordered(rows: Ints, key: Floats, number: Floats, hoping: Callable[[Ints], Bools]) -> Iterator[int]:
+    rows = rows[np.lexsort((number[rows], key[rows]))]
+    yield from rows[:_PIECE].tolist()
+    for start in range(_PIECE, len(rows), _PIECE):
+        piece = rows[start : start + _PIECE]
+        yield from piece[hoping(piece)].tolist()
+
+
+def _first(key: Floats, number: Floats, size: int) -> Bools:
+    """Which are the first so many of more, by key and then by number."""
+    last = np.partition(key, size)[size]
+    found: Bools = key < last
+    equal = np.flatnonzero(key == last)
+    wanted = size - int(found.sum())
+    if wanted < len(equal):
+        equal = equal[np.argpartition(number[equal], wanted)[:wanted]]
+    found[equal] = True
+    return found

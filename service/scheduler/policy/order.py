@@ -1,0 +1,189 @@
+"""Who comes first: every job gets one number, and the smaller one goes first.
+
+**Classes** come first. In the order `fair` waiting for `class_age` lifts a job by one class, but only into classes of
+which there are jobs: age must not put long jobs before short ones of their own class, which would be first come,
+first served.
+
+**Within a class** of the order `fair`:
+
+1. A job of which nothing is known yet, and that has not run for a time slice, by the excess of its user and of its
+   project (`shares`), then by number: where nobody can be stopped, this is all that divides the box. After the slice
+   its own steps tell how long it will take. If they do not, earlier jobs of its sort do; and failing these, it is
+   expected to run for as long again as it has run.
+2. The others by `remaining / sqrt(1 + age in days)`, times the excess of their user and of their project, each to the
+   power of 0.3. The root, because dividing by the age itself costs the mean much and wins nothing at the
+   end; the power, because it suffices to keep users with different appetites even, and more of it keeps short jobs
+   waiting. Beyond the age of `OLD_DAYS` it is divided by `(age / OLD_DAYS)` to the power of `OLD_POWER` as well: where
+   there is too much work for weeks, the longest jobs would else wait for all others, whenever these come. A box on
+   which nobody gets that old is as if this were not there.
+
+**The overdue have their turns.** A job that has waited for `longest_wait` is overdue. For `TURN_US` of every
+`PERIOD_US` the overdue ones, the oldest first, come right behind those of 1. in the highest class, and nobody
+preempts them: as many as fit into half of the GPUs, and the oldest in any case. If they came first all the time, a
+box that has more work than it can do would serve nobody but them, and every short job would become one of them. (All
+found by simulation: `yard simulate`.)
+
+The other orders have neither lifts nor turns. `fifo`: by number. `sjf`, `srtf`: by the time that is left, from an
+oracle. `las`: those that have had less GPU time than `LAS_THRESHOLD_US` before the others, by number within both
+(Tiresias, Gu et al. 2019).
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from service.scheduler.model.columns import Bools, Floats, Ints
+from service.scheduler.model.table import Column
+from service.scheduler.policy.shares import shares
+from torchyard.policy import Order, Policy
+
+if TYPE_CHECKING:
+    from service.scheduler.model.state import State
+
+_SECOND = 1_000_000
+_DAY = 86_400 * _SECOND
+#: GPU time after which `las` puts a job into the second queue.
+LAS_THRESHOLD_US = 3_600 * _SECOND
+#: Beyond all numbers of jobs: what sets the two queues of `las` apart.
+LAS_BEHIND = 1e12
+#: The turns of the overdue: so long, of so long each.
+TURN_US, PERIOD_US = 36 * 60 * _SECOND, 12 * 3_600 * _SECOND
+#: The age at which age begins to count for more than its root, and the power with which it does.
+OLD_DAYS, OLD_POWER = 30, 6
+_NONE: Ints = np.zeros(0, dtype=np.intp)
+#: Where in its class a job stands: the untried from 0, the overdue in their turn and the others from here, up to 1.
+_OVERDUE, _OTHERS = 0.125, 0.25
+
+
+class Ranks(NamedTuple):
+    """Columns of a state's table, as of one moment: waiting and running jobs in one order."""
+
+    #: The smaller goes first; equals by number.
+    key: Floats
+    #: The class, the highest being the smallest.
+    level: Floats
+    #: What the order compares within a class: microseconds where it is about time.
+    score: Floats
+    #: Running time that they are taken to need still, in microseconds; 0 for those that are to be tried first, and
+    #: infinite for those that take no time slices, whatever they need.
+    left: Floats
+    #: They have waited for too long.
+    overdue: Bools
+    #: They have, and it is their turn; whether it is anybody's.
+    turn: Bools
+    turns: bool
+    #: There are several classes.
+    classes: bool
+    #: Of each lane, not row: the larger excess of its user and its project. 0 if it does not matter.
+    worst: Floats
+
+
+def ranks(state: "State", now_us: int, policy: Policy) -> Ranks:
+    """The order of all jobs at this moment."""
+    if policy.order is not Order.FAIR:
+        return _plain(state, now_us, policy)
+    columns, found = state.table.columns, shares(state, now_us, policy)
+    age, waited, ran, left = state.table.at(now_us)
+    left = _left(columns, ran, left, policy)
+    age /= _DAY
+    score = left / _earned(np.maximum(age, 0))
+    factor = found.factor[state.table.lane]
+    score *= factor
+    level, classes = _levels(columns[Column.PRIORITY], waited, policy)
+    key = level + 1 - (1 - _OTHERS) * _DAY / (score + _DAY)
+    untried = score == 0
+    if np.count_nonzero(untried):
+        np.copyto(key, level + _OVERDUE * factor / (factor + 1), where=untried)
+    overdue = waited >= policy.longest_wait * _SECOND
+    turn = np.zeros(len(overdue), dtype=bool)
+    rows = _in_turn(state, overdue, now_us)
+    if len(rows):
+        turn[rows] = True
+        born = -columns[Column.AGE][rows]
+        level[rows] = -columns[Column.PRIORITY].max()
+        key[rows] = level[rows] + _OVERDUE * (1 + born / (born + _DAY))
+    return Ranks(key, level, score, _taking_none(left, state), overdue, turn, len(rows) > 0, classes, found.worst)
+
+
+def order(state: "State", now_us: int, policy: Policy) -> list[str]:
+    """All waiting jobs in the order in which a decision looks at them; those that something hinders are last."""
+    columns = state.table.columns
+    if not state.waiting:
+        return []
+    key, number, hindered = ranks(state, now_us, policy).key, columns[Column.NUMBER], columns[Column.QUEUED] == 0
+    rows = np.flatnonzero(columns[Column.WAITS])
+    jobs = state.table.jobs
+    return [jobs[row] for row in rows[np.lexsort((number[rows], key[rows], hindered[rows]))].tolist()]
+
+
+def _left(columns: Floats, ran: Floats, told: Floats, policy: Policy) -> Floats:
+    """Running time to come of each job, where its own progress does not tell it."""
+    left: Floats = np.maximum(told, 1)
+    unknown = np.isnan(left)
+    if np.count_nonzero(unknown):
+        guess = np.minimum(np.maximum(ran, columns[Column.LEAST]), columns[Column.MOST])
+        guess *= ran >= (policy.time_slice or 0) * _SECOND
+        np.copyto(left, guess, where=unknown)
+    return left
+
+
+def _taking_none(left: Floats, state: "State") -> Floats:
+    """The same, infinite for those that take no time slices."""
+    return np.where(state.lanes.pinned[state.table.lane], np.inf, left) if state.lanes.pinning else left
+
+
+def _earned(age: Floats) -> Floats:
+    """By how much jobs of these ages, in days, count shorter."""
+    root: Floats = np.sqrt(1 + age)
+    if np.maximum.reduce(age) <= OLD_DAYS:
+        return root
+    earned: Floats = root * np.maximum(age / OLD_DAYS, 1) ** OLD_POWER
+    return earned
+
+
+def _levels(priority: Floats, waited: Floats, policy: Policy) -> tuple[Floats, bool]:
+    """The class of each job, lifted by waiting into the classes that there are; whether these are several."""
+    highest = np.maximum.reduce(priority)
+    if np.minimum.reduce(priority) == highest:
+        return np.negative(priority), False
+    lifts = np.maximum(np.floor(waited / (policy.class_age * _SECOND)), 0)
+    return -np.minimum(priority + lifts, highest), True
+
+
+def _in_turn(state: "State", overdue: Bools, now_us: int) -> Ints:
+    """Those of the overdue whose turn it is: the oldest, up to half of the GPUs."""
+    if now_us % PERIOD_US >= TURN_US:
+        return _NONE
+    columns = state.table.columns
+    rows: Ints = (overdue & (columns[Column.QUEUED] + columns[Column.RUNS] > 0)).nonzero()[0]
+    rows = rows[np.lexsort((columns[Column.NUMBER][rows], -columns[Column.AGE][rows]))]
+    half = sum(len(box.slots) for box in state.boxes.values()) / 2
+    within = int(np.searchsorted(np.cumsum(state.lanes.gpus[state.table.lane[rows]]), half, side="right"))
+    return rows[: max(within, 1)]
+
+
+def _plain(state: "State", now_us: int, policy: Policy) -> Ranks:
+    """The orders that others have."""
+    level = -state.table.columns[Column.PRIORITY]
+    score, left = _plain_score(state, now_us, policy)
+    nobody = np.zeros(len(level), dtype=bool)
+    # Shares cost more than all else here, and tell only who may stop whom.
+    classes = bool(level.min() < level.max())
+    matter = policy.preemption or (policy.time_slice is not None and classes)
+    worst = shares(state, now_us, policy).worst if matter else np.zeros(len(state.lanes))
+    key = level + score / (score + _DAY)
+    return Ranks(key, level, score, _taking_none(left, state), nobody, nobody, False, classes, worst)
+
+
+def _plain_score(state: "State", now_us: int, policy: Policy) -> tuple[Floats, Floats]:
+    """What the order compares, and the time that is left where it looks at that."""
+    columns = state.table.columns
+    _, _, ran, left = state.table.at(now_us)
+    if policy.order in {Order.SJF, Order.SRTF}:
+        left = _left(columns, ran, left, policy)
+        return left, left
+    number, untold = columns[Column.NUMBER], np.zeros(columns.shape[1])
+    if policy.order is Order.FIFO:
+        return number, untold
+    second = ran * state.lanes.gpus[state.table.lane] >= LAS_THRESHOLD_US
+    return number + np.where(second, LAS_BEHIND, 0.0), untold

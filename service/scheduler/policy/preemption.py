@@ -1,0 +1,201 @@
+"""Who is stopped for a job that finds no room.
+
+Only running jobs that can be stopped, have run for `min_run`, and come *after* the newcomer in the order. One of these
+must be true as well:
+
+- the newcomer has waited for too long, and it is its turn (`order`);
+- they are of a lower class (`preemption`);
+- their user or project has had more than their share, and the newcomer's have not (`preemption`);
+- `time_slice` is set and the newcomer is clearly ahead: nothing is known of it yet, or its score is `AHEAD` times
+  better and what it gains is more than a preemption costs. Never is work thrown away for this: a job that would start
+  from the beginning is left alone. And it is for those only that do not refuse to be stopped themselves (`pinned`):
+  who does would keep what others lend.
+
+Nobody is stopped unless the newcomer then really starts there: its placement is tried on the freed nodes first. As
+few as possible are stopped: first jobs of lower classes, by the least work since their last checkpoint; then those that
+make room for a shorter one, from the end of the order, for who is not last would stop others in turn; then those that
+are only over their share, by the least work again.
+
+It comes to rest: each preemption puts a job in the place of jobs that all come after it in one total order, which
+stopping and starting do not change. With the jobs that run sorted by that order, each decision makes the list better
+at the first place where it changes, and there are finitely many such lists.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from service.scheduler.model.columns import Bools, Floats, Ints
+from service.scheduler.model.decisions import Cause
+from service.scheduler.model.rooms import Room
+from service.scheduler.model.table import Column
+from service.scheduler.policy.making_room import Plan, Victim, on_one_node, on_several
+from service.scheduler.policy.order import LAS_BEHIND, Ranks
+from service.scheduler.policy.placement import Ask, Space
+from torchyard.policy import Order, Policy
+
+if TYPE_CHECKING:
+    from service.scheduler.model.state import State
+
+#: A running job gives way to one whose score is so many times better.
+AHEAD = 1.25
+#: Parts of their share by which one must be over, and the other under it.
+OVER, UNDER = 1.1, 1.0
+
+
+class Victims:
+    """The running jobs that can be stopped at all, as of one moment, from the end of the order."""
+
+    def __init__(self, state: "State", ranks: Ranks, stoppable: Bools, now_us: int, policy: Policy) -> None:
+        self._state, self._ranks, self._now_us, self._policy = state, ranks, now_us, policy
+        number = state.table.columns[Column.NUMBER]
+        rows: Ints = (stoppable & ~ranks.turn if ranks.turns else stoppable).nonzero()[0]
+        self._rows = rows = rows[np.lexsort((number[rows], ranks.key[rows]))[::-1]]
+        self._key, self._number = ranks.key[rows], number[rows]
+        self._level, self._score, self._left = ranks.level[rows], ranks.score[rows], ranks.left[rows]
+        over: Bools = ranks.worst[state.table.lane[rows]] > OVER
+        self._over = over if policy.preemption and np.count_nonzero(over) else None
+        self._classes = policy.preemption and ranks.classes
+        self._slicing = policy.time_slice is not None and policy.order not in {Order.FIFO, Order.SJF}
+        #: Those that are not chosen yet, once somebody is.
+        self._open: Bools | None = None
+        #: Rows of newcomers that were looked at together, and whom they may stop.
+        self._together: list[int] = []
+        self._found: list[tuple[Cause, Bools]] = []
+        self._made: dict[tuple[int, Cause], Victim] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def might(self) -> Bools:
+        """Which jobs come before some victim that they may stop: a first sieve, which lets no such job fall."""
+        ranks = self._ranks
+        found, lowest = ranks.turn.copy(), np.maximum.reduce(self._level)
+        if self._classes:
+            found |= ranks.level < lowest
+        if self._over is not None:
+            last = self._key[self._over.argmax()]
+            found |= (ranks.worst[self._state.table.lane] <= UNDER) & (ranks.key <= last)
+        if self._slicing:
+            score, left = np.maximum.reduce(self._score), np.maximum.reduce(self._left)
+            found |= (ranks.level <= lowest) & self._clearly_ahead(ranks.score, ranks.left, score, left)
+        return found
+
+    def suffice(self, rows: Ints, rooms: Mapping[str, Room]) -> Bools:
+        """Which of these waiting jobs would have GPUs enough if all went whom they may stop: a finer sieve, which lets
+        no such job fall either. Which GPUs these are is not asked.
+        """
+        lanes, lane, column = self._state.lanes, self._state.table.lane[rows], rows[:, None]
+        self._together, self._found = rows.tolist(), self._whom(column, lane[:, None])
+        if not self._found:
+            return np.zeros(len(rows), dtype=bool)
+        going = reduce(np.logical_or, (whom for _, whom in self._found))
+        if self._open is not None:
+            going = going & self._open
+        free = [len(room.free) for room in rooms.values()]
+        could = going @ self._held(list(rooms)) + free >= lanes.whole[lane][:, None]
+        found: Bools = np.add.reduce(could, axis=1) >= lanes.nodes[lane]
+        return found
+
+    def _held(self, nodes: Sequence[str]) -> Floats:
+        """How many GPUs of each node each victim has."""
+        at = {node: number for number, node in enumerate(nodes)}
+        held = np.zeros((len(self._rows), len(nodes)))
+        for victim, row in enumerate(self._rows.tolist()):
+            for place in self._state.running[self._state.table.jobs[row]].places:
+                if place.node in at:
+                    held[victim, at[place.node]] = len(place.uuids)
+        return held
+
+    def stop(self, jobs: Iterable[str]) -> None:
+        """They are chosen, and can't be chosen again."""
+        for job in jobs:
+            others = self._rows != self._state.table.rows[job]
+            self._open = others if self._open is None else self._open & others
+
+    def plan(self, ask: Ask, row: int, lane: int, space: Space) -> Plan | None:
+        """The cheapest preemption after which the job of that row and lane starts; None if there is none."""
+        by_node: dict[str, list[Victim]] = {}
+        for victim in self._of(row, lane):
+            for place in victim.job.places:
+                by_node.setdefault(place.node, []).append(victim)
+        if not by_node:
+            return None
+        make_room = on_several if ask.nodes > 1 else on_one_node
+        return make_room(ask, by_node, space)
+
+    def _of(self, row: int, lane: int) -> list[Victim]:
+        """Those that this one may stop, in the order in which they go."""
+        found: dict[int, Victim] = {}
+        for cause, whom in self._whom_known(row, lane):
+            for at in (whom if self._open is None else whom & self._open).nonzero()[0].tolist():
+                victim = self._victim(at, cause)
+                if cause is not Cause.TIME_SLICE or not victim.job.starts_over:
+                    found[at] = victim
+        return [found[at] for at in sorted(found, key=lambda at: (*found[at].turn, at))]
+
+    def _whom_known(self, row: int, lane: int) -> list[tuple[Cause, Bools]]:
+        """The same as `_whom`; without asking again if `suffice` has asked."""
+        if row not in self._together:
+            return self._whom(row, lane)
+        at = self._together.index(row)
+        return [(cause, whom[at]) for cause, whom in self._found]
+
+    def _whom(self, row: Any, lane: Any) -> list[tuple[Cause, Bools]]:
+        """Whom a newcomer may stop, for which cause: of one, or of a column of newcomers. Of several causes the last
+        is the one that counts.
+        """
+        ranks = self._ranks
+        key = ranks.key[row]
+        # Only who comes after it in the order.
+        after, equal = self._key > key, self._key == key
+        if np.count_nonzero(equal):
+            after |= equal & (self._number > self._state.table.columns[Column.NUMBER][row])
+        found: list[tuple[Cause, Bools]] = []
+        if self._over is not None:
+            found.append((Cause.SHARE, after & self._over & (ranks.worst[lane] <= UNDER)))
+        if self._slicing:
+            ahead = self._clearly_ahead(ranks.score[row], ranks.left[row], self._score, self._left)
+            found.append((Cause.TIME_SLICE, after & ahead))
+        if self._classes:
+            found.append((Cause.CLASS, after & (self._level > ranks.level[row])))
+        if ranks.turns:
+            found.append((Cause.LONGEST_WAIT, after & ranks.turn[row]))
+        return found
+
+    def _clearly_ahead(self, score: Any, left: Any, others_score: Any, others_left: Any) -> Any:
+        """Whether newcomers of this score, with so much left, are far enough before others; of one, or of many."""
+        if self._policy.order is Order.LAS:
+            return (score < LAS_BEHIND) & (left < math.inf) & (others_score >= LAS_BEHIND)
+        ahead = AHEAD if self._policy.order is Order.FAIR else 1.0
+        return (left + self._policy.preemption_cost * 1e6 < others_left) & (ahead * score < others_score)
+
+    def _victim(self, at: int, cause: Cause) -> Victim:
+        known = self._made.get((at, cause))
+        if known is None:
+            known = self._made[at, cause] = self._make(at, cause)
+        return known
+
+    def _make(self, at: int, cause: Cause) -> Victim:
+        job = self._state.running[self._state.table.jobs[self._rows[at]]]
+        saved_us = job.since_us if job.saved_us is None else max(job.saved_us, job.since_us)
+        unsaved_us = max(self._now_us - saved_us, 0)
+        return Victim(job, cause, float(self._score[at]), unsaved_us)
+
+
+def in_the_way(state: "State", ranks: Ranks, jobs: Iterable[str]) -> bool:
+    """Whether one of these running jobs comes after one that waits: nobody else is ever stopped."""
+    table = state.table
+    first = np.minimum.reduce(ranks.key[table.queued()], initial=math.inf)
+    return any(ranks.key[table.rows[job]] >= first for job in jobs)
+
+
+def stoppable(state: "State", now_us: int, policy: Policy) -> Bools:
+    """Which rows of the table are jobs that may be stopped at all: they can be, and have run for long enough."""
+    columns = state.table.columns
+    found: Bools = columns[Column.SPARED] <= now_us
+    found &= columns[Column.SINCE] <= now_us - policy.min_run * 1_000_000
+    return found

@@ -1,0 +1,159 @@
+"""What reservations keep, and for whom.
+
+A reservation gets devices afresh in each decision: those that will be free when it starts before those that are not,
+on as few nodes as possible. Before it starts, others may have these devices if they will be over by then or can be
+stopped; from `checkpoint_timeout` before the start on those that can be stopped are. During it only its users and
+projects get them. A maintenance has no users, and keeps whole nodes.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from service.scheduler.model.boxes import Box
+from service.scheduler.model.decisions import Cause, Preempt
+from service.scheduler.model.rooms import Room
+from service.scheduler.policy.ends import end_us
+from service.scheduler.policy.placement import Ask
+from torchyard.policy import Policy
+
+if TYPE_CHECKING:
+    from service.scheduler.model.state import Reservation, Running, State
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reserved:
+    """A reservation that is not over, and its devices of each node."""
+
+    reservation: "Reservation"
+    devices: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def admits(self, user: str, project: str) -> bool:
+        """Whether it is for them."""
+        r = self.reservation
+        return not r.maintenance and (user in r.users or project in r.projects)
+
+
+class Bars:
+    """All reservations that are not over, as of one moment."""
+
+    def __init__(self, state: "State", rooms: dict[str, Room], now_us: int, policy: Policy) -> None:
+        self._state, self._now_us = state, now_us
+        self._notice_us = policy.checkpoint_timeout * 1_000_000
+        self.reserved: list[Reserved] = []
+        coming = [r for r in state.reservations if r.ends_us > now_us]
+        for reservation in sorted(coming, key=lambda r: (r.starts_us, r.id)):
+            self.reserved.append(self._pick(reservation, rooms))
+
+    def barred(self, ask: Ask, room: Room) -> frozenset[str] | None:
+        """Slots of the node that the job must not have; None: it must not be on the node at all."""
+        found: frozenset[str] = frozenset()
+        for one in self.reserved:
+            devices = one.devices.get(room.box.node)
+            if devices is None or self._lets(one, ask):
+                continue
+            if one.reservation.maintenance and one.reservation.gpus is None:
+                return None
+            found |= devices
+        return found
+
+    def against(self, ask: Ask) -> list[Reserved]:
+        """The reservations whose devices the job must not have now."""
+        return [one for one in self.reserved if one.devices and not self._lets(one, ask)]
+
+    def evictions(self, policy: Policy) -> list[Preempt]:
+        """Who must be stopped now for a reservation that is about to start, or has."""
+        if not policy.preemption:
+            return []
+        due = [one for one in self.reserved if self._now_us >= one.reservation.starts_us - self._notice_us]
+        found: dict[str, Preempt] = {}
+        for one in due:
+            for job in self._state.running.values():
+                if job.job not in found and self._must_go(job, one):
+                    found[job.job] = Preempt(job=job.job, for_job=one.reservation.id, reason=Cause.RESERVATION)
+        return sorted(found.values(), key=lambda preempt: preempt.job)
+
+    def _must_go(self, job: "Running", one: Reserved) -> bool:
+        if not job.preemptible or job.yields_to is not None or job.spared_until_us > self._now_us:
+            return False
+        if one.admits(job.user, job.project) or end_us(job, "p90_us", self._now_us) <= one.reservation.starts_us:
+            return False
+        whole = one.reservation.maintenance and one.reservation.gpus is None
+        return any(
+            place.node in one.devices and (whole or one.devices[place.node] & set(place.uuids)) for place in job.places
+        )
+
+    def _lets(self, one: Reserved, ask: Ask) -> bool:
+        starts_us = one.reservation.starts_us
+        if one.admits(ask.user, ask.project):
+            return True
+        if self._now_us >= starts_us:
+            return False
+        return ask.ends_us <= starts_us or (ask.yielding and self._now_us < starts_us - self._notice_us)
+
+    def _pick(self, reservation: "Reservation", rooms: dict[str, Room]) -> Reserved:
+        nodes = [node for node in sorted(rooms) if not reservation.nodes or node in reservation.nodes]
+        if reservation.gpus is None:
+            everything = {node: frozenset(slot.uuid for slot in rooms[node].box.slots) for node in nodes}
+            return Reserved(reservation=reservation, devices=everything)
+        wanted = Reserved(reservation=reservation)
+        ready = {node: self._ready(wanted, rooms[node]) for node in nodes}
+        return Reserved(reservation=reservation, devices=_packed(ready, reservation.gpus))
+
+    def _ready(self, one: Reserved, room: Room) -> list[tuple[int, str]]:
+        """The node's devices that no other reservation has at that time, the readiest first."""
+        taken = self._taken(one.reservation, room.box.node)
+        hindrance = dict.fromkeys(room.usable, 0)
+        for name in room.jobs:
+            job = self._state.running[name]
+            for uuid in (uuid for place in job.places if place.node == room.box.node for uuid in place.uuids):
+                hindrance[uuid] = max(hindrance.get(uuid, 0), self._in_the_way(job, one))
+        order = sorted((slot for slot in room.usable.values() if slot.uuid not in taken), key=lambda slot: -slot.index)
+        return sorted(((hindrance[slot.uuid], slot.uuid) for slot in order), key=lambda pair: pair[0])
+
+    def _taken(self, reservation: "Reservation", node: str) -> frozenset[str]:
+        found: frozenset[str] = frozenset()
+        for other in self.reserved:
+            r = other.reservation
+            if r.starts_us < reservation.ends_us and reservation.starts_us < r.ends_us:
+                found |= other.devices.get(node, frozenset())
+        return found
+
+    def _in_the_way(self, job: "Running", one: Reserved) -> int:
+        if one.admits(job.user, job.project) or job.yields_to == one.reservation.id:
+            return 0
+        if end_us(job, "p90_us", self._now_us) <= one.reservation.starts_us:
+            return 0
+        return 1 if job.preemptible else 2
+
+
+def _packed(ready: dict[str, list[tuple[int, str]]], gpus: int) -> dict[str, frozenset[str]]:
+    """So many devices, on as few nodes as possible."""
+    found: dict[str, frozenset[str]] = {}
+    nodes: Iterable[str] = sorted(ready, key=lambda node: (_hindrance(ready[node], gpus), -len(ready[node]), node))
+    for node in nodes:
+        chosen = [uuid for _, uuid in ready[node][:gpus]]
+        if chosen:
+            found[node] = frozenset(chosen)
+            gpus -= len(chosen)
+    return found
+
+
+def _hindrance(ready: list[tuple[int, str]], gpus: int) -> float:
+    """How much stands in the way of having as many there; infinite if there are not as many."""
+    return math.inf if len(ready) < gpus else sum(hindrance for hindrance, _ in ready[:gpus])
+
+
+def takes_jobs_us(state: "State", box: Box) -> float:
+    """When a node that drains takes jobs again: after its maintenance and those that follow without a gap. 0 if that is
+    over already; infinite if an administrator must say so.
+    """
+    if box.maintenance is None:
+        return math.inf
+    coming = [r for r in state.reservations if r.maintenance and box.node in r.nodes]
+    end_us = next((r.ends_us for r in coming if r.id == box.maintenance), 0)
+    for each in sorted(coming, key=lambda r: r.starts_us):
+        if each.starts_us <= end_us:
+            end_us = max(end_us, each.ends_us)
+    return end_us

@@ -1,0 +1,55 @@
+"""What users and projects have had, against what they are entitled to.
+
+What somebody has had is GPU time: of jobs that ended, halved every half-life, and of what runs now so far. The box is
+divided between those who have jobs, in proportion to their weights. The **excess** of one of them is the quotient of
+what they had and what they were entitled to of the sum: 1 is exactly their share, 2 twice as much. An hour of a GPU for
+each unit of weight is added to everybody, so that the first minutes on an idle box decide nothing.
+"""
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from service.scheduler.model import parts
+from service.scheduler.model.columns import Floats
+from service.scheduler.model.table import Column
+from torchyard.policy import Policy
+
+if TYPE_CHECKING:
+    from service.scheduler.model.state import State
+
+#: Nobody's jobs count shorter than those of somebody with this excess.
+LEAST = 0.05
+
+
+class Shares(NamedTuple):
+    """One number for each lane."""
+
+    #: The larger excess of its user and its project.
+    worst: Floats
+    #: By how much its jobs count longer in the order `fair`.
+    factor: Floats
+
+
+def shares(state: "State", now_us: int, policy: Policy) -> Shares:
+    """The shares of everybody who has jobs."""
+    lanes, half_life_us = state.lanes, policy.half_life * 1e6
+    of_users, of_projects = _others_us(state, now_us) if state.sharing else ({}, {})
+    users = lanes.users.excess(state.users, of_users, now_us, half_life_us)[lanes.user]
+    projects = lanes.projects.excess(state.projects, of_projects, now_us, half_life_us)[lanes.project]
+    factor = (np.maximum(users, LEAST) * np.maximum(projects, LEAST)) ** 0.3
+    return Shares(worst=np.maximum(users, projects), factor=factor)
+
+
+def _others_us(state: "State", now_us: int) -> tuple[dict[str, float], dict[str, float]]:
+    """Of the GPUs that jobs run on and share: the time that is not theirs, of each user and of each project."""
+    users: defaultdict[str, float] = defaultdict(float)
+    projects: defaultdict[str, float] = defaultdict(float)
+    rows, others = parts.rests(state)
+    times = others * (now_us - state.table.columns[Column.SINCE][rows])
+    for number, time_us in zip(state.table.lane[rows].tolist(), times.tolist(), strict=True):
+        lane = state.lanes.key(number)
+        users[lane.user] += time_us
+        projects[lane.project] += time_us
+    return users, projects

@@ -1,0 +1,1 @@
+"""The model, kept true to the database."""

@@ -1,0 +1,76 @@
+"""What is expected of waiting jobs that have never run: the same for all of a kind, so a long queue costs little."""
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Row
+
+from service.estimation import estimates
+from service.estimation.estimates import Kin
+from service.estimation.forecasts import Estimator
+from service.scheduler.model.state import Estimate, State
+
+#: An estimate that moves by less than this part of itself changes no decision worth the work.
+WORTH = 0.2
+#: Kinds that are asked about in a pass.
+KINDS = 50
+
+
+class _Kind(NamedTuple):
+    kin: Kin
+    limit_us: int | None
+
+
+class Guesses:
+    """The estimates of all kinds that wait; not for several threads at once."""
+
+    def __init__(self, estimator: Estimator) -> None:
+        self._estimator = estimator
+        self._known: dict[_Kind, Estimate | None] = {}
+        self._jobs: defaultdict[_Kind, set[str]] = defaultdict(set)
+        self._kinds: dict[str, _Kind] = {}
+        #: Kinds still to be asked about in this round.
+        self._due: list[_Kind] = []
+
+    def add(self, tx: Connection, row: Row[Any], now: int) -> Estimate | None:
+        """What is expected of a job that waits."""
+        limit = row.spec.get("time_limit")
+        kind = _Kind(estimates.kin_of(row.project, row.user_id, row.spec), None if limit is None else limit * 1_000_000)
+        self.drop(row.id)
+        self._kinds[row.id] = kind
+        self._jobs[kind].add(row.id)
+        if kind not in self._known:
+            self._known[kind] = self._estimator.of_kin(tx, kind.kin, kind.limit_us, now)
+        return self._known[kind]
+
+    def drop(self, job: str) -> None:
+        """It does not wait any more."""
+        kind = self._kinds.pop(job, None)
+        if kind is not None:
+            self._jobs[kind].discard(job)
+            if not self._jobs[kind]:
+                del self._jobs[kind], self._known[kind]
+
+    def begin_round(self) -> None:
+        """All kinds are to be asked about again, unless the last round is not over."""
+        self._due = self._due or list(self._jobs)
+
+    def renew(self, tx: Connection, state: State, now: int) -> None:
+        """Asks again for some of the kinds, and tells the state where the answer has changed."""
+        some, self._due = self._due[:KINDS], self._due[KINDS:]
+        for kind in some:
+            if kind in self._jobs:
+                self._renew(tx, kind, state, now)
+
+    def _renew(self, tx: Connection, kind: _Kind, state: State, now: int) -> None:
+        fresh = self._estimator.of_kin(tx, kind.kin, kind.limit_us, now)
+        if not _alike(fresh, self._known[kind]):
+            self._known[kind] = fresh
+            state.put([replace(state.waiting[job], remaining=fresh) for job in self._jobs[kind]])
+
+
+def _alike(one: Estimate | None, other: Estimate | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.source is other.source and abs(one.p50_us - other.p50_us) <= WORTH * other.p50_us

@@ -1,0 +1,79 @@
+"""What keeps waiting jobs back that their own rows do not tell: checkpoints on the way, paused sweeps."""
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from service.db.chunks import chunks
+from service.db.models import Group
+from service.scheduler.model.state import Hindrance, State
+from service.scheduler_cache import load_jobs
+
+_OWN = (Hindrance.HELD, Hindrance.DEPENDENCY)
+
+
+class Hindrances:
+    """Which waiting jobs must be asked about; not for several threads at once."""
+
+    def __init__(self) -> None:
+        #: Jobs that are to be asked about, and until when in any case: a node may be lost and found.
+        self._back: dict[str, int] = {}
+        #: Waiting jobs of each sweep.
+        self._trials: defaultdict[str, set[str]] = defaultdict(set)
+        self._sweep: dict[str, str] = {}
+        #: Those of them that have not been looked at yet, and whether their sweeps were paused at the last look.
+        self._fresh: set[str] = set()
+        self._paused: dict[str, bool] = {}
+
+    def add(self, row: Row[Any], now: int) -> None:
+        """A job that waits, or waits again."""
+        until_us = max(row.queued_us + load_jobs.SAVING_US, row.retry_us or 0)
+        if row.attempt and until_us > now:
+            self._back[row.id] = until_us
+        if row.group_id is not None:
+            self._sweep[row.id] = row.group_id
+            self._trials[row.group_id].add(row.id)
+            self._fresh.add(row.id)
+
+    def drop(self, job: str) -> None:
+        """It does not wait any more."""
+        self._back.pop(job, None)
+        self._fresh.discard(job)
+        sweep = self._sweep.pop(job, None)
+        if sweep is not None:
+            self._trials[sweep].discard(job)
+            if not self._trials[sweep]:
+                del self._trials[sweep]
+
+    def apply(self, tx: Connection, state: State, now: int) -> None:
+        """Marks the jobs in the state as they are now, and sets the caps of sweeps."""
+        groups = self._groups(tx)
+        state.caps = {group: cap for group, (_, cap) in groups.items() if cap is not None}
+        saving = load_jobs.saving(tx, sorted(self._back), now) if self._back else frozenset()
+        resting = load_jobs.resting(tx, sorted(self._back), now) if self._back else frozenset()
+        back = dict.fromkeys(resting, Hindrance.RESTING) | dict.fromkeys(saving, Hindrance.SAVING)
+        paused = {group: stopped for group, (stopped, _) in groups.items()}
+        turned = [group for group, stopped in paused.items() if self._paused.get(group, False) is not stopped]
+        asked = self._fresh.union(self._back, *(self._trials[group] for group in turned))
+        self._back = {job: until_us for job, until_us in self._back.items() if until_us > now}
+        self._fresh, self._paused = set(), paused
+        for job in asked:
+            stopped = paused.get(self._sweep.get(job, ""), False)
+            _mark(state, job, back.get(job) or (Hindrance.PAUSED if stopped else None))
+
+    def _groups(self, tx: Connection) -> dict[str, tuple[bool, int | None]]:
+        """Sweeps with waiting trials: whether they are paused, and how many may run at once."""
+        query = select(Group.id, Group.paused, Group.sweep)
+        return {
+            row.id: (row.paused is not None, row.sweep.get("running"))
+            for some in chunks(list(self._trials))
+            for row in tx.execute(query.where(Group.id.in_(some)))
+        }
+
+
+def _mark(state: State, job: str, hindrance: Hindrance | None) -> None:
+    waiting = state.waiting[job]
+    if waiting.hindrance not in _OWN and waiting.hindrance is not hindrance:
+        state.put([replace(waiting, hindrance=hindrance)])

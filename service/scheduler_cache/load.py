@@ -1,0 +1,214 @@
+"""The policy's state, kept true to the database by reading only what has changed.
+
+Every change of a job renews its `changed_us`, so a pass reads the jobs that changed since the last one. Transactions
+may become visible a little later than they say: each look goes back over the last moment again, some go back further,
+and now and then all jobs are compared. A job is known by the number of its last event, which only grows, so what is
+read late never undoes what was read before.
+
+A reader's transaction begins while the loader is locked, and is handed out with the state: so both show one moment, and
+none is older than one that was read before.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from service.accounting import accounts
+from service.db.changefeed import Overlap
+from service.db.engine import Database
+from service.db.models import Reservation as ReservationRow
+from service.estimation.forecasts import Estimator
+from service.scheduler.model.state import Estimate, Hindrance, Reservation, State
+from service.scheduler_cache import load_jobs
+from service.scheduler_cache.excluded_nodes import ExcludedNodes
+from service.scheduler_cache.guesses import Guesses
+from service.scheduler_cache.hindrances import Hindrances
+from service.scheduler_cache.load_boxes import Boxes
+from service.scheduler_cache.load_jobs import shape_of
+from torchyard.states import JOB_FINAL, JobState
+
+__all__ = ["Loader", "shape_of"]
+
+#: Transactions become visible at most this much later than the times that they write, or wait for the next comparison.
+OVERLAP_US = 15 * 1_000_000
+#: So often a look goes back so far.
+FAR_LOOK_US = 500_000
+#: All jobs are compared this often.
+COMPARE_US = 300 * 1_000_000
+#: What jobs have still to do is estimated this often, of so many running ones in a pass; in between it is taken to
+#: shrink by the time that passes.
+ESTIMATE_US = 10 * 1_000_000
+ESTIMATES = 100
+#: Jobs that are made from rows at a time, so that a long queue needs little memory on the way.
+BATCH = 2000
+
+
+class Loader:
+    """Holds the state; safe from many threads. `free` tells how many bytes the service's own disk has left."""
+
+    def __init__(self, disk_floor: int, estimator: Estimator, free: Callable[[], int] | None = None) -> None:
+        self._lock = threading.Lock()
+        self._state = State()
+        self._boxes = Boxes(disk_floor, free)
+        self._estimator = estimator
+        self._guesses = Guesses(estimator)
+        self._hindrances = Hindrances()
+        self._excluded_nodes = ExcludedNodes()
+        #: Number of the last event of each job that was read.
+        self._seen: dict[str, int] = {}
+        self._mark_us = self._compared_us = self._estimated_us = 0
+        self._overlap = Overlap(OVERLAP_US, FAR_LOOK_US)
+        #: Whether it is known who was promised what others held.
+        self._recalled = False
+        #: Running jobs still to be estimated in this round.
+        self._due: list[str] = []
+
+    @contextmanager
+    def live(self, db: Database, now: int) -> Iterator[tuple[Connection, State]]:
+        """The state as of now and its transaction, for the time of the block, in which everybody else waits for it."""
+        with self._lock, db.read() as tx:
+            self._refresh(tx, now)
+            if self.busy:
+                self._surroundings(tx, now)
+            yield tx, self._state
+
+    def recall(self) -> None:
+        """Reads anew who was promised what others held: a service that does not lead may miss it between its looks."""
+        with self._lock:
+            self._recalled = False
+
+    @contextmanager
+    def snapshot(self, db: Database, now: int, asked: str | None = None) -> Iterator[tuple[Connection, State]]:
+        """A transaction that reads, and the state as of the same moment, the caller's own to change. The job that is
+        `asked` about is read by itself: looks may not have come upon its last change yet.
+
+        The caller has no transaction open: everybody who waits for the loader would hold a connection that whoever has
+        it may want.
+        """
+        with ExitStack() as stack:
+            with self._lock:
+                tx = stack.enter_context(db.read())
+                self._refresh(tx, now)
+                if asked is not None:
+                    self._read(tx, [asked], now)
+                self._surroundings(tx, now)
+                state = self._state.copy()
+            yield tx, state
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is anything to decide."""
+        state = self._state
+        return bool(state.waiting or state.reservations or state.yielding)
+
+    def _refresh(self, tx: Connection, now: int) -> None:
+        """Jobs and reservations."""
+        self._state.reservations = _reservations(tx, now)
+        compare = not self._mark_us or now - self._compared_us >= COMPARE_US or now < self._mark_us - OVERLAP_US
+        changed = self._compare(tx, now) if compare else self._changed(tx, now)
+        for start in range(0, len(changed), BATCH):
+            self._read(tx, changed[start : start + BATCH], now)
+        self._keep_promises(tx, now)
+        self._mark_us = now if compare else max(now, self._mark_us)
+
+    def _keep_promises(self, tx: Connection, now: int) -> None:
+        """Whoever others were stopped for has the first look at what is free, unless it is held or blocked."""
+        state = self._state
+        if not self._recalled:
+            state.promised = dict.fromkeys(load_jobs.promised(tx, now))
+            self._recalled = True
+        for job in list(state.promised):
+            if job not in state.waiting or state.waiting[job].hindrance in (Hindrance.HELD, Hindrance.DEPENDENCY):
+                del state.promised[job]
+
+    def _changed(self, tx: Connection, now: int) -> list[str]:
+        since = self._mark_us - self._overlap.back_us(now)
+        rows = tx.execute(load_jobs.CHANGED, {"since": since}).all()
+        seen = self._seen
+        # Unpacked: after a large submission there are thousands of rows that were seen.
+        news = [(job, last_event, state) for job, last_event, state in rows if seen.get(job, -1) < last_event]
+        for job, last_event, state in news:
+            if state in JOB_FINAL:
+                seen[job] = last_event
+                self._forget(job)
+        return [job for job, _, state in news if state not in JOB_FINAL]
+
+    def _compare(self, tx: Connection, now: int) -> list[str]:
+        """All jobs that are not over; what is known of others is forgotten."""
+        self._compared_us = now
+        self._overlap.looked_far(now)
+        rows = tx.execute(load_jobs.ALIVE).all()
+        for job in self._seen.keys() - {row.id for row in rows}:
+            self._forget(job)
+            del self._seen[job]
+        return [job for job, last_event, _ in rows if self._seen.get(job, -1) < last_event]
+
+    def _read(self, tx: Connection, jobs: list[str], now: int) -> None:
+        rows = [row for row in load_jobs.rows_of(tx, jobs) if self._seen.get(row.id, -1) < row.last_event]
+        left = self._estimates(tx, [row for row in rows if row.attempt], now)
+        runs = []
+        for row in rows:
+            if row.state == JobState.QUEUED:
+                waiting = load_jobs.waiting(row, left.get(row.id) or self._guesses.add(tx, row, now))
+                self._state.put([self._excluded_nodes.told(waiting)])
+                self._hindrances.add(row, now)
+            elif row.state in JOB_FINAL:
+                self._forget(row.id)
+            else:
+                self._unqueue(row.id)
+                runs.append(row)
+        self._state.put(map(self._excluded_nodes.told, load_jobs.running(tx, runs, left, now)))
+        # At the end: what an error interrupts is read again.
+        self._seen.update((row.id, row.last_event) for row in rows)
+
+    def _estimates(self, tx: Connection, rows: list[Row[Any]], now: int) -> dict[str, Estimate]:
+        return self._estimator.remaining(tx, rows, now) if rows else {}
+
+    def _forget(self, job: str) -> None:
+        self._state.remove(job)
+        self._unqueue(job)
+
+    def _unqueue(self, job: str) -> None:
+        self._guesses.drop(job)
+        self._hindrances.drop(job)
+
+    def _surroundings(self, tx: Connection, now: int) -> None:
+        """All that a decision looks at beside the jobs themselves."""
+        state = self._state
+        state.boxes = self._boxes.read(tx)
+        state.users, state.projects = (accounts.for_policy(tx, kind, now) for kind in ("user", "project"))
+        self._excluded_nodes.apply(tx, state)
+        self._hindrances.apply(tx, state, now)
+        if now - self._estimated_us >= ESTIMATE_US:
+            self._estimated_us = now
+            self._due = self._due or list(state.running)
+            self._guesses.begin_round()
+        self._estimate_some(tx, now)
+        self._guesses.renew(tx, state, now)
+
+    def _estimate_some(self, tx: Connection, now: int) -> None:
+        state = self._state
+        some, self._due = self._due[:ESTIMATES], self._due[ESTIMATES:]
+        rows = load_jobs.rows_of(tx, [job for job in some if job in state.running])
+        load_jobs.estimate(state, self._estimates(tx, rows, now), now)
+
+
+def _reservations(tx: Connection, now: int) -> tuple[Reservation, ...]:
+    coming = select(ReservationRow.__table__).where(ReservationRow.cancelled_us.is_(None), ReservationRow.ends_us > now)
+    return tuple(
+        Reservation(
+            id=row.id,
+            name=row.name,
+            starts_us=row.starts_us,
+            ends_us=row.ends_us,
+            maintenance=row.maintenance,
+            users=frozenset(row.users),
+            projects=frozenset(row.projects),
+            nodes=frozenset(row.nodes),
+            gpus=row.gpus,
+        )
+        for row in tx.execute(coming.order_by(ReservationRow.starts_us))
+    )

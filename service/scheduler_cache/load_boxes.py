@@ -1,0 +1,111 @@
+"""The nodes as the policy sees them; what has not changed stays the same object."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from sqlalchemy import Connection, Row, Select, String, Table, select
+from sqlalchemy import cast as sql_cast
+
+from service.db.models import Device, Node
+from service.scheduler.model.boxes import Box, Closed, Link, Slot
+from torchyard.wire import Capability
+
+_NODE = cast("Table", Node.__table__).c
+_DEVICE = cast("Table", Device.__table__).c
+_NODES: Select[Any] = select(
+    _NODE.name,
+    _NODE.cpus,
+    _NODE.memory,
+    _NODE.labels,
+    _NODE.capabilities,
+    _NODE.draining,
+    _NODE.unreachable,
+    _NODE.last_seen_us,
+    _NODE.disk_free,
+    _NODE.disk_floor,
+    _NODE.maintenance,
+).order_by(_NODE.name)
+#: Topology as text: it is compared each time, and read only where it has changed.
+_DEVICES: Select[Any] = (
+    select(
+        _DEVICE.node,
+        _DEVICE.uuid,
+        _DEVICE["index"],
+        _DEVICE.memory,
+        _DEVICE.kind,
+        _DEVICE.unusable,
+        _DEVICE.name,
+        sql_cast(_DEVICE.topology, String),
+    )
+    .where(_DEVICE.present)
+    .order_by(_DEVICE.node, _DEVICE["index"])
+)
+
+
+class Boxes:
+    """Reads nodes and devices; not for several threads at once."""
+
+    def __init__(self, disk_floor: int, free: Callable[[], int] | None) -> None:
+        self._disk_floor = disk_floor
+        self._free = free
+        self._short = False
+        self._known: dict[str, tuple[tuple[Any, ...], Box]] = {}
+
+    def read(self, tx: Connection) -> dict[str, Box]:
+        """All nodes by name."""
+        self._short = self._free is not None and self._free() < self._disk_floor
+        devices: dict[str, list[Row[Any]]] = {}
+        for row in tx.execute(_DEVICES):
+            devices.setdefault(row[0], []).append(row)
+        known = {node.name: self._box(node, tuple(devices.get(node.name, ()))) for node in tx.execute(_NODES)}
+        self._known = known
+        return {name: box for name, (_, box) in known.items()}
+
+    def _box(self, node: Row[Any], devices: tuple[Row[Any], ...]) -> tuple[tuple[Any, ...], Box]:
+        closed, labels = self._closed(node), frozenset(node.labels or ())
+        knows_shares = Capability.GPU_SHARE in (node.capabilities or ())
+        key = (node.cpus, node.memory, labels, knows_shares, closed, node.maintenance, devices)
+        known = self._known.get(node.name)
+        if known is not None and known[0] == key:
+            return known
+        box = Box(
+            node=node.name,
+            slots=tuple(_slot(device) for device in devices),
+            cpus=node.cpus,
+            memory=node.memory,
+            closed=closed,
+            labels=labels,
+            maintenance=node.maintenance,
+            knows_shares=knows_shares,
+        )
+        return key, box
+
+    def _closed(self, node: Row[Any]) -> Closed | None:
+        if node.draining:
+            return Closed.DRAINING
+        if node.unreachable or node.last_seen_us is None:
+            return Closed.UNREACHABLE
+        if node.disk_free < (self._disk_floor if node.disk_floor is None else node.disk_floor):
+            return Closed.DISK_FLOOR
+        return Closed.SERVICE_DISK if self._short else None
+
+
+def _slot(row: Row[Any]) -> Slot:
+    _, uuid, index, memory, kind, unusable, name, topology = tuple(row)
+    near = json.loads(topology) if topology else {}
+    return Slot(
+        uuid=uuid,
+        index=index,
+        memory=memory,
+        kind=kind,
+        unusable=unusable,
+        name=name,
+        numa=near.get("numa"),
+        links=_links(near.get("links") or {}),
+    )
+
+
+def _links(named: Mapping[str, str]) -> dict[str, Link]:
+    """Links by the other device's UUID; a word that is not known here is left out."""
+    return {uuid: Link[word.upper()] for uuid, word in named.items() if word.upper() in Link.__members__}

@@ -1,0 +1,261 @@
+"""From rows to the policy's jobs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, cast
+
+from sqlalchemy import Connection, Row, Select, Table, bindparam, func, select
+
+from service.db.chunks import chunks
+from service.db.models import Allocation, Attempt, Checkpoint, Job, Member, Node
+from service.scheduler.model.boxes import Place, Shape
+from service.scheduler.model.state import Estimate, Hindrance, Running, State, Waiting
+from torchyard.spec import JobSpec
+from torchyard.states import JOB_FINAL, JOB_HOLDS_GPUS, AttemptState, JobState
+
+#: A job waits at most this long for its last attempt's checkpoints to be stored.
+SAVING_US = 600 * 1_000_000
+
+_JOB = cast("Table", Job.__table__).c
+_ATTEMPT = cast("Table", Attempt.__table__).c
+_MEMBER = cast("Table", Member.__table__).c
+_ALLOCATION = cast("Table", Allocation.__table__).c
+_CHECKPOINT = cast("Table", Checkpoint.__table__).c
+_ALIVE = [state for state in JobState if state not in JOB_FINAL]
+
+#: Enough to see that a job has changed, and that it is over.
+_HEAD = (_JOB.id, _JOB.last_event, _JOB.state)
+CHANGED: Select[Any] = select(*_HEAD).where(_JOB.changed_us >= bindparam("since"))
+ALIVE: Select[Any] = select(*_HEAD).where(_JOB.state.in_(_ALIVE))
+JOBS: Select[Any] = select(
+    _JOB.id,
+    _JOB.last_event,
+    _JOB.number,
+    _JOB.user_id,
+    _JOB.project,
+    _JOB.state,
+    _JOB.held,
+    _JOB.blocked,
+    _JOB.stop,
+    _JOB.priority,
+    _JOB.spec,
+    _JOB.attempt,
+    _JOB.total_steps,
+    _JOB.restore_checkpoint,
+    _JOB.queued_us,
+    _JOB.retry_us,
+    _JOB.eligible_us,
+    _JOB.ran_us,
+    _JOB.group_id,
+)
+
+
+def shape_of(spec: JobSpec) -> Shape:
+    """What a job asks of a node. Without GPUs it counts as at least one core, so that such jobs have a bound too."""
+    backend = None if spec.recipe is None else spec.recipe.backend
+    return _shape(backend == _GPU_BACKEND, *(getattr(spec.resources, name) for name in _ASKED))
+
+
+#: The backend whose ranks need a GPU each.
+_GPU_BACKEND = "nccl"
+#: What of a job's resources makes its shape.
+_ASKED = ("gpus", "gpu_memory_min", "gpu_share", "gpu_type", "labels", "cpus", "memory")
+
+
+@lru_cache(maxsize=4096)
+def _shape(
+    gpus_alone: bool,
+    gpus: int | None,
+    gpu_memory_min: int | None,
+    gpu_share: int | None,
+    gpu_type: str | None,
+    labels: tuple[str, ...] | None,
+    cpus: int | None,
+    memory: int | None,
+) -> Shape:
+    """One object for all jobs that ask for the same; what a spec of an earlier version does not know is None."""
+    gpus = 1 if gpus is None else gpus
+    return Shape(
+        gpus=gpus,
+        gpu_memory_min=gpu_memory_min or 0,
+        gpu_share=gpu_share or 0,
+        gpu_type=(gpu_type or "").lower(),
+        gpus_alone=gpus_alone,
+        labels=frozenset(labels or ()),
+        cpus=cpus or (0 if gpus else 1),
+        memory=memory or 0,
+    )
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def rows_of(tx: Connection, jobs: Sequence[str]) -> list[Row[Any]]:
+    """The rows of these jobs."""
+    return [row for some in chunks(jobs) for row in tx.execute(JOBS.where(_JOB.id.in_(some)))]
+
+
+def waiting(row: Row[Any], remaining: Estimate | None) -> Waiting:
+    """A queued job; that its sweep is paused or its checkpoints are on the way is not known from its row."""
+    flexible = _wanted(row.spec)
+    return Waiting(
+        **_common(row),
+        remaining=remaining,
+        preemptible=row.restore_checkpoint is not None if flexible is None else flexible,
+        hindrance=Hindrance.HELD if row.held else Hindrance.DEPENDENCY if row.blocked else None,
+    )
+
+
+def running(tx: Connection, rows: Sequence[Row[Any]], remaining: Mapping[str, Estimate], now: int) -> list[Running]:
+    """Jobs that hold devices, from their rows."""
+    ids = [row.id for row in rows]
+    attempts = {attempt.job_id: attempt for some in chunks(ids) for attempt in tx.execute(_NEWEST, {"jobs": some})}
+    live = [attempt.id for attempt in attempts.values()]
+    places, saved = _places(tx, live), _saved(tx, ids)
+    made = [
+        _running(row, attempts[row.id], places.get(attempts[row.id].id, ()), saved)
+        for row in rows
+        if row.id in attempts
+    ]
+    return [_with(job, remaining.get(job.job), now) for job in made]
+
+
+def _with(job: Running, remaining: Estimate | None, now: int) -> Running:
+    return job if remaining is None else replace(job, remaining=replace(remaining, as_of_us=now))
+
+
+def estimate(state: State, remaining: Mapping[str, Estimate], now: int) -> None:
+    """Tells the state what its running jobs have still to do."""
+    known = [job for job in state.running.values() if job.job in remaining]
+    state.put([_with(job, remaining[job.job], now) for job in known])
+
+
+def promised(tx: Connection, now: int) -> list[str]:
+    """Jobs that others have been stopped for lately; whether they still wait is not asked."""
+    query = select(_ATTEMPT.yielding).where(
+        _ATTEMPT.state == AttemptState.PREEMPTED, _ATTEMPT.yielding.is_not(None), _ATTEMPT.ended_us > now - SAVING_US
+    )
+    return sorted({yielding["for"] for yielding in tx.scalars(query)})
+
+
+def _common(row: Row[Any]) -> dict[str, Any]:
+    # Stored specs were checked when they came. One that today's rules would refuse must not stop the whole queue.
+    resources = row.spec.get("resources", {})
+    backend = (row.spec.get("recipe") or {}).get("backend")
+    limit = row.spec.get("time_limit")
+    return {
+        "job": row.id,
+        "number": row.number,
+        "user": row.user_id,
+        "project": row.project,
+        "priority": row.priority,
+        "shape": _shape(backend == _GPU_BACKEND, *map(_plain, map(resources.get, _ASKED))),
+        "nodes": resources.get("nodes", 1),
+        "group": row.group_id,
+        "eligible_us": row.eligible_us,
+        "ran_us": row.ran_us,
+        "limit_us": None if limit is None else limit * 1_000_000,
+        "pinned": row.spec.get("preemptible") is False,
+    }
+
+
+def _wanted(spec: Mapping[str, Any]) -> bool | None:
+    """Whether its owner lets it be stopped; None: once it has a verified checkpoint."""
+    said = spec.get("preemptible")
+    return said if said is not None else True if spec.get("restartable") else None
+
+
+def _running(
+    row: Row[Any],
+    attempt: Row[Any],
+    places: Sequence[Place],
+    saved: Mapping[str, tuple[str, int]],
+) -> Running:
+    common, flexible = _common(row), _wanted(row.spec)
+    wrote, created_us = saved.get(row.id, ("", None))
+    resumed_us = attempt.started_us or attempt.created_us if attempt.resumed_from_step is not None else None
+    limit_us, yielding = common["limit_us"], attempt.yielding or {}
+    return Running(
+        **common,
+        preemptible=row.state == JobState.RUNNING
+        and not row.stop
+        and (row.id in saved if flexible is None else flexible),
+        places=tuple(places),
+        since_us=attempt.created_us,
+        ends_us=attempt.started_us + limit_us if attempt.started_us and limit_us else None,
+        saved_us=created_us if wrote == attempt.id else resumed_us,
+        starts_over=bool(row.spec.get("restartable")) and row.id not in saved and resumed_us is None,
+        spared_until_us=attempt.spared_until_us or 0,
+        yields_to=yielding.get("for"),
+        asked_us=yielding.get("asked_us", 0),
+        due_us=yielding.get("deadline_us", 0),
+        stops=row.state == JobState.STOPPING or row.stop is not None,
+    )
+
+
+_NEWEST: Select[Any] = (
+    select(
+        _ATTEMPT.id,
+        _ATTEMPT.job_id,
+        _ATTEMPT.created_us,
+        _ATTEMPT.started_us,
+        _ATTEMPT.resumed_from_step,
+        _ATTEMPT.yielding,
+        _ATTEMPT.spared_until_us,
+    )
+    .join_from(_ATTEMPT.id.table, _JOB.id.table, (_JOB.id == _ATTEMPT.job_id) & (_JOB.attempt == _ATTEMPT.number))
+    .where(_JOB.id.in_(bindparam("jobs", expanding=True)), _JOB.state.in_(list(JOB_HOLDS_GPUS)))
+)
+
+
+def _places(tx: Connection, attempts: Sequence[str]) -> dict[str, list[Place]]:
+    """What each attempt holds; a part of it that has ended holds nothing any more."""
+    held: dict[tuple[str, str], list[str]] = {}
+    places: dict[str, list[Place]] = {}
+    devices = select(_ALLOCATION.attempt_id, _ALLOCATION.node, _ALLOCATION.uuid).where(_ALLOCATION.live)
+    parts = select(_MEMBER.attempt_id, _MEMBER.node).where(_MEMBER.ended_us.is_(None)).order_by(_MEMBER.node_rank)
+    for some in chunks(attempts):
+        for attempt, node, uuid in tx.execute(devices.where(_ALLOCATION.attempt_id.in_(some))):
+            held.setdefault((attempt, node), []).append(uuid)
+        for attempt, node in tx.execute(parts.where(_MEMBER.attempt_id.in_(some))):
+            place = Place(node=node, uuids=tuple(held.get((attempt, node), ())))
+            places.setdefault(attempt, []).append(place)
+    return places
+
+
+def _saved(tx: Connection, jobs: Sequence[str]) -> dict[str, tuple[str, int]]:
+    """Attempt and time of each job's newest verified checkpoint."""
+    newest = func.max(_CHECKPOINT.created_us).label("created_us")
+    query = (
+        select(_CHECKPOINT.job_id, _CHECKPOINT.attempt_id, newest)
+        .where(_CHECKPOINT.state == "stored")
+        .group_by(_CHECKPOINT.job_id, _CHECKPOINT.attempt_id)
+        .order_by(_CHECKPOINT.attempt_id)  # ids grow with time: the last one counts
+    )
+    rows = (row for some in chunks(jobs) for row in tx.execute(query.where(_CHECKPOINT.job_id.in_(some))))
+    return {row.job_id: (row.attempt_id, row.created_us) for row in rows}
+
+
+def resting(tx: Connection, jobs: Sequence[str], now: int) -> frozenset[str]:
+    """Those of these queued jobs that are not to be tried again yet."""
+    query = select(Job.id).where(Job.retry_us > now)
+    return frozenset(job for some in chunks(jobs) for job in tx.scalars(query.where(Job.id.in_(some))))
+
+
+def saving(tx: Connection, jobs: Sequence[str], now: int) -> frozenset[str]:
+    """Those of these queued jobs whose last attempt's checkpoints are still on the way from a node that is heard."""
+    query = (
+        select(Job.id)
+        .join(Attempt, (Attempt.job_id == Job.id) & (Attempt.number == Job.attempt))
+        .join(Member, Member.attempt_id == Attempt.id)
+        .join(Node, Node.name == Member.node)
+        .where(
+            Attempt.claimed_us.is_not(None),
+            Attempt.ended_us > now - SAVING_US,
+            ~Member.settled,
+            ~Node.unreachable,
+        )
+    )
+    return frozenset(job for some in chunks(jobs) for job in tx.scalars(query.where(Job.id.in_(some))))

@@ -1,0 +1,1 @@
+"""Reading what nodes have sent: logs, metrics, stacks."""

@@ -1,0 +1,246 @@
+"""Reading metrics and telemetry."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Row, func, select
+from sqlalchemy.orm import aliased
+
+from service.api.answers import etag
+from service.attempts import tracked
+from service.db.models import Attempt, Job, MetricPoint, MetricSeries, MetricStream, Node, Sample
+from service.problems import field_problem, not_found
+from service.telemetry.series import Cursor, Points, join, last_steps, thin
+from torchyard import api
+
+#: Telemetry samples that are read for each point that is shown.
+SAMPLES_PER_POINT = 4
+
+_COLUMNS = [(name, np.int64) for name in ("series", "seq", "step", "time_us")]
+_ROW = np.dtype([*_COLUMNS, ("value", np.float64), ("special", np.int64)])
+Rows = NDArray[np.void]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """What a reader wants: no names means all, no rank means every one."""
+
+    names: frozenset[str] = frozenset()
+    rank: int | None = None
+    max_points: int | None = None
+    """Points of a series at most."""
+    since: str | None = None
+    """`cursor` of an earlier answer with the same names and rank."""
+
+    def wants(self, series: Row[Any]) -> bool:
+        return (not self.names or series.name in self.names) and self.rank in (None, series.rank)
+
+
+def tag(tx: Connection, job_id: str) -> str:
+    """ETag of a job's metrics; ``not-found`` for an unknown job."""
+    job = tx.execute(select(Job.discarded_us).where(Job.id == job_id)).one_or_none()
+    if job is None:
+        raise not_found("job", job_id)
+    query = (
+        select(func.count(), func.sum(MetricStream.offset), func.max(Attempt.number))
+        .select_from(MetricStream)
+        .join(Attempt, Attempt.id == MetricStream.attempt_id)
+        .where(Attempt.job_id == job_id)
+    )
+    count, size, newest = tx.execute(query).one()
+    return etag(job_id, count, int(size or 0), newest, job.discarded_us)
+
+
+def read(tx: Connection, job_id: str, query: Query) -> api.Metrics:
+    """The job's series, without what a later attempt has done again; ``invalid-request`` for a bad cursor."""
+    series = tx.execute(_series(job_id)).all()
+    newest = max((row.attempt for row in series), default=0)
+    known = _cursor(query.since)
+    reset = known is None or known.attempt != newest
+    marks = {} if known is None or reset else dict(known.marks)
+    limits = _limits(tx, series)
+    parts: defaultdict[tuple[str, int], list[Points]] = defaultdict(list)
+    counting = _counting(series)
+    for stream in _streams(series):
+        name = min(row.id for row in stream)
+        wanted = {row.id: row for row in stream if query.wants(row) and row.id in counting}
+        rows = _points(tx, wanted, marks.get(name, -1))
+        marks[name] = int(rows["seq"].max(initial=marks.get(name, -1)))
+        for series_id, points in _columns(rows):
+            row = wanted[series_id]
+            parts[row.name, row.rank].append(points.until(limits[row.name, row.rank][row.attempt]))
+    return api.Metrics(
+        series=[_resource(*key, join(parts[key]), query.max_points) for key in sorted(parts)],
+        cursor=str(Cursor(newest, marks)),
+        reset=reset,
+    )
+
+
+def _cursor(text: str | None) -> Cursor | None:
+    try:
+        return Cursor.parse(text) if text else None
+    except ValueError as error:
+        raise field_problem(
+            "since", "must be the cursor of an earlier answer: leave it out to get everything"
+        ) from error
+
+
+def _series(job_id: str) -> Any:
+    return (
+        select(
+            MetricSeries.id,
+            MetricSeries.attempt_id,
+            MetricSeries.attempt,
+            MetricSeries.stream,
+            MetricSeries.rank,
+            MetricSeries.name,
+            Attempt.resumed_from_step,
+        )
+        .join(Attempt, Attempt.id == MetricSeries.attempt_id)
+        .join(Job, Job.id == MetricSeries.job_id)
+        .where(MetricSeries.job_id == job_id, Job.discarded_us.is_(None))
+        .order_by(MetricSeries.attempt, MetricSeries.id)
+    )
+
+
+def _streams(series: Iterable[Row[Any]]) -> list[list[Row[Any]]]:
+    """The series of each process, in the order of attempts."""
+    streams: defaultdict[tuple[str, str], list[Row[Any]]] = defaultdict(list)
+    for row in series:
+        streams[row.attempt_id, row.stream].append(row)
+    return list(streams.values())
+
+
+def _limits(tx: Connection, series: Sequence[Row[Any]]) -> dict[tuple[str, int], dict[int, int | None]]:
+    """Up to which step each attempt's points of a curve count, as `last_steps`.
+
+    An attempt that restored no checkpoint may go on by itself, from a file of its own: its curve begins before the
+    first step that it has logged.
+    """
+    resumed = {row.attempt: row.resumed_from_step for row in series}
+    unknown = [row.id for row in series if row.resumed_from_step is None] if len(resumed) > 1 else []
+    first = {row.id: row.step for row in tx.execute(_FIRST.where(MetricSeries.id.in_(unknown)))} if unknown else {}
+    known = {number: step for number, step in resumed.items() if step is not None}
+    began: defaultdict[tuple[str, int], dict[int, int | None]] = defaultdict(known.copy)
+    for row in series:
+        curve, step = began[row.name, row.rank], first.get(row.id)
+        if row.attempt not in known:
+            before = curve.get(row.attempt)
+            curve[row.attempt] = before if step is None else step - 1 if before is None else min(before, step - 1)
+    return {curve: last_steps(attempts) for curve, attempts in began.items()}
+
+
+def _counting(series: Iterable[Row[Any]]) -> set[int]:
+    """Ids of the series that count: what a job logs with two trackers, or reports as well, is one curve."""
+    groups: defaultdict[tuple[str, int, str], list[Row[Any]]] = defaultdict(list)
+    for row in series:
+        groups[row.attempt_id, row.rank, row.name].append(row)
+    counting = set[int]()
+    for rows in groups.values():
+        first = min(tracked.precedence(row.stream) for row in rows)
+        counting |= {row.id for row in rows if tracked.precedence(row.stream) == first}
+    return counting
+
+
+_EARLIER = aliased(MetricPoint)
+_FIRST = select(MetricSeries.id, MetricPoint.step).join_from(
+    MetricSeries,
+    MetricPoint,
+    (MetricPoint.series_id == MetricSeries.id)
+    & (
+        MetricPoint.seq == select(func.min(_EARLIER.seq)).where(_EARLIER.series_id == MetricSeries.id).scalar_subquery()
+    ),
+)
+
+
+def _points(tx: Connection, series_ids: Collection[int], after: int) -> Rows:
+    if not series_ids:
+        return np.empty(0, _ROW)
+    query = (
+        select(
+            MetricPoint.series_id,
+            MetricPoint.seq,
+            MetricPoint.step,
+            MetricPoint.time_us,
+            func.coalesce(MetricPoint.value, 0.0),
+            MetricPoint.special,
+        )
+        .where(MetricPoint.series_id.in_(series_ids), MetricPoint.seq > after)
+        .order_by(MetricPoint.series_id, MetricPoint.seq)
+    )
+    # The driver's own tuples: a million of SQLAlchemy's rows take several seconds.
+    with tx.execute(query) as result:
+        return np.fromiter(cast("Iterable[Any]", result.cursor), _ROW)
+
+
+def _columns(rows: Rows) -> Iterable[tuple[int, Points]]:
+    """The points of each series."""
+    ids, starts = np.unique(rows["series"], return_index=True)
+    for series_id, own in zip(ids.tolist(), np.split(rows, starts[1:]), strict=False):
+        yield series_id, Points(own["step"], own["time_us"], own["value"], own["special"])
+
+
+def _resource(name: str, rank: int, points: Points, max_points: int | None) -> api.Series:
+    thinned = points if max_points is None else thin(points, max_points)
+    return api.Series.model_construct(name=name, rank=rank, points=thinned.rows())
+
+
+def telemetry_of_job(tx: Connection, job_id: str, max_points: int, since: str | None) -> api.Metrics:
+    """Series of what was sampled of the job's processes; a point's step is its time in whole seconds. Of a job that
+    has run on several nodes, each name begins with its node's.
+    """
+    if tx.scalar(select(Job.id).where(Job.id == job_id)) is None:
+        raise not_found("job", job_id)
+    attempts = select(Attempt.id).where(Attempt.job_id == job_id)
+    return _telemetry(tx, Sample.attempt_id.in_(attempts), max_points, since)
+
+
+def telemetry_of_node(tx: Connection, node: str, max_points: int, since: str | None) -> api.Metrics:
+    """Series of what was sampled of the node itself; a point's step is its time in whole seconds."""
+    if tx.scalar(select(Node.name).where(Node.name == node)) is None:
+        raise not_found("node", node)
+    return _telemetry(tx, (Sample.node == node) & (Sample.attempt_id == ""), max_points, since)
+
+
+def _telemetry(tx: Connection, where: Any, max_points: int, since: str | None) -> api.Metrics:
+    after = _moment(since)
+    matching = where & (Sample.time_us > after)
+    count, newest = tx.execute(select(func.count(), func.max(Sample.time_us)).where(matching)).one()
+    every = max(1, count // (max_points * SAMPLES_PER_POINT))
+    place = func.row_number().over(order_by=Sample.time_us)
+    columns = (Sample.time_us, Sample.node, Sample.values.label("sampled"), place.label("place"))
+    numbered = select(*columns).where(matching).subquery()
+    rows = tx.execute(
+        select(numbered.c.time_us, numbered.c.node, numbered.c.sampled)
+        .where(numbered.c.place % every == 0)
+        .order_by(numbered.c.time_us)
+    )
+    several = len(tx.execute(select(Sample.node).where(where).distinct().limit(2)).all()) > 1
+    series: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+    for time_us, node, values in rows:
+        prefix = f"{node}/" if several else ""
+        for name, value in values.items():
+            series[prefix + name].append((time_us, float(value)))
+    return api.Metrics(
+        series=[_resource(name, 0, _sampled(series[name]), max_points) for name in sorted(series)],
+        cursor=str(newest or after),
+        reset=since is None,
+    )
+
+
+def _moment(text: str | None) -> int:
+    if text is None:
+        return -1
+    if not text.isdecimal() or len(text) > 18:
+        raise field_problem("since", "must be the cursor of an earlier answer: leave it out to get everything")
+    return int(text)
+
+
+def _sampled(points: Sequence[tuple[int, float]]) -> Points:
+    times = np.array([time_us for time_us, _ in points], np.int64)
+    values = np.array([value for _, value in points], np.float64)
+    return Points(times // 1_000_000, times, values, np.zeros(len(points), np.int64))

@@ -1,0 +1,111 @@
+"""Stacks of running attempts: stored as nodes send them, told in words, and shown."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Connection, delete, select
+
+from service import lifecycle
+from service.db.models import Attempt, Member, Stacks
+from service.db.upsert import insert
+from service.exceptions import TooLargeError
+from service.infra.times import moment
+from torchyard import api
+from torchyard.wire import MAX_DUMP, ProcessStack, StackDump
+
+#: Dumps of an attempt and node that are kept.
+KEEP = 5
+#: Ranks that are named one by one in words.
+MAX_NAMED = 8
+
+
+def store(tx: Connection, attempt_id: str, node: str, dump: StackDump, now: int) -> None:
+    """Stores the stacks of a node's part, and tells of them once all parts have sent theirs.
+
+    What comes again, or was not asked for, changes nothing.
+    """
+    if len(dump.model_dump_json()) > MAX_DUMP:
+        raise TooLargeError(MAX_DUMP)
+    job, attempt = lifecycle.lock_attempt(tx, attempt_id)
+    if not 0 < dump.serial <= attempt.dump_serial:
+        return
+    part = (Member.attempt_id == attempt_id, Member.node == node)
+    node_rank = tx.scalars(select(Member.node_rank).where(*part)).one()
+    key = {"attempt_id": attempt_id, "node_rank": node_rank, "serial": dump.serial}
+    row = insert(tx, Stacks).values(**key, at_us=now, dump=dump.model_dump(mode="json"))
+    new = tx.scalar(row.on_conflict_do_nothing().returning(Stacks.serial)) is not None
+    old = (Stacks.attempt_id == attempt_id, Stacks.node_rank == node_rank, Stacks.serial <= dump.serial - KEEP)
+    tx.execute(delete(Stacks).where(*old))
+    if new and dump.serial == attempt.dump_serial and complete(tx, attempt_id, dump.serial):
+        words = told(tx, attempt_id, dump.serial) or "nothing of it runs"
+        lifecycle.insert_event(tx, str(job.id), "stacks", words, now=now)
+
+
+def complete(tx: Connection, attempt_id: str, serial: int) -> bool:
+    """Whether all parts of the attempt that have not ended have sent the stacks of this serial."""
+    sent = select(Stacks.node_rank).where(Stacks.attempt_id == attempt_id, Stacks.serial == serial)
+    missing = select(Member.node_rank).where(
+        Member.attempt_id == attempt_id, Member.ended_us.is_(None), Member.node_rank.not_in(sent)
+    )
+    return tx.execute(missing.limit(1)).first() is None
+
+
+def told(tx: Connection, attempt_id: str, serial: int) -> str:
+    """What the ranks did, in words; empty if no stacks have come."""
+    query = select(Stacks.dump).where(Stacks.attempt_id == attempt_id, Stacks.serial == serial)
+    dumps = [StackDump.model_validate(dump) for dump in tx.scalars(query.order_by(Stacks.node_rank))]
+    return summary(process for dump in dumps for process in dump.processes)
+
+
+def summary(processes: Iterable[ProcessStack]) -> str:
+    """``rank 1 waits in all_reduce (train.py:88); ranks 0, 2 are in data loading (train.py:20)``."""
+    ranks: dict[tuple[str, str], list[int]] = {}
+    for process in processes:
+        if process.main:
+            ranks.setdefault(_phrases(process), []).append(process.rank)
+    return "; ".join(
+        f"rank {who[0]} {one}" if len(who) == 1 else f"ranks {_named(who)} {many}" for (one, many), who in ranks.items()
+    )
+
+
+def _named(ranks: list[int]) -> str:
+    more = f" and {len(ranks) - MAX_NAMED} more" if len(ranks) > MAX_NAMED else ""
+    return ", ".join(map(str, sorted(ranks)[:MAX_NAMED])) + more
+
+
+def _phrases(process: ProcessStack) -> tuple[str, str]:
+    """What goes after one rank, and after several."""
+    place = f" ({process.place})" if process.place else ""
+    if process.error:
+        return (f"cannot be read: {process.error}",) * 2
+    if process.collective:
+        return f"waits in {process.collective}{place}", f"wait in {process.collective}{place}"
+    doing = process.doing or "native code"
+    return f"is in {doing}{place}", f"are in {doing}{place}"
+
+
+def present(tx: Connection, job_id: str) -> list[api.Stacks]:
+    """The stacks of the job's newest attempt that has any, the newest first."""
+    query = (
+        select(Attempt.number, Member.node, Stacks.__table__)
+        .join(Stacks, Stacks.attempt_id == Attempt.id)
+        .join(Member, (Member.attempt_id == Attempt.id) & (Member.node_rank == Stacks.node_rank))
+        .where(Attempt.job_id == job_id)
+        .order_by(Attempt.number.desc(), Stacks.serial.desc(), Stacks.node_rank)
+    )
+    rows = tx.execute(query).all()
+    return [_present(row) for row in rows if row.number == rows[0].number]
+
+
+def _present(row: Any) -> api.Stacks:
+    dump = StackDump.model_validate(row.dump)
+    return api.Stacks(
+        attempt=row.number,
+        node=row.node,
+        node_rank=row.node_rank,
+        serial=row.serial,
+        at=moment(row.at_us),
+        summary=summary(dump.processes),
+        processes=dump.processes,
+        left_out=dump.left_out,
+    )

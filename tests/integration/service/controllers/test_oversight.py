@@ -1,0 +1,301 @@
+"""Limits of waiting jobs and of runs, on a clock that the tests turn."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import insert, select, update
+
+from service import lifecycle
+from service.controllers.oversight import DUMP_PATIENCE_S, Oversight
+from service.db.models import Event, Job, Member, MetricPoint, MetricSeries, Sample
+from service.scheduler_cache.load import COMPARE_US
+from service.telemetry import stacks
+from tests.support import box
+from tests.support.box import NOW
+from tests.support.parts import Parts
+from torchyard.states import JobState, StopReason
+from torchyard.wire import DumpOrder, ProcessStack, StackDump
+
+
+@pytest.fixture
+def oversight(yard: Parts) -> Oversight:
+    return Oversight(yard.ctx)
+
+
+def turn(yard: Parts, oversight: Oversight, seconds: float) -> None:
+    yard.clock.sleep(seconds)
+    oversight.run()
+
+
+def events(yard: Parts, job_id: str) -> list[tuple[str, str]]:
+    with yard.ctx.db.read() as tx:
+        query = select(Event.kind, Event.message).where(Event.job_id == job_id).order_by(Event.seq)
+        return [(row.kind, row.message) for row in tx.execute(query)]
+
+
+# Jobs that never start
+
+
+def test_a_job_that_could_not_start_in_time_is_given_up(yard: Parts, oversight: Oversight) -> None:
+    job_id, patient = box.add_job(yard.ctx.db, start_limit="10m"), box.add_job(yard.ctx.db)
+    turn(yard, oversight, 600)
+    assert box.job_row(yard.ctx.db, job_id).state == JobState.QUEUED
+    turn(yard, oversight, 1)
+    job = box.job_row(yard.ctx.db, job_id)
+    assert (job.state, job.error["cause"]) == (JobState.FAILED, "start-limit")
+    assert "within its start_limit of 10m" in job.error["message"]
+    assert box.job_row(yard.ctx.db, patient).state == JobState.QUEUED
+
+
+def test_time_on_hold_does_not_count_and_a_job_that_ran_is_never_given_up(yard: Parts, oversight: Oversight) -> None:
+    db = yard.ctx.db
+    held, ran = box.add_job(db, start_limit=60), box.add_job(db, start_limit=60, max_retries=1)
+    with db.write() as tx:
+        lifecycle.hold(tx, held, "ada", NOW)
+    box.finish(db, box.start(db, ran, ["box-gpu-0"]), exit_code=1)
+    turn(yard, oversight, 3600)
+    with db.write() as tx:
+        lifecycle.release_hold(tx, held, "ada", yard.clock.us)
+    turn(yard, oversight, 59)
+    assert {box.job_row(db, each).state for each in (held, ran)} == {JobState.QUEUED}
+
+
+def test_a_job_that_becomes_visible_late_is_not_missed_for_good(yard: Parts, oversight: Oversight) -> None:
+    oversight.run()
+    turn(yard, oversight, 60)
+    job_id = box.add_job(yard.ctx.db, start_limit="1m")
+    with yard.ctx.db.write() as tx:
+        tx.execute(update(Job).where(Job.id == job_id).values(changed_us=NOW))
+    turn(yard, oversight, 60)
+    assert box.job_row(yard.ctx.db, job_id).state == JobState.QUEUED
+    turn(yard, oversight, COMPARE_US / 1e6)
+    assert box.job_row(yard.ctx.db, job_id).state == JobState.FAILED
+
+
+# Runs that make no step
+
+
+class Run:
+    """A run that reports its loss."""
+
+    def __init__(self, yard: Parts, oversight: Oversight, uuids: tuple[str, ...] = ("box-gpu-0",), **spec: Any) -> None:
+        self.yard, self.oversight = yard, oversight
+        self.job_id = box.add_job(yard.ctx.db, gpus=len(uuids), **spec)
+        self.attempt_id = box.start(yard.ctx.db, self.job_id, uuids)
+        self.step = 0
+        self.stream = "rank-0"
+
+    @property
+    def job(self) -> Any:
+        return box.job_row(self.yard.ctx.db, self.job_id)
+
+    def report(self, times: int = 1, *, seconds: float = 1) -> None:
+        """Some steps, each with a round of the service after it."""
+        for _ in range(times):
+            self._store(self.yard.clock.us)
+            turn(self.yard, self.oversight, seconds)
+
+    def _store(self, time_us: int) -> None:
+        self.step += 1
+        newest = {"last_step": self.step, "last_time_us": time_us, "last_value": 0.5}
+        with self.yard.ctx.db.write() as tx:
+            of_stream = (MetricSeries.attempt_id == self.attempt_id, MetricSeries.stream == self.stream)
+            known = tx.scalar(select(MetricSeries.id).where(*of_stream))
+            if known is None:
+                of_run = {"job_id": self.job_id, "attempt_id": self.attempt_id, "attempt": 1}
+                about = {"stream": self.stream, "rank": 0, "name": "loss"}
+                known = tx.scalar(insert(MetricSeries).values(**of_run, **about).returning(MetricSeries.id))
+            tx.execute(MetricSeries.__table__.update().where(MetricSeries.id == known).values(**newest))
+            point = {"series_id": known, "seq": self.step, "step": self.step, "time_us": time_us, "value": 0.5}
+            tx.execute(insert(MetricPoint).values(**point))
+
+    def dumps(self) -> list[DumpOrder]:
+        with self.yard.ctx.db.read() as tx:
+            return lifecycle.orders_for(tx, "box").dumps
+
+    def send(self, serial: int = 1) -> None:
+        waits = ProcessStack(pid=8, rank=1, main=True, command="x", collective="all_reduce", place="train.py:88")
+        loads = ProcessStack(pid=7, rank=0, main=True, command="x", doing="data loading", place="train.py:12")
+        with self.yard.ctx.db.write() as tx:
+            dump = StackDump(serial=serial, at_us=NOW, processes=[loads, waits])
+            stacks.store(tx, self.attempt_id, "box", dump, self.yard.clock.us)
+
+
+WORDS = "rank 0 is in data loading (train.py:12); rank 1 waits in all_reduce (train.py:88)"
+
+
+def test_a_run_that_hangs_is_dumped_shown_and_stopped(yard: Parts, oversight: Oversight) -> None:
+    run = Run(yard, oversight, max_retries=1)
+    run.report(5)
+    turn(yard, oversight, 298)
+    assert run.dumps() == []
+    turn(yard, oversight, 3)
+    assert run.dumps() == [DumpOrder(attempt=run.attempt_id, serial=1)]
+    assert ("nudge", "box") in yard.sent
+    kind, message = events(yard, run.job_id)[-1]
+    assert kind == "hangs"
+    assert "no step for 5m" in message
+    turn(yard, oversight, 2)
+    assert run.job.state == JobState.RUNNING
+    run.send()
+    run.send()
+    assert run.dumps() == []
+    turn(yard, oversight, 2)
+    assert (run.job.state, run.job.stop) == (JobState.STOPPING, StopReason.HUNG)
+    assert events(yard, run.job_id)[-2:] == [
+        ("stacks", WORDS),
+        ("stop-requested", f"stopped because it makes no step any more: {WORDS}"),
+    ]
+    turn(yard, oversight, 1000)
+    assert box.finish(yard.ctx.db, run.attempt_id, signal=9, stop=StopReason.HUNG) is JobState.QUEUED
+    assert run.job.retries_used == 1
+
+
+def test_the_stacks_of_all_nodes_are_awaited(yard: Parts, oversight: Oversight) -> None:
+    run = Run(yard, oversight, hang={"after": 10, "factor": 1})
+    box.add_node(yard.ctx.db, "far")
+    with yard.ctx.db.write() as tx:
+        tx.execute(insert(Member).values(attempt_id=run.attempt_id, node_rank=1, node="far"))
+    run.report(3)
+    turn(yard, oversight, 11)
+    run.send()
+    turn(yard, oversight, 2)
+    assert run.job.state == JobState.RUNNING
+    assert "stacks" not in dict(events(yard, run.job_id))
+    with yard.ctx.db.write() as tx:
+        lone = ProcessStack(pid=9, rank=2, main=True, command="x", error="no py-spy")
+        stacks.store(tx, run.attempt_id, "far", StackDump(serial=1, at_us=NOW, processes=[lone]), NOW)
+    turn(yard, oversight, 2)
+    assert run.job.stop == StopReason.HUNG
+    assert dict(events(yard, run.job_id))["stacks"] == f"{WORDS}; rank 2 cannot be read: no py-spy"
+
+
+def test_a_run_of_slow_steps_has_the_time_of_twenty(yard: Parts, oversight: Oversight) -> None:
+    run = Run(yard, oversight)
+    run.report(4, seconds=60)
+    turn(yard, oversight, 1190)
+    assert run.dumps() == []
+    turn(yard, oversight, 20)
+    assert len(run.dumps()) == 1
+
+
+def test_a_run_that_has_made_its_last_step_may_take_its_time(yard: Parts, oversight: Oversight) -> None:
+    run = Run(yard, oversight, hang={"after": 10, "factor": 1})
+    run.report(3)
+    with yard.ctx.db.write() as tx:
+        tx.execute(update(Job).where(Job.id == run.job_id).values(step=99, total_steps=100))
+    turn(yard, oversight, 1000)
+    assert run.dumps() == []
+
+
+def test_a_run_that_only_is_to_be_shown_goes_on(yard: Parts, oversight: Oversight) -> None:
+    run = Run(yard, oversight, hang={"after": 10, "factor": 1, "action": "show"})
+    run.report(3)
+    turn(yard, oversight, 11)
+    turn(yard, oversight, 2)
+    assert box.attempt_row(yard.ctx.db, run.attempt_id).hung_us is not None
+    run.send()
+    turn(yard, oversight, DUMP_PATIENCE_S + 1)
+    assert run.job.state == JobState.RUNNING
+    run.report()
+    assert box.attempt_row(yard.ctx.db, run.attempt_id).hung_us is None
+    assert events(yard, run.job_id)[-1] == ("goes-on", "makes steps again")
+    turn(yard, oversight, 11)
+    assert [order.serial for order in run.dumps()] == [2]
+
+
+def test_a_node_that_sends_no_stacks_does_not_keep_the_run_alive(yard: Parts, oversight: Oversight) -> None:
+    run = Run(yard, oversight, hang={"after": 10, "factor": 1})
+    run.report(3)
+    turn(yard, oversight, 11)
+    turn(yard, oversight, 2)
+    turn(yard, oversight, DUMP_PATIENCE_S - 5)
+    assert run.job.state == JobState.RUNNING
+    turn(yard, oversight, 10)
+    assert run.job.stop == StopReason.HUNG
+    assert "its stacks could not be had" in events(yard, run.job_id)[-1][1]
+
+
+def test_what_never_reported_a_step_and_what_the_service_did_not_watch_is_not_taken_for_hanging(
+    yard: Parts, oversight: Oversight
+) -> None:
+    mute, run = Run(yard, oversight), Run(yard, oversight, ("box-gpu-1",))
+    run.report(3)
+    oversight.forget()
+    turn(yard, oversight, 100_000)  # the service was away
+    turn(yard, oversight, 250)
+    assert run.dumps() == []
+    turn(yard, oversight, 100)
+    assert [order.attempt for order in run.dumps()] == [run.attempt_id]
+    assert box.attempt_row(yard.ctx.db, mute.attempt_id).hung_us is None
+
+
+def test_what_a_tracker_logs_is_a_sign_of_life_and_its_silence_is_none_of_death(
+    yard: Parts, oversight: Oversight
+) -> None:
+    script, run = Run(yard, oversight), Run(yard, oversight, ("box-gpu-1",))
+    run.report(3)
+    for one in (script, run):
+        one.stream = "tensorboard-rank-0.jsonl"
+        one.report(3)
+    turn(yard, oversight, 200)
+    run.report()
+    turn(yard, oversight, 200)
+    assert run.dumps() == []
+    turn(yard, oversight, 200)
+    assert [order.attempt for order in run.dumps()] == [run.attempt_id]
+    assert box.attempt_row(yard.ctx.db, script.attempt_id).hung_us is None
+
+
+# Runs that do nothing
+
+
+def sample(run: Run, seconds: int, *, use: float | None, name: str = "gpu.0.utilization") -> None:
+    """Telemetry of some time, every two seconds, with rounds of the service."""
+    values: dict[str, float] = {"cpu.percent": 50.0} if use is None else {"cpu.percent": 50.0, name: use}
+    for _ in range(seconds // 2):
+        with run.yard.ctx.db.write() as tx:
+            of_run = {"node": "box", "attempt_id": run.attempt_id, "time_us": run.yard.clock.us}
+            tx.execute(insert(Sample).values(**of_run, values=values))
+        turn(run.yard, run.oversight, 2)
+
+
+def test_a_run_whose_gpus_do_nothing_is_stopped(yard: Parts, oversight: Oversight) -> None:
+    run = Run(yard, oversight, idle_limit=20)
+    for use in (0.0, 80.0, 0.0):
+        sample(run, 16, use=use)
+        assert run.job.state == JobState.RUNNING
+    sample(run, 10, use=0.0)
+    assert (run.job.state, run.job.stop) == (JobState.STOPPING, StopReason.IDLE)
+    assert events(yard, run.job_id)[-1][1] == "stopped because its devices did nothing for its idle_limit of 20s"
+    box.finish(yard.ctx.db, run.attempt_id, signal=15, stop=StopReason.IDLE)
+    assert (run.job.state, run.job.error["cause"]) == (JobState.FAILED, "idle")
+
+
+def test_the_next_run_of_a_job_does_not_pay_for_the_last_one(
+    yard: Parts, oversight: Oversight, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, stop = Run(yard, oversight, idle_limit=20, max_retries=1), oversight._stop_idle
+
+    def after_another_start(row: Any) -> None:
+        box.finish(yard.ctx.db, row.id, exit_code=1)
+        box.start(yard.ctx.db, row.job_id, ["box-gpu-0"])
+        stop(row)
+
+    monkeypatch.setattr(oversight, "_stop_idle", after_another_start)
+    sample(run, 24, use=0.0)
+    assert (run.job.state, run.job.attempt, run.job.stop) == (JobState.RUNNING, 2, None)
+
+
+def test_where_nobody_measures_nothing_is_stopped(yard: Parts, oversight: Oversight) -> None:
+    run = Run(yard, oversight, idle_limit=20)
+    sample(run, 40, use=None)
+    assert run.job.state == JobState.RUNNING
+
+
+def test_a_run_without_gpus_is_judged_by_its_cpu_time(yard: Parts, oversight: Oversight) -> None:
+    run = Run(yard, oversight, (), idle_limit=20)
+    sample(run, 30, use=60.0, name="cpu.percent")
+    assert run.job.state == JobState.RUNNING
+    sample(run, 30, use=0.2, name="cpu.percent")
+    assert run.job.stop == StopReason.IDLE

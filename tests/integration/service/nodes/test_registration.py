@@ -1,0 +1,338 @@
+"""Registration, heartbeats, and what they prove."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import select, update
+
+from service import lifecycle
+from service.db.engine import Database
+from service.db.models import Device, Event, Job, Node
+from service.nodes import listing, registration
+from service.queue import situation
+from service.scheduler.model.boxes import Place, Shape
+from service.scheduler.model.state import Running, State
+from tests.support import box
+from tests.support.box import GIB, NOW
+from tests.support.statements import asked, first
+from torchyard import wire
+from torchyard.states import JobState
+from torchyard.wire import Action, AttemptReport, Phase
+
+IDENTITY = wire.Identity(node_id="machine-box", home_id="home-box", boot_id="boot-1", pid_namespace="pid-1")
+
+
+def device(index: int, **changes: Any) -> wire.Device:
+    fields = {"uuid": f"box-gpu-{index}", "index": index, "kind": "gpu", "name": "A100", "memory": 80 * GIB}
+    return wire.Device(**(fields | changes))
+
+
+def heartbeat(*attempts: tuple[str, Phase], beat: int | None = None, **changes: Any) -> wire.Heartbeat:
+    fields = {
+        "identity": IDENTITY,
+        "devices": [device(0), device(1)],
+        "attempts": [AttemptReport(attempt=a, phase=phase) for a, phase in attempts],
+        "disk_free": 50 * GIB,
+        "beat": beat,
+    }
+    return wire.Heartbeat(**(fields | changes))
+
+
+def register(db: Database, **changes: Any) -> None:
+    fields: dict[str, Any] = {
+        "node": "box",
+        "identity": IDENTITY,
+        "version": "0.1.0",
+        "hostname": "box.example",
+        "devices": [device(0), device(1)],
+        "cpus": 64,
+        "memory": 256 * GIB,
+        "runs_as_root": False,
+    }
+    with db.write() as tx:
+        registration.register(tx, wire.Register(**(fields | changes)), NOW, 5.0)
+
+
+def seen(db: Database, message: wire.Heartbeat, now: int = NOW) -> registration.Seen:
+    with db.write() as tx:
+        return registration.seen(tx, "box", message, now)
+
+
+def devices(db: Database) -> dict[str, tuple[bool, str | None]]:
+    with db.read() as tx:
+        rows = tx.execute(select(Device.uuid, Device.present, Device.unusable))
+        return {row.uuid: (row.present, row.unusable) for row in rows}
+
+
+@pytest.fixture
+def yard(db: Database) -> Database:
+    box.add_people(db)
+    register(db)
+    return db
+
+
+def test_an_unknown_node_must_register_first(db: Database) -> None:
+    with pytest.raises(lifecycle.Unknown, match="not registered"):
+        seen(db, heartbeat())
+
+
+def test_beats_count_up_and_wake_only_when_something_changed(yard: Database) -> None:
+    first, second = seen(yard, heartbeat()), seen(yard, heartbeat(beat=1))
+    assert (first.orders.beat, first.wake) == (1, True)
+    assert (second.orders.beat, second.wake) == (2, False)
+    with yard.read() as tx:
+        assert tx.scalar(select(Node.disk_free)) == 50 * GIB
+
+
+def test_what_a_node_measures_is_noted_until_it_says_otherwise(yard: Database) -> None:
+    held = [AttemptReport(attempt="att-1", phase=Phase.ENDED, held_us=5), AttemptReport(attempt="b", phase=Phase.ENDED)]
+    for told, stored in (
+        ({"attempts": held, "disk_floor": 7}, ({"att-1": 5}, 7)),
+        ({}, (None, None)),
+    ):
+        seen(yard, heartbeat(**told))
+        with yard.read() as tx:
+            assert tuple(tx.execute(select(Node.held_us, Node.disk_floor)).one()) == stored
+
+
+def test_what_a_worker_knows(db: Database) -> None:
+    """Older workers say nothing, newer ones may say more than is known here."""
+    for said, stored in ((None, None), ([], None), (["gpu-share", "teleport"], ["gpu-share", "teleport"])):
+        register(db, **({} if said is None else {"capabilities": said}))
+        with db.read() as tx:
+            assert tx.scalar(select(Node.capabilities)) == stored
+
+
+def test_a_node_that_registers_again_came_when_it_came_first(yard: Database) -> None:
+    with yard.write() as tx:
+        tx.execute(update(Node).values(registered_us=NOW - 5))
+    register(yard)
+    with yard.read() as tx:
+        assert tx.scalar(select(Node.registered_us)) == NOW - 5
+
+
+def test_devices_that_vanish_return_or_break(yard: Database) -> None:
+    assert seen(yard, heartbeat(devices=[device(1, unusable="stuck")])).wake
+    assert devices(yard) == {"box-gpu-0": (False, None), "box-gpu-1": (True, "stuck")}
+    assert seen(yard, heartbeat()).wake
+    assert devices(yard) == {"box-gpu-0": (True, None), "box-gpu-1": (True, None)}
+
+
+def test_a_name_belongs_to_one_machine_while_it_is_heard(yard: Database) -> None:
+    seen(yard, heartbeat())
+    with pytest.raises(lifecycle.Conflict, match="another name"):
+        register(yard, identity=IDENTITY.model_copy(update={"node_id": "machine-two"}))
+    register(yard, identity=IDENTITY.model_copy(update={"boot_id": "boot-2"}))
+    with yard.write() as tx:
+        tx.execute(update(Node).values(last_seen_us=NOW - 60_000_000))
+    register(yard, identity=IDENTITY.model_copy(update={"node_id": "machine-two"}))
+
+
+def test_an_attempt_that_is_missing_after_its_claim_is_dead(yard: Database) -> None:
+    beat = seen(yard, heartbeat()).orders.beat
+    job_id = box.add_job(yard)
+    attempt_id = box.start(yard, job_id, ["box-gpu-0"])
+    # this inventory was begun before the claim, as far as the service can tell
+    answer = seen(yard, heartbeat(beat=beat))
+    assert box.job_row(yard, job_id).state == JobState.RUNNING
+    again = seen(yard, heartbeat(beat=answer.orders.beat))
+    assert again.changed == [job_id]
+    assert again.wake
+    job = box.job_row(yard, job_id)
+    assert (job.state, job.retries_used) == (JobState.QUEUED, 0)
+    assert "found none" in box.attempt_row(yard, attempt_id).result["message"]
+
+
+def test_a_delayed_heartbeat_proves_nothing(yard: Database) -> None:
+    old = heartbeat(beat=seen(yard, heartbeat()).orders.beat)
+    job_id = box.add_job(yard)
+    attempt_id = box.start(yard, job_id, ["box-gpu-0"])
+    for _ in range(3):
+        seen(yard, heartbeat((attempt_id, Phase.RUNNING), beat=1))
+        seen(yard, old)
+    assert box.job_row(yard, job_id).state == JobState.RUNNING
+
+
+def test_a_reboot_ends_what_ran_but_not_what_was_claimed_since(yard: Database) -> None:
+    seen(yard, heartbeat())
+    before, after = box.add_job(yard), box.add_job(yard)
+    dead = box.start(yard, before, ["box-gpu-0"])
+    with yard.write() as tx:
+        lifecycle.set_unreachable(tx, "box", NOW)
+    rebooted = IDENTITY.model_copy(update={"boot_id": "boot-2", "home_id": "other"})
+    register(yard, identity=rebooted)
+    beat = seen(yard, heartbeat(identity=rebooted)).orders.beat
+    box.start(yard, after, ["box-gpu-1"])
+    seen(yard, heartbeat(identity=rebooted, beat=beat))
+    assert box.job_row(yard, before).state == JobState.QUEUED
+    assert "booted again" in box.attempt_row(yard, dead).result["message"]
+    assert box.job_row(yard, after).state == JobState.RUNNING
+
+
+def test_jobs_that_a_reboot_ends_are_locked_before_accounts_and_devices(yard: Database) -> None:
+    seen(yard, heartbeat())
+    jobs = [box.add_job(yard) for _ in range(2)]
+    runs = [box.start(yard, job, [f"box-gpu-{index}"]) for index, job in enumerate(jobs)]
+    beat = seen(yard, heartbeat(*[(attempt, Phase.RUNNING) for attempt in runs])).orders.beat
+    identity, broken = IDENTITY.model_copy(update={"boot_id": "boot-2"}), device(1, unusable="stuck")
+    rebooted = heartbeat(beat=beat, identity=identity, devices=[device(0), broken])
+    with asked(yard) as told:
+        seen(yard, rebooted, NOW + 1_000_000)
+    locked = max(first(told, "SELECT jobs.id", job) for job in jobs)
+    assert locked < min(first(told, "INSERT INTO accounts"), first(told, "UPDATE devices", "stuck"))
+
+
+def test_a_node_that_returns_goes_on(yard: Database) -> None:
+    seen(yard, heartbeat())
+    job_id = box.add_job(yard)
+    attempt_id = box.start(yard, job_id, ["box-gpu-0"])
+    with yard.write() as tx:
+        assert registration.mark_unreachable(tx, "box", NOW - 1, NOW) == []  # it was heard since
+        assert registration.mark_unreachable(tx, "box", NOW, NOW) == [job_id]
+        assert registration.mark_unreachable(tx, "box", NOW, NOW) == []
+    assert box.job_row(yard, job_id).state == JobState.UNREACHABLE
+    back = seen(yard, heartbeat((attempt_id, Phase.RUNNING)))
+    assert (back.changed, back.wake) == ([job_id], True)
+    assert [order.action for order in back.orders.orders] == [Action.RUN]
+    assert box.job_row(yard, job_id).state == JobState.RUNNING
+
+
+def test_what_another_home_cannot_see_is_out_of_sight_until_an_administrator_speaks(yard: Database) -> None:
+    """The worker's home was lost, or a second one took the name: nothing proves the job dead, nobody can stop it."""
+    seen(yard, heartbeat())
+    job_id = box.add_job(yard)
+    box.start(yard, job_id, ["box-gpu-0"])
+    other = IDENTITY.model_copy(update={"node_id": "machine-new", "home_id": "home-new"})
+    with yard.write() as tx:
+        tx.execute(update(Node).values(last_seen_us=NOW - 60_000_000))
+    register(yard, identity=other)
+    beat = seen(yard, heartbeat(identity=other)).orders.beat
+    assert seen(yard, heartbeat(identity=other, beat=beat)).changed == [job_id]
+    assert box.job_row(yard, job_id).state == JobState.UNREACHABLE
+    assert seen(yard, heartbeat(identity=other, beat=beat + 1)).changed == []
+    with yard.write() as tx:
+        assert registration.declare_dead(tx, "box", "ada", NOW) == [job_id]
+    assert box.job_row(yard, job_id).state == JobState.QUEUED
+    with pytest.raises(lifecycle.Conflict, match="is heard"), yard.write() as tx:
+        registration.declare_dead(tx, "box", "ada", NOW)
+
+
+def test_the_first_home_takes_its_attempts_back(yard: Database) -> None:
+    seen(yard, heartbeat())
+    job_id = box.add_job(yard)
+    attempt_id = box.start(yard, job_id, ["box-gpu-0"])
+    other = IDENTITY.model_copy(update={"pid_namespace": "pid-2"})
+    for _ in range(2):
+        beat = seen(yard, heartbeat(identity=other)).orders.beat
+        seen(yard, heartbeat(identity=other, beat=beat))
+    assert box.job_row(yard, job_id).state == JobState.UNREACHABLE
+    assert seen(yard, heartbeat((attempt_id, Phase.RUNNING))).changed == [job_id]
+    assert box.job_row(yard, job_id).state == JobState.RUNNING
+
+
+@pytest.mark.parametrize("phase", [Phase.RUNNING, Phase.STOPPING, Phase.ENDED])
+def test_a_claim_that_a_restored_database_has_forgotten_is_taken_over(yard: Database, phase: Phase) -> None:
+    """Else it would be voided for want of a claim, and its job run twice."""
+    seen(yard, heartbeat())
+    job_id = box.add_job(yard)
+    attempt_id = box.assign(yard, job_id, ["box-gpu-0"])
+    assert seen(yard, heartbeat((attempt_id, Phase.PREPARING))).orders.assigned == [attempt_id]
+    answer = seen(yard, heartbeat((attempt_id, phase)))
+    assert (answer.changed, answer.orders.assigned) == ([job_id], [])
+    with yard.write() as tx:
+        lifecycle.mark_running(tx, attempt_id, NOW)
+    assert box.finish(yard, attempt_id) is JobState.SUCCEEDED
+
+
+def test_a_result_comes_before_the_heartbeat_that_tells_of_the_claim(yard: Database) -> None:
+    job_id = box.add_job(yard)
+    attempt_id = box.assign(yard, job_id, ["box-gpu-0"])
+    assert box.finish(yard, attempt_id) is JobState.SUCCEEDED
+    assert box.job_row(yard, job_id).ended_us == NOW + 3
+
+
+def test_a_gpu_on_which_a_stranger_runs_is_given_to_nobody(yard: Database) -> None:
+    """The database was restored: it knows nothing of an attempt that still trains, and never kills it."""
+    stranger = AttemptReport(attempt="att-unknown", phase=Phase.RUNNING, devices=["box-gpu-1"])
+    answer = seen(yard, heartbeat(attempts=[stranger]))
+    assert answer.orders.orders == []
+    assert answer.orders.forget == []
+    assert "att-unknown, which is unknown here, runs on it" in str(devices(yard)["box-gpu-1"][1])
+    register(yard)
+    assert devices(yard)["box-gpu-1"][1] is not None
+    assert seen(yard, heartbeat(attempts=[stranger.model_copy(update={"phase": Phase.ENDED})])).wake
+    assert devices(yard)["box-gpu-1"][1] is None
+
+
+def test_one_declared_dead_that_lives_keeps_its_gpu_and_still_brings_its_metrics(yard: Database) -> None:
+    seen(yard, heartbeat())
+    job_id = box.add_job(yard)
+    attempt_id = box.start(yard, job_id, ["box-gpu-0"])
+    with yard.write() as tx:
+        registration.mark_unreachable(tx, "box", NOW, NOW)
+        assert registration.declare_dead(tx, "box", "ada", NOW) == [job_id]
+    report = AttemptReport(attempt=attempt_id, phase=Phase.RUNNING, devices=["box-gpu-0"])
+    answer = seen(yard, heartbeat(attempts=[report]))
+    assert [order.action for order in answer.orders.orders] == [Action.KILL]
+    assert "was declared dead" in str(devices(yard)["box-gpu-0"][1])
+    ended = heartbeat((attempt_id, Phase.ENDED))
+    assert seen(yard, ended).orders.forget == []
+    with yard.write() as tx:
+        lifecycle.settle(tx, attempt_id, "box")
+    assert seen(yard, ended).orders.forget == [attempt_id]
+
+
+def test_offenders_are_shown_with_their_node_until_they_leave(yard: Database) -> None:
+    words = "process 7 (python) of mallory uses GPU box-gpu-0, which the queue has given to nobody"
+    for offenders in ([words], []):
+        seen(yard, heartbeat(offenders=offenders))
+        with yard.read() as tx:
+            (node,) = listing.present(tx)
+        assert node.offenders == offenders
+
+
+def test_labels_and_topology_are_stored_and_shown(yard: Database) -> None:
+    near = wire.Topology(numa=1, links={"box-gpu-1": wire.LinkLevel.NVLINK})
+    register(yard, labels=["ib", "fast-disk"], devices=[device(0, topology=near), device(1)])
+    with yard.read() as tx:
+        (node,) = listing.present(tx)
+    assert node.labels == ["ib", "fast-disk"]
+    assert [each.topology for each in node.devices] == [near, None]
+    assert not seen(yard, heartbeat(devices=[device(0, topology=near), device(1)], beat=0)).changed
+    register(yard)
+    with yard.read() as tx:
+        (node,) = listing.present(tx)
+    assert node.labels == []
+
+
+def joining(db: Database, job_id: str) -> tuple[list[str], list[str]]:
+    """Events about ranks that join, and what `why` says of them."""
+    with db.read() as tx:
+        kinds = Event.kind.in_((lifecycle.UNJOINED, lifecycle.JOINED))
+        told = tx.execute(select(Event.kind, Event.message).where(Event.job_id == job_id, kinds).order_by(Event.seq))
+        job = tx.execute(select(Job.__table__).where(Job.id == job_id)).one()
+        place = Place(node="box", uuids=("box-gpu-0",))
+        running = Running(
+            job=job_id, number=1, user="u", project="p", priority=1, shape=Shape(gpus=1), places=(place,), since_us=NOW
+        )
+        reasons = situation.why(tx, job, running, State(), NOW).reasons
+        warned = [each.message for each in reasons if each.code == lifecycle.UNJOINED]
+        return [each.kind for each in told], warned
+
+
+def test_ranks_that_have_not_joined_are_told_once_and_taken_back_when_they_have(yard: Database) -> None:
+    job_id = box.add_job(yard)
+    attempt_id = box.start(yard, job_id, ["box-gpu-0"])
+    alone = AttemptReport(attempt=attempt_id, phase=Phase.RUNNING, started_us=NOW, unjoined=True)
+    met = alone.model_copy(update={"unjoined": False})
+    unreadable = met.model_copy(update={"started_us": None})
+    with yard.write() as tx:
+        lifecycle.mark_running(tx, attempt_id, NOW)
+    for report, changed in ((met, []), (alone, [job_id]), (alone, []), (unreadable, [])):
+        assert seen(yard, heartbeat(attempts=[report])).changed == changed
+    kinds, (warning,) = joining(yard, job_id)
+    assert kinds == [lifecycle.UNJOINED]
+    assert "launcher: python" in warning
+    for changed in ([job_id], []):
+        assert seen(yard, heartbeat(attempts=[met])).changed == changed
+    assert joining(yard, job_id) == ([lifecycle.UNJOINED, lifecycle.JOINED], [])

@@ -1,0 +1,272 @@
+"""The state that a scheduler keeps is the one that it would read anew, and little is read to keep it."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import event, insert, select, update
+
+from service import lifecycle
+from service.db.engine import Database
+from service.db.models import Account, Attempt, Device, Group, Job, Node
+from service.estimation.forecasts import Estimator
+from service.scheduler.model.boxes import Link
+from service.scheduler.model.state import Hindrance, State
+from service.scheduler.policy.decide import Start, decide
+from service.scheduler_cache import load_jobs
+from service.scheduler_cache.load import COMPARE_US, OVERLAP_US, Loader
+from tests.support import box
+from tests.support.box import GIB, NOW
+from torchyard.ids import now_us
+from torchyard.policy import Policy
+from torchyard.states import StopReason
+
+S = 1_000_000
+
+
+class Kept:
+    """A loader that is asked again and again, on a clock that the test turns."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+        # The rows of `box` carry the real time.
+        self.now = now_us()
+        self._loader = Loader(disk_floor=GIB, estimator=Estimator())
+
+    def look(self, seconds: float = 1, asked: str | None = None) -> State:
+        self.now += round(seconds * S)
+        with self._loader.snapshot(self.db, self.now, asked) as (_, state):
+            return state
+
+    def pass_by(self, seconds: float = 1) -> list[str]:
+        """The statements of a pass of the scheduler."""
+        self.now += round(seconds * S)
+        statements: list[str] = []
+
+        def listen(*seen: Any) -> None:
+            statements.append(seen[2])
+
+        event.listen(self.db.engine, "before_cursor_execute", listen)
+        with self._loader.live(self.db, self.now):
+            event.remove(self.db.engine, "before_cursor_execute", listen)
+        return [statement for statement in statements if statement.startswith("SELECT")]
+
+
+@pytest.fixture
+def kept(db: Database) -> Kept:
+    box.add_people(db)
+    return Kept(db)
+
+
+def change(kept: Kept, job: str, changed_us: int) -> None:
+    """A change whose transaction says when it was made."""
+    with kept.db.write() as tx:
+        values = {"priority": 3, "changed_us": changed_us, "last_event": Job.last_event + 1}
+        tx.execute(update(Job).where(Job.id == job).values(**values))
+
+
+def test_jobs_come_run_and_go(kept: Kept) -> None:
+    (uuid,) = box.add_node(kept.db, devices=1)
+    first, second = box.add_job(kept.db), box.add_job(kept.db)
+    assert set(kept.look().waiting) == {first, second}
+    attempt = box.start(kept.db, first, [uuid])
+    state = kept.look()
+    assert (set(state.waiting), set(state.running)) == ({second}, {first})
+    assert [place.uuids for place in state.running[first].places] == [(uuid,)]
+    box.finish(kept.db, attempt)
+    assert not kept.look().running
+
+
+def test_what_runs_on_nccl_goes_to_a_node_with_gpus(kept: Kept) -> None:
+    box.add_node(kept.db, "slots", devices=1)
+    (gpu,) = box.add_node(kept.db, "tall", devices=1)
+    with kept.db.write() as tx:
+        tx.execute(update(Device).where(Device.node == "slots").values(kind="cpu"))
+    jobs = [
+        box.add_job(kept.db, command=None, launcher="auto", recipe={"backend": backend})
+        for backend in ("nccl", "nccl", "auto")
+    ]
+    state = kept.look()
+    starts = {each.job: each.places for each in decide(state, kept.now, Policy()) if isinstance(each, Start)}
+    assert starts.keys() == {jobs[0], jobs[2]}
+    assert [place.uuids for place in starts[jobs[0]]] == [(gpu,)]
+
+
+def test_a_pass_without_work_asks_two_questions(kept: Kept) -> None:
+    box.add_node(kept.db)
+    kept.look()
+    assert len(kept.pass_by()) == 2
+
+
+def test_jobs_that_have_not_changed_are_not_read_again(kept: Kept) -> None:
+    box.add_node(kept.db, devices=1)
+    for _ in range(3):
+        box.add_job(kept.db)
+    kept.look()
+    assert not [statement for statement in kept.pass_by() if "jobs.spec" in statement]
+
+
+def test_a_transaction_that_is_seen_late_is_seen(kept: Kept) -> None:
+    job = box.add_job(kept.db)
+    kept.look(60)
+    change(kept, job, kept.now - OVERLAP_US + 2 * S)
+    assert kept.look(0.1).waiting[job].priority == 1  # most looks go back but for a moment
+    assert kept.look(0.5).waiting[job].priority == 3
+
+
+def test_who_is_asked_about_is_seen_however_late(kept: Kept) -> None:
+    """Right after it was submitted, by a transaction that took its time."""
+    kept.look()
+    job = box.add_job(kept.db)
+    change(kept, job, kept.now - OVERLAP_US - S)
+    assert not kept.look().waiting
+    assert kept.look(asked=job).waiting[job].priority == 3
+    assert set(kept.look().waiting) == {job}
+
+
+def test_one_that_is_seen_later_still_waits_for_the_comparison(kept: Kept) -> None:
+    job, gone = box.add_job(kept.db), box.add_job(kept.db)
+    kept.look(60)
+    change(kept, job, kept.now - 2 * OVERLAP_US)
+    with kept.db.write() as tx:
+        tx.execute(update(Job).where(Job.id == gone).values(state="cancelled"))
+    assert kept.look().waiting[job].priority == 1
+    state = kept.look(COMPARE_US / S)
+    assert state.waiting[job].priority == 3
+    assert gone not in state.waiting
+
+
+def test_a_clock_that_is_set_back_hides_nothing(kept: Kept) -> None:
+    job = box.add_job(kept.db)
+    kept.look(7200)
+    kept.look(-3600)
+    change(kept, job, kept.now)
+    assert kept.look().waiting[job].priority == 3
+
+
+def test_a_state_and_its_transaction_show_one_moment_whatever_is_read_meanwhile(kept: Kept) -> None:
+    job = box.add_job(kept.db)
+    with kept._loader.snapshot(kept.db, kept.now) as (tx, state):
+        change(kept, job, kept.now)
+        newer = box.add_job(kept.db)
+        assert set(kept.look().waiting) == {job, newer}
+        assert set(state.waiting) == set(tx.scalars(select(Job.id))) == {job}
+        assert state.waiting[job].priority == tx.scalar(select(Job.priority)) == 1
+
+
+def test_one_that_is_over_is_not_taken_for_one_that_runs(kept: Kept) -> None:
+    (uuid,) = box.add_node(kept.db, devices=1)
+    job = box.add_job(kept.db)
+    attempt = box.start(kept.db, job, [uuid])
+    assert set(kept.look(60).running) == {job}
+    box.finish(kept.db, attempt)
+    with kept.db.write() as tx:
+        tx.execute(update(Job).values(changed_us=kept.now - 2 * OVERLAP_US))
+    assert set(kept.look().running) == {job}
+    assert not kept.look(asked=job).running
+
+
+def test_what_an_error_interrupts_is_read_again(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    (uuid,) = box.add_node(kept.db, devices=1)
+    job = box.add_job(kept.db)
+    box.start(kept.db, job, [uuid])
+    with monkeypatch.context() as broken:
+        broken.setattr(load_jobs, "running", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            kept.look()
+    assert set(kept.look().running) == {job}
+
+
+def test_what_one_asks_for_is_its_own(kept: Kept) -> None:
+    box.add_node(kept.db)
+    job = box.add_job(kept.db)
+    mine = kept.look()
+    mine.put([replace(mine.waiting[job], priority=0)])
+    mine.remove(job)
+    assert kept.look().waiting[job].priority == 1
+
+
+def test_what_hinders_a_job(kept: Kept) -> None:
+    (uuid,) = box.add_node(kept.db, devices=1)
+    with kept.db.write() as tx:
+        sweep = {
+            "id": "group-1",
+            "number": 1,
+            "user_id": "user-ada",
+            "project": "default",
+            "name": "s",
+            "size": 1,
+            "created_us": 1,
+        }
+        tx.execute(insert(Group).values(**sweep, sweep={"running": 4}, paused="all alike"))
+    held, blocked, trial, retried = (box.add_job(kept.db, max_retries=2) for _ in range(4))
+    with kept.db.write() as tx:
+        lifecycle.hold(tx, held, "ada", NOW)
+        tx.execute(update(Job).where(Job.id == blocked).values(blocked=True))
+        tx.execute(update(Job).where(Job.id == trial).values(group_id="group-1"))
+    attempt = box.start(kept.db, retried, [uuid])
+    box.finish(kept.db, attempt, exit_code=1)
+    with kept.db.write() as tx:
+        tx.execute(update(Job).where(Job.id == retried).values(queued_us=kept.now))
+        tx.execute(update(Attempt).values(ended_us=kept.now))
+    state = kept.look()
+    assert {job: state.waiting[job].hindrance for job in (held, blocked, trial, retried)} == {
+        held: Hindrance.HELD,
+        blocked: Hindrance.DEPENDENCY,
+        trial: Hindrance.PAUSED,
+        retried: Hindrance.SAVING,
+    }
+    assert state.caps == {"group-1": 4}
+    with kept.db.write() as tx:
+        tx.execute(update(Group).values(paused=None))
+        lifecycle.settle(tx, attempt, "box")
+    state = kept.look()
+    assert [state.waiting[job].hindrance for job in (trial, retried)] == [None, None]
+
+
+def test_who_can_be_stopped(kept: Kept) -> None:
+    uuids = box.add_node(kept.db, devices=4)
+    specs: list[dict[str, Any]] = [{}, {"restartable": True}, {"preemptible": True}, {"preemptible": False}]
+    jobs = [box.add_job(kept.db, **spec) for spec in specs]
+    attempts = [box.start(kept.db, job, [uuid]) for job, uuid in zip(jobs, uuids, strict=True)]
+    state = kept.look()
+    assert [state.running[job].preemptible for job in jobs] == [False, True, True, False]
+    assert [state.running[job].pinned for job in jobs] == [False, False, False, True]
+    assert [state.running[job].starts_over for job in jobs] == [False, True, False, False]
+    for attempt in attempts:
+        box.add_checkpoint(kept.db, attempt, 10, "committed")
+    assert [kept.look().running[job].preemptible for job in jobs] == [False, True, True, False]
+    for attempt in attempts:
+        box.add_checkpoint(kept.db, attempt, 20, at_us=NOW + 9)
+    state = kept.look()
+    assert [state.running[job].preemptible for job in jobs] == [True, True, True, False]
+    assert {running.saved_us for running in state.running.values()} == {NOW + 9}
+    assert not any(running.starts_over for running in state.running.values())
+    with kept.db.write() as tx:
+        lifecycle.request_stop(tx, jobs[0], StopReason.CANCEL, "ada", NOW)
+    assert not kept.look().running[jobs[0]].preemptible
+
+
+def test_nodes_as_they_are(kept: Kept) -> None:
+    box.add_node(kept.db, devices=2, labels=["fast"])
+    other = box.add_node(kept.db, "other", devices=1)
+    topology = {"numa": 1, "links": {"box-gpu-1": "nvlink", "box-gpu-2": "carrier pigeon"}}
+    with kept.db.write() as tx:
+        tx.execute(update(Device).where(Device.uuid == "box-gpu-0").values(topology=topology))
+    before = kept.look().boxes
+    slot = before["box"].slots[0]
+    assert (before["box"].labels, slot.numa, slot.links) == ({"fast"}, 1, {"box-gpu-1": Link.NVLINK})
+    with kept.db.write() as tx:
+        tx.execute(update(Node).where(Node.name == "other").values(draining=True))
+        tx.execute(update(Device).where(Device.uuid == other[0]).values(unusable="stuck"))
+    after = kept.look().boxes
+    assert after["box"] is before["box"]
+    assert (after["other"].closed, after["other"].slots[0].unusable) == ("draining", "stuck")
+
+
+def test_accounts_by_user_and_project(kept: Kept) -> None:
+    with kept.db.write() as tx:
+        tx.execute(insert(Account).values(kind="user", name="*", max_gpus=4))
+        tx.execute(insert(Account).values(kind="project", name="default", weight=3.0))
+    state = kept.look()
+    assert (state.users["user-ada"].max_gpus, state.projects["default"].weight) == (4, 3.0)

@@ -1,0 +1,69 @@
+"""What a digest makes of numbers: days, weeks, and wastes with their mends."""
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+from service.accounting.gpu_time import Kind
+from service.accounting.usage_report import DEFAULT_DAYS, Days, Wasted, as_csv, days, wastes, week
+from service.problems import ProblemError
+from torchyard.sharing import Hours, UsageReport, UsageRow
+
+HOUR = 3_600_000_000
+NOW = round(datetime(2026, 11, 21, 20, tzinfo=UTC).timestamp()) * 1_000_000
+
+
+def test_days_without_a_wish_are_four_weeks_that_end_today() -> None:
+    found = days(None, None, NOW)
+    assert (found.until, len(found.numbers)) == (date(2026, 11, 21), DEFAULT_DAYS)
+    assert (
+        days(date(2026, 1, 1), date(2026, 1, 1), NOW).span_us[1]
+        - days(date(2026, 1, 1), date(2026, 1, 1), NOW).span_us[0]
+        == 24 * HOUR
+    )
+    assert days(None, date.min, NOW) == Days(since=date.min, until=date.min)
+
+
+def test_a_week_is_from_monday_to_sunday_the_last_one_by_default() -> None:
+    assert week("2026-W01", NOW) == ("2026-W01", Days(since=date(2025, 12, 29), until=date(2026, 1, 4)))
+    assert week(None, NOW) == ("2026-W46", Days(since=date(2026, 11, 9), until=date(2026, 11, 15)))
+
+
+@pytest.mark.parametrize("text", ["", "2026", "2026-W54", "W01", "2026-W01-1", "9999-W99", "0000-W01"])
+def test_what_is_no_week_is_refused(text: str) -> None:
+    with pytest.raises(ProblemError, match="2026-W47"):
+        week(text, NOW)
+
+
+def wasted(user: str, number: int, kind: Kind, hours: float) -> Wasted:
+    return Wasted(user=user, number=number, kind=kind, gpu_us=round(hours * HOUR))
+
+
+def test_wastes_are_named_by_whose_they_are_the_biggest_first_with_the_mend() -> None:
+    found = wastes(
+        [
+            *(wasted("ada", number, Kind.IDLE, number) for number in range(1, 8)),
+            wasted("ada", 7, Kind.IDLE, 13),
+            wasted("grace", 9, Kind.FAILED, 50),
+            wasted("grace", 9, Kind.LOST, 0.05),
+        ]
+    )
+    assert [(waste.user, waste.kind, waste.gpu_hours, waste.count) for waste in found] == [
+        ("grace", "failed", 50, 1),
+        ("ada", "idle", 41, 7),
+    ]
+    assert found[0].message == (
+        "1 job of grace failed after 50.0 GPU-hours (9): set checkpoint.every and max_retries, and try new code with a "
+        "short time_limit"
+    )
+    assert found[1].message.startswith("7 jobs of ada held GPUs idle 41.0 GPU-hours (7, 6, 5, 4, 3, …): set idle_limit")
+
+
+def test_a_table_for_programs() -> None:
+    total = Hours(useful=1, idle=0, failed=0, lost=0.5, total=1.5)
+    rows = [UsageRow(of="ada", **total.model_dump())]
+    report = UsageReport(since=date(2026, 1, 1), until=date(2026, 1, 2), by="user", rows=rows, total=total)
+    assert as_csv(report).splitlines() == [
+        "user,useful,idle,failed,lost,total",
+        "ada,1.0000,0.0000,0.0000,0.5000,1.5000",
+    ]

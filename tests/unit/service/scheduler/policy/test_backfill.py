@@ -1,0 +1,37 @@
+"""Who may pass the oldest job that is overdue, where nobody can be stopped."""
+
+from service.scheduler.model.state import Running
+from service.scheduler.policy.decide import decide
+from tests.unit.service.scheduler.worlds import DAY, HOUR, NOW, box, job, known, running, starts, state
+from torchyard.policy import Policy
+
+POLICY = Policy(preemption=False, time_slice=None, longest_wait="3d")
+#: Overdue for a day.
+OLDEST = job(1, gpus=4, eligible_us=NOW - 4 * DAY)
+BRIEF, LONG, UNKNOWN = job(2, remaining=known(HOUR)), job(3, remaining=known(3 * HOUR)), job(4)
+LIMITED = job(5, limit_us=2 * HOUR)
+
+
+def passes(in_its_way: Running) -> set[str]:
+    return set(starts(decide(state(box(), in_its_way, OLDEST, BRIEF, LONG, UNKNOWN, LIMITED), NOW, POLICY)))
+
+
+def test_who_is_expected_to_be_gone_before_those_that_were_there_first() -> None:
+    assert passes(running(9, "a0", since_us=NOW - 2 * DAY, remaining=known(2 * HOUR))) == {"j2", "j5"}
+
+
+def test_nobody_any_more_once_only_those_are_in_its_way_that_came_after() -> None:
+    assert passes(running(9, "a0", since_us=NOW - HOUR, remaining=known(2 * HOUR))) == set()
+
+
+def test_nobody_as_long_as_nothing_is_known_of_those_that_were_there_first() -> None:
+    assert passes(running(9, "a0", since_us=NOW - 2 * DAY)) == set()
+
+
+def test_it_is_the_oldest_only_since_an_older_one_has_started() -> None:
+    older = running(9, "a0", since_us=NOW - HOUR, eligible_us=NOW - 5 * DAY, remaining=known(2 * HOUR))
+    assert passes(older) == {"j2", "j5"}
+
+
+def test_whose_limit_ends_it_before_what_is_in_the_way_must_end() -> None:
+    assert passes(running(9, "a0", since_us=NOW - HOUR, ends_us=NOW + 2 * HOUR)) == {"j5"}

@@ -1,0 +1,118 @@
+"""Who comes first."""
+
+from typing import Any
+
+from service.scheduler.model.state import Account, Hindrance, Source, State, Waiting
+from service.scheduler.policy.order import PERIOD_US, TURN_US, order
+from tests.unit.service.scheduler.worlds import DAY, HOUR, MINUTE, NOW, box, job, known, running, state
+from torchyard.policy import Order, Policy
+
+FAIR = Policy()
+#: The first moment of a turn of the overdue, and the one after its last.
+TURN = NOW - NOW % PERIOD_US + PERIOD_US
+
+
+def tried(number: int, left_us: int, **fields: Any) -> Waiting:
+    return job(number, remaining=known(left_us), **fields)
+
+
+def queue(*jobs: Any, now_us: int = NOW, policy: Policy = FAIR, **fields: Any) -> str:
+    """The numbers of the jobs in order."""
+    return " ".join(name.removeprefix("j") for name in order(state(*jobs, **fields), now_us, policy))
+
+
+def test_the_untried_then_the_shorter() -> None:
+    assert queue(tried(1, HOUR), tried(2, MINUTE), job(3), job(4), job(5, ran_us=2 * MINUTE)) == "3 4 2 5 1"
+
+
+def test_what_is_not_told_by_its_own_steps_is_told_by_history_and_else_by_what_it_ran() -> None:
+    told = job(1, ran_us=MINUTE, remaining=known(3 * HOUR, Source.HISTORY))
+    silent = job(2, ran_us=2 * HOUR)
+    assert queue(told, silent, tried(3, HOUR), tried(4, 4 * HOUR)) == "3 2 1 4"
+
+
+def test_age_counts_by_its_root() -> None:
+    old = tried(1, 3 * HOUR, eligible_us=NOW - 8 * DAY, ran_us=8 * DAY)
+    assert queue(old, tried(2, HOUR + MINUTE), tried(3, HOUR - MINUTE)) == "3 1 2"
+
+
+def test_from_its_thirtieth_day_on_age_counts_for_more() -> None:
+    def as_old_as(days: int, left_us: int) -> str:
+        old = tried(1, left_us, eligible_us=NOW - days * DAY, ran_us=days * DAY)
+        return queue(old, tried(2, HOUR + MINUTE), tried(3, HOUR - MINUTE))
+
+    assert as_old_as(24, 5 * HOUR) == "3 1 2"
+    assert as_old_as(48, 7 * HOUR) == "1 3 2"
+    assert as_old_as(63, 8 * 2**6 * HOUR) == "1 3 2"
+    assert as_old_as(63, 8 * 3**6 * HOUR) == "3 2 1"
+
+
+def test_classes_before_all_else_and_waiting_lifts_into_those_there_are() -> None:
+    assert queue(tried(1, HOUR, priority=0), tried(2, DAY, priority=2)) == "2 1"
+    lifted = tried(1, HOUR, priority=0, eligible_us=NOW - 2 * DAY)
+    assert queue(lifted, tried(2, DAY, priority=2), tried(3, MINUTE, priority=1)) == "1 2 3"
+    assert queue(tried(1, HOUR, eligible_us=NOW - 2 * DAY), tried(2, MINUTE)) == "2 1"
+
+
+def test_those_who_had_more_than_their_share_come_later() -> None:
+    users = {"ann": Account(usage=1e6, usage_us=NOW), "bob": Account(usage=1e5, usage_us=NOW)}
+    jobs = (tried(1, HOUR, user="ann"), tried(2, HOUR + 10 * MINUTE, user="bob"))
+    assert queue(*jobs) == "1 2"
+    assert queue(*jobs, users=users) == "2 1"
+    assert queue(*jobs, users=users | {"ann": Account(usage=1e6, usage_us=NOW, weight=20)}) == "1 2"
+    faded = users | {"ann": Account(usage=1e6, usage_us=NOW - 70 * DAY)}
+    assert queue(*jobs, users=faded) == "1 2"
+
+
+def test_so_do_their_untried_jobs_but_before_all_that_were_tried() -> None:
+    users = {"ann": Account(usage=1e6, usage_us=NOW), "bob": Account(usage=1e5, usage_us=NOW)}
+    jobs = (job(1, user="ann"), job(2, user="bob"), job(3, user="bob"), tried(4, MINUTE, user="bob"))
+    assert queue(*jobs) == "1 2 3 4"
+    assert queue(*jobs, users=users) == "2 3 1 4"
+    assert queue(*jobs, users=users | {"ann": Account(usage=1e6, usage_us=NOW, weight=20)}) == "1 2 3 4"
+
+
+def test_what_runs_now_counts_as_had() -> None:
+    held = running(9, "a0 a1 a2 a3", user="ann", since_us=NOW - 10 * HOUR)
+    assert queue(box(), held, tried(1, HOUR, user="ann"), tried(2, HOUR + MINUTE, user="bob")) == "2 1"
+
+
+def test_projects_share_as_users_do() -> None:
+    projects = {"vision": Account(usage=1e6, usage_us=NOW)}
+    jobs = (tried(1, HOUR, user="ann"), tried(2, HOUR + MINUTE, user="ann", project="speech"))
+    assert queue(*jobs, projects=projects) == "2 1"
+
+
+def test_the_overdue_have_turns_right_behind_the_untried() -> None:
+    late = tried(1, DAY, gpus=4, eligible_us=TURN - 5 * DAY)
+    later = tried(2, DAY, gpus=4, eligible_us=TURN - 4 * DAY)
+    jobs = (box(), late, later, tried(3, MINUTE, eligible_us=TURN), job(4, eligible_us=TURN))
+    assert queue(*jobs, now_us=TURN) == "4 1 3 2"
+    assert queue(*jobs, now_us=TURN + TURN_US - 1) == "4 1 3 2"
+    assert queue(*jobs, now_us=TURN + TURN_US) == "4 3 1 2"
+    assert queue(box(gpus=32), *jobs, now_us=TURN).startswith("4 1")
+
+
+def test_as_many_of_the_overdue_as_fit_into_half_of_the_gpus_have_their_turn() -> None:
+    overdue = [tried(number, DAY, eligible_us=TURN - 9 * DAY + number) for number in range(6)]
+    short = tried(9, MINUTE, eligible_us=TURN)
+    assert queue(box(gpus=8), *overdue, short, now_us=TURN) == "0 1 2 3 9 4 5"
+
+
+def test_the_orders_that_others_have() -> None:
+    jobs = (tried(1, HOUR, ran_us=2 * HOUR), tried(2, 2 * HOUR), tried(3, MINUTE))
+    for by, expected in ((Order.FIFO, "1 2 3"), (Order.SRTF, "3 1 2"), (Order.SJF, "3 1 2"), (Order.LAS, "2 3 1")):
+        assert queue(*jobs, policy=Policy(order=by)) == expected
+
+
+def test_hindered_jobs_are_last() -> None:
+    assert queue(job(1, hindrance=Hindrance.HELD), tried(2, DAY), job(3)) == "3 2 1"
+
+
+def test_the_order_of_a_copy_is_its_own() -> None:
+    world = state(tried(1, HOUR), tried(2, MINUTE))
+    other: State = world.copy()
+    other.remove("j2")
+    other.put([job(3)])
+    assert order(other, NOW, Policy()) == ["j3", "j1"]
+    assert order(world, NOW, Policy()) == ["j2", "j1"]

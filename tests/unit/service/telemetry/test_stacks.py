@@ -1,0 +1,28 @@
+"""What stacks say in words."""
+
+import pytest
+
+from service.telemetry import stacks
+from torchyard import wire
+
+
+def process(rank: int, **fields: str) -> wire.ProcessStack:
+    return wire.ProcessStack(pid=rank + 100, rank=rank, main=True, command="x", **fields)
+
+
+@pytest.mark.parametrize(
+    ("processes", "words"),
+    [
+        ([], ""),
+        ([process(0)], "rank 0 is in native code"),
+        ([process(2, error="no py-spy")], "rank 2 cannot be read: no py-spy"),
+        (
+            [process(0, doing="load", place="a.py:1"), *(process(n, collective="barrier") for n in (3, 1, 2))],
+            "rank 0 is in load (a.py:1); ranks 1, 2, 3 wait in barrier",
+        ),
+        ([process(n, doing="f") for n in range(12)], "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more are in f"),
+        ([process(0, doing="f"), process(0, doing="g").model_copy(update={"main": False})], "rank 0 is in f"),
+    ],
+)
+def test_words(processes: list[wire.ProcessStack], words: str) -> None:
+    assert stacks.summary(processes) == words
