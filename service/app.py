@@ -9,8 +9,8 @@ from typing import Any
 import anyio.to_thread
 from fastapi import FastAPI
 
-from service import bootstrap, problems
-from service.api import openapi
+from service import bootstrap
+from service.api import openapi, problems
 from service.api.guard import Guard
 from service.api.pages import Pages
 from service.api.routes import (

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, Table, and_, bindparam, case, func, or_,
 from service.accounting.gpu_time import DAY_US, HOUR_US
 from service.db import upsert
 from service.db.models import Account, Job, Project, Usage, User
-from service.problems import ProblemError
+from service.errors import ProblemError
 from service.scheduler.model import state
 from torchyard.api import FieldProblem
 from torchyard.states import JobState

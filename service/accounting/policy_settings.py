@@ -8,7 +8,7 @@ from sqlalchemy import Connection, select
 
 from service.db import upsert
 from service.db.models import Installation
-from service.problems import field_problem
+from service.errors import field_problem
 from torchyard.policy import Order, Policy
 
 KEY = "policy"

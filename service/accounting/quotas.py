@@ -13,8 +13,8 @@ from service.accounting.gpu_time import HOUR_US
 from service.accounting.policy_settings import current_policy
 from service.accounting.usage import Owned
 from service.db.models import Allocation, Attempt, Job, Project, User
+from service.errors import not_found
 from service.identity import people
-from service.problems import not_found
 from torchyard.sharing import Quota, QuotaValues, Standing
 
 #: GPU-seconds of usage from which on somebody counts among those who share the box.

@@ -14,7 +14,7 @@ from service.accounting import usage
 from service.accounting.gpu_time import DAY_US, HOUR_US, Kind
 from service.accounting.usage import Owned
 from service.db.models import Attempt, Device, Job, Node, Usage, User
-from service.problems import field_problem
+from service.errors import field_problem
 from torchyard.sharing import By, Digest, Hours, UsageReport, UsageRow, Waste
 
 DEFAULT_DAYS = 28

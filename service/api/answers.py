@@ -1,6 +1,5 @@
 """Answers that are polled: JSON written once, with an ETag that is compared before the work is done."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,17 +7,9 @@ from typing import Any
 from fastapi import Request, Response
 from pydantic import BaseModel
 
+from service.infra.etags import names
+
 JSON = "application/json"
-
-
-def etag(*parts: object) -> str:
-    """A strong ETag over what an answer is made of."""
-    return f'"{hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()}"'
-
-
-def names(header: str, tag: str) -> bool:
-    """Whether an If-None-Match or If-Match header names the tag (weak comparison)."""
-    return header.strip() == "*" or tag in {item.strip().removeprefix("W/") for item in header.split(",")}
 
 
 def not_modified(request: Request, tag: str) -> Response | None:

@@ -8,7 +8,7 @@ from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import FileResponse
 
 from service.api.answers import not_modified
-from service.problems import ProblemError, not_found
+from service.errors import ProblemError, not_found
 from service.storage.store import BlobStore
 
 

@@ -11,8 +11,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.identity.callers import current
-from service.problems import ProblemError, of_database, response
+from service.api.auth import current
+from service.api.problems import response
+from service.errors import ProblemError, of_database
 from service.settings import Settings
 from torchyard.quantities import format_size
 

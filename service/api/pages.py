@@ -8,7 +8,7 @@ from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
-from service.problems import not_found
+from service.errors import not_found
 
 DIST = Path(__file__).parents[1] / "dashboard" / "dist"
 #: Built files carry their content's hash in their names.

@@ -8,8 +8,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from service.identity.callers import current
-from service.problems import ProblemError
+from service.api.auth import current
+from service.errors import ProblemError
 
 #: Seconds of silence after which a comment shows that the connection lives.
 PING_S = 15.0

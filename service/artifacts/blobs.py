@@ -11,8 +11,7 @@ from service.context import Context
 from service.db.chunks import chunks
 from service.db.models import Blob, BlobGrant, Checkpoint, CheckpointFile, Output, SnapshotFile
 from service.db.upsert import insert
-from service.exceptions import NoRoomError
-from service.problems import ProblemError
+from service.errors import NoRoomError, ProblemError
 from service.storage.store import Upload, is_hash
 
 #: Bytes that are written to disk at once.

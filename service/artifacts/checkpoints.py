@@ -8,16 +8,15 @@ from typing import Any, Literal, cast
 from sqlalchemy import Connection, Row, insert, select, update
 
 from service import lifecycle
-from service.artifacts import blobs, checkpoint_parts, retention
+from service.artifacts import blobs, checkpoint_parts
 from service.artifacts.checkpoint_parts import Part
 from service.attempts.memory import Facts
 from service.context import Context
 from service.db.models import Attempt, Checkpoint, CheckpointFile, Job
-from service.exceptions import BadPathError, NotAHashError
+from service.errors import BadPathError, NotAHashError, ProblemError, field_problem, not_found
 from service.identity.callers import Caller
 from service.infra.times import moment
-from service.problems import ProblemError, field_problem, not_found
-from service.storage import paths
+from service.storage import paths, retention
 from service.storage.store import is_hash
 from torchyard import api
 from torchyard.ids import new_id

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, exists, select
 from sqlalchemy.orm import aliased
 
 from service import lifecycle
-from service.artifacts import blobs, retention
+from service.artifacts import blobs, housekeeping
 from service.context import Context
 from service.db.models import (
     Attempt,
@@ -29,6 +29,7 @@ from service.db.models import (
 )
 from service.identity.callers import Caller
 from service.jobs import change
+from service.storage import retention
 from torchyard.quantities import format_duration, format_size
 from torchyard.spec import KEEP
 from torchyard.states import JOB_FINAL, JobState
@@ -60,7 +61,7 @@ def sweep(ctx: Context) -> None:
     now = ctx.now_us()
     _expire(ctx, now)
     with ctx.db.read() as tx:
-        lately = list(tx.scalars(select(Job.id).where(Job.discarded_us > now - retention.DAY_US)))
+        lately = list(tx.scalars(select(Job.id).where(Job.discarded_us > now - housekeeping.DAY_US)))
     _remove(ctx, lately)
 
 

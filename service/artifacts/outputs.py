@@ -12,10 +12,9 @@ from service.context import Context
 from service.db.chunks import chunks
 from service.db.models import Attempt, Blob, Job, Member, Output, SnapshotFile
 from service.db.upsert import insert
-from service.exceptions import BadPathError, NotAHashError
+from service.errors import BadPathError, NotAHashError, field_problem, not_found
 from service.identity.callers import Caller
 from service.jobs import change
-from service.problems import field_problem, not_found
 from service.storage import paths
 from service.storage.store import is_hash
 from torchyard import api

@@ -10,8 +10,7 @@ from service.artifacts import blobs
 from service.context import Context
 from service.db import upsert
 from service.db.models import Blob, BlobGrant, Snapshot, SnapshotFile
-from service.exceptions import BadPathError, NotAHashError
-from service.problems import ProblemError, field_problem, not_found
+from service.errors import BadPathError, NotAHashError, ProblemError, field_problem, not_found
 from service.storage import paths
 from service.storage.store import is_hash
 from torchyard.api import MissingBlobs

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from service.db.engine import Database
 from service.db.models import Attempt, Member
-from service.problems import ProblemError, not_found
+from service.errors import ProblemError, not_found
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")

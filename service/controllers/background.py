@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from service.artifacts import discard, retention
+from service.artifacts import discard, housekeeping
 from service.context import Context
 from service.controllers.monitor import Monitor
 from service.controllers.scheduling import Scheduler
@@ -23,15 +23,15 @@ def running(ctx: Context, woken: threading.Event, counters: Counters) -> Iterato
     leader = Leader(ctx.db)
     scheduler, monitor = Scheduler(ctx, leader, counters), Monitor(ctx, leader)
 
-    def housekeeping() -> None:
+    def clean() -> None:
         if leader.leads():
-            retention.housekeeping(ctx)
+            housekeeping.sweep(ctx)
             discard.sweep(ctx)
 
     loops = [
         Repeated("scheduler", scheduler.run, every_s=SCHEDULE_S, failed=counters.scheduler_errors.inc, woken=woken),
         Repeated("monitor", monitor.run, every_s=MONITOR_S, failed=counters.monitor_errors.inc),
-        Repeated("housekeeping", housekeeping, every_s=HOUSEKEEPING_S, failed=counters.housekeeping_errors.inc),
+        Repeated("housekeeping", clean, every_s=HOUSEKEEPING_S, failed=counters.housekeeping_errors.inc),
     ]
     with ExitStack() as stack:
         stack.callback(leader.resign)

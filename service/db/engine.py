@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 
-from service.exceptions import DatabaseBusyError
+from service.errors import DatabaseBusyError
 
 #: Seconds that a transaction waits for others at most: a client hears within five that it should come again.
 WAIT_S = 4.0

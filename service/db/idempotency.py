@@ -5,7 +5,7 @@ import hashlib
 from sqlalchemy import Connection, delete, insert, select
 
 from service.db.models import IdempotencyKey
-from service.problems import ProblemError, field_problem
+from service.errors import ProblemError, field_problem
 from torchyard.quantities import SECONDS
 
 #: After this the key may make another job.

@@ -1,4 +1,4 @@
-"""Who calls: bearer tokens and the dashboard's session cookie, looked up by SHA-256 and cached for a moment."""
+"""Who calls: tokens, looked up by SHA-256 and cached for a moment."""
 
 import hashlib
 import secrets
@@ -7,14 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import Depends, Request
 from sqlalchemy import Row, bindparam, select, update
-from starlette.concurrency import run_in_threadpool
 
-from service.context import Context
 from service.db.engine import Database
 from service.db.models import Token, User
-from service.problems import ProblemError
+from service.errors import ProblemError
 
 PREFIX = "ty_"
 #: Seconds that a token found in the database is believed without asking again.
@@ -140,57 +137,6 @@ _FIND = (
     .join(User, User.id == Token.user_id)
     .where(Token.sha256 == bindparam("sha256"), Token.revoked_us.is_(None), User.deactivated_us.is_(None))
 )
-
-
-async def context(request: Request) -> Context:
-    """The service's parts, for routes. A coroutine, so that it costs no thread."""
-    found: Context = request.app.state.context
-    return found
-
-
-def cookie_name(installation: str) -> str:
-    """Cookies do not know ports: two installations on one host must not share a name."""
-    return f"torchyard-{hashlib.sha256(installation.encode()).hexdigest()[:8]}"
-
-
-def _secret(request: Request) -> str | None:
-    header = request.headers.get("authorization")
-    if header is not None:  # then the cookie does not count: requests with this header may come without an Origin
-        scheme, _, secret = header.partition(" ")
-        return secret.strip() if scheme.lower() == "bearer" else None
-    return request.cookies.get(cookie_name(request.app.state.context.installation))
-
-
-async def current(request: Request) -> Caller:
-    """The caller of a request; raises the `unauthorized` problem."""
-    secret = _secret(request)
-    if not secret:
-        raise ProblemError("unauthorized", "Send 'Authorization: Bearer <token>'; `yard token show` prints yours.")
-    tokens: Tokens = request.app.state.tokens
-    sha256 = hash_secret(secret)
-    caller = tokens.cached(sha256) or await run_in_threadpool(tokens.find, sha256)
-    if caller is None:
-        raise ProblemError("unauthorized", "This token is unknown, expired or revoked: ask for a new one.")
-    return caller
-
-
-def _allowing(scope: str) -> Callable[..., Any]:
-    async def check(request: Request) -> Caller:
-        caller = await current(request)
-        if scope not in caller.scopes:
-            has = ", ".join(sorted(caller.scopes)) or "none"
-            raise ProblemError("forbidden", f"This needs a token with the scope {scope}; this one has: {has}.")
-        return caller
-
-    return check
-
-
-_CHECKS = {scope: _allowing(scope) for scope in IMPLIED}
-
-
-def requires(scope: str) -> Any:
-    """The caller as a default of a route's parameter, if the token has the scope; else a problem (401, 403)."""
-    return Depends(_CHECKS[scope])
 
 
 def may_change(caller: Caller, owner_id: str) -> None:

@@ -7,10 +7,10 @@ from sqlalchemy import Connection, Row, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from service.db.models import Audit, Project, Token, User
+from service.errors import ProblemError, field_problem, not_found
 from service.identity import unix_accounts
 from service.identity.callers import Caller, hash_secret, new_secret
 from service.infra.times import moment
-from service.problems import ProblemError, field_problem, not_found
 from torchyard import api
 from torchyard.ids import new_id
 from torchyard.sharing import UserChanges

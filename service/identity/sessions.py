@@ -1,17 +1,15 @@
-"""Sessions of the dashboard: a token of its own, kept in a cookie that scripts cannot read."""
+"""Sessions of the dashboard, each with a token of its own."""
 
 import secrets
 import threading
 from collections.abc import Callable
 
-from fastapi import Response
 from sqlalchemy import Connection, delete, select
 
-from service.context import Context
 from service.db.models import Token
+from service.errors import ProblemError
 from service.identity import people
-from service.identity.callers import Caller, cookie_name, hash_secret
-from service.problems import ProblemError
+from service.identity.callers import Caller, hash_secret
 from torchyard import api
 
 SESSION_S = 30 * 86_400
@@ -62,23 +60,3 @@ def end(tx: Connection, caller: Caller, now: int) -> None:
     """Revokes the caller's session; a bearer token is not a session and stays."""
     if tx.scalar(select(Token.parent_id).where(Token.id == caller.token_id)) is not None:
         people.revoke(tx, caller, caller.token_id, now)
-
-
-def set_cookie(ctx: Context, response: Response, secret: str) -> None:
-    """Hands the session to the browser."""
-    response.set_cookie(
-        cookie_name(ctx.installation),
-        secret,
-        max_age=SESSION_S,
-        path="/",
-        httponly=True,
-        samesite="strict",
-        secure=ctx.settings.behind_proxy,
-    )
-
-
-def drop_cookie(ctx: Context, response: Response) -> None:
-    """Makes the browser forget the session."""
-    response.delete_cookie(
-        cookie_name(ctx.installation), path="/", httponly=True, samesite="strict", secure=ctx.settings.behind_proxy
-    )

@@ -11,7 +11,7 @@ from typing import Any, cast
 from sqlalchemy import Connection, Row, Select, Table, select
 
 from service.db.models import Node, User
-from service.problems import ProblemError
+from service.errors import ProblemError
 from torchyard.api import FieldProblem
 from torchyard.wire import Capability
 

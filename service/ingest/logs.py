@@ -9,7 +9,7 @@ from service.attempts.memory import Facts
 from service.context import Context
 from service.db.models import LogStream, LogTime
 from service.db.upsert import insert
-from service.exceptions import OffsetAheadError
+from service.errors import OffsetAheadError
 from service.storage.store import sync_folder
 from service.telemetry.logs import TIME_STEP_US
 from torchyard.wire import Mark

@@ -13,8 +13,7 @@ from service.attempts.memory import Facts
 from service.context import Context
 from service.db.models import Job, MetricSeries, MetricStream
 from service.db.upsert import insert
-from service.exceptions import OffsetAheadError
-from service.problems import field_problem, field_problems, invalid
+from service.errors import OffsetAheadError, field_problem, field_problems, invalid
 from torchyard.wire import Mark, MetricBatch, MetricRecord
 
 #: How `metric_points.special` tells values that JSON and databases lose.

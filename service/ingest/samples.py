@@ -7,7 +7,7 @@ from service.attempts import memory
 from service.context import Context
 from service.db.models import Sample
 from service.db.upsert import insert
-from service.problems import ProblemError
+from service.errors import ProblemError
 from torchyard import wire
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from service.problems import ProblemError, field_problem, field_problems, invalid
+from service.errors import ProblemError, field_problem, field_problems, invalid
 from torchyard.api import FieldProblem
 from torchyard.spec import JobSpec
 

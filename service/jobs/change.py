@@ -7,13 +7,13 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, insert, select
 
 from service import lifecycle
-from service.artifacts import retention
 from service.context import Context
 from service.db.models import Attempt, Checkpoint, Job, Member, Tag
+from service.errors import ProblemError, field_problem
 from service.identity.callers import Caller, may_change
 from service.jobs import body, submit, versions
 from service.jobs.order import Order
-from service.problems import ProblemError, field_problem
+from service.storage import retention
 from torchyard import api
 from torchyard.spec import PRIORITY_RANK, JobSpec
 from torchyard.states import JobState, StopReason

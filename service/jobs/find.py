@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, or_, select
 
 from service.db.models import Group, Job, Tag, User
+from service.errors import field_problem
 from service.jobs.versions import COLUMNS
-from service.problems import field_problem
 from torchyard.states import JobState
 
 MAX_PAGE = 500

@@ -6,9 +6,9 @@ from dataclasses import replace
 from sqlalchemy import Connection, select
 
 from service.db.models import Device, Node
+from service.errors import ProblemError
 from service.identity import unix_accounts
 from service.lifecycle import links
-from service.problems import ProblemError
 from service.scheduler.model.boxes import Box, Shape, Slot
 from service.scheduler.policy.decide import never_fits
 from service.scheduler.policy.placement import enough

@@ -7,11 +7,11 @@ from sqlalchemy import Connection, Row, select, update
 from service import lifecycle
 from service.context import Context
 from service.db.models import Attempt, Group, Job, Member
+from service.errors import ProblemError
 from service.identity.callers import Caller, may_change
 from service.identity.people import audit
 from service.jobs import groups
 from service.jobs.change import refusals
-from service.problems import ProblemError
 from torchyard.states import JOB_FINAL, JobState, StopReason
 
 Action = Callable[[Connection, Row[str], Caller, int], Sequence[str]]

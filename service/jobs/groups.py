@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, Select, exists, func, select
 
-from service.api.answers import etag
 from service.db.models import Attempt, Group, Job, MetricSeries, MetricStream, Tag, User
+from service.errors import field_problem, not_found
+from service.infra.etags import etag
 from service.infra.times import moment
 from service.jobs import present as job_pages
 from service.jobs.find import Filters, position
-from service.problems import field_problem, not_found
 from torchyard import api
 from torchyard.states import JOB_FINAL, JobState, StopReason
 

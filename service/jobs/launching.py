@@ -6,8 +6,8 @@ from sqlalchemy import Connection, select
 
 from service.context import Context
 from service.db.models import Snapshot, SnapshotFile
+from service.errors import field_problem
 from service.jobs.order import Order
-from service.problems import field_problem
 from torchyard import launchers
 from torchyard.scripts import source
 from torchyard.spec import Launcher

@@ -7,8 +7,8 @@ from typing import Any, cast
 from sqlalchemy import Connection, Table, func, insert, select
 
 from service.db.models import JOB_NUMBERS, Dependency, Event, Group, Job, Tag
+from service.errors import field_problem
 from service.lifecycle.dependencies import Needs
-from service.problems import field_problem
 from service.sweeps import expand
 from torchyard import launchers
 from torchyard.ids import new_id

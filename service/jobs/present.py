@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, and_, bindparam, case, func, select
 from sqlalchemy.orm import aliased
 
-from service.artifacts import retention
 from service.db.models import Allocation, Attempt, Device, Event, Job, Member, MetricSeries, MetricStream, User
 from service.infra.times import moment
 from service.lifecycle import outcome
+from service.storage import retention
 from torchyard import api
 from torchyard.spec import PRIORITY_RANK, JobSpec, Priority
 from torchyard.states import JOB_HOLDS_GPUS, AttemptState, JobState, StopReason

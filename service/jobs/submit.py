@@ -10,12 +10,12 @@ from service.accounting import accounts
 from service.context import Context
 from service.db import idempotency, upsert
 from service.db.models import Project, Snapshot
+from service.errors import ProblemError, field_problem
 from service.identity.callers import Caller
 from service.identity.people import audit
 from service.jobs import fit, groups, launching, planning, present, versions
 from service.jobs.order import Order
 from service.lifecycle import dependencies
-from service.problems import ProblemError, field_problem
 from torchyard import api
 from torchyard.api import FieldProblem
 from torchyard.spec import Priority

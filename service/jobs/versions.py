@@ -5,9 +5,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
-from service.api.answers import etag
 from service.db.models import Attempt, Group, Job, LogStream, Member, MetricStream, Output
-from service.problems import ProblemError, not_found
+from service.errors import ProblemError, not_found
+from service.infra.etags import etag
 from torchyard.states import JobState
 
 #: Bytes, not times: a rank whose points come late or whose clock is behind moves no newest time.

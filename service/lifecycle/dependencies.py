@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, select
 
 from service.db.chunks import chunks
 from service.db.models import Group, Job
-from service.problems import ProblemError, field_problem, invalid
+from service.errors import ProblemError, field_problem, invalid
 from torchyard.api import FieldProblem
 from torchyard.spec import After
 from torchyard.states import JOB_FINAL, JobState, StopReason

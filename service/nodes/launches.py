@@ -9,8 +9,7 @@ from service import lifecycle
 from service.artifacts import carry, checkpoints, snapshots
 from service.attempts import tracked
 from service.db.models import Allocation, Attempt, Device, Job, Member, User
-from service.exceptions import StaleSpecError
-from service.problems import ProblemError, not_found
+from service.errors import ProblemError, StaleSpecError, not_found
 from torchyard import mistakes, wire
 from torchyard.spec import JobSpec
 

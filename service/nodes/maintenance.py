@@ -11,9 +11,9 @@ from sqlalchemy import Connection, select, update
 from service.accounting.policy_settings import current_policy
 from service.context import Context
 from service.db.models import Node, Reservation
+from service.errors import ProblemError
 from service.infra.times import moment
 from service.nodes import registration
-from service.problems import ProblemError
 
 ACTOR = "maintenance"
 

@@ -8,10 +8,10 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from service.db.models import Device, Installation, Node, Project, Reservation, User
+from service.errors import field_problem, not_found
 from service.identity import people
 from service.identity.callers import Caller
 from service.infra.times import moment
-from service.problems import field_problem, not_found
 from torchyard import sharing
 from torchyard.ids import new_id
 

@@ -6,12 +6,12 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from service.context import Context
+from service.errors import ProblemError
 from service.estimation import estimates
 from service.identity.callers import Caller
 from service.infra.times import minute
 from service.jobs import change
 from service.jobs.submit import check_priority
-from service.problems import ProblemError
 from service.scheduler.explain.alternatives import Found, Proposal
 from service.scheduler.model.state import Estimate, State, Waiting
 from service.scheduler.policy.placement import never_fits

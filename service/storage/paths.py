@@ -6,7 +6,7 @@ They are never used as paths here, but a node will create them: none may leave i
 import posixpath
 from collections.abc import Iterable
 
-from service.exceptions import BadPathError
+from service.errors import BadPathError
 
 MAX_PATH = 1024
 MAX_PART = 255

@@ -23,7 +23,7 @@ from io import FileIO
 from pathlib import Path
 from typing import IO
 
-from service import exceptions
+from service import errors
 from torchyard.wire import INBOX_PROBE
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -60,19 +60,19 @@ class Upload:
         self.size = 0
 
     def write(self, data: bytes) -> None:
-        """Appends; raises `exceptions.TooLargeError` beyond the limit."""
+        """Appends; raises `errors.TooLargeError` beyond the limit."""
         self.size += len(data)
         if self._limit is not None and self.size > self._limit:
-            raise exceptions.TooLargeError(self._limit)
+            raise errors.TooLargeError(self._limit)
         self._digest.update(data)
         view = memoryview(data)
         while view:
             view = view[self._file.write(view) :]
 
     def commit(self) -> int:
-        """Moves the file into the store and returns its size; raises `exceptions.WrongHashError`."""
+        """Moves the file into the store and returns its size; raises `errors.WrongHashError`."""
         if self._digest.hexdigest() != self.sha256:
-            raise exceptions.WrongHashError(self.sha256, self._digest.hexdigest())
+            raise errors.WrongHashError(self.sha256, self._digest.hexdigest())
         os.fsync(self._file.fileno())
         self._file.close()
         self._store.move_in(self._path, self.sha256)
@@ -105,9 +105,9 @@ class BlobStore:
         return path.read_text()
 
     def path(self, sha256: str) -> Path:
-        """Where a blob lies or would lie; raises `exceptions.NotAHashError`."""
+        """Where a blob lies or would lie; raises `errors.NotAHashError`."""
         if not is_hash(sha256):
-            raise exceptions.NotAHashError(sha256)
+            raise errors.NotAHashError(sha256)
         return self.blobs / sha256[:2] / sha256
 
     def log_path(self, attempt_id: str, rank: int) -> Path:
@@ -138,12 +138,12 @@ class BlobStore:
         """Moves a file that a worker has placed in the inbox into the store, once its size and hash are checked.
 
         `linked`: a file of the service's own user may have a second name, which the worker is about to remove.
-        Raises `exceptions.NotPlacedError` for a name of another form, a link, a special or missing file, and
-        `exceptions.WrongHashError`; the file is then removed.
+        Raises `errors.NotPlacedError` for a name of another form, a link, a special or missing file, and
+        `errors.WrongHashError`; the file is then removed.
         """
         match = _PLACED.fullmatch(name)
         if match is None or match.group(1) != sha256:
-            raise exceptions.NotPlacedError(name)
+            raise errors.NotPlacedError(name)
         path = self.inbox / name
         try:
             with _open_placed(path, size, linked=linked) as file:
@@ -201,18 +201,18 @@ def _open_placed(path: Path, size: int, *, linked: bool) -> FileIO:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise exceptions.NotPlacedError(path.name) from error
+        raise errors.NotPlacedError(path.name) from error
     facts = os.fstat(descriptor)
     # Through a second name somebody else could write into the store's file later.
     names = 2 if linked and facts.st_uid == os.geteuid() else 1
     if not stat.S_ISREG(facts.st_mode) or facts.st_nlink > names or facts.st_size != size:
         os.close(descriptor)
-        raise exceptions.NotPlacedError(path.name)
+        raise errors.NotPlacedError(path.name)
     return os.fdopen(descriptor, "rb", buffering=0)
 
 
 def _check(file: FileIO, sha256: str) -> None:
     digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != sha256:
-        raise exceptions.WrongHashError(sha256, digest)
+        raise errors.WrongHashError(sha256, digest)
     os.fsync(file.fileno())

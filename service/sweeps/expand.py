@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from service.problems import ProblemError, field_problems, invalid
+from service.errors import ProblemError, field_problems, invalid
 from service.sweeps import draw
 from service.sweeps.places import Places
 from torchyard.api import FieldProblem

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from service.problems import invalid
+from service.errors import invalid
 from torchyard.api import FieldProblem
 from torchyard.spec import JobSpec
 from torchyard.sweeps import Value, written

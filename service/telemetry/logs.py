@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, exists, func, select
 
 from service.db.models import Attempt, Job, LogStream, LogTime, Member
-from service.problems import not_found
+from service.errors import not_found
 from service.storage.store import BlobStore
 from torchyard import api
 from torchyard.states import ATTEMPT_FINAL, JOB_FINAL

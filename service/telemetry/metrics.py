@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, func, select
 from sqlalchemy.orm import aliased
 
-from service.api.answers import etag
 from service.attempts import tracked
 from service.db.models import Attempt, Job, MetricPoint, MetricSeries, MetricStream, Node, Sample
-from service.problems import field_problem, not_found
+from service.errors import field_problem, not_found
+from service.infra.etags import etag
 from service.telemetry.series import Cursor, Points, join, last_steps, thin
 from torchyard import api
 

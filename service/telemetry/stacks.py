@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, select
 from service import lifecycle
 from service.db.models import Attempt, Member, Stacks
 from service.db.upsert import insert
-from service.exceptions import TooLargeError
+from service.errors import TooLargeError
 from service.infra.times import moment
 from torchyard import api
 from torchyard.wire import MAX_DUMP, ProcessStack, StackDump

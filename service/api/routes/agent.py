@@ -9,16 +9,17 @@ from fastapi import Depends, Query, Request, Response
 
 from service import ingest, lifecycle
 from service.api.answers import answer
+from service.api.auth import context, requires
 from service.api.downloads import download
+from service.api.problems import MEDIA_TYPE, body
 from service.api.routes.router import api_router
 from service.artifacts import blobs, checkpoints, outputs
 from service.attempts import memory
 from service.context import Context
-from service.exceptions import OffsetAheadError, StaleSpecError, TooLargeError
-from service.identity.callers import Caller, context, requires
+from service.errors import OffsetAheadError, ProblemError, StaleSpecError, TooLargeError, not_found
+from service.identity.callers import Caller
 from service.infra.dispatch import key_prefix
 from service.nodes import launches, registration
-from service.problems import MEDIA_TYPE, ProblemError, body, not_found
 from service.telemetry import stacks
 from torchyard import wire
 from torchyard.spec import MAX_NODES

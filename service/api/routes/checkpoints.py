@@ -4,13 +4,15 @@ from typing import Annotated
 
 from fastapi import Depends, Request, Response
 
-from service.api.answers import answer, etag, not_modified
+from service.api.answers import answer, not_modified
+from service.api.auth import context, requires
 from service.api.downloads import download
 from service.api.routes.refs import JobId
 from service.api.routes.router import api_router
 from service.artifacts import checkpoints
 from service.context import Context
-from service.identity.callers import Caller, context, requires
+from service.identity.callers import Caller
+from service.infra.etags import etag
 from torchyard import api
 
 router = api_router("checkpoints")

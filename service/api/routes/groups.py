@@ -5,11 +5,12 @@ from typing import Annotated
 from fastapi import Depends, Query, Request, Response
 
 from service.api.answers import answer, not_modified
-from service.api.answers import etag as make_etag
+from service.api.auth import context, requires
 from service.api.routes.filters import Limit, Listed
 from service.api.routes.router import api_router
 from service.context import Context
-from service.identity.callers import Caller, context, requires
+from service.identity.callers import Caller
+from service.infra.etags import etag as make_etag
 from service.jobs import group_actions, groups
 from torchyard import api
 

@@ -5,11 +5,11 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from service.api.answers import object_answer
+from service.api.auth import context, requires
 from service.api.openapi import operation_id
 from service.context import Context
-from service.identity.callers import context, requires
+from service.errors import ProblemError
 from service.infra.observability import CONTENT_TYPE, Counters
-from service.problems import ProblemError
 
 router = APIRouter(tags=["health"], generate_unique_id_function=operation_id)
 

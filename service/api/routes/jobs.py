@@ -8,15 +8,18 @@ from starlette.concurrency import run_in_threadpool
 
 from service import lifecycle
 from service.api.answers import answer, not_modified
-from service.api.answers import etag as make_etag
+from service.api.auth import context, requires
 from service.api.openapi import reference
 from service.api.routes.filters import AnyState, Limit, Listed
 from service.api.routes.router import api_router
 from service.artifacts import discard
 from service.context import Context
 from service.db import idempotency
-from service.identity.callers import Caller, context, requires
+
 from service.jobs import body, change, find, present, sizing, submit, versions
+from service.identity.callers import Caller
+from service.infra.etags import etag as make_etag
+
 from service.jobs.order import Order
 from torchyard import api
 from torchyard.spec import JobSpec

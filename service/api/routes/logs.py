@@ -7,13 +7,14 @@ from pydantic import AwareDatetime
 from starlette.responses import StreamingResponse
 
 from service.api import follow, sse
-from service.api.answers import answer, etag, not_modified
+from service.api.answers import answer, not_modified
+from service.api.auth import context, requires
 from service.api.routes.refs import JobId
 from service.api.routes.router import api_router
 from service.context import Context
-from service.identity.callers import context, requires
+from service.errors import field_problem
+from service.infra.etags import etag
 from service.infra.times import microseconds
-from service.problems import field_problem
 from service.telemetry import logs
 from torchyard import api
 from torchyard.spec import MAX_NODES

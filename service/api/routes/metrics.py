@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import Depends, Query, Request, Response
 
 from service.api.answers import answer, not_modified
+from service.api.auth import context, requires
 from service.api.routes.refs import JobId
 from service.api.routes.router import api_router
 from service.context import Context
-from service.identity.callers import context, requires
 from service.telemetry import metrics
 from torchyard import api
 

@@ -8,13 +8,15 @@ from fastapi import Depends, Query, Request, Response
 from sqlalchemy import Connection
 
 from service import lifecycle
-from service.api.answers import answer, etag, not_modified
+from service.api.answers import answer, not_modified
+from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
-from service.identity.callers import Caller, context, requires
+from service.errors import ProblemError, not_found
+from service.identity.callers import Caller
 from service.identity.people import audit
+from service.infra.etags import etag
 from service.nodes import listing, maintenance, registration
-from service.problems import ProblemError, not_found
 from torchyard import api
 
 router = api_router("nodes", "/nodes")

@@ -6,11 +6,12 @@ from typing import Annotated
 from fastapi import Depends, Query, Request, Response
 
 from service.api.answers import answer
+from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
+from service.errors import ProblemError
 from service.identity import people
-from service.identity.callers import Caller, context, requires
-from service.problems import ProblemError
+from service.identity.callers import Caller
 from torchyard import api
 from torchyard.sharing import UserChanges
 

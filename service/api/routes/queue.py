@@ -4,14 +4,16 @@ from typing import Annotated
 
 from fastapi import Depends, Query, Request, Response
 
-from service.api.answers import answer, etag, not_modified
+from service.api.answers import answer, not_modified
+from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
+from service.errors import field_problem
 from service.estimation.calibration import Worth
-from service.identity.callers import Caller, context, requires
+from service.identity.callers import Caller
+from service.infra.etags import etag
 from service.infra.times import moment
 from service.jobs import versions
-from service.problems import field_problem
 from service.queue import overview
 from torchyard import api
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import Depends
 
+from service.api.auth import context
 from service.context import Context
-from service.identity.callers import context
 from service.jobs import versions
 
 

@@ -4,13 +4,15 @@ from typing import Annotated
 
 from fastapi import Depends, Request, Response
 
+from service.api import auth
 from service.api.answers import answer
+from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
+from service.errors import ProblemError, field_problem
 from service.identity import people, sessions
-from service.identity.callers import Caller, Tokens, context, hash_secret, requires
+from service.identity.callers import Caller, Tokens, hash_secret
 from service.infra.times import moment
-from service.problems import ProblemError, field_problem
 from torchyard import api
 
 router = api_router("session", "/session")
@@ -29,7 +31,7 @@ def sign_in(request: Request, asked: api.SignIn, ctx: Ctx) -> Response:
         session = sessions.begin(tx, token_id, ctx.now_us())
         user = people.user(tx, session.user)
     made = answer(user, status=201)
-    sessions.set_cookie(ctx, made, session.secret)
+    auth.set_cookie(ctx, made, session.secret)
     return made
 
 
@@ -50,7 +52,7 @@ def sign_out(request: Request, response: Response, caller: Reader, ctx: Ctx) -> 
     with ctx.db.write() as tx:
         sessions.end(tx, caller, ctx.now_us())
     request.app.state.tokens.forget()
-    sessions.drop_cookie(ctx, response)
+    auth.drop_cookie(ctx, response)
 
 
 @router.post("/codes", status_code=201, response_model=api.SignInCode)

@@ -6,11 +6,13 @@ from typing import Annotated, Any, Literal
 from fastapi import Depends, Query, Request, Response
 
 from service.accounting import accounts, policy_settings, quotas, usage_report
-from service.api.answers import answer, etag, not_modified
+from service.api.answers import answer, not_modified
+from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
-from service.identity.callers import Caller, context, requires
+from service.identity.callers import Caller
 from service.identity.people import audit
+from service.infra.etags import etag
 from service.nodes import reservations
 from torchyard import sharing
 from torchyard.policy import Policy

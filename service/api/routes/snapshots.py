@@ -6,10 +6,11 @@ from fastapi import Depends, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from service.api.answers import answer
+from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.artifacts import blobs, snapshots
 from service.context import Context
-from service.identity.callers import Caller, context, requires
+from service.identity.callers import Caller
 from torchyard import api
 
 router = api_router("snapshots")

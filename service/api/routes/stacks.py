@@ -5,10 +5,12 @@ from typing import Annotated
 from fastapi import Depends, Request, Response
 
 from service import lifecycle
-from service.api.answers import answer, etag, not_modified
+from service.api.answers import answer, not_modified
+from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
-from service.identity.callers import Caller, context, requires
+from service.identity.callers import Caller
+from service.infra.etags import etag
 from service.jobs import change, present, versions
 from service.telemetry import stacks
 from torchyard import api

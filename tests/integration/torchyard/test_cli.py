@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from service.artifacts.retention import DAY_US
+from service.artifacts.housekeeping import DAY_US
 from service.db.models import Job, LogStream, LogTime
 from tests.support import box, plane, scripted
 from tests.support.live import Live

@@ -5,9 +5,9 @@ from sqlalchemy import insert, update
 
 from service.db.engine import Database
 from service.db.models import Device, User
+from service.errors import ProblemError
 from service.identity import people
 from service.jobs import fit
-from service.problems import ProblemError
 from tests.support import box
 from torchyard.spec import JobSpec, Launcher, Resources
 from torchyard.wire import Capability

@@ -8,8 +8,8 @@ from sqlalchemy import event, func, select
 from service.accounting import accounts
 from service.db.engine import Database
 from service.db.models import Dependency, Event, Group, Job, Tag
+from service.errors import ProblemError
 from service.jobs import planning, submit
-from service.problems import ProblemError
 from tests.support import submissions
 from tests.support.parts import Parts
 from torchyard import api

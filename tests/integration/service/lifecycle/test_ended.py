@@ -10,8 +10,8 @@ from sqlalchemy import func, select
 from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Event, Group, Job
+from service.errors import ProblemError
 from service.jobs import group_actions, groups
-from service.problems import ProblemError
 from tests.support import box, submissions
 from tests.support.box import NOW
 from tests.support.parts import Parts

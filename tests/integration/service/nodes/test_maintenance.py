@@ -10,8 +10,8 @@ from sqlalchemy import insert, select, update
 from service.accounting.policy_settings import set_policy
 from service.db.engine import Database
 from service.db.models import Node, Reservation
+from service.errors import ProblemError
 from service.nodes import maintenance, registration
-from service.problems import ProblemError
 from tests.support import box
 from tests.support.parts import Parts, parts
 from torchyard.ids import new_id

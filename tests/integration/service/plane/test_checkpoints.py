@@ -6,9 +6,10 @@ from urllib.parse import quote
 import httpx
 from sqlalchemy import func, select, update
 
-from service.artifacts import retention
-from service.artifacts.retention import DAY_US
+from service.artifacts import housekeeping
+from service.artifacts.housekeeping import DAY_US
 from service.db.models import Blob, Checkpoint, CheckpointFile, Event, Job, Sample
+from service.storage import retention
 from tests.support.plane import Plane, Seeded, sha256
 from tests.support.problems import kind
 from torchyard import wire
@@ -280,7 +281,7 @@ def test_housekeeping_removes_what_is_old_or_abandoned(data_plane: Plane) -> Non
     data_plane.node.post("/api/v1/agent/samples", content=wire.SampleBatch(samples=samples).model_dump_json())
     leftover = data_plane.ctx.store.inbox / ".upload-x"
     leftover.write_bytes(b"")
-    retention.housekeeping(data_plane.ctx)
+    housekeeping.sweep(data_plane.ctx)
     assert leftover.exists()
     assert sha256(b"orphan") in blobs(data_plane)
 
@@ -289,7 +290,7 @@ def test_housekeeping_removes_what_is_old_or_abandoned(data_plane: Plane) -> Non
         tx.execute(update(Blob).values(created_us=1))
         tx.exec_driver_sql(f"UPDATE snapshots SET created_us = 1 WHERE id = '{made['id']}'")
     data_plane.set_state(seeded, "failed", settled=True)
-    retention.housekeeping(data_plane.ctx)
+    housekeeping.sweep(data_plane.ctx)
     assert not leftover.exists()
     assert blobs(data_plane) == {sha256(b"kept")}
     assert data_plane.live.client.post(f"/api/v1/snapshots/{made['id']}/commit").status_code == 404

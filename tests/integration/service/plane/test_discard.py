@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import func, insert, select, update
 
 from service.artifacts import discard
-from service.artifacts.retention import DAY_US
+from service.artifacts.housekeeping import DAY_US
 from service.context import Context
 from service.db.models import Blob, Group, Job, LogTime, MetricPoint, Node, Stacks, Tag, User
 from tests.support.plane import Plane, Seeded, batch, sha256

@@ -6,7 +6,7 @@ import pytest
 
 from service.accounting.gpu_time import Kind
 from service.accounting.usage_report import DEFAULT_DAYS, Days, Wasted, as_csv, days, wastes, week
-from service.problems import ProblemError
+from service.errors import ProblemError
 from torchyard.sharing import Hours, UsageReport, UsageRow
 
 HOUR = 3_600_000_000

@@ -5,7 +5,7 @@ import pytest
 from starlette.datastructures import Headers
 
 from service.api import guard
-from service.problems import ProblemError
+from service.errors import ProblemError
 from service.settings import Settings
 
 SETTINGS = Settings(data=Path("/nowhere"), database_url="sqlite://", broker_url="redis://")

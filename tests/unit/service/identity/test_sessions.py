@@ -1,8 +1,8 @@
 import pytest
 
+from service.errors import ProblemError
 from service.identity.callers import expand, hash_secret, new_secret
 from service.identity.sessions import CODE_S, MAX_CODES, Codes
-from service.problems import ProblemError
 
 
 class Clock:

@@ -1,7 +1,7 @@
 import pytest
 
+from service.errors import ProblemError
 from service.jobs import body
-from service.problems import ProblemError
 
 YAML = "application/yaml; charset=utf-8"
 

@@ -1,7 +1,7 @@
 import pytest
 
+from service.errors import ProblemError
 from service.jobs import change, versions
-from service.problems import ProblemError
 
 
 def test_merge_patch() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from service.exceptions import BadPathError
+from service.errors import BadPathError
 from service.storage import paths
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from service.errors import ProblemError
 from service.jobs import body
-from service.problems import ProblemError
 from service.sweeps import expand
 from torchyard.spec import JobSpec
 

@@ -7,9 +7,9 @@ import httpx
 from fastapi.routing import APIRoute
 from sqlalchemy import update
 
+from service.api.auth import cookie_name
 from service.app import bare
 from service.db.models import Token
-from service.identity.callers import cookie_name
 from tests.support.live import Live, connect
 from tests.support.problems import kind
 

@@ -6,9 +6,9 @@ from typing import Any
 import httpx
 from sqlalchemy import select, update
 
+from service.api.auth import cookie_name
 from service.db.models import Audit, Token, User
 from service.identity import callers
-from service.identity.callers import cookie_name
 from tests.support.live import Live, connect
 from tests.support.problems import kind
 from tests.support.specs import spec

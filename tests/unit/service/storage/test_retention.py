@@ -4,7 +4,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.artifacts.retention import Kept, best, superfluous
+from service.storage.retention import Kept, best, superfluous
 from torchyard.spec import CheckpointPolicy, KeepBest
 
 ACCURACY = KeepBest(metric="acc", mode="max")

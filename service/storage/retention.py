@@ -1,38 +1,24 @@
-"""What is kept of checkpoints, and the sweep of everything that nobody needs any more."""
+"""What is kept of checkpoints, and how much each job holds in the store."""
 
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, exists, func, or_, select, update
+from sqlalchemy import Connection, and_, exists, func, or_, select, update
 from sqlalchemy.orm import aliased
 
-from service.artifacts import blobs
-from service.context import Context
-from service.db import idempotency
 from service.db.models import (
     Attempt,
     Checkpoint,
     CheckpointFile,
-    IdempotencyKey,
     Job,
     LogStream,
-    Member,
     Output,
-    Sample,
-    Snapshot,
-    SnapshotFile,
 )
 from torchyard.api import Storage
-from torchyard.quantities import SECONDS
 from torchyard.spec import CheckpointPolicy, KeepBest
 from torchyard.states import JOB_FINAL, JobState
-
-DAY_US = SECONDS["d"] * 1_000_000
-KEEP_SAMPLES_US = 7 * DAY_US
-#: Age at which uploads, uncommitted snapshots and blobs without a reference count as abandoned.
-ABANDONED_US = DAY_US
 
 #: States in which the next attempt has yet to read the checkpoint that the job starts from.
 _WAITING = (JobState.QUEUED, JobState.ASSIGNED, JobState.STARTING)
@@ -151,32 +137,3 @@ def storage(tx: Connection, job_ids: Sequence[str]) -> dict[str, Storage]:
 def _sums(tx: Connection, job: Any, size: Any, where: Any, job_ids: Sequence[str]) -> dict[str, int]:
     rows = tx.execute(select(job, func.sum(size)).where(job.in_(job_ids), where).group_by(job))
     return {job_id: int(total) for job_id, total in rows}
-
-
-def housekeeping(ctx: Context) -> None:
-    """Removes what is old or abandoned. Call it every few minutes, outside any transaction."""
-    now = ctx.now_us()
-    ctx.store.sweep_inbox(ABANDONED_US / 1_000_000)
-    with ctx.db.write() as tx:
-        tx.execute(delete(Sample).where(Sample.time_us < now - KEEP_SAMPLES_US))
-        tx.execute(delete(IdempotencyKey).where(IdempotencyKey.created_us < now - idempotency.KEPT_US))
-    with ctx.db.write() as tx:
-        _drop_uncommitted_snapshots(tx, now - ABANDONED_US)
-        _drop_vanished_checkpoints(tx, now)
-    with ctx.db.read() as tx:
-        orphans = blobs.orphans(tx, now - ABANDONED_US)
-    blobs.collect(ctx, orphans)
-
-
-def _drop_uncommitted_snapshots(tx: Connection, before_us: int) -> None:
-    old = select(Snapshot.id).where(~Snapshot.committed, Snapshot.created_us < before_us)
-    ids = list(tx.scalars(old))
-    tx.execute(delete(SnapshotFile).where(SnapshotFile.snapshot_id.in_(ids)))
-    tx.execute(delete(Snapshot).where(Snapshot.id.in_(ids)))
-
-
-def _drop_vanished_checkpoints(tx: Connection, now: int) -> None:
-    """A checkpoint that never came here before its node removed the attempt's folder is gone."""
-    settled = ~exists().where(Member.attempt_id == Checkpoint.attempt_id, ~Member.settled)
-    gone = select(Checkpoint.id).where(Checkpoint.state == "committed", settled)
-    mark_deleted(tx, list(tx.scalars(gone)), now)

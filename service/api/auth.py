@@ -1,0 +1,84 @@
+"""Who makes a request: a bearer token, or the dashboard's session in a cookie that scripts cannot read."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import Depends, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from service.context import Context
+from service.errors import ProblemError
+from service.identity.callers import IMPLIED, Caller, Tokens, hash_secret
+from service.identity.sessions import SESSION_S
+
+
+async def context(request: Request) -> Context:
+    """The service's parts, for routes. A coroutine, so that it costs no thread."""
+    found: Context = request.app.state.context
+    return found
+
+
+def cookie_name(installation: str) -> str:
+    """Cookies do not know ports: two installations on one host must not share a name."""
+    return f"torchyard-{hashlib.sha256(installation.encode()).hexdigest()[:8]}"
+
+
+def _secret(request: Request) -> str | None:
+    header = request.headers.get("authorization")
+    if header is not None:  # then the cookie does not count: requests with this header may come without an Origin
+        scheme, _, secret = header.partition(" ")
+        return secret.strip() if scheme.lower() == "bearer" else None
+    return request.cookies.get(cookie_name(request.app.state.context.installation))
+
+
+async def current(request: Request) -> Caller:
+    """The caller of a request; raises the `unauthorized` problem."""
+    secret = _secret(request)
+    if not secret:
+        raise ProblemError("unauthorized", "Send 'Authorization: Bearer <token>'; `yard token show` prints yours.")
+    tokens: Tokens = request.app.state.tokens
+    sha256 = hash_secret(secret)
+    caller = tokens.cached(sha256) or await run_in_threadpool(tokens.find, sha256)
+    if caller is None:
+        raise ProblemError("unauthorized", "This token is unknown, expired or revoked: ask for a new one.")
+    return caller
+
+
+def _allowing(scope: str) -> Callable[..., Any]:
+    async def check(request: Request) -> Caller:
+        caller = await current(request)
+        if scope not in caller.scopes:
+            has = ", ".join(sorted(caller.scopes)) or "none"
+            raise ProblemError("forbidden", f"This needs a token with the scope {scope}; this one has: {has}.")
+        return caller
+
+    return check
+
+
+_CHECKS = {scope: _allowing(scope) for scope in IMPLIED}
+
+
+def requires(scope: str) -> Any:
+    """The caller as a default of a route's parameter, if the token has the scope; else a problem (401, 403)."""
+    return Depends(_CHECKS[scope])
+
+
+def set_cookie(ctx: Context, response: Response, secret: str) -> None:
+    """Hands the session to the browser."""
+    response.set_cookie(
+        cookie_name(ctx.installation),
+        secret,
+        max_age=SESSION_S,
+        path="/",
+        httponly=True,
+        samesite="strict",
+        secure=ctx.settings.behind_proxy,
+    )
+
+
+def drop_cookie(ctx: Context, response: Response) -> None:
+    """Makes the browser forget the session."""
+    response.delete_cookie(
+        cookie_name(ctx.installation), path="/", httponly=True, samesite="strict", secure=ctx.settings.behind_proxy
+    )

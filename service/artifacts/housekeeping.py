@@ -1,0 +1,44 @@
+"""The sweep of everything that nobody needs any more."""
+
+from sqlalchemy import Connection, delete, exists, select
+
+from service.artifacts import blobs
+from service.context import Context
+from service.db import idempotency
+from service.db.models import Checkpoint, IdempotencyKey, Member, Sample, Snapshot, SnapshotFile
+from service.storage.retention import mark_deleted
+from torchyard.quantities import SECONDS
+
+DAY_US = SECONDS["d"] * 1_000_000
+KEEP_SAMPLES_US = 7 * DAY_US
+#: Age at which uploads, uncommitted snapshots and blobs without a reference count as abandoned.
+ABANDONED_US = DAY_US
+
+
+def sweep(ctx: Context) -> None:
+    """Removes what is old or abandoned. Call it every few minutes, outside any transaction."""
+    now = ctx.now_us()
+    ctx.store.sweep_inbox(ABANDONED_US / 1_000_000)
+    with ctx.db.write() as tx:
+        tx.execute(delete(Sample).where(Sample.time_us < now - KEEP_SAMPLES_US))
+        tx.execute(delete(IdempotencyKey).where(IdempotencyKey.created_us < now - idempotency.KEPT_US))
+    with ctx.db.write() as tx:
+        _drop_uncommitted_snapshots(tx, now - ABANDONED_US)
+        _drop_vanished_checkpoints(tx, now)
+    with ctx.db.read() as tx:
+        orphans = blobs.orphans(tx, now - ABANDONED_US)
+    blobs.collect(ctx, orphans)
+
+
+def _drop_uncommitted_snapshots(tx: Connection, before_us: int) -> None:
+    old = select(Snapshot.id).where(~Snapshot.committed, Snapshot.created_us < before_us)
+    ids = list(tx.scalars(old))
+    tx.execute(delete(SnapshotFile).where(SnapshotFile.snapshot_id.in_(ids)))
+    tx.execute(delete(Snapshot).where(Snapshot.id.in_(ids)))
+
+
+def _drop_vanished_checkpoints(tx: Connection, now: int) -> None:
+    """A checkpoint that never came here before its node removed the attempt's folder is gone."""
+    settled = ~exists().where(Member.attempt_id == Checkpoint.attempt_id, ~Member.settled)
+    gone = select(Checkpoint.id).where(Checkpoint.state == "committed", settled)
+    mark_deleted(tx, list(tx.scalars(gone)), now)

@@ -1,0 +1,152 @@
+"""Errors of the service: each is a problem that the API presents as it is (RFC 9457)."""
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+from torchyard import mistakes
+from torchyard.api import FieldProblem
+from torchyard.quantities import format_size
+
+DATABASE_AWAY = "The database does not answer now: try again in a moment."
+DATABASE_BUSY = "The database is busy: something else has held its lock for seconds, try again in a moment."
+DISK_FULL = "The service's disk is full: free space where its database and its artifacts lie."
+#: SQLSTATEs of PostgreSQL: `disk_full`, `lock_not_available`.
+_PG_FULL, _PG_LOCKED = "53100", "55P03"
+_SQLITE_LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+
+
+class ProblemError(Exception):
+    """A request that cannot be answered: `kind` is one of `torchyard.problems.KINDS`, `detail` names the mend."""
+
+    def __init__(
+        self,
+        kind: str,
+        detail: str,
+        *,
+        errors: Sequence[FieldProblem] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
+        self.errors = list(errors)
+        self.headers = dict(headers or {})
+
+
+def field_problem(field: str, message: str) -> ProblemError:
+    """A request with one wrong field."""
+    return ProblemError("invalid-request", f"{field}: {message}", errors=[FieldProblem(field=field, message=message)])
+
+
+def not_found(what: str, name: object) -> ProblemError:
+    """Something that does not exist, or not any more."""
+    return ProblemError("not-found", f"There is no {what} {str(name)[:100]!r}.")
+
+
+def of_database(error: Exception) -> ProblemError:
+    """What a failure of the database means: no space, a lock that somebody else keeps, or that it is away."""
+    origin = getattr(error, "orig", None)
+    state, code = getattr(origin, "sqlstate", None), getattr(origin, "sqlite_errorcode", 0) & 0xFF
+    if state == _PG_FULL or code == sqlite3.SQLITE_FULL:
+        return ProblemError("insufficient-storage", DISK_FULL)
+    if state == _PG_LOCKED or code in _SQLITE_LOCKED:
+        return ProblemError("unavailable", DATABASE_BUSY)
+    return ProblemError("unavailable", DATABASE_AWAY)
+
+
+def field_problems(
+    errors: Iterable[ErrorDetails], model: type[BaseModel] | None = None, prefix: str = ""
+) -> list[FieldProblem]:
+    """Pydantic's errors with dotted field names; unknown fields get the nearest name that `model` has."""
+    return [
+        FieldProblem(
+            field=".".join(filter(None, (prefix, *map(str, error["loc"])))) or "(body)",
+            message=mistakes.message(error, model),
+        )
+        for error in errors
+    ]
+
+
+def invalid(errors: Sequence[FieldProblem]) -> ProblemError:
+    """A request with wrong fields; the detail is readable without the list."""
+    shown = "; ".join(f"{error.field}: {error.message}" for error in errors[:3])
+    more = f"; and {len(errors) - 3} more" if len(errors) > 3 else ""
+    return ProblemError("invalid-request", shown + more, errors=errors)
+
+
+class TooLargeError(ProblemError):
+    """More bytes than are taken here."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__("payload-too-large", f"At most {format_size(limit)} are taken here: send less at once.")
+
+
+class NotAHashError(ProblemError):
+    """A blob's name that is not a SHA-256."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("invalid-request", f"{text[:80]!r} is not a SHA-256: give 64 lower-case hexadecimal digits.")
+
+
+class WrongHashError(ProblemError):
+    """What arrived is not what was announced."""
+
+    def __init__(self, announced: str, found: str) -> None:
+        super().__init__("invalid-request", f"The content hashes to {found}, not {announced}: send it again.")
+
+
+class NotPlacedError(ProblemError):
+    """A file that should lie in the inbox but does not, or not as announced."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            "invalid-request",
+            f"The inbox has no regular file {name[:160]!r} of that size: name it <sha256>.<random>, or upload it.",
+        )
+
+
+class BadPathError(ProblemError):
+    """A file name that could leave its folder."""
+
+    def __init__(self, field: str, path: str, why: str) -> None:
+        super().__init__("invalid-request", f"{field}: {path[:200]!r} {why}")
+
+
+class OffsetAheadError(ProblemError):
+    """A batch that starts beyond what is stored: something before it is missing. `mark` is where to go on from."""
+
+    def __init__(self, offset: int, mark: int) -> None:
+        super().__init__(
+            "conflict", f"offset: {offset} lies beyond the {mark} bytes that are stored: go on from {mark}"
+        )
+        self.mark = mark
+
+
+class DatabaseBusyError(ProblemError):
+    """Others have written to the database for too long."""
+
+    def __init__(self) -> None:
+        super().__init__("unavailable", DATABASE_BUSY)
+
+
+class NoRoomError(ProblemError):
+    """The disk of the artifact store is nearly full."""
+
+    def __init__(self, free: int) -> None:
+        super().__init__(
+            "insufficient-storage",
+            f"The artifact store has only {format_size(free)} left: delete checkpoints, or give it a larger disk.",
+        )
+
+
+class StaleSpecError(ProblemError):
+    """A stored spec that was valid when it was submitted, and is not any more."""
+
+    def __init__(self, mistake: str) -> None:
+        super().__init__(
+            "not-acceptable-state",
+            f"This version refuses the job's spec: {mistake}. Submit it again, with that mended.",
+        )
