@@ -11,7 +11,8 @@ from benchmarks.figure import Figure
 from benchmarks.http import Connection
 from benchmarks.stack import Stack
 from service.scheduler.model.boxes import Box, Shape, Slot
-from service.scheduler.model.state import State, Waiting
+from service.scheduler.model.jobs import Waiting
+from service.scheduler.model.state import State
 from service.scheduler.policy.decide import Start, decide
 from torchyard.policy import Policy
 

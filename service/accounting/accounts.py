@@ -15,7 +15,7 @@ from service.accounting.gpu_time import DAY_US, HOUR_US
 from service.db import upsert
 from service.db.models import Account, Job, Project, Usage, User
 from service.errors import ProblemError
-from service.scheduler.model import state
+from service.scheduler.model import jobs
 from torchyard.api import FieldProblem
 from torchyard.states import JobState
 
@@ -64,7 +64,7 @@ def names(tx: Connection, kind: Who) -> list[str]:
     return list(tx.scalars(select(column).order_by(column)))
 
 
-def for_policy(tx: Connection, kind: Who, now: int) -> dict[str, state.Account]:
+def for_policy(tx: Connection, kind: Who, now: int) -> dict[str, jobs.Account]:
     """Everybody's account as the policy wants it, by user id or project name; asked for in every scheduling pass."""
     query = select(*_ACCOUNTS.columns).where(_ACCOUNTS.c.kind == kind)
     stored: dict[str, Row[Any]] = {row.name: row for row in tx.execute(query)}
@@ -78,9 +78,9 @@ def for_policy(tx: Connection, kind: Who, now: int) -> dict[str, state.Account]:
     }
 
 
-def _for_policy(counts: Limits, own: Row[Any] | None, used_us: int) -> state.Account:
+def _for_policy(counts: Limits, own: Row[Any] | None, used_us: int) -> jobs.Account:
     hours = counts.max_gpu_hours
-    return state.Account(
+    return jobs.Account(
         weight=counts.weight,
         usage=0.0 if own is None else own.usage,
         usage_us=0 if own is None else own.usage_us,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from service.estimation.estimates import QUANTILES, Quantiles, Raw, Subject, capped, quantile
-from service.scheduler.model.state import Estimate
+from service.scheduler.model.jobs import Estimate
 
 #: Forecasts of one basis that count, the newest.
 WINDOW = 200

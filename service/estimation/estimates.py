@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from service.scheduler.model.state import Source
+from service.scheduler.model.jobs import Source
 
 #: Jobs of one history that count, the newest.
 WINDOW = 64

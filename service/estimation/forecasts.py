@@ -17,7 +17,7 @@ from service.estimation import estimates, subjects
 from service.estimation.calibration import Calibration, Outcome, Worth
 from service.estimation.estimates import History, Kin, Progress, Quantiles, Subject
 from service.estimation.subjects import Watches
-from service.scheduler.model.state import Estimate
+from service.scheduler.model.jobs import Estimate
 from torchyard.states import JobState
 
 logger = logging.getLogger(__name__)

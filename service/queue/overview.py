@@ -19,7 +19,8 @@ from service.queue import situation, variants
 from service.scheduler.explain import alternatives, forecast, reasons
 from service.scheduler.explain.blockers import Blocker, Look, Obstacle
 from service.scheduler.explain.forecast import Expected
-from service.scheduler.model.state import Hindrance, State, Waiting
+from service.scheduler.model.jobs import Hindrance, Waiting
+from service.scheduler.model.state import State
 from service.scheduler.policy.order import order
 from torchyard.api import QueueEntry, Reason, Why
 from torchyard.policy import Policy

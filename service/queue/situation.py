@@ -9,7 +9,8 @@ from service import lifecycle
 from service.db.models import Attempt, Event, Member
 from service.infra.times import minute, moment
 from service.scheduler.model.boxes import Link, Slot
-from service.scheduler.model.state import Running, Source, State
+from service.scheduler.model.jobs import Running, Source
+from service.scheduler.model.state import State
 from torchyard.api import Reason, Why
 from torchyard.states import JobState, StopReason
 

@@ -13,7 +13,8 @@ from service.infra.times import minute
 from service.jobs import change
 from service.jobs.submit import check_priority
 from service.scheduler.explain.alternatives import Found, Proposal
-from service.scheduler.model.state import Estimate, State, Waiting
+from service.scheduler.model.jobs import Estimate, Waiting
+from service.scheduler.model.state import State
 from service.scheduler.policy.placement import never_fits
 from service.scheduler_cache.load import shape_of
 from torchyard.api import Alternative

@@ -8,7 +8,8 @@ from sqlalchemy import Connection
 
 from service.identity import unix_accounts
 from service.scheduler.model.boxes import Shape
-from service.scheduler.model.state import Running, State, Waiting
+from service.scheduler.model.jobs import Running, Waiting
+from service.scheduler.model.state import State
 
 Job = TypeVar("Job", Waiting, Running)
 

@@ -9,7 +9,8 @@ from sqlalchemy import Connection, Row
 from service.estimation import estimates
 from service.estimation.estimates import Kin
 from service.estimation.forecasts import Estimator
-from service.scheduler.model.state import Estimate, State
+from service.scheduler.model.jobs import Estimate
+from service.scheduler.model.state import State
 
 #: An estimate that moves by less than this part of itself changes no decision worth the work.
 WORTH = 0.2

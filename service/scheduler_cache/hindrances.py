@@ -8,7 +8,8 @@ from sqlalchemy import Connection, Row, select
 
 from service.db.chunks import chunks
 from service.db.models import Group
-from service.scheduler.model.state import Hindrance, State
+from service.scheduler.model.jobs import Hindrance
+from service.scheduler.model.state import State
 from service.scheduler_cache import load_jobs
 
 _OWN = (Hindrance.HELD, Hindrance.DEPENDENCY)

@@ -21,7 +21,8 @@ from service.db.changefeed import Overlap
 from service.db.engine import Database
 from service.db.models import Reservation as ReservationRow
 from service.estimation.forecasts import Estimator
-from service.scheduler.model.state import Estimate, Hindrance, Reservation, State
+from service.scheduler.model.jobs import Estimate, Hindrance, Reservation
+from service.scheduler.model.state import State
 from service.scheduler_cache import load_jobs
 from service.scheduler_cache.excluded_nodes import ExcludedNodes
 from service.scheduler_cache.guesses import Guesses

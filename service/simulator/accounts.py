@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from service.accounting.gpu_time import DAY_US, HOUR_US
-from service.scheduler.model.state import Account
+from service.scheduler.model.jobs import Account
 from service.simulator.trace import SECOND
 from torchyard.sharing import Entitlement
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from multiprocessing.sharedctypes import SynchronizedArray
-from typing import TYPE_CHECKING
+
+from rich.progress import Progress
 
 from service.simulator.engine import simulate
 from service.simulator.figures import Course, course
@@ -18,9 +19,6 @@ from service.simulator.quotas import Quotas
 from service.simulator.report import Result
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.policy import Policy
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 #: Seconds between two looks at how far they are.
 _LOOK_S = 0.2
@@ -83,7 +81,7 @@ def _run(at: int, title: str, policy: Policy) -> tuple[Result, Course | None]:
     return _Worker.setting.run(title, policy, tell)
 
 
-def _bars() -> "Progress":
+def _bars() -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

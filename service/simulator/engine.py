@@ -19,7 +19,8 @@ from functools import cache
 
 from service.scheduler.model.boxes import Box, Place, Slot
 from service.scheduler.model.decisions import Preempt, Start
-from service.scheduler.model.state import State, Waiting
+from service.scheduler.model.jobs import Waiting
+from service.scheduler.model.state import State
 from service.scheduler.policy.decide import Pass
 from service.scheduler.policy.order import Ranks, ranks
 from service.scheduler.policy.preemption import in_the_way

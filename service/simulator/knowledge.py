@@ -6,7 +6,7 @@ What owners expect is told to all but `fair`, which asks for no estimates and ge
 """
 
 from service.estimation.estimates import History, Kin, Quantiles
-from service.scheduler.model.state import Estimate, Source
+from service.scheduler.model.jobs import Estimate, Source
 from service.simulator.trace import SECOND, TraceJob
 from torchyard.policy import Order
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from service.scheduler.model.boxes import Box, Closed, Place, Shape, Slot
-from service.scheduler.model.state import Estimate, Running, Source, State, Waiting
+from service.scheduler.model.jobs import Estimate, Running, Source, Waiting
+from service.scheduler.model.state import State
 
 GIB = 2**30
 SECOND = 1_000_000

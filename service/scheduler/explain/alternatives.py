@@ -12,8 +12,9 @@ from typing import Any
 from service.scheduler.explain.forecast import Expected, likely_start
 from service.scheduler.model.boxes import Place
 from service.scheduler.model.decisions import Start
+from service.scheduler.model.jobs import Hindrance, Waiting
 from service.scheduler.model.rooms import Room
-from service.scheduler.model.state import Hindrance, State, Waiting
+from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from torchyard.policy import Policy
 from torchyard.quantities import format_duration, format_size

@@ -6,8 +6,9 @@ from enum import StrEnum
 
 from service.scheduler.model.boxes import Closed, Shape
 from service.scheduler.model.decisions import Preempt, Spare, Start
+from service.scheduler.model.jobs import Hindrance, Running
 from service.scheduler.model.rooms import Room
-from service.scheduler.model.state import Hindrance, Running, State
+from service.scheduler.model.state import State
 from service.scheduler.policy.asks import ask_for
 from service.scheduler.policy.decide import Pass
 from service.scheduler.policy.placement import Ask, Space, choose, enough, never_fits

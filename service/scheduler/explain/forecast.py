@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from service.scheduler.model.boxes import Closed
 from service.scheduler.model.decisions import Preempt, Spare, Start
-from service.scheduler.model.state import Hindrance, Running, State
+from service.scheduler.model.jobs import Hindrance, Running
+from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from service.scheduler.policy.ends import Quantile, end_us
 from service.scheduler.policy.order import order

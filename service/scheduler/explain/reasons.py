@@ -9,7 +9,8 @@ from service.infra.times import minute
 from service.scheduler.explain.blockers import Blocker, Obstacle
 from service.scheduler.explain.room_to_come import likely_end, room_at
 from service.scheduler.model.boxes import Closed, wanted
-from service.scheduler.model.state import Hindrance, State
+from service.scheduler.model.jobs import Hindrance
+from service.scheduler.model.state import State
 from service.scheduler.policy.quotas import Quota, Reached
 from service.scheduler.policy.reserved import takes_jobs_us
 from torchyard.api import Reason

@@ -1,7 +1,8 @@
 """When running jobs are likely to be over, and a node has room for another. Pure."""
 
 from service.scheduler.model.boxes import Shape
-from service.scheduler.model.state import Running, State
+from service.scheduler.model.jobs import Running
+from service.scheduler.model.state import State
 from service.scheduler.policy.ends import end_us
 from service.scheduler.policy.placement import choose
 

@@ -2,15 +2,12 @@
 
 from collections.abc import Mapping
 from math import exp2
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from service.scheduler.model.columns import Floats
 from service.scheduler.model.interning import Interner
-
-if TYPE_CHECKING:
-    from service.scheduler.model.state import Account
+from service.scheduler.model.jobs import Account
 
 #: GPU-seconds added for each unit of weight.
 HEAD_START = 3600.0
@@ -46,7 +43,7 @@ class Parties:
         """GPUs that run for it."""
         return self._gpus[self.names.ids[name]]
 
-    def bounded(self, accounts: Mapping[str, "Account"]) -> dict[str, "Account"]:
+    def bounded(self, accounts: Mapping[str, Account]) -> dict[str, Account]:
         """The accounts of those with a quota."""
         found = {}
         for name in self.names.ids:
@@ -56,7 +53,7 @@ class Parties:
         return found
 
     def excess(
-        self, accounts: Mapping[str, "Account"], others_us: Mapping[str, float], now_us: int, half_life_us: float
+        self, accounts: Mapping[str, Account], others_us: Mapping[str, float], now_us: int, half_life_us: float
     ) -> Floats:
         """By number, what each has had, against what it is entitled to (`shares`); `others_us` is time of GPUs that
         run for it and are not its own (`parts`).

@@ -4,15 +4,12 @@ Against GPU-hours a week and in what somebody has had, a job that shares a GPU c
 """
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from service.scheduler.model.boxes import Box, Place, Shape
 from service.scheduler.model.columns import Floats, Ints
-
-if TYPE_CHECKING:
-    from service.scheduler.model.state import State
+from service.scheduler.model.state import State
 
 
 def rest(shape: Shape, places: Iterable[Place], boxes: Mapping[str, Box]) -> float:
@@ -23,7 +20,7 @@ def rest(shape: Shape, places: Iterable[Place], boxes: Mapping[str, Box]) -> flo
     return sum(max(1 - shape.gpu_share / memory, 0.0) for memory in memories if memory)
 
 
-def rests(state: "State") -> tuple[Ints, Floats]:
+def rests(state: State) -> tuple[Ints, Floats]:
     """Rows of the running jobs that share GPUs, and what others may have of these."""
     jobs = [state.running[job] for job in sorted(state.sharing)]
     rows: Ints = np.array([state.table.rows[job.job] for job in jobs], dtype=np.intp)

@@ -1,23 +1,20 @@
 """What a job's row in the table says (`table.Column`)."""
 
 import math
-from typing import TYPE_CHECKING
 
+from service.scheduler.model.jobs import Estimate, Job, Running, Waiting
 from service.scheduler.model.lanes import Lane
-
-if TYPE_CHECKING:
-    from service.scheduler.model.state import Estimate, Job, Running, Waiting
 
 #: What a job of which nothing is known counts at least, once it has been tried.
 _UNKNOWN_US = 60 * 1_000_000
 
 
-def lane(job: "Job") -> Lane:
+def lane(job: Job) -> Lane:
     """What it has in common with jobs like it."""
     return Lane(job.shape, job.nodes, job.user, job.project, job.group, job.preemptible, job.pinned)
 
 
-def waiting(job: "Waiting") -> tuple[float, ...]:
+def waiting(job: Waiting) -> tuple[float, ...]:
     """The columns of a job that waits."""
     known = job.remaining
     limit = math.inf if job.limit_us is None else job.limit_us
@@ -27,7 +24,7 @@ def waiting(job: "Waiting") -> tuple[float, ...]:
     return *moving, least, most, bound, math.inf, math.inf, job.hindrance is None, job.number, job.priority
 
 
-def running(job: "Running") -> tuple[float, ...]:
+def running(job: Running) -> tuple[float, ...]:
     """The columns of a job that runs."""
     known, since_us = job.remaining, job.since_us
     as_of_us = None if known is None else known.as_of_us
@@ -38,7 +35,7 @@ def running(job: "Running") -> tuple[float, ...]:
     return *moving, least, most, math.inf, spared, since_us, 0, job.number, job.priority
 
 
-def _told(known: "Estimate | None") -> tuple[float, float, float]:
+def _told(known: Estimate | None) -> tuple[float, float, float]:
     """Running time to come as the job itself tells it, or else the least and the most of what it has run."""
     if known is None:
         return math.nan, _UNKNOWN_US, math.inf

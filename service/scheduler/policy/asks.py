@@ -1,16 +1,13 @@
 """What a waiting job wants to have if it starts now."""
 
 import math
-from typing import TYPE_CHECKING
 
+from service.scheduler.model.jobs import Waiting
 from service.scheduler.policy.placement import Ask
 from torchyard.policy import Policy
 
-if TYPE_CHECKING:
-    from service.scheduler.model.state import Waiting
 
-
-def ask_for(job: "Waiting", now_us: int, policy: Policy) -> Ask:
+def ask_for(job: Waiting, now_us: int, policy: Policy) -> Ask:
     """As of one moment, under a policy."""
     limit = math.inf if job.limit_us is None else job.limit_us
     likely = math.inf if job.remaining is None else job.remaining.p90_us

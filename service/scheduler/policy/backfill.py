@@ -15,15 +15,13 @@ nobody at all starts there, and it stops all others.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from service.scheduler.model.boxes import Box, Shape
+from service.scheduler.model.jobs import Running, Waiting
 from service.scheduler.model.rooms import Room
+from service.scheduler.model.state import State
 from service.scheduler.policy.ends import end_us
 from service.scheduler.policy.placement import Ask, Keep, Space, choose, sorts
-
-if TYPE_CHECKING:
-    from service.scheduler.model.state import Running, State, Waiting
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +51,7 @@ class Need:
     since_us: float = -math.inf
 
 
-def oldest_since(job: "Waiting", state: "State", longest_wait_us: float, *, pushes: bool) -> float:
+def oldest_since(job: Waiting, state: State, longest_wait_us: float, *, pushes: bool) -> float:
     """Since when an overdue job is the oldest of them, as far as what runs still tells: since it is overdue, or the
     last older one started that cannot be stopped.
     """
@@ -62,7 +60,7 @@ def oldest_since(job: "Waiting", state: "State", longest_wait_us: float, *, push
     return max([job.eligible_us + job.ran_us + longest_wait_us, *starts])
 
 
-def keep(space: Space, state: "State", need: Need) -> bool:
+def keep(space: Space, state: State, need: Need) -> bool:
     """Keeps nodes for a blocked job; False if there are too few to keep."""
     ask = need.ask
     if any(kept.job == ask.job for kept in space.keeps.values()):
@@ -83,7 +81,7 @@ def keep(space: Space, state: "State", need: Need) -> bool:
     return bool(chosen)
 
 
-def _chosen(space: Space, state: "State", need: Need) -> list[Opening]:
+def _chosen(space: Space, state: State, need: Need) -> list[Opening]:
     able = [
         room.box for node, room in space.rooms.items() if node not in space.keeps and _could_hold(room, space, need.ask)
     ]
@@ -92,7 +90,7 @@ def _chosen(space: Space, state: "State", need: Need) -> list[Opening]:
     return min(complete, key=lambda chosen: max(_rank(one, need) for one in chosen), default=[])
 
 
-def _best(space: Space, state: "State", boxes: Iterable[Box], need: Need) -> list[Opening]:
+def _best(space: Space, state: State, boxes: Iterable[Box], need: Need) -> list[Opening]:
     openings = [opening(space.rooms[box.node], state, need, space) for box in boxes]
     return sorted(openings, key=lambda one: _rank(one, need))[: need.ask.nodes]
 
@@ -109,7 +107,7 @@ def _could_hold(room: Room, space: Space, ask: Ask) -> bool:
     return not barred or choose(Room(room.box), ask.shape, barred) is not None
 
 
-def opening(room: Room, state: "State", need: Need, space: Space) -> Opening:
+def opening(room: Room, state: State, need: Need, space: Space) -> Opening:
     """When the node will have room for the job, if those that run there end as expected, or as they must."""
     trial = _Trial(room, need.ask.shape, space.barred(need.ask, room) or frozenset())
     running = [state.running[job] for job in room.jobs if job in state.running]
@@ -142,7 +140,7 @@ class _Trial:
             return len(self._free) >= self._shape.gpus
         return self._room.roomy(self._shape) and choose(self._room, self._shape, self._barred) is not None
 
-    def without(self, job: "Running") -> None:
+    def without(self, job: Running) -> None:
         for place in job.places:
             if place.node != self._room.box.node:
                 continue
@@ -152,18 +150,18 @@ class _Trial:
                 self._room.release(job.job, job.shape, place.uuids)
 
 
-def _turn(job: "Running", need: Need) -> tuple[float, float, str]:
+def _turn(job: Running, need: Need) -> tuple[float, float, str]:
     """Who is out of the way first."""
     if need.surely:
         return 0 if _gives_way(job, need) else 1, job.since_us, job.job
     return _end(job, need), job.since_us, job.job
 
 
-def _gives_way(job: "Running", need: Need) -> bool:
+def _gives_way(job: Running, need: Need) -> bool:
     return need.surely and need.pushes and job.preemptible
 
 
-def _end(job: "Running", need: Need) -> float:
+def _end(job: Running, need: Need) -> float:
     if _gives_way(job, need):
         return need.now_us
     if need.surely:

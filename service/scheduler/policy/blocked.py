@@ -7,11 +7,13 @@ at. Nodes are kept once somebody comes whom that concerns, which mostly is nobod
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from service.scheduler.model.columns import Bools, Floats, Ints
+from service.scheduler.model.jobs import Waiting
+from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
 from service.scheduler.policy.asks import ask_for, preempts
 from service.scheduler.policy.backfill import Need, keep, oldest_since
@@ -20,9 +22,6 @@ from service.scheduler.policy.order import Ranks
 from service.scheduler.policy.placement import Ask, Space
 from service.scheduler.policy.quotas import Quotas
 from torchyard.policy import Policy
-
-if TYPE_CHECKING:
-    from service.scheduler.model.state import State, Waiting
 
 
 class Scene(NamedTuple):
@@ -38,7 +37,7 @@ class _Wanting(NamedTuple):
     """One for whom nodes are to be kept."""
 
     row: int
-    job: "Waiting"
+    job: Waiting
     #: As in `Need`.
     surely: bool
     lent: bool
@@ -47,7 +46,7 @@ class _Wanting(NamedTuple):
 class Blocked:
     """Those whom others must not hold off."""
 
-    def __init__(self, state: "State", now_us: int, policy: Policy, scene: Scene, reserved_us: Sequence[int]) -> None:
+    def __init__(self, state: State, now_us: int, policy: Policy, scene: Scene, reserved_us: Sequence[int]) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
         self._ranks, self._hopes, self._quotas, self._space = scene
         #: When reservations begin.
@@ -99,7 +98,7 @@ class Blocked:
         self._wanting = []
         self._new_deadline()
 
-    def wait(self, job: "Waiting", row: int, lane: int) -> bool:
+    def wait(self, job: Waiting, row: int, lane: int) -> bool:
         """The row was tried in vain; False if nobody after it may start."""
         if self._ranks.turn[row]:
             if not keep(self._space, self._state, self._need(_Wanting(row, job, surely=True, lent=False))):
@@ -159,5 +158,5 @@ class Blocked:
         longest_us = self._policy.longest_wait * 1e6
         return replace(need, since_us=oldest_since(job, self._state, longest_us, pushes=pushes))
 
-    def _job(self, row: int) -> "Waiting":
+    def _job(self, row: int) -> Waiting:
         return self._state.waiting[self._state.table.jobs[row]]

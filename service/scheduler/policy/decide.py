@@ -25,14 +25,14 @@ A decision comes to rest: applied over and over at one moment, without new jobs,
 (`preemption`).
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from service.scheduler.model.boxes import Place
 from service.scheduler.model.columns import Bools, Ints
 from service.scheduler.model.decisions import Cause, Decision, Preempt, Spare, Start
+from service.scheduler.model.jobs import Waiting
 from service.scheduler.model.parts import rest
+from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
 from service.scheduler.policy.asks import ask_for, preempts
 from service.scheduler.policy.blocked import Blocked, Scene
@@ -46,9 +46,6 @@ from service.scheduler.policy.quotas import Quotas, Reached, spent
 from service.scheduler.policy.reserved import Bars
 from torchyard.policy import Policy
 
-if TYPE_CHECKING:
-    from service.scheduler.model.state import State, Waiting
-
 #: For so many jobs it is found out together whether they could stop enough: for fewer it is no gain, and of more, most
 #: are refused with others.
 _WORTH_A_SIEVE = range(3, 257)
@@ -56,7 +53,7 @@ _WORTH_A_SIEVE = range(3, 257)
 __all__ = ["Cause", "Decision", "Pass", "Preempt", "Spare", "Start", "decide", "never_fits", "order"]
 
 
-def decide(state: "State", now_us: int, policy: Policy) -> list[Decision]:
+def decide(state: State, now_us: int, policy: Policy) -> list[Decision]:
     """What to do now; the state stays as it is. `now_us` is in microseconds."""
     if not state.waiting and not state.reservations:
         return []
@@ -70,7 +67,7 @@ class Pass:
     it decided: stopping and starting do not change them.
     """
 
-    def __init__(self, state: "State", now_us: int, policy: Policy, known: Ranks | None = None) -> None:
+    def __init__(self, state: State, now_us: int, policy: Policy, known: Ranks | None = None) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
         #: The order of the jobs, as soon as it has mattered.
         self.ranks = known
@@ -228,7 +225,7 @@ class Pass:
             return True
         return self._blocked.wait(job, row, lane)
 
-    def _starts(self, job: "Waiting", ask: Ask, lane: int) -> bool:
+    def _starts(self, job: Waiting, ask: Ask, lane: int) -> bool:
         places = self.space.find(ask)
         if places:
             self._start(job, places)
@@ -238,7 +235,7 @@ class Pass:
             self._hopes.no_room(lane)
         return bool(places)
 
-    def _stops(self, job: "Waiting", ask: Ask, row: int, lane: int) -> bool:
+    def _stops(self, job: Waiting, ask: Ask, row: int, lane: int) -> bool:
         victims = self._victims
         assert victims is not None
         plan = victims.plan(ask, row, lane, self.space)
@@ -256,11 +253,11 @@ class Pass:
     def _lane_of(self, job: str) -> int:
         return int(self._state.table.lane[self._state.table.rows[job]])
 
-    def _start(self, job: "Waiting", places: tuple[Place, ...]) -> None:
+    def _start(self, job: Waiting, places: tuple[Place, ...]) -> None:
         self._decisions.append(Start(job=job.job, places=places))
         self._take(job, places)
 
-    def _take(self, job: "Waiting", places: tuple[Place, ...]) -> None:
+    def _take(self, job: Waiting, places: tuple[Place, ...]) -> None:
         self.space.take(job.job, job.shape, places)
         self._done.add(job.job)
         if self._quotas.bounded:

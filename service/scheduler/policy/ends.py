@@ -1,16 +1,15 @@
 """When running jobs are over, as far as their estimates and their limits tell. Pure."""
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from service.scheduler.model.state import Running
+from service.scheduler.model.jobs import Running
 
 #: Of ten such jobs five are over by then, or nine.
 Quantile = Literal["p50_us", "p90_us"]
 
 
-def end_us(job: "Running", quantile: Quantile, now_us: int, *, earliest_us: float = -math.inf) -> float:
+def end_us(job: Running, quantile: Quantile, now_us: int, *, earliest_us: float = -math.inf) -> float:
     """When a running job is over; infinite if nothing tells.
 
     What has passed since its estimate was made is taken off, down to `earliest_us`: a job that should be over by then

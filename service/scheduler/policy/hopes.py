@@ -5,17 +5,15 @@ something, all jobs that need the same and could not have had more are refused w
 jobs even if a hundred thousand wait.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from service.scheduler.model.columns import Bools, Ints
+from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
 from service.scheduler.policy.order import Ranks
 from service.scheduler.policy.preemption import UNDER
-
-if TYPE_CHECKING:
-    from service.scheduler.model.state import State
 
 #: So many jobs are tried in vain that would fit, but for what is kept or reserved.
 TRIES = 256
@@ -24,7 +22,7 @@ TRIES = 256
 class Hopes:
     """Of each lane of a state's jobs: may it find room, stop others, have nodes kept?"""
 
-    def __init__(self, state: "State", free: int, spent: Bools) -> None:
+    def __init__(self, state: State, free: int, spent: Bools) -> None:
         self._state = state
         #: No quota stands in its way.
         self.open: Bools = ~spent

@@ -3,20 +3,18 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from service.scheduler.model.boxes import Place
 from service.scheduler.model.decisions import Cause
+from service.scheduler.model.jobs import Running
 from service.scheduler.policy.placement import Ask, Space, enough
-
-if TYPE_CHECKING:
-    from service.scheduler.model.state import Running
 
 
 class Victim(NamedTuple):
     """A running job that may be stopped for a certain newcomer."""
 
-    job: "Running"
+    job: Running
     cause: Cause
     score: float
     #: Running time since its newest checkpoint.

@@ -28,17 +28,15 @@ oracle. `las`: those that have had less GPU time than `LAS_THRESHOLD_US` before 
 (Tiresias, Gu et al. 2019).
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from service.scheduler.model.columns import Bools, Floats, Ints
+from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
 from service.scheduler.policy.shares import shares
 from torchyard.policy import Order, Policy
-
-if TYPE_CHECKING:
-    from service.scheduler.model.state import State
 
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
@@ -78,7 +76,7 @@ class Ranks(NamedTuple):
     worst: Floats
 
 
-def ranks(state: "State", now_us: int, policy: Policy) -> Ranks:
+def ranks(state: State, now_us: int, policy: Policy) -> Ranks:
     """The order of all jobs at this moment."""
     if policy.order is not Order.FAIR:
         return _plain(state, now_us, policy)
@@ -105,7 +103,7 @@ def ranks(state: "State", now_us: int, policy: Policy) -> Ranks:
     return Ranks(key, level, score, _taking_none(left, state), overdue, turn, len(rows) > 0, classes, found.worst)
 
 
-def order(state: "State", now_us: int, policy: Policy) -> list[str]:
+def order(state: State, now_us: int, policy: Policy) -> list[str]:
     """All waiting jobs in the order in which a decision looks at them; those that something hinders are last."""
     columns = state.table.columns
     if not state.waiting:
@@ -127,7 +125,7 @@ def _left(columns: Floats, ran: Floats, told: Floats, policy: Policy) -> Floats:
     return left
 
 
-def _taking_none(left: Floats, state: "State") -> Floats:
+def _taking_none(left: Floats, state: State) -> Floats:
     """The same, infinite for those that take no time slices."""
     return np.where(state.lanes.pinned[state.table.lane], np.inf, left) if state.lanes.pinning else left
 
@@ -150,7 +148,7 @@ def _levels(priority: Floats, waited: Floats, policy: Policy) -> tuple[Floats, b
     return -np.minimum(priority + lifts, highest), True
 
 
-def _in_turn(state: "State", overdue: Bools, now_us: int) -> Ints:
+def _in_turn(state: State, overdue: Bools, now_us: int) -> Ints:
     """Those of the overdue whose turn it is: the oldest, up to half of the GPUs."""
     if now_us % PERIOD_US >= TURN_US:
         return _NONE
@@ -162,7 +160,7 @@ def _in_turn(state: "State", overdue: Bools, now_us: int) -> Ints:
     return rows[: max(within, 1)]
 
 
-def _plain(state: "State", now_us: int, policy: Policy) -> Ranks:
+def _plain(state: State, now_us: int, policy: Policy) -> Ranks:
     """The orders that others have."""
     level = -state.table.columns[Column.PRIORITY]
     score, left = _plain_score(state, now_us, policy)
@@ -175,7 +173,7 @@ def _plain(state: "State", now_us: int, policy: Policy) -> Ranks:
     return Ranks(key, level, score, _taking_none(left, state), nobody, nobody, False, classes, worst)
 
 
-def _plain_score(state: "State", now_us: int, policy: Policy) -> tuple[Floats, Floats]:
+def _plain_score(state: State, now_us: int, policy: Policy) -> tuple[Floats, Floats]:
     """What the order compares, and the time that is left where it looks at that."""
     columns = state.table.columns
     _, _, ran, left = state.table.at(now_us)

@@ -24,21 +24,19 @@ at the first place where it changes, and there are finitely many such lists.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from service.scheduler.model.columns import Bools, Floats, Ints
 from service.scheduler.model.decisions import Cause
 from service.scheduler.model.rooms import Room
+from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
 from service.scheduler.policy.making_room import Plan, Victim, on_one_node, on_several
 from service.scheduler.policy.order import LAS_BEHIND, Ranks
 from service.scheduler.policy.placement import Ask, Space
 from torchyard.policy import Order, Policy
-
-if TYPE_CHECKING:
-    from service.scheduler.model.state import State
 
 #: A running job gives way to one whose score is so many times better.
 AHEAD = 1.25
@@ -49,7 +47,7 @@ OVER, UNDER = 1.1, 1.0
 class Victims:
     """The running jobs that can be stopped at all, as of one moment, from the end of the order."""
 
-    def __init__(self, state: "State", ranks: Ranks, stoppable: Bools, now_us: int, policy: Policy) -> None:
+    def __init__(self, state: State, ranks: Ranks, stoppable: Bools, now_us: int, policy: Policy) -> None:
         self._state, self._ranks, self._now_us, self._policy = state, ranks, now_us, policy
         number = state.table.columns[Column.NUMBER]
         rows: Ints = (stoppable & ~ranks.turn if ranks.turns else stoppable).nonzero()[0]
@@ -186,14 +184,14 @@ class Victims:
         return Victim(job, cause, float(self._score[at]), unsaved_us)
 
 
-def in_the_way(state: "State", ranks: Ranks, jobs: Iterable[str]) -> bool:
+def in_the_way(state: State, ranks: Ranks, jobs: Iterable[str]) -> bool:
     """Whether one of these running jobs comes after one that waits: nobody else is ever stopped."""
     table = state.table
     first = np.minimum.reduce(ranks.key[table.queued()], initial=math.inf)
     return any(ranks.key[table.rows[job]] >= first for job in jobs)
 
 
-def stoppable(state: "State", now_us: int, policy: Policy) -> Bools:
+def stoppable(state: State, now_us: int, policy: Policy) -> Bools:
     """Which rows of the table are jobs that may be stopped at all: they can be, and have run for long enough."""
     columns = state.table.columns
     found: Bools = columns[Column.SPARED] <= now_us

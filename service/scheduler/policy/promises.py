@@ -1,16 +1,13 @@
 """Places for jobs that others were stopped for."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from service.scheduler.model.boxes import Place
+from service.scheduler.model.state import State
 from service.scheduler.policy.placement import Ask, Space
 
-if TYPE_CHECKING:
-    from service.scheduler.model.state import State
 
-
-def soon(state: "State", space: Space, newcomer: str) -> Space:
+def soon(state: State, space: Space, newcomer: str) -> Space:
     """What will be free once those that give way to the job are gone."""
     found = space.copy()
     for name in state.yielding.get(newcomer, ()):
@@ -19,7 +16,7 @@ def soon(state: "State", space: Space, newcomer: str) -> Space:
     return found
 
 
-def sparing(state: "State", space: Space, asks: Sequence[Ask]) -> list[tuple[Ask, tuple[Place, ...]]]:
+def sparing(state: State, space: Space, asks: Sequence[Ask]) -> list[tuple[Ask, tuple[Place, ...]]]:
     """The same in their order, each to be placed wherever there is room; or if more of them find a place like that,
     those first that would lose the only one that suits them to one before, and one of them at a certain place: what
     was stopped for them was not stopped for nothing.
@@ -35,7 +32,7 @@ def sparing(state: "State", space: Space, asks: Sequence[Ask]) -> list[tuple[Ask
     return [(ask, ()) for ask in order]
 
 
-def _in_best_order(state: "State", space: Space, asks: Sequence[Ask]) -> tuple[list[Ask], list[Ask]]:
+def _in_best_order(state: State, space: Space, asks: Sequence[Ask]) -> tuple[list[Ask], list[Ask]]:
     """The order that loses the fewest of those that were tried, and whom."""
     tried, moved = list(asks), set[str]()
     lost = _losers(state, space, tried) if len(tried) > 1 else []
@@ -49,7 +46,7 @@ def _in_best_order(state: "State", space: Space, asks: Sequence[Ask]) -> tuple[l
     return best, fewest
 
 
-def _losers(state: "State", space: Space, asks: Sequence[Ask]) -> list[Ask]:
+def _losers(state: State, space: Space, asks: Sequence[Ask]) -> list[Ask]:
     left, lost = space.copy(), list[Ask]()
     for ask in asks:
         places = left.find(ask) or soon(state, left, ask.job).find(ask)

@@ -4,19 +4,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from service.scheduler.model import parts
 from service.scheduler.model.columns import Bools
+from service.scheduler.model.jobs import Account
 from service.scheduler.model.lanes import Lane
 from service.scheduler.model.parties import Parties
+from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
-
-if TYPE_CHECKING:
-    from service.scheduler.model.state import Account, State
-
 
 #: Quotas of GPU time are of so long.
 WEEK_US = 7 * 86_400 * 1_000_000
@@ -47,7 +44,7 @@ class Reached:
 class _Budget:
     """What is left of one account."""
 
-    account: "Account"
+    account: Account
     gpus: int
     #: GPU time of what runs: so far, and with what it is expected to take still.
     had_us: float
@@ -70,7 +67,7 @@ class Quotas:
     it away again.
     """
 
-    def __init__(self, state: "State", now_us: int) -> None:
+    def __init__(self, state: State, now_us: int) -> None:
         self._state = state
         self._now_us = now_us
         lanes = state.lanes
@@ -122,7 +119,7 @@ class Quotas:
             found.append(Reached(quota=week, whose=whose, used=budget.week_us, limit=budget.account.week_left_us or 0))
         return found
 
-    def _budgets(self, parties: Parties, accounts: Mapping[str, "Account"], whose: str) -> dict[str, _Budget]:
+    def _budgets(self, parties: Parties, accounts: Mapping[str, Account], whose: str) -> dict[str, _Budget]:
         bounded = parties.bounded(accounts)
         if not bounded:
             return {}
@@ -158,7 +155,7 @@ class Quotas:
         return {lane: (had_us[number], spent_us[number]) for lane, number in lanes.lanes.ids.items()}
 
 
-def spent(quotas: Quotas, state: "State") -> Bools:
+def spent(quotas: Quotas, state: State) -> Bools:
     """Which lanes may start nothing."""
     found = np.zeros(len(state.lanes), dtype=bool)
     if quotas.bounded:

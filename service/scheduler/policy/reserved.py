@@ -9,24 +9,22 @@ projects get them. A maintenance has no users, and keeps whole nodes.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from service.scheduler.model.boxes import Box
 from service.scheduler.model.decisions import Cause, Preempt
+from service.scheduler.model.jobs import Reservation, Running
 from service.scheduler.model.rooms import Room
+from service.scheduler.model.state import State
 from service.scheduler.policy.ends import end_us
 from service.scheduler.policy.placement import Ask
 from torchyard.policy import Policy
-
-if TYPE_CHECKING:
-    from service.scheduler.model.state import Reservation, Running, State
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reserved:
     """A reservation that is not over, and its devices of each node."""
 
-    reservation: "Reservation"
+    reservation: Reservation
     devices: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def admits(self, user: str, project: str) -> bool:
@@ -38,7 +36,7 @@ class Reserved:
 class Bars:
     """All reservations that are not over, as of one moment."""
 
-    def __init__(self, state: "State", rooms: dict[str, Room], now_us: int, policy: Policy) -> None:
+    def __init__(self, state: State, rooms: dict[str, Room], now_us: int, policy: Policy) -> None:
         self._state, self._now_us = state, now_us
         self._notice_us = policy.checkpoint_timeout * 1_000_000
         self.reserved: list[Reserved] = []
@@ -74,7 +72,7 @@ class Bars:
                     found[job.job] = Preempt(job=job.job, for_job=one.reservation.id, reason=Cause.RESERVATION)
         return sorted(found.values(), key=lambda preempt: preempt.job)
 
-    def _must_go(self, job: "Running", one: Reserved) -> bool:
+    def _must_go(self, job: Running, one: Reserved) -> bool:
         if not job.preemptible or job.yields_to is not None or job.spared_until_us > self._now_us:
             return False
         if one.admits(job.user, job.project) or end_us(job, "p90_us", self._now_us) <= one.reservation.starts_us:
@@ -92,7 +90,7 @@ class Bars:
             return False
         return ask.ends_us <= starts_us or (ask.yielding and self._now_us < starts_us - self._notice_us)
 
-    def _pick(self, reservation: "Reservation", rooms: dict[str, Room]) -> Reserved:
+    def _pick(self, reservation: Reservation, rooms: dict[str, Room]) -> Reserved:
         nodes = [node for node in sorted(rooms) if not reservation.nodes or node in reservation.nodes]
         if reservation.gpus is None:
             everything = {node: frozenset(slot.uuid for slot in rooms[node].box.slots) for node in nodes}
@@ -112,7 +110,7 @@ class Bars:
         order = sorted((slot for slot in room.usable.values() if slot.uuid not in taken), key=lambda slot: -slot.index)
         return sorted(((hindrance[slot.uuid], slot.uuid) for slot in order), key=lambda pair: pair[0])
 
-    def _taken(self, reservation: "Reservation", node: str) -> frozenset[str]:
+    def _taken(self, reservation: Reservation, node: str) -> frozenset[str]:
         found: frozenset[str] = frozenset()
         for other in self.reserved:
             r = other.reservation
@@ -120,7 +118,7 @@ class Bars:
                 found |= other.devices.get(node, frozenset())
         return found
 
-    def _in_the_way(self, job: "Running", one: Reserved) -> int:
+    def _in_the_way(self, job: Running, one: Reserved) -> int:
         if one.admits(job.user, job.project) or job.yields_to == one.reservation.id:
             return 0
         if end_us(job, "p90_us", self._now_us) <= one.reservation.starts_us:
@@ -145,7 +143,7 @@ def _hindrance(ready: list[tuple[int, str]], gpus: int) -> float:
     return math.inf if len(ready) < gpus else sum(hindrance for hindrance, _ in ready[:gpus])
 
 
-def takes_jobs_us(state: "State", box: Box) -> float:
+def takes_jobs_us(state: State, box: Box) -> float:
     """When a node that drains takes jobs again: after its maintenance and those that follow without a gap. 0 if that is
     over already; infinite if an administrator must say so.
     """

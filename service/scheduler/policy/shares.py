@@ -7,17 +7,15 @@ each unit of weight is added to everybody, so that the first minutes on an idle 
 """
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from service.scheduler.model import parts
 from service.scheduler.model.columns import Floats
+from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
 from torchyard.policy import Policy
-
-if TYPE_CHECKING:
-    from service.scheduler.model.state import State
 
 #: Nobody's jobs count shorter than those of somebody with this excess.
 LEAST = 0.05
@@ -32,7 +30,7 @@ class Shares(NamedTuple):
     factor: Floats
 
 
-def shares(state: "State", now_us: int, policy: Policy) -> Shares:
+def shares(state: State, now_us: int, policy: Policy) -> Shares:
     """The shares of everybody who has jobs."""
     lanes, half_life_us = state.lanes, policy.half_life * 1e6
     of_users, of_projects = _others_us(state, now_us) if state.sharing else ({}, {})
@@ -42,7 +40,7 @@ def shares(state: "State", now_us: int, policy: Policy) -> Shares:
     return Shares(worst=np.maximum(users, projects), factor=factor)
 
 
-def _others_us(state: "State", now_us: int) -> tuple[dict[str, float], dict[str, float]]:
+def _others_us(state: State, now_us: int) -> tuple[dict[str, float], dict[str, float]]:
     """Of the GPUs that jobs run on and share: the time that is not theirs, of each user and of each project."""
     users: defaultdict[str, float] = defaultdict(float)
     projects: defaultdict[str, float] = defaultdict(float)

@@ -8,7 +8,7 @@ from service.accounting import accounts
 from service.accounting.gpu_time import DAY_US
 from service.db.engine import Database
 from service.db.models import Project, Usage, User
-from service.scheduler.model import state
+from service.scheduler.model import jobs
 from tests.support import box
 
 HOUR = 3_600_000_000
@@ -45,9 +45,9 @@ def test_own_values_come_before_everybodys(db: Database) -> None:
     add_usage(db, 20_000, 12)
     with db.read() as tx:
         users, projects = (accounts.for_policy(tx, kind, NOW) for kind in ("user", "project"))
-    ada = state.Account(weight=2.5, usage=150.0, usage_us=NOW + HOUR, max_gpus=1, week_left_us=-2 * HOUR)
-    assert users == {"user-ada": ada, "user-grace": state.Account(max_gpus=4, week_left_us=10 * HOUR)}
-    assert projects == {"default": state.Account(), "vision": state.Account(max_gpus=0)}
+    ada = jobs.Account(weight=2.5, usage=150.0, usage_us=NOW + HOUR, max_gpus=1, week_left_us=-2 * HOUR)
+    assert users == {"user-ada": ada, "user-grace": jobs.Account(max_gpus=4, week_left_us=10 * HOUR)}
+    assert projects == {"default": jobs.Account(), "vision": jobs.Account(max_gpus=0)}
 
 
 def test_charges_that_meet_all_count(db: Database) -> None:

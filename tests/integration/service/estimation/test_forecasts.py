@@ -9,7 +9,7 @@ from service.db.engine import Database
 from service.db.models import Forecast, Job, MetricPoint, MetricSeries
 from service.estimation import forecasts
 from service.estimation.forecasts import Estimator
-from service.scheduler.model.state import Estimate, Source
+from service.scheduler.model.jobs import Estimate, Source
 from tests.support import box
 from tests.support.box import NOW
 

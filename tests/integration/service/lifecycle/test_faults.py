@@ -10,7 +10,7 @@ from service.db.engine import Database
 from service.db.models import Checkpoint, Device, Member
 from service.estimation.forecasts import Estimator
 from service.nodes import registration
-from service.scheduler.model.state import Hindrance
+from service.scheduler.model.jobs import Hindrance
 from service.scheduler_cache.load import Loader
 from tests.support import box
 from tests.support.box import NOW

@@ -11,7 +11,8 @@ from service.db.models import Device, Event, Job, Node
 from service.nodes import listing, registration
 from service.queue import situation
 from service.scheduler.model.boxes import Place, Shape
-from service.scheduler.model.state import Running, State
+from service.scheduler.model.jobs import Running
+from service.scheduler.model.state import State
 from tests.support import box
 from tests.support.box import GIB, NOW
 from tests.support.statements import asked, first

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from service.estimation import calibration, estimates
 from service.estimation.calibration import Calibration, Outcome
 from service.estimation.estimates import History, Kin, Progress, Quantiles, Raw, Subject
-from service.scheduler.model.state import Source
+from service.scheduler.model.jobs import Source
 
 MINUTE = 60_000_000
 KIN = Kin("vision", "ada", "digits")

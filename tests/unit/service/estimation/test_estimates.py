@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from service.estimation import estimates
 from service.estimation.estimates import History, Kin, Progress, Quantiles, Subject, kin_of
-from service.scheduler.model.state import Source
+from service.scheduler.model.jobs import Source
 
 MINUTE = 60_000_000
 HOUR = 60 * MINUTE

@@ -8,7 +8,7 @@ import pytest
 
 from service.queue import situation
 from service.scheduler.model.boxes import Link
-from service.scheduler.model.state import Source
+from service.scheduler.model.jobs import Source
 from tests.support.sharing import HOUR, MINUTE, NOW, node, runs, state
 from torchyard.states import JobState, StopReason
 

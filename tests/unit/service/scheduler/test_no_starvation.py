@@ -8,7 +8,8 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.scheduler.model.state import State, Waiting
+from service.scheduler.model.jobs import Waiting
+from service.scheduler.model.state import State
 from service.scheduler.policy.order import PERIOD_US
 from tests.unit.service.scheduler.worlds import HOUR, MINUTE, NOW, SECOND, box, job, known, settle, state
 from torchyard.policy import Policy

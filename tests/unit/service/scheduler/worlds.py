@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from service.scheduler.model.boxes import Box, Place, Shape, Slot
 from service.scheduler.model.decisions import Decision, Preempt, Start
-from service.scheduler.model.state import Account, Estimate, Reservation, Running, Source, State, Waiting
+from service.scheduler.model.jobs import Account, Estimate, Reservation, Running, Source, Waiting
+from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from torchyard.policy import Policy
 

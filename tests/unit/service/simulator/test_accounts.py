@@ -1,7 +1,7 @@
 import pytest
 
 from service.accounting.gpu_time import DAY_US, HOUR_US
-from service.scheduler.model.state import Account
+from service.scheduler.model.jobs import Account
 from service.simulator.accounts import Accounts
 from torchyard.sharing import Entitlement
 

@@ -6,9 +6,9 @@ from typing import Any
 import httpx
 import pytest
 from sqlalchemy import func, select, update
-from tests.integration.service.routes.test_jobs import end, report, run
 
 from service.db.models import Group, Job
+from tests.integration.service.api.routes.test_jobs import end, report, run
 from tests.support.live import Live
 from tests.support.problems import kind
 from tests.support.specs import spec

@@ -12,7 +12,8 @@ from service.scheduler.explain.alternatives import Found, Proposal
 from service.scheduler.explain.forecast import Expected, expected_start
 from service.scheduler.model.boxes import Closed
 from service.scheduler.model.decisions import Start
-from service.scheduler.model.state import Account, Hindrance, Reservation, State, Waiting
+from service.scheduler.model.jobs import Account, Hindrance, Reservation, Waiting
+from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from tests.support.sharing import GIB, HOUR, MINUTE, NOW, node, runs, state, waits
 from torchyard.policy import Policy

@@ -2,7 +2,8 @@
 
 from service.scheduler.explain.blockers import Blocker, Obstacle, blockers
 from service.scheduler.model.boxes import Closed
-from service.scheduler.model.state import Account, Hindrance, Reservation, State
+from service.scheduler.model.jobs import Account, Hindrance, Reservation
+from service.scheduler.model.state import State
 from service.scheduler.policy.quotas import Quota, Reached
 from tests.unit.service.scheduler.worlds import GIB, HOUR, NOW, box, job, running, slot, state
 from torchyard.policy import Order, Policy

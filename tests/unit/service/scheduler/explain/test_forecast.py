@@ -8,7 +8,8 @@ import pytest
 from service.scheduler.explain import forecast
 from service.scheduler.explain.forecast import Expected, expected_start
 from service.scheduler.model.boxes import Closed
-from service.scheduler.model.state import Account, Hindrance, Reservation, Running, State
+from service.scheduler.model.jobs import Account, Hindrance, Reservation, Running
+from service.scheduler.model.state import State
 from tests.support.sharing import HOUR, MINUTE, NOW, SECOND, lasting, node, runs, state, waits
 from torchyard.policy import Policy
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from service.scheduler.explain.blockers import Blocker, blockers
 from service.scheduler.explain.reasons import Awaited, Names, Title, mentioned, reasons
 from service.scheduler.model.boxes import Closed, Slot
-from service.scheduler.model.state import Account, Hindrance, Reservation, State
+from service.scheduler.model.jobs import Account, Hindrance, Reservation
+from service.scheduler.model.state import State
 from tests.support.sharing import GIB, HOUR, MINUTE, NOW, node, runs, state, waits
 from torchyard.api import Reason
 from torchyard.policy import Policy

@@ -3,7 +3,8 @@
 import pytest
 
 from service.scheduler.model import parts
-from service.scheduler.model.state import Account, State
+from service.scheduler.model.jobs import Account
+from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from service.scheduler.policy.quotas import Quotas
 from service.scheduler.policy.shares import shares

@@ -1,6 +1,6 @@
 """Who may pass the oldest job that is overdue, where nobody can be stopped."""
 
-from service.scheduler.model.state import Running
+from service.scheduler.model.jobs import Running
 from service.scheduler.policy.decide import decide
 from tests.unit.service.scheduler.worlds import DAY, HOUR, NOW, box, job, known, running, starts, state
 from torchyard.policy import Policy

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from service.scheduler.model.boxes import Closed
 from service.scheduler.model.decisions import Cause, Preempt, Start
-from service.scheduler.model.state import Account, Hindrance, Source, State
+from service.scheduler.model.jobs import Account, Hindrance, Source
+from service.scheduler.model.state import State
 from service.scheduler.policy.decide import Pass, decide
 from tests.unit.service.scheduler.worlds import (
     DAY,

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from service.scheduler.model.state import Estimate, Source
+from service.scheduler.model.jobs import Estimate, Source
 from service.scheduler.policy.ends import Quantile, end_us
 from tests.unit.service.scheduler.worlds import running
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from service.scheduler.model.state import Account, Hindrance, Source, State, Waiting
+from service.scheduler.model.jobs import Account, Hindrance, Source, Waiting
+from service.scheduler.model.state import State
 from service.scheduler.policy.order import PERIOD_US, TURN_US, order
 from tests.unit.service.scheduler.worlds import DAY, HOUR, MINUTE, NOW, box, job, known, running, state
 from torchyard.policy import Order, Policy

@@ -1,4 +1,4 @@
-from service.scheduler.model.state import Hindrance
+from service.scheduler.model.jobs import Hindrance
 from service.scheduler.policy.order import ranks
 from service.scheduler.policy.preemption import in_the_way
 from tests.unit.service.scheduler.worlds import HOUR, MINUTE, NOW, box, job, known, running, state

@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from service.scheduler.model.decisions import Preempt
-from service.scheduler.model.state import Account, Running, State, Waiting
+from service.scheduler.model.jobs import Account, Running, Waiting
+from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from tests.unit.service.scheduler.worlds import GIB, HOUR, NOW, box, carry_out, job, known, running, slot, starts, state
 from torchyard.policy import Policy

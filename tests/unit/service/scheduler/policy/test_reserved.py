@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.scheduler.model.decisions import Cause, Preempt
-from service.scheduler.model.state import Reservation, State
+from service.scheduler.model.jobs import Reservation
+from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from tests.unit.service.scheduler.worlds import (
     HOUR,
