@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service import exceptions
+from service import errors
 from service.storage.store import BlobStore, is_hash
 from tests.support.plane import sha256
 
@@ -44,14 +44,14 @@ def test_wrong_content_leaves_nothing(store: BlobStore) -> None:
             upload.write(b"other")
             upload.commit()
 
-    with pytest.raises(exceptions.WrongHashError):
+    with pytest.raises(errors.WrongHashError):
         upload_wrong()
     assert inbox(store) == []
     assert not store.has(sha256(b"announced"))
 
 
 def test_more_than_the_limit_is_refused_while_it_arrives(store: BlobStore) -> None:
-    with store.upload(sha256(b"12345"), limit=4) as upload, pytest.raises(exceptions.TooLargeError):
+    with store.upload(sha256(b"12345"), limit=4) as upload, pytest.raises(errors.TooLargeError):
         upload.write(b"12345")
     assert inbox(store) == []
 
@@ -72,7 +72,7 @@ def test_the_same_blob_may_come_twice_at_once(store: BlobStore) -> None:
 )
 def test_only_hashes_become_paths(store: BlobStore, name: str) -> None:
     assert not is_hash(name)
-    with pytest.raises(exceptions.NotAHashError):
+    with pytest.raises(errors.NotAHashError):
         store.path(name)
 
 
@@ -100,7 +100,7 @@ def test_a_placed_file_of_another_user_is_copied(store: BlobStore, monkeypatch: 
 def test_a_placed_file_with_other_content_is_refused_and_removed(store: BlobStore) -> None:
     name = f"{sha256(b'weights')}.x1"
     (store.inbox / name).write_bytes(b"garbage")
-    with pytest.raises(exceptions.WrongHashError):
+    with pytest.raises(errors.WrongHashError):
         store.take_over(name, sha256(b"weights"), 7)
     assert inbox(store) == []
     assert not store.has(sha256(b"weights"))
@@ -115,7 +115,7 @@ def test_links_and_other_names_are_not_taken_over(store: BlobStore, tmp_path: Pa
     os.mkfifo(store.inbox / f"{digest}.fifo")
     names = [f"{digest}.{kind}" for kind in ("soft", "hard", "fifo", "absent", "../x", "")]
     for name in [*names, digest, "probe", f"{sha256(b'other')}.x", str(secret)]:
-        with pytest.raises(exceptions.NotPlacedError):
+        with pytest.raises(errors.NotPlacedError):
             store.take_over(name, digest, 6)
     assert secret.read_bytes() == b"secret"
     assert not store.has(digest)
