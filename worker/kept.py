@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from torchyard.wire import Place, Root
-from worker import tree
-from worker.forward import opening
+from worker import opening, tree
 
 #: Where an attempt's files are gathered before its user may enter.
 _STAGING: Final = ".moving-"

@@ -11,10 +11,10 @@ from torchyard.commands import python_program
 from torchyard.injob import layout
 from torchyard.spec import JobSpec, Launcher
 from torchyard.wire import FileRef, Launch, Restore, Root
-from worker import argv, carry, tree
+from worker import argv, carry, opening, tree
 from worker.exceptions import CodeError, MissingBlobError, RestoreError
 from worker.folder import AttemptFolder
-from worker.forward import blobs, opening
+from worker.forward import blobs
 from worker.identity import Identity
 
 #: Brings the blob with a hash to a path; raises MissingBlobError when the store no longer has it.

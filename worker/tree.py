@@ -18,8 +18,7 @@ from pathspec import PathSpec
 from torchyard.injob import layout
 from torchyard.snapshot import ALWAYS_SKIPPED, ENVIRONMENT_MARKS
 from torchyard.wire import Place, Root
-from worker import files
-from worker.forward import opening
+from worker import files, opening
 
 #: Kept by the worker in ``yard/``.
 MANIFEST: Final = f"{layout.YARD}/baseline.json"

@@ -1,6 +1,5 @@
 """``checkpoints`` and ``pull``."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -111,23 +110,3 @@ def choose(found: "list[Checkpoint]", wanted: str) -> "Checkpoint | None":
     if not picked:
         raise TorchYardError(f"no stored checkpoint {wanted!r}: `yard checkpoints` lists those that there are")
     return picked[-1]
-
-
-class progress:  # noqa: N801  reads like the function it stands for
-    """A bar of bytes on a terminal's stderr; ``with progress(total) as advance`` gives the function that moves it."""
-
-    def __init__(self, total: int, what: str = "") -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-        console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(True), TransferSpeedColumn())
-        self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-        self._task = self._bar.add_task(what, total=total)
-
-    def __enter__(self) -> Callable[[int], None]:
-        self._bar.start()
-        return lambda moved: self._bar.advance(self._task, moved)
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()

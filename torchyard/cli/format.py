@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from torchyard.api import Attempt, HeldDevice, Job, Member, Node, NodeDevice, Number
-from torchyard.cli.terminal import styled
+from torchyard.cli.terminal import joined, styled
 from torchyard.quantities import format_duration, format_size
 from torchyard.wire import LinkLevel
 
@@ -141,3 +141,11 @@ def links(device: NodeDevice, node: Node) -> str:
 
 def _at(found: Mapping[str, LinkLevel], level: LinkLevel, indexes: Mapping[str, int]) -> Iterable[int]:
     return (indexes[uuid] for uuid, each in found.items() if each is level and uuid in indexes)
+
+
+def status(job: Job) -> "Text":
+    """Progress and newest metrics of a job, or why it failed."""
+    if job.error is not None:
+        return styled(job.error.message.splitlines()[0][:100] if job.error.message else job.error.cause, "red")
+    parts = ((progress(job), ""), (latest(job.latest), "dim"))
+    return joined((part for part in parts if part[0]), between="  ")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from torchyard.cli import common, sweeps
-from torchyard.cli.terminal import joined, styled
+from torchyard.cli.terminal import styled
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -59,7 +59,7 @@ def ls(
             table.add_row(str(group.number), group.name, group.user, styled("sweep", "dim"), "", "", "", "", standing)
         for job in sorted(found, key=lambda job: _order(job, places)):
             entry = waiting.get(job.id)
-            told = styled(entry.reason, "dim") if entry else progress(job)
+            told = styled(entry.reason, "dim") if entry else shown.status(job)
             time = shown.elapsed(job, shown.now())
             where = shown.devices(job.devices)
             state_, priority = shown.state(job), job.priority.value
@@ -70,16 +70,6 @@ def _order(job: "Job", places: dict[str, int]) -> tuple[int, int]:
     if job.id in places:
         return 1, places[job.id]
     return (2 if job.ended_at else 0), -job.number
-
-
-def progress(job: "Job") -> "Text":
-    """How far it is and what it last reported, or why it failed."""
-    from torchyard.cli import format as shown
-
-    if job.error is not None:
-        return styled(job.error.message.splitlines()[0][:100] if job.error.message else job.error.cause, "red")
-    parts = ((shown.progress(job), ""), (shown.latest(job.latest), "dim"))
-    return joined((part for part in parts if part[0]), between="  ")
 
 
 def show(job: common.JobRef, json: common.Json = False) -> None:

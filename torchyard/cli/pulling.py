@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchyard.cli import common
-from torchyard.cli.artifacts import progress
+from torchyard.cli.transfer import progress
 
 if TYPE_CHECKING:
     from torchyard.api import Checkpoint, Job, Output

@@ -157,7 +157,7 @@ def _prepare(client: "Client", draft: "Draft") -> "Prepared":
 
 def submitted(client: "Client", draft: "Draft") -> "Job":
     """Submits a draft, with its warnings told."""
-    from torchyard.cli.artifacts import progress
+    from torchyard.cli.transfer import progress
 
     prepared = _prepare(client, draft)
     with progress(prepared.code.size if prepared.code else 0, "code") as uploaded:
@@ -165,7 +165,7 @@ def submitted(client: "Client", draft: "Draft") -> "Job":
 
 
 def _submit_sweep(client: "Client", draft: "Draft") -> "Group":
-    from torchyard.cli.artifacts import progress
+    from torchyard.cli.transfer import progress
 
     prepared = _prepare(client, draft)
     with progress(prepared.code.size if prepared.code else 0, "code") as uploaded:

@@ -93,7 +93,6 @@ def _print_facts(group: "Group") -> None:
 
 def _print_trials(group: "Group", trials: "Sequence[Job]") -> None:
     from torchyard.cli import format as shown
-    from torchyard.cli.jobs import progress
 
     names = list(group.sweep["parameters"])
     metric = [group.metric] if group.metric else []
@@ -103,7 +102,7 @@ def _print_trials(group: "Group", trials: "Sequence[Job]") -> None:
             value = (
                 [shown.number(job.latest[group.metric]) if group.metric in job.latest else ""] if group.metric else []
             )
-            table.add_row(str(job.number), shown.state(job), *values, *value, progress(job))
+            table.add_row(str(job.number), shown.state(job), *values, *value, shown.status(job))
     if len(trials) < group.size:
         common.note(f"{group.size - len(trials)} more: --limit shows more of them")
 

@@ -12,7 +12,7 @@ from torchyard.injob import (
     checkpoints,
     collective,
     control,
-    cursor,
+    cursors,
     metrics,
     notes,
     place,
@@ -79,7 +79,7 @@ def attach(
         optimizers=Optimizers(_several(optimizer)),
         stateful={name: each for name, each in stateful.items() if each is not None},
         ranks={name: each for name, each in (ranks or {}).items() if each is not None},
-        cursor=cursor.of(loader),
+        cursor=cursors.of(loader),
         sharded=shards.wanted(models) if sharded is None else sharded,
         extra=dict(extra or {}),
     )

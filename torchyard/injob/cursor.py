@@ -96,26 +96,3 @@ def _with_epochs(loader: Any) -> Iterator[Any]:
         if id(part) not in seen and callable(getattr(part, "set_epoch", None)):
             seen.add(id(part))
             yield part
-
-
-def of(loader: Any) -> Cursor:
-    """The cursor for a loader, from the most exact to none."""
-    if _tells_its_place(loader):
-        return Own(loader)
-    # A DataLoader, or one of Accelerate's around it; but not the one that deals batches out from rank 0.
-    if hasattr(loader, "_index_sampler") and not hasattr(loader, "_fetch_batches"):
-        from torchyard.injob.batches import Batches
-
-        return Batches(loader)
-    return Cursor(loader)
-
-
-def _tells_its_place(loader: Any) -> bool:
-    """Whether it has a state. It is asked for it: Accelerate's loader has the method, and none without torchdata."""
-    if not (hasattr(loader, "state_dict") and hasattr(loader, "load_state_dict")):
-        return False
-    try:
-        loader.state_dict()
-    except Exception:  # noqa: BLE001 (whatever it is, it would be that at the first checkpoint, too)
-        return False
-    return True

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from torchyard.injob import adoption, checkpoints, control, cursor, metrics, notes, place, state
+from torchyard.injob import adoption, checkpoints, control, cursor, cursors, metrics, notes, place, state
 from torchyard.injob.modules import Models
 from torchyard.injob.optimizers import Optimizers
 from torchyard.injob.staging import taken
@@ -159,7 +159,7 @@ class Following:
         if self._loaders > 1 or (resumed is not None and resumed.extra["loaders"] > 1):
             self._cursor = cursor.Cursor(loader)
         else:
-            self._cursor = cursor.of(loader)
+            self._cursor = cursors.of(loader)
         if resumed is not None:
             resumed.load(self._training())
         self._begin(trainer, resumed=resumed is not None)

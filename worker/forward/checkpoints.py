@@ -16,9 +16,8 @@ from typing import Final, Protocol
 
 from torchyard import wire
 from torchyard.injob import layout
-from worker import files
+from worker import files, opening
 from worker.exceptions import RefusedError, WorkerError
-from worker.forward import opening
 from worker.forward.blobs import BlobSender, sha256_of
 
 #: Kept by the worker in ``yard/``: names of checkpoints that are stored, so that they are not hashed again.

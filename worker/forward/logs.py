@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from torchyard.injob import layout
+from worker import opening
 from worker.exceptions import OutOfStepError
-from worker.forward import opening
 
 BATCH: Final = 2**20
 #: Only logs beyond this size are punched: small ones stay whole for people who look at the node itself.

@@ -10,8 +10,8 @@ from typing import Any, Final, Protocol
 
 from torchyard import wire
 from torchyard.injob import layout
+from worker import opening
 from worker.exceptions import OutOfStepError, RefusedError
-from worker.forward import opening
 
 MAX_RECORDS: Final = 2000
 #: Bytes read at once; a line longer than this is no metric.

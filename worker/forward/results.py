@@ -10,7 +10,7 @@ from typing import Any, Final
 from torchyard import fingerprints, wire
 from torchyard.ids import now_us
 from torchyard.injob import layout
-from worker.forward import opening
+from worker import opening
 from worker.shim import files, table
 
 #: Bytes of the log's end that are searched, and bytes of it that go into the result.

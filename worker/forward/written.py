@@ -10,9 +10,8 @@ from typing import Final
 from pathspec import PathSpec
 
 from torchyard.wire import Root
-from worker import tree
+from worker import opening, tree
 from worker.exceptions import RefusedError
-from worker.forward import opening
 from worker.forward.blobs import BlobSender, sha256_of
 from worker.tree import Found, Key, Manifest, Stamp
 

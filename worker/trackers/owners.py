@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from torchyard.injob import layout
 from torchyard.spec import Tracker
-from worker import processes
+from worker import opening, processes
 from worker.folder import AttemptFolder
-from worker.forward import opening
 from worker.trackers.find import Source
 
 _MARK: Final = re.compile(r"pid-(\d{1,6})")

@@ -10,7 +10,7 @@ from torchyard.api import Job, Node, QueueEntry
 from torchyard.cli import format as shown
 from torchyard.cli import loglines
 from torchyard.cli.box import device_row
-from torchyard.cli.jobs import progress
+from torchyard.cli.format import status
 from torchyard.cli.terminal import Part, joined, styled
 from torchyard.cli.top.feed import MOST_JOBS
 from torchyard.cli.top.snapshot import Choice, Log, Row, Snapshot, job_id
@@ -142,7 +142,7 @@ def _columns(fixed: Iterable[Part], name: str, told: Part, width: int) -> Text:
 
 
 def _running(job: Job, snapshot: Snapshot) -> tuple[Text, str, Text]:
-    return shown.state(job), shown.elapsed(job, snapshot.at), progress(job)
+    return shown.state(job), shown.elapsed(job, snapshot.at), status(job)
 
 
 def _waiting(entry: QueueEntry, snapshot: Snapshot) -> tuple[Text, str, Text]:
