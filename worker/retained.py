@@ -15,9 +15,9 @@ from pathlib import Path
 
 from torchyard.injob import layout
 from torchyard.wire import CarriedFile
-from worker import tree
+from worker import opening, tree
 from worker.folder import AttemptFolder
-from worker.forward import blobs, opening
+from worker.forward import blobs
 
 logger = logging.getLogger(__name__)
 

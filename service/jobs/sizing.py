@@ -9,9 +9,9 @@ from sqlalchemy import Connection
 
 from service.accounting import accounts
 from service.context import Context
+from service.errors import field_problem
 from service.identity.callers import Caller
 from service.jobs import fit
-from service.problems import field_problem
 from service.scheduler.model.boxes import Box
 from service.scheduler.policy.decide import never_fits
 from service.scheduler_cache.load import shape_of

@@ -10,9 +10,9 @@ from sqlalchemy import Connection, Row, Select, Table, bindparam, func, select
 from service.db.chunks import chunks
 from service.db.models import Allocation, Attempt, Checkpoint, Job, Member, Node
 from service.scheduler.model.boxes import Place, Shape
-from torchyard.spec import JobSpec
 from service.scheduler.model.jobs import Estimate, Hindrance, Running, Waiting
 from service.scheduler.model.state import State
+from torchyard.spec import JobSpec
 from torchyard.states import JOB_FINAL, JOB_HOLDS_GPUS, AttemptState, JobState
 
 #: A job waits at most this long for its last attempt's checkpoints to be stored.

@@ -15,11 +15,9 @@ from service.api.routes.router import api_router
 from service.artifacts import discard
 from service.context import Context
 from service.db import idempotency
-
-from service.jobs import body, change, find, present, sizing, submit, versions
 from service.identity.callers import Caller
 from service.infra.etags import etag as make_etag
-
+from service.jobs import body, change, find, present, sizing, submit, versions
 from service.jobs.order import Order
 from torchyard import api
 from torchyard.spec import JobSpec

@@ -10,11 +10,11 @@ from service.controllers.scheduling import Scheduler
 from service.db.engine import Database
 from service.db.leader import Leader
 from service.db.models import Device, Member, Node, User
+from service.errors import ProblemError
 from service.identity import people, unix_accounts
 from service.infra.observability import Counters
 from service.jobs import fit
 from service.nodes import registration
-from service.problems import ProblemError
 from service.queue import overview
 from tests.support import box, submissions
 from tests.support.parts import Parts

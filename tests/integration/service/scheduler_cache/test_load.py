@@ -11,9 +11,9 @@ from service.db.engine import Database
 from service.db.models import Account, Attempt, Device, Group, Job, Node
 from service.estimation.forecasts import Estimator
 from service.scheduler.model.boxes import Link
-from service.scheduler.policy.decide import Start, decide
 from service.scheduler.model.jobs import Hindrance
 from service.scheduler.model.state import State
+from service.scheduler.policy.decide import Start, decide
 from service.scheduler_cache import load_jobs
 from service.scheduler_cache.load import COMPARE_US, OVERLAP_US, Loader
 from tests.support import box

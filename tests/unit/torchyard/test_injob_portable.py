@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.attempt import AttemptFolder, clean_environment
 
-PACKAGE = Path(__file__).parents[4] / "torchyard"
+PACKAGE = Path(__file__).parents[3] / "torchyard"
 SOURCES = [PACKAGE / "__init__.py", *sorted((PACKAGE / "injob").glob("*.py"))]
 OLD_PYTHONS = sorted(Path.home().glob(".pyenv/versions/3.9.*/bin/python"))
 
