@@ -53,6 +53,14 @@ lint: $(STAMPS)/dev ## Check style, types and import contracts
 	$(BIN)/lint-imports --no-cache
 	sh scripts/build_dashboard.sh $(BIN) lint
 
+.PHONY: check
+check: $(STAMPS)/dev ## Check format, lint, types, contracts and run the unit tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	$(BIN)/pytest tests/unit -q --numprocesses=logical --maxprocesses=4
+
 $(STAMPS)/browser: $(STAMPS)/dev scripts/browser.sh
 	@sh scripts/browser.sh $(BIN)
 	@touch $@
