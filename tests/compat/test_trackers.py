@@ -292,7 +292,7 @@ def test_a_job_may_leave_its_trackers_to_themselves(user: User) -> None:
     words = ["python", script, str(user.folder / "logged.json"), "mlflow", "trackio"]
     store = f"file://{user.folder}/own"
     env = OFFLINE | {"MLFLOW_TRACKING_URI": store, "MLFLOW_ALLOW_FILE_STORE": "true"}
-    job = user.submit(*words, launcher="python", env=env, resources={"gpus": 0}, trackers=["mlflow"])
+    job = user.submit(*words, launcher="python", env=env, resources={"gpus": 0}, trackers=["wandb"])
     user.succeeds(job)
     assert curves(user, job) == {}
     assert list((user.folder / "own").glob("*/*/metrics/*"))
