@@ -289,7 +289,7 @@ class Agent:
 
 
 def _report(status: Status) -> wire.AttemptReport:
-    """A dead shim's attempt is about to be buried: its result is on the way."""
+    """A dead shim's attempt is about to be finalized as lost: its result is on the way."""
     phase = wire.Phase.ENDED if isinstance(status.phase, Died) else status.phase
     return wire.AttemptReport(
         attempt=status.attempt,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torchyard.commands import python_program
 from torchyard.spec import JobSpec, Launcher
-from worker.meeting import Meeting
+from worker.rendezvous import Rendezvous
 
 _PYTHON = frozenset({"python", "python3"})
 
@@ -33,7 +33,7 @@ class Places:
     #: The recipe as JSON, when the job is one.
     recipe: Path
     #: Where the ranks of several nodes meet; None on one node.
-    meeting: Meeting | None = None
+    rendezvous: Rendezvous | None = None
 
 
 def python_arguments(command: Sequence[str]) -> tuple[str, ...]:
@@ -65,20 +65,20 @@ def main_process(spec: JobSpec, programs: Programs, places: Places, local_rank: 
 def _torchrun(
     agent: Path, local_world_size: int, programs: Programs, places: Places, ranked: list[str], told: Sequence[str] = ()
 ) -> list[str]:
-    torchrun = [str(agent), "-m", "torch.distributed.run", *_rendezvous(places.meeting)]
+    torchrun = [str(agent), "-m", "torch.distributed.run", *_rendezvous(places.rendezvous)]
     torchrun += [f"--nproc-per-node={local_world_size}", "--max-restarts=0", "--no-python"]
     wrapper = [str(programs.worker), "-I", "-S", str(programs.rank)]
     return [*torchrun, *wrapper, str(places.logs), str(places.marks), str(places.cwd), *told, "--", *ranked]
 
 
-def _rendezvous(meeting: Meeting | None) -> list[str]:
+def _rendezvous(rendezvous: Rendezvous | None) -> list[str]:
     """On several nodes a static one: the c10d rendezvous would hand out node ranks of its own."""
-    if meeting is None:
+    if rendezvous is None:
         return ["--standalone", "--nnodes=1"]
     return [
-        f"--nnodes={meeting.nodes}",
-        f"--node-rank={meeting.node_rank}",
+        f"--nnodes={rendezvous.nodes}",
+        f"--node-rank={rendezvous.node_rank}",
         "--rdzv-backend=static",
-        f"--master-addr={meeting.address}",
-        f"--master-port={meeting.port}",
+        f"--master-addr={rendezvous.address}",
+        f"--master-port={rendezvous.port}",
     ]

@@ -14,7 +14,7 @@ from torchyard.wire import Device, DeviceKind
 from worker.folder import AttemptFolder
 from worker.identity import Identity, own_name
 from worker.interpreter import Interpreter
-from worker.meeting import Meeting
+from worker.rendezvous import Rendezvous
 from worker.trackers import settings as trackers
 
 #: What belongs to the worker's own process and would mislead a job's.
@@ -73,7 +73,7 @@ class Inside:
     """The only run of each tracker that the job has made so far."""
     disk_floor: int | None = None
     """Bytes that the node's disk keeps free; None: nobody has said."""
-    meeting: Meeting | None = None
+    rendezvous: Rendezvous | None = None
     """Where the ranks of several nodes meet; None on one node."""
 
 
@@ -158,8 +158,8 @@ def _devices(devices: Sequence[Device]) -> dict[str, str]:
 
 def _network(inside: Inside) -> dict[str, str]:
     """The interface of gloo and NCCL: what the spec says, else what it or the node has set, else the way to node 0."""
-    asked, meeting = inside.spec.resources.network_interface, inside.meeting
-    found = asked or (meeting.interface if meeting else None)
+    asked, rendezvous = inside.spec.resources.network_interface, inside.rendezvous
+    found = asked or (rendezvous.interface if rendezvous else None)
     if found is None:
         return {}
     # "=" makes NCCL take the name as a whole; without it eth1 means eth10 too.
@@ -170,19 +170,19 @@ def _network(inside: Inside) -> dict[str, str]:
 
 def _several_nodes(inside: Inside) -> dict[str, str]:
     """What torchrun tells each rank; a program that is started once a node is a rank itself."""
-    meeting = inside.meeting
-    if meeting is None:
+    rendezvous = inside.rendezvous
+    if rendezvous is None:
         return {}
-    made = {"NODE_RANK": str(meeting.node_rank)}
+    made = {"NODE_RANK": str(rendezvous.node_rank)}
     if inside.spec.launcher.ranked:
         return made
     return made | {
-        "MASTER_ADDR": meeting.address,
-        "MASTER_PORT": str(meeting.port),
-        "RANK": str(meeting.node_rank),
-        "GROUP_RANK": str(meeting.node_rank),
+        "MASTER_ADDR": rendezvous.address,
+        "MASTER_PORT": str(rendezvous.port),
+        "RANK": str(rendezvous.node_rank),
+        "GROUP_RANK": str(rendezvous.node_rank),
         "LOCAL_RANK": "0",
-        "WORLD_SIZE": str(meeting.nodes),
+        "WORLD_SIZE": str(rendezvous.nodes),
         "LOCAL_WORLD_SIZE": "1",
     }
 

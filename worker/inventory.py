@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class Died(StrEnum):
-    """Beyond `wire.Phase`: a phase that ends as soon as the worker has buried the attempt."""
+    """Beyond `wire.Phase`: a phase that ends as soon as the worker has finalized the attempt."""
 
     #: Started, nobody holds the lock, no result: the shim is dead.
     DIED = "died"

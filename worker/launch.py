@@ -15,7 +15,19 @@ from torchyard.injob import layout
 from torchyard.spec import JobSpec
 from torchyard.spec import Launcher as How
 from torchyard.wire import Device, Go, Launch, Prepared, RankExit, Result, ResultKind
-from worker import argv, carry, environment, files, interpreter, local_rank, meeting, prepare, processes, resuming, tree
+from worker import (
+    argv,
+    carry,
+    environment,
+    files,
+    interpreter,
+    local_rank,
+    prepare,
+    processes,
+    rendezvous,
+    resuming,
+    tree,
+)
 from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, UnusableError
 from worker.folder import AttemptFolder
 from worker.identity import Identity, identity
@@ -83,7 +95,7 @@ class Launcher:
     own_environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     disk_floor: Callable[[], int | None] = lambda: None
     """Bytes that the node's disk keeps free, if anybody has said."""
-    own_address: Callable[[str | None], str] = meeting.default_address
+    own_address: Callable[[str | None], str] = rendezvous.default_address
     """The address by which other nodes reach this one, through an interface if one is named."""
 
     def start(self, attempt_id: str) -> None:
@@ -136,7 +148,7 @@ class Launcher:
         launch, laid, go = ready
         held = files.hold(folder.temporary)
         try:
-            record = self._record(folder, launch, laid, _meeting(launch, go))
+            record = self._record(folder, launch, laid, _rendezvous(launch, go))
             translate.prepare(folder, record, laid.who.uid if laid.who else os.getuid())
             folder.write_launch(record | claimed)
             folder.mark_started()
@@ -175,7 +187,7 @@ class Launcher:
         resources = launch.spec.resources
         if resources.nodes == 1:
             return Go(go=True)
-        with meeting.reserved_port() as port:
+        with rendezvous.reserved_port() as port:
             where = Prepared(address=self.own_address(resources.network_interface), port=port)
             while True:
                 answer = self._asked(folder.attempt_id, where)
@@ -206,7 +218,9 @@ class Launcher:
         tree.write(folder.path, manifest)
         return Laid(who=who, python=python, cwd=cwd, threads=threads)
 
-    def _record(self, folder: AttemptFolder, launch: Launch, laid: Laid, met: meeting.Meeting | None) -> dict[str, Any]:
+    def _record(
+        self, folder: AttemptFolder, launch: Launch, laid: Laid, met: rendezvous.Rendezvous | None
+    ) -> dict[str, Any]:
         spec = launch.spec
         if launch.restore is not None:
             spec = resuming.resumed(spec, folder.at(layout.RESTORE))
@@ -215,7 +229,7 @@ class Launcher:
             marks=folder.at(layout.MARKS),
             cwd=laid.cwd,
             recipe=_recipe(folder),
-            meeting=met,
+            rendezvous=met,
         )
         programs = argv.Programs(worker=self.python, job=laid.python.path, rank=RANK)
         inside = environment.Inside(
@@ -233,7 +247,7 @@ class Launcher:
             temporary=folder.temporary,
             tracker_runs=launch.tracker_runs,
             disk_floor=self.disk_floor(),
-            meeting=met,
+            rendezvous=met,
         )
         command = argv.main_process(spec, programs, places, _local_rank(spec, laid.cwd))
         return launch_record(folder, launch, command, environment.build(inside), laid.cwd, laid.who)
@@ -261,10 +275,10 @@ class Launcher:
                 start_new_session=True,
             ).wait()
 
-    def bury(self, attempt_id: str, *, seconds: float = 60.0) -> bool:
+    def finalize_lost(self, attempt_id: str, *, seconds: float = 60.0) -> bool:
         """Ends an attempt whose shim is dead: kills what is left of it and writes a LOST result.
 
-        False when there is nothing to bury, or when processes outlive SIGKILL for `seconds`: try again later.
+        False when there is nothing to finalize, or when processes outlive SIGKILL for `seconds`: try again later.
         """
         folder = AttemptFolder(self.attempts, attempt_id)
         try:
@@ -290,16 +304,16 @@ def _recipe(folder: AttemptFolder) -> Path:
     return folder.at(layout.JOB) / "recipe.json"
 
 
-def _meeting(launch: Launch, go: Go) -> meeting.Meeting | None:
+def _rendezvous(launch: Launch, go: Go) -> rendezvous.Rendezvous | None:
     nodes = launch.spec.resources.nodes
     if nodes == 1:
         return None
-    return meeting.Meeting(
+    return rendezvous.Rendezvous(
         nodes=nodes,
         node_rank=launch.node_rank,
         address=go.address,
         port=go.port,
-        interface=meeting.interface_towards(go.address),
+        interface=rendezvous.interface_towards(go.address),
     )
 
 

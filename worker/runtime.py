@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from torchyard import wire
-from worker import capabilities, environment, inventory, meeting, node, watch
+from worker import capabilities, environment, inventory, node, rendezvous, watch
 from worker.accounts import Accounts
 from worker.agent import Agent, Node
 from worker.carry import FLOOR
@@ -67,13 +67,13 @@ class Runtime:
             present=self._discover,
             lock_descriptors=self._locks.descriptors,
             disk_floor=self._disk_floor,
-            own_address=lambda interface: meeting.own_address(self._settings.address(), interface),
+            own_address=lambda interface: rendezvous.own_address(self._settings.address(), interface),
         )
         tools = Tools(
             service=self._control,
             blobs=self._blobs,
             watch=watch.of_shim,
-            bury=launcher.bury,
+            finalize_lost=launcher.finalize_lost,
             changed=self._pacer.change,
             spawn=spawn,
             xid=self._xids.of,

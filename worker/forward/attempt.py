@@ -24,15 +24,15 @@ from torchyard import wire
 from torchyard.injob import layout
 from worker.exceptions import RefusedError
 from worker.folder import AttemptFolder, ShimRecord
-from worker.forward import lane, results
+from worker.forward import results, upload_stream
 from worker.forward.blobs import BlobSender
 from worker.forward.checkpoints import CheckpointForwarder, CheckpointSink
-from worker.forward.lane import Lane
 from worker.forward.logs import LogForwarder, LogSink
 from worker.forward.metrics import MetricForwarder, MetricSink
 from worker.forward.notes import NoteForwarder, NoteSink
 from worker.forward.outputs import OutputForwarder, OutputSink
 from worker.forward.trackers import TrackerForwarder
+from worker.forward.upload_stream import UploadStream
 from worker.forward.written import Limits, has_saved
 from worker.kept import Kept
 
@@ -83,7 +83,7 @@ class Tools:
     #: Watches a shim; one that is gone has ended.
     watch: Callable[[ShimRecord], Watch]
     #: Sweeps what a dead shim left and writes its result; for an attempt without one.
-    bury: Callable[[str], object]
+    finalize_lost: Callable[[str], object]
     #: Called when an attempt enters another phase.
     changed: Callable[[], None]
     #: Runs a function in the background.
@@ -142,18 +142,18 @@ class Follower:
             spawn=tools.spawn,
         )
         checkpoints = CheckpointForwarder(tools.service, tools.blobs, attempt, folder, owner=owner, spawn=tools.spawn)
-        self._running_lane = Lane(f"{attempt} running", self._announce)
+        self._running_stream = UploadStream(f"{attempt} running", self._announce)
         self._streams = [
-            Lane(f"{attempt} metrics", lambda: self._metrics.pump(ended=self._ended)),
-            Lane(f"{attempt} logs", self._logs.pump),
-            Lane(f"{attempt} checkpoints", checkpoints.pump),
-            Lane(f"{attempt} trackers", lambda: self._trackers.pump(ended=self._ended)),
-            Lane(f"{attempt} notes", NoteForwarder(tools.service, attempt, folder, owner=owner).pump),
+            UploadStream(f"{attempt} metrics", lambda: self._metrics.pump(ended=self._ended)),
+            UploadStream(f"{attempt} logs", self._logs.pump),
+            UploadStream(f"{attempt} checkpoints", checkpoints.pump),
+            UploadStream(f"{attempt} trackers", lambda: self._trackers.pump(ended=self._ended)),
+            UploadStream(f"{attempt} notes", NoteForwarder(tools.service, attempt, folder, owner=owner).pump),
         ]
-        self._growing_lane = Lane(f"{attempt} written files", self._outputs.growing.pump)
-        self._result_lane = Lane(f"{attempt} result", self._send_result)
-        self._rest = [*self._streams, Lane(f"{attempt} outputs", self._outputs.pump)]
-        self._settled_lane = Lane(f"{attempt} settled", self._send_settled)
+        self._growing_stream = UploadStream(f"{attempt} written files", self._outputs.growing.pump)
+        self._result_stream = UploadStream(f"{attempt} result", self._send_result)
+        self._rest = [*self._streams, UploadStream(f"{attempt} outputs", self._outputs.pump)]
+        self._settled_stream = UploadStream(f"{attempt} settled", self._send_settled)
 
     def _launch(self) -> dict[str, Any]:
         try:
@@ -216,7 +216,7 @@ class Follower:
         if now - self._looked >= SILENT_S:
             self._looked = now
             if not self._folder.locked() and not self._folder.has_result() and self._folder.read_shim() is None:
-                self._tools.bury(self._folder.attempt_id)
+                self._tools.finalize_lost(self._folder.attempt_id)
         return START_S if now - self._since < SILENT_S else TICK_S
 
     def _forward(self) -> float | None:
@@ -225,14 +225,14 @@ class Follower:
             return self._end()
         if gone:
             self._close_watch()
-            self._tools.bury(self._folder.attempt_id)
+            self._tools.finalize_lost(self._folder.attempt_id)
             return self._end() if self._folder.has_result() else SILENT_S
         now = self._tools.now()
-        lane.run_all((self._running_lane, *self._streams, self._growing_lane), now)
+        upload_stream.run_all((self._running_stream, *self._streams, self._growing_stream), now)
         return TICK_S
 
     def _announce(self) -> bool:
-        if not self._running_lane.drained:
+        if not self._running_stream.drained:
             self._tools.service.running(self._folder.attempt_id, self._shim.started_us)
         return False
 
@@ -251,15 +251,17 @@ class Follower:
 
     def _drain(self) -> float | None:
         now = self._tools.now()
-        lane.run_all([stream for stream in self._streams if not stream.drained], now)
-        if lane.drained(self._streams) or now - self._since >= DRAIN_S:
+        upload_stream.run_all([stream for stream in self._streams if not stream.drained], now)
+        if upload_stream.drained(self._streams) or now - self._since >= DRAIN_S:
             return self._enter(self._report)
         return min(self._pause(self._streams, now), self._since + DRAIN_S - now)
 
     def _report(self) -> float | None:
         now = self._tools.now()
-        self._result_lane.run(now)
-        return self._enter(self._bring_rest) if self._result_lane.drained else lane.pause([self._result_lane], now)
+        self._result_stream.run(now)
+        if self._result_stream.drained:
+            return self._enter(self._bring_rest)
+        return upload_stream.pause([self._result_stream], now)
 
     def _send_result(self) -> bool:
         result = self._folder.read_result()
@@ -293,8 +295,8 @@ class Follower:
 
     def _bring_rest(self) -> float | None:
         now = self._tools.now()
-        lane.run_all([one for one in self._rest if not one.drained], now)
-        if not lane.drained(self._rest):
+        upload_stream.run_all([one for one in self._rest if not one.drained], now)
+        if not upload_stream.drained(self._rest):
             return self._pause(self._rest, now)
         if self._write_notes():
             self._streams[1].drained = False
@@ -315,16 +317,16 @@ class Follower:
 
     def _settle(self) -> float | None:
         now = self._tools.now()
-        self._settled_lane.run(now)
-        return None if self._settled_lane.drained else lane.pause([self._settled_lane], now)
+        self._settled_stream.run(now)
+        return None if self._settled_stream.drained else upload_stream.pause([self._settled_stream], now)
 
     def _send_settled(self) -> bool:
         self.awaited = self._tools.service.settled(self._folder.attempt_id)
         return False
 
-    def _pause(self, lanes: list[Lane], now: float) -> float:
+    def _pause(self, streams: list[UploadStream], now: float) -> float:
         """Metrics and logs go on at once; checkpoints are waited for, since they are stored in the background."""
-        busy = [one for one in lanes if not one.drained]
+        busy = [one for one in streams if not one.drained]
         if busy == [self._streams[2]]:
-            return max(BACKGROUND_S, lane.pause(busy, now))
-        return lane.pause(busy, now)
+            return max(BACKGROUND_S, upload_stream.pause(busy, now))
+        return upload_stream.pause(busy, now)

@@ -4,7 +4,7 @@ import sys
 
 sys.path.append(__file__.rpartition("/worker/")[0])
 
-from worker.shim.life import main
+from worker.shim.supervise import main
 
 if __name__ == "__main__":
     main(sys.argv[1:])

@@ -122,7 +122,7 @@ def _met(sockets: Sockets, owners: dict[int, int]) -> bool:
     return False
 
 
-class Meeting:
+class JoinWatch:
     """Watches the ranks until they have met; nothing where none are expected to."""
 
     def __init__(self, launch: Json, now: float) -> None:

@@ -67,7 +67,7 @@ def test_a_starter_killed_before_started_is_no_loss(box: Box, tmp_path: Path, wh
         )
     words = [sys.executable, "-m", "tests.support.starter", str(tmp_path), folder.attempt_id, where]
     assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
-    assert not box.launcher.bury(folder.attempt_id)
+    assert not box.launcher.finalize_lost(folder.attempt_id)
     with starting(box, folder):
         box.control.say_go(folder.attempt_id)
     assert ended(folder).exit_code == 0

@@ -96,7 +96,7 @@ def test_a_starter_killed_before_started_is_no_loss(box: Box, tmp_path: Path, wh
     assert starter(tmp_path, folder, where).wait() == -signal.SIGKILL
     (status,) = inventory.scan(box.attempts)
     assert status.phase is Phase.PREPARING
-    assert not box.launcher.bury(folder.attempt_id)
+    assert not box.launcher.finalize_lost(folder.attempt_id)
     box.launcher.start(folder.attempt_id)
     assert ended(folder).exit_code == 0
     assert lines(tmp_path / "runs") == ["run"]
@@ -108,7 +108,7 @@ def test_a_starter_killed_before_the_fork_is_buried_and_nothing_has_run(box: Box
     (status,) = inventory.scan(box.attempts)
     assert status.phase is inventory.Died.DIED
     box.launcher.start(folder.attempt_id)
-    assert box.launcher.bury(folder.attempt_id)
+    assert box.launcher.finalize_lost(folder.attempt_id)
     result = ended(folder)
     assert (result.kind, result.started_us) == (ResultKind.LOST, None)
     assert lines(tmp_path / "runs") == []
@@ -246,13 +246,13 @@ def test_a_dead_shim_is_found_and_its_leftovers_are_killed(box: Box, tmp_path: P
     kill_shim(folder)
     (status,) = inventory.scan(box.attempts)
     assert status.phase is inventory.Died.DIED
-    assert box.launcher.bury(folder.attempt_id)
+    assert box.launcher.finalize_lost(folder.attempt_id)
     assert processes.of_attempt(folder.attempt_id) == []
     result = ended(folder)
     assert result.kind is ResultKind.LOST
     assert result.started_us == status.started_us
     box.launcher.start(folder.attempt_id)
-    assert not box.launcher.bury(folder.attempt_id)
+    assert not box.launcher.finalize_lost(folder.attempt_id)
 
 
 def test_the_lock_is_not_the_jobs(box: Box) -> None:
@@ -339,7 +339,7 @@ def test_a_lost_attempt_tells_what_its_ranks_had_noted(box: Box) -> None:
     mark = {"rank": 0, "exit_code": 3, "signal": None, "ended_us": 7}
     (folder.at(layout.MARKS) / "exit-0.json").write_text(json.dumps(mark))
     kill_shim(folder)
-    assert box.launcher.bury(folder.attempt_id)
+    assert box.launcher.finalize_lost(folder.attempt_id)
     result = folder.read_result()
     assert result is not None
     assert result.ranks == [RankExit(rank=0, exit_code=3, ended_us=7)]

@@ -40,7 +40,7 @@ class World:
             service=service,
             blobs=BlobSender(service),
             watch=lambda _: service,
-            bury=lambda _: None,
+            finalize_lost=lambda _: None,
             changed=lambda: None,
             spawn=self.threads.append,
             now=lambda: self.now,

@@ -7,7 +7,7 @@ import pytest
 from torchyard import commands
 from torchyard.spec import JobSpec
 from worker import argv, rank
-from worker.meeting import Meeting
+from worker.rendezvous import Rendezvous
 
 PROGRAMS = argv.Programs(worker=Path("/ty/bin/python"), job=Path("/env/bin/python"), rank=Path("/ty/rank.py"))
 PLACES = argv.Places(logs=Path("/a/logs"), marks=Path("/a/marks"), cwd=Path("/a/code"), recipe=Path("/a/recipe.json"))
@@ -39,9 +39,9 @@ def test_a_recipes_servers_are_processes_without_a_gpu() -> None:
 
 
 def test_several_nodes_meet_at_a_fixed_place() -> None:
-    met = Meeting(nodes=2, node_rank=1, address="10.0.0.1", port=20001, interface="eth0")
+    met = Rendezvous(nodes=2, node_rank=1, address="10.0.0.1", port=20001, interface="eth0")
     spec = JobSpec.model_validate({"command": ["train.py"], "resources": {"gpus": 2, "nodes": 2}})
-    words = " ".join(argv.main_process(spec, PROGRAMS, replace(PLACES, meeting=met)))
+    words = " ".join(argv.main_process(spec, PROGRAMS, replace(PLACES, rendezvous=met)))
     assert words.startswith(
         "/env/bin/python -m torch.distributed.run --nnodes=2 --node-rank=1 --rdzv-backend=static"
         " --master-addr=10.0.0.1 --master-port=20001 --nproc-per-node=2 --max-restarts=0"

@@ -11,7 +11,7 @@ from worker import environment
 from worker.folder import AttemptFolder
 from worker.identity import Identity
 from worker.interpreter import Interpreter
-from worker.meeting import Meeting
+from worker.rendezvous import Rendezvous
 
 OWN = {
     "PATH": "/ty/bin:/usr/bin",
@@ -81,12 +81,12 @@ def test_a_job_that_shares_its_gpus_knows_its_part() -> None:
     assert build({"resources": {"gpu_share": "8GiB"}})["TORCHYARD_GPU_SHARE"] == str(8 * 2**30)
 
 
-MET = Meeting(nodes=2, node_rank=1, address="10.0.0.1", port=20001, interface="eth0")
+MET = Rendezvous(nodes=2, node_rank=1, address="10.0.0.1", port=20001, interface="eth0")
 SOCKETS = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
 
 
 def sockets(spec: dict[str, Any] | None = None, **own: str) -> tuple[str | None, ...]:
-    env = build(spec, meeting=MET, own=OWN | own)
+    env = build(spec, rendezvous=MET, own=OWN | own)
     return tuple(env.get(name) for name in SOCKETS)
 
 
@@ -100,7 +100,7 @@ def test_gloo_and_nccl_take_the_way_to_the_first_node_unless_somebody_says_other
 
 
 def test_a_program_that_is_started_once_a_node_is_a_rank() -> None:
-    env = build({"launcher": "none", "resources": {"nodes": 2}}, meeting=MET)
+    env = build({"launcher": "none", "resources": {"nodes": 2}}, rendezvous=MET)
     assert {name: env[name] for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK")} == {
         "RANK": "1",
         "LOCAL_RANK": "0",
@@ -109,7 +109,7 @@ def test_a_program_that_is_started_once_a_node_is_a_rank() -> None:
         "NODE_RANK": "1",
     }
     assert (env["MASTER_ADDR"], env["MASTER_PORT"]) == ("10.0.0.1", "20001")
-    under_torchrun = build({"resources": {"nodes": 2}}, meeting=MET)
+    under_torchrun = build({"resources": {"nodes": 2}}, rendezvous=MET)
     assert "RANK" not in under_torchrun
     assert under_torchrun["NODE_RANK"] == "1"
 

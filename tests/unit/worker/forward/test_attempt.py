@@ -89,7 +89,7 @@ class World:
         self.service = Service()
         self.shim = Watch()
         self.now = 0.0
-        self.buried: list[str] = []
+        self.finalized: list[str] = []
         self.background: list[Callable[[], None]] = []
         self.folder = AttemptFolder(root, "att-1")
         self.folder.create()
@@ -103,15 +103,15 @@ class World:
             service=self.service,
             blobs=BlobSender(self.service),
             watch=lambda _: self.shim,
-            bury=self.bury,
+            finalize_lost=self.finalize_lost,
             changed=lambda: None,
             spawn=self.background.append,
             now=lambda: self.now,
         )
         return Follower(self.folder, tools, fresh=True)
 
-    def bury(self, attempt: str) -> None:
-        self.buried.append(attempt)
+    def finalize_lost(self, attempt: str) -> None:
+        self.finalized.append(attempt)
         self.folder.write_result(wire.Result(kind=wire.ResultKind.LOST, ended_us=9))
 
     def speak(self) -> None:
@@ -216,13 +216,13 @@ def test_a_dead_shim_is_buried(world: World) -> None:
     world.run(follower, until="running")
     world.shim.ended = True
     world.run(follower)
-    assert world.buried == ["att-1"]
+    assert world.finalized == ["att-1"]
     assert world.service.results[0].kind is wire.ResultKind.LOST
 
 
 def test_a_shim_that_died_before_its_first_word_is_buried(world: World) -> None:
     world.run(world.follower(), steps=1000)
-    assert world.buried == ["att-1"]
+    assert world.finalized == ["att-1"]
     assert world.service.calls == ["result", "settled"]
 
 

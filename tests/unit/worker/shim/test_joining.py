@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.wait import until
 from worker.shim import joining, table
-from worker.shim.joining import Meeting, Ranks
+from worker.shim.joining import JoinWatch, Ranks
 
 LISTENS = (
     "import socket\ns = socket.create_server(('127.0.0.1', 0))\nprint(s.getsockname()[1], flush=True)\n"
@@ -108,27 +108,27 @@ def launch(tmp_path: Path, meets: int, here: int) -> dict[str, object]:
 def test_what_has_not_joined_is_told_once_and_taken_back(
     tmp_path: Path, start: Start, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    meeting, mark = Meeting(launch(tmp_path, 2, 2), 0.0), tmp_path / "unjoined"
+    join_watch, mark = JoinWatch(launch(tmp_path, 2, 2), 0.0), tmp_path / "unjoined"
     first, second, agent = start(LISTENS), start(IDLES), start(IDLES).pid
-    meeting.look(agent, [first.pid], joining.PATIENCE_S)
-    meeting.look(agent, [first.pid, second.pid], joining.PATIENCE_S - 1)
+    join_watch.look(agent, [first.pid], joining.PATIENCE_S)
+    join_watch.look(agent, [first.pid, second.pid], joining.PATIENCE_S - 1)
     assert not mark.exists()
     for later in (0, 1):
-        meeting.look(agent, [first.pid, second.pid], joining.PATIENCE_S + later)
+        join_watch.look(agent, [first.pid, second.pid], joining.PATIENCE_S + later)
     assert mark.exists()
     assert capfd.readouterr().err.count("none of the 2 ranks has joined") == 1
     third = start(CONNECTS.format(port=first.said))
 
     def joined() -> bool:
-        meeting.look(agent, [first.pid, third.pid], joining.PATIENCE_S + 2)
-        return meeting.due == float("inf")
+        join_watch.look(agent, [first.pid, third.pid], joining.PATIENCE_S + 2)
+        return join_watch.due == float("inf")
 
     until(joined, seconds=30, what="the connection")
     assert not mark.exists()
 
 
 def test_a_single_rank_is_no_copy_and_an_older_launch_file_is_not_watched(tmp_path: Path, start: Start) -> None:
-    alone = Meeting(launch(tmp_path, 1, 1), 0.0)
+    alone = JoinWatch(launch(tmp_path, 1, 1), 0.0)
     alone.look(start(IDLES).pid, [start(IDLES).pid], joining.PATIENCE_S)
     assert not (tmp_path / "unjoined").exists()
-    assert Meeting({"paths": {}}, 0.0).due == float("inf")
+    assert JoinWatch({"paths": {}}, 0.0).due == float("inf")

@@ -6,7 +6,6 @@ import signal
 import time
 
 from worker.shim import joining, table, verdict
-from worker.shim.birth import IGNORED, LIBC, Birth, StartError
 from worker.shim.files import (
     DISK_FULL,
     NO_SPACE,
@@ -19,6 +18,7 @@ from worker.shim.files import (
     steady_us,
     write_whole,
 )
+from worker.shim.fork import IGNORED, LIBC, Fork, StartError
 from worker.shim.stop import Stop
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -59,7 +59,7 @@ class Shim:
         #: Wait status and end of processes that lost their parents and ended before the main process.
         self.orphans: dict[int, tuple[int, int]] = {}
         self.message: str | None = None
-        self.meeting = joining.Meeting(launch, time.monotonic())
+        self.join_watch = joining.JoinWatch(launch, time.monotonic())
         #: Why it was ended here, by name.
         self.fingerprint: str | None = None
 
@@ -82,16 +82,16 @@ class Shim:
 
     def begin(self) -> Json | None:
         """Starts the job; the result, if it cannot be started."""
-        birth = Birth(self.launch)
-        self.main = birth.pid
+        fork = Fork(self.launch)
+        self.main = fork.pid
         try:
-            started_us, self.started_steady_us = birth.record(self.paths["shim"])
+            started_us, self.started_steady_us = fork.record(self.paths["shim"])
         except OSError as error:
-            birth.abandon()
+            fork.abandon()
             return {"kind": "lost", "message": DISK_FULL} if error.errno in NO_SPACE else self.unusable(error)
         self.limit = time.monotonic() + (self.launch["time_limit_s"] or float("inf"))
         try:
-            birth.go()
+            fork.go()
         except StartError as error:
             os.unlink(self.paths["shim"])
             return self.unusable(error)
@@ -126,8 +126,8 @@ class Shim:
 
     def look_for_ranks(self, now: float) -> None:
         """Ends a start in which no rank can ever meet another: it would wait for half an hour."""
-        if now >= self.meeting.due:
-            self.fingerprint = self.meeting.look(self.main, [each.pid for each in self.wrappers()], now)
+        if now >= self.join_watch.due:
+            self.fingerprint = self.join_watch.look(self.main, [each.pid for each in self.wrappers()], now)
         if self.fingerprint is not None:
             self.message = "none of its ranks has met another, and none ever will"
             say(self.message)

@@ -24,7 +24,7 @@ class StartError(Exception):
     """The program cannot be executed."""
 
 
-class Birth:
+class Fork:
     """A forked child that waits for the word before it turns into the job's program."""
 
     def __init__(self, launch: Json) -> None:

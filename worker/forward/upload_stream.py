@@ -14,7 +14,7 @@ _REFUSED_LAST_S: Final = 60.0
 logger = logging.getLogger(__name__)
 
 
-class Lane:
+class UploadStream:
     """Runs `pump` when it is due; `pump` says whether more is waiting, or raises."""
 
     def __init__(self, name: str, pump: Callable[[], bool]) -> None:
@@ -56,16 +56,16 @@ class Lane:
             logger.warning("%s: %s", self.name, error)
 
 
-def drained(lanes: Iterable[Lane]) -> bool:
+def drained(streams: Iterable[UploadStream]) -> bool:
     """Whether nothing is left in any of them."""
-    return all(lane.drained for lane in lanes)
+    return all(stream.drained for stream in streams)
 
 
-def run_all(lanes: Iterable[Lane], now: float) -> None:
-    for lane in lanes:
-        lane.run(now)
+def run_all(streams: Iterable[UploadStream], now: float) -> None:
+    for stream in streams:
+        stream.run(now)
 
 
-def pause(lanes: Iterable[Lane], now: float) -> float:
+def pause(streams: Iterable[UploadStream], now: float) -> float:
     """Seconds until one of those that are not drained may run."""
-    return min((max(0.0, lane.due - now) for lane in lanes if not lane.drained), default=0.0)
+    return min((max(0.0, stream.due - now) for stream in streams if not stream.drained), default=0.0)
