@@ -11,8 +11,7 @@ from fastapi import FastAPI
 
 from service import bootstrap
 from service.api import openapi, problems
-from service.api.guard import Guard
-from service.api.pages import Pages
+from service.api.middleware import RequestGuard
 from service.api.routes import (
     agent,
     checkpoints,
@@ -30,6 +29,7 @@ from service.api.routes import (
     snapshots,
     stacks,
 )
+from service.api.static import DashboardFiles
 from service.context import Context
 from service.controllers import background
 from service.db.engine import Database
@@ -77,7 +77,7 @@ def bare() -> FastAPI:
         routes=[route for router in ROUTERS for route in router.routes],
     )
     problems.install(app)
-    app.router.default = Pages()
+    app.router.default = DashboardFiles()
     described: list[dict[str, Any]] = []
 
     def describe() -> dict[str, Any]:
@@ -113,7 +113,7 @@ def create_app(settings: Settings) -> FastAPI:
     counters.watch(db, dispatcher)
     app.state.context, app.state.woken, app.state.counters = ctx, woken, counters
     app.state.tokens, app.state.codes = Tokens(db, ctx.now_us, ctx.monotonic), Codes(ctx.monotonic)
-    app.add_middleware(Guard, settings=settings)
+    app.add_middleware(RequestGuard, settings=settings)
     app.add_middleware(Counted, counters=counters)
     return app
 

@@ -1,4 +1,4 @@
-"""What users and projects are entitled to, and what they have had: weights, quotas, decaying usage.
+"""Accounts of users and projects: weights, quotas, decaying usage.
 
 An account without a value of its own has that of ``*``, everybody's default; without one there, there is no limit and
 the weight is 1. Users are named by id here.
@@ -19,8 +19,8 @@ from service.scheduler.model import jobs
 from torchyard.api import FieldProblem
 from torchyard.states import JobState
 
-Who = Literal["user", "project"]
-Key = tuple[Who, str]
+AccountKind = Literal["user", "project"]
+AccountKey = tuple[AccountKind, str]
 EVERYBODY = "*"
 WEEK_DAYS = 7
 _ACCOUNTS = cast("Table", Account.__table__)
@@ -28,8 +28,8 @@ LIMITS = ("weight", "max_gpus", "max_gpu_hours", "max_queued")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What counts for somebody, their own values or everybody's."""
+class EffectiveLimits:
+    """Weight and quotas of a user or project: its own values, or the defaults."""
 
     weight: float = 1.0
     max_gpus: int | None = None
@@ -37,48 +37,46 @@ class Limits:
     max_queued: int | None = None
 
 
-Rows = Mapping[Key, Row[Any]]
+StoredAccounts = Mapping[AccountKey, Row[Any]]
 
 
-def rows(tx: Connection) -> dict[Key, Row[Any]]:
+def rows(tx: Connection) -> dict[AccountKey, Row[Any]]:
     """All accounts that there are, as stored."""
     return {(row.kind, row.name): row for row in tx.execute(select(Account.__table__))}
 
 
-def limits(stored: Rows, key: Key) -> Limits:
-    """What counts for a user or project."""
+def limits(stored: StoredAccounts, key: AccountKey) -> EffectiveLimits:
+    """Return the limits of a user or project."""
     own, default = stored.get(key), stored.get((key[0], EVERYBODY))
-    return _either(own, default)
+    return _merge(own, default)
 
 
-def _either(*given: Row[Any] | None) -> Limits:
+def _merge(*given: Row[Any] | None) -> EffectiveLimits:
     """The first value that is given, for each limit."""
     found = [row for row in given if row is not None]
     values = {name: next((v for row in found if (v := getattr(row, name)) is not None), None) for name in LIMITS}
-    return Limits(**{name: value for name, value in values.items() if value is not None})
+    return EffectiveLimits(**{name: value for name, value in values.items() if value is not None})
 
 
-def names(tx: Connection, kind: Who) -> list[str]:
+def names(tx: Connection, kind: AccountKind) -> list[str]:
     """Everybody of a kind: users' ids or projects' names."""
     column = User.id if kind == "user" else Project.name
     return list(tx.scalars(select(column).order_by(column)))
 
 
-def for_policy(tx: Connection, kind: Who, now: int) -> dict[str, jobs.Account]:
+def for_policy(tx: Connection, kind: AccountKind, now: int) -> dict[str, jobs.Account]:
     """Everybody's account as the policy wants it, by user id or project name; asked for in every scheduling pass."""
     query = select(*_ACCOUNTS.columns).where(_ACCOUNTS.c.kind == kind)
     stored: dict[str, Row[Any]] = {row.name: row for row in tx.execute(query)}
     limited = any(row.max_gpu_hours is not None for row in stored.values())
     week = week_us(tx, kind, now) if limited else Counter[str]()
-    everybody = _either(stored.get(EVERYBODY))
+    everybody = _merge(stored.get(EVERYBODY))
     found = {name: _for_policy(everybody, None, week[name]) for name in names(tx, kind)}
     own = {name: row for name, row in stored.items() if name in found}
-    return found | {
-        name: _for_policy(_either(row, stored.get(EVERYBODY)), row, week[name]) for name, row in own.items()
-    }
+    return found | {name: _for_policy(_merge(row, stored.get(EVERYBODY)), row, week[name]) for name, row in own.items()}
 
 
-def _for_policy(counts: Limits, own: Row[Any] | None, used_us: int) -> jobs.Account:
+def _for_policy(counts: EffectiveLimits, own: Row[Any] | None, used_us: int) -> jobs.Account:
     hours = counts.max_gpu_hours
     return jobs.Account(
         weight=counts.weight,
@@ -89,7 +87,7 @@ def _for_policy(counts: Limits, own: Row[Any] | None, used_us: int) -> jobs.Acco
     )
 
 
-def week_us(tx: Connection, kind: Who, now: int) -> Counter[str]:
+def week_us(tx: Connection, kind: AccountKind, now: int) -> Counter[str]:
     """GPU time of ended attempts in the last seven days. Usage is known by day: of the eighth day back, as much counts
     as lies within.
     """
@@ -102,7 +100,7 @@ def week_us(tx: Connection, kind: Who, now: int) -> Counter[str]:
 
 
 def week_part(day: int, begun_us: int, now: int) -> float:
-    """Which part of a running attempt's GPU time of a day lies in the last seven days."""
+    """Return the fraction (0 to 1) of a running attempt's GPU time of a day that lies in the last seven days."""
     since, until = max(begun_us, day * DAY_US), min(now, (day + 1) * DAY_US)
     inside = until - max(since, now - WEEK_DAYS * DAY_US)
     return max(0.0, inside / (until - since)) if since < until else 1.0
@@ -113,8 +111,8 @@ def decayed(usage: float, since_us: int, now: int, half_life_s: float) -> float:
     return float(usage * 0.5 ** (max(0, now - since_us) / (half_life_s * 1e6)))
 
 
-def charge(tx: Connection, key: Key, gpu_s: float, now: int, half_life_s: float) -> None:
-    """Adds GPU-seconds to what somebody has had lately."""
+def charge(tx: Connection, key: AccountKey, gpu_s: float, now: int, half_life_s: float) -> None:
+    """Add GPU-seconds to the decaying usage of an account."""
     kind, name = key
     tx.execute(upsert.insert(tx, Account).values(kind=kind, name=name).on_conflict_do_nothing())
     own = (Account.kind == kind, Account.name == name)
@@ -123,8 +121,8 @@ def charge(tx: Connection, key: Key, gpu_s: float, now: int, half_life_s: float)
     tx.execute(update(Account).where(*own).values(usage=had + gpu_s, usage_us=max(now, row.usage_us)))
 
 
-def set_limits(tx: Connection, key: Key, values: Mapping[str, float | int | None]) -> None:
-    """Sets values of an account; None takes one away."""
+def set_limits(tx: Connection, key: AccountKey, values: Mapping[str, float | int | None]) -> None:
+    """Set values of an account; None takes one away."""
     kind, name = key
     row = upsert.insert(tx, Account).values(kind=kind, name=name, **values)
     tx.execute(
@@ -135,7 +133,7 @@ def set_limits(tx: Connection, key: Key, values: Mapping[str, float | int | None
 
 
 def check_queued(tx: Connection, owner: tuple[str, str], project: str, more: int, *, lock: bool) -> None:
-    """Refuses `more` waiting jobs than the quotas of user (an id and a name) and project allow.
+    """Refuse `more` waiting jobs than the quotas of user (an id and a name) and project allow.
 
     With `lock`, submissions which overlap cannot pass together; the transaction must be one that writes.
     """
@@ -162,7 +160,7 @@ _QUEUE_LIMITS = (
 _LOCKED_LIMITS = _QUEUE_LIMITS.with_for_update()
 
 
-def _check_one(tx: Connection, counts: Limits, theirs: Any, who: str, more: int) -> None:
+def _check_one(tx: Connection, counts: EffectiveLimits, theirs: Any, who: str, more: int) -> None:
     most = counts.max_queued
     if most is None:
         return
@@ -178,8 +176,8 @@ def _check_one(tx: Connection, counts: Limits, theirs: Any, who: str, more: int)
     )
 
 
-def queued(tx: Connection, kind: Who) -> dict[str, int]:
-    """How many jobs wait, by whose they are."""
+def queued(tx: Connection, kind: AccountKind) -> dict[str, int]:
+    """Return the number of waiting jobs, by user id or project name."""
     owner = Job.user_id if kind == "user" else Job.project
     query = select(owner, func.count()).where(Job.state == JobState.QUEUED).group_by(owner)
     return {row[0]: row[1] for row in tx.execute(query)}

@@ -1,4 +1,4 @@
-"""What became of the GPU time that an attempt held: split over days and kinds, pure. Times are microseconds UTC.
+"""GPU time of an attempt, split over days and kinds of use; pure. Times are microseconds UTC.
 
 Time in which a GPU was measured to do nothing is idle, whatever came of the attempt. So is the start of a job's first
 attempt, until its first instruction; that of a later one is lost, since without the stop there would be none. What
@@ -24,8 +24,8 @@ IDLE_BELOW = 5.0
 Span = tuple[int, int]
 
 
-class Kind(StrEnum):
-    """What became of GPU time."""
+class UsageKind(StrEnum):
+    """Kind of use that GPU time is charged as."""
 
     #: Work that counts.
     USEFUL = "useful"
@@ -37,8 +37,8 @@ class Kind(StrEnum):
     LOST = "lost"
 
 
-class Fate(StrEnum):
-    """What became of an attempt's work."""
+class WorkOutcome(StrEnum):
+    """Outcome of an attempt's work: kept, failed, or continued by another attempt."""
 
     #: It counts, or goes on.
     KEPT = "kept"
@@ -48,11 +48,11 @@ class Fate(StrEnum):
     CONTINUED = "continued"
 
 
-Split = Counter[tuple[int, Kind]]
+Split = Counter[tuple[int, UsageKind]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Held:
+class HeldDevice:
     """One device of an attempt, from its assignment to its release, and when it was seen idle (in order, disjoint)."""
 
     since_us: int
@@ -65,10 +65,10 @@ class Held:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Course:
-    """How an attempt went."""
+class AttemptTimeline:
+    """Start, last checkpoint and outcome of an attempt."""
 
-    fate: Fate
+    outcome: WorkOutcome
     #: Its first instruction; None if none ran.
     started_us: int | None
     #: An earlier attempt of the job had run.
@@ -77,18 +77,20 @@ class Course:
     saved_us: int | None = None
 
 
-def split(held: Iterable[Held], course: Course) -> Split:
+def split(held: Iterable[HeldDevice], timeline: AttemptTimeline) -> Split:
     """GPU time by day (since 1970-01-01) and kind. The kinds add up to all that was held, to the microsecond."""
     found: Split = Counter()
     for each in held:
-        for since, until, kind in _pieces(each, course):
+        for since, until, kind in _pieces(each, timeline):
             found[since // DAY_US, kind] += _part(each, until) - _part(each, since)
     return found
 
 
-def steady(since_us: int, until_us: int, held_us: int, aside_us: int) -> int:
-    """When a device was free again that a node had for `held_us` by a clock that nobody sets, and that was held for at
-    most `aside_us` before and after it: `until_us` unless the clock by which that was told has been set meanwhile.
+def release_time(since_us: int, until_us: int, held_us: int, aside_us: int) -> int:
+    """Return the time at which a device was free again.
+
+    A node had it for `held_us` by its monotonic clock, and at most `aside_us` passed before and after that. The result
+    is `until_us`, unless the wall clock was set meanwhile.
     """
     return min(max(until_us, since_us + held_us), since_us + held_us + aside_us)
 
@@ -106,34 +108,37 @@ def idle_spans(seen: Iterable[tuple[int, float]], bucket_us: int) -> tuple[Span,
     return tuple(spans)
 
 
-def _part(held: Held, at: int) -> int:
-    """The attempt's part of the device's time until then; rounding here once keeps sums exact."""
+def _part(held: HeldDevice, at: int) -> int:
+    """Return the attempt's fraction of the device's time until then; rounding here once keeps sums exact."""
     return held.share * (at - held.since_us) // held.of
 
 
-def _pieces(held: Held, course: Course) -> Iterator[tuple[int, int, Kind]]:
-    """Stretches of one kind and one day."""
+def _pieces(held: HeldDevice, timeline: AttemptTimeline) -> Iterator[tuple[int, int, UsageKind]]:
+    """Yield intervals (start, end, kind), each of one kind and one day."""
     since, until = held.since_us, held.until_us
-    phases = _phases(course)
+    phases = _phases(timeline)
     starts = [at for at, _ in phases]
     inner = [*starts, *(edge for span in held.idle for edge in span), *_midnights(since, until)]
     edges = sorted({since, until, *(edge for edge in inner if since < edge < until)}) if since < until else []
     for start, end in pairwise(edges):
         worked = phases[max(0, bisect_right(starts, start) - 1)][1]
-        yield start, end, Kind.IDLE if _within(held.idle, start) else worked
+        yield start, end, UsageKind.IDLE if _within(held.idle, start) else worked
 
 
-def _phases(course: Course) -> list[tuple[int, Kind]]:
-    """What the time is, and from when on; the first counts from the beginning."""
-    waiting = Kind.LOST if course.restart else Kind.IDLE
-    if course.started_us is None:
-        never = {Fate.KEPT: waiting, Fate.FAILED: Kind.FAILED, Fate.CONTINUED: Kind.LOST}
-        return [(0, never[course.fate])]
-    started = max(0, course.started_us)
-    if course.fate is not Fate.CONTINUED:
-        return [(0, waiting), (started, Kind.FAILED if course.fate is Fate.FAILED else Kind.USEFUL)]
-    saved = max(started, course.saved_us or 0)
-    return [(0, waiting), (started, Kind.USEFUL), (saved, Kind.LOST)]
+def _phases(timeline: AttemptTimeline) -> list[tuple[int, UsageKind]]:
+    """Return the phases of an attempt as pairs of start and kind; the first phase counts from the beginning."""
+    waiting = UsageKind.LOST if timeline.restart else UsageKind.IDLE
+    if timeline.started_us is None:
+        never = {WorkOutcome.KEPT: waiting, WorkOutcome.FAILED: UsageKind.FAILED, WorkOutcome.CONTINUED: UsageKind.LOST}
+        return [(0, never[timeline.outcome])]
+    started = max(0, timeline.started_us)
+    if timeline.outcome is not WorkOutcome.CONTINUED:
+        return [
+            (0, waiting),
+            (started, UsageKind.FAILED if timeline.outcome is WorkOutcome.FAILED else UsageKind.USEFUL),
+        ]
+    saved = max(started, timeline.saved_us or 0)
+    return [(0, waiting), (started, UsageKind.USEFUL), (saved, UsageKind.LOST)]
 
 
 def _midnights(since: int, until: int) -> Iterable[int]:

@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 def current_policy(tx: Connection) -> Policy:
-    """As it is stored now."""
+    """Return the policy as it is stored now."""
     stored = tx.scalar(select(Installation.value).where(Installation.key == KEY))
     return Policy() if stored is None else _read(stored)
 
@@ -34,7 +34,7 @@ def _read(stored: str) -> Policy:
 
 
 def set_policy(tx: Connection, policy: Policy) -> None:
-    """Stores a policy; ``invalid-request`` for an order that needs to see the future."""
+    """Store a policy; ``invalid-request`` for an order that needs to see the future."""
     if policy.order in ORACLES:
         usable = ", ".join(order for order in Order if order not in ORACLES)
         raise field_problem("order", f"{policy.order} is an oracle, for `yard simulate` alone: take one of {usable}")

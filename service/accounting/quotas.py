@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, select
 
 from service.accounting import accounts, usage
-from service.accounting.accounts import EVERYBODY, Key, Who
+from service.accounting.accounts import EVERYBODY, AccountKey, AccountKind
 from service.accounting.gpu_time import HOUR_US
 from service.accounting.policy_settings import current_policy
-from service.accounting.usage import Owned
+from service.accounting.usage import RunningUsage
 from service.db.models import Allocation, Attempt, Job, Project, User
 from service.errors import not_found
 from service.identity import people
@@ -19,11 +19,11 @@ from torchyard.sharing import Quota, QuotaValues, Standing
 
 #: GPU-seconds of usage from which on somebody counts among those who share the box.
 NOTICED_S = 36.0
-KINDS: tuple[Who, ...] = ("user", "project")
+KINDS: tuple[AccountKind, ...] = ("user", "project")
 
 
 def quotas(tx: Connection, now: int, only_user: str | None = None) -> list[Quota]:
-    """All quotas, everybody's default first; of users, `only_user` (an id) if given."""
+    """Return all quotas, the defaults first; of users, `only_user` (an id) if given."""
     running = usage.running(tx, now, idle=False)
     found = [quota for kind in KINDS for quota in _of_kind(tx, kind, running, now)]
     if only_user is None:
@@ -32,18 +32,18 @@ def quotas(tx: Connection, now: int, only_user: str | None = None) -> list[Quota
     return [each for each in found if each.kind == "project" or each.name in (mine, EVERYBODY)]
 
 
-def quota(tx: Connection, kind: Who, name: str, now: int) -> Quota:
-    """One of them, by the name that people use."""
+def quota(tx: Connection, kind: AccountKind, name: str, now: int) -> Quota:
+    """Return one quota, by the name that people use."""
     return next(each for each in _of_kind(tx, kind, usage.running(tx, now, idle=False), now) if each.name == name)
 
 
-def change(tx: Connection, kind: Who, name: str, values: QuotaValues) -> None:
-    """Sets what is given, None taking a value away; ``not-found`` for a strange name."""
+def change(tx: Connection, kind: AccountKind, name: str, values: QuotaValues) -> None:
+    """Set the given values, None removes one; ``not-found`` for an unknown name."""
     given = values.model_dump(include=values.model_fields_set)
     accounts.set_limits(tx, _key(tx, kind, name), given)
 
 
-def _key(tx: Connection, kind: Who, name: str) -> Key:
+def _key(tx: Connection, kind: AccountKind, name: str) -> AccountKey:
     if name == EVERYBODY:
         return kind, name
     if kind == "user":
@@ -53,11 +53,11 @@ def _key(tx: Connection, kind: Who, name: str) -> Key:
     return kind, name
 
 
-def _of_kind(tx: Connection, kind: Who, running: Sequence[Owned], now: int) -> list[Quota]:
+def _of_kind(tx: Connection, kind: AccountKind, running: Sequence[RunningUsage], now: int) -> list[Quota]:
     stored = accounts.rows(tx)
     names = _names(tx, kind)
     counts = {key: accounts.limits(stored, (kind, key)) for key in names}
-    seen = _Seen.of(tx, kind, running, now)
+    seen = _Consumption.of(tx, kind, running, now)
     usages = {key: seen.usage_s(stored.get((kind, key)), key) for key in names}
     active = [key for key in names if usages[key] >= NOTICED_S or key in seen.gpus or seen.queued.get(key)]
     weights = {key: each.weight for key, each in counts.items()}
@@ -82,16 +82,16 @@ def _own(row: Row[Any] | None) -> QuotaValues:
     return QuotaValues.model_construct(**{name: row._mapping[name] for name in accounts.LIMITS} if row else {})
 
 
-def _names(tx: Connection, kind: Who) -> dict[str, str]:
-    """Names as people use them, by user id or project name."""
+def _names(tx: Connection, kind: AccountKind) -> dict[str, str]:
+    """Return names as people use them, by user id or project name."""
     if kind == "project":
         return {name: name for name in accounts.names(tx, "project")}
     return {row.id: row.name for row in tx.execute(select(User.id, User.name).order_by(User.name))}
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Seen:
-    """What everybody of a kind has now, by user id or project name."""
+class _Consumption:
+    """Resources that users or projects have now, by user id or project name."""
 
     gpus: dict[str, int]
     queued: dict[str, int]
@@ -102,7 +102,7 @@ class _Seen:
     half_life_s: float
 
     @classmethod
-    def of(cls, tx: Connection, kind: Who, running: Sequence[Owned], now: int) -> "_Seen":
+    def of(cls, tx: Connection, kind: AccountKind, running: Sequence[RunningUsage], now: int) -> "_Consumption":
         week_us, running_us = accounts.week_us(tx, kind, now), Counter[str]()
         for each in running:
             owner = each.job.user_id if kind == "user" else each.job.project
@@ -124,7 +124,7 @@ class _Seen:
         return ended + self.running_us[key] / 1e6
 
 
-def _gpus(tx: Connection, kind: Who) -> dict[str, int]:
+def _gpus(tx: Connection, kind: AccountKind) -> dict[str, int]:
     """GPUs as the scheduler counts them against `max_gpus`: part of one is one."""
     owner = Job.user_id if kind == "user" else Job.project
     query = (

@@ -1,6 +1,6 @@
-"""GPU time as it is charged: at the end of each attempt, to its user and project, by day and by what became of it.
+"""GPU time as it is charged: at the end of each attempt, to its user and project, by day and kind of use.
 
-What runs is added on the fly to every answer, as work that counts so far. Attempts that nobody claimed are charged to
+GPU time of running attempts is added to every report, as useful so far. Attempts that nobody claimed are charged to
 nobody: nothing of theirs ran.
 """
 
@@ -12,15 +12,15 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, case, exists, func, or_, select, update
 
 from service.accounting import accounts, gpu_time
-from service.accounting.gpu_time import Course, Fate, Held, Kind, Split
+from service.accounting.gpu_time import AttemptTimeline, HeldDevice, Split, UsageKind, WorkOutcome
 from service.accounting.policy_settings import current_policy
 from service.db import upsert
 from service.db.chunks import chunks
 from service.db.models import Allocation, Attempt, Checkpoint, Device, Job, Member, Node, Sample, Usage, User
 from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState
 
-#: Looks at the samples of an attempt that ends, of one that runs, and of all that run: long runs are seen coarsely.
-LOOKS, LOOKS_RUNNING, LOOKS_OF_ALL = 500, 100, 10_000
+#: Samples that are read of an attempt that ends, of one that runs, and of all that run: long runs are seen coarsely.
+SAMPLES, SAMPLES_RUNNING, SAMPLES_OF_ALL = 500, 100, 10_000
 #: How often nodes send samples, in microseconds.
 SAMPLED_EVERY_US = 2_000_000
 
@@ -29,12 +29,12 @@ SILENCE_US = 60 * 1_000_000
 #: A node claims what it is given within this time, and the answer to its result comes within that.
 CLAIM_US, ANSWER_US = 120 * 1_000_000, 2 * 1_000_000
 
-_FATES = {JobState.QUEUED: Fate.CONTINUED, JobState.FAILED: Fate.FAILED}
+_OUTCOMES = {JobState.QUEUED: WorkOutcome.CONTINUED, JobState.FAILED: WorkOutcome.FAILED}
 _HOLDING = [state for state in AttemptState if state not in ATTEMPT_FINAL]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Owned:
+class RunningUsage:
     """GPU time of one attempt that still runs."""
 
     job: Row[Any]
@@ -42,19 +42,19 @@ class Owned:
 
 
 def charge(tx: Connection, job: Row[Any], attempt: Row[Any], became: JobState, now: int) -> None:
-    """Charges an attempt that has just ended; to be called once, in its transaction, after its devices are free.
+    """Charge an attempt that has just ended; to be called once, in its transaction, after its devices are free.
 
     `job` as it was before, `attempt` with its times, `became` the job's new state.
     """
-    fate = _FATES.get(became, Fate.KEPT)
-    held = _steady(tx, attempt, _held(tx, [attempt.id], now, LOOKS)[attempt.id])
-    course = Course(
-        fate=fate,
+    outcome = _OUTCOMES.get(became, WorkOutcome.KEPT)
+    held = _by_node_clock(tx, attempt, _held(tx, [attempt.id], now, SAMPLES)[attempt.id])
+    timeline = AttemptTimeline(
+        outcome=outcome,
         started_us=_within(attempt, held),
         restart=_is_restart(job.started_us, attempt.created_us),
-        saved_us=_saved_us(tx, attempt.id) if fate is Fate.CONTINUED else None,
+        saved_us=_saved_us(tx, attempt.id) if outcome is WorkOutcome.CONTINUED else None,
     )
-    split = gpu_time.split(held, course)
+    split = gpu_time.split(held, timeline)
     if not split:
         return
     _store(tx, job, attempt.id, split)
@@ -64,7 +64,7 @@ def charge(tx: Connection, job: Row[Any], attempt: Row[Any], became: JobState, n
     accounts.charge(tx, ("user", job.user_id), gpu_s, now, half_life)
 
 
-def _steady(tx: Connection, attempt: Row[Any], held: Sequence[Held]) -> list[Held]:
+def _by_node_clock(tx: Connection, attempt: Row[Any], held: Sequence[HeldDevice]) -> list[HeldDevice]:
     """The devices for as long as their nodes measured, whatever was done to a clock meanwhile."""
     parts = tx.execute(select(Member.node, Member.result).where(Member.attempt_id == attempt.id))
     measured = {part.node: (part.result or attempt.result or {}).get("held_us") for part in parts}
@@ -73,14 +73,14 @@ def _steady(tx: Connection, attempt: Row[Any], held: Sequence[Held]) -> list[Hel
         each
         if (held_us := measured.get(each.node)) is None
         else replace(
-            each, until_us=gpu_time.steady(each.since_us, each.until_us, max(0, held_us), claimed_us + ANSWER_US)
+            each, until_us=gpu_time.release_time(each.since_us, each.until_us, max(0, held_us), claimed_us + ANSWER_US)
         )
         for each in held
     ]
 
 
-def _within(attempt: Row[Any], held: Sequence[Held]) -> int | None:
-    """When the attempt began to run, as late as leaves it the time that it ran."""
+def _within(attempt: Row[Any], held: Sequence[HeldDevice]) -> int | None:
+    """Return the start of the attempt, set right so that it lies in the time that it held its devices."""
     if attempt.started_us is None or not held:
         return None
     started_us, ended_us = int(attempt.started_us), int(attempt.ended_us)
@@ -88,7 +88,7 @@ def _within(attempt: Row[Any], held: Sequence[Held]) -> int | None:
     return max(min(started_us, latest), min(each.since_us for each in held))
 
 
-def running(tx: Connection, now: int, *, idle: bool = True) -> list[Owned]:
+def running(tx: Connection, now: int, *, idle: bool = True) -> list[RunningUsage]:
     """GPU time of what holds devices now; without `idle`, all of it counts as used, which costs less to find out."""
     query = (
         select(
@@ -107,27 +107,29 @@ def running(tx: Connection, now: int, *, idle: bool = True) -> list[Owned]:
         .where(Attempt.state.in_(_HOLDING))
     )
     rows: list[Row[Any]] = list(tx.execute(query))
-    looks = min(LOOKS_RUNNING, 1 + LOOKS_OF_ALL // max(1, len(rows))) if idle else 0
-    held, clocks = _held(tx, [row.id for row in rows], now, looks), _clocks(tx)
+    samples = min(SAMPLES_RUNNING, 1 + SAMPLES_OF_ALL // max(1, len(rows))) if idle else 0
+    held, clocks = _held(tx, [row.id for row in rows], now, samples), _clocks(tx)
     return [
-        Owned(job=row, split=gpu_time.split(_measured(row, held[row.id], clocks, now), _so_far(row)))
+        RunningUsage(job=row, split=gpu_time.split(_measured(row, held[row.id], clocks, now), _so_far(row)))
         for row in rows
         if held[row.id]
     ]
 
 
 def _clocks(tx: Connection) -> dict[str, Row[Any]]:
-    """What nodes measured of their attempts when they were last heard."""
+    """Return the device times that nodes had measured when they were last heard, by node."""
     query = select(Node.name, Node.held_us, Node.last_seen_us, Node.unreachable).where(Node.held_us.is_not(None))
     return {row.name: row for row in tx.execute(query)}
 
 
-def _measured(attempt: Row[Any], held: Sequence[Held], clocks: Mapping[str, Row[Any]], now: int) -> list[Held]:
+def _measured(
+    attempt: Row[Any], held: Sequence[HeldDevice], clocks: Mapping[str, Row[Any]], now: int
+) -> list[HeldDevice]:
     """The devices for as long as their nodes have measured so far; by the service's clock where they have not."""
     return [replace(each, until_us=_until(attempt, each, clocks.get(each.node), now)) for each in held]
 
 
-def _until(attempt: Row[Any], held: Held, clock: Row[Any] | None, now: int) -> int:
+def _until(attempt: Row[Any], held: HeldDevice, clock: Row[Any] | None, now: int) -> int:
     measured = None if clock is None else clock.held_us.get(attempt.id)
     if clock is None or measured is None or held.until_us != now:
         return held.until_us
@@ -139,9 +141,9 @@ def _until(attempt: Row[Any], held: Held, clock: Row[Any] | None, now: int) -> i
     return until_us
 
 
-def _so_far(row: Row[Any]) -> Course:
+def _so_far(row: Row[Any]) -> AttemptTimeline:
     restart = _is_restart(row.first_us, row.created_us)
-    return Course(fate=Fate.KEPT, started_us=row.started_us, restart=restart)
+    return AttemptTimeline(outcome=WorkOutcome.KEPT, started_us=row.started_us, restart=restart)
 
 
 def _is_restart(first_us: int | None, created_us: int) -> bool:
@@ -161,21 +163,22 @@ def _store(tx: Connection, job: Row[Any], attempt_id: str, split: Split) -> None
 
 
 def read_split(stored: Mapping[str, Mapping[str, int]]) -> Split:
-    """`Attempt.gpu_time` as it was charged."""
-    return Counter({(int(day), Kind(kind)): us for day, kinds in stored.items() for kind, us in kinds.items()})
+    """Read `Attempt.gpu_time` back as it was charged."""
+    return Counter({(int(day), UsageKind(kind)): us for day, kinds in stored.items() for kind, us in kinds.items()})
 
 
 def _saved_us(tx: Connection, attempt_id: str) -> int | None:
-    """When the newest checkpoint of the attempt was written that another one can go on from: it is in the store, or its
-    node keeps it.
+    """Return the time of the newest checkpoint that another attempt can resume from.
+
+    It is in the store, or its node keeps it.
     """
     kept = exists().where(Member.attempt_id == attempt_id, ~Member.settled)
     usable = or_(Checkpoint.state == "stored", and_(Checkpoint.state == "committed", kept))
     return tx.scalar(select(func.max(Checkpoint.created_us)).where(Checkpoint.attempt_id == attempt_id, usable))
 
 
-def _held(tx: Connection, attempts: Sequence[str], now: int, looks: int) -> dict[str, list[Held]]:
-    """The devices of attempts, and when they were idle, as far as so many looks at each of its nodes tell."""
+def _held(tx: Connection, attempts: Sequence[str], now: int, samples: int) -> dict[str, list[HeldDevice]]:
+    """The devices of attempts, and when they were idle, as far as so many samples of each of its nodes tell."""
     query = (
         select(
             Allocation.attempt_id,
@@ -190,20 +193,20 @@ def _held(tx: Connection, attempts: Sequence[str], now: int, looks: int) -> dict
         .join(Device, and_(Device.node == Allocation.node, Device.uuid == Allocation.uuid))
         .order_by(Allocation.attempt_id, Allocation.node, Allocation.index)
     )
-    found: defaultdict[str, list[Held]] = defaultdict(list)
+    found: defaultdict[str, list[HeldDevice]] = defaultdict(list)
     for some in chunks(attempts):
-        seen = _seen(tx, some, now, looks) if looks else {}
+        seen = _seen(tx, some, now, samples) if samples else {}
         rows: list[Row[Any]] = list(tx.execute(query.where(Allocation.attempt_id.in_(some))))
         for row in rows:
             found[row.attempt_id].append(_one(row, seen.get((row.attempt_id, row.node), ()), now))
     return found
 
 
-def _one(row: Row[Any], seen: Sequence[Row[Any]], now: int) -> Held:
+def _one(row: Row[Any], seen: Sequence[Row[Any]], now: int) -> HeldDevice:
     shared = row.share is not None and row.memory > 0
     series = f"{row.kind}.{row.at}.utilization"
     known = [(look.number, look.sampled[series]) for look in seen if series in look.sampled]
-    return Held(
+    return HeldDevice(
         node=row.node,
         since_us=row.created_us,
         until_us=now if row.released_us is None else row.released_us,
@@ -214,7 +217,7 @@ def _one(row: Row[Any], seen: Sequence[Row[Any]], now: int) -> Held:
 
 
 def _seen(
-    tx: Connection, attempts: Sequence[str], now: int, looks: int
+    tx: Connection, attempts: Sequence[str], now: int, samples: int
 ) -> Mapping[tuple[str, str], Sequence[Row[Any]]]:
     """Samples of attempts on their nodes: the newest of each bucket of time, which is `width` microseconds wide.
 
@@ -227,7 +230,7 @@ def _seen(
         .group_by(Allocation.attempt_id, Allocation.node)
         .cte("span")
     )
-    fair = (span.c.until - span.c.since) // looks
+    fair = (span.c.until - span.c.since) // samples
     width = case((fair > SAMPLED_EVERY_US, fair), else_=SAMPLED_EVERY_US)
     first, last = (span.c.since // width).label("number"), (span.c.until // width).label("last")
     columns = (span.c.attempt_id, span.c.node, width.label("width"), last)

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, case, func, select
 
 from service.accounting import usage
-from service.accounting.gpu_time import DAY_US, HOUR_US, Kind
-from service.accounting.usage import Owned
+from service.accounting.gpu_time import DAY_US, HOUR_US, UsageKind
+from service.accounting.usage import RunningUsage
 from service.db.models import Attempt, Device, Job, Node, Usage, User
 from service.errors import field_problem
 from torchyard.sharing import By, Digest, Hours, UsageReport, UsageRow, Waste
@@ -30,8 +30,8 @@ _WASTES: Mapping[Literal["idle", "failed", "lost"], tuple[str, str]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Days:
-    """From one day to another, both included."""
+class DateRange:
+    """Range of days, both ends included."""
 
     since: date
     until: date
@@ -52,8 +52,8 @@ def today(now: int) -> date:
     return _EPOCH + timedelta(days=now // DAY_US)
 
 
-def days(since: date | None, until: date | None, now: int) -> Days:
-    """What was asked for; by default four weeks that end today."""
+def days(since: date | None, until: date | None, now: int) -> DateRange:
+    """Return the range that was asked for; by default four weeks that end today."""
     last = until or today(now)
     try:
         first = since or last - timedelta(days=DEFAULT_DAYS - 1)
@@ -61,34 +61,34 @@ def days(since: date | None, until: date | None, now: int) -> Days:
         first = date.min
     if first > last:
         raise field_problem("from", f"{first} is later than {last}: give the earlier day first")
-    return Days(since=first, until=last)
+    return DateRange(since=first, until=last)
 
 
-def week(text: str | None, now: int) -> tuple[str, Days]:
+def week(text: str | None, now: int) -> tuple[str, DateRange]:
     """A week by its ISO name; without one, the last that is over."""
     if text is None:
         year, number, _ = (today(now) - timedelta(days=7)).isocalendar()
         text = f"{year}-W{number:02}"
     try:
         monday = datetime.strptime(f"{text}-1", "%G-W%V-%u").replace(tzinfo=UTC).date()
-        return text, Days(since=monday, until=monday + timedelta(days=6))
+        return text, DateRange(since=monday, until=monday + timedelta(days=6))
     except (ValueError, OverflowError) as error:
         raise field_problem("week", f"{text[:20]!r} is no ISO week: write it as 2026-W47") from error
 
 
 #: GPU time by user, project or day, and by kind.
-Used = Mapping[str, Counter[Kind]]
+UsageByOwner = Mapping[str, Counter[UsageKind]]
 
 
-def used(tx: Connection, span: Days, by: By, running: Iterable[Owned]) -> Used:
+def used(tx: Connection, span: DateRange, by: By, running: Iterable[RunningUsage]) -> UsageByOwner:
     """All GPU time of these days, with what runs."""
     numbers = span.numbers
     column: Any = {"user": User.name, "project": Usage.project, "day": Usage.day}[by]
     query = select(column, Usage.kind, func.sum(Usage.gpu_us)).join(User, User.id == Usage.user_id)
     inside = Usage.day.between(numbers.start, numbers.stop - 1)
-    found: defaultdict[str, Counter[Kind]] = defaultdict(Counter)
+    found: defaultdict[str, Counter[UsageKind]] = defaultdict(Counter)
     for key, kind, gpu_us in tx.execute(query.where(inside).group_by(column, Usage.kind)):
-        found[_day(key) if by == "day" else key][Kind(kind)] += int(gpu_us)
+        found[_day(key) if by == "day" else key][UsageKind(kind)] += int(gpu_us)
     for each in running:
         for (day, kind), gpu_us in each.split.items():
             if day in numbers:
@@ -100,7 +100,7 @@ def _day(number: int) -> str:
     return str(_EPOCH + timedelta(days=number))
 
 
-def report(tx: Connection, span: Days, by: By, now: int) -> UsageReport:
+def report(tx: Connection, span: DateRange, by: By, now: int) -> UsageReport:
     """GPU-hours of these days, by user, project or day."""
     found = used(tx, span, by, usage.running(tx, now))
     return UsageReport(since=span.since, until=span.until, by=by, rows=_rows(found, by), total=_total(found))
@@ -116,22 +116,22 @@ def as_csv(found: UsageReport) -> str:
     return out.getvalue()
 
 
-def _rows(found: Used, by: By) -> list[UsageRow]:
-    """By what was used, the most first; days in order."""
+def _rows(found: UsageByOwner, by: By) -> list[UsageRow]:
+    """Return rows sorted by usage, the most first; days in order."""
     keys = sorted(found) if by == "day" else sorted(found, key=lambda key: (-found[key].total(), key))
     return [UsageRow(of=key, **_hours(found[key])) for key in keys]
 
 
-def _total(found: Used) -> Hours:
-    return Hours(**_hours(sum(found.values(), Counter[Kind]())))
+def _total(found: UsageByOwner) -> Hours:
+    return Hours(**_hours(sum(found.values(), Counter[UsageKind]())))
 
 
-def _hours(kinds: Mapping[Kind, int]) -> dict[str, float]:
-    shown = {kind.value: round(kinds.get(kind, 0) / HOUR_US, 4) for kind in Kind}
+def _hours(kinds: Mapping[UsageKind, int]) -> dict[str, float]:
+    shown = {kind.value: round(kinds.get(kind, 0) / HOUR_US, 4) for kind in UsageKind}
     return {**shown, "total": round(sum(kinds.values()) / HOUR_US, 4)}
 
 
-def digest(tx: Connection, name: str, span: Days, now: int) -> Digest:
+def digest(tx: Connection, name: str, span: DateRange, now: int) -> Digest:
     """One week: who used how much, what was wasted and the mend, how full the box was, how long people waited."""
     running = usage.running(tx, now)
     found = used(tx, span, "user", running)
@@ -153,7 +153,7 @@ def digest(tx: Connection, name: str, span: Days, now: int) -> Digest:
     )
 
 
-def _capacity(tx: Connection, span: Days, now: int) -> float:
+def _capacity(tx: Connection, span: DateRange, now: int) -> float:
     """GPU-hours that today's devices had since their nodes came."""
     since, until = span.span_us
     query = select(Node.registered_us, func.count()).join(Device, Device.node == Node.name).where(Device.present)
@@ -161,7 +161,7 @@ def _capacity(tx: Connection, span: Days, now: int) -> float:
     return sum(max(0, min(until, now) - max(since, row[0])) * row[1] for row in rows) / HOUR_US
 
 
-def _waited(tx: Connection, span: Days) -> tuple[int, float | None]:
+def _waited(tx: Connection, span: DateRange) -> tuple[int, float | None]:
     """Jobs that started in these days, and their mean waiting time in seconds."""
     since, until = span.span_us
     since_us = case((Job.eligible_us > 0, Job.eligible_us), else_=Job.created_us)
@@ -173,16 +173,16 @@ def _waited(tx: Connection, span: Days) -> tuple[int, float | None]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wasted:
+class WastedTime:
     """A job's GPU time that came to nothing."""
 
     user: str
     number: int
-    kind: Kind
+    kind: UsageKind
     gpu_us: int
 
 
-def _wasted(tx: Connection, span: Days, running: Iterable[Owned]) -> Iterable[Wasted]:
+def _wasted(tx: Connection, span: DateRange, running: Iterable[RunningUsage]) -> Iterable[WastedTime]:
     since, until = span.span_us
     query = (
         select(Job.number, Attempt.gpu_time, User.name.label("user"))
@@ -197,13 +197,13 @@ def _wasted(tx: Connection, span: Days, running: Iterable[Owned]) -> Iterable[Wa
     splits += [(each.job.user, each.job.number, each.split) for each in running]
     for user, number, split in splits:
         for (day, kind), gpu_us in split.items():
-            if kind is not Kind.USEFUL and day in span.numbers:
-                yield Wasted(user=user, number=number, kind=kind, gpu_us=gpu_us)
+            if kind is not UsageKind.USEFUL and day in span.numbers:
+                yield WastedTime(user=user, number=number, kind=kind, gpu_us=gpu_us)
 
 
-def wastes(found: Iterable[Wasted]) -> list[Waste]:
+def wastes(found: Iterable[WastedTime]) -> list[Waste]:
     """The biggest, by whose jobs and by kind, with the mend."""
-    jobs: defaultdict[tuple[str, Kind], Counter[int]] = defaultdict(Counter)
+    jobs: defaultdict[tuple[str, UsageKind], Counter[int]] = defaultdict(Counter)
     for each in found:
         jobs[each.user, each.kind][each.number] += each.gpu_us
     made = [_waste(user, kind, numbers) for (user, kind), numbers in jobs.items()]
@@ -211,7 +211,7 @@ def wastes(found: Iterable[Wasted]) -> list[Waste]:
     return sorted(big, key=lambda waste: (-waste.gpu_hours, waste.user, waste.kind))[:WASTES]
 
 
-def _waste(user: str, kind: Kind, numbers: Counter[int]) -> Waste:
+def _waste(user: str, kind: UsageKind, numbers: Counter[int]) -> Waste:
     name = next(name for name in _WASTES if name == kind)
     hours = numbers.total() / HOUR_US
     worst = [number for number, _ in numbers.most_common(NAMED)]

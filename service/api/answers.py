@@ -1,4 +1,4 @@
-"""Answers that are polled: JSON written once, with an ETag that is compared before the work is done."""
+"""JSON responses that are polled: written once, with an ETag that is compared before the work is done."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Who makes a request: a bearer token, or the dashboard's session in a cookie that scripts cannot read."""
+"""Authentication of requests: a bearer token, or the dashboard's session in a cookie that scripts cannot read."""
 
 import hashlib
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def requires(scope: str) -> Any:
 
 
 def set_cookie(ctx: Context, response: Response, secret: str) -> None:
-    """Hands the session to the browser."""
+    """Hand the session to the browser."""
     response.set_cookie(
         cookie_name(ctx.installation),
         secret,
@@ -78,7 +78,7 @@ def set_cookie(ctx: Context, response: Response, secret: str) -> None:
 
 
 def drop_cookie(ctx: Context, response: Response) -> None:
-    """Makes the browser forget the session."""
+    """Make the browser forget the session."""
     response.delete_cookie(
         cookie_name(ctx.installation), path="/", httponly=True, samesite="strict", secure=ctx.settings.behind_proxy
     )

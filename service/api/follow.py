@@ -38,7 +38,7 @@ class LogFollower:
         self._sent = ctx.monotonic()
 
     async def check(self) -> None:
-        """Raises ``not-found`` for a strange job or attempt, before an answer is begun."""
+        """Raise ``not-found`` for a strange job or attempt, before an answer is begun."""
         await self._look()
 
     async def events(self) -> AsyncGenerator[bytes]:

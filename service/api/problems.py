@@ -69,7 +69,7 @@ def _from_http(error: HTTPException) -> ProblemError:
 
 
 def install(app: FastAPI) -> None:
-    """Makes every error of the application a problem."""
+    """Make every error of the application a problem."""
 
     @app.exception_handler(ProblemError)
     async def _problem(_request: Request, error: ProblemError) -> Response:
@@ -98,7 +98,7 @@ def install(app: FastAPI) -> None:
 
 
 def _install_outer(app: FastAPI) -> None:
-    """What is no fault of the request: the database is away, the disk is full."""
+    """Handle failures that are no fault of the request: the database is away, the disk is full."""
 
     @app.exception_handler(OperationalError)
     @app.exception_handler(PoolTimeoutError)

@@ -19,7 +19,7 @@ _BUFFER = 2**20
 
 
 def missing(tx: Connection, hashes: Iterable[str]) -> list[str]:
-    """Those that the store lacks, in order. Locks those that it has, so that they stay until the end of `tx`."""
+    """Return the hashes that the store lacks, sorted; lock the others, so that they stay until the end of `tx`."""
     wanted = sorted(set(hashes))
     have: set[str] = set()
     for some in chunks(wanted):
@@ -29,7 +29,7 @@ def missing(tx: Connection, hashes: Iterable[str]) -> list[str]:
 
 
 async def receive(ctx: Context, request: Request, sha256: str, limit: int | None, user_id: str | None = None) -> None:
-    """Streams a request's body into the store; memory holds a megabyte of it at most.
+    """Stream a request's body into the store; memory holds a megabyte of it at most.
 
     With `user_id`, the user may then use the blob in snapshots.
     """
@@ -52,7 +52,7 @@ def _finish(ctx: Context, upload: Upload, rest: bytes, user_id: str | None) -> N
 
 
 def take_over(ctx: Context, name: str, sha256: str, size: int, *, linked: bool = False) -> None:
-    """Takes a file that a node has placed in the inbox."""
+    """Take a file that a node has placed in the inbox into the store."""
     ctx.store.take_over(name, sha256, size, linked=linked)
     _insert(ctx, sha256, size, None)
 
@@ -69,14 +69,14 @@ def _insert(ctx: Context, sha256: str, size: int, user_id: str | None) -> None:
 
 
 def check_room(ctx: Context) -> None:
-    """Raises `NoRoomError` when the store's disk is nearly full."""
+    """Raise `NoRoomError` when the store's disk is nearly full."""
     free = ctx.store.free()
     if free < ctx.settings.disk_floor:
         raise NoRoomError(free)
 
 
 def _referred(sha256: Any) -> ColumnElement[bool]:
-    """Whether a checkpoint that is not deleted, a snapshot or an output names the hash (a value or a column)."""
+    """Condition that a checkpoint (not deleted), a snapshot or an output refers to the hash (a value or a column)."""
     return or_(
         exists()
         .where(CheckpointFile.sha256 == sha256)
@@ -87,7 +87,7 @@ def _referred(sha256: Any) -> ColumnElement[bool]:
 
 
 def collect(ctx: Context, hashes: Collection[str]) -> int:
-    """Removes those blobs that nothing refers to any more; returns how many."""
+    """Remove those blobs that nothing refers to any more; return how many."""
     return sum(_collect_one(ctx, sha256) for sha256 in set(hashes))
 
 
@@ -107,6 +107,6 @@ def _collect_one(ctx: Context, sha256: str) -> bool:
 
 
 def orphans(tx: Connection, before_us: int, limit: int = 1000) -> list[str]:
-    """Blobs that came before a moment and that nothing refers to."""
+    """Return the hashes of blobs that came before a moment and that nothing refers to."""
     query = select(Blob.sha256).where(Blob.created_us < before_us, ~_referred(Blob.sha256)).limit(limit)
     return list(tx.scalars(query))

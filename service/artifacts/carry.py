@@ -9,12 +9,12 @@ from service.db.models import Attempt, Blob, Job, Member, Node, Output, Snapshot
 from torchyard import wire
 from torchyard.ids import now_us
 
-#: How long after its end the files of an attempt are waited for.
-PATIENCE_US = 3600 * 1_000_000
+#: Time after its end for which the files of an attempt are waited for.
+SETTLE_TIMEOUT_US = 3600 * 1_000_000
 
 
 def files(tx: Connection, job_id: str, carried_from: str, node_rank: int, snapshot: str | None) -> wire.Carry:
-    """What `carried_from` left, and the attempts that it began with itself: of each file the newest."""
+    """Return the newest version of each file that `carried_from`, or an attempt it began from itself, has left."""
     chain = _chain(tx, carried_from)
     newest: dict[tuple[str, str], Row[Any]] = {}
     for row in sorted(_rows(tx, chain, node_rank), key=lambda row: chain.index(row.attempt_id)):
@@ -61,7 +61,7 @@ def _carried(row: Row[Any], job_id: str) -> wire.CarriedFile:
 
 
 def _changed_since(tx: Connection, carried_from: str, snapshot: str | None) -> set[str]:
-    """Files of the job's own snapshot, if that is another than the one which the carried files were written over."""
+    """Return the paths of the job's own snapshot, if the carried files were written over another one."""
     query = select(Job.spec).join(Attempt, Attempt.job_id == Job.id).where(Attempt.id == carried_from)
     before = (tx.scalar(query) or {}).get("code")
     if snapshot is None or snapshot == before:
@@ -70,7 +70,7 @@ def _changed_since(tx: Connection, carried_from: str, snapshot: str | None) -> s
 
 
 def _settled(tx: Connection, attempt: str, node_rank: int) -> bool:
-    """Whether nothing more is waited for: all is stored or listed, nobody hears the node, or it takes too long."""
+    """Return true once no more files are waited for: all are reported, the node is silent, or it took too long."""
     query = (
         select(Member.settled, Node.unreachable, Attempt.ended_us)
         .join(Node, Node.name == Member.node)
@@ -78,4 +78,4 @@ def _settled(tx: Connection, attempt: str, node_rank: int) -> bool:
         .where(Member.attempt_id == attempt, Member.node_rank == node_rank)
     )
     row = tx.execute(query).one_or_none()
-    return row is None or row.settled or row.unreachable or (row.ended_us or now_us()) < now_us() - PATIENCE_US
+    return row is None or row.settled or row.unreachable or (row.ended_us or now_us()) < now_us() - SETTLE_TIMEOUT_US

@@ -8,8 +8,8 @@ from typing import Any, Literal, cast
 from sqlalchemy import Connection, Row, insert, select, update
 
 from service import lifecycle
-from service.artifacts import blobs, checkpoint_parts
-from service.artifacts.checkpoint_parts import Part
+from service.artifacts import blobs, checkpoint_shards
+from service.artifacts.checkpoint_shards import CheckpointShard
 from service.attempts.memory import Facts
 from service.context import Context
 from service.db.models import Attempt, Checkpoint, CheckpointFile, Job
@@ -28,14 +28,14 @@ MAX_FILES = 10_000
 
 
 def report(ctx: Context, attempt: Facts, message: CheckpointReport, node: str) -> CheckpointAnswer:
-    """Registers a checkpoint, and stores it once its hashes are given and its blobs are here; of an attempt on several
+    """Register a checkpoint, and store it once its hashes are given and its blobs are here; of an attempt on several
     nodes, once every node has done so for its own files.
 
     May be sent any number of times. One that newer stored checkpoints have made superfluous is dropped at once, so
     that the node does not bring it for nothing.
     """
-    part = Part(of=len(attempt.nodes), node_rank=attempt.nodes.index(node))
-    _check(message, part)
+    shard = CheckpointShard(of=len(attempt.nodes), node_rank=attempt.nodes.index(node))
+    _check(message, shard)
     now = ctx.now_us()
     with ctx.db.write() as tx:
         job = lifecycle.lock_job(tx, attempt.job_id)
@@ -44,13 +44,13 @@ def report(ctx: Context, attempt: Facts, message: CheckpointReport, node: str) -
         missing: list[str] = []
         doomed: list[str] = []
         hashed = all(file.sha256 for file in message.files)
-        if row.state == "committed" and (hashed or checkpoint_parts.is_new(tx, row.id, part)):
-            checkpoint_parts.set_files(tx, row.id, message, part)
+        if row.state == "committed" and (hashed or checkpoint_shards.is_new(tx, row.id, shard)):
+            checkpoint_shards.set_files(tx, row.id, message, shard)
         if row.state == "committed" and hashed:
             if _comes_too_late(tx, attempt, row.id, policy):
                 doomed = retention.mark_deleted(tx, [row.id], now)
             elif not (missing := blobs.missing(tx, (str(file.sha256) for file in message.files))) and (
-                checkpoint_parts.all_stored(tx, row.id, part)
+                checkpoint_shards.all_stored(tx, row.id, shard)
             ):
                 _store(tx, attempt, row, now)
                 doomed = retention.enforce(tx, attempt.job_id, policy, now)
@@ -61,9 +61,9 @@ def report(ctx: Context, attempt: Facts, message: CheckpointReport, node: str) -
     return answer
 
 
-def _check(message: CheckpointReport, part: Part) -> None:
-    # A node whose ranks wrote nothing says so: nobody could tell that from a part that is still on its way.
-    if (not message.files and part.node_rank == 0) or len(message.files) > MAX_FILES:
+def _check(message: CheckpointReport, shard: CheckpointShard) -> None:
+    # A node whose ranks wrote nothing says so: nobody could tell that from a shard that is still on its way.
+    if (not message.files and shard.node_rank == 0) or len(message.files) > MAX_FILES:
         raise field_problem("files", f"must be 1 to {MAX_FILES} files")
     if not (0 <= message.step < 2**63 and 0 <= message.created_us < 2**63):
         raise field_problem("step", "step and created_us must not be negative, and fit into 64 bits")
@@ -95,7 +95,7 @@ def _insert(tx: Connection, attempt: Facts, message: CheckpointReport, now: int)
             name=message.name,
             step=message.step,
             state="committed",
-            metrics=checkpoint_parts.metrics_of(message),
+            metrics=checkpoint_shards.metrics_of(message),
             size=sum(file.size for file in message.files),
             created_us=message.created_us,
         )
@@ -113,11 +113,11 @@ def _tell(tx: Connection, attempt: Facts, checkpoint_id: str, step: int, message
 def _comes_too_late(tx: Connection, attempt: Facts, checkpoint_id: str, policy: CheckpointPolicy) -> bool:
     known = retention.checkpoints_of(tx, attempt.job_id)
     if_stored = [_as_stored(kept) if kept.id == checkpoint_id else kept for kept in known]
-    dropped = retention.superfluous(if_stored, policy, retention.pinned(tx, attempt.job_id))
+    dropped = retention.prunable(if_stored, policy, retention.pinned(tx, attempt.job_id))
     return any(kept.id == checkpoint_id for kept in dropped)
 
 
-def _as_stored(kept: retention.Kept) -> retention.Kept:
+def _as_stored(kept: retention.RetentionCandidate) -> retention.RetentionCandidate:
     return replace(kept, state="stored")
 
 
@@ -128,7 +128,7 @@ def _store(tx: Connection, attempt: Facts, row: Row[Any], now: int) -> None:
 
 
 def _removable(tx: Connection, attempt_id: str) -> list[str]:
-    """Local folders that nobody needs: their checkpoints are in the store, or deleted."""
+    """Return the folders that their node may remove: their checkpoints are in the store, or deleted."""
     query = select(Checkpoint.name).where(Checkpoint.attempt_id == attempt_id, Checkpoint.state != "committed")
     return list(tx.scalars(query.order_by(Checkpoint.name)))
 
@@ -199,7 +199,7 @@ def file_hash(tx: Connection, checkpoint_id: str, name: str) -> str:
 
 
 def delete(ctx: Context, checkpoint_id: str, caller: Caller) -> None:
-    """Deletes a checkpoint for its job's owner or an administrator; ``conflict`` while a job needs it."""
+    """Delete a checkpoint for its job's owner or an administrator; ``conflict`` while a job needs it."""
     with ctx.db.write() as tx:
         row = _owned(tx, checkpoint_id, caller)
         lifecycle.lock_job(tx, row.job_id)
@@ -231,7 +231,7 @@ def _owned(tx: Connection, checkpoint_id: str, caller: Caller) -> Row[str, int, 
 
 
 def restore(tx: Connection, checkpoint_id: str) -> Restore:
-    """What a node needs to resume from a checkpoint; ``not-found`` if it was deleted."""
+    """Return the files that a node needs to resume from a checkpoint; ``not-found`` if it was deleted."""
     query = select(Checkpoint.__table__).where(Checkpoint.id == checkpoint_id, Checkpoint.state != "deleted")
     row = tx.execute(query).one_or_none()
     if row is None:

@@ -1,4 +1,4 @@
-"""Takes away the files of jobs that have ended: where somebody says so, or at an age that the administrator has set.
+"""Delete the files of jobs that have ended: on request, or at an age that the administrator has set.
 
 Logs, metrics, checkpoints, outputs and stacks go. What the job was and how it ended stays: spec, code, events, GPU
 time, and the last value of each metric. So it can be run again.
@@ -41,7 +41,7 @@ _POINTS = 50_000
 
 
 def discard(ctx: Context, caller: Caller, ref: str) -> Row[Any]:
-    """Takes away the files of a job, at its owner's word; returns its version. Asking twice is fine.
+    """Delete the files of a job at the request of its owner; return its version. Asking twice is fine.
 
     ``not-acceptable-state`` while it has not ended, its files still arrive, or another job starts from them.
     """
@@ -57,7 +57,7 @@ def discard(ctx: Context, caller: Caller, ref: str) -> Row[Any]:
 
 
 def sweep(ctx: Context) -> None:
-    """Takes away what is older than it is kept, and what a service that was killed has left of that."""
+    """Delete the files of jobs that are past their retention, and those that a killed service has left half deleted."""
     now = ctx.now_us()
     _expire(ctx, now)
     with ctx.db.read() as tx:
@@ -90,7 +90,7 @@ def _expire(ctx: Context, now: int) -> None:
 
 
 def _mark(tx: Connection, job_id: str, now: int, *, actor: str | None = None, why: str = "") -> list[str]:
-    """Forgets the files; returns hashes to `blobs.collect` after the commit. Logs and points go with `_remove`."""
+    """Forget the files; return hashes to `blobs.collect` after the commit. Logs and points go with `_remove`."""
     job = lifecycle.lock_job(tx, job_id)
     if JobState(job.state) not in JOB_FINAL:
         raise lifecycle.Conflict(f"job {job.number} is {job.state}: cancel it first, or wait for its end")
@@ -116,26 +116,26 @@ def _mark(tx: Connection, job_id: str, now: int, *, actor: str | None = None, wh
 
 
 def _started_from(job_id: Any) -> ColumnElement[bool]:
-    """Whether a job that has not ended started from one of its checkpoints; `retention.pinned` looks closer."""
+    """Condition that a job which has not ended started from one of its checkpoints; `retention.pinned` looks closer."""
     other = aliased(Job)
     started = (Checkpoint.job_id == job_id, other.restore_checkpoint == Checkpoint.id)
     return exists().where(*started, other.state.not_in(JOB_FINAL))
 
 
 def _carried_from(job_id: Any) -> ColumnElement[bool]:
-    """Whether a job that has not ended begins with its files: each of its attempts may need them."""
+    """Condition that a job which has not ended begins with its files: each of its attempts may need them."""
     other = aliased(Job)
     return exists().where(other.carry_from == job_id, other.state.not_in(JOB_FINAL))
 
 
 def _compared(group_id: Any) -> ColumnElement[bool]:
-    """Whether trials of its sweep have not ended: what they reach is compared with its metrics."""
+    """Condition that trials of its sweep have not ended: their results are compared with its metrics."""
     other = aliased(Job)
     return exists().where(other.group_id == group_id, other.state.not_in(JOB_FINAL))
 
 
 def _arriving(job_id: Any) -> ColumnElement[bool]:
-    """Whether a node that is there has not brought everything yet."""
+    """Condition that a reachable node has yet to bring files."""
     return exists().where(
         Attempt.job_id == job_id,
         Attempt.claimed_us.is_not(None),
@@ -157,7 +157,7 @@ def _forget(tx: Connection, job_id: str, now: int) -> list[str]:
 
 
 def _remove(ctx: Context, jobs: Sequence[str]) -> None:
-    """Removes what no row speaks of any more; again and again is fine."""
+    """Remove logs and points that no row refers to any more; may be repeated."""
     for job_id in jobs:
         with ctx.db.read() as tx:
             # A node that was lost may have come back since, and brought its logs.
@@ -173,7 +173,7 @@ def _remove(ctx: Context, jobs: Sequence[str]) -> None:
 
 
 def _remove_some(tx: Connection, series: list[int]) -> None:
-    """As many points as go at once, of the last series first; a series that has none any more leaves the list."""
+    """Delete one batch of points, of the last series first; remove series without points from the list."""
     left = _POINTS
     while series and left > 0:
         of_it = MetricPoint.series_id == series[-1]

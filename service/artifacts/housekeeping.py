@@ -1,4 +1,4 @@
-"""The sweep of everything that nobody needs any more."""
+"""Garbage collection: old samples, abandoned uploads, blobs without a reference."""
 
 from sqlalchemy import Connection, delete, exists, select
 
@@ -16,7 +16,7 @@ ABANDONED_US = DAY_US
 
 
 def sweep(ctx: Context) -> None:
-    """Removes what is old or abandoned. Call it every few minutes, outside any transaction."""
+    """Remove everything old or abandoned. Call it every few minutes, outside any transaction."""
     now = ctx.now_us()
     ctx.store.sweep_inbox(ABANDONED_US / 1_000_000)
     with ctx.db.write() as tx:
@@ -38,7 +38,7 @@ def _drop_uncommitted_snapshots(tx: Connection, before_us: int) -> None:
 
 
 def _drop_vanished_checkpoints(tx: Connection, now: int) -> None:
-    """A checkpoint that never came here before its node removed the attempt's folder is gone."""
+    """Mark checkpoints as deleted that never came here before their node removed the attempt's folder."""
     settled = ~exists().where(Member.attempt_id == Checkpoint.attempt_id, ~Member.settled)
     gone = select(Checkpoint.id).where(Checkpoint.state == "committed", settled)
     mark_deleted(tx, list(tx.scalars(gone)), now)

@@ -1,4 +1,4 @@
-"""Files that jobs write: which there are of a job, where they lie, and which of them the store lacks."""
+"""Outputs: files that jobs write, where they lie, and which of them the store lacks."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -24,14 +24,15 @@ from torchyard.wire import FileRef, Missing, OutputReport, Place, Root, WrittenF
 MAX_FILES = 10_000
 STORED, ON_NODE, DELETED = "stored", "on-node", "deleted"
 
-#: Joins a file with the part of the attempt that wrote it.
+#: Joins a file with the member of the attempt that wrote it.
 WRITER = and_(Member.attempt_id == Output.attempt_id, Member.node_rank == Output.node_rank)
 _ROOTS = case({root.value: place for place, root in enumerate(Root)}, value=Output.root)
 
 
 def report(ctx: Context, attempt: Facts, message: OutputReport, node: str) -> Missing:
-    """Takes what an attempt has written on a node, in place of what older reports said of the same files; answers
-    which blobs are missing.
+    """Record the files that an attempt has written on a node, in place of what older reports said of them.
+
+    Return the hashes of blobs that are missing, and how many bytes the store has room for.
     """
     node_rank = attempt.nodes.index(node)
     rows = _rows(attempt, message, node_rank)
@@ -94,7 +95,7 @@ def _of_deleted(place: Place) -> dict[str, Any]:
 
 
 def _store(tx: Connection, attempt: Facts, rows: list[dict[str, Any]]) -> tuple[set[str], list[str]]:
-    """Writes the rows that no later attempt has written; returns the hashes that they replace, and those to store."""
+    """Write the rows that no later attempt has written; return the hashes that they replace, and those to store."""
     if not rows:
         return set(), []
     before = {(row.root, row.path): row for row in _before(tx, attempt, rows)}
@@ -124,7 +125,7 @@ def _before(tx: Connection, attempt: Facts, rows: list[dict[str, Any]]) -> Itera
 
 
 def of_job(tx: Connection, job_id: str, *, every: bool = False) -> list[api.Output]:
-    """The job's files, sorted by name; ``not-found`` for an unknown job.
+    """Return the job's files, sorted by name; ``not-found`` for an unknown job.
 
     Unless `every` one is wanted, of each name the one that `file_hash` takes, if it is here.
     """
@@ -175,8 +176,9 @@ def _presented(row: Row[Any]) -> api.Output:
 
 
 def file_hash(tx: Connection, job_id: str, name: str, *, root: Root | None = None, node_rank: int | None = None) -> str:
-    """Hash of a file that is here, else ``not-found``. Of several with one name: the output folder's before the working
-    folder's, the lowest node rank's before others'.
+    """Return the hash of a stored file, else ``not-found``.
+
+    Of several with one name: the output folder's before the working folder's, the lowest node rank's before others'.
     """
     query = select(Output.sha256).join(Blob, Blob.sha256 == Output.sha256)
     query = query.where(Output.job_id == job_id, Output.path == name, Output.state == STORED)
@@ -191,7 +193,7 @@ def file_hash(tx: Connection, job_id: str, name: str, *, root: Root | None = Non
 
 
 def bring(ctx: Context, caller: Caller, ref: str) -> Row[Any]:
-    """Asks the nodes for the files of a job that stay there, at its owner's word; returns the job's version."""
+    """Ask the nodes for the node-local files of a job, at the request of its owner; return the job's version."""
     nodes: list[str] = []
 
     def ask(tx: Connection, job_id: str, _actor: str | None, _now: int) -> None:

@@ -23,7 +23,7 @@ MAX_BYTES = 512 * 2**20
 
 
 def create(ctx: Context, user_id: str, files: Sequence[FileRef]) -> MissingBlobs:
-    """Registers a manifest; the same one of the same user is the same snapshot.
+    """Register a manifest; the same one of the same user is the same snapshot.
 
     Raises an ``invalid-request`` problem for a bad path, hash, size or too many files or bytes.
     """
@@ -57,7 +57,7 @@ def _check(files: Sequence[FileRef]) -> None:
 
 
 def _mode(file: FileRef) -> int:
-    """Only whether it is executable is kept."""
+    """Return the mode as it is stored: executable or not."""
     return 0o755 if file.mode & 0o100 else 0o644
 
 
@@ -96,7 +96,10 @@ def _answer(tx: Connection, snapshot: Row[str, bool], user_id: str) -> MissingBl
 
 
 def _missing(tx: Connection, snapshot_id: str, user_id: str) -> list[str]:
-    """A blob that only others have uploaded is missing too: a hash alone must not open anybody's file."""
+    """Return the hashes that the user has yet to upload.
+
+    A blob that only others have uploaded is missing too: a hash alone must not open anybody's file.
+    """
     query = select(SnapshotFile.sha256).where(SnapshotFile.snapshot_id == snapshot_id)
     granted = exists().where(BlobGrant.sha256 == SnapshotFile.sha256, BlobGrant.user_id == user_id)
     not_granted = set(tx.scalars(query.where(~granted)))
@@ -123,7 +126,7 @@ def announced_size(ctx: Context, snapshot_id: str, user_id: str, sha256: str) ->
 
 
 def commit(ctx: Context, snapshot_id: str, user_id: str) -> MissingBlobs:
-    """Makes the snapshot usable; a ``conflict`` while blobs are missing or are not as large as announced."""
+    """Make the snapshot usable; a ``conflict`` while blobs are missing or are not as large as announced."""
     with ctx.db.write() as tx:
         snapshot = _own(tx, snapshot_id, user_id)
         if not snapshot.committed:

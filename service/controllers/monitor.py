@@ -35,7 +35,7 @@ class Monitor:
             self.void_unclaimed,
             self.mark_silent_nodes,
             self._oversight.run,
-            partial(maintenance.keep, ctx),
+            partial(maintenance.reconcile, ctx),
             Stopper(ctx).run,
         )
 

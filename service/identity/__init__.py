@@ -1,1 +1,1 @@
-"""Who calls: users, tokens, sessions, UNIX accounts."""
+"""Identity: users, projects, tokens, sessions, UNIX accounts."""

@@ -1,4 +1,4 @@
-"""Who calls: tokens, looked up by SHA-256 and cached for a moment."""
+"""Authentication: the caller of a token, looked up by SHA-256 and cached for a moment."""
 
 import hashlib
 import secrets
@@ -30,12 +30,12 @@ IMPLIED: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """Who makes a request, and what the token allows."""
+    """The user of a request, and the scopes of the token in use."""
 
     user_id: str
     name: str
     admin: bool
-    """Whether the token has the admin scope."""
+    """True if the token has the admin scope."""
     scopes: frozenset[str]
     node: str | None
     """The node that a node token belongs to."""
@@ -48,12 +48,12 @@ def new_secret() -> str:
 
 
 def hash_secret(secret: str) -> str:
-    """What is stored of a token. A plain hash is enough: the secret has 256 bits and cannot be guessed."""
+    """Hash of a token, as it is stored. A plain hash is enough: the secret has 256 bits and cannot be guessed."""
     return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()
 
 
 def expand(scopes: Sequence[str]) -> frozenset[str]:
-    """Scopes and those that they imply."""
+    """Return the scopes and those that they imply."""
     return frozenset().union(*(IMPLIED.get(scope, frozenset()) for scope in scopes))
 
 
@@ -66,7 +66,7 @@ class _Entry:
 
 
 class Tokens:
-    """Finds the caller of a secret; revoked tokens stop counting at once in this process."""
+    """Find the caller of a secret; revoked tokens stop counting at once in this process."""
 
     def __init__(self, db: Database, now_us: Callable[[], int], monotonic: Callable[[], float]) -> None:
         self._db = db
@@ -77,7 +77,7 @@ class Tokens:
         self._generation = 0
 
     def forget(self) -> None:
-        """Drops what is cached: called after every change of tokens or users."""
+        """Drop what is cached: called after every change of tokens or users."""
         with self._lock:
             self._generation += 1
             self._cache.clear()
@@ -140,6 +140,6 @@ _FIND = (
 
 
 def may_change(caller: Caller, owner_id: str) -> None:
-    """Only the owner and administrators change a job; raises the `forbidden` problem."""
+    """Raise ``forbidden`` unless the caller owns the job or is an administrator."""
     if not caller.admin and caller.user_id != owner_id:
         raise ProblemError("forbidden", "This job is another user's: only its owner or an administrator may change it.")

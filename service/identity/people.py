@@ -17,7 +17,7 @@ from torchyard.sharing import UserChanges
 
 
 def audit(tx: Connection, caller: Caller, action: str, subject: str, now: int, **data: Any) -> None:
-    """Records what a caller has changed."""
+    """Record what a caller has changed."""
     tx.execute(
         insert(Audit).values(
             id=new_id("audit"), at_us=now, user_id=caller.user_id, action=action, subject=subject, data=data
@@ -45,7 +45,7 @@ def _entry(row: Row[Any]) -> api.AuditEntry:
     )
 
 
-def _user(row: Row[Any], nodes: unix_accounts.Nodes) -> api.User:
+def _user(row: Row[Any], nodes: unix_accounts.AccountWarnings) -> api.User:
     return api.User(
         id=row.id,
         name=row.name,
@@ -58,8 +58,8 @@ def _user(row: Row[Any], nodes: unix_accounts.Nodes) -> api.User:
 
 
 def users(tx: Connection) -> list[api.User]:
-    """Everybody, by name."""
-    nodes = unix_accounts.Nodes(tx)
+    """Return all users, by name."""
+    nodes = unix_accounts.AccountWarnings(tx)
     return [_user(row, nodes) for row in tx.execute(select(User.__table__).order_by(User.name))]
 
 
@@ -68,17 +68,17 @@ def user(tx: Connection, name: str) -> api.User:
     row = tx.execute(select(User.__table__).where(User.name == name)).one_or_none()
     if row is None:
         raise not_found("user", name)
-    return _user(row, unix_accounts.Nodes(tx))
+    return _user(row, unix_accounts.AccountWarnings(tx))
 
 
 def user_by_id(tx: Connection, user_id: str) -> api.User:
     """A user by id."""
     row = tx.execute(select(User.__table__).where(User.id == user_id)).one()
-    return _user(row, unix_accounts.Nodes(tx))
+    return _user(row, unix_accounts.AccountWarnings(tx))
 
 
 def create_user(tx: Connection, caller: Caller, new: api.NewUser, now: int) -> api.User:
-    """Adds a user; ``conflict`` if the name is taken."""
+    """Add a user; ``conflict`` if the name is taken."""
     try:
         tx.execute(insert(User).values(id=new_id("user"), created_us=now, **new.model_dump()))
     except IntegrityError as error:
@@ -88,10 +88,11 @@ def create_user(tx: Connection, caller: Caller, new: api.NewUser, now: int) -> a
 
 
 def change_user(tx: Connection, caller: Caller, name: str, changes: UserChanges, now: int) -> api.User:
-    """Changes a user. Who is deactivated loses all tokens and sessions, who is no administrator any more those with the
-    scope admin; ``conflict`` if nobody would be left to administrate.
+    """Change a user; ``conflict`` if no administrator would be left.
 
-    Drop what `auth.Tokens` has cached after the commit.
+    A deactivated user loses all tokens and sessions, a former administrator those with the scope admin.
+
+    Call `callers.Tokens.forget` after the commit.
     """
     given = changes.model_dump(include=changes.model_fields_set)
     administrators = _lock_administrators(tx, name)
@@ -113,14 +114,14 @@ def change_user(tx: Connection, caller: Caller, name: str, changes: UserChanges,
 
 
 def _lock_administrators(tx: Connection, name: str) -> set[str]:
-    """Locks a user and all administrators, whose ids it returns: of two, each could remove the other."""
+    """Lock a user and all administrators, whose ids it returns: of two, each could remove the other."""
     query = select(User.id, User.admin, User.deactivated_us).where(or_(User.name == name, User.admin))
     rows = tx.execute(query.order_by(User.id).with_for_update())
     return {row.id for row in rows if row.admin and row.deactivated_us is None}
 
 
 def _hand_on_nodes(tx: Connection, caller: Caller, leaving: api.User) -> None:
-    """Tokens of nodes are not a person's own: without them, nodes would fall silent."""
+    """Give the tokens of nodes to another administrator: without them, nodes would fall silent."""
     heir = caller.user_id
     if heir == leaving.id:
         others = select(User.id).where(User.admin, User.deactivated_us.is_(None), User.id != leaving.id)
@@ -129,7 +130,7 @@ def _hand_on_nodes(tx: Connection, caller: Caller, leaving: api.User) -> None:
 
 
 def _end_tokens(tx: Connection, owner: api.User, now: int) -> None:
-    """Ends what their owner is not entitled to any more."""
+    """Revoke the tokens that their owner is not entitled to any more."""
     query = select(Token.id, Token.scopes).where(Token.user_id == owner.id, Token.revoked_us.is_(None))
     ended = [row.id for row in tx.execute(query) if not owner.active or ("admin" in row.scopes and not owner.admin)]
     tx.execute(update(Token).where(Token.id.in_(ended)).values(revoked_us=now))
@@ -142,7 +143,7 @@ def projects(tx: Connection) -> list[api.Project]:
 
 
 def create_project(tx: Connection, caller: Caller, name: str, now: int) -> api.Project:
-    """Adds a project; ``conflict`` if there is one of the name."""
+    """Add a project; ``conflict`` if there is one of the name."""
     try:
         tx.execute(insert(Project).values(name=name, created_us=now))
     except IntegrityError as error:
@@ -177,7 +178,7 @@ def tokens(tx: Connection, now: int, user_id: str | None) -> list[api.Token]:
 
 
 def create_token(tx: Connection, caller: Caller, request: api.TokenRequest, now: int) -> api.NewToken:
-    """Makes a token, no mightier than its maker's; its secret is in the answer and nowhere else."""
+    """Create a token with no more rights than its maker's; the secret is in the response and nowhere else."""
     owner = user(tx, request.user or caller.name)
     _check_request(caller, request, owner)
     made = issue(
@@ -207,7 +208,7 @@ def _check_request(caller: Caller, request: api.TokenRequest, owner: api.User) -
 
 
 def _expiry(tx: Connection, caller: Caller, request: api.TokenRequest, now: int) -> int | None:
-    """No token outlives the one that made it, or that opened the session which did."""
+    """Expiry of a new token: it does not outlive the one that made it, or that opened the session which did."""
     maker = select(func.coalesce(Token.parent_id, Token.id)).where(Token.id == caller.token_id).scalar_subquery()
     limit = tx.scalar(select(Token.expires_us).where(Token.id == maker))
     asked = None if request.expires_in is None else now + request.expires_in * 1_000_000
@@ -225,7 +226,7 @@ def issue(
     expires_us: int | None = None,
     parent_id: str | None = None,
 ) -> api.NewToken:
-    """Stores a fresh token and returns it with its secret."""
+    """Store a fresh token and return it with its secret."""
     secret, token_id = new_secret(), new_id("tok")
     tx.execute(
         insert(Token).values(
@@ -245,9 +246,10 @@ def issue(
 
 
 def revoke(tx: Connection, caller: Caller, token_id: str, now: int) -> None:
-    """Ends a token and the sessions that it opened; ``not-found`` for another user's, ``forbidden`` for a mightier one.
+    """End a token and the sessions that it opened; ``not-found`` for another user's, ``forbidden`` for
+    one with more rights.
 
-    Drop what `auth.Tokens` has cached after the commit.
+    Call `callers.Tokens.forget` after the commit.
     """
     row = tx.execute(select(Token.user_id, Token.revoked_us, Token.scopes).where(Token.id == token_id)).one_or_none()
     if row is None or row.revoked_us is not None or (row.user_id != caller.user_id and not caller.admin):

@@ -57,6 +57,6 @@ def begin(tx: Connection, token_id: str, now: int) -> api.NewToken:
 
 
 def end(tx: Connection, caller: Caller, now: int) -> None:
-    """Revokes the caller's session; a bearer token is not a session and stays."""
+    """Revoke the caller's session; a bearer token is not a session and stays."""
     if tx.scalar(select(Token.parent_id).where(Token.id == caller.token_id)) is not None:
         people.revoke(tx, caller, caller.token_id, now)

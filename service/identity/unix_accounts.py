@@ -27,7 +27,7 @@ _ACCOUNTS = (
 
 
 class Refusal(StrEnum):
-    """Why a node runs no jobs of a user."""
+    """Reason for which a node runs no jobs of a user."""
 
     #: The user has no account, and the node runs each job as its user's own.
     NONE = "none"
@@ -40,12 +40,12 @@ class Refusal(StrEnum):
 
 
 def named(tx: Connection) -> list[str]:
-    """The accounts that users have: nodes are asked about them."""
+    """Return the UNIX accounts of users: nodes are asked about them."""
     return list(tx.scalars(_ACCOUNTS))
 
 
 def excluded_nodes(tx: Connection) -> dict[str, frozenset[str]]:
-    """By the id of a user, the nodes that run none of their jobs; without those whom all nodes would run."""
+    """Return the nodes that run no jobs of a user, by user id; users whom all nodes accept are left out."""
     nodes = _suspects(tx)
     if not nodes:
         return {}
@@ -53,19 +53,19 @@ def excluded_nodes(tx: Connection) -> dict[str, frozenset[str]]:
     return {user: excluded for user, excluded in found.items() if excluded}
 
 
-class Nodes:
-    """What the nodes have said, for an answer about many users."""
+class AccountWarnings:
+    """Warnings about the UNIX accounts of users, from what the nodes have reported; read once for many users."""
 
     def __init__(self, tx: Connection) -> None:
         self._suspects = _suspects(tx)
 
     def warning(self, user: Row[Any]) -> str | None:
-        """What is to be said of a user whose jobs some nodes would refuse; None if there is nothing."""
+        """Return a warning for a user whose jobs some nodes would refuse; None if no node would."""
         return _told(user, _known(_refusals(self._suspects, user))) or None
 
 
 def check(tx: Connection, user_id: str, able: Sequence[str], enough: Callable[[Sequence[str]], bool]) -> None:
-    """Raises ``never-fits`` if too few of the nodes that could hold a user's job (`able`) would run it."""
+    """Raise ``never-fits`` if too few of the nodes that could hold a user's job (`able`) would run it."""
     user = tx.execute(_USERS.where(_USER.id == user_id)).one()
     refusals = {node: why for node, why in _known(_refusals(_suspects(tx), user)).items() if node in able}
     if refusals and not enough([node for node in able if node not in refusals]):
@@ -74,13 +74,13 @@ def check(tx: Connection, user_id: str, able: Sequence[str], enough: Callable[[S
 
 
 def reasons(tx: Connection, user_id: str) -> dict[str, str]:
-    """By node, why it runs no jobs of a user."""
+    """Return the reasons why nodes run no jobs of a user, by node, as sentences."""
     user = tx.execute(_USERS.where(_USER.id == user_id)).one()
     return {node: _told(user, {node: why}) for node, why in _refusals(_suspects(tx), user).items()}
 
 
 def _suspects(tx: Connection) -> list[Row[Any]]:
-    """The nodes that may refuse anybody."""
+    """Return the nodes that could refuse a user."""
     return [row for row in tx.execute(_NODES) if row.accounts is not None or _strict(row)]
 
 
@@ -89,7 +89,7 @@ def _strict(node: Row[Any]) -> bool:
 
 
 def _refusals(nodes: Sequence[Row[Any]], user: Row[Any]) -> dict[str, Refusal]:
-    """By node, why it refuses the user."""
+    """Return the refusals of a user, by node."""
     found = ((node.name, _refusal(node, user.unix_user)) for node in nodes)
     return {name: why for name, why in found if why is not None}
 
@@ -109,7 +109,7 @@ def _known(refusals: Mapping[str, Refusal]) -> dict[str, Refusal]:
 
 
 def _told(user: Row[Any], refusals: Mapping[str, Refusal]) -> str:
-    """What is amiss where, with the mend, a sentence for each sort of refusal."""
+    """Return a sentence with the remedy for each kind of refusal."""
     by_sort = {why: [node for node, each in refusals.items() if each is why] for why in Refusal}
     return "; ".join(_sentence(user, why, nodes) for why, nodes in by_sort.items() if nodes)
 

@@ -64,7 +64,7 @@ def _quota(tx: Connection, caller: Caller, data: Mapping[str, Any]) -> int:
     """GPUs that user and project may hold at once."""
     stored = accounts.rows(tx)
     project = data.get("project", JobSpec.model_fields["project"].default)
-    keys: list[accounts.Key] = [("user", caller.user_id), ("project", str(project))]
+    keys: list[accounts.AccountKey] = [("user", caller.user_id), ("project", str(project))]
     found = [accounts.limits(stored, key).max_gpus for key in keys]
     return min((most for most in found if most is not None), default=2**31)
 

@@ -1,4 +1,4 @@
-"""What a node is told of an attempt that it is to start."""
+"""Launches: everything that a node needs to start an attempt."""
 
 from typing import Any
 
@@ -15,9 +15,10 @@ from torchyard.spec import JobSpec
 
 
 def launch(tx: Connection, attempt_id: str, node: str) -> wire.Launch:
-    """The attempt's part on the node; a problem if it is unknown (404), another node's (403) or over (409).
+    """Return the launch of the attempt's member on the node.
 
-    Raises StaleSpecError when the spec, stored by an earlier version, is none of today's.
+    Raises ``not-found`` for an unknown attempt, ``forbidden`` for another node's, ``not-acceptable-state`` if it is
+    over; `StaleSpecError` when the spec, stored by an earlier version, is not valid any more.
     """
     row = _row(tx, attempt_id, node)
     if row.state not in lifecycle.LIVE:

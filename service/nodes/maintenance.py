@@ -19,8 +19,8 @@ ACTOR = "maintenance"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
-    """What one round changed."""
+class MaintenanceChanges:
+    """Nodes and jobs that one reconciliation has changed."""
 
     drained: list[str] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)
@@ -28,14 +28,14 @@ class Change:
     """Jobs that were asked to stop."""
 
 
-def keep(ctx: Context) -> None:
-    """Brings the nodes to what the reservations say, and tells who looks; called every second by the leader."""
+def reconcile(ctx: Context) -> None:
+    """Drain and resume nodes as the reservations say; called every second by the leader."""
     now = ctx.now_us()
     with ctx.db.read() as tx:
         if _due(tx, now) == _draining(tx):
             return
     with ctx.db.write() as tx:
-        changed = apply(tx, now)
+        changed = _apply(tx, now)
     for name in changed.drained:
         ctx.dispatcher.nudge(name)
     touched = [f"node:{name}" for name in changed.drained + changed.resumed]
@@ -43,9 +43,9 @@ def keep(ctx: Context) -> None:
     ctx.wake_scheduler()
 
 
-def apply(tx: Connection, now: int) -> Change:
-    """Drains nodes whose maintenance comes, and ends the drain of those whose is over."""
-    changed = Change()
+def _apply(tx: Connection, now: int) -> MaintenanceChanges:
+    """Drain nodes whose maintenance comes near, and resume those whose maintenance is over."""
+    changed = MaintenanceChanges()
     due, draining = _due(tx, now), _draining(tx)
     for name in sorted(draining.keys() - due.keys()):
         registration.set_draining(tx, name, False)
@@ -61,12 +61,12 @@ def apply(tx: Connection, now: int) -> Change:
 
 
 def keep_drained(tx: Connection, node: str) -> None:
-    """An administrator has drained the node: it stays so when a maintenance ends."""
+    """Keep the node drained when its maintenance ends: an administrator has drained it."""
     _mark(tx, node, None)
 
 
 def refuse_resume(tx: Connection, node: str, now: int) -> None:
-    """A node does not take jobs in its maintenance: that must be cancelled first."""
+    """Raise ``conflict`` if the node is in maintenance: that must be cancelled first."""
     id_ = _wanted(tx, now).get(node)
     if id_ is None:
         return
@@ -83,13 +83,13 @@ def _mark(tx: Connection, node: str, maintenance: str | None) -> None:
 
 
 def _draining(tx: Connection) -> dict[str, str]:
-    """Nodes that drain for a maintenance, and which."""
+    """Return the nodes that drain for a maintenance, with its reservation's id."""
     rows = tx.execute(select(Node.name, Node.maintenance).where(Node.maintenance.is_not(None)))
     return {row.name: str(row.maintenance) for row in rows}
 
 
 def _due(tx: Connection, now: int) -> dict[str, str]:
-    """Nodes that should drain for a maintenance now, and which; not those that an administrator drains anyway."""
+    """Return the nodes that should drain for a maintenance now; not those that an administrator drains anyway."""
     wanted = _wanted(tx, now)
     if not wanted:
         return {}
@@ -99,7 +99,7 @@ def _due(tx: Connection, now: int) -> dict[str, str]:
 
 
 def _wanted(tx: Connection, now: int) -> dict[str, str]:
-    """Nodes of maintenances that have begun, or are so near that jobs must save their work; of two, the earlier."""
+    """Return the nodes of maintenances that have begun, or are so near that jobs must save; of two, the earlier."""
     lead_us = current_policy(tx).checkpoint_timeout * 1_000_000
     query = select(Reservation.id, Reservation.nodes).where(
         Reservation.maintenance,

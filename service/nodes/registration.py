@@ -1,4 +1,4 @@
-"""Nodes: how they register and beat, and what an administrator asks of them."""
+"""Registration and heartbeats of nodes; drains and declared deaths by an administrator."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, exists, insert, or_, select, update
 from sqlalchemy.orm import aliased
 
 from service import lifecycle
-from service.artifacts import kept
+from service.artifacts import node_local
 from service.db.models import Attempt, Device, Job, Member, Node
 from service.identity import unix_accounts
 from service.lifecycle import proof
@@ -26,8 +26,8 @@ _STRANGER = "attempt {0}, which {1}, runs on it: wait for its end, or end it on 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
-    """A heartbeat's answer, and the jobs whose state it changed."""
+class HeartbeatReply:
+    """Reply to a heartbeat, and the jobs whose state it changed."""
 
     orders: wire.Orders
     changed: list[str]
@@ -36,7 +36,7 @@ class Seen:
 
 
 def register(tx: Connection, message: wire.Register, now: int, heartbeat_s: float) -> None:
-    """Stores who a node is and what it has.
+    """Store a node's identity, resources and devices.
 
     `lifecycle.Conflict` if another machine that was heard just now has the name.
     """
@@ -63,8 +63,8 @@ def register(tx: Connection, message: wire.Register, now: int, heartbeat_s: floa
     _store_devices(tx, message.node, devices)
 
 
-def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen:
-    """Takes a heartbeat: what is proven dead ends, what is back goes on, and the orders are the answer.
+def record_heartbeat(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> HeartbeatReply:
+    """Record a heartbeat: end what is proven dead, resume what is back, and return the node's orders.
 
     `lifecycle.Unknown` if the node has not registered.
     """
@@ -84,7 +84,7 @@ def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen
             lifecycle.declare_dead(tx, attempt_id, why, now, node=node)
             changed.append(str(job.id))
     changed += lifecycle.set_reachable(tx, node, heartbeat.attempts, now)
-    changed += _tell_joining(tx, heartbeat.attempts, now)
+    changed += _note_joining(tx, heartbeat.attempts, now)
     devices_changed = _store_devices(tx, node, devices)  # after the jobs, as an end that blames a device does
     tx.execute(
         update(Node)
@@ -105,11 +105,11 @@ def seen(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> Seen
     wake = wake or row.accounts != heartbeat.accounts
     orders = lifecycle.orders_for(tx, node, heartbeat.attempts, heartbeat.retained)
     asked = {"accounts": unix_accounts.named(tx)}
-    orders = orders.model_copy(update=kept.orders(tx, node, heartbeat.kept) | asked)
-    return Seen(orders=orders, changed=changed, wake=wake)
+    orders = orders.model_copy(update=node_local.orders(tx, node, heartbeat.kept) | asked)
+    return HeartbeatReply(orders=orders, changed=changed, wake=wake)
 
 
-def _tell_joining(tx: Connection, reports: Sequence[wire.AttemptReport], now: int) -> list[str]:
+def _note_joining(tx: Connection, reports: Sequence[wire.AttemptReport], now: int) -> list[str]:
     # Only of one that has begun, whose folder can be read, is it known that nothing is amiss.
     known = [each for each in reports if each.phase is wire.Phase.RUNNING and each.started_us is not None]
     unjoined = [each.attempt for each in reports if each.unjoined]
@@ -117,7 +117,7 @@ def _tell_joining(tx: Connection, reports: Sequence[wire.AttemptReport], now: in
 
 
 def set_draining(tx: Connection, node: str, draining: bool) -> None:
-    """Starts or ends a drain: a draining node gets no new jobs. Its end also gives devices another chance that jobs
+    """Start or end a drain: a draining node gets no new jobs. Its end also gives devices another chance that jobs
     have failed under. `lifecycle.Unknown` for a strange name.
     """
     _known(tx, node)
@@ -128,7 +128,7 @@ def set_draining(tx: Connection, node: str, draining: bool) -> None:
 
 
 def stop_jobs(tx: Connection, node: str, actor: str | None, now: int) -> list[str]:
-    """Asks every job of a draining node to save its work and wait elsewhere; returns the jobs' ids."""
+    """Ask every job of a draining node to save its work and wait elsewhere; return the jobs' ids."""
     jobs = _live_jobs(tx, node, lifecycle.LIVE)
     for job_id in jobs:
         lifecycle.request_stop(tx, job_id, StopReason.DRAIN, actor, now)
@@ -136,7 +136,7 @@ def stop_jobs(tx: Connection, node: str, actor: str | None, now: int) -> list[st
 
 
 def declare_dead(tx: Connection, node: str, actor: str, now: int) -> list[str]:
-    """An administrator's word that a silent node will not come back with its jobs; returns the jobs' ids.
+    """Declare on an administrator's word that a silent node will not come back; return the ids of its jobs.
 
     On a node that is heard this ends only what its worker cannot see (`proof.out_of_sight`); `lifecycle.Conflict`
     if there is no such job.
@@ -147,14 +147,14 @@ def declare_dead(tx: Connection, node: str, actor: str, now: int) -> list[str]:
         raise lifecycle.Conflict(f"node {node} is heard: drain it, or cancel its jobs")
     why = f"{actor} says that node {node} is gone"
     for attempt_id in unseen:
-        lifecycle.lock_attempt(tx, attempt_id)  # all before the first ends, as in `seen`
+        lifecycle.lock_attempt(tx, attempt_id)  # all before the first ends, as in `record_heartbeat`
     for attempt_id in unseen:
         lifecycle.declare_dead(tx, attempt_id, why, now, gone=not row.unreachable, node=node)
     return list(unseen.values())
 
 
 def mark_unreachable(tx: Connection, node: str, last_seen_us: int | None, now: int) -> list[str]:
-    """Takes note that a node has been silent for too long, unless it was heard since `last_seen_us`; returns the ids of
+    """Take note that a node has been silent for too long, unless it was heard since `last_seen_us`; return the ids of
     the jobs that may still run there.
     """
     row = _lock(tx, node)
@@ -165,7 +165,7 @@ def mark_unreachable(tx: Connection, node: str, last_seen_us: int | None, now: i
 
 
 def waiting_for(tx: Connection, node: str) -> dict[str, str]:
-    """Attempts on several nodes that have not begun and need this one, with their jobs."""
+    """Return attempts on several nodes that have not begun and need this one, with their jobs."""
     query = (
         select(Attempt.id, Attempt.job_id, Job.spec)
         .join(Member, Member.attempt_id == Attempt.id)
@@ -197,7 +197,7 @@ def _refuse_second_machine(known: Row[Any], identity: wire.Identity, now: int, h
 
 
 def _store_devices(tx: Connection, node: str, devices: Sequence[wire.Device]) -> bool:
-    """Brings the node's devices up to date; returns whether anything changed. Rows are never deleted."""
+    """Bring the node's devices up to date; return whether anything changed. Rows are never deleted."""
     stored = {row.uuid: row for row in tx.execute(select(Device.__table__).where(Device.node == node))}
     changed = False
     for device in devices:
@@ -241,9 +241,9 @@ def _kept_from_strangers(tx: Connection, heartbeat: wire.Heartbeat) -> list[wire
 
 
 def _adopt(tx: Connection, node: str, reports: Sequence[wire.AttemptReport], now: int) -> list[str]:
-    """Takes over what the node has begun and this database believes to be waiting; returns the jobs' ids."""
+    """Take over what the node has begun and this database believes to be waiting; return the jobs' ids."""
     begun = [report.attempt for report in reports if report.phase is not wire.Phase.PREPARING]
-    # of one on several nodes, the first part that is reported has taken the attempt along
+    # of one on several nodes, the first member that is reported has taken the attempt along
     unclaimed = Attempt.state.in_(lifecycle.CLAIMED) & Member.claimed_on.is_(None) & Member.ended_us.is_(None)
     waiting = (Attempt.id.in_(begun), (Attempt.state == AttemptState.ASSIGNED) | unclaimed, Member.node == node)
     query = select(Attempt.id).join(Member, Member.attempt_id == Attempt.id).where(*waiting).order_by(Attempt.job_id)
@@ -251,7 +251,7 @@ def _adopt(tx: Connection, node: str, reports: Sequence[wire.AttemptReport], now
 
 
 def _out_of_sight(tx: Connection, claimed: list[proof.Claimed], inventory: proof.Inventory) -> list[str]:
-    """Those of `proof.out_of_sight` that still count as seen."""
+    """Return the attempts of `proof.out_of_sight` that still count as reachable."""
     unseen = proof.out_of_sight(claimed, inventory)
     query = select(Attempt.id).where(Attempt.id.in_(unseen), Attempt.state != AttemptState.UNREACHABLE)
     return list(tx.scalars(query.order_by(Attempt.job_id))) if unseen else []
@@ -285,7 +285,7 @@ def _inventory(heartbeat: wire.Heartbeat, given: int) -> proof.Inventory:
 
 
 def _unseen(tx: Connection, node: str) -> dict[str, str]:
-    """Attempts whose part on the node nobody sees, with their jobs. One on several nodes may miss another part."""
+    """Return attempts whose member on the node is unreachable, with their jobs."""
     other = aliased(Member)
     alone = ~exists().where(other.attempt_id == Attempt.id, other.node_rank > 0)
     query = (

@@ -21,7 +21,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Claim:
+class ReservedResources:
     """Whole nodes, or a number of GPUs of any nodes, from one moment to another."""
 
     name: str
@@ -30,22 +30,27 @@ class Claim:
     nodes: frozenset[str] = frozenset()
     gpus: int = 0
 
-    def meets(self, other: "Claim") -> bool:
-        """Whether both hold at the same time."""
+    def overlaps(self, other: "ReservedResources") -> bool:
+        """Return true if both hold at the same time."""
         return self.starts_us < other.ends_us and other.starts_us < self.ends_us
 
 
-def clash(new: Claim, claims: Sequence[Claim], devices: Mapping[str, int]) -> tuple[str, str] | None:
-    """What of a new claim cannot be had beside the others: the field, and what is free. None if it can.
+def conflict(
+    new: ReservedResources, existing: Sequence[ReservedResources], devices: Mapping[str, int]
+) -> tuple[str, str] | None:
+    """Return the field of a new reservation that conflicts with existing ones, and what is free; None if it fits.
 
-    `devices` has how many each node has. Claims only begin to be too many where one of them begins.
+    `devices` holds the number of devices of each node. Only where a reservation begins can there be too many.
     """
-    others = [claim for claim in claims if claim.meets(new)]
+    others = [resources for resources in existing if resources.overlaps(new)]
     for other in others:
         if taken := sorted(other.nodes & new.nodes):
             return "nodes", f"{', '.join(taken)} {_be(taken)} reserved for {other.name!r} {_span(other)}"
-    moments = [max(new.starts_us, claim.starts_us) for claim in (new, *others)]
-    free = min(_left(devices, [claim for claim in others if claim.starts_us <= at < claim.ends_us]) for at in moments)
+    moments = [max(new.starts_us, resources.starts_us) for resources in (new, *others)]
+    free = min(
+        _left(devices, [resources for resources in others if resources.starts_us <= at < resources.ends_us])
+        for at in moments
+    )
     wanted = new.gpus + sum(devices[node] for node in new.nodes)
     if wanted <= free:
         return None
@@ -53,8 +58,8 @@ def clash(new: Claim, claims: Sequence[Claim], devices: Mapping[str, int]) -> tu
     return ("nodes" if new.nodes else "gpus"), f"{wanted} are asked for, and {what}"
 
 
-def _left(devices: Mapping[str, int], claims: Iterable[Claim]) -> int:
-    taken = sum(claim.gpus + sum(devices.get(node, 0) for node in claim.nodes) for claim in claims)
+def _left(devices: Mapping[str, int], existing: Iterable[ReservedResources]) -> int:
+    taken = sum(resources.gpus + sum(devices.get(node, 0) for node in resources.nodes) for resources in existing)
     return sum(devices.values()) - taken
 
 
@@ -62,12 +67,12 @@ def _be(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def _span(claim: Claim) -> str:
-    return f"from {moment(claim.starts_us):%Y-%m-%d %H:%M} to {moment(claim.ends_us):%Y-%m-%d %H:%M} UTC"
+def _span(resources: ReservedResources) -> str:
+    return f"from {moment(resources.starts_us):%Y-%m-%d %H:%M} to {moment(resources.ends_us):%Y-%m-%d %H:%M} UTC"
 
 
 def create(tx: Connection, caller: Caller, new: sharing.NewReservation, now: int) -> sharing.Reservation:
-    """Stores a reservation; problems name the field, and what is free instead."""
+    """Store a reservation; problems name the field, and what is free instead."""
     tx.execute(select(Installation.key).where(Installation.key == "id").with_for_update())  # one at a time
     starts_us, ends_us = _interval(new, now)
     _check_purpose(new)
@@ -77,8 +82,10 @@ def create(tx: Connection, caller: Caller, new: sharing.NewReservation, now: int
     for name in new.nodes:
         if name not in devices:
             raise field_problem("nodes", f"there is no node {name}: take one of {', '.join(sorted(devices)) or 'none'}")
-    claim = Claim(name=new.name, starts_us=starts_us, ends_us=ends_us, nodes=frozenset(new.nodes), gpus=new.gpus or 0)
-    if found := clash(claim, [_claim(row) for row in _to_come(tx, now)], devices):
+    resources = ReservedResources(
+        name=new.name, starts_us=starts_us, ends_us=ends_us, nodes=frozenset(new.nodes), gpus=new.gpus or 0
+    )
+    if found := conflict(resources, [_resources(row) for row in _to_come(tx, now)], devices):
         field, why = found
         raise field_problem(field, f"{why}: ask for less, or take another time (`yard reservations` shows them)")
     values = {
@@ -128,7 +135,7 @@ def _check_projects(tx: Connection, names: Iterable[str]) -> None:
 
 
 def _devices(tx: Connection) -> dict[str, int]:
-    """How many devices each node has that could be used."""
+    """Return the number of usable devices of each node."""
     usable = Device.present & Device.unusable.is_(None)
     joined = select(Node.name, func.count(Device.uuid)).outerjoin(Device, (Device.node == Node.name) & usable)
     return {row[0]: row[1] for row in tx.execute(joined.group_by(Node.name))}
@@ -140,8 +147,8 @@ def _to_come(tx: Connection, now: int) -> list[Row[Any]]:
     return list(tx.execute(query.order_by(Reservation.starts_us, Reservation.id)))
 
 
-def _claim(row: Row[Any]) -> Claim:
-    return Claim(
+def _resources(row: Row[Any]) -> ReservedResources:
+    return ReservedResources(
         name=row.name,
         starts_us=row.starts_us,
         ends_us=row.ends_us,
@@ -151,7 +158,7 @@ def _claim(row: Row[Any]) -> Claim:
 
 
 def reservations(tx: Connection, now: int, *, past: bool = False) -> list[sharing.Reservation]:
-    """Those that hold now or later, by their start; with `past`, all."""
+    """Return reservations that hold now or later, by their start; with `past`, all."""
     if not past:
         return _present(tx, _to_come(tx, now), now)
     rows = list(tx.execute(select(Reservation.__table__).order_by(Reservation.starts_us, Reservation.id)))
@@ -159,7 +166,7 @@ def reservations(tx: Connection, now: int, *, past: bool = False) -> list[sharin
 
 
 def find(tx: Connection, id_: str) -> Row[Any]:
-    """One by its id; ``not-found``."""
+    """Return a reservation by id; ``not-found`` for an unknown one."""
     row = tx.execute(select(Reservation.__table__).where(Reservation.id == id_)).one_or_none()
     if row is None:
         raise not_found("reservation", id_)
@@ -167,7 +174,7 @@ def find(tx: Connection, id_: str) -> Row[Any]:
 
 
 def cancel(tx: Connection, id_: str, now: int) -> str:
-    """Gives back what is reserved; returns the reservation's name. ``not-found`` for one that is over."""
+    """Give back what is reserved; return the reservation's name. ``not-found`` for one that is over."""
     own = (Reservation.id == id_, Reservation.cancelled_us.is_(None), Reservation.ends_us > now)
     if not tx.execute(update(Reservation).where(*own).values(cancelled_us=now)).rowcount:
         raise not_found("reservation to come", id_)

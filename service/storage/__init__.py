@@ -1,1 +1,1 @@
-"""The artifact store: bytes on the disk, and the rows that say who needs them."""
+"""The artifact store: bytes on the disk, names of files, retention of checkpoints."""

@@ -13,7 +13,7 @@ MAX_PART = 255
 
 
 def check(field: str, path: str) -> None:
-    """Raises `BadPathError` unless the path is relative, normalised, of UTF-8 and without ``..`` or NUL."""
+    """Raise `BadPathError` unless the path is relative, normalised, of UTF-8 and without ``..`` or NUL."""
     if why := _fault(path):
         raise BadPathError(field, path, why)
 
@@ -41,7 +41,7 @@ def _is_utf8(path: str) -> bool:
 
 
 def check_tree(field: str, paths: Iterable[str]) -> None:
-    """Raises `BadPathError` for a bad path, one given twice, and one that is both a file and a folder."""
+    """Raise `BadPathError` for a bad path, one given twice, and one that is both a file and a folder."""
     seen: set[str] = set()
     folders: set[str] = set()
     for path in paths:

@@ -1,4 +1,4 @@
-"""What is kept of checkpoints, and how much each job holds in the store."""
+"""Retention: which checkpoints are kept, and how many bytes each job holds in the store."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -25,8 +25,8 @@ _WAITING = (JobState.QUEUED, JobState.ASSIGNED, JobState.STARTING)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
-    """A checkpoint, as the policy looks at it."""
+class RetentionCandidate:
+    """A checkpoint of a job, as the retention policy judges it."""
 
     id: str
     name: str
@@ -38,11 +38,11 @@ class Kept:
 
     @property
     def age(self) -> tuple[int, int]:
-        """Sorts from the oldest to the newest: a later attempt began at a step that counts again from there."""
+        """Sort key, the oldest first: a later attempt began at a step that counts again from there."""
         return self.attempt, self.step
 
 
-def checkpoints_of(tx: Connection, job_id: str) -> list[Kept]:
+def checkpoints_of(tx: Connection, job_id: str) -> list[RetentionCandidate]:
     """The job's checkpoints that are not deleted, the oldest first."""
     query = (
         select(
@@ -58,10 +58,10 @@ def checkpoints_of(tx: Connection, job_id: str) -> list[Kept]:
         .where(Checkpoint.job_id == job_id, Checkpoint.state != "deleted")
         .order_by(Attempt.number, Checkpoint.step)
     )
-    return [Kept(**row._mapping) for row in tx.execute(query)]
+    return [RetentionCandidate(**row._mapping) for row in tx.execute(query)]
 
 
-def best(checkpoints: Sequence[Kept], policy: KeepBest | None) -> str | None:
+def best(checkpoints: Sequence[RetentionCandidate], policy: KeepBest | None) -> str | None:
     """Id of the checkpoint with the best finite value of the metric, the newest of equals; None without one."""
     if policy is None:
         return None
@@ -70,12 +70,14 @@ def best(checkpoints: Sequence[Kept], policy: KeepBest | None) -> str | None:
     return max(valued)[2] if valued else None
 
 
-def _value(kept: Kept, policy: KeepBest) -> float | None:
+def _value(kept: RetentionCandidate, policy: KeepBest) -> float | None:
     value = kept.metrics.get(policy.metric)
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def superfluous(checkpoints: Sequence[Kept], policy: CheckpointPolicy, pinned: Collection[str]) -> list[Kept]:
+def prunable(
+    checkpoints: Sequence[RetentionCandidate], policy: CheckpointPolicy, pinned: Collection[str]
+) -> list[RetentionCandidate]:
     """Stored checkpoints that the policy does not keep; the newest stored one is always kept."""
     stored = sorted((kept for kept in checkpoints if kept.state == "stored"), key=lambda kept: kept.age)
     keep = {kept.id for kept in stored[-policy.keep_last :]} | {best(stored, policy.keep_best)} | set(pinned)
@@ -107,13 +109,13 @@ def _only_verified(tx: Connection, job_id: str) -> list[str]:
 
 
 def enforce(tx: Connection, job_id: str, policy: CheckpointPolicy, now: int) -> list[str]:
-    """Marks what the policy does not keep as deleted; returns hashes to `blobs.collect` after the commit."""
-    doomed = superfluous(checkpoints_of(tx, job_id), policy, pinned(tx, job_id))
+    """Mark checkpoints that the policy does not keep as deleted; return hashes to `blobs.collect` after the commit."""
+    doomed = prunable(checkpoints_of(tx, job_id), policy, pinned(tx, job_id))
     return mark_deleted(tx, [kept.id for kept in doomed], now)
 
 
 def mark_deleted(tx: Connection, ids: Sequence[str], now: int) -> list[str]:
-    """Marks checkpoints as deleted; returns hashes to `blobs.collect` after the commit."""
+    """Mark checkpoints as deleted; return hashes to `blobs.collect` after the commit."""
     if not ids:
         return []
     tx.execute(update(Checkpoint).where(Checkpoint.id.in_(ids)).values(state="deleted", deleted_us=now))

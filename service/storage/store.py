@@ -34,12 +34,12 @@ _LOCKS = 64
 
 
 def is_hash(text: str) -> bool:
-    """Whether the text is a SHA-256 in lower-case hex."""
+    """Return true for a SHA-256 in lower-case hex."""
     return _SHA256.fullmatch(text) is not None
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes a rename or creation in the folder survive a power cut."""
+    """Make a rename or creation in the folder survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -60,7 +60,7 @@ class Upload:
         self.size = 0
 
     def write(self, data: bytes) -> None:
-        """Appends; raises `errors.TooLargeError` beyond the limit."""
+        """Append data; raise `errors.TooLargeError` beyond the limit."""
         self.size += len(data)
         if self._limit is not None and self.size > self._limit:
             raise errors.TooLargeError(self._limit)
@@ -70,7 +70,7 @@ class Upload:
             view = view[self._file.write(view) :]
 
     def commit(self) -> int:
-        """Moves the file into the store and returns its size; raises `errors.WrongHashError`."""
+        """Move the file into the store and return its size; raise `errors.WrongHashError`."""
         if self._digest.hexdigest() != self.sha256:
             raise errors.WrongHashError(self.sha256, self._digest.hexdigest())
         os.fsync(self._file.fileno())
@@ -79,7 +79,7 @@ class Upload:
         return self.size
 
     def discard(self) -> None:
-        """Removes what was written; harmless after `commit`."""
+        """Remove what was written; harmless after `commit`."""
         self._file.close()
         self._path.unlink(missing_ok=True)
 
@@ -105,7 +105,7 @@ class BlobStore:
         return path.read_text()
 
     def path(self, sha256: str) -> Path:
-        """Where a blob lies or would lie; raises `errors.NotAHashError`."""
+        """Path of a blob, whether it is there or not; raises `errors.NotAHashError`."""
         if not is_hash(sha256):
             raise errors.NotAHashError(sha256)
         return self.blobs / sha256[:2] / sha256
@@ -116,12 +116,12 @@ class BlobStore:
 
     @contextmanager
     def lock(self, sha256: str) -> Iterator[None]:
-        """Held while a blob and its row come or go, so that a blob just stored is not the one being removed."""
+        """Lock for while a blob and its row come or go, so that a blob just stored is not the one being removed."""
         with self._locks[int(sha256[:8], 16) % _LOCKS]:
             yield
 
     def has(self, sha256: str) -> bool:
-        """Whether the blob's file is here."""
+        """Return true if the blob's file is here."""
         return self.path(sha256).is_file()
 
     @contextmanager
@@ -135,7 +135,7 @@ class BlobStore:
             upload.discard()
 
     def take_over(self, name: str, sha256: str, size: int, *, linked: bool = False) -> None:
-        """Moves a file that a worker has placed in the inbox into the store, once its size and hash are checked.
+        """Move a file that a worker has placed in the inbox into the store, once its size and hash are checked.
 
         `linked`: a file of the service's own user may have a second name, which the worker is about to remove.
         Raises `errors.NotPlacedError` for a name of another form, a link, a special or missing file, and
@@ -156,14 +156,14 @@ class BlobStore:
             path.unlink(missing_ok=True)
 
     def _copy_in(self, file: IO[bytes], sha256: str) -> None:
-        """Another user's file stays writable to that user, so only its content is taken."""
+        """Copy another user's file: it stays writable to that user, so only its content is taken."""
         with self.upload(sha256) as upload:
             while chunk := file.read(_CHUNK):
                 upload.write(chunk)
             upload.commit()
 
     def move_in(self, path: Path, sha256: str) -> None:
-        """Renames a checked file into its place, read-only."""
+        """Rename a checked file into its place, read-only."""
         target = self.path(sha256)
         if not target.parent.is_dir():
             target.parent.mkdir(exist_ok=True)
@@ -173,11 +173,11 @@ class BlobStore:
         sync_folder(target.parent)
 
     def delete(self, sha256: str) -> None:
-        """Removes a blob; one that is gone already is fine."""
+        """Remove a blob; one that is gone already is fine."""
         self.path(sha256).unlink(missing_ok=True)
 
     def delete_logs(self, attempt_id: str) -> None:
-        """Removes all logs of an attempt; harmless when there are none."""
+        """Remove all logs of an attempt; harmless when there are none."""
         shutil.rmtree(self.logs / attempt_id, ignore_errors=True)
 
     def free(self) -> int:
@@ -185,7 +185,7 @@ class BlobStore:
         return shutil.disk_usage(self.root).free
 
     def sweep_inbox(self, older_than_s: float) -> int:
-        """Removes uploads and placed files that nobody finished; returns how many."""
+        """Remove uploads and placed files that nobody finished; return how many."""
         limit = time.time() - older_than_s
         swept = 0
         for entry in list(self.inbox.iterdir()):
@@ -197,7 +197,7 @@ class BlobStore:
 
 
 def _open_placed(path: Path, size: int, *, linked: bool) -> FileIO:
-    """Opens a regular file with one name (or two), following no link."""
+    """Open a regular file with one name (or two), following no link."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:

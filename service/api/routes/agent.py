@@ -100,7 +100,7 @@ def register(message: wire.Register, ctx: Ctx, node: Node) -> Response:
 def heartbeat(message: wire.Heartbeat, ctx: Ctx, node: Node) -> Response:
     """A worker is alive; answered by its orders."""
     with _refusals(), ctx.db.write() as tx:
-        seen = registration.seen(tx, node, message, ctx.now_us())
+        seen = registration.record_heartbeat(tx, node, message, ctx.now_us())
     ctx.hub.notify(f"node:{node}")
     for job_id in seen.changed:
         _tell(ctx, job_id)

@@ -1,4 +1,4 @@
-"""Whether the service lives, and whether it can work."""
+"""Liveness, readiness and metrics of the service."""
 
 from fastapi import APIRouter, Depends, Request, Response
 from sqlalchemy import text

@@ -1,4 +1,4 @@
-"""The boxes: what they have, who holds it, and an administrator's hand on them."""
+"""``/nodes``: their devices and holders; drain, resume and declare dead."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""The queue, and why a job is where it is."""
+"""``/queue`` and ``/jobs/{id}/why``: waiting jobs, and the reason why one waits."""
 
 from typing import Annotated
 

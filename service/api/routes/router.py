@@ -1,4 +1,4 @@
-"""How the routers of the API are made.
+"""Routers of the API.
 
 A route is whole when it is declared, so that the application takes it as it is. `FastAPI.include_router` would make
 each one anew at the first request of a process, which keeps that one waiting, and look twice for that of every request.

@@ -52,7 +52,7 @@ def list_quotas(caller: Reader, ctx: Ctx) -> Response:
 
 
 @router.put("/quotas/{kind}/{name}", response_model=sharing.Quota)
-def set_quota(kind: accounts.Who, name: str, values: sharing.QuotaValues, caller: Admin, ctx: Ctx) -> Response:
+def set_quota(kind: accounts.AccountKind, name: str, values: sharing.QuotaValues, caller: Admin, ctx: Ctx) -> Response:
     """Sets quotas of a user or project, or of the name ``*``, everybody's default."""
     now = ctx.now_us()
     with ctx.db.write() as tx:

@@ -67,4 +67,4 @@ def test_a_value_that_is_taken_away_is_everybodys_again(db: Database) -> None:
         accounts.set_limits(tx, ("user", "user-ada"), {"max_gpus": 1, "max_queued": 5})
         accounts.set_limits(tx, ("user", "user-ada"), {"max_gpus": None})
         accounts.set_limits(tx, ("user", "user-ada"), {})
-        assert accounts.limits(accounts.rows(tx), ("user", "user-ada")) == accounts.Limits(max_queued=5)
+        assert accounts.limits(accounts.rows(tx), ("user", "user-ada")) == accounts.EffectiveLimits(max_queued=5)

@@ -8,7 +8,7 @@ from sqlalchemy import insert, select, update
 
 from service import lifecycle
 from service.accounting import accounts, quotas, usage, usage_report
-from service.accounting.gpu_time import DAY_US, Kind
+from service.accounting.gpu_time import DAY_US, UsageKind
 from service.accounting.policy_settings import current_policy, set_policy
 from service.db.engine import Database
 from service.db.models import Account, Allocation, Attempt, Checkpoint, Job, Node, Sample, Usage, User
@@ -56,12 +56,12 @@ def end(db: Database, attempt: str, **values: Any) -> None:
         lifecycle.finish(tx, attempt, Result(started_us=started, **fields), START)
 
 
-def hours(db: Database) -> dict[Kind, float]:
+def hours(db: Database) -> dict[UsageKind, float]:
     """What all were charged, in hours by kind."""
-    found: Counter[Kind] = Counter()
+    found: Counter[UsageKind] = Counter()
     with db.read() as tx:
         for row in tx.execute(select(Usage.__table__)):
-            found[Kind(row.kind)] += row.gpu_us
+            found[UsageKind(row.kind)] += row.gpu_us
     return {kind: round(value / HOUR, 3) for kind, value in found.items()}
 
 
@@ -78,7 +78,7 @@ def test_a_run_that_succeeds(db: Database, gpus: list[str]) -> None:
         (so_far,) = usage.running(tx, START - HOUR)
     assert so_far.split.total() == 2 * 3 * HOUR
     end(db, attempt)
-    assert hours(db) == {Kind.IDLE: 1, Kind.USEFUL: 7}
+    assert hours(db) == {UsageKind.IDLE: 1, UsageKind.USEFUL: 7}
     with db.read() as tx:
         assert usage.running(tx, START) == []
     assert usage.read_split(box.attempt_row(db, attempt).gpu_time).total() == 8 * HOUR
@@ -100,7 +100,7 @@ def test_a_clock_that_is_set_meanwhile_is_charged_to_nobody(db: Database, gpus: 
         lifecycle.finish(tx, attempt, Result(kind=ResultKind.EXITED, exit_code=0, **told), NOW + 700_000 + step)
     with db.read() as tx:
         charged = {row.kind: row.gpu_us for row in tx.execute(select(Usage.kind, Usage.gpu_us))}
-    assert charged[Kind.USEFUL] >= 300_000
+    assert charged[UsageKind.USEFUL] >= 300_000
     assert 600_000 <= sum(charged.values()) <= 600_001 + usage.ANSWER_US
     row = box.job_row(db, job)
     assert row.ended_us - row.started_us == row.ran_us == 300_000
@@ -156,7 +156,7 @@ def test_time_is_of_its_day(db: Database, gpus: list[str]) -> None:
     _, attempt = add_run(db, gpus[:1], hours=20)
     end(db, attempt)
     with db.read() as tx:
-        rows = tx.execute(select(Usage.day, Usage.gpu_us).where(Usage.kind == Kind.USEFUL))
+        rows = tx.execute(select(Usage.day, Usage.gpu_us).where(Usage.kind == UsageKind.USEFUL))
         days = {row.day: row.gpu_us for row in rows}
     today = START // DAY_US
     assert days == {today - 1: 7.5 * HOUR, today: 12 * HOUR}
@@ -165,7 +165,7 @@ def test_time_is_of_its_day(db: Database, gpus: list[str]) -> None:
 def test_a_failure_that_nobody_continues(db: Database, gpus: list[str]) -> None:
     _, attempt = add_run(db, gpus[:1], hours=4)
     end(db, attempt, exit_code=1)
-    assert hours(db) == {Kind.IDLE: 0.5, Kind.FAILED: 3.5}
+    assert hours(db) == {UsageKind.IDLE: 0.5, UsageKind.FAILED: 3.5}
 
 
 def add_checkpoint(db: Database, job: str, attempt: str, at_us: int, state: str = "stored") -> None:
@@ -179,9 +179,9 @@ def test_what_a_retry_does_again_is_lost(db: Database, gpus: list[str]) -> None:
     add_checkpoint(db, job, attempt, START - HOUR, "committed")
     add_checkpoint(db, job, attempt, START - HOUR // 2, "deleted")
     end(db, attempt, exit_code=1)
-    assert hours(db) == {Kind.IDLE: 0.5, Kind.USEFUL: 2.5, Kind.LOST: 1}
+    assert hours(db) == {UsageKind.IDLE: 0.5, UsageKind.USEFUL: 2.5, UsageKind.LOST: 1}
     end(db, again(db, job, gpus[:1], hours=0.5 + 1))
-    assert hours(db) == {Kind.IDLE: 0.5, Kind.USEFUL: 3.5, Kind.LOST: 1.5}
+    assert hours(db) == {UsageKind.IDLE: 0.5, UsageKind.USEFUL: 3.5, UsageKind.LOST: 1.5}
 
 
 def test_a_preemption_after_a_checkpoint_loses_little(db: Database, gpus: list[str]) -> None:
@@ -190,7 +190,7 @@ def test_a_preemption_after_a_checkpoint_loses_little(db: Database, gpus: list[s
     with db.write() as tx:
         lifecycle.request_stop(tx, job, StopReason.PREEMPT, None, START - HOUR // 50)
     end(db, attempt, stop=StopReason.PREEMPT, stopped_at_step=1)
-    assert hours(db) == {Kind.IDLE: 1, Kind.USEFUL: 6.98, Kind.LOST: 0.02}
+    assert hours(db) == {UsageKind.IDLE: 1, UsageKind.USEFUL: 6.98, UsageKind.LOST: 0.02}
 
 
 def test_what_the_samples_show_idle_is_idle(db: Database, gpus: list[str]) -> None:
@@ -202,9 +202,9 @@ def test_what_the_samples_show_idle_is_idle(db: Database, gpus: list[str]) -> No
             tx.execute(insert(Sample).values(**at, values=busy))
     end(db, attempt)
     found = hours(db)
-    assert found[Kind.IDLE] + found[Kind.USEFUL] == 4
+    assert found[UsageKind.IDLE] + found[UsageKind.USEFUL] == 4
     # Of each minute one sample speaks for one bucket, a five-hundredth of the time.
-    assert found[Kind.IDLE] == pytest.approx(1 + 60 * 2 / 500, abs=0.05)
+    assert found[UsageKind.IDLE] == pytest.approx(1 + 60 * 2 / 500, abs=0.05)
 
 
 def test_part_of_a_shared_device_counts_as_that_part(db: Database, gpus: list[str]) -> None:
@@ -283,8 +283,8 @@ def test_what_runs_takes_no_more_questions_the_more_of_it_there_is(db: Database)
     with db.read() as tx:
         found = {each.job.id: each.split for each in usage.running(tx, START)}
     assert [found[run].total() for run in runs] == [4 * HOUR, HOUR, 2 * HOUR, 400 * HOUR]
-    idle = [sum(us for (_, kind), us in found[run].items() if kind is Kind.IDLE) for run in runs]
-    assert [us - HOUR // 2 for us in idle] == [4 * HOUR // usage.LOOKS_RUNNING, 0, 0, 0]
+    idle = [sum(us for (_, kind), us in found[run].items() if kind is UsageKind.IDLE) for run in runs]
+    assert [us - HOUR // 2 for us in idle] == [4 * HOUR // usage.SAMPLES_RUNNING, 0, 0, 0]
 
 
 def test_an_attempt_that_nobody_claimed_is_charged_to_nobody(db: Database, gpus: list[str]) -> None:

@@ -25,7 +25,7 @@ from torchyard.wire import Capability
 SPEC = JobSpec(command=("a",), launcher=Launcher.NONE)
 
 
-def say(db: Database, node: str, accounts: dict[str, bool] | None) -> registration.Seen:
+def say(db: Database, node: str, accounts: dict[str, bool] | None) -> registration.HeartbeatReply:
     """A heartbeat of the node, as its worker sends it."""
     with db.write() as tx:
         row = tx.execute(select(Node.__table__).where(Node.name == node)).one()
@@ -38,7 +38,7 @@ def say(db: Database, node: str, accounts: dict[str, bool] | None) -> registrati
         beat = wire.Heartbeat(
             identity=identity, devices=devices, attempts=[], disk_free=100 * box.GIB, accounts=accounts
         )
-        return registration.seen(tx, node, beat, box.NOW)
+        return registration.record_heartbeat(tx, node, beat, box.NOW)
 
 
 def account(db: Database, name: str | None) -> None:

@@ -127,5 +127,7 @@ def _beat(db: Database, uuids: list[str]) -> None:
     ]
     identity = wire.Identity(node_id="machine-box", home_id="home-box", boot_id="boot-1", pid_namespace="pid-1")
     with db.write() as tx:
-        registration.seen(tx, "box", wire.Heartbeat(identity=identity, devices=devices, attempts=[], disk_free=1), NOW)
+        registration.record_heartbeat(
+            tx, "box", wire.Heartbeat(identity=identity, devices=devices, attempts=[], disk_free=1), NOW
+        )
         assert lifecycle.orders_for(tx, "box").orders == []

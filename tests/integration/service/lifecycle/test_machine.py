@@ -162,7 +162,7 @@ class Machine(RuleBasedStateMachine):
             disk_free=100 * box.GIB,
             beat=data.draw(st.sampled_from([None, beat, max(beat - 1, 0)])),
         )
-        self.do(registration.seen, "box", message, NOW)
+        self.do(registration.record_heartbeat, "box", message, NOW)
 
     @rule()
     def look(self) -> None:

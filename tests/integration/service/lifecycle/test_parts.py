@@ -87,7 +87,7 @@ class Gang:
             beat=beat,
         )
         with self.db.write() as tx:
-            return registration.seen(tx, node, message, NOW + 5).orders
+            return registration.record_heartbeat(tx, node, message, NOW + 5).orders
 
     def actions(self, node: str) -> list[Action]:
         with self.db.read() as tx:

@@ -42,7 +42,7 @@ def add(yard: Parts, starts_min: int, ends_min: int, **values: Any) -> str:
 
 
 def draining(yard: Parts) -> bool:
-    maintenance.keep(yard.ctx)
+    maintenance.reconcile(yard.ctx)
     with yard.ctx.db.read() as tx:
         return bool(tx.scalar(select(Node.draining).where(Node.name == "box")))
 

@@ -54,9 +54,9 @@ def register(db: Database, **changes: Any) -> None:
         registration.register(tx, wire.Register(**(fields | changes)), NOW, 5.0)
 
 
-def seen(db: Database, message: wire.Heartbeat, now: int = NOW) -> registration.Seen:
+def seen(db: Database, message: wire.Heartbeat, now: int = NOW) -> registration.HeartbeatReply:
     with db.write() as tx:
-        return registration.seen(tx, "box", message, now)
+        return registration.record_heartbeat(tx, "box", message, now)
 
 
 def devices(db: Database) -> dict[str, tuple[bool, str | None]]:

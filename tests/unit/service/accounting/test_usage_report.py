@@ -4,8 +4,8 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from service.accounting.gpu_time import Kind
-from service.accounting.usage_report import DEFAULT_DAYS, Days, Wasted, as_csv, days, wastes, week
+from service.accounting.gpu_time import UsageKind
+from service.accounting.usage_report import DEFAULT_DAYS, DateRange, WastedTime, as_csv, days, wastes, week
 from service.errors import ProblemError
 from torchyard.sharing import Hours, UsageReport, UsageRow
 
@@ -21,12 +21,12 @@ def test_days_without_a_wish_are_four_weeks_that_end_today() -> None:
         - days(date(2026, 1, 1), date(2026, 1, 1), NOW).span_us[0]
         == 24 * HOUR
     )
-    assert days(None, date.min, NOW) == Days(since=date.min, until=date.min)
+    assert days(None, date.min, NOW) == DateRange(since=date.min, until=date.min)
 
 
 def test_a_week_is_from_monday_to_sunday_the_last_one_by_default() -> None:
-    assert week("2026-W01", NOW) == ("2026-W01", Days(since=date(2025, 12, 29), until=date(2026, 1, 4)))
-    assert week(None, NOW) == ("2026-W46", Days(since=date(2026, 11, 9), until=date(2026, 11, 15)))
+    assert week("2026-W01", NOW) == ("2026-W01", DateRange(since=date(2025, 12, 29), until=date(2026, 1, 4)))
+    assert week(None, NOW) == ("2026-W46", DateRange(since=date(2026, 11, 9), until=date(2026, 11, 15)))
 
 
 @pytest.mark.parametrize("text", ["", "2026", "2026-W54", "W01", "2026-W01-1", "9999-W99", "0000-W01"])
@@ -35,17 +35,17 @@ def test_what_is_no_week_is_refused(text: str) -> None:
         week(text, NOW)
 
 
-def wasted(user: str, number: int, kind: Kind, hours: float) -> Wasted:
-    return Wasted(user=user, number=number, kind=kind, gpu_us=round(hours * HOUR))
+def wasted(user: str, number: int, kind: UsageKind, hours: float) -> WastedTime:
+    return WastedTime(user=user, number=number, kind=kind, gpu_us=round(hours * HOUR))
 
 
 def test_wastes_are_named_by_whose_they_are_the_biggest_first_with_the_mend() -> None:
     found = wastes(
         [
-            *(wasted("ada", number, Kind.IDLE, number) for number in range(1, 8)),
-            wasted("ada", 7, Kind.IDLE, 13),
-            wasted("grace", 9, Kind.FAILED, 50),
-            wasted("grace", 9, Kind.LOST, 0.05),
+            *(wasted("ada", number, UsageKind.IDLE, number) for number in range(1, 8)),
+            wasted("ada", 7, UsageKind.IDLE, 13),
+            wasted("grace", 9, UsageKind.FAILED, 50),
+            wasted("grace", 9, UsageKind.LOST, 0.05),
         ]
     )
     assert [(waste.user, waste.kind, waste.gpu_hours, waste.count) for waste in found] == [

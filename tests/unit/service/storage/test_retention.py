@@ -4,14 +4,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.storage.retention import Kept, best, superfluous
+from service.storage.retention import RetentionCandidate, best, prunable
 from torchyard.spec import CheckpointPolicy, KeepBest
 
 ACCURACY = KeepBest(metric="acc", mode="max")
 
 
-def kept(step: int, *, attempt: int = 1, state: str = "stored", **metrics: Any) -> Kept:
-    return Kept(
+def kept(step: int, *, attempt: int = 1, state: str = "stored", **metrics: Any) -> RetentionCandidate:
+    return RetentionCandidate(
         id=f"{attempt}-{step}",
         name=f"step-{step}",
         state=state,
@@ -22,30 +22,30 @@ def kept(step: int, *, attempt: int = 1, state: str = "stored", **metrics: Any) 
     )
 
 
-def ids(checkpoints: list[Kept]) -> list[str]:
+def ids(checkpoints: list[RetentionCandidate]) -> list[str]:
     return [checkpoint.id for checkpoint in checkpoints]
 
 
 def test_the_newest_are_kept() -> None:
     policy = CheckpointPolicy(keep_last=2)
-    assert ids(superfluous([kept(step) for step in (10, 20, 30, 40)], policy, ())) == ["1-10", "1-20"]
+    assert ids(prunable([kept(step) for step in (10, 20, 30, 40)], policy, ())) == ["1-10", "1-20"]
 
 
 def test_newest_means_the_latest_attempt_first() -> None:
     policy = CheckpointPolicy(keep_last=1)
-    assert ids(superfluous([kept(100), kept(50, attempt=2)], policy, ())) == ["1-100"]
+    assert ids(prunable([kept(100), kept(50, attempt=2)], policy, ())) == ["1-100"]
 
 
 def test_the_best_and_the_pinned_are_kept_beside_them() -> None:
     policy = CheckpointPolicy(keep_last=1, keep_best=ACCURACY)
     checkpoints = [kept(10, acc=0.9), kept(20, acc=0.2), kept(30, acc=0.3), kept(40, acc=0.4)]
-    assert ids(superfluous(checkpoints, policy, {"1-20"})) == ["1-30"]
+    assert ids(prunable(checkpoints, policy, {"1-20"})) == ["1-30"]
 
 
 def test_only_stored_ones_count_and_go() -> None:
     policy = CheckpointPolicy(keep_last=1)
     checkpoints = [kept(10), kept(20, state="committed"), kept(30, state="committed")]
-    assert superfluous(checkpoints, policy, ()) == []
+    assert prunable(checkpoints, policy, ()) == []
 
 
 def test_the_best_has_a_finite_value() -> None:
@@ -77,9 +77,11 @@ CHECKPOINTS = st.lists(
 
 
 @given(CHECKPOINTS, st.integers(1, 4), st.sampled_from([None, ACCURACY]))
-def test_a_verified_one_is_always_left(checkpoints: list[Kept], keep_last: int, keep_best: KeepBest | None) -> None:
+def test_a_verified_one_is_always_left(
+    checkpoints: list[RetentionCandidate], keep_last: int, keep_best: KeepBest | None
+) -> None:
     stored = [checkpoint for checkpoint in checkpoints if checkpoint.state == "stored"]
-    gone = superfluous(checkpoints, CheckpointPolicy(keep_last=keep_last, keep_best=keep_best), ())
+    gone = prunable(checkpoints, CheckpointPolicy(keep_last=keep_last, keep_best=keep_best), ())
     left = len(stored) - len(gone)
     assert left >= min(len(stored), keep_last)
     assert left <= keep_last + (keep_best is not None)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from starlette.datastructures import Headers
 
-from service.api import guard
+from service.api import middleware
 from service.errors import ProblemError
 from service.settings import Settings
 
@@ -23,15 +23,15 @@ SETTINGS = Settings(data=Path("/nowhere"), database_url="sqlite://", broker_url=
     ],
 )
 def test_host_names(header: str, name: str) -> None:
-    assert guard.host_name(header) == name
+    assert middleware.host_name(header) == name
 
 
 def test_configured_names_are_allowed() -> None:
-    allowed = guard.allowed_hosts(replace(SETTINGS, host="192.0.2.1", allowed_hosts=("Yard.example",)))
-    guard.check_host("yard.example:443", allowed)
-    guard.check_host("192.0.2.1:8765", allowed)
+    allowed = middleware.allowed_hosts(replace(SETTINGS, host="192.0.2.1", allowed_hosts=("Yard.example",)))
+    middleware.check_host("yard.example:443", allowed)
+    middleware.check_host("192.0.2.1:8765", allowed)
     with pytest.raises(ProblemError, match="TORCHYARD_ALLOWED_HOSTS"):
-        guard.check_host("other.example", allowed)
+        middleware.check_host("other.example", allowed)
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ def test_configured_names_are_allowed() -> None:
 def test_origins(method: str, headers: dict[str, str], allowed: bool) -> None:
     given = Headers({"host": "yard:1", **headers})
     if allowed:
-        guard.check_origin(method, given)
+        middleware.check_origin(method, given)
         return
     with pytest.raises(ProblemError):
-        guard.check_origin(method, given)
+        middleware.check_origin(method, given)
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,12 @@ def test_origins(method: str, headers: dict[str, str], allowed: bool) -> None:
     [
         ("/api/v1/jobs", 10),
         ("/api/v1/jobs/blobs/x", 10),
-        ("/api/v1/agent/heartbeat", guard.MAX_BATCH),
-        ("/api/v1/snapshots", guard.MAX_BATCH),
-        ("/api/v1/session", guard.MAX_SIGN_IN),
+        ("/api/v1/agent/heartbeat", middleware.MAX_BATCH),
+        ("/api/v1/snapshots", middleware.MAX_BATCH),
+        ("/api/v1/session", middleware.MAX_SIGN_IN),
         ("/api/v1/agent/blobs/abc", None),
         ("/api/v1/snapshots/snap-1/blobs/abc", None),
     ],
 )
 def test_body_limits(path: str, limit: int | None) -> None:
-    assert guard.body_limit(path, 10) == limit
+    assert middleware.body_limit(path, 10) == limit

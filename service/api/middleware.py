@@ -1,4 +1,4 @@
-"""What every request passes before any route: Host, Origin and size of the body; and the headers of every answer."""
+"""Middleware: checks of Host, Origin and size before any route, and the headers of every response."""
 
 import socket
 from collections.abc import Iterable
@@ -54,7 +54,7 @@ def host_name(header: str) -> str:
 
 
 def check_host(header: str, allowed: Iterable[str]) -> None:
-    """Refuses names that are not ours, as a rebound DNS name would be."""
+    """Refuse names that are not ours, as a rebound DNS name would be."""
     if host_name(header) not in allowed:
         raise ProblemError(
             "unknown-host",
@@ -63,7 +63,7 @@ def check_host(header: str, allowed: Iterable[str]) -> None:
 
 
 def check_origin(method: str, headers: Headers) -> None:
-    """Refuses what another site's page makes a browser send with its user's cookie."""
+    """Refuse what another site's page makes a browser send with its user's cookie."""
     if method in SAFE_METHODS:
         return
     origin = headers.get("origin")
@@ -91,7 +91,7 @@ def body_limit(path: str, max_body: int) -> int | None:
 
 
 async def admit(scope: Scope) -> None:
-    """Refuses strangers before their bodies are read: parsing a large one would hold up everybody."""
+    """Refuse unknown callers before their bodies are read: parsing a large one would hold up everybody."""
     if scope["method"] in SAFE_METHODS or not scope["path"].startswith("/api/") or scope["path"] == SIGN_IN:
         return
     try:
@@ -138,7 +138,7 @@ def _with_headers(send: Send, api: bool) -> Send:
     return sent
 
 
-class Guard:
+class RequestGuard:
     """The outermost layer of the application."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.api import pages
+from service.api import static
 
 
 def built(folder: Path) -> Path:
@@ -22,7 +22,7 @@ def built(folder: Path) -> Path:
 def test_files_rooms_and_what_is_not_there(
     serve: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "DIST", built(tmp_path))
+    monkeypatch.setattr(static, "DIST", built(tmp_path))
     with serve() as live:
         for path in ("/", "/jobs/17", "/box"):
             page = live.anonymous.get(path)
@@ -47,6 +47,6 @@ def test_files_rooms_and_what_is_not_there(
 def test_without_the_dashboard_the_page_says_how_to_build_it(
     serve: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "DIST", tmp_path / "nothing")
+    monkeypatch.setattr(static, "DIST", tmp_path / "nothing")
     with serve() as live:
         assert "make dashboard" in live.anonymous.get("/").text

@@ -1,4 +1,4 @@
-"""The dashboard's files, or a page that says how to build them. Paths that are rooms of the dashboard get its page."""
+"""The dashboard's files, or a page that says how to build them. Paths of the dashboard's views get its page."""
 
 from pathlib import Path
 
@@ -25,8 +25,8 @@ this page again.</p>
 """
 
 
-class Pages:
-    """Answers what no route of the API does."""
+class DashboardFiles:
+    """Serve the paths that no route of the API has."""
 
     def __init__(self, dist: Path | None = None) -> None:
         self._dist = dist or DIST

@@ -1,4 +1,4 @@
-"""Files that stay on their nodes since they are too large for the store: which are to be brought or removed."""
+"""Node-local files: outputs too large for the store, which stay on their nodes until somebody asks for them."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,9 @@ _AT_ONCE = 1000
 
 
 def orders(tx: Connection, node: str, kept: Sequence[str]) -> dict[str, list[wire.BringOrder] | list[str]]:
-    """What a node is to do with the files of these attempts, as fields of `wire.Orders`. An attempt that is unknown
-    here (the database was restored from a backup) keeps its files.
+    """Return orders to bring or discard the files of these attempts, as fields of `wire.Orders`.
+
+    An attempt that is unknown here (the database was restored from a backup) keeps its files.
     """
     if not kept:
         return {}
