@@ -59,11 +59,11 @@ class Scheduler:
         for one in decisions:
             alone = one.job if one.reason is Cause.RESERVATION else ""
             groups[one.for_job, alone][one.job] = one.reason
-        for (newcomer, _), jobs in groups.items():
+        for (preemptor, _), jobs in groups.items():
             try:
-                two_phase.begin(self._ctx, jobs, newcomer)
+                two_phase.begin(self._ctx, jobs, preemptor)
             except lifecycle.Conflict as conflict:
-                _log.info("%s does not get what others hold: %s", newcomer, conflict)
+                _log.info("%s does not get what others hold: %s", preemptor, conflict)
 
     def _start(self, decision: Start) -> bool:
         ctx = self._ctx

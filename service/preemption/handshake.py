@@ -13,10 +13,10 @@ class Yielding(BaseModel):
 
     model_config = ConfigDict(frozen=True, validate_by_name=True, validate_by_alias=True)
 
-    newcomer: str = Field(validation_alias="for", serialization_alias="for")
+    preemptor: str = Field(validation_alias="for", serialization_alias="for")
     """Id of the job or the reservation."""
     words: str
-    """The newcomer, as events name it."""
+    """The preemptor, as events name it."""
     asked_us: int
     deadline_us: int
     serial: int | None = None
@@ -31,7 +31,7 @@ class Yielding(BaseModel):
 
     def group(self, attempt: str) -> str:
         """What the jobs that must give way together have in common."""
-        return next(iter(job_of(self.newcomer)), attempt)
+        return next(iter(job_of(self.preemptor)), attempt)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class Yielder:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What is done with the jobs that give way to one newcomer."""
+    """What is done with the jobs that give way to one preemptor."""
 
     stop: tuple[Yielder, ...] = ()
     keep: tuple[Yielder, ...] = ()
@@ -77,7 +77,7 @@ class Verdict:
     late: frozenset[str] = frozenset()
     """Jobs whose checkpoint did not come in time."""
     why: str = ""
-    """What keeps the newcomer from starting in their places, if something does."""
+    """What keeps the preemptor from starting in their places, if something does."""
 
     def told_to(self, each: Yielder) -> str:
         """What a job hears that does not give way any more."""
@@ -94,7 +94,7 @@ class Verdict:
         return f"{allowed}: {words}, does not get them, nor does anybody soon"
 
     def told(self, numbers: Mapping[str, int], spared_s: int) -> str:
-        """What the newcomer hears of the jobs that do not give way any more, whose numbers are given."""
+        """What the preemptor hears of the jobs that do not give way any more, whose numbers are given."""
         kept, late = (named(numbers[each.job] for each in some) for some in (self.keep, self._late()))
         if self.why:
             return f"{kept} {'is' if len(self.keep) == 1 else 'are'} no longer to give way to it: it {self.why}"
@@ -113,7 +113,7 @@ def named(numbers: Iterable[int]) -> str:
 
 
 def judge(group: Sequence[Yielder], now: int, *, why: str = "") -> Verdict:
-    """The next step for jobs that give way to one newcomer; `why` says what keeps it from starting in their places."""
+    """The next step for jobs that give way to one preemptor; `why` says what keeps it from starting in their places."""
     left = tuple(each for each in group if each.stop is None)
     kept = tuple(each for each in group if each.stop is None or each.leaves)
     if why:
@@ -124,6 +124,6 @@ def judge(group: Sequence[Yielder], now: int, *, why: str = "") -> Verdict:
     return Verdict(stop=left) if all(each.ready for each in left) else Verdict()
 
 
-def job_of(newcomer: str) -> tuple[str, ...]:
-    """The newcomer, if it is a job."""
-    return (newcomer,) if newcomer.startswith("job-") else ()
+def job_of(preemptor: str) -> tuple[str, ...]:
+    """The preemptor, if it is a job."""
+    return (preemptor,) if preemptor.startswith("job-") else ()

@@ -1,7 +1,7 @@
 """Preemption that loses nothing, in two steps: a checkpoint first, and the stop once that is verified.
 
 Between the two the job runs on. All that is agreed lies in the attempt's row, and each round begins from what is
-stored: a service that was killed goes on, and what is told twice is done once. Jobs that give way to the same newcomer
+stored: a service that was killed goes on, and what is told twice is done once. Jobs that give way to the same preemptor
 do so together: none is stopped before all can be, and if one can't, all keep their devices. Those in the way of a
 reservation give way each by itself: it takes what it gets.
 """
@@ -31,28 +31,28 @@ _CAUSES = {
 }
 
 
-def begin(ctx: Context, jobs: Mapping[str, Cause], newcomer: str) -> list[str]:
+def begin(ctx: Context, jobs: Mapping[str, Cause], preemptor: str) -> list[str]:
     """Asks running jobs to give way to a job or a reservation, all or none, each with its cause; returns their ids.
 
-    Raises `lifecycle.Conflict` if one does not run any more or yields already, or if the newcomer no longer waits.
+    Raises `lifecycle.Conflict` if one does not run any more or yields already, or if the preemptor no longer waits.
     """
     now = ctx.now_us()
     chosen = sorted(jobs)
     with ctx.db.write() as tx:
-        locked = sorted({*chosen, *job_of(newcomer)})  # the order of locking
+        locked = sorted({*chosen, *job_of(preemptor)})  # the order of locking
         rows = {job: lifecycle.lock_job(tx, job) for job in locked}
-        words = _words(tx, newcomer, now)
+        words = _words(tx, preemptor, now)
         if words is None:
-            raise lifecycle.Conflict(f"{newcomer} no longer waits")
+            raise lifecycle.Conflict(f"{preemptor} no longer waits")
         deadline_us = now + current_policy(tx).checkpoint_timeout * 1_000_000
         for job in chosen:
-            asked = Yielding(newcomer=newcomer, words=words, asked_us=now, deadline_us=deadline_us)
+            asked = Yielding(preemptor=preemptor, words=words, asked_us=now, deadline_us=deadline_us)
             _ask(tx, rows[job], asked, jobs[job], now)
-        for job in job_of(newcomer):
+        for job in job_of(preemptor):
             numbers = named(rows[each].number for each in chosen)
             verb = "is to give way to it" if len(chosen) == 1 else "are to give way to it"
             lifecycle.insert_event(tx, job, "awaiting", f"{numbers} {verb}", data={"jobs": chosen}, now=now)
-    _announce(ctx, [*chosen, *job_of(newcomer)])
+    _announce(ctx, [*chosen, *job_of(preemptor)])
     return chosen
 
 
@@ -64,29 +64,29 @@ def _ask(tx: Connection, job: Row[Any], yielding: Yielding, cause: Cause, now: i
     note = lifecycle.Note(
         kind="preempting",
         message=f"is to give way to {yielding.words}, {_CAUSES[cause]}: {how}",
-        data={"for": yielding.newcomer, "cause": cause},
+        data={"for": yielding.preemptor, "cause": cause},
     )
     known = yielding.model_copy(update={"after": -1 if after is None else after})
     lifecycle.ask_to_yield(tx, job.id, known.model_dump(by_alias=True), note, now, checkpoint=checkpoint)
 
 
-def advance(ctx: Context, hindered: Container[str] = ()) -> None:
-    """One round over all preemptions that are under way; call it as often as you like. `hindered` are newcomers that
+def advance(ctx: Context, ineligible: Container[str] = ()) -> None:
+    """One round over all preemptions that are under way; call it as often as you like. `ineligible` are preemptors that
     would not start although others gave way to them.
     """
     with ctx.db.read() as tx:
-        verdicts = _verdicts(tx, ctx.now_us(), hindered)
+        verdicts = _verdicts(tx, ctx.now_us(), ineligible)
     for group in [group for group, verdict in verdicts.items() if verdict.stop or verdict.keep]:
-        _settle(ctx, group, hindered)
+        _settle(ctx, group, ineligible)
 
 
-def _settle(ctx: Context, group: str, hindered: Container[str]) -> None:
+def _settle(ctx: Context, group: str, ineligible: Container[str]) -> None:
     now = ctx.now_us()
     try:
         with ctx.db.write() as tx:
             jobs = {each.job for each in _groups(tx).get(group, ())}
             rows = {job: lifecycle.lock_job(tx, job) for job in sorted({*jobs, *job_of(group)})}  # the order of locking
-            verdict = _verdicts(tx, now, hindered).get(group, Verdict())
+            verdict = _verdicts(tx, now, ineligible).get(group, Verdict())
             for each in verdict.stop:
                 _stop(tx, each, now)
             for each in verdict.keep:
@@ -108,7 +108,7 @@ def _keep(tx: Connection, each: Yielder, verdict: Verdict, now: int) -> None:
     note = lifecycle.Note(
         kind="preemption-abandoned",
         message=verdict.told_to(each),
-        data={"for": each.yielding.newcomer},
+        data={"for": each.yielding.preemptor},
     )
     lifecycle.keep_devices(tx, each.attempt, note, now + 1_000_000 * _spared_s(tx) if late else None, now)
 
@@ -118,25 +118,25 @@ def _spared_s(tx: Connection) -> int:
     return 2 * current_policy(tx).checkpoint_timeout
 
 
-def _tell(tx: Connection, rows: Mapping[str, Row[Any]], newcomer: str, verdict: Verdict, now: int) -> None:
-    """The newcomer hears that the room does not come, unless it is over, or runs elsewhere."""
-    if rows[newcomer].state == JobState.QUEUED:
+def _tell(tx: Connection, rows: Mapping[str, Row[Any]], preemptor: str, verdict: Verdict, now: int) -> None:
+    """The preemptor hears that the room does not come, unless it is over, or runs elsewhere."""
+    if rows[preemptor].state == JobState.QUEUED:
         kept = [each.job for each in verdict.keep]
         told = verdict.told({job: row.number for job, row in rows.items()}, _spared_s(tx))
-        lifecycle.insert_event(tx, newcomer, "awaiting-abandoned", told, data={"jobs": kept}, now=now)
+        lifecycle.insert_event(tx, preemptor, "awaiting-abandoned", told, data={"jobs": kept}, now=now)
 
 
-def _verdicts(tx: Connection, now: int, hindered: Container[str]) -> dict[str, Verdict]:
+def _verdicts(tx: Connection, now: int, ineligible: Container[str]) -> dict[str, Verdict]:
     return {
-        name: judge(group, now, why=_why_not(tx, group[0].yielding.newcomer, now, hindered))
+        name: judge(group, now, why=_why_not(tx, group[0].yielding.preemptor, now, ineligible))
         for name, group in _groups(tx).items()
     }
 
 
-def _why_not(tx: Connection, newcomer: str, now: int, hindered: Container[str]) -> str:
-    if _words(tx, newcomer, now) is None:
+def _why_not(tx: Connection, preemptor: str, now: int, ineligible: Container[str]) -> str:
+    if _words(tx, preemptor, now) is None:
         return "no longer waits"
-    return "would not start there any more" if newcomer in hindered else ""
+    return "would not start there any more" if preemptor in ineligible else ""
 
 
 def _groups(tx: Connection) -> dict[str, list[Yielder]]:
@@ -171,20 +171,20 @@ def _yielders(tx: Connection) -> list[Yielder]:
     ]
 
 
-def _words(tx: Connection, newcomer: str, now: int) -> str | None:
-    """What the newcomer is called; None if it does not wait any more."""
+def _words(tx: Connection, preemptor: str, now: int) -> str | None:
+    """What the preemptor is called; None if it does not wait any more."""
     query = (
         select(Job.number, Job.state, Job.held, Job.blocked, Job.priority, User.name, Group.paused)
         .join(User, User.id == Job.user_id)
         .outerjoin(Group, Group.id == Job.group_id)
-        .where(Job.id == newcomer)
+        .where(Job.id == preemptor)
     )
     job = tx.execute(query).one_or_none()
     if job is not None:
         waits = job.state == JobState.QUEUED and not job.held and not job.blocked and job.paused is None
         return f"job {job.number} ({job.name}), {_PRIORITIES[job.priority]}" if waits else None
     reserved = select(Reservation.name, Reservation.maintenance).where(
-        Reservation.id == newcomer, Reservation.cancelled_us.is_(None), Reservation.ends_us > now
+        Reservation.id == preemptor, Reservation.cancelled_us.is_(None), Reservation.ends_us > now
     )
     row = tx.execute(reserved).one_or_none()
     return None if row is None else f"{'maintenance' if row.maintenance else 'reservation'} {row.name}"

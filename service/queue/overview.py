@@ -19,7 +19,7 @@ from service.queue import situation, variants
 from service.scheduler.explain import alternatives, forecast, reasons
 from service.scheduler.explain.blockers import Blocker, Look, Obstacle
 from service.scheduler.explain.forecast import Expected
-from service.scheduler.model.jobs import Hindrance, Waiting
+from service.scheduler.model.jobs import IneligibleReason, Waiting
 from service.scheduler.model.state import State
 from service.scheduler.policy.order import order
 from torchyard.api import QueueEntry, Reason, Why
@@ -71,7 +71,7 @@ def entries(tx: Connection, seen: Moment, start: int, limit: int) -> list[QueueE
             user=rows[waiting.job].user,
             priority=_PRIORITIES[waiting.priority],
             gpus=waiting.gpus,
-            held=waiting.hindrance is Hindrance.HELD,
+            held=waiting.ineligible is IneligibleReason.HELD,
             reason=words[id(found[waiting.job])],
             **_when(expected.get(waiting.job)),
         )
@@ -87,7 +87,7 @@ def _found(seen: Moment, some: Sequence[Waiting]) -> dict[str, list[Blocker]]:
     for job in some:
         own = job.job if look.moves(job.job) else None
         owner = job.user if job.shape.excluded_nodes else None  # their account is named
-        alike = (own, owner, job.hindrance, job.shape, job.nodes, job.preemptible, job.pinned, *look.reached(job.job))
+        alike = (own, owner, job.ineligible, job.shape, job.nodes, job.preemptible, job.pinned, *look.reached(job.job))
         if alike not in known:
             known[alike] = look.blockers(job.job)
         found[job.job] = known[alike]

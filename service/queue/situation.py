@@ -158,8 +158,8 @@ def _giving_way(tx: Connection, job: Row[Any]) -> list[Reason]:
     yielding = tx.scalar(query)
     if not yielding:
         return []
-    newcomer = yielding["for"]
-    jobs = [newcomer] if newcomer.startswith("job-") else []
+    preemptor = yielding["for"]
+    jobs = [preemptor] if preemptor.startswith("job-") else []
     return [Reason(code="giving-way", message=f"saves its work to give way to {yielding['words']}", jobs=jobs)]
 
 

@@ -33,7 +33,7 @@ class Variants:
     def build(self, proposal: Proposal) -> Waiting | None:
         """The changed job; None if the spec or the caller's rights do not allow it, or no node could ever hold it."""
         if "held" in proposal.change:
-            return replace(self._waiting, hindrance=None)
+            return replace(self._waiting, ineligible=None)
         try:
             spec = change.changed_spec(self._job.spec, _nested(proposal.change))
             check_priority(self._caller, spec.priority)

@@ -21,12 +21,12 @@ from service.db.changefeed import Overlap
 from service.db.engine import Database
 from service.db.models import Reservation as ReservationRow
 from service.estimation.forecasts import Estimator
-from service.scheduler.model.jobs import Estimate, Hindrance, Reservation
+from service.scheduler.model.jobs import Estimate, IneligibleReason, Reservation
 from service.scheduler.model.state import State
 from service.scheduler_cache import load_jobs
+from service.scheduler_cache.default_estimates import DefaultEstimates
 from service.scheduler_cache.excluded_nodes import ExcludedNodes
-from service.scheduler_cache.guesses import Guesses
-from service.scheduler_cache.hindrances import Hindrances
+from service.scheduler_cache.ineligible import Ineligibility
 from service.scheduler_cache.load_boxes import Boxes
 from service.scheduler_cache.load_jobs import shape_of
 from torchyard.states import JOB_FINAL, JobState
@@ -55,8 +55,8 @@ class Loader:
         self._state = State()
         self._boxes = Boxes(disk_floor, free)
         self._estimator = estimator
-        self._guesses = Guesses(estimator)
-        self._hindrances = Hindrances()
+        self._defaults = DefaultEstimates(estimator)
+        self._ineligibility = Ineligibility()
         self._excluded_nodes = ExcludedNodes()
         #: Number of the last event of each job that was read.
         self._seen: dict[str, int] = {}
@@ -122,7 +122,10 @@ class Loader:
             state.promised = dict.fromkeys(load_jobs.promised(tx, now))
             self._recalled = True
         for job in list(state.promised):
-            if job not in state.waiting or state.waiting[job].hindrance in (Hindrance.HELD, Hindrance.DEPENDENCY):
+            if job not in state.waiting or state.waiting[job].ineligible in (
+                IneligibleReason.HELD,
+                IneligibleReason.DEPENDENCY,
+            ):
                 del state.promised[job]
 
     def _changed(self, tx: Connection, now: int) -> list[str]:
@@ -153,9 +156,9 @@ class Loader:
         runs = []
         for row in rows:
             if row.state == JobState.QUEUED:
-                waiting = load_jobs.waiting(row, left.get(row.id) or self._guesses.add(tx, row, now))
+                waiting = load_jobs.waiting(row, left.get(row.id) or self._defaults.add(tx, row, now))
                 self._state.put([self._excluded_nodes.told(waiting)])
-                self._hindrances.add(row, now)
+                self._ineligibility.add(row, now)
             elif row.state in JOB_FINAL:
                 self._forget(row.id)
             else:
@@ -173,8 +176,8 @@ class Loader:
         self._unqueue(job)
 
     def _unqueue(self, job: str) -> None:
-        self._guesses.drop(job)
-        self._hindrances.drop(job)
+        self._defaults.drop(job)
+        self._ineligibility.drop(job)
 
     def _surroundings(self, tx: Connection, now: int) -> None:
         """All that a decision looks at beside the jobs themselves."""
@@ -182,13 +185,13 @@ class Loader:
         state.boxes = self._boxes.read(tx)
         state.users, state.projects = (accounts.for_policy(tx, kind, now) for kind in ("user", "project"))
         self._excluded_nodes.apply(tx, state)
-        self._hindrances.apply(tx, state, now)
+        self._ineligibility.apply(tx, state, now)
         if now - self._estimated_us >= ESTIMATE_US:
             self._estimated_us = now
             self._due = self._due or list(state.running)
-            self._guesses.begin_round()
+            self._defaults.begin_round()
         self._estimate_some(tx, now)
-        self._guesses.renew(tx, state, now)
+        self._defaults.renew(tx, state, now)
 
     def _estimate_some(self, tx: Connection, now: int) -> None:
         state = self._state

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, Select, Table, bindparam, func, select
 from service.db.chunks import chunks
 from service.db.models import Allocation, Attempt, Checkpoint, Job, Member, Node
 from service.scheduler.model.boxes import Place, Shape
-from service.scheduler.model.jobs import Estimate, Hindrance, Running, Waiting
+from service.scheduler.model.jobs import Estimate, IneligibleReason, Running, Waiting
 from service.scheduler.model.state import State
 from torchyard.spec import JobSpec
 from torchyard.states import JOB_FINAL, JOB_HOLDS_GPUS, AttemptState, JobState
@@ -105,7 +105,7 @@ def waiting(row: Row[Any], remaining: Estimate | None) -> Waiting:
         **_common(row),
         remaining=remaining,
         preemptible=row.restore_checkpoint is not None if flexible is None else flexible,
-        hindrance=Hindrance.HELD if row.held else Hindrance.DEPENDENCY if row.blocked else None,
+        ineligible=IneligibleReason.HELD if row.held else IneligibleReason.DEPENDENCY if row.blocked else None,
     )
 
 

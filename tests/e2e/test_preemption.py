@@ -52,9 +52,9 @@ def test_an_urgent_job_preempts_a_training_that_loses_nothing(yard: Stack, tmp_p
     told = [event for event in yard.client.events(low.id) if event.kind != "checkpoint"]
     asked = next(place for place, event in enumerate(told) if event.kind == "preempting")
     story = [event.message for event in told[asked:]]
-    newcomer = f"job {urgent.number} ({urgent.user}), urgent"
-    assert story[0] == f"is to give way to {newcomer}, which is of a higher class: asked to write a checkpoint first"
-    assert story[1].startswith(f"preempted for {newcomer}: its checkpoint of step ")
+    preemptor = f"job {urgent.number} ({urgent.user}), urgent"
+    assert story[0] == f"is to give way to {preemptor}, which is of a higher class: asked to write a checkpoint first"
+    assert story[1].startswith(f"preempted for {preemptor}: its checkpoint of step ")
     step = second.resumed_from_step
-    assert story[2].startswith(f"preempted for {newcomer} after a checkpoint at step {step}")
+    assert story[2].startswith(f"preempted for {preemptor} after a checkpoint at step {step}")
     assert f"the first instruction ran; resumes from step {step}" in story

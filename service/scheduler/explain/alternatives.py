@@ -12,7 +12,7 @@ from typing import Any
 from service.scheduler.explain.forecast import Expected, likely_start
 from service.scheduler.model.boxes import Place
 from service.scheduler.model.decisions import Start
-from service.scheduler.model.jobs import Hindrance, Waiting
+from service.scheduler.model.jobs import IneligibleReason, Waiting
 from service.scheduler.model.rooms import Room
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
@@ -129,10 +129,10 @@ def _lasting_longer(job: Waiting) -> Waiting:
 
 def _kinds(state: State, waiting: Waiting) -> Iterator[list[Proposal]]:
     """Changes of each kind, the one that changes least first."""
-    if waiting.hindrance is Hindrance.HELD:
+    if waiting.ineligible is IneligibleReason.HELD:
         yield [Proposal(change={"held": False}, words="if it is released")]
         return
-    if waiting.hindrance is not None:
+    if waiting.ineligible is not None:
         return
     rooms = [room for _, room in sorted(state.rooms().items()) if room.box.closed is None]
     kinds = [_priority, _fewer_gpus, _nodes, _shared, _limit, _restartable, _sort, _cores]

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from service.scheduler.model.boxes import Closed, Shape
 from service.scheduler.model.decisions import Preempt, Spare, Start
-from service.scheduler.model.jobs import Hindrance, Running
+from service.scheduler.model.jobs import IneligibleReason, Running
 from service.scheduler.model.rooms import Room
 from service.scheduler.model.state import State
 from service.scheduler.policy.asks import ask_for
@@ -19,8 +19,8 @@ from torchyard.policy import Policy
 class Obstacle(StrEnum):
     """What sort of thing keeps a job from starting."""
 
-    #: `hindrance` says what.
-    HINDRANCE = "hindrance"
+    #: `ineligible` says why.
+    INELIGIBLE = "ineligible"
     #: No node has registered.
     NO_NODES = "no-nodes"
     #: `lack` says why the node, or all of them, could never hold it.
@@ -61,7 +61,7 @@ class Blocker:
 
     obstacle: Obstacle
     node: str | None = None
-    hindrance: Hindrance | None = None
+    ineligible: IneligibleReason | None = None
     reached: Reached | None = None
     closed: Closed | None = None
     lack: str | None = None
@@ -104,8 +104,8 @@ class Look:
         never empty. KeyError if it does not wait.
         """
         state, waiting = self._state, self._state.waiting[job]
-        if waiting.hindrance is not None:
-            return [Blocker(obstacle=Obstacle.HINDRANCE, hindrance=waiting.hindrance)]
+        if waiting.ineligible is not None:
+            return [Blocker(obstacle=Obstacle.INELIGIBLE, ineligible=waiting.ineligible)]
         if not state.boxes:
             return [Blocker(obstacle=Obstacle.NO_NODES)]
         lacks = never_fits(waiting.shape, list(state.boxes.values()), waiting.nodes)
@@ -180,9 +180,9 @@ def _of_others(ask: Ask, node: str, done: Pass) -> Blocker:
     reservations = done.against(ask, node)
     if reservations:
         return Blocker(obstacle=Obstacle.RESERVED, node=node, reservation=reservations[0])
-    keep = space.keeps.get(node)
-    if keep is not None and not keep.lets(ask):
-        return Blocker(obstacle=Obstacle.KEPT, node=node, jobs=(keep.job,))
+    hold = space.holds.get(node)
+    if hold is not None and not hold.lets(ask):
+        return Blocker(obstacle=Obstacle.KEPT, node=node, jobs=(hold.job,))
     return Blocker(obstacle=Obstacle.BEHIND, node=node, jobs=done.given(node))
 
 

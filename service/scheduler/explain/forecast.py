@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from service.scheduler.model.boxes import Closed
 from service.scheduler.model.decisions import Preempt, Spare, Start
-from service.scheduler.model.jobs import Hindrance, Running
+from service.scheduler.model.jobs import IneligibleReason, Running
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from service.scheduler.policy.ends import Quantile, end_us
@@ -69,22 +69,22 @@ def _play(state: State, jobs: Sequence[str], now_us: int, policy: Policy, decisi
 
 
 def _near(state: State, queue: Sequence[str], job: str) -> State | None:
-    """The state with the part of the queue that matters for the job; None if it is too long, or the job is hindered."""
+    """Return the state with the part of the queue that matters for the job; None if ineligible or too far back."""
     waiting = state.waiting.get(job)
-    if waiting is None or waiting.hindrance not in (None, Hindrance.SAVING):
+    if waiting is None or waiting.ineligible not in (None, IneligibleReason.SAVING):
         return None
     place = queue.index(job)
-    ahead = (each for each in islice(queue, place) if state.waiting[each].hindrance is None)
+    ahead = (each for each in islice(queue, place) if state.waiting[each].ineligible is None)
     if next(islice(ahead, MAX_AHEAD, None), None) is not None:
         return None
     near = _part(state, queue[: place + 1 + MAX_BEHIND])
-    near.put([replace(waiting, hindrance=None)])
+    near.put([replace(waiting, ineligible=None)])
     return near
 
 
 def _part(state: State, queue: Sequence[str]) -> State:
-    """The state with only these jobs waiting, as far as nothing hinders them."""
-    jobs = {job: state.waiting[job] for job in queue if state.waiting[job].hindrance is None}
+    """The state with only these jobs waiting, as far as they are eligible."""
+    jobs = {job: state.waiting[job] for job in queue if state.waiting[job].ineligible is None}
     return replace(state, waiting=jobs, running=dict(state.running), promised=dict(state.promised))
 
 

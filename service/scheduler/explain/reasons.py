@@ -9,7 +9,7 @@ from service.infra.times import minute
 from service.scheduler.explain.blockers import Blocker, Obstacle
 from service.scheduler.explain.room_to_come import likely_end, room_at
 from service.scheduler.model.boxes import Closed, wanted
-from service.scheduler.model.jobs import Hindrance
+from service.scheduler.model.jobs import IneligibleReason
 from service.scheduler.model.state import State
 from service.scheduler.policy.quotas import Quota, Reached
 from service.scheduler.policy.reserved import takes_jobs_us
@@ -24,7 +24,7 @@ _CLOSED = {
     Closed.DISK_FLOOR: "is short of disk: nothing starts there until space is freed",
     Closed.SERVICE_DISK: "gets no new jobs since the service's own disk is nearly full: free space on it",
 }
-_HINDERED = {
+_INELIGIBLE = {
     "held": "is held: release it to let it start",
     "saving": "the checkpoint of its last attempt is still being stored",
     "resting": "it failed again by no fault of its own: it rests, then is tried",
@@ -96,7 +96,7 @@ def reasons(
     state: State, job: str, found: Sequence[Blocker], names: Names, now_us: int, starts_us: int | None = None
 ) -> list[Reason]:
     """What keeps the job from starting, the strongest first; never empty. `starts_us` is when it is expected to."""
-    scene = _Scene(state, job, names, now_us, starts_us)
+    scene = _ReasonWriter(state, job, names, now_us, starts_us)
     told = [*(_TELL[blocker.obstacle](scene, blocker) for blocker in found), *scene.unstoppable(found)]
     return sorted(told, key=lambda reason: _STRENGTH.index(reason.code) if reason.code in _STRENGTH else -1)
 
@@ -116,22 +116,22 @@ def _holders(state: State, job: str, blocker: Blocker) -> list[str]:
     ]
 
 
-class _Scene:
+class _ReasonWriter:
     """What the words are made from."""
 
     def __init__(self, state: State, job: str, names: Names, now_us: int, starts_us: int | None) -> None:
         self.state, self.waiting, self.names = state, state.waiting[job], names
         self.now_us, self.starts_us = now_us, starts_us
 
-    def hindrance(self, blocker: Blocker) -> Reason:
-        match blocker.hindrance:
-            case Hindrance.DEPENDENCY:
+    def ineligible(self, blocker: Blocker) -> Reason:
+        match blocker.ineligible:
+            case IneligibleReason.DEPENDENCY:
                 return self._dependency()
-            case Hindrance.PAUSED:
+            case IneligibleReason.PAUSED:
                 why = f" ({self.names.paused})" if self.names.paused else ""
                 return Reason(code="paused", message=f"its sweep is paused{why}: resume it to let its trials start")
-        code = str(blocker.hindrance)
-        return Reason(code=code, message=_HINDERED[code])
+        code = str(blocker.ineligible)
+        return Reason(code=code, message=_INELIGIBLE[code])
 
     def _dependency(self) -> Reason:
         awaited = self.names.awaited
@@ -329,23 +329,23 @@ def _count(number: float, word: str) -> str:
 
 _SHORT = frozenset({Obstacle.GPUS, Obstacle.CPUS, Obstacle.MEMORY})
 _IS = {"queued": "which waits", "running": "which runs", "failed": "which failed", "cancelled": "which was cancelled"}
-_TELL: dict[Obstacle, Callable[[_Scene, Blocker], Reason]] = {
-    Obstacle.HINDRANCE: _Scene.hindrance,
-    Obstacle.NO_NODES: _Scene.no_nodes,
-    Obstacle.NEVER_FITS: _Scene.never_fits,
-    Obstacle.QUOTA: _Scene.quota,
-    Obstacle.STARTING: _Scene.starting,
-    Obstacle.YIELDING: _Scene.yielding,
-    Obstacle.CLOSED: _Scene.closed,
-    Obstacle.NO_GPUS: _Scene.no_gpus,
-    Obstacle.OUTDATED: _Scene.outdated,
-    Obstacle.ACCOUNT: _Scene.account,
-    Obstacle.UNUSABLE: _Scene.unusable,
-    Obstacle.GPUS: _Scene.gpus,
-    Obstacle.CPUS: _Scene.cpus,
-    Obstacle.MEMORY: _Scene.memory,
-    Obstacle.KEPT: _Scene.kept,
-    Obstacle.RESERVED: _Scene.reserved,
-    Obstacle.BEHIND: _Scene.behind,
-    Obstacle.NODES: _Scene.nodes,
+_TELL: dict[Obstacle, Callable[[_ReasonWriter, Blocker], Reason]] = {
+    Obstacle.INELIGIBLE: _ReasonWriter.ineligible,
+    Obstacle.NO_NODES: _ReasonWriter.no_nodes,
+    Obstacle.NEVER_FITS: _ReasonWriter.never_fits,
+    Obstacle.QUOTA: _ReasonWriter.quota,
+    Obstacle.STARTING: _ReasonWriter.starting,
+    Obstacle.YIELDING: _ReasonWriter.yielding,
+    Obstacle.CLOSED: _ReasonWriter.closed,
+    Obstacle.NO_GPUS: _ReasonWriter.no_gpus,
+    Obstacle.OUTDATED: _ReasonWriter.outdated,
+    Obstacle.ACCOUNT: _ReasonWriter.account,
+    Obstacle.UNUSABLE: _ReasonWriter.unusable,
+    Obstacle.GPUS: _ReasonWriter.gpus,
+    Obstacle.CPUS: _ReasonWriter.cpus,
+    Obstacle.MEMORY: _ReasonWriter.memory,
+    Obstacle.KEPT: _ReasonWriter.kept,
+    Obstacle.RESERVED: _ReasonWriter.reserved,
+    Obstacle.BEHIND: _ReasonWriter.behind,
+    Obstacle.NODES: _ReasonWriter.nodes,
 }

@@ -9,13 +9,13 @@ from service.scheduler.model.boxes import Place
 class Cause(StrEnum):
     """Why a job is stopped in favour of another."""
 
-    #: The newcomer is of a higher class, age counted in.
+    #: The preemptor is of a higher class, age counted in.
     CLASS = "class"
-    #: Its user or project has had more than their share, the newcomer's less.
+    #: Its user or project has had more than their share, the preemptor's less.
     SHARE = "share"
-    #: The box is over-full and the newcomer's remaining time is clearly shorter, or nothing of it is known yet.
+    #: The box is over-full and the preemptor's remaining time is clearly shorter, or nothing of it is known yet.
     TIME_SLICE = "time-slice"
-    #: The newcomer has waited for too long, and it is its turn.
+    #: The preemptor has waited for too long, and it is its turn.
     LONGEST_WAIT = "longest-wait"
     #: A reservation or a maintenance begins.
     RESERVATION = "reservation"

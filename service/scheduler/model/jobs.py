@@ -39,7 +39,7 @@ class Estimate:
     as_of_us: int | None = None
 
 
-class Hindrance(StrEnum):
+class IneligibleReason(StrEnum):
     """What keeps a job from being considered at all; quotas and caps are the policy's own."""
 
     HELD = "held"
@@ -91,7 +91,7 @@ class Job:
 class Waiting(Job):
     """A queued job."""
 
-    hindrance: Hindrance | None = None
+    ineligible: IneligibleReason | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

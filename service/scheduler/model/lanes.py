@@ -7,7 +7,7 @@ import numpy as np
 from service.scheduler.model.boxes import Shape
 from service.scheduler.model.columns import Bools, Ints, grown
 from service.scheduler.model.interning import Interner
-from service.scheduler.model.parties import Parties
+from service.scheduler.model.tenants import Tenants
 
 _ROOM = 64
 
@@ -35,7 +35,7 @@ class Lanes:
     def __init__(self) -> None:
         self.lanes: Interner[Lane] = Interner()
         self._kinds: Interner[tuple[Shape, int]] = Interner()
-        self.users, self.projects = Parties(), Parties()
+        self.users, self.projects = Tenants(), Tenants()
         #: Lanes of jobs that are pinned.
         self.pinning = 0
         #: The number of its kind, GPUs of all nodes, whole GPUs of each node, the numbers of its user and its project,

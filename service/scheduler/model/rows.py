@@ -21,7 +21,7 @@ def waiting(job: Waiting) -> tuple[float, ...]:
     bound = limit if known is None else min(limit, known.p90_us)
     left, least, most = _told(known)
     moving = (-job.eligible_us, -(job.eligible_us + job.ran_us), job.ran_us, left, 1, 1, 0, 0)
-    return *moving, least, most, bound, math.inf, math.inf, job.hindrance is None, job.number, job.priority
+    return *moving, least, most, bound, math.inf, math.inf, job.ineligible is None, job.number, job.priority
 
 
 def running(job: Running) -> tuple[float, ...]:

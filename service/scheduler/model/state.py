@@ -47,7 +47,7 @@ class State:
         self.trials: dict[str, int] = {}
         #: Running jobs that share GPUs.
         self.sharing: dict[str, None] = {}
-        #: Running jobs that give way, for each newcomer.
+        #: Running jobs that give way, for each preemptor.
         self.yielding: dict[str, dict[str, None]] = {}
         self._rooms: dict[str, Room] = {}
 
@@ -181,13 +181,13 @@ class State:
             if place.node in self._rooms:
                 self._rooms[place.node].release(job.job, job.shape, place.uuids)
 
-    def _yielded(self, victim: str, newcomer: str, *, gone: bool) -> None:
-        victims = self.yielding[newcomer]
+    def _yielded(self, victim: str, preemptor: str, *, gone: bool) -> None:
+        victims = self.yielding[preemptor]
         del victims[victim]
         if not victims:
-            del self.yielding[newcomer]
-        if gone and newcomer in self.waiting:
-            self.promised[newcomer] = None
+            del self.yielding[preemptor]
+        if gone and preemptor in self.waiting:
+            self.promised[preemptor] = None
 
 
 _COMMON = tuple(Job.__dataclass_fields__)

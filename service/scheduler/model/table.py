@@ -39,7 +39,7 @@ class Column(IntEnum):
     SPARED = 11
     #: When it was given its devices.
     SINCE = 12
-    #: 1 if it waits and nothing hinders it.
+    #: 1 if it waits and is eligible.
     QUEUED = 13
     NUMBER = 14
     PRIORITY = 15
@@ -105,7 +105,7 @@ class Table:
         return moving
 
     def queued(self) -> Ints:
-        """The rows of those that wait and that nothing hinders."""
+        """The rows of those that wait and are eligible."""
         # Among bools those that are not 0 are found in a third of the time.
         rows: Ints = self.columns[Column.QUEUED].astype(bool).nonzero()[0]
         return rows

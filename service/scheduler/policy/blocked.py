@@ -1,7 +1,7 @@
-"""For whom nodes are kept in one decision: the first job that is blocked, and the oldest that is overdue.
+"""For whom nodes are held in one decision: the first job that is blocked, and the oldest that is overdue.
 
-Who is the first turns out on the way: the first that was tried in vain, or that has lost all hopes before it was looked
-at. Nodes are kept once somebody comes whom that concerns, which mostly is nobody.
+The first turns out on the way: the first job that was tried in vain, or that became infeasible before it was looked
+at. Nodes are held only once a job comes that could take them, which mostly is none.
 """
 
 import math
@@ -16,25 +16,25 @@ from service.scheduler.model.jobs import Waiting
 from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
 from service.scheduler.policy.asks import ask_for, preempts
-from service.scheduler.policy.backfill import Need, keep, oldest_since
-from service.scheduler.policy.hopes import Hopes
+from service.scheduler.policy.backfill import Need, hold_nodes, oldest_since
+from service.scheduler.policy.feasibility import FeasibilityFilter
 from service.scheduler.policy.order import Ranks
 from service.scheduler.policy.placement import Ask, Space
 from service.scheduler.policy.quotas import Quotas
 from torchyard.policy import Policy
 
 
-class Scene(NamedTuple):
+class DecisionContext(NamedTuple):
     """What a decision works with."""
 
     ranks: Ranks
-    hopes: Hopes
+    feasibility: FeasibilityFilter
     quotas: Quotas
     space: Space
 
 
 class _Wanting(NamedTuple):
-    """One for whom nodes are to be kept."""
+    """One for whom nodes are to be held."""
 
     row: int
     job: Waiting
@@ -46,63 +46,65 @@ class _Wanting(NamedTuple):
 class Blocked:
     """Those whom others must not hold off."""
 
-    def __init__(self, state: State, now_us: int, policy: Policy, scene: Scene, reserved_us: Sequence[int]) -> None:
+    def __init__(
+        self, state: State, now_us: int, policy: Policy, scene: DecisionContext, reserved_us: Sequence[int]
+    ) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
-        self._ranks, self._hopes, self._quotas, self._space = scene
+        self._ranks, self._feasibility, self._quotas, self._space = scene
         #: When reservations begin.
         self._reserved_us = reserved_us
-        #: The first and the oldest, as long as nothing is kept for them yet.
+        #: The first and the oldest, as long as nothing is held for them yet.
         self._wanting: list[_Wanting] = []
         self._first: int | None = None
-        #: Those that have lost all hopes, as far as one of them may be the first, and the first of them.
+        #: Those that are infeasible, as far as one of them may be the first, and the first of them.
         self._lost_rows: Ints = np.zeros(0, dtype=np.intp)
-        self._hopeless: int | None = None
+        self._infeasible: int | None = None
 
-    def begin(self, ahead: Ints, hoping: Bools) -> None:
-        """With the rows that wait, and which of them have hopes."""
+    def begin(self, ahead: Ints, feasible: Bools) -> None:
+        """With the rows that wait, and which of them are feasible."""
         if self._reserved_us:
             self._new_deadline()
         self._find_oldest(ahead)
-        self._lose(ahead[~hoping])
+        self._lose(ahead[~feasible])
 
-    def hoping(self, rows: Ints) -> Bools:
-        """Which of the rows still have hopes."""
-        found = self._hopes.of(rows)
+    def feasible(self, rows: Ints) -> Bools:
+        """Return which of the rows are still feasible."""
+        found = self._feasibility.of(rows)
         if self._first is None:
             self._lose(rows[~found])
         return found
 
-    def gives_up(self, row: int) -> None:
-        """The row has lost all hopes on the way."""
+    def lose_row(self, row: int) -> None:
+        """Note that the row has become infeasible on the way."""
         if self._first is None:
             self._lose(np.array([row]))
 
-    def may_pass(self, row: int) -> bool:
+    def may_overtake(self, row: int) -> bool:
         """Whether the row may pass the first that is blocked."""
         if self._first is not None:
             return self._policy.backfill
-        hopeless, key, number = self._first_hopeless(), self._ranks.key, self._state.table.columns[Column.NUMBER]
-        if hopeless is None or (key[hopeless], number[hopeless]) > (key[row], number[row]):
+        infeasible, key, number = self._first_infeasible(), self._ranks.key, self._state.table.columns[Column.NUMBER]
+        if infeasible is None or (key[infeasible], number[infeasible]) > (key[row], number[row]):
             return True
-        self._first = hopeless
-        self._wanting.append(_Wanting(hopeless, self._job(hopeless), surely=False, lent=True))
+        self._first = infeasible
+        self._wanting.append(_Wanting(infeasible, self._job(infeasible), surely=False, lent=True))
         return self._policy.backfill
 
-    def keep_from(self, ask: Ask) -> None:
-        """Keeps nodes for the blocked if this one, which comes after them, would take them away."""
+    def protect_from(self, ask: Ask) -> None:
+        """Hold nodes for the blocked if this one, which comes after them, would take them away."""
         if all(one.job.job == ask.job or (ask.yielding and one.lent) for one in self._wanting):
             return
         for one in self._wanting:
-            keep(self._space, self._state, self._need(one))
-            self._hopes.keepers[one.row] = True
+            hold_nodes(self._space, self._state, self._need(one))
+            self._feasibility.hold_owners[one.row] = True
         self._wanting = []
         self._new_deadline()
 
     def wait(self, job: Waiting, row: int, lane: int) -> bool:
         """The row was tried in vain; False if nobody after it may start."""
         if self._ranks.turn[row]:
-            if not keep(self._space, self._state, self._need(_Wanting(row, job, surely=True, lent=False))):
-                self._hopes.nothing_to_keep(lane)
+            if not hold_nodes(self._space, self._state, self._need(_Wanting(row, job, surely=True, lent=False))):
+                self._feasibility.nothing_to_keep(lane)
             self._new_deadline()
         elif self._first is None:
             self._first = row
@@ -119,24 +121,24 @@ class Blocked:
     def _lose(self, rows: Ints) -> None:
         if self._quotas.bounded:
             rows = self._lost_rows = np.append(self._lost_rows, rows)
-        elif self._hopeless is not None:
-            rows = np.append(rows, self._hopeless)
-        self._hopeless = self._first_of(rows, self._ranks.key[rows])
+        elif self._infeasible is not None:
+            rows = np.append(rows, self._infeasible)
+        self._infeasible = self._first_of(rows, self._ranks.key[rows])
 
-    def _first_hopeless(self) -> int | None:
-        """The first that has lost all hopes and that no quota holds back by now: others may have been given what was
+    def _first_infeasible(self) -> int | None:
+        """The first that is infeasible and that no quota holds back by now: others may have been given what was
         left of one.
         """
-        lanes = self._hopes.lane
-        while self._hopeless is not None and self._quotas.forbid(lane := int(lanes[self._hopeless])):
-            self._hopes.quota_reached(lane)
-            self._hopeless = self._first_of(self._lost_rows, self._ranks.key[self._lost_rows])
-        return self._hopeless
+        lanes = self._feasibility.lane
+        while self._infeasible is not None and self._quotas.forbid(lane := int(lanes[self._infeasible])):
+            self._feasibility.quota_reached(lane)
+            self._infeasible = self._first_of(self._lost_rows, self._ranks.key[self._lost_rows])
+        return self._infeasible
 
     def _first_of(self, rows: Ints, keys: Floats) -> int | None:
         """The first by these keys, and then by number, of the rows that no quota holds back."""
         if self._quotas.bounded:
-            free = self._hopes.open[self._hopes.lane[rows]]
+            free = self._feasibility.open[self._feasibility.lane[rows]]
             rows, keys = rows[free], keys[free]
         if not len(rows):
             return None
@@ -144,19 +146,19 @@ class Blocked:
         return int(rows[np.argmin(self._state.table.columns[Column.NUMBER][rows])])
 
     def _new_deadline(self) -> None:
-        kept = self._space.keeps.values()
-        untils = [until for one in kept for until in (one.until_us, one.hoped_us) if until < math.inf]
-        self._hopes.deadline_us = max([*untils, *self._reserved_us], default=0.0)
+        holds = self._space.holds.values()
+        untils = [until for one in holds for until in (one.until_us, one.hoped_us) if until < math.inf]
+        self._feasibility.deadline_us = max([*untils, *self._reserved_us], default=0.0)
 
     def _need(self, one: _Wanting) -> Need:
         _, job, surely, lent = one
-        ask, pushes = ask_for(job, self._now_us, self._policy), preempts(self._policy)
-        need = Need(ask=ask, now_us=self._now_us, surely=surely, pushes=pushes, lent=lent)
+        ask, may_preempt = ask_for(job, self._now_us, self._policy), preempts(self._policy)
+        need = Need(ask=ask, now_us=self._now_us, surely=surely, may_preempt=may_preempt, lent=lent)
         if not (surely and lent):
             return need
         # The oldest while it is not its turn: since when all have to stay out of its way.
         longest_us = self._policy.longest_wait * 1e6
-        return replace(need, since_us=oldest_since(job, self._state, longest_us, pushes=pushes))
+        return replace(need, since_us=oldest_since(job, self._state, longest_us, may_preempt=may_preempt))
 
     def _job(self, row: int) -> Waiting:
         return self._state.waiting[self._state.table.jobs[row]]

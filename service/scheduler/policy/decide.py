@@ -4,13 +4,13 @@
 tests run this code; all policies are settings of it (`torchyard.policy`).
 
 1. **Reservations** that are about to start have those stopped that are in the way and can be (`reserved`).
-2. **Promises**: a job that others were stopped for is looked at first, and what it waits for is kept for it. If it
+2. **Promises**: a job that others were stopped for is looked at first, and what it waits for is held for it. If it
    would not start any more (a quota, a closed node), those that still run are spared.
 3. The others follow in their **order** (`order`): class, lifted by waiting; within it by earned remaining time, age,
    and what user and project have had (`shares`). A job over a **quota** (`quotas`) is passed over and blocks nobody.
 4. A job that fits on what is free **starts** there (`placement`). If it does not, it **preempts** those that come
    after it and may be stopped for it (`preemption`), if it then really starts.
-5. The first job that can do neither is **blocked**: nodes are kept for it, and those behind it may only take what
+5. The first job that can do neither is **blocked**: nodes are held for it, and those behind it may only take what
    does not delay it (`backfill`); without `backfill` nobody behind it starts at all.
 
 **Nobody starves.** A job that has waited for `longest_wait` is overdue. For the oldest of them that no quota holds
@@ -35,15 +35,15 @@ from service.scheduler.model.parts import rest
 from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
 from service.scheduler.policy.asks import ask_for, preempts
-from service.scheduler.policy.blocked import Blocked, Scene
-from service.scheduler.policy.hopes import Hopes
+from service.scheduler.policy.blocked import Blocked, DecisionContext
+from service.scheduler.policy.feasibility import FeasibilityFilter
 from service.scheduler.policy.in_order import in_order
 from service.scheduler.policy.order import Ranks, order, ranks
 from service.scheduler.policy.placement import Ask, Space, never_fits
 from service.scheduler.policy.preemption import Victims, stoppable
 from service.scheduler.policy.promises import soon, sparing
 from service.scheduler.policy.quotas import Quotas, Reached, spent
-from service.scheduler.policy.reserved import Bars
+from service.scheduler.policy.reserved import ReservationMask
 from torchyard.policy import Policy
 
 #: For so many jobs it is found out together whether they could stop enough: for fewer it is no gain, and of more, most
@@ -71,10 +71,10 @@ class Pass:
         self._state, self._now_us, self._policy = state, now_us, policy
         #: The order of the jobs, as soon as it has mattered.
         self.ranks = known
-        self._pushes = preempts(policy)
+        self._preempts = preempts(policy)
         rooms = {node: room for node, room in state.rooms().items() if room.box.closed is None}
-        self._bars = Bars(state, rooms, now_us, policy) if state.reservations else None
-        self.space = Space(rooms=rooms) if self._bars is None else Space(rooms=rooms, barred=self._bars.barred)
+        self._mask = ReservationMask(state, rooms, now_us, policy) if state.reservations else None
+        self.space = Space(rooms=rooms) if self._mask is None else Space(rooms=rooms, mask=self._mask.masked)
         self._quotas = Quotas(state, now_us)
         #: Where those start that others are stopped for, once these are gone.
         self.promises: dict[str, tuple[Place, ...]] = {}
@@ -84,8 +84,8 @@ class Pass:
 
     def run(self) -> list[Decision]:
         """Decides; once."""
-        if self._bars is not None:
-            self._decisions += self._bars.evictions(self._policy)
+        if self._mask is not None:
+            self._decisions += self._mask.evictions(self._policy)
         state = self._state
         self._ahead = state.table.queued()
         if len(self._ahead) and (state.promised or state.yielding):
@@ -93,8 +93,8 @@ class Pass:
             self._ahead = self._left_over()
         if len(self._ahead) and not self._starts_alone():
             free = max([len(room.free) for room in self.space.rooms.values()], default=-1)
-            self._hopes = Hopes(state, free, spent(self._quotas, state))
-            self._stoppable = stoppable(state, self._now_us, self._policy) if self._pushes and state.running else None
+            self._feasibility = FeasibilityFilter(state, free, spent(self._quotas, state))
+            self._stoppable = stoppable(state, self._now_us, self._policy) if self._preempts and state.running else None
             if self._anybody_to_fit() or (self._stoppable is not None and np.count_nonzero(self._stoppable)):
                 self._serve()
         return self._decisions
@@ -120,7 +120,7 @@ class Pass:
         return bool(places)
 
     def _anybody_to_fit(self) -> bool:
-        fitting = self._hopes.fitting
+        fitting = self._feasibility.fitting
         # The first is a sieve: most decisions of a full box end there, without a look at the queue.
         lane = self._state.table.lane
         return bool(np.count_nonzero(fitting) and np.count_nonzero(fitting[lane[self._ahead]]))
@@ -131,7 +131,7 @@ class Pass:
 
     def against(self, ask: Ask, node: str) -> list[str]:
         """Reservations that keep devices of the node from the job."""
-        found = [] if self._bars is None else self._bars.against(ask)
+        found = [] if self._mask is None else self._mask.against(ask)
         return [one.reservation.id for one in found if node in one.devices]
 
     def given(self, node: str) -> tuple[str, ...]:
@@ -139,11 +139,11 @@ class Pass:
         return tuple(job for job in self.space.rooms[node].jobs if job not in self._state.running)
 
     def _keep_promises(self) -> None:
-        """Jobs that others were stopped for start, or have kept for them what is free already."""
+        """Jobs that others were stopped for start, or have held for them what is free already."""
         state = self._state
         waiting = [state.waiting[job] for job in {**state.promised, **state.yielding} if job in state.waiting]
         waiting.sort(key=lambda job: (-job.priority, job.number))
-        may_start = [job for job in waiting if job.hindrance is None and not self._withdrawn(job.job)]
+        may_start = [job for job in waiting if job.ineligible is None and not self._withdrawn(job.job)]
         asks = [ask_for(job, self._now_us, self._policy) for job in may_start]
         kept = {ask.job for ask, places in sparing(state, self.space, asks) if self._keep_promise(ask, places)}
         spared = [job.job for job in waiting if job.job in state.yielding and job.job not in kept]
@@ -168,60 +168,64 @@ class Pass:
         return bool(places)
 
     def _serve(self) -> None:
-        """Looks at the jobs in their order until none of them can hope for anything."""
+        """Looks at the jobs in their order until none of them is feasible any more."""
         state, policy = self._state, self._policy
         self.ranks = ranked = ranks(state, self._now_us, policy) if self.ranks is None else self.ranks
         self._victims = None
         if self._stoppable is not None:
             self._victims = Victims(state, ranked, self._stoppable, self._now_us, policy)
             self._victims.stop(one.job for one in self._decisions if isinstance(one, Preempt))
-        ahead, hoping = self._ahead, self._hoping(ranked)
-        if not np.count_nonzero(hoping):
+        ahead, feasible = self._ahead, self._feasible(ranked)
+        if not np.count_nonzero(feasible):
             return
-        reserved = [] if self._bars is None else [one.reservation.starts_us for one in self._bars.reserved]
-        scene = Scene(ranked, self._hopes, self._quotas, self.space)
+        reserved = [] if self._mask is None else [one.reservation.starts_us for one in self._mask.reserved]
+        scene = DecisionContext(ranked, self._feasibility, self._quotas, self.space)
         self._blocked = Blocked(state, self._now_us, policy, scene, reserved)
-        self._blocked.begin(ahead, hoping)
-        for row in in_order(ahead[hoping], ranked.key, state.table.columns[Column.NUMBER], self._blocked.hoping):
+        self._blocked.begin(ahead, feasible)
+        for row in in_order(ahead[feasible], ranked.key, state.table.columns[Column.NUMBER], self._blocked.feasible):
             if not self._look(row):
                 break
 
-    def _hoping(self, ranked: Ranks) -> Bools:
-        """Which of those ahead have any hopes; with that, it is known who might stop somebody."""
-        hopes, victims, ahead = self._hopes, self._victims, self._ahead
+    def _feasible(self, ranked: Ranks) -> Bools:
+        """Which of those ahead are feasible; with that, it is known who might stop somebody."""
+        feasibility, victims, ahead = self._feasibility, self._victims, self._ahead
         might: Bools = np.zeros(len(self._state.table), dtype=bool)
         together = len(ahead) in _WORTH_A_SIEVE
         if victims and together:
             might[ahead] = victims.suffice(ahead, self.space.rooms)
         elif victims:
             might = victims.might()
-        hopes.look(ranked, might, self._now_us)
-        hoping = hopes.of(ahead)
+        feasibility.look(ranked, might, self._now_us)
+        feasible = feasibility.of(ahead)
         if not victims or together:
-            return hoping
-        some = ahead[hoping & might[ahead]]
+            return feasible
+        some = ahead[feasible & might[ahead]]
         if len(some) in _WORTH_A_SIEVE:
             might[some] = victims.suffice(some, self.space.rooms)
-            hoping = hopes.of(ahead)
-        return hoping
+            feasible = feasibility.of(ahead)
+        return feasible
 
     def _look(self, row: int) -> bool:
         """Starts the job, makes room for it, or lets it wait; False if nobody after it may start."""
-        state, hopes = self._state, self._hopes
-        lane = int(hopes.lane[row])
-        fits, pushes, keeps = hopes.fits(row, lane), hopes.pushes(row, lane), hopes.keeps(row, lane)
-        if not (fits or pushes or keeps):
-            self._blocked.gives_up(row)
+        state, feasibility = self._state, self._feasibility
+        lane = int(feasibility.lane[row])
+        may_start, may_preempt, may_hold = (
+            feasibility.may_start(row, lane),
+            feasibility.may_preempt(row, lane),
+            feasibility.may_hold(row, lane),
+        )
+        if not (may_start or may_preempt or may_hold):
+            self._blocked.lose_row(row)
             return True
-        if not self._blocked.may_pass(row):
+        if not self._blocked.may_overtake(row):
             return False
         if self._quotas.forbid(lane):
-            hopes.quota_reached(lane)
+            feasibility.quota_reached(lane)
             return True
         job = state.waiting[state.table.jobs[row]]
         ask = ask_for(job, self._now_us, self._policy)
-        self._blocked.keep_from(ask)
-        if (fits and self._starts(job, ask, lane)) or (pushes and self._stops(job, ask, row, lane)):
+        self._blocked.protect_from(ask)
+        if (may_start and self._starts(job, ask, lane)) or (may_preempt and self._stops(job, ask, row, lane)):
             return True
         return self._blocked.wait(job, row, lane)
 
@@ -230,9 +234,9 @@ class Pass:
         if places:
             self._start(job, places)
         elif self.space.bound and self.space.unbound().find(ask):
-            self._hopes.no_room_beside(lane)
+            self._feasibility.no_room_beside(lane)
         else:
-            self._hopes.no_room(lane)
+            self._feasibility.no_room(lane)
         return bool(places)
 
     def _stops(self, job: Waiting, ask: Ask, row: int, lane: int) -> bool:
@@ -240,7 +244,7 @@ class Pass:
         assert victims is not None
         plan = victims.plan(ask, row, lane, self.space)
         if plan is None:
-            self._hopes.nobody_to_stop(row, lane, bound=self.space.bound)
+            self._feasibility.nobody_to_stop(row, lane, bound=self.space.bound)
             return False
         victims.stop(victim.job.job for victim in plan.victims)
         for victim in plan.victims:

@@ -1,4 +1,4 @@
-"""Rows in their order, of which most need not be put in order: few are looked at before none has hopes any more."""
+"""Rows in their order, of which most need not be put in order: few are looked at before none is feasible any more."""
 
 from collections.abc import Callable, Iterator
 
@@ -8,28 +8,28 @@ from service.scheduler.model.columns import Bools, Floats, Ints
 
 #: Rows that are put in order at a time; the next time four times as many.
 _CHUNK = 32
-#: Of these, so many are given out before it is asked again who of the rest is hoping.
+#: Of these, so many are given out before it is asked again which of the rest are feasible.
 _PIECE = 64
 
 
-def in_order(rows: Ints, key: Floats, number: Floats, hoping: Callable[[Ints], Bools]) -> Iterator[int]:
-    """The rows by key and then by number; those that are `hoping` no longer fall out on the way."""
+def in_order(rows: Ints, key: Floats, number: Floats, feasible: Callable[[Ints], Bools]) -> Iterator[int]:
+    """The rows by key and then by number; those that are `feasible` no longer fall out on the way."""
     size = _CHUNK
     while len(rows) > size:
         near = _first(key[rows], number[rows], size)
-        yield from _ordered(rows[near], key, number, hoping)
+        yield from _ordered(rows[near], key, number, feasible)
         rows = rows[~near]
-        rows = rows[hoping(rows)]
+        rows = rows[feasible(rows)]
         size *= 4
-    yield from _ordered(rows, key, number, hoping)
+    yield from _ordered(rows, key, number, feasible)
 
 
-def _ordered(rows: Ints, key: Floats, number: Floats, hoping: Callable[[Ints], Bools]) -> Iterator[int]:
+def _ordered(rows: Ints, key: Floats, number: Floats, feasible: Callable[[Ints], Bools]) -> Iterator[int]:
     rows = rows[np.lexsort((number[rows], key[rows]))]
     yield from rows[:_PIECE].tolist()
     for start in range(_PIECE, len(rows), _PIECE):
         piece = rows[start : start + _PIECE]
-        yield from piece[hoping(piece)].tolist()
+        yield from piece[feasible(piece)].tolist()
 
 
 def _first(key: Floats, number: Floats, size: int) -> Bools:

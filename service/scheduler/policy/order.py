@@ -104,14 +104,14 @@ def ranks(state: State, now_us: int, policy: Policy) -> Ranks:
 
 
 def order(state: State, now_us: int, policy: Policy) -> list[str]:
-    """All waiting jobs in the order in which a decision looks at them; those that something hinders are last."""
+    """All waiting jobs in the order in which a decision looks at them; those that are ineligible are last."""
     columns = state.table.columns
     if not state.waiting:
         return []
-    key, number, hindered = ranks(state, now_us, policy).key, columns[Column.NUMBER], columns[Column.QUEUED] == 0
+    key, number, ineligible = ranks(state, now_us, policy).key, columns[Column.NUMBER], columns[Column.QUEUED] == 0
     rows = np.flatnonzero(columns[Column.WAITS])
     jobs = state.table.jobs
-    return [jobs[row] for row in rows[np.lexsort((number[rows], key[rows], hindered[rows]))].tolist()]
+    return [jobs[row] for row in rows[np.lexsort((number[rows], key[rows], ineligible[rows]))].tolist()]
 
 
 def _left(columns: Floats, ran: Floats, told: Floats, policy: Policy) -> Floats:
@@ -119,9 +119,9 @@ def _left(columns: Floats, ran: Floats, told: Floats, policy: Policy) -> Floats:
     left: Floats = np.maximum(told, 1)
     unknown = np.isnan(left)
     if np.count_nonzero(unknown):
-        guess = np.minimum(np.maximum(ran, columns[Column.LEAST]), columns[Column.MOST])
-        guess *= ran >= (policy.time_slice or 0) * _SECOND
-        np.copyto(left, guess, where=unknown)
+        default = np.minimum(np.maximum(ran, columns[Column.LEAST]), columns[Column.MOST])
+        default *= ran >= (policy.time_slice or 0) * _SECOND
+        np.copyto(left, default, where=unknown)
     return left
 
 

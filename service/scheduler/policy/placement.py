@@ -20,14 +20,14 @@ from service.scheduler.model.topology import closest
 
 
 class Ask(NamedTuple):
-    """What a job wants to have, and what decides whether it may have what is kept for others."""
+    """What a job wants to have, and what decides whether it may have what is held for others."""
 
     job: str
     shape: Shape
     nodes: int = 1
     user: str = ""
     project: str = ""
-    #: It can be stopped again for whom the place is kept.
+    #: It can be stopped again for whom the place is held.
     yielding: bool = False
     #: When it will be over: nine times of ten, and for certain. Infinite if nothing tells.
     ends_us: float = math.inf
@@ -35,8 +35,8 @@ class Ask(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Keep:
-    """What is kept of a node for a job that is blocked."""
+class Hold:
+    """What is held of a node for a job that is blocked."""
 
     job: str
     uuids: frozenset[str]
@@ -52,14 +52,14 @@ class Keep:
     hoped_us: float = -math.inf
 
     def lets(self, ask: Ask) -> bool:
-        """Whether a job may have what is kept, for the time being."""
+        """Return whether a job may have what is held, for the time being."""
         if self.job == ask.job or (self.lent and ask.yielding) or ask.ends_us <= self.hoped_us:
             return True
         ends_us = ask.surely_ends_us if self.surely else ask.ends_us
         return ends_us <= self.until_us < math.inf
 
 
-Barred = Callable[[Ask, Room], frozenset[str] | None]
+Mask = Callable[[Ask, Room], frozenset[str] | None]
 
 
 def _nothing(ask: Ask, room: Room) -> frozenset[str] | None:
@@ -73,23 +73,23 @@ class Space:
 
     rooms: dict[str, Room]
     #: Slots that a job must not have on a node because of reservations; None: nothing of the node.
-    barred: Barred = _nothing
-    keeps: dict[str, Keep] = field(default_factory=dict)
+    mask: Mask = _nothing
+    holds: dict[str, Hold] = field(default_factory=dict)
     #: Nodes by the number of their free slots, once somebody has asked.
     _by_free: dict[int, list[str]] | None = None
     _own: set[str] = field(default_factory=set)
 
     def copy(self) -> "Space":
         """To try something: changes of it do not show here, as long as this one does not change."""
-        return Space(rooms=self.rooms.copy(), barred=self.barred, keeps=self.keeps.copy())
+        return Space(rooms=self.rooms.copy(), mask=self.mask, holds=self.holds.copy())
 
     @property
     def bound(self) -> bool:
-        """Whether something is kept or reserved, so that one job may be refused what another may have."""
-        return bool(self.keeps) or self.barred is not _nothing
+        """Whether something is held or reserved, so that one job may be refused what another may have."""
+        return bool(self.holds) or self.mask is not _nothing
 
     def unbound(self) -> "Space":
-        """The same with nothing kept or reserved."""
+        """The same with nothing held or reserved."""
         return Space(rooms=self.rooms.copy())
 
     def take(self, job: str, shape: Shape, places: Iterable[Place]) -> None:
@@ -137,15 +137,15 @@ class Space:
             return None
         if node in shape.excluded_nodes:
             return None
-        barred = self.barred(ask, room)
-        if barred is None:
+        masked = self.mask(ask, room)
+        if masked is None:
             return None
-        keep = self.keeps.get(node)
-        if keep is not None and not keep.lets(ask):
-            barred |= keep.uuids
-            if not _beside(room, keep, shape):
+        hold = self.holds.get(node)
+        if hold is not None and not hold.lets(ask):
+            masked |= hold.uuids
+            if not _beside(room, hold, shape):
                 return None
-        slots = choose(room, shape, barred)
+        slots = choose(room, shape, masked)
         return None if slots is None else Place(node=node, uuids=tuple(slot.uuid for slot in slots))
 
     def _places(self, ask: Ask) -> Iterator[Place]:
@@ -187,33 +187,33 @@ class Space:
         group.sort()
 
 
-def choose(room: Room, shape: Shape, barred: frozenset[str] = frozenset()) -> list[Slot] | None:
-    """Slots of a node for a job, none of them barred; None if too few are free."""
+def choose(room: Room, shape: Shape, masked: frozenset[str] = frozenset()) -> list[Slot] | None:
+    """Slots of a node for a job, none of them masked; None if too few are free."""
     if not shape.gpus:
         return []
     if shape.gpu_share:
-        return _shared(room, shape, barred)
+        return _shared(room, shape, masked)
     if len(room.free) < shape.gpus:
         return None
-    if shape.any_slot and not barred:
+    if shape.any_slot and not masked:
         return closest(list(room.free.values()), shape.gpus)
-    suitable = [slot for slot in room.free.values() if slot.suits(shape) and slot.uuid not in barred]
+    suitable = [slot for slot in room.free.values() if slot.suits(shape) and slot.uuid not in masked]
     return closest(suitable, shape.gpus) if len(suitable) >= shape.gpus else None
 
 
-def _shared(room: Room, shape: Shape, barred: frozenset[str]) -> list[Slot] | None:
-    roomy = _with_room(room, shape, barred)
+def _shared(room: Room, shape: Shape, masked: frozenset[str]) -> list[Slot] | None:
+    roomy = _with_room(room, shape, masked)
     if len(roomy) < shape.gpus:
         return None
     roomy.sort(key=lambda slot: (slot.uuid in room.free, room.spare(slot), slot.index))
     return sorted(roomy[: shape.gpus], key=lambda slot: slot.index)
 
 
-def _with_room(room: Room, shape: Shape, barred: frozenset[str]) -> list[Slot]:
+def _with_room(room: Room, shape: Shape, masked: frozenset[str]) -> list[Slot]:
     return [
         slot
         for slot in room.usable.values()
-        if slot.suits(shape) and slot.uuid not in barred and room.spare(slot) >= shape.gpu_share
+        if slot.suits(shape) and slot.uuid not in masked and room.spare(slot) >= shape.gpu_share
     ]
 
 
@@ -223,9 +223,9 @@ def _fresh(room: Room, shape: Shape) -> int:
     return max(shape.gpus - touched, 0)
 
 
-def _beside(room: Room, keep: Keep, shape: Shape) -> bool:
-    """Whether cores and memory suffice beside what is kept."""
-    cpus, memory = room.cpus - keep.cpus, room.memory - keep.memory
+def _beside(room: Room, hold: Hold, shape: Shape) -> bool:
+    """Whether cores and memory suffice beside what is held."""
+    cpus, memory = room.cpus - hold.cpus, room.memory - hold.memory
     return (not shape.cpus or shape.cpus <= cpus) and (not shape.memory or shape.memory <= memory)
 
 

@@ -1,17 +1,17 @@
 """Who is stopped for a job that finds no room.
 
-Only running jobs that can be stopped, have run for `min_run`, and come *after* the newcomer in the order. One of these
+Only running jobs that can be stopped, have run for `min_run`, and come *after* the preemptor in the order. One of these
 must be true as well:
 
-- the newcomer has waited for too long, and it is its turn (`order`);
+- the preemptor has waited for too long, and it is its turn (`order`);
 - they are of a lower class (`preemption`);
-- their user or project has had more than their share, and the newcomer's have not (`preemption`);
-- `time_slice` is set and the newcomer is clearly ahead: nothing is known of it yet, or its score is `AHEAD` times
+- their user or project has had more than their share, and the preemptor's have not (`preemption`);
+- `time_slice` is set and the preemptor is clearly ahead: nothing is known of it yet, or its score is `AHEAD` times
   better and what it gains is more than a preemption costs. Never is work thrown away for this: a job that would start
   from the beginning is left alone. And it is for those only that do not refuse to be stopped themselves (`pinned`):
   who does would keep what others lend.
 
-Nobody is stopped unless the newcomer then really starts there: its placement is tried on the freed nodes first. As
+Nobody is stopped unless the preemptor then really starts there: its placement is tried on the freed nodes first. As
 few as possible are stopped: first jobs of lower classes, by the least work since their last checkpoint; then those that
 make room for a shorter one, from the end of the order, for who is not last would stop others in turn; then those that
 are only over their share, by the least work again.
@@ -33,9 +33,9 @@ from service.scheduler.model.decisions import Cause
 from service.scheduler.model.rooms import Room
 from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
-from service.scheduler.policy.making_room import Plan, Victim, on_one_node, on_several
 from service.scheduler.policy.order import LAS_BEHIND, Ranks
 from service.scheduler.policy.placement import Ask, Space
+from service.scheduler.policy.victims import Plan, Victim, on_one_node, on_several
 from torchyard.policy import Order, Policy
 
 #: A running job gives way to one whose score is so many times better.
@@ -60,7 +60,7 @@ class Victims:
         self._slicing = policy.time_slice is not None and policy.order not in {Order.FIFO, Order.SJF}
         #: Those that are not chosen yet, once somebody is.
         self._open: Bools | None = None
-        #: Rows of newcomers that were looked at together, and whom they may stop.
+        #: Rows of preemptors that were looked at together, and whom they may stop.
         self._together: list[int] = []
         self._found: list[tuple[Cause, Bools]] = []
         self._made: dict[tuple[int, Cause], Victim] = {}
@@ -143,7 +143,7 @@ class Victims:
         return [(cause, whom[at]) for cause, whom in self._found]
 
     def _whom(self, row: Any, lane: Any) -> list[tuple[Cause, Bools]]:
-        """Whom a newcomer may stop, for which cause: of one, or of a column of newcomers. Of several causes the last
+        """Whom a preemptor may stop, for which cause: of one, or of a column of preemptors. Of several causes the last
         is the one that counts.
         """
         ranks = self._ranks
@@ -165,7 +165,7 @@ class Victims:
         return found
 
     def _clearly_ahead(self, score: Any, left: Any, others_score: Any, others_left: Any) -> Any:
-        """Whether newcomers of this score, with so much left, are far enough before others; of one, or of many."""
+        """Whether preemptors of this score, with so much left, are far enough before others; of one, or of many."""
         if self._policy.order is Order.LAS:
             return (score < LAS_BEHIND) & (left < math.inf) & (others_score >= LAS_BEHIND)
         ahead = AHEAD if self._policy.order is Order.FAIR else 1.0

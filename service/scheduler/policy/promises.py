@@ -7,10 +7,10 @@ from service.scheduler.model.state import State
 from service.scheduler.policy.placement import Ask, Space
 
 
-def soon(state: State, space: Space, newcomer: str) -> Space:
+def soon(state: State, space: Space, preemptor: str) -> Space:
     """What will be free once those that give way to the job are gone."""
     found = space.copy()
-    for name in state.yielding.get(newcomer, ()):
+    for name in state.yielding.get(preemptor, ()):
         victim = state.running[name]
         found.release(name, victim.shape, victim.places)
     return found

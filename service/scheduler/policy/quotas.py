@@ -11,9 +11,9 @@ from service.scheduler.model import parts
 from service.scheduler.model.columns import Bools
 from service.scheduler.model.jobs import Account
 from service.scheduler.model.lanes import Lane
-from service.scheduler.model.parties import Parties
 from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
+from service.scheduler.model.tenants import Tenants
 
 #: Quotas of GPU time are of so long.
 WEEK_US = 7 * 86_400 * 1_000_000
@@ -119,12 +119,12 @@ class Quotas:
             found.append(Reached(quota=week, whose=whose, used=budget.week_us, limit=budget.account.week_left_us or 0))
         return found
 
-    def _budgets(self, parties: Parties, accounts: Mapping[str, Account], whose: str) -> dict[str, _Budget]:
-        bounded = parties.bounded(accounts)
+    def _budgets(self, tenants: Tenants, accounts: Mapping[str, Account], whose: str) -> dict[str, _Budget]:
+        bounded = tenants.bounded(accounts)
         if not bounded:
             return {}
         budgets = {
-            name: _Budget(account=account, gpus=parties.gpus(name), had_us=0.0, week_us=0.0)
+            name: _Budget(account=account, gpus=tenants.gpus(name), had_us=0.0, week_us=0.0)
             for name, account in bounded.items()
         }
         for lane, (had_us, spent_us) in self._week_us().items():

@@ -33,7 +33,7 @@ class Reserved:
         return not r.maintenance and (user in r.users or project in r.projects)
 
 
-class Bars:
+class ReservationMask:
     """All reservations that are not over, as of one moment."""
 
     def __init__(self, state: State, rooms: dict[str, Room], now_us: int, policy: Policy) -> None:
@@ -44,7 +44,7 @@ class Bars:
         for reservation in sorted(coming, key=lambda r: (r.starts_us, r.id)):
             self.reserved.append(self._pick(reservation, rooms))
 
-    def barred(self, ask: Ask, room: Room) -> frozenset[str] | None:
+    def masked(self, ask: Ask, room: Room) -> frozenset[str] | None:
         """Slots of the node that the job must not have; None: it must not be on the node at all."""
         found: frozenset[str] = frozenset()
         for one in self.reserved:
@@ -102,13 +102,13 @@ class Bars:
     def _ready(self, one: Reserved, room: Room) -> list[tuple[int, str]]:
         """The node's devices that no other reservation has at that time, the readiest first."""
         taken = self._taken(one.reservation, room.box.node)
-        hindrance = dict.fromkeys(room.usable, 0)
+        ineligible = dict.fromkeys(room.usable, 0)
         for name in room.jobs:
             job = self._state.running[name]
             for uuid in (uuid for place in job.places if place.node == room.box.node for uuid in place.uuids):
-                hindrance[uuid] = max(hindrance.get(uuid, 0), self._in_the_way(job, one))
+                ineligible[uuid] = max(ineligible.get(uuid, 0), self._in_the_way(job, one))
         order = sorted((slot for slot in room.usable.values() if slot.uuid not in taken), key=lambda slot: -slot.index)
-        return sorted(((hindrance[slot.uuid], slot.uuid) for slot in order), key=lambda pair: pair[0])
+        return sorted(((ineligible[slot.uuid], slot.uuid) for slot in order), key=lambda pair: pair[0])
 
     def _taken(self, reservation: Reservation, node: str) -> frozenset[str]:
         found: frozenset[str] = frozenset()
@@ -140,7 +140,7 @@ def _packed(ready: dict[str, list[tuple[int, str]]], gpus: int) -> dict[str, fro
 
 def _hindrance(ready: list[tuple[int, str]], gpus: int) -> float:
     """How much stands in the way of having as many there; infinite if there are not as many."""
-    return math.inf if len(ready) < gpus else sum(hindrance for hindrance, _ in ready[:gpus])
+    return math.inf if len(ready) < gpus else sum(ineligible for ineligible, _ in ready[:gpus])
 
 
 def takes_jobs_us(state: State, box: Box) -> float:

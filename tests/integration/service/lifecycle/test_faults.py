@@ -10,7 +10,7 @@ from service.db.engine import Database
 from service.db.models import Checkpoint, Device, Member
 from service.estimation.forecasts import Estimator
 from service.nodes import registration
-from service.scheduler.model.jobs import Hindrance
+from service.scheduler.model.jobs import IneligibleReason
 from service.scheduler_cache.load import Loader
 from tests.support import box
 from tests.support.box import NOW
@@ -71,9 +71,12 @@ def test_a_job_rests_before_it_is_tried_again(db: Database, gpus: list[str]) -> 
             tx.execute(update(Member).values(settled=True))
         ended = NOW + 4
         pauses.append(seconds := ((box.job_row(db, job_id).retry_us or ended) - ended) // 1_000_000)
-        for now, hindrance in ((ended, Hindrance.RESTING if seconds else None), (ended + seconds * 1_000_000, None)):
+        for now, ineligible in (
+            (ended, IneligibleReason.RESTING if seconds else None),
+            (ended + seconds * 1_000_000, None),
+        ):
             with loader.snapshot(db, now) as (_, state):
-                assert state.waiting[job_id].hindrance is hindrance
+                assert state.waiting[job_id].ineligible is ineligible
     assert pauses == [0, 30, 120]
 
 

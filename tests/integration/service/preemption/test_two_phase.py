@@ -1,4 +1,4 @@
-"""Preemption over a real database, from the decision to the newcomer's start, on a clock that the tests turn."""
+"""Preemption over a real database, from the decision to the preemptor's start, on a clock that the tests turn."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,7 +97,7 @@ def kinds(yard: Yard, job: str) -> list[str]:
     return [kind for kind, _ in box.events(yard.db, job)]
 
 
-def test_a_checkpoint_first_then_the_stop_then_the_newcomer(yard: Yard) -> None:
+def test_a_checkpoint_first_then_the_stop_then_the_preemptor(yard: Yard) -> None:
     job, attempt = old_job(yard, box.add_node(yard.db, devices=1))
     urgent = box.add_job(yard.db, priority="urgent")
     assert yard.run(HOUR) == 0
@@ -218,7 +218,7 @@ def test_a_service_that_takes_over_keeps_the_promises_that_it_has_not_seen(
     assert seen == [[urgent], []]
 
 
-def test_a_newcomer_that_is_cancelled_leaves_the_job_alone(yard: Yard) -> None:
+def test_a_preemptor_that_is_cancelled_leaves_the_job_alone(yard: Yard) -> None:
     job, attempt = old_job(yard, box.add_node(yard.db, devices=1))
     urgent = box.add_job(yard.db, priority="urgent")
     yard.run(HOUR)
@@ -235,7 +235,7 @@ def test_a_newcomer_that_is_cancelled_leaves_the_job_alone(yard: Yard) -> None:
 
 
 @pytest.mark.parametrize("hinder", ["quota", "drain"])
-def test_nobody_is_stopped_for_a_newcomer_that_would_not_start_any_more(yard: Yard, hinder: str) -> None:
+def test_nobody_is_stopped_for_a_preemptor_that_would_not_start_any_more(yard: Yard, hinder: str) -> None:
     job, attempt = old_job(yard, box.add_node(yard.db, devices=1))
     urgent = box.add_job(yard.db, priority="urgent")
     yard.run(HOUR)
@@ -345,7 +345,7 @@ def test_of_jobs_with_different_causes_none_is_asked_if_one_is_over(
     assert kinds(yard, one).count("preempting") == 0
 
 
-def test_a_newcomer_whose_sweep_is_paused_meanwhile_leaves_the_job_alone(yard: Yard) -> None:
+def test_a_preemptor_whose_sweep_is_paused_meanwhile_leaves_the_job_alone(yard: Yard) -> None:
     job, attempt = old_job(yard, box.add_node(yard.db, devices=1))
     urgent = box.add_job(yard.db, priority="urgent")
     group = {"id": "grp-1", "number": 9, "name": "tune", "sweep": {}, "size": 1, "created_us": NOW}

@@ -11,7 +11,7 @@ from service.db.engine import Database
 from service.db.models import Account, Attempt, Device, Group, Job, Node
 from service.estimation.forecasts import Estimator
 from service.scheduler.model.boxes import Link
-from service.scheduler.model.jobs import Hindrance
+from service.scheduler.model.jobs import IneligibleReason
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import Start, decide
 from service.scheduler_cache import load_jobs
@@ -211,18 +211,18 @@ def test_what_hinders_a_job(kept: Kept) -> None:
         tx.execute(update(Job).where(Job.id == retried).values(queued_us=kept.now))
         tx.execute(update(Attempt).values(ended_us=kept.now))
     state = kept.look()
-    assert {job: state.waiting[job].hindrance for job in (held, blocked, trial, retried)} == {
-        held: Hindrance.HELD,
-        blocked: Hindrance.DEPENDENCY,
-        trial: Hindrance.PAUSED,
-        retried: Hindrance.SAVING,
+    assert {job: state.waiting[job].ineligible for job in (held, blocked, trial, retried)} == {
+        held: IneligibleReason.HELD,
+        blocked: IneligibleReason.DEPENDENCY,
+        trial: IneligibleReason.PAUSED,
+        retried: IneligibleReason.SAVING,
     }
     assert state.caps == {"group-1": 4}
     with kept.db.write() as tx:
         tx.execute(update(Group).values(paused=None))
         lifecycle.settle(tx, attempt, "box")
     state = kept.look()
-    assert [state.waiting[job].hindrance for job in (trial, retried)] == [None, None]
+    assert [state.waiting[job].ineligible for job in (trial, retried)] == [None, None]
 
 
 def test_who_can_be_stopped(kept: Kept) -> None:

@@ -14,7 +14,7 @@ DEADLINE = 300_000_000
 def yielder(job: str = "job-1", **changes: Any) -> Yielder:
     values: dict[str, Any] = {"saved_step": 20, "runs": True}
     asked = Yielding(
-        newcomer="job-9", words="job 9 (ana), urgent", asked_us=0, deadline_us=DEADLINE, serial=1, after=10
+        preemptor="job-9", words="job 9 (ana), urgent", asked_us=0, deadline_us=DEADLINE, serial=1, after=10
     )
     return Yielder(job=job, attempt=f"att-{job}", yielding=changes.pop("asked", asked), **(values | changes))
 

@@ -221,7 +221,7 @@ def worlds(draw: st.DrawFn, most: int = 20) -> State:
 
 @st.composite
 def crowds(draw: st.DrawFn) -> State:
-    """Few nodes, full of jobs that can mostly be stopped, and newcomers alike in what they need, not in the rest."""
+    """Few nodes, full of jobs that can mostly be stopped, and preemptors alike in what they need, not in the rest."""
     random = Random(draw(st.integers(0, 2**32)))
     made = State(boxes={node: box(node, random.choice([1, 2, 4])) for node in "ab"[: random.randint(1, 2)]})
     jobs = [_rival(random, number) for number in range(random.randint(7, 14))]

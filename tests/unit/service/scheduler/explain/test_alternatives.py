@@ -12,7 +12,7 @@ from service.scheduler.explain.alternatives import Found, Proposal
 from service.scheduler.explain.forecast import Expected, expected_start
 from service.scheduler.model.boxes import Closed
 from service.scheduler.model.decisions import Start
-from service.scheduler.model.jobs import Account, Hindrance, Reservation, Waiting
+from service.scheduler.model.jobs import Account, IneligibleReason, Reservation, Waiting
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from tests.support.sharing import GIB, HOUR, MINUTE, NOW, node, runs, state, waits
@@ -39,7 +39,7 @@ def changed(waiting: Waiting, proposal: Proposal) -> Waiting:
             case "preemptible":
                 waiting = replace(waiting, preemptible=bool(value), pinned=False)
             case "held":
-                waiting = replace(waiting, hindrance=None)
+                waiting = replace(waiting, ineligible=None)
             case "nodes":
                 waiting = replace(waiting, nodes=value)
             case _:
@@ -158,9 +158,9 @@ def test_priority_where_it_helps_and_is_allowed() -> None:
 
 
 def test_a_held_job_can_be_released() -> None:
-    assert now(state(waits(1, hindrance=Hindrance.HELD))) == [{"held": False}]
-    assert now(state(waits(1, hindrance=Hindrance.HELD), runs(2, "a0", *THREE[1:], "a3"))) == []
-    assert now(state(waits(1, hindrance=Hindrance.DEPENDENCY))) == []
+    assert now(state(waits(1, ineligible=IneligibleReason.HELD))) == [{"held": False}]
+    assert now(state(waits(1, ineligible=IneligibleReason.HELD), runs(2, "a0", *THREE[1:], "a3"))) == []
+    assert now(state(waits(1, ineligible=IneligibleReason.DEPENDENCY))) == []
 
 
 def test_nothing_helps_against_a_quota_but_fewer_gpus() -> None:

@@ -2,7 +2,7 @@
 
 from service.scheduler.explain.blockers import Blocker, Obstacle, blockers
 from service.scheduler.model.boxes import Closed
-from service.scheduler.model.jobs import Account, Hindrance, Reservation
+from service.scheduler.model.jobs import Account, IneligibleReason, Reservation
 from service.scheduler.model.state import State
 from service.scheduler.policy.quotas import Quota, Reached
 from tests.unit.service.scheduler.worlds import GIB, HOUR, NOW, box, job, running, slot, state
@@ -16,8 +16,8 @@ def found(world: State, name: str = "j1") -> list[Blocker]:
 
 
 def test_what_is_its_own() -> None:
-    assert found(state(box(), job(1, hindrance=Hindrance.SAVING))) == [
-        Blocker(obstacle=Obstacle.HINDRANCE, hindrance=Hindrance.SAVING)
+    assert found(state(box(), job(1, ineligible=IneligibleReason.SAVING))) == [
+        Blocker(obstacle=Obstacle.INELIGIBLE, ineligible=IneligibleReason.SAVING)
     ]
     assert found(state(job(1))) == [Blocker(obstacle=Obstacle.NO_NODES)]
     assert found(state(box(gpus=1), job(1, gpus=2))) == [

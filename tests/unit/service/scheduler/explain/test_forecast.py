@@ -8,7 +8,7 @@ import pytest
 from service.scheduler.explain import forecast
 from service.scheduler.explain.forecast import Expected, expected_start
 from service.scheduler.model.boxes import Closed
-from service.scheduler.model.jobs import Account, Hindrance, Reservation, Running
+from service.scheduler.model.jobs import Account, IneligibleReason, Reservation, Running
 from service.scheduler.model.state import State
 from tests.support.sharing import HOUR, MINUTE, NOW, SECOND, lasting, node, runs, state, waits
 from torchyard.policy import Policy
@@ -40,9 +40,9 @@ FULL = ("a0", "a1", "a2", "a3")
         ([waits(1), waits(0, 4, minutes=10, priority=2), runs(2, *FULL, minutes=60)], [70, 140]),
         ([waits(1), waits(0, 4, minutes=None, priority=2), runs(2, *FULL, minutes=60)], [None, None]),
         ([waits(1), waits(9, 4, minutes=None, priority=0), runs(2, *FULL, minutes=60)], [60, 120]),
-        ([waits(1, hindrance=Hindrance.HELD)], [None, None]),
-        ([waits(1, hindrance=Hindrance.SAVING)], [0, 0]),
-        ([waits(1), waits(0, priority=2, hindrance=Hindrance.HELD, gpus=4)], [0, 0]),
+        ([waits(1, ineligible=IneligibleReason.HELD)], [None, None]),
+        ([waits(1, ineligible=IneligibleReason.SAVING)], [0, 0]),
+        ([waits(1), waits(0, priority=2, ineligible=IneligibleReason.HELD, gpus=4)], [0, 0]),
         ([waits(1, 5)], [None, None]),
     ],
 )
@@ -123,6 +123,6 @@ def test_p90_is_not_before_p50() -> None:
 
 
 def test_what_gives_way_to_a_job_over_its_quota_is_spared() -> None:
-    newcomer, victim = waits(9, 4, user="cyd", priority=2), runs(2, *FULL, yields_to="j9")
-    made = state(waits(1), newcomer, victim, users={"cyd": Account(max_gpus=2)})
+    preemptor, victim = waits(9, 4, user="cyd", priority=2), runs(2, *FULL, yields_to="j9")
+    made = state(waits(1), preemptor, victim, users={"cyd": Account(max_gpus=2)})
     assert expected(made) == [60, 120]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from service.scheduler.explain.blockers import Blocker, blockers
 from service.scheduler.explain.reasons import Awaited, Names, Title, mentioned, reasons
 from service.scheduler.model.boxes import Closed, Slot
-from service.scheduler.model.jobs import Account, Hindrance, Reservation
+from service.scheduler.model.jobs import Account, IneligibleReason, Reservation
 from service.scheduler.model.state import State
 from tests.support.sharing import GIB, HOUR, MINUTE, NOW, node, runs, state, waits
 from torchyard.api import Reason
@@ -32,24 +32,28 @@ def first(made: State, **more: Any) -> Reason:
 
 
 @pytest.mark.parametrize(
-    ("hindrance", "code", "words"),
+    ("ineligible", "code", "words"),
     [
-        (Hindrance.HELD, "held", "is held: release it to let it start"),
-        (Hindrance.SAVING, "saving", "the checkpoint of its last attempt is still being stored"),
-        (Hindrance.PAUSED, "paused", "its sweep is paused (all failed alike): resume it to let its trials start"),
-        (Hindrance.DEPENDENCY, "dependency", "waits for the success of job 7 (bob), which runs"),
+        (IneligibleReason.HELD, "held", "is held: release it to let it start"),
+        (IneligibleReason.SAVING, "saving", "the checkpoint of its last attempt is still being stored"),
+        (
+            IneligibleReason.PAUSED,
+            "paused",
+            "its sweep is paused (all failed alike): resume it to let its trials start",
+        ),
+        (IneligibleReason.DEPENDENCY, "dependency", "waits for the success of job 7 (bob), which runs"),
     ],
 )
-def test_what_keeps_it_from_being_considered(hindrance: Hindrance, code: str, words: str) -> None:
+def test_what_keeps_it_from_being_considered(ineligible: IneligibleReason, code: str, words: str) -> None:
     names = replace(
         NAMES,
         paused="all failed alike",
         need="success of all",
         awaited=[Awaited(job="j7", title=Title(number=7, user="bob"), state="running")],
     )
-    found = first(state(waits(1, hindrance=hindrance)), names=names)
+    found = first(state(waits(1, ineligible=ineligible)), names=names)
     assert (found.code, found.message) == (code, words)
-    assert found.jobs == (["j7"] if hindrance is Hindrance.DEPENDENCY else [])
+    assert found.jobs == (["j7"] if ineligible is IneligibleReason.DEPENDENCY else [])
 
 
 def test_nodes_that_there_are_not() -> None:
@@ -251,16 +255,16 @@ def test_a_cpu_node_has_slots() -> None:
 
 held = st.lists(st.sampled_from(["a0", "a1", "a2", "a3", "b0", "b1"]), unique=True, max_size=6)
 queued = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(1, 3)), min_size=1, max_size=5)
-obstacles = st.sampled_from(list(Hindrance)) | st.none()
+obstacles = st.sampled_from(list(IneligibleReason)) | st.none()
 
 
 @given(held, queued, obstacles, st.booleans())
 def test_every_job_has_a_reason_whatever_stands_in_its_way(
-    devices: list[str], jobs: list[tuple[int, int, int]], hindrance: Hindrance | None, closed: bool
+    devices: list[str], jobs: list[tuple[int, int, int]], ineligible: IneligibleReason | None, closed: bool
 ) -> None:
     made = state(
         *(waits(n, g, priority=p, nodes=many) for n, (g, p, many) in enumerate(jobs)),
-        waits(50, hindrance=hindrance),
+        waits(50, ineligible=ineligible),
         *(runs(n, device) for n, device in enumerate(devices, 60)),
         nodes=(node("a", closed=Closed.DRAINING if closed else None), node("b", 2)),
         users={"ada": Account(max_gpus=4)},

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from service.scheduler.model.boxes import Closed
 from service.scheduler.model.decisions import Cause, Preempt, Start
-from service.scheduler.model.jobs import Account, Hindrance, Source
+from service.scheduler.model.jobs import Account, IneligibleReason, Source
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import Pass, decide
 from tests.unit.service.scheduler.worlds import (
@@ -47,9 +47,9 @@ def test_first_come_first_served_within_a_class() -> None:
         assert list(started(world, policy)) == ["j4", "j1"]
 
 
-def test_hindered_jobs_are_passed_over() -> None:
-    hindered = [job(number, hindrance=hindrance) for number, hindrance in enumerate(Hindrance)]
-    assert list(started(state(box(), *hindered, job(9)))) == ["j9"]
+def test_ineligible_jobs_are_passed_over() -> None:
+    ineligible = [job(number, ineligible=ineligible) for number, ineligible in enumerate(IneligibleReason)]
+    assert list(started(state(box(), *ineligible, job(9)))) == ["j9"]
 
 
 def test_closed_nodes_take_nothing() -> None:
@@ -179,7 +179,7 @@ def test_of_those_over_their_share_one_goes_that_stops_no_others_in_turn() -> No
     assert decide(world, NOW, FAIR) == [Preempt(job="r0", for_job="j3", reason=Cause.SHARE)]
 
 
-def test_nobody_is_stopped_if_the_newcomer_would_not_start() -> None:
+def test_nobody_is_stopped_if_the_preemptor_would_not_start() -> None:
     fixed = running(1, "a0 a1")
     movable = running(2, "a2 a3", preemptible=True)
     assert decide(state(box(), fixed, movable, job(3, gpus=4, priority=2)), NOW, Policy()) == []
@@ -216,10 +216,10 @@ def test_a_gang_stops_what_it_needs_on_all_its_nodes_or_nobody() -> None:
     assert decide(state(*boxes, left, replace(right, preemptible=False), gang), NOW, Policy()) == []
 
 
-def test_places_are_kept_for_the_newcomer_until_all_victims_are_gone() -> None:
+def test_places_are_kept_for_the_preemptor_until_all_victims_are_gone() -> None:
     one, two = running(1, "a0", preemptible=True, yields_to="j9"), running(2, "a1", preemptible=True, yields_to="j9")
-    newcomer = job(9, gpus=2, priority=2)
-    world = state(box(gpus=2), one, two, newcomer, job(3, priority=2))
+    preemptor = job(9, gpus=2, priority=2)
+    world = state(box(gpus=2), one, two, preemptor, job(3, priority=2))
     assert decide(world, NOW, Policy()) == []
     world.requeue("r1", NOW)
     assert decide(world, NOW, Policy()) == []

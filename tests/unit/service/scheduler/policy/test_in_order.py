@@ -23,12 +23,12 @@ def test_who_has_lost_hope_on_the_way_is_hardly_looked_at() -> None:
     hopeless_from, count = 100, 100_000
     looked: list[int] = []
 
-    def hoping(rows: Ints) -> Bools:
+    def feasible(rows: Ints) -> Bools:
         found: Bools = rows < (hopeless_from if len(looked) > hopeless_from else count)
         return found
 
     key = np.arange(count, dtype=float)
-    for row in in_order(np.arange(count), key, key, hoping):
+    for row in in_order(np.arange(count), key, key, feasible):
         looked.append(row)  # noqa: PERF402 - hoping reads it meanwhile
     assert looked == list(range(len(looked)))
     assert hopeless_from < len(looked) <= hopeless_from + 64

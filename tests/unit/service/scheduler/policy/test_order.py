@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from service.scheduler.model.jobs import Account, Hindrance, Source, Waiting
+from service.scheduler.model.jobs import Account, IneligibleReason, Source, Waiting
 from service.scheduler.model.state import State
 from service.scheduler.policy.order import PERIOD_US, TURN_US, order
 from tests.unit.service.scheduler.worlds import DAY, HOUR, MINUTE, NOW, box, job, known, running, state
@@ -106,8 +106,8 @@ def test_the_orders_that_others_have() -> None:
         assert queue(*jobs, policy=Policy(order=by)) == expected
 
 
-def test_hindered_jobs_are_last() -> None:
-    assert queue(job(1, hindrance=Hindrance.HELD), tried(2, DAY), job(3)) == "3 2 1"
+def test_ineligible_jobs_are_last() -> None:
+    assert queue(job(1, ineligible=IneligibleReason.HELD), tried(2, DAY), job(3)) == "3 2 1"
 
 
 def test_the_order_of_a_copy_is_its_own() -> None:

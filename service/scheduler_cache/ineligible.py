@@ -8,14 +8,14 @@ from sqlalchemy import Connection, Row, select
 
 from service.db.chunks import chunks
 from service.db.models import Group
-from service.scheduler.model.jobs import Hindrance
+from service.scheduler.model.jobs import IneligibleReason
 from service.scheduler.model.state import State
 from service.scheduler_cache import load_jobs
 
-_OWN = (Hindrance.HELD, Hindrance.DEPENDENCY)
+_OWN = (IneligibleReason.HELD, IneligibleReason.DEPENDENCY)
 
 
-class Hindrances:
+class Ineligibility:
     """Which waiting jobs must be asked about; not for several threads at once."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Hindrances:
         state.caps = {group: cap for group, (_, cap) in groups.items() if cap is not None}
         saving = load_jobs.saving(tx, sorted(self._back), now) if self._back else frozenset()
         resting = load_jobs.resting(tx, sorted(self._back), now) if self._back else frozenset()
-        back = dict.fromkeys(resting, Hindrance.RESTING) | dict.fromkeys(saving, Hindrance.SAVING)
+        back = dict.fromkeys(resting, IneligibleReason.RESTING) | dict.fromkeys(saving, IneligibleReason.SAVING)
         paused = {group: stopped for group, (stopped, _) in groups.items()}
         turned = [group for group, stopped in paused.items() if self._paused.get(group, False) is not stopped]
         asked = self._fresh.union(self._back, *(self._trials[group] for group in turned))
@@ -62,7 +62,7 @@ class Hindrances:
         self._fresh, self._paused = set(), paused
         for job in asked:
             stopped = paused.get(self._sweep.get(job, ""), False)
-            _mark(state, job, back.get(job) or (Hindrance.PAUSED if stopped else None))
+            _mark(state, job, back.get(job) or (IneligibleReason.PAUSED if stopped else None))
 
     def _groups(self, tx: Connection) -> dict[str, tuple[bool, int | None]]:
         """Sweeps with waiting trials: whether they are paused, and how many may run at once."""
@@ -74,7 +74,7 @@ class Hindrances:
         }
 
 
-def _mark(state: State, job: str, hindrance: Hindrance | None) -> None:
+def _mark(state: State, job: str, ineligible: IneligibleReason | None) -> None:
     waiting = state.waiting[job]
-    if waiting.hindrance not in _OWN and waiting.hindrance is not hindrance:
-        state.put([replace(waiting, hindrance=hindrance)])
+    if waiting.ineligible not in _OWN and waiting.ineligible is not ineligible:
+        state.put([replace(waiting, ineligible=ineligible)])

@@ -11,7 +11,7 @@ from service.scheduler.model.decisions import Cause, Decision, Preempt
 from service.scheduler.model.state import State
 from service.scheduler.policy import decide as deciding
 from service.scheduler.policy.decide import decide
-from service.scheduler.policy.hopes import Hopes
+from service.scheduler.policy.feasibility import FeasibilityFilter
 from service.scheduler.policy.order import PERIOD_US
 from tests.unit.service.scheduler.worlds import (
     DAY,
@@ -33,31 +33,28 @@ from torchyard.policy import Policy
 TURN = (NOW // PERIOD_US + 1) * PERIOD_US
 
 
-class Undaunted(Hopes):
-    """Gives up hope for no job but those that a quota holds back: all are looked at."""
+class Unfiltered(FeasibilityFilter):
+    """A filter that rules out only what a quota forbids: every other job is looked at."""
 
     def of(self, rows: Ints) -> Bools:
         found: Bools = self.open[self.lane[rows]]
         return found
 
-    def gone(self, row: int, lane: int) -> bool:
-        return False
-
-    def fits(self, row: int, lane: int) -> bool:
+    def may_start(self, row: int, lane: int) -> bool:
         return True
 
-    def pushes(self, row: int, lane: int) -> bool:
+    def may_preempt(self, row: int, lane: int) -> bool:
         return bool(self._might[row])
 
-    def keeps(self, row: int, lane: int) -> bool:
+    def may_hold(self, row: int, lane: int) -> bool:
         return bool(self._turn[row])
 
 
 def decided(
-    world: State, now_us: int, policy: Policy, hopes: type[Hopes], worth_a_sieve: range = range(0)
+    world: State, now_us: int, policy: Policy, feasibility: type[FeasibilityFilter], worth_a_sieve: range = range(0)
 ) -> list[Decision]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deciding, "Hopes", hopes)
+        patch.setattr(deciding, "FeasibilityFilter", feasibility)
         patch.setattr(deciding, "_WORTH_A_SIEVE", worth_a_sieve)
         return decide(world, now_us, policy)
 
@@ -65,9 +62,9 @@ def decided(
 @settings(max_examples=500)
 @given(st.one_of(crowds(), worlds()), policies, st.sampled_from([NOW, TURN]))
 def test_who_is_passed_over_would_have_got_nothing(world: State, policy: Policy, now_us: int) -> None:
-    everybody = decided(world, now_us, policy, Undaunted)
-    assert decided(world, now_us, policy, Hopes) == everybody
-    assert decided(world, now_us, policy, Hopes, worth_a_sieve=range(1, 1_000)) == everybody
+    everybody = decided(world, now_us, policy, Unfiltered)
+    assert decided(world, now_us, policy, FeasibilityFilter) == everybody
+    assert decided(world, now_us, policy, FeasibilityFilter, worth_a_sieve=range(1, 1_000)) == everybody
 
 
 def test_an_earlier_job_that_stops_nobody_does_not_keep_a_shorter_one_of_a_lower_class_from_it() -> None:

@@ -23,7 +23,7 @@ class _Kind(NamedTuple):
     limit_us: int | None
 
 
-class Guesses:
+class DefaultEstimates:
     """The estimates of all kinds that wait; not for several threads at once."""
 
     def __init__(self, estimator: Estimator) -> None:

@@ -13,7 +13,7 @@ from service.scheduler.model.jobs import Account
 HEAD_START = 3600.0
 
 
-class Parties:
+class Tenants:
     """Numbered; each is there as long as it has a lane."""
 
     def __init__(self) -> None:
@@ -78,9 +78,9 @@ class Parties:
             found[number] = runs / (fair * weight)
         return np.array(found)
 
-    def copy(self) -> "Parties":
+    def copy(self) -> "Tenants":
         """Independent of this one."""
-        other = Parties()
+        other = Tenants()
         other.names = self.names.copy()
         other._gpus, other._begun = self._gpus.copy(), self._begun.copy()
         return other

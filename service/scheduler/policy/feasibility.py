@@ -1,8 +1,8 @@
-"""What is still possible for the jobs that wait, while a decision hands out what there is.
+"""A filter that rules out waiting jobs that cannot get anything in this decision any more.
 
-Hopes only ever shrink: less and less is free, and fewer and fewer can be stopped. So once a job was refused
-something, all jobs that need the same and could not have had more are refused with it, and a decision looks at few
-jobs even if a hundred thousand wait.
+Feasibility only ever shrinks while a decision is made: less and less is free, and fewer and fewer jobs can be
+preempted. So once one job was refused something, all jobs that need the same and could not have got more are ruled
+out with it, and a decision looks at few jobs even if a hundred thousand wait.
 """
 
 from typing import Any
@@ -15,12 +15,12 @@ from service.scheduler.model.table import Column
 from service.scheduler.policy.order import Ranks
 from service.scheduler.policy.preemption import UNDER
 
-#: So many jobs are tried in vain that would fit, but for what is kept or reserved.
+#: So many jobs are tried in vain that would fit, but for what is held or reserved.
 TRIES = 256
 
 
-class Hopes:
-    """Of each lane of a state's jobs: may it find room, stop others, have nodes kept?"""
+class FeasibilityFilter:
+    """Per lane: may its jobs still start, preempt others, or have nodes held for them?"""
 
     def __init__(self, state: State, free: int, spent: Bools) -> None:
         self._state = state
@@ -28,9 +28,9 @@ class Hopes:
         self.open: Bools = ~spent
         #: A job of it may fit somewhere; `free` is the most that is free on one node.
         self.fitting: Bools = (state.lanes.whole <= free) & self.open
-        self._pushing: Bools = self.open.copy()
-        self._keeping: Bools = self.open.copy()
-        #: A job of it fits only if it is over by `deadline_us`: what else there is is kept or reserved.
+        self._preempting: Bools = self.open.copy()
+        self._holding: Bools = self.open.copy()
+        #: A job of it fits only if it is over by `deadline_us`: what else there is is held or reserved.
         self._tight: Bools = np.zeros(len(state.lanes), dtype=bool)
         self.deadline_us = 0.0
         self._tries = 0
@@ -41,49 +41,49 @@ class Hopes:
         self._turn, self._might, self._ranks, self._now_us = ranks.turn, might, ranks, now_us
         self._turns = ranks.turns
         self.lane, self._bound = self._state.table.lane, self._state.table.columns[Column.BOUND]
-        #: Something is kept for them, which they may have.
-        self.keepers: Bools = np.zeros(len(might), dtype=bool)
+        #: Rows for which nodes are held.
+        self.hold_owners: Bools = np.zeros(len(might), dtype=bool)
 
     def of(self, rows: Ints) -> Bools:
-        """Which of the rows may hope for something."""
+        """Return which of the rows are still feasible: they may start, preempt or hold."""
         lane = self.lane[rows]
         found = self.fitting[lane]
         if self._tries:
             found &= ~self._tight[lane] | self._passes(rows)
-        pushing = self._might[rows]
-        pushing &= self._pushing[lane]
+        preempting = self._might[rows]
+        preempting &= self._preempting[lane]
         if self._refusals is not None:
-            pushing &= ~self._refused(self._refusals, rows, lane)
-        found |= pushing
+            preempting &= ~self._refused(self._refusals, rows, lane)
+        found |= preempting
         if self._turns:
-            found |= self._turn[rows] & self._keeping[lane]
+            found |= self._turn[rows] & self._holding[lane]
         return found
 
-    def fits(self, row: int, lane: int) -> bool:
-        """Whether the row may fit somewhere."""
+    def may_start(self, row: int, lane: int) -> bool:
+        """Return whether the row's job may still fit somewhere."""
         return bool(self.fitting[lane]) and bool(not self._tight[lane] or self._passes(row))
 
-    def pushes(self, row: int, lane: int) -> bool:
-        """Whether the row may stop somebody."""
-        if not (self._might[row] and self._pushing[lane]):
+    def may_preempt(self, row: int, lane: int) -> bool:
+        """Return whether the row's job may still preempt somebody."""
+        if not (self._might[row] and self._preempting[lane]):
             return False
         return self._refusals is None or not self._refused(self._refusals, row, lane)
 
-    def keeps(self, row: int, lane: int) -> bool:
-        """Whether nodes may be kept for the row, because it is its turn."""
-        return self._turns and bool(self._turn[row] and self._keeping[lane])
+    def may_hold(self, row: int, lane: int) -> bool:
+        """Return whether nodes may be held for the row's job, because it is its turn."""
+        return self._turns and bool(self._turn[row] and self._holding[lane])
 
     def quota_reached(self, lane: int) -> None:
         """Nothing more of the lane starts."""
-        for hope in (self.open, self.fitting, self._pushing, self._keeping):
-            hope[lane] = False
+        for possible in (self.open, self.fitting, self._preempting, self._holding):
+            possible[lane] = False
 
     def no_room(self, lane: int) -> None:
         """Nothing is free that would do, whoever asks."""
         self.fitting[self._alike(lane)] = False
 
     def no_room_beside(self, lane: int) -> None:
-        """What would do is kept or reserved."""
+        """Note that only nodes that are held or reserved would do."""
         self._tight[lane] = True
         self._tries += 1
         if self._tries >= TRIES:
@@ -92,7 +92,7 @@ class Hopes:
     def nobody_to_stop(self, row: int, lane: int, *, bound: bool) -> None:
         """Of those behind the row that need the same, some could stop no others: who is of no user within their share,
         if its own user is not; whose turn it is not, or if it was its own turn; and who is as long by what the order
-        compares and by the time that is left. With something kept or reserved (`bound`) that is sure for its own lane
+        compares and by the time that is left. With something held or reserved (`bound`) that is sure for its own lane
         alone, and there for those which must stay out of it.
         """
         if bound:
@@ -108,7 +108,7 @@ class Hopes:
         turn = bool(self._turn[row])
         refusals.score[alike] = -np.inf if turn else self._ranks.score[row]
         refusals.left[alike] = -np.inf if turn else self._ranks.left[row]
-        refusals.beside[alike] = bound
+        refusals.held_only[alike] = bound
         if turn and not bound:
             refusals.turned[alike] = True
 
@@ -116,15 +116,15 @@ class Hopes:
         """Whether one before the row that could stop all that it could has found nobody; of one row, or of many."""
         score, left = self._ranks.score[row], self._ranks.left[row]
         behind = (score >= refusals.score[lane]) & (left >= refusals.left[lane]) & ~self._turn[row]
-        return (behind & ~(refusals.beside[lane] & self._passes(row))) | (self._turn[row] & refusals.turned[lane])
+        return (behind & ~(refusals.held_only[lane] & self._passes(row))) | (self._turn[row] & refusals.turned[lane])
 
     def _passes(self, row: Any) -> Any:
-        """Whether what is kept or reserved may be the row's; of one row, or of many."""
-        return (self._now_us + self._bound[row] <= self.deadline_us) | self.keepers[row]
+        """Return whether the row may have what is held or reserved; for one row, or for many."""
+        return (self._now_us + self._bound[row] <= self.deadline_us) | self.hold_owners[row]
 
     def nothing_to_keep(self, lane: int) -> None:
-        """All nodes that it could use are kept already."""
-        self._keeping[self._alike(lane)] = False
+        """Note that all nodes that the lane could use are held already."""
+        self._holding[self._alike(lane)] = False
 
     def _alike(self, lane: int) -> Bools:
         """The lanes that need the same of as many nodes."""
@@ -139,7 +139,7 @@ class _Refusals:
     def __init__(self, lanes: int) -> None:
         #: The last that found nobody: those behind it that count as long find nobody either.
         self.score, self.left = np.full(lanes, np.inf), np.full(lanes, np.inf)
-        #: That is sure only of those which what is kept or reserved does not let pass.
-        self.beside: Bools = np.zeros(lanes, dtype=bool)
+        #: That is sure only of those that may not have what is held or reserved.
+        self.held_only: Bools = np.zeros(lanes, dtype=bool)
         #: Nobody is left to stop for those whose turn it is.
         self.turned: Bools = np.zeros(lanes, dtype=bool)

@@ -12,7 +12,7 @@ from service.scheduler.policy.placement import Ask, Space, enough
 
 
 class Victim(NamedTuple):
-    """A running job that may be stopped for a certain newcomer."""
+    """A running job that may be stopped for a certain preemptor."""
 
     job: Running
     cause: Cause
@@ -31,7 +31,7 @@ class Victim(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """The victims, and where the newcomer starts once they are gone."""
+    """The victims, and where the preemptor starts once they are gone."""
 
     victims: tuple[Victim, ...]
     places: tuple[Place, ...]
@@ -53,7 +53,7 @@ def _cost(victims: Iterable[Victim]) -> tuple[float, float, int]:
 
 
 def on_one_node(ask: Ask, by_node: dict[str, list[Victim]], space: Space) -> Plan | None:
-    """On one node: the cheapest where the newcomer then really starts."""
+    """On one node: the cheapest where the preemptor then really starts."""
     chosen = {
         node: victims
         for node, found in by_node.items()
@@ -82,7 +82,7 @@ def _stopping(ask: Ask, node: str, victims: Sequence[Victim], space: Space) -> P
 
 def _counted(ask: Ask, node: str, victims: Sequence[Victim], space: Space) -> list[Victim] | None:
     """The first victims that suffice by the number of their GPUs, without those that are not needed; None if all
-    together do not. Whether the newcomer then starts is another question.
+    together do not. Whether the preemptor then starts is another question.
     """
     shape, room = ask.shape, space.rooms[node]
     if shape.gpu_share or not shape.gpus:
@@ -130,7 +130,7 @@ class _Trial:
 
     def __init__(self, space: Space, node: str) -> None:
         self._node = node
-        self._space = Space(rooms={node: space.rooms[node]}, barred=space.barred, keeps=space.keeps)
+        self._space = Space(rooms={node: space.rooms[node]}, mask=space.mask, holds=space.holds)
 
     def fits(self, ask: Ask) -> bool:
         return self.place(ask) is not None
@@ -169,10 +169,10 @@ def on_several(ask: Ask, by_node: dict[str, list[Victim]], space: Space) -> Plan
     """Nodes enough at once, the cheapest first; what stops for one of them frees its other nodes too."""
     costs: dict[str, tuple[float, ...]] = {}
     needed: dict[str, list[Victim]] = {}
-    hopeful = [node for node in sorted(space.rooms) if _enough_held(ask, node, by_node.get(node, ()), space)]
-    if len(hopeful) < ask.nodes:
+    feasible = [node for node in sorted(space.rooms) if _enough_held(ask, node, by_node.get(node, ()), space)]
+    if len(feasible) < ask.nodes:
         return None
-    for node in hopeful:
+    for node in feasible:
         chosen = _fewest(ask, node, by_node.get(node, ()), space)
         if chosen is not None:
             needed[node] = chosen
