@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 from service import lifecycle
 from service.artifacts import blobs, checkpoint_shards
 from service.artifacts.checkpoint_shards import CheckpointShard
-from service.attempts.memory import Facts
+from service.attempts.memory import AttemptIdentity
 from service.context import Context
 from service.db.models import Attempt, Checkpoint, CheckpointFile, Job
 from service.errors import BadPathError, NotAHashError, ProblemError, field_problem, not_found
@@ -27,7 +27,7 @@ from torchyard.wire import CheckpointAnswer, CheckpointReport, FileRef, Restore
 MAX_FILES = 10_000
 
 
-def report(ctx: Context, attempt: Facts, message: CheckpointReport, node: str) -> CheckpointAnswer:
+def report(ctx: Context, attempt: AttemptIdentity, message: CheckpointReport, node: str) -> CheckpointAnswer:
     """Register a checkpoint, and store it once its hashes are given and its blobs are here; of an attempt on several
     nodes, once every node has done so for its own files.
 
@@ -80,12 +80,12 @@ def _policy(spec: dict[str, Any]) -> CheckpointPolicy:
     return CheckpointPolicy.model_validate(spec.get("checkpoint", {}))
 
 
-def _find(tx: Connection, attempt: Facts, name: str) -> Row[Any] | None:
+def _find(tx: Connection, attempt: AttemptIdentity, name: str) -> Row[Any] | None:
     query = select(Checkpoint.__table__).where(Checkpoint.attempt_id == attempt.id, Checkpoint.name == name)
     return tx.execute(query).one_or_none()
 
 
-def _insert(tx: Connection, attempt: Facts, message: CheckpointReport, now: int) -> Row[Any]:
+def _insert(tx: Connection, attempt: AttemptIdentity, message: CheckpointReport, now: int) -> Row[Any]:
     checkpoint_id = new_id("ckpt")
     tx.execute(
         insert(Checkpoint).values(
@@ -105,12 +105,12 @@ def _insert(tx: Connection, attempt: Facts, message: CheckpointReport, now: int)
     return tx.execute(select(Checkpoint.__table__).where(Checkpoint.id == checkpoint_id)).one()
 
 
-def _tell(tx: Connection, attempt: Facts, checkpoint_id: str, step: int, message: str, now: int) -> None:
+def _tell(tx: Connection, attempt: AttemptIdentity, checkpoint_id: str, step: int, message: str, now: int) -> None:
     data = {"checkpoint": checkpoint_id, "step": step}
     lifecycle.insert_event(tx, attempt.job_id, "checkpoint", message, attempt=attempt.number, data=data, now=now)
 
 
-def _comes_too_late(tx: Connection, attempt: Facts, checkpoint_id: str, policy: CheckpointPolicy) -> bool:
+def _comes_too_late(tx: Connection, attempt: AttemptIdentity, checkpoint_id: str, policy: CheckpointPolicy) -> bool:
     known = retention.checkpoints_of(tx, attempt.job_id)
     if_stored = [_as_stored(kept) if kept.id == checkpoint_id else kept for kept in known]
     dropped = retention.prunable(if_stored, policy, retention.pinned(tx, attempt.job_id))
@@ -121,7 +121,7 @@ def _as_stored(kept: retention.RetentionCandidate) -> retention.RetentionCandida
     return replace(kept, state="stored")
 
 
-def _store(tx: Connection, attempt: Facts, row: Row[Any], now: int) -> None:
+def _store(tx: Connection, attempt: AttemptIdentity, row: Row[Any], now: int) -> None:
     stored = update(Checkpoint).where(Checkpoint.id == row.id).values(state="stored").returning(Checkpoint.size)
     message = f"checkpoint of step {row.step} stored ({format_size(tx.scalar(stored) or 0)})"
     _tell(tx, attempt, row.id, row.step, message, now)

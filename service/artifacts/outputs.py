@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, case, select, update
 
 from service.artifacts import blobs
-from service.attempts.memory import Facts
+from service.attempts.memory import AttemptIdentity
 from service.context import Context
 from service.db.chunks import chunks
 from service.db.models import Attempt, Blob, Job, Member, Output, SnapshotFile
@@ -29,7 +29,7 @@ WRITER = and_(Member.attempt_id == Output.attempt_id, Member.node_rank == Output
 _ROOTS = case({root.value: place for place, root in enumerate(Root)}, value=Output.root)
 
 
-def report(ctx: Context, attempt: Facts, message: OutputReport, node: str) -> Missing:
+def report(ctx: Context, attempt: AttemptIdentity, message: OutputReport, node: str) -> Missing:
     """Record the files that an attempt has written on a node, in place of what older reports said of them.
 
     Return the hashes of blobs that are missing, and how many bytes the store has room for.
@@ -49,7 +49,7 @@ def report(ctx: Context, attempt: Facts, message: OutputReport, node: str) -> Mi
     return Missing(missing=missing, room=max(0, ctx.store.free() - ctx.settings.disk_floor))
 
 
-def _rows(attempt: Facts, message: OutputReport, node_rank: int) -> list[dict[str, Any]]:
+def _rows(attempt: AttemptIdentity, message: OutputReport, node_rank: int) -> list[dict[str, Any]]:
     _check(message)
     common = {"job_id": attempt.job_id, "attempt_id": attempt.id, "node_rank": node_rank, "wanted": False}
     return [
@@ -94,7 +94,7 @@ def _of_deleted(place: Place) -> dict[str, Any]:
     }
 
 
-def _store(tx: Connection, attempt: Facts, rows: list[dict[str, Any]]) -> tuple[set[str], list[str]]:
+def _store(tx: Connection, attempt: AttemptIdentity, rows: list[dict[str, Any]]) -> tuple[set[str], list[str]]:
     """Write the rows that no later attempt has written; return the hashes that they replace, and those to store."""
     if not rows:
         return set(), []
@@ -114,7 +114,7 @@ def _store(tx: Connection, attempt: Facts, rows: list[dict[str, Any]]) -> tuple[
     return replaced - {""}, [row["sha256"] for row in current.values() if row["state"] == STORED]
 
 
-def _before(tx: Connection, attempt: Facts, rows: list[dict[str, Any]]) -> Iterator[Any]:
+def _before(tx: Connection, attempt: AttemptIdentity, rows: list[dict[str, Any]]) -> Iterator[Any]:
     for some in chunks(sorted({row["path"] for row in rows})):
         query = (
             select(Output.root, Output.path, Output.sha256, Attempt.number)

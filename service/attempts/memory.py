@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class AttemptIdentity:
     """An attempt, as ingest needs to know it."""
 
     id: str
@@ -55,7 +55,7 @@ class Memory:
     """What would be read again with every batch. Nothing in it ever changes in the database."""
 
     def __init__(self) -> None:
-        self.facts: Recent[str, Facts] = Recent(4096)
+        self.facts: Recent[str, AttemptIdentity] = Recent(4096)
         #: Ids of series by (attempt, stream): a dictionary of names, replaced and never changed.
         self.series: Recent[tuple[str, str], dict[str, int]] = Recent(4096)
         self._locks = [threading.Lock() for _ in range(64)]
@@ -65,7 +65,7 @@ class Memory:
         return self._locks[hash(key) % len(self._locks)]
 
 
-def facts(db: Database, memory: Memory, attempt_id: str) -> Facts:
+def facts(db: Database, memory: Memory, attempt_id: str) -> AttemptIdentity:
     """The attempt; a ``not-found`` problem if there is none."""
     known = memory.facts.get(attempt_id)
     if known is None:
@@ -74,7 +74,7 @@ def facts(db: Database, memory: Memory, attempt_id: str) -> Facts:
     return known
 
 
-def of_node(db: Database, memory: Memory, attempt_id: str, node: str | None) -> Facts:
+def of_node(db: Database, memory: Memory, attempt_id: str, node: str | None) -> AttemptIdentity:
     """The attempt, for a node that is part of it; ``forbidden`` for any other."""
     known = facts(db, memory, attempt_id)
     if node not in known.nodes:
@@ -82,7 +82,7 @@ def of_node(db: Database, memory: Memory, attempt_id: str, node: str | None) -> 
     return known
 
 
-def _read(db: Database, attempt_id: str) -> Facts:
+def _read(db: Database, attempt_id: str) -> AttemptIdentity:
     with db.read() as tx:
         query = (
             select(Attempt.id, Attempt.job_id, Attempt.number, Member.node)
@@ -94,4 +94,4 @@ def _read(db: Database, attempt_id: str) -> Facts:
     if not rows:
         raise not_found("attempt", attempt_id)
     first = rows[0]
-    return Facts(id=first.id, job_id=first.job_id, number=first.number, nodes=tuple(row.node for row in rows))
+    return AttemptIdentity(id=first.id, job_id=first.job_id, number=first.number, nodes=tuple(row.node for row in rows))

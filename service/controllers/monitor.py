@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, select, update
 from service import lifecycle
 from service.context import Context
 from service.controllers.early_stopping import Stopper
-from service.controllers.oversight import Oversight
+from service.controllers.job_limits import JobLimits
 from service.db.leader import Leader
 from service.db.models import Attempt, Member, Node
 from service.infra.threads import call_all
@@ -29,21 +29,21 @@ class Monitor:
         self._leader = leader
         #: For each node the newest heartbeat that was seen, and when it was seen first.
         self._heard: dict[str, tuple[int | None, float]] = {}
-        self._oversight = Oversight(ctx)
+        self._job_limits = JobLimits(ctx)
         self._parts: tuple[Callable[[], object], ...] = (
             self.republish,
             self.void_unclaimed,
             self.mark_silent_nodes,
-            self._oversight.run,
+            self._job_limits.run,
             partial(maintenance.reconcile, ctx),
             Stopper(ctx).run,
         )
 
     def run(self) -> None:
-        """A round, if this service leads. A part that fails keeps no other from being done."""
+        """A round, if this service leads. A step that fails keeps no other from being done."""
         if not self._leader.leads():
             self._heard.clear()
-            self._oversight.forget()
+            self._job_limits.forget()
             return
         call_all(self._parts)
 
@@ -77,7 +77,7 @@ class Monitor:
                 self._void(attempt, job, f"node {late} {words} within {limit:g} s")
 
     def _waiting_since(self, old: int, lacking: ColumnElement[bool]) -> list[tuple[str, str, str]]:
-        """Attempts that were assigned before a moment, their jobs, and the nodes whose parts lack something."""
+        """Attempts that were assigned before a moment, their jobs, and the nodes whose members lack something."""
         query = (
             select(Attempt.id, Attempt.job_id, Member.node)
             .join(Member, Member.attempt_id == Attempt.id)

@@ -392,7 +392,7 @@ class Attempt(Base):
 
 
 class Member(Base):
-    """An attempt's part on one node."""
+    """A member of an attempt: its share of the ranks on one node."""
 
     __tablename__ = "members"
     attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), primary_key=True)

@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Message:
+class NodeMessage:
     """A nudge to a node; equal ones that wait are sent once."""
 
     node: str
@@ -64,7 +64,7 @@ class Dispatcher:
         self.failed = 0
         self._app = publisher(broker_url, prefix)
         self._connection: Any = None
-        self._waiting: dict[Message, None] = {}  # a dict keeps the order and drops doubles
+        self._waiting: dict[NodeMessage, None] = {}  # a dict keeps the order and drops doubles
         self._changed = threading.Condition()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="dispatcher", daemon=True)
@@ -90,13 +90,13 @@ class Dispatcher:
 
     def launch(self, node: str, attempt_id: str) -> None:
         """Tells a node of an assigned attempt."""
-        self._put(Message(node, LAUNCH_TASK, (attempt_id,)))
+        self._put(NodeMessage(node, LAUNCH_TASK, (attempt_id,)))
 
     def nudge(self, node: str) -> None:
         """Makes a node ask for its orders at once."""
-        self._put(Message(node, NUDGE_TASK))
+        self._put(NodeMessage(node, NUDGE_TASK))
 
-    def _put(self, message: Message) -> None:
+    def _put(self, message: NodeMessage) -> None:
         with self._changed:
             if len(self._waiting) >= MAX_WAITING:
                 self.failed += 1
@@ -109,7 +109,7 @@ class Dispatcher:
             self._send(batch)
         self._disconnect()
 
-    def _take(self) -> list[Message]:
+    def _take(self) -> list[NodeMessage]:
         """What waits, as soon as there is something; empty at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._stopping)
@@ -117,7 +117,7 @@ class Dispatcher:
             self._waiting.clear()
             return batch
 
-    def _send(self, batch: list[Message]) -> None:
+    def _send(self, batch: list[NodeMessage]) -> None:
         for done, message in enumerate(batch):
             try:
                 self._publish(message)
@@ -126,7 +126,7 @@ class Dispatcher:
                 return
             self.sent += 1
 
-    def _publish(self, message: Message) -> Any:
+    def _publish(self, message: NodeMessage) -> Any:
         if self._connection is None:
             self._connection = self._app.connection_for_write()
         return self._app.send_task(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Row, select, update
 
-from service.attempts.memory import Facts
+from service.attempts.memory import AttemptIdentity
 from service.context import Context
 from service.db.models import LogStream, LogTime
 from service.db.upsert import insert
@@ -15,7 +15,7 @@ from service.telemetry.logs import TIME_STEP_US
 from torchyard.wire import Mark
 
 
-def append(ctx: Context, attempt: Facts, rank: int, offset: int, data: bytes, dropped: int = 0) -> Mark:
+def append(ctx: Context, attempt: AttemptIdentity, rank: int, offset: int, data: bytes, dropped: int = 0) -> Mark:
     """Stores the bytes of a rank's log that start at `offset`; returns how many bytes there are now.
 
     `dropped` is the number of bytes that the node has thrown away so far. Raises `OffsetAheadError`.

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from sqlalchemy import Connection, Row, bindparam, exists, func, select, update
 
 from service.attempts import tracked
-from service.attempts.memory import Facts
+from service.attempts.memory import AttemptIdentity
 from service.context import Context
 from service.db.models import Job, MetricSeries, MetricStream
 from service.db.upsert import insert
@@ -25,7 +25,7 @@ _STREAM = re.compile(r"[A-Za-z0-9._-]{1,200}")
 INT64 = range(-(2**63), 2**63)
 
 
-class Point(NamedTuple):
+class MetricRow(NamedTuple):
     """A row of `metric_points`, in the order of its columns."""
 
     series_id: int
@@ -85,7 +85,7 @@ def _read(item: Any) -> tuple[int, MetricRecord] | None:
         return None
 
 
-def record(ctx: Context, attempt: Facts, batch: MetricBatch) -> Mark:
+def record(ctx: Context, attempt: AttemptIdentity, batch: MetricBatch) -> Mark:
     """Stores the batch's points; returns the stream's mark. Raises `OffsetAheadError`."""
     with ctx.db.write() as tx:
         stream = _stream(tx, attempt.id, batch)
@@ -149,7 +149,7 @@ def _count(tx: Connection, attempt_id: str, batch: MetricBatch, stream: Row[int,
         tx.execute(update(MetricStream).where(*_of_stream(attempt_id, batch)).values(**values))
 
 
-def _store(tx: Connection, ctx: Context, attempt: Facts, batch: MetricBatch) -> dict[str, int] | None:
+def _store(tx: Connection, ctx: Context, attempt: AttemptIdentity, batch: MetricBatch) -> dict[str, int] | None:
     """Inserts the points; returns the ids of the stream's series, or None when there was no point."""
     records = [(seq, record) for seq, record in batch.records if _fits(seq, record)]
     names = {name for _, record in records for name in record.values}
@@ -170,7 +170,7 @@ def _fits(seq: int, record: MetricRecord) -> bool:
     return seq in INT64 and record.step in INT64 and record.time_us in INT64
 
 
-def _points(records: Iterable[tuple[int, MetricRecord]], series: dict[str, int]) -> Iterable[Point]:
+def _points(records: Iterable[tuple[int, MetricRecord]], series: dict[str, int]) -> Iterable[MetricRow]:
     find: Callable[[str], int | None] = series.get
     inf = float("inf")
     for seq, entry in records:
@@ -179,12 +179,12 @@ def _points(records: Iterable[tuple[int, MetricRecord]], series: dict[str, int])
             if (series_id := find(name)) is None:
                 continue
             if type(value) is float and -inf < value < inf:
-                yield Point(series_id, seq, step, time_us, value, 0)
+                yield MetricRow(series_id, seq, step, time_us, value, 0)
             else:
-                yield Point(series_id, seq, step, time_us, None, SPECIAL[str(value)])
+                yield MetricRow(series_id, seq, step, time_us, None, SPECIAL[str(value)])
 
 
-def _series(tx: Connection, attempt: Facts, batch: MetricBatch, names: set[str]) -> dict[str, int]:
+def _series(tx: Connection, attempt: AttemptIdentity, batch: MetricBatch, names: set[str]) -> dict[str, int]:
     """Ids of all series of the stream, with new ones for new names."""
     while True:
         query = select(MetricSeries.name, MetricSeries.id)
@@ -218,7 +218,7 @@ def _is_name(name: str) -> bool:
     return len(name) <= MAX_NAME and "\0" not in name and not any("\ud800" <= sign <= "\udfff" for sign in name)
 
 
-_COLUMNS = ", ".join(Point._fields)
+_COLUMNS = ", ".join(MetricRow._fields)
 _INSERT_SQLITE = f"INSERT OR IGNORE INTO metric_points ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608
 # One statement with six arrays: PostgreSQL takes it several times faster than a statement a row.
 _INSERT_POSTGRESQL = (
@@ -227,7 +227,7 @@ _INSERT_POSTGRESQL = (
 )
 
 
-def _insert_points(tx: Connection, points: list[Point]) -> None:
+def _insert_points(tx: Connection, points: list[MetricRow]) -> None:
     if tx.dialect.name == "sqlite":
         tx.exec_driver_sql(_INSERT_SQLITE, points)
     else:
@@ -246,7 +246,7 @@ _UPDATE_LAST = (
 )
 
 
-def _set_last(tx: Connection, points: list[Point]) -> None:
+def _set_last(tx: Connection, points: list[MetricRow]) -> None:
     last = {point.series_id: point for point in points}
     tx.execute(
         _UPDATE_LAST,
@@ -257,7 +257,9 @@ def _set_last(tx: Connection, points: list[Point]) -> None:
     )
 
 
-def _set_progress(tx: Connection, attempt: Facts, batch: MetricBatch, records: list[tuple[int, MetricRecord]]) -> None:
+def _set_progress(
+    tx: Connection, attempt: AttemptIdentity, batch: MetricBatch, records: list[tuple[int, MetricRecord]]
+) -> None:
     """The job is where its newest attempt's lowest reporting rank is; if none reports, where a tracker has got to."""
     reported = exists().where(MetricSeries.attempt_id == attempt.id, tracked.REPORTED)
     values: dict[str, Any] = {}

@@ -9,13 +9,13 @@ nodes is the caller's part, after the commit.
 from service.lifecycle.exceptions import Conflict, Unknown
 from service.lifecycle.faults import FAULTY
 from service.lifecycle.finish import declare_dead, finish, settle
-from service.lifecycle.giving_way import ask_to_yield, keep_devices
+from service.lifecycle.gang import prepared
 from service.lifecycle.job_notes import take_notes
 from service.lifecycle.limits import JOINED, UNJOINED, clear_hung, give_up, mark_hung, request_dump, tell_joining
 from service.lifecycle.many import change_waiting, lock_waiting
 from service.lifecycle.notes import Note
 from service.lifecycle.orders import orders_for
-from service.lifecycle.parts import prepared
+from service.lifecycle.preemption import abandon_preemption, request_preemption
 from service.lifecycle.reach import lose_sight, set_reachable, set_unreachable
 from service.lifecycle.rows import CLAIMED, LIVE, lock_attempt, lock_job
 from service.lifecycle.start import adopt, assign, claim, mark_running, void
@@ -31,8 +31,8 @@ __all__ = [
     "Conflict",
     "Note",
     "Unknown",
+    "abandon_preemption",
     "adopt",
-    "ask_to_yield",
     "assign",
     "cancel_waiting",
     "change_job",
@@ -44,7 +44,6 @@ __all__ = [
     "give_up",
     "hold",
     "insert_event",
-    "keep_devices",
     "lock_attempt",
     "lock_job",
     "lock_waiting",
@@ -58,6 +57,7 @@ __all__ = [
     "release_hold",
     "request_checkpoint",
     "request_dump",
+    "request_preemption",
     "request_stop",
     "set_reachable",
     "set_unreachable",

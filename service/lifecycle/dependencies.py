@@ -21,7 +21,7 @@ from torchyard.states import JOB_FINAL, JobState, StopReason
 MAX_ROWS = 200_000
 
 
-class Verdict(Enum):
+class DependencyVerdict(Enum):
     """What becomes of a job that waits for others."""
 
     WAITS = "waits"
@@ -43,15 +43,17 @@ class Needed:
     """Some were stopped early by their sweep, which does not speak against the sweep."""
 
 
-def verdict(need: str, when: str, needed: Needed) -> Verdict:
+def verdict(need: str, when: str, needed: Needed) -> DependencyVerdict:
     """Whether a job may start; `need` and `when` as in `After`."""
     good = needed.succeeded if when == "success" else needed.succeeded or needed.failed or needed.early
     bad = needed.failed and when == "success"
     if need == "any":
-        return Verdict.MAY_START if good else Verdict.WAITS if needed.open else Verdict.NEVER
+        return (
+            DependencyVerdict.MAY_START if good else DependencyVerdict.WAITS if needed.open else DependencyVerdict.NEVER
+        )
     if bad:
-        return Verdict.NEVER
-    return Verdict.WAITS if needed.open else Verdict.MAY_START
+        return DependencyVerdict.NEVER
+    return DependencyVerdict.WAITS if needed.open else DependencyVerdict.MAY_START
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,10 +83,10 @@ def resolve(tx: Connection, after: After | None, trials: int, *, lock: bool) -> 
         )
     rows = _states(tx, ids, lock=lock)
     match verdict(after.need, after.when, _needed(rows)):
-        case Verdict.NEVER:
+        case DependencyVerdict.NEVER:
             raise _never(rows)
         case ruled:
-            return Needs(jobs=tuple(ids), blocked=ruled is Verdict.WAITS)
+            return Needs(jobs=tuple(ids), blocked=ruled is DependencyVerdict.WAITS)
 
 
 def _find(tx: Connection, ref: str) -> list[str]:

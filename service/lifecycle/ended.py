@@ -10,7 +10,7 @@ from sqlalchemy.orm import aliased
 from service.db.chunks import chunks
 from service.db.models import Dependency, Job
 from service.lifecycle import dependencies, many, pausing
-from service.lifecycle.dependencies import Needed, Verdict
+from service.lifecycle.dependencies import DependencyVerdict, Needed
 from service.lifecycle.notes import Note
 from torchyard.api import JobError
 from torchyard.states import JOB_FINAL, JobState, StopReason
@@ -41,13 +41,13 @@ def _settle(tx: Connection, ended: Sequence[str], now: int) -> list[str]:
     ]
     many.change_waiting(
         tx,
-        [each.job for each in found if each.verdict is Verdict.MAY_START],
+        [each.job for each in found if each.verdict is DependencyVerdict.MAY_START],
         _UNBLOCKED,
         now,
         blocked=False,
         eligible_us=now,
     )
-    return list(_fail(tx, [each for each in found if each.verdict is Verdict.NEVER], now))
+    return list(_fail(tx, [each for each in found if each.verdict is DependencyVerdict.NEVER], now))
 
 
 def _waiting(tx: Connection, ended: Sequence[str]) -> list[str]:
@@ -77,7 +77,7 @@ _FACTS = select(
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Waiting:
     job: str
-    verdict: Verdict
+    verdict: DependencyVerdict
     #: Number of a job that has not succeeded.
     culprit: int | None
 

@@ -6,11 +6,11 @@ from sqlalchemy import Connection, Row, func, select, update
 
 from service.accounting import usage
 from service.db.models import Attempt, Event, Member
-from service.lifecycle import carry, faults, gang, links, outcome, parts, restore
+from service.lifecycle import carry, faults, gang, gang_result, links, outcome, restore
 from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
-from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, member, members, spans_nodes
+from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, member_on, members_of, spans_nodes
 from service.lifecycle.start import adopt
 from service.lifecycle.transitions import move_attempt, move_job
 from torchyard import fingerprints
@@ -22,7 +22,7 @@ def finish(tx: Connection, attempt_id: str, result: Result, now: int, *, node: s
     """Takes an attempt's result, frees its devices and moves the job on; returns the job's state.
 
     A result that comes again, or after the attempt was proven dead, changes nothing. Of an attempt on several nodes
-    it is the result of the part on `node`.
+    it is the result of the member on `node`.
     """
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state in ATTEMPT_FINAL:
@@ -31,13 +31,15 @@ def finish(tx: Connection, attempt_id: str, result: Result, now: int, *, node: s
         tx.execute(update(Attempt).where(Attempt.id == attempt_id).values(saved=True))
         job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state == AttemptState.ASSIGNED and spans_nodes(job) and result.started_us is None:
-        together = gang.merge([gang.Part(node=member(tx, attempt_id, node).node, result=result, learnt_us=now)])
+        together = gang_result.merge(
+            [gang_result.MemberResult(node=member_on(tx, attempt_id, node).node, result=result, learnt_us=now)]
+        )
         return _end(tx, job, attempt, together, together, now)
     if attempt.state == AttemptState.ASSIGNED:
-        adopt(tx, attempt_id, member(tx, attempt_id, node).node, now)
+        adopt(tx, attempt_id, member_on(tx, attempt_id, node).node, now)
         job, attempt = lock_attempt(tx, attempt_id)
     if spans_nodes(job):
-        return _end_part(tx, job, attempt, member(tx, attempt_id, node), result, now)
+        return _end_member(tx, job, attempt, member_on(tx, attempt_id, node), result, now)
     return _end(tx, job, attempt, result, result, now)
 
 
@@ -45,7 +47,7 @@ def declare_dead(
     tx: Connection, attempt_id: str, proof: str, now: int, *, gone: bool = True, node: str | None = None
 ) -> JobState:
     """Ends an attempt that left no result, on proof of death (see `service.lifecycle.proof`) or an administrator's
-    word; one on several nodes ends its part on `node`.
+    word; one on several nodes ends its member on `node`.
 
     Whether its first instruction ran is not known, so it counts as a run and may cost a retry. Unless it is `gone`
     from its node too, a node that comes back still brings what it has of logs, metrics and checkpoints.
@@ -53,27 +55,29 @@ def declare_dead(
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state not in CLAIMED:
         raise Conflict(f"attempt {attempt_id} is {attempt.state}: it holds nothing that could be dead")
-    part = member(tx, attempt_id, node)
-    own = (Member.attempt_id == attempt_id, Member.node_rank == part.node_rank)
+    member = member_on(tx, attempt_id, node)
+    own = (Member.attempt_id == attempt_id, Member.node_rank == member.node_rank)
     tx.execute(update(Member).where(*own).values(settled=gone))
     stored = Result(kind=ResultKind.LOST, message=proof, started_us=attempt.started_us, ended_us=now)
     judged = stored.model_copy(update={"started_us": attempt.started_us or attempt.claimed_us})
     if spans_nodes(job):
-        return _end_part(tx, job, attempt, part, judged, now)
+        return _end_member(tx, job, attempt, member, judged, now)
     return _end(tx, job, attempt, stored, judged, now)
 
 
-def _end_part(tx: Connection, job: JobRow, attempt: AttemptRow, part: Row[Any], result: Result, now: int) -> JobState:
-    together = parts.end(tx, job, attempt, part, result, now)
+def _end_member(
+    tx: Connection, job: JobRow, attempt: AttemptRow, member: Row[Any], result: Result, now: int
+) -> JobState:
+    together = gang.end(tx, job, attempt, member, result, now)
     job, attempt = lock_attempt(tx, attempt.id)
     return JobState(job.state) if together is None else _end(tx, job, attempt, together, together, now)
 
 
 def settle(tx: Connection, attempt_id: str, node: str) -> bool:
-    """The service has all of the attempt's part on the node: the node may forget its folder. Whether the job's next
+    """The service has all of the member on the node: the node may forget its folder. Whether the job's next
     attempt begins with its files.
     """
-    member(tx, attempt_id, node)
+    member_on(tx, attempt_id, node)
     tx.execute(update(Member).where(Member.attempt_id == attempt_id, Member.node == node).values(settled=True))
     links.learn(tx, attempt_id)
     return attempt_id in carry.awaited(tx, [attempt_id])
@@ -101,7 +105,7 @@ def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judge
 
 
 def _conclude(
-    tx: Connection, job: JobRow, attempt: AttemptRow, decision: outcome.Outcome, stored: Result, now: int
+    tx: Connection, job: JobRow, attempt: AttemptRow, decision: outcome.AttemptOutcome, stored: Result, now: int
 ) -> None:
     note = Note(kind=decision.kind, message=decision.message, actor=_actor(job, decision))
     error = decision.error.model_dump(mode="json") if decision.error else None
@@ -119,8 +123,8 @@ def _conclude(
     )
 
 
-def _requeue(tx: Connection, job: JobRow, attempt: AttemptRow, decision: outcome.Outcome, now: int) -> None:
-    checkpoint = restore.choose(tx, job, [part.node for part in members(tx, attempt.id)])
+def _requeue(tx: Connection, job: JobRow, attempt: AttemptRow, decision: outcome.AttemptOutcome, now: int) -> None:
+    checkpoint = restore.choose(tx, job, [member.node for member in members_of(tx, attempt.id)])
     resume = f"; resumes from step {checkpoint.step}" if checkpoint else ""
     note = Note(
         kind=decision.kind,
@@ -149,8 +153,8 @@ def _ran_us(attempt: AttemptRow) -> int:
     return 0 if attempt.started_us is None else max(0, attempt.ended_us - attempt.started_us)
 
 
-def _facts(tx: Connection, job: JobRow, attempt: AttemptRow) -> outcome.Facts:
-    return outcome.Facts(
+def _facts(tx: Connection, job: JobRow, attempt: AttemptRow) -> outcome.AttemptInputs:
+    return outcome.AttemptInputs(
         stop=StopReason(job.stop) if job.stop else None,
         yields_to=(attempt.yielding or {}).get("words", ""),
         asked=_told(tx, job) if job.stop in {StopReason.EARLY, StopReason.HUNG} else "",
@@ -183,7 +187,7 @@ def _told(tx: Connection, job: JobRow) -> str:
     return tx.scalar(select(Event.message).where(*asked).order_by(Event.seq.desc()).limit(1)) or ""
 
 
-def _actor(job: JobRow, decision: outcome.Outcome) -> str | None:
+def _actor(job: JobRow, decision: outcome.AttemptOutcome) -> str | None:
     return job.stop_actor if decision.job_state is JobState.CANCELLED else None
 
 

@@ -1,103 +1,107 @@
-"""Attempts on several nodes: when one part means the end of all, and what the parts' results say together. Pure."""
+"""Attempts on several nodes: their members get ready, end and fall silent one by one, and count together.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+Until all members are prepared the attempt stays ASSIGNED and no instruction of the job has run, so it can be voided by
+anybody at any time. The last member to be prepared makes it STARTING, which is the word to go. From then on each member
+ends by its own result or proof of death, which frees its devices; the attempt ends with the last of them. As soon as
+one has failed, the others are to be killed (`orders`).
+"""
 
-from torchyard.states import STOP_PRECEDENCE, StopReason
-from torchyard.wire import RankExit, Result, ResultKind
+from typing import Any
 
+from sqlalchemy import Connection, Row, update
 
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """How the attempt ended on one node."""
-
-    node: str
-    result: Result
-    learnt_us: int
-    """When the service learnt of it, by its own clock."""
-    sentenced: bool = False
-    """It was told to end because another part had failed, and did as it was told."""
-
-
-def failed(result: Result) -> bool:
-    """Whether the other nodes must not go on: anything but a clean exit, also of a stop."""
-    return not (result.kind is ResultKind.EXITED and result.exit_code == 0 and result.signal is None)
+from service.db.models import Member
+from service.lifecycle import gang_result
+from service.lifecycle.devices import release
+from service.lifecycle.exceptions import Conflict
+from service.lifecycle.notes import Note
+from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, member_on, members_of
+from service.lifecycle.transitions import change_job, move_attempt, move_job
+from torchyard.states import AttemptState, JobState
+from torchyard.wire import Go, Prepared, Result, ResultKind
 
 
-def merge(parts: Sequence[Part]) -> Result:
-    """One result of all parts, in the order of node ranks: the first failure's, else that of a success.
+def prepared(tx: Connection, attempt_id: str, node: str, where: Prepared, now: int) -> Go:
+    """A member is ready to start; answers whether all are. May be told any number of times.
 
-    What failed only because it was told to, or because its peers had gone, does not count: the earliest exit of a rank
-    does, with the nodes' clocks set right by when they told of it. A part that was lost left no word of its ranks, and
-    goes before them.
+    `Conflict` if the attempt is void or over, or the node has not claimed it.
     """
-    failures = [part for part in parts if failed(part.result)]
-    first = min(failures, key=_moment, default=None)
-    base = first or parts[0]
-    stops = [part.result.stop for part in parts if not part.sentenced]
-    return base.result.model_copy(
-        update={
-            "node": first.node if first else None,
-            "message": _message(first),
-            "stop": _strongest(stops),
-            "stopped_at_step": next((s for part in parts if (s := part.result.stopped_at_step) is not None), None),
-            "unsaved": next((words for part in parts if (words := part.result.unsaved) is not None), None),
-            "terminated": any(part.result.terminated for part in parts),
-            "ranks": sorted((one for part in parts for one in _exits(part)), key=lambda one: one.rank),
-            "started_us": _started(parts),
-            "ended_us": max(one.ended_us for one in map(_on_our_clock, parts)),
-            "held_us": None,  # each part has its own
-            "dropped_log_bytes": sum(part.result.dropped_log_bytes for part in parts),
-            "dropped_records": sum(part.result.dropped_records for part in parts),
-        }
-    )
+    job, attempt = lock_attempt(tx, attempt_id)
+    member = member_on(tx, attempt_id, node)
+    if attempt.state in CLAIMED:
+        return _go(members_of(tx, attempt_id))
+    if attempt.state != AttemptState.ASSIGNED or member.nonce is None:
+        raise Conflict(f"attempt {attempt_id} is {attempt.state}: forget it")
+    if member.prepared != where.model_dump():
+        _set(tx, member, prepared=where.model_dump())
+    everybody = members_of(tx, attempt_id)
+    if any(one.prepared is None for one in everybody):
+        return Go(go=False)
+    move_attempt(tx, attempt, AttemptState.STARTING, claimed_us=now)
+    go = _go(everybody)
+    note = Note(kind="prepared", message=f"all {len(everybody)} nodes are ready; ranks meet at {go.address}:{go.port}")
+    move_job(tx, job, JobState.STARTING, note, now)
+    return go
 
 
-#: What counts as the cause first.
-_KINDS = (ResultKind.UNUSABLE, ResultKind.LOST)
+def _go(everybody: list[Row[Any]]) -> Go:
+    first = everybody[0].prepared or {}
+    return Go(go=True, address=first.get("address", ""), port=first.get("port", 0))
 
 
-def _moment(part: Part) -> tuple[bool, int, int]:
-    result = part.result
-    kind = _KINDS.index(result.kind) if result.kind in _KINDS else len(_KINDS)
-    return part.sentenced and _culprit(result) is None, kind, _failed_us(part)
-
-
-def _failed_us(part: Part) -> int:
-    culprit = _culprit(part.result)
-    return (culprit.ended_us if culprit else part.result.ended_us) + _skew(part)
-
-
-def _culprit(result: Result) -> RankExit | None:
-    return next((one for one in result.ranks if one.rank == result.failed_rank), None)
-
-
-def _skew(part: Part) -> int:
-    """What the node's clock lacks to ours, to within the time that a message takes."""
-    return 0 if part.result.sent_us is None else part.learnt_us - part.result.sent_us
-
-
-def _on_our_clock(part: Part) -> Result:
-    return part.result.model_copy(update={"ended_us": part.result.ended_us + _skew(part)})
-
-
-def _exits(part: Part) -> list[RankExit]:
-    skew = _skew(part)
-    return [one.model_copy(update={"ended_us": one.ended_us + skew}) for one in part.result.ranks]
-
-
-def _message(first: Part | None) -> str | None:
-    if first is None or first.result.message is None:
+def end(tx: Connection, job: JobRow, attempt: AttemptRow, member: Row[Any], result: Result, now: int) -> Result | None:
+    """One member is over; its devices are free. The result of all when it was the last, else None."""
+    if member.ended_us is not None:
         return None
-    return f"node {first.node}: {first.result.message}"
+    first = gang_result.failed(result) and not any(one.failed_us for one in members_of(tx, attempt.id))
+    _set(tx, member, result=result.model_dump(mode="json"), ended_us=now, failed_us=now if first else None)
+    release(tx, attempt.id, now, member.node)
+    everybody = members_of(tx, attempt.id)
+    if all(one.ended_us for one in everybody):
+        return gang_result.merge([_member_result(one) for one in everybody])
+    note = Note(kind="part-ended", message=_words(member, result, first=first), data={"node": member.node})
+    settle_state(tx, job, attempt, note, now)
+    return None
 
 
-def _strongest(stops: Sequence[StopReason | None]) -> StopReason | None:
-    return max((stop for stop in stops if stop is not None), key=STOP_PRECEDENCE.__getitem__, default=None)
+def _member_result(row: Row[Any]) -> gang_result.MemberResult:
+    result = Result.model_validate(row.result)
+    sentenced = gang_result.failed(result) and row.failed_us is None and result.kind is not ResultKind.LOST
+    return gang_result.MemberResult(node=row.node, result=result, learnt_us=row.ended_us, sentenced=sentenced)
 
 
-def _started(parts: Sequence[Part]) -> int | None:
-    """None if a part never ran: then no rank got past waiting for the others."""
-    times = [None if p.result.started_us is None else p.result.started_us + _skew(p) for p in parts]
-    never = any(part.result.started_us is None and not part.sentenced for part in parts)
-    return None if never else min((time for time in times if time is not None), default=None)
+def _words(member: Row[Any], result: Result, *, first: bool) -> str:
+    if not gang_result.failed(result):
+        return f"node {member.node} has ended its part"
+    return f"the part on node {member.node} has failed{'; the other nodes are told to end theirs' if first else ''}"
+
+
+def settle_state(tx: Connection, job: JobRow, attempt: AttemptRow, note: Note, now: int) -> bool:
+    """Moves job and attempt to what their members say together, with the event; whether that was a move."""
+    state = _state(job, attempt, members_of(tx, attempt.id))
+    if state == attempt.state:
+        change_job(tx, str(job.id), note, now)
+        return False
+    move_attempt(tx, attempt, state)
+    move_job(tx, job, JobState(state.value), note, now)
+    return True
+
+
+def _state(job: JobRow, attempt: AttemptRow, members: list[Row[Any]]) -> AttemptState:
+    if any(one.unseen_us and one.ended_us is None for one in members):
+        return AttemptState.UNREACHABLE
+    if job.stop or any(one.failed_us for one in members):
+        return AttemptState.STOPPING
+    if attempt.state != AttemptState.UNREACHABLE:
+        return AttemptState(attempt.state)
+    return AttemptState.STARTING if attempt.started_us is None else AttemptState.RUNNING
+
+
+def set_seen(tx: Connection, member: Row[Any], unseen_us: int | None) -> None:
+    """Whether anybody can see the member."""
+    _set(tx, member, unseen_us=unseen_us)
+
+
+def _set(tx: Connection, member: Row[Any], **values: Any) -> None:
+    own = (Member.attempt_id == member.attempt_id, Member.node_rank == member.node_rank)
+    tx.execute(update(Member).where(*own).values(**values))

@@ -12,7 +12,7 @@ from torchyard import links
 
 
 @dataclass(frozen=True, kw_only=True)
-class Link:
+class MeasuredLink:
     """What a run has measured between two nodes."""
 
     a: str
@@ -39,14 +39,14 @@ def learn(tx: Connection, attempt_id: str) -> None:
         tx.execute(statement.on_conflict_do_update(index_elements=["a", "b"], set_=values))
 
 
-def between(tx: Connection, nodes: Collection[str]) -> list[Link]:
+def between(tx: Connection, nodes: Collection[str]) -> list[MeasuredLink]:
     """What is known of pairs of these nodes, the slowest first."""
     query = select(NodeLink).where(NodeLink.a.in_(nodes), NodeLink.b.in_(nodes))
     rows = tx.execute(query.order_by(NodeLink.bytes_per_s, NodeLink.a, NodeLink.b))
-    return [Link(a=row.a, b=row.b, rate=row.bytes_per_s, measured_us=row.measured_us) for row in rows]
+    return [MeasuredLink(a=row.a, b=row.b, rate=row.bytes_per_s, measured_us=row.measured_us) for row in rows]
 
 
-def advice(found: Sequence[Link]) -> str | None:
+def advice(found: Sequence[MeasuredLink]) -> str | None:
     """What the slowest of these links means for a training over it; None when there is none."""
     if not found:
         return None

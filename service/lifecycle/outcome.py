@@ -17,7 +17,7 @@ MAX_FAULTS = len(PAUSES_S)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class AttemptInputs:
     """What the decision needs to know of the job."""
 
     stop: StopReason | None
@@ -44,7 +44,7 @@ class Facts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class AttemptOutcome:
     """What becomes of the attempt and the job, and the event that says so."""
 
     attempt_state: AttemptState
@@ -59,14 +59,14 @@ class Outcome:
     """Its devices go to another."""
 
 
-def decide(facts: Facts, result: Result) -> Outcome:
+def decide(facts: AttemptInputs, result: Result) -> AttemptOutcome:
     """The one place that says how a job goes on after an attempt's end.
 
     An exit with 0 wins over any stop, unless the stop caused it (a step in the outcome file, or SIGTERM). Otherwise
     the strongest stop decides, then what went wrong.
     """
     if _finished_by_itself(result):
-        return Outcome(
+        return AttemptOutcome(
             attempt_state=AttemptState.SUCCEEDED,
             job_state=JobState.SUCCEEDED,
             kind="succeeded",
@@ -187,8 +187,8 @@ def _at_step(result: Result) -> str:
     return ""
 
 
-def _cancelled(result: Result, why: str) -> Outcome:
-    return Outcome(
+def _cancelled(result: Result, why: str) -> AttemptOutcome:
+    return AttemptOutcome(
         attempt_state=_ended_as(result, AttemptState.CANCELLED),
         job_state=JobState.CANCELLED,
         kind="cancelled",
@@ -196,10 +196,10 @@ def _cancelled(result: Result, why: str) -> Outcome:
     )
 
 
-def _gave_up(result: Result, stop: StopReason) -> Outcome:
+def _gave_up(result: Result, stop: StopReason) -> AttemptOutcome:
     """Fails for a reason that another try would meet again."""
     cause, message = _STOPPED[stop]
-    return Outcome(
+    return AttemptOutcome(
         attempt_state=_ended_as(result, AttemptState.FAILED),
         job_state=JobState.FAILED,
         kind="failed",
@@ -208,11 +208,11 @@ def _gave_up(result: Result, stop: StopReason) -> Outcome:
     )
 
 
-def _preempted(facts: Facts, stop: StopReason, result: Result) -> Outcome:
+def _preempted(facts: AttemptInputs, stop: StopReason, result: Result) -> AttemptOutcome:
     preempted = stop is StopReason.PREEMPT
     for_whom = f" for {facts.yields_to}" if facts.yields_to else ""
     why = f"preempted{for_whom}" if preempted else "stopped because its node is draining"
-    return Outcome(
+    return AttemptOutcome(
         attempt_state=_ended_as(result, AttemptState.PREEMPTED),
         job_state=JobState.QUEUED,
         kind="requeued",
@@ -221,7 +221,7 @@ def _preempted(facts: Facts, stop: StopReason, result: Result) -> Outcome:
     )
 
 
-def _failed(facts: Facts, result: Result) -> Outcome:
+def _failed(facts: AttemptInputs, result: Result) -> AttemptOutcome:
     error = error_of(result)
     if facts.asked and error.cause == _STOPPED[StopReason.HUNG][0]:
         error = error.model_copy(update={"message": f"{facts.asked}; `yard stacks` shows all of it"})
@@ -247,7 +247,7 @@ def _failed(facts: Facts, result: Result) -> Outcome:
         return _requeued(result, error, f"retry {facts.retries_used + 1} of {facts.max_retries}", spend=True)
     spared = "; it would fail the same way again, so max_retries is left alone"
     unspent = facts.can_retry and blame is Blame.JOB
-    return Outcome(
+    return AttemptOutcome(
         attempt_state=_ended_as(result, AttemptState.FAILED),
         job_state=JobState.FAILED,
         kind="failed",
@@ -256,8 +256,8 @@ def _failed(facts: Facts, result: Result) -> Outcome:
     )
 
 
-def _requeued(result: Result, error: JobError, why: str, *, spend: bool = False, pause_s: int = 0) -> Outcome:
-    return Outcome(
+def _requeued(result: Result, error: JobError, why: str, *, spend: bool = False, pause_s: int = 0) -> AttemptOutcome:
+    return AttemptOutcome(
         attempt_state=_ended_as(result, AttemptState.FAILED),
         job_state=JobState.QUEUED,
         kind="requeued",

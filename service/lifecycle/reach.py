@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from service.lifecycle import parts
+from service.lifecycle import gang
 from service.lifecycle.notes import Note
-from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, attempts_on, lock_attempt, member, spans_nodes
+from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, attempts_on, lock_attempt, member_on, spans_nodes
 from service.lifecycle.transitions import move_attempt, move_job
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import AttemptReport, Phase
@@ -27,7 +27,7 @@ def lose_sight(tx: Connection, node: str, attempts: Sequence[str], why: str, now
     for attempt_id in attempts:
         job, attempt = lock_attempt(tx, attempt_id)
         if spans_nodes(job):
-            changed += _part_out_of_sight(tx, job, attempt, node, note, now)
+            changed += _lose_member(tx, job, attempt, node, note, now)
         elif attempt.state in _AUDIBLE:
             move_attempt(tx, attempt, AttemptState.UNREACHABLE)
             move_job(tx, job, JobState.UNREACHABLE, note, now)
@@ -35,12 +35,12 @@ def lose_sight(tx: Connection, node: str, attempts: Sequence[str], why: str, now
     return changed
 
 
-def _part_out_of_sight(tx: Connection, job: JobRow, attempt: AttemptRow, node: str, note: Note, now: int) -> list[str]:
-    part = member(tx, attempt.id, node)
-    if attempt.state not in CLAIMED or part.ended_us is not None or part.unseen_us is not None:
+def _lose_member(tx: Connection, job: JobRow, attempt: AttemptRow, node: str, note: Note, now: int) -> list[str]:
+    member = member_on(tx, attempt.id, node)
+    if attempt.state not in CLAIMED or member.ended_us is not None or member.unseen_us is not None:
         return []
-    parts.set_seen(tx, part, now)
-    parts.settle_state(tx, job, attempt, note, now)
+    gang.set_seen(tx, member, now)
+    gang.settle_state(tx, job, attempt, note, now)
     return [str(job.id)]
 
 
@@ -57,7 +57,7 @@ def set_reachable(tx: Connection, node: str, attempts: Sequence[AttemptReport], 
             continue
         job, attempt = lock_attempt(tx, attempt_id)
         if attempt.state == AttemptState.UNREACHABLE and spans_nodes(job):
-            changed += _part_in_sight(tx, job, attempt, node, note, now)
+            changed += _find_member(tx, job, attempt, node, note, now)
         elif attempt.state == AttemptState.UNREACHABLE:
             state = _state_on_return(job, attempt, phases[attempt_id])
             move_attempt(tx, attempt, state)
@@ -66,12 +66,12 @@ def set_reachable(tx: Connection, node: str, attempts: Sequence[AttemptReport], 
     return changed
 
 
-def _part_in_sight(tx: Connection, job: JobRow, attempt: AttemptRow, node: str, note: Note, now: int) -> list[str]:
-    part = member(tx, attempt.id, node)
-    if part.unseen_us is None:
+def _find_member(tx: Connection, job: JobRow, attempt: AttemptRow, node: str, note: Note, now: int) -> list[str]:
+    member = member_on(tx, attempt.id, node)
+    if member.unseen_us is None:
         return []
-    parts.set_seen(tx, part, None)
-    parts.settle_state(tx, job, attempt, note, now)
+    gang.set_seen(tx, member, None)
+    gang.settle_state(tx, job, attempt, note, now)
     return [str(job.id)]
 
 

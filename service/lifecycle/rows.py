@@ -52,8 +52,8 @@ def live_attempt(tx: Connection, job: JobRow) -> AttemptRow:
     return tx.execute(query).one()
 
 
-def member(tx: Connection, attempt_id: str, node: str | None = None) -> Row[Any]:
-    """The attempt's part on a node (on its first node if none is named); `Unknown` if it has none there."""
+def member_on(tx: Connection, attempt_id: str, node: str | None = None) -> Row[Any]:
+    """The attempt's member on a node (on its first node if none is named); `Unknown` if it has none there."""
     query = select(Member.__table__).where(Member.attempt_id == attempt_id).order_by(Member.node_rank).limit(1)
     if node is not None:
         query = query.where(Member.node == node)
@@ -63,21 +63,19 @@ def member(tx: Connection, attempt_id: str, node: str | None = None) -> Row[Any]
     return row
 
 
-def members(tx: Connection, attempt_id: str) -> list[Row[Any]]:
-    """The attempt's parts by node rank."""
+def members_of(tx: Connection, attempt_id: str) -> list[Row[Any]]:
+    """The attempt's members by node rank."""
     query = select(Member.__table__).where(Member.attempt_id == attempt_id).order_by(Member.node_rank)
     return list(tx.execute(query))
 
 
 def spans_nodes(job: JobRow) -> bool:
-    """Whether the job's attempts have several parts."""
+    """Whether the job's attempts have several members."""
     return bool(job.spec.get("resources", {}).get("nodes", 1) > 1)
 
 
 def attempts_on(tx: Connection, node: str, states: tuple[AttemptState, ...]) -> list[str]:
-    """Ids of the node's attempts in these states whose part there has not ended, in the order of their jobs (the order
-    of locking).
-    """
+    """Ids of the node's attempts in these states whose member there has not ended, in the order of locking (by job)."""
     query = (
         select(Attempt.id)
         .join(Member, Member.attempt_id == Attempt.id)

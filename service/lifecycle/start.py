@@ -9,7 +9,7 @@ from service.db.models import Attempt, Member, Node
 from service.lifecycle import carry, devices, restore
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
-from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, lock_job, member, spans_nodes
+from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, lock_job, member_on, spans_nodes
 from service.lifecycle.transitions import change_attempt, change_job, move_attempt, move_job
 from service.scheduler.model.boxes import Place
 from torchyard.ids import new_id
@@ -48,10 +48,10 @@ def assign(tx: Connection, job_id: str, places: Sequence[Place], now: int) -> st
     tx.execute(insert(Member), ranked)
     share = job.spec.get("resources", {}).get("gpu_share")
     devices.take(tx, attempt_id, given, share, now)
-    part = "" if share is None else f"{format_size(share)} each of "
+    sized = "" if share is None else f"{format_size(share)} each of "
     note = Note(
         kind="assigned",
-        message="assigned to " + " and ".join(f"{part}{_named(rows)} of node {node}" for node, rows in given.items()),
+        message="assigned to " + " and ".join(f"{sized}{_named(rows)} of node {node}" for node, rows in given.items()),
         data={
             "node": ", ".join(given),
             "devices": [row.uuid for rows in given.values() for row in rows],
@@ -73,29 +73,29 @@ def claim(tx: Connection, attempt_id: str, node: str, nonce: str, now: int) -> N
     """A node takes an assigned attempt; the same nonce may do so again, since its answer may have been lost.
 
     `Conflict` if another nonce has it, or it is void or over. An attempt on several nodes stays ASSIGNED until all
-    are prepared (`parts.prepared`).
+    are prepared (`gang.prepared`).
     """
     job, attempt = lock_attempt(tx, attempt_id)
-    part = member(tx, attempt_id, node)
-    if part.nonce == nonce and attempt.state in CLAIMED:
+    member = member_on(tx, attempt_id, node)
+    if member.nonce == nonce and attempt.state in CLAIMED:
         return
     if attempt.state != AttemptState.ASSIGNED:
         raise Conflict(f"attempt {attempt_id} is {attempt.state}: it cannot be claimed")
     note = Note(kind="claimed", message=f"node {node} prepares code and environment")
     if spans_nodes(job):
-        _take_part(tx, job, attempt, part, note, now, nonce)
+        _claim_member(tx, job, attempt, member, note, now, nonce)
     else:
         _take(tx, job, attempt, node, note, now, nonce=nonce)
 
 
-def _take_part(
-    tx: Connection, job: JobRow, attempt: AttemptRow, part: Row[Any], note: Note, now: int, nonce: str
+def _claim_member(
+    tx: Connection, job: JobRow, attempt: AttemptRow, member: Row[Any], note: Note, now: int, nonce: str
 ) -> None:
-    if part.nonce not in (None, nonce):
-        raise Conflict(f"attempt {attempt.id} was claimed by another worker of node {part.node}")
+    if member.nonce not in (None, nonce):
+        raise Conflict(f"attempt {attempt.id} was claimed by another worker of node {member.node}")
     # Also when it comes again: the node may have been booted in between.
-    _hand_over(tx, attempt, part.node, nonce=nonce)
-    if part.nonce is None:
+    _hand_over(tx, attempt, member.node, nonce=nonce)
+    if member.nonce is None:
         change_job(tx, str(job.id), note, now)
 
 
@@ -107,7 +107,7 @@ def adopt(tx: Connection, attempt_id: str, node: str, now: int) -> str:
     if attempt.state == AttemptState.ASSIGNED:
         note = Note(kind="claimed", message=f"node {node} had begun it already: the database was restored since")
         _take(tx, job, attempt, node, note, now)
-    elif attempt.state in CLAIMED and member(tx, attempt_id, node).claimed_on is None:
+    elif attempt.state in CLAIMED and member_on(tx, attempt_id, node).claimed_on is None:
         _hand_over(tx, attempt, node)
     return str(job.id)
 
@@ -119,8 +119,8 @@ def _take(tx: Connection, job: JobRow, attempt: AttemptRow, node: str, note: Not
 
 
 def _hand_over(tx: Connection, attempt: AttemptRow, node: str, **claimed: Any) -> None:
-    part = (Member.attempt_id == attempt.id, Member.node == node)
-    tx.execute(update(Member).where(*part).values(claimed_on=_identity(tx, node), **claimed))
+    own = (Member.attempt_id == attempt.id, Member.node == node)
+    tx.execute(update(Member).where(*own).values(claimed_on=_identity(tx, node), **claimed))
 
 
 def mark_running(tx: Connection, attempt_id: str, started_us: int, now: int | None = None) -> None:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from torchyard.states import StopReason
 
 
-class Yielding(BaseModel):
+class PendingPreemption(BaseModel):
     """A preemption that is under way, as it is stored in `attempts.yielding`."""
 
     model_config = ConfigDict(frozen=True, validate_by_name=True, validate_by_alias=True)
@@ -35,12 +35,12 @@ class Yielding(BaseModel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Yielder:
+class PreemptionVictim:
     """A running job that gives way."""
 
     job: str
     attempt: str
-    yielding: Yielding
+    yielding: PendingPreemption
     runs: bool
     stop: StopReason | None = None
     """Why it is being stopped, if it is."""
@@ -68,23 +68,23 @@ class Yielder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class HandshakeVerdict:
     """What is done with the jobs that give way to one preemptor."""
 
-    stop: tuple[Yielder, ...] = ()
-    keep: tuple[Yielder, ...] = ()
+    stop: tuple[PreemptionVictim, ...] = ()
+    keep: tuple[PreemptionVictim, ...] = ()
     """Those that do not give way any more."""
     late: frozenset[str] = frozenset()
     """Jobs whose checkpoint did not come in time."""
     why: str = ""
     """What keeps the preemptor from starting in their places, if something does."""
 
-    def told_to(self, each: Yielder) -> str:
+    def told_to(self, each: PreemptionVictim) -> str:
         """What a job hears that does not give way any more."""
         kept = "gives way to nobody" if each.leaves else "keeps its devices"
         return f"{kept}: {self._why(each)}"
 
-    def _why(self, each: Yielder) -> str:
+    def _why(self, each: PreemptionVictim) -> str:
         words = each.yielding.words
         if self.why:
             return f"{words}, {self.why}"
@@ -103,7 +103,7 @@ class Verdict:
         again = f"{late} {'is' if len(self.late) == 1 else 'are'} not asked again for {spared_s} s"
         return f"{keep}, for {late} {within}: this job waits on, and {again}"
 
-    def _late(self) -> tuple[Yielder, ...]:
+    def _late(self) -> tuple[PreemptionVictim, ...]:
         return tuple(each for each in self.keep if each.job in self.late)
 
 
@@ -112,16 +112,16 @@ def named(numbers: Iterable[int]) -> str:
     return " and ".join(f"job {number}" for number in numbers)
 
 
-def judge(group: Sequence[Yielder], now: int, *, why: str = "") -> Verdict:
+def judge(group: Sequence[PreemptionVictim], now: int, *, why: str = "") -> HandshakeVerdict:
     """The next step for jobs that give way to one preemptor; `why` says what keeps it from starting in their places."""
     left = tuple(each for each in group if each.stop is None)
     kept = tuple(each for each in group if each.stop is None or each.leaves)
     if why:
-        return Verdict(keep=kept, why=why)
+        return HandshakeVerdict(keep=kept, why=why)
     late = frozenset(each.job for each in left if not each.ready and now >= each.yielding.deadline_us)
     if late:
-        return Verdict(keep=kept, late=late)
-    return Verdict(stop=left) if all(each.ready for each in left) else Verdict()
+        return HandshakeVerdict(keep=kept, late=late)
+    return HandshakeVerdict(stop=left) if all(each.ready for each in left) else HandshakeVerdict()
 
 
 def job_of(preemptor: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from service import lifecycle
 from service.accounting.policy_settings import current_policy
 from service.context import Context
 from service.db.models import Attempt, Checkpoint, Group, Job, Member, Reservation, User
-from service.preemption.handshake import Verdict, Yielder, Yielding, job_of, judge, named
+from service.preemption.handshake import HandshakeVerdict, PendingPreemption, PreemptionVictim, job_of, judge, named
 from service.scheduler.model.decisions import Cause
 from torchyard.spec import Priority
 from torchyard.states import JobState, StopReason
@@ -46,7 +46,7 @@ def begin(ctx: Context, jobs: Mapping[str, Cause], preemptor: str) -> list[str]:
             raise lifecycle.Conflict(f"{preemptor} no longer waits")
         deadline_us = now + current_policy(tx).checkpoint_timeout * 1_000_000
         for job in chosen:
-            asked = Yielding(preemptor=preemptor, words=words, asked_us=now, deadline_us=deadline_us)
+            asked = PendingPreemption(preemptor=preemptor, words=words, asked_us=now, deadline_us=deadline_us)
             _ask(tx, rows[job], asked, jobs[job], now)
         for job in job_of(preemptor):
             numbers = named(rows[each].number for each in chosen)
@@ -56,7 +56,7 @@ def begin(ctx: Context, jobs: Mapping[str, Cause], preemptor: str) -> list[str]:
     return chosen
 
 
-def _ask(tx: Connection, job: Row[Any], yielding: Yielding, cause: Cause, now: int) -> None:
+def _ask(tx: Connection, job: Row[Any], yielding: PendingPreemption, cause: Cause, now: int) -> None:
     written = select(func.max(Checkpoint.step)).join(Attempt, Attempt.id == Checkpoint.attempt_id)
     after = tx.scalar(written.where(Attempt.job_id == job.id, Attempt.number == job.attempt))
     checkpoint = after is not None or not job.spec.get("restartable")
@@ -67,7 +67,7 @@ def _ask(tx: Connection, job: Row[Any], yielding: Yielding, cause: Cause, now: i
         data={"for": yielding.preemptor, "cause": cause},
     )
     known = yielding.model_copy(update={"after": -1 if after is None else after})
-    lifecycle.ask_to_yield(tx, job.id, known.model_dump(by_alias=True), note, now, checkpoint=checkpoint)
+    lifecycle.request_preemption(tx, job.id, known.model_dump(by_alias=True), note, now, checkpoint=checkpoint)
 
 
 def advance(ctx: Context, ineligible: Container[str] = ()) -> None:
@@ -86,7 +86,7 @@ def _settle(ctx: Context, group: str, ineligible: Container[str]) -> None:
         with ctx.db.write() as tx:
             jobs = {each.job for each in _groups(tx).get(group, ())}
             rows = {job: lifecycle.lock_job(tx, job) for job in sorted({*jobs, *job_of(group)})}  # the order of locking
-            verdict = _verdicts(tx, now, ineligible).get(group, Verdict())
+            verdict = _verdicts(tx, now, ineligible).get(group, HandshakeVerdict())
             for each in verdict.stop:
                 _stop(tx, each, now)
             for each in verdict.keep:
@@ -98,19 +98,19 @@ def _settle(ctx: Context, group: str, ineligible: Container[str]) -> None:
     _announce(ctx, [*(each.job for each in (*verdict.stop, *verdict.keep)), *job_of(group)])
 
 
-def _stop(tx: Connection, each: Yielder, now: int) -> None:
+def _stop(tx: Connection, each: PreemptionVictim, now: int) -> None:
     words = f"preempted for {each.yielding.words}: {each.where}"
     lifecycle.request_stop(tx, each.job, StopReason.PREEMPT, None, now, words)
 
 
-def _keep(tx: Connection, each: Yielder, verdict: Verdict, now: int) -> None:
+def _keep(tx: Connection, each: PreemptionVictim, verdict: HandshakeVerdict, now: int) -> None:
     late = each.job in verdict.late
     note = lifecycle.Note(
         kind="preemption-abandoned",
         message=verdict.told_to(each),
         data={"for": each.yielding.preemptor},
     )
-    lifecycle.keep_devices(tx, each.attempt, note, now + 1_000_000 * _spared_s(tx) if late else None, now)
+    lifecycle.abandon_preemption(tx, each.attempt, note, now + 1_000_000 * _spared_s(tx) if late else None, now)
 
 
 def _spared_s(tx: Connection) -> int:
@@ -118,7 +118,7 @@ def _spared_s(tx: Connection) -> int:
     return 2 * current_policy(tx).checkpoint_timeout
 
 
-def _tell(tx: Connection, rows: Mapping[str, Row[Any]], preemptor: str, verdict: Verdict, now: int) -> None:
+def _tell(tx: Connection, rows: Mapping[str, Row[Any]], preemptor: str, verdict: HandshakeVerdict, now: int) -> None:
     """The preemptor hears that the room does not come, unless it is over, or runs elsewhere."""
     if rows[preemptor].state == JobState.QUEUED:
         kept = [each.job for each in verdict.keep]
@@ -126,7 +126,7 @@ def _tell(tx: Connection, rows: Mapping[str, Row[Any]], preemptor: str, verdict:
         lifecycle.insert_event(tx, preemptor, "awaiting-abandoned", told, data={"jobs": kept}, now=now)
 
 
-def _verdicts(tx: Connection, now: int, ineligible: Container[str]) -> dict[str, Verdict]:
+def _verdicts(tx: Connection, now: int, ineligible: Container[str]) -> dict[str, HandshakeVerdict]:
     return {
         name: judge(group, now, why=_why_not(tx, group[0].yielding.preemptor, now, ineligible))
         for name, group in _groups(tx).items()
@@ -139,14 +139,14 @@ def _why_not(tx: Connection, preemptor: str, now: int, ineligible: Container[str
     return "would not start there any more" if preemptor in ineligible else ""
 
 
-def _groups(tx: Connection) -> dict[str, list[Yielder]]:
-    groups: defaultdict[str, list[Yielder]] = defaultdict(list)
-    for each in _yielders(tx):
+def _groups(tx: Connection) -> dict[str, list[PreemptionVictim]]:
+    groups: defaultdict[str, list[PreemptionVictim]] = defaultdict(list)
+    for each in _victims(tx):
         groups[each.yielding.group(each.attempt)].append(each)
     return groups
 
 
-def _yielders(tx: Connection) -> list[Yielder]:
+def _victims(tx: Connection) -> list[PreemptionVictim]:
     saved = (
         select(func.max(Checkpoint.step))
         .where(Checkpoint.attempt_id == Attempt.id, Checkpoint.state == "stored")
@@ -159,10 +159,10 @@ def _yielders(tx: Connection) -> list[Yielder]:
         .order_by(Attempt.job_id)
     )
     return [
-        Yielder(
+        PreemptionVictim(
             job=row.job_id,
             attempt=row.id,
-            yielding=Yielding.model_validate(row.yielding),
+            yielding=PendingPreemption.model_validate(row.yielding),
             runs=row.state == JobState.RUNNING,
             stop=None if row.stop is None else StopReason(row.stop),
             saved_step=row.saved_step,

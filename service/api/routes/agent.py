@@ -232,7 +232,7 @@ def metrics(attempt_id: str, data: Body, ctx: Ctx, node: Node) -> Response:
         return _out_of_step(error)
 
 
-def _check_node_rank(attempt: memory.Facts, node_rank: int, node: str) -> None:
+def _check_node_rank(attempt: memory.AttemptIdentity, node_rank: int, node: str) -> None:
     if attempt.nodes[node_rank : node_rank + 1] != (node,):
         raise ProblemError("forbidden", f"Node rank {node_rank} of attempt {attempt.id} is not on node {node}.")
 

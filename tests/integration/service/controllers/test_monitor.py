@@ -7,8 +7,8 @@ from sqlalchemy import select, update
 
 from service import lifecycle
 from service.controllers.early_stopping import Stopper
+from service.controllers.job_limits import JobLimits
 from service.controllers.monitor import Monitor
-from service.controllers.oversight import Oversight
 from service.db.engine import Database
 from service.db.leader import Leader
 from service.db.models import Event, Node
@@ -138,9 +138,9 @@ def test_a_heartbeat_ends_the_silence(yard: Parts, monitor: Monitor) -> None:
 def test_a_part_that_fails_keeps_no_other_from_being_done(yard: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing but the round's end tells of it, where it is logged and counted."""
     db, done = yard.ctx.db, []
-    for owner, part in ((Oversight, "look_for_steps"), (maintenance, "keep"), (registration, "mark_unreachable")):
+    for owner, part in ((JobLimits, "look_for_steps"), (maintenance, "keep"), (registration, "mark_unreachable")):
         monkeypatch.setattr(owner, part, lambda *_: 1 / 0)
-    monkeypatch.setattr(Oversight, "look_for_idleness", lambda _: done.append("idleness"))
+    monkeypatch.setattr(JobLimits, "look_for_idleness", lambda _: done.append("idleness"))
     monkeypatch.setattr(Stopper, "run", lambda _: done.append("early"))
     job_id = box.add_job(db)
     box.assign(db, job_id, ["box-gpu-0"])

@@ -43,7 +43,7 @@ def run(db: Database, at: int, nodes: Sequence[str], rate: float | None) -> None
             lifecycle.settle(tx, attempt, node)
 
 
-def known(db: Database, nodes: tuple[str, ...]) -> list[links.Link]:
+def known(db: Database, nodes: tuple[str, ...]) -> list[links.MeasuredLink]:
     with db.read() as tx:
         return links.between(tx, nodes)
 
@@ -52,7 +52,7 @@ def test_the_last_run_on_two_nodes_counts(db: Database, nodes: tuple[str, ...]) 
     run(db, 0, "ba", 2e9)
     run(db, 1, "ab", 9e8)
     run(db, 2, "ab", None)  # infinite, or not a number
-    assert known(db, nodes) == [links.Link(a="a", b="b", rate=9e8, measured_us=NOW + 1)]
+    assert known(db, nodes) == [links.MeasuredLink(a="a", b="b", rate=9e8, measured_us=NOW + 1)]
     run(db, 3, "ac", 5e8)
     assert [(link.a, link.b) for link in known(db, nodes)] == [("a", "c"), ("a", "b")]
 

@@ -129,12 +129,12 @@ class Machine(RuleBasedStateMachine):
     @rule(job=jobs, checkpoint=st.booleans())
     def give_way(self, job: str, checkpoint: bool) -> None:
         note = lifecycle.Note(kind="preempting", message="to give way")
-        self.do(partial(lifecycle.ask_to_yield, checkpoint=checkpoint), job, {"words": "job 1"}, note, NOW)
+        self.do(partial(lifecycle.request_preemption, checkpoint=checkpoint), job, {"words": "job 1"}, note, NOW)
 
     @rule(attempt=attempts)
-    def keep_devices(self, attempt: str) -> None:
+    def abandon_preemption(self, attempt: str) -> None:
         note = lifecycle.Note(kind="preemption-abandoned", message="keeps its devices")
-        self.do(lifecycle.keep_devices, attempt, note, NOW + 60, NOW)
+        self.do(lifecycle.abandon_preemption, attempt, note, NOW + 60, NOW)
 
     @rule(job=jobs, held=st.booleans())
     def hold(self, job: str, held: bool) -> None:

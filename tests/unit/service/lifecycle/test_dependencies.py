@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.lifecycle.dependencies import Needed, Verdict, verdict
+from service.lifecycle.dependencies import DependencyVerdict, Needed, verdict
 
 STATES = st.lists(st.sampled_from(["open", "succeeded", "failed", "early"]), min_size=1, max_size=5)
 
@@ -21,24 +21,24 @@ def needed(states: Any) -> Needed:
 @pytest.mark.parametrize(
     ("need", "when", "states", "expected"),
     [
-        ("all", "success", ["succeeded", "open"], Verdict.WAITS),
-        ("all", "success", ["succeeded", "succeeded"], Verdict.MAY_START),
-        ("all", "success", ["failed", "open"], Verdict.NEVER),
-        ("all", "end", ["failed", "open"], Verdict.WAITS),
-        ("all", "end", ["failed", "succeeded"], Verdict.MAY_START),
-        ("any", "success", ["failed", "open"], Verdict.WAITS),
-        ("any", "success", ["failed", "failed"], Verdict.NEVER),
-        ("any", "success", ["succeeded", "open"], Verdict.MAY_START),
-        ("any", "end", ["failed", "open"], Verdict.MAY_START),
-        ("any", "end", ["open", "open"], Verdict.WAITS),
-        ("all", "success", ["succeeded", "early"], Verdict.MAY_START),
-        ("all", "success", ["early", "open"], Verdict.WAITS),
-        ("any", "success", ["early", "open"], Verdict.WAITS),
-        ("any", "success", ["early", "early"], Verdict.NEVER),
-        ("any", "end", ["early", "open"], Verdict.MAY_START),
+        ("all", "success", ["succeeded", "open"], DependencyVerdict.WAITS),
+        ("all", "success", ["succeeded", "succeeded"], DependencyVerdict.MAY_START),
+        ("all", "success", ["failed", "open"], DependencyVerdict.NEVER),
+        ("all", "end", ["failed", "open"], DependencyVerdict.WAITS),
+        ("all", "end", ["failed", "succeeded"], DependencyVerdict.MAY_START),
+        ("any", "success", ["failed", "open"], DependencyVerdict.WAITS),
+        ("any", "success", ["failed", "failed"], DependencyVerdict.NEVER),
+        ("any", "success", ["succeeded", "open"], DependencyVerdict.MAY_START),
+        ("any", "end", ["failed", "open"], DependencyVerdict.MAY_START),
+        ("any", "end", ["open", "open"], DependencyVerdict.WAITS),
+        ("all", "success", ["succeeded", "early"], DependencyVerdict.MAY_START),
+        ("all", "success", ["early", "open"], DependencyVerdict.WAITS),
+        ("any", "success", ["early", "open"], DependencyVerdict.WAITS),
+        ("any", "success", ["early", "early"], DependencyVerdict.NEVER),
+        ("any", "end", ["early", "open"], DependencyVerdict.MAY_START),
     ],
 )
-def test_verdicts(need: str, when: str, states: list[str], expected: Verdict) -> None:
+def test_verdicts(need: str, when: str, states: list[str], expected: DependencyVerdict) -> None:
     assert verdict(need, when, needed(states)) is expected
 
 
@@ -46,7 +46,7 @@ def test_verdicts(need: str, when: str, states: list[str], expected: Verdict) ->
 def test_once_all_have_ended_nobody_waits_on(states: list[str]) -> None:
     over = ["failed" if state == "open" else state for state in states]
     for need, when in itertools.product(("all", "any"), ("success", "end")):
-        assert verdict(need, when, needed(over)) is not Verdict.WAITS
+        assert verdict(need, when, needed(over)) is not DependencyVerdict.WAITS
 
 
 @given(STATES, st.sampled_from(["succeeded", "failed"]))
@@ -54,5 +54,5 @@ def test_a_verdict_stands_whatever_ends_next(states: list[str], end: str) -> Non
     for need, when in itertools.product(("all", "any"), ("success", "end")):
         before = verdict(need, when, needed(states))
         later = [end if state == "open" else state for state in states]
-        if before is not Verdict.WAITS:
+        if before is not DependencyVerdict.WAITS:
             assert verdict(need, when, needed(later)) is before

@@ -1,11 +1,11 @@
-from service.lifecycle.links import Link, advice
+from service.lifecycle.links import MeasuredLink, advice
 from torchyard import links
 
 MEASURED = 1_700_000_000_000_000
 
 
-def link(a: str, b: str, rate: float) -> Link:
-    return Link(a=a, b=b, rate=rate, measured_us=MEASURED)
+def link(a: str, b: str, rate: float) -> MeasuredLink:
+    return MeasuredLink(a=a, b=b, rate=rate, measured_us=MEASURED)
 
 
 def test_nothing_known_is_no_advice() -> None:

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from service.lifecycle.outcome import MAX_FAULTS, MAX_LOST_STARTS, Facts, cause_of, decide, exit_message
+from service.lifecycle.outcome import MAX_FAULTS, MAX_LOST_STARTS, AttemptInputs, cause_of, decide, exit_message
 from torchyard import fingerprints
 from torchyard.states import ATTEMPT_TRANSITIONS, JOB_TRANSITIONS, AttemptState, JobState, StopReason
 from torchyard.wire import RankExit, Result, ResultKind
 
-FACTS = Facts(stop=None, retries_used=0, max_retries=0)
+FACTS = AttemptInputs(stop=None, retries_used=0, max_retries=0)
 
 
-def facts(**changes: Any) -> Facts:
-    return Facts(**({"stop": None, "retries_used": 0, "max_retries": 0} | changes))
+def facts(**changes: Any) -> AttemptInputs:
+    return AttemptInputs(**({"stop": None, "retries_used": 0, "max_retries": 0} | changes))
 
 
 def result(**fields: Any) -> Result:

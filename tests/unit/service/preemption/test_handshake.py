@@ -5,62 +5,62 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.preemption.handshake import Verdict, Yielder, Yielding, judge
+from service.preemption.handshake import HandshakeVerdict, PendingPreemption, PreemptionVictim, judge
 from torchyard.states import StopReason
 
 DEADLINE = 300_000_000
 
 
-def yielder(job: str = "job-1", **changes: Any) -> Yielder:
+def victim(job: str = "job-1", **changes: Any) -> PreemptionVictim:
     values: dict[str, Any] = {"saved_step": 20, "runs": True}
-    asked = Yielding(
+    asked = PendingPreemption(
         preemptor="job-9", words="job 9 (ana), urgent", asked_us=0, deadline_us=DEADLINE, serial=1, after=10
     )
-    return Yielder(job=job, attempt=f"att-{job}", yielding=changes.pop("asked", asked), **(values | changes))
+    return PreemptionVictim(job=job, attempt=f"att-{job}", yielding=changes.pop("asked", asked), **(values | changes))
 
 
-def asked_again(each: Yielder, **changes: Any) -> Yielder:
-    return yielder(each.job, asked=each.yielding.model_copy(update=changes), saved_step=each.saved_step)
+def asked_again(each: PreemptionVictim, **changes: Any) -> PreemptionVictim:
+    return victim(each.job, asked=each.yielding.model_copy(update=changes), saved_step=each.saved_step)
 
 
 def test_a_verified_checkpoint_after_the_order_stops_the_job() -> None:
-    assert judge([ready := yielder()], 0) == Verdict(stop=(ready,))
+    assert judge([ready := victim()], 0) == HandshakeVerdict(stop=(ready,))
 
 
 def test_an_older_checkpoint_does_not_count() -> None:
     for step in (None, 5, 10):
-        assert judge([yielder(saved_step=step)], DEADLINE - 1) == Verdict()
+        assert judge([victim(saved_step=step)], DEADLINE - 1) == HandshakeVerdict()
 
 
 def test_without_an_order_nothing_is_waited_for() -> None:
-    job = asked_again(yielder(saved_step=None), serial=None)
+    job = asked_again(victim(saved_step=None), serial=None)
     assert judge([job], 0).stop == (job,)
 
 
 def test_none_is_stopped_before_all_can_be() -> None:
-    jobs = [yielder("job-1"), yielder("job-2", saved_step=None)]
-    assert judge(jobs, 0) == Verdict()
+    jobs = [victim("job-1"), victim("job-2", saved_step=None)]
+    assert judge(jobs, 0) == HandshakeVerdict()
 
 
 def test_one_that_is_late_lets_all_keep_their_devices() -> None:
-    ready, late = yielder("job-1"), yielder("job-2", saved_step=None)
+    ready, late = victim("job-1"), victim("job-2", saved_step=None)
     verdict = judge([ready, late], DEADLINE)
-    assert verdict == Verdict(keep=(ready, late), late=frozenset({"job-2"}))
+    assert verdict == HandshakeVerdict(keep=(ready, late), late=frozenset({"job-2"}))
     assert "another job" in verdict.told_to(ready)
     assert "within 300 s" in verdict.told_to(late)
 
 
 def test_nobody_gives_way_to_a_job_that_no_longer_waits() -> None:
-    job = yielder()
+    job = victim()
     verdict = judge([job], 0, why="no longer waits")
-    assert verdict == Verdict(keep=(job,), why="no longer waits")
+    assert verdict == HandshakeVerdict(keep=(job,), why="no longer waits")
     assert verdict.told_to(job) == "keeps its devices: job 9 (ana), urgent, no longer waits"
 
 
 def test_one_that_is_stopped_for_another_reason_gives_way_to_nobody_then() -> None:
-    drained = yielder(stop=StopReason.DRAIN)
-    assert judge([drained, yielder("job-2", stop=StopReason.PREEMPT)], 0) == Verdict()
-    verdict = judge([drained, yielder("job-2", stop=StopReason.PREEMPT)], 0, why="would not start there any more")
+    drained = victim(stop=StopReason.DRAIN)
+    assert judge([drained, victim("job-2", stop=StopReason.PREEMPT)], 0) == HandshakeVerdict()
+    verdict = judge([drained, victim("job-2", stop=StopReason.PREEMPT)], 0, why="would not start there any more")
     assert verdict.keep == (drained,)
     assert verdict.told_to(drained) == "gives way to nobody: job 9 (ana), urgent, would not start there any more"
     told = "job 1 is no longer to give way to it: it would not start there any more"
@@ -68,13 +68,13 @@ def test_one_that_is_stopped_for_another_reason_gives_way_to_nobody_then() -> No
 
 
 def test_a_job_that_nobody_sees_is_not_stopped() -> None:
-    assert judge([yielder(runs=False)], DEADLINE - 1) == Verdict()
-    assert judge([yielder(runs=False)], DEADLINE).late == {"job-1"}
+    assert judge([victim(runs=False)], DEADLINE - 1) == HandshakeVerdict()
+    assert judge([victim(runs=False)], DEADLINE).late == {"job-1"}
 
 
 YIELDERS = st.lists(
     st.builds(
-        yielder,
+        victim,
         st.from_regex(r"job-[1-9]", fullmatch=True),
         saved_step=st.none() | st.integers(0, 20),
         runs=st.booleans(),
@@ -85,7 +85,7 @@ YIELDERS = st.lists(
 
 
 @given(group=YIELDERS, now=st.integers(0, 2 * DEADLINE), wanted=st.booleans())
-def test_what_is_stopped_is_wanted_saved_and_complete(group: list[Yielder], now: int, wanted: bool) -> None:
+def test_what_is_stopped_is_wanted_saved_and_complete(group: list[PreemptionVictim], now: int, wanted: bool) -> None:
     verdict = judge(group, now, why="" if wanted else "no longer waits")
     assert not (verdict.stop and verdict.keep)
     assert all(each.stop is None for each in verdict.stop)
@@ -96,7 +96,7 @@ def test_what_is_stopped_is_wanted_saved_and_complete(group: list[Yielder], now:
 
 
 def test_it_is_stored_by_the_words_of_the_table() -> None:
-    asked = yielder().yielding
+    asked = victim().yielding
     stored = asked.model_dump(by_alias=True)
     assert stored["for"] == "job-9"
-    assert Yielding.model_validate(stored) == asked
+    assert PendingPreemption.model_validate(stored) == asked

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from service import lifecycle
-from service.controllers.oversight import DUMP_PATIENCE_S, Oversight
+from service.controllers.job_limits import DUMP_PATIENCE_S, JobLimits
 from service.db.models import Event, Job, Member, MetricPoint, MetricSeries, Sample
 from service.scheduler_cache.load import COMPARE_US
 from service.telemetry import stacks
@@ -18,11 +18,11 @@ from torchyard.wire import DumpOrder, ProcessStack, StackDump
 
 
 @pytest.fixture
-def oversight(yard: Parts) -> Oversight:
-    return Oversight(yard.ctx)
+def oversight(yard: Parts) -> JobLimits:
+    return JobLimits(yard.ctx)
 
 
-def turn(yard: Parts, oversight: Oversight, seconds: float) -> None:
+def turn(yard: Parts, oversight: JobLimits, seconds: float) -> None:
     yard.clock.sleep(seconds)
     oversight.run()
 
@@ -36,7 +36,7 @@ def events(yard: Parts, job_id: str) -> list[tuple[str, str]]:
 # Jobs that never start
 
 
-def test_a_job_that_could_not_start_in_time_is_given_up(yard: Parts, oversight: Oversight) -> None:
+def test_a_job_that_could_not_start_in_time_is_given_up(yard: Parts, oversight: JobLimits) -> None:
     job_id, patient = box.add_job(yard.ctx.db, start_limit="10m"), box.add_job(yard.ctx.db)
     turn(yard, oversight, 600)
     assert box.job_row(yard.ctx.db, job_id).state == JobState.QUEUED
@@ -47,7 +47,7 @@ def test_a_job_that_could_not_start_in_time_is_given_up(yard: Parts, oversight: 
     assert box.job_row(yard.ctx.db, patient).state == JobState.QUEUED
 
 
-def test_time_on_hold_does_not_count_and_a_job_that_ran_is_never_given_up(yard: Parts, oversight: Oversight) -> None:
+def test_time_on_hold_does_not_count_and_a_job_that_ran_is_never_given_up(yard: Parts, oversight: JobLimits) -> None:
     db = yard.ctx.db
     held, ran = box.add_job(db, start_limit=60), box.add_job(db, start_limit=60, max_retries=1)
     with db.write() as tx:
@@ -60,7 +60,7 @@ def test_time_on_hold_does_not_count_and_a_job_that_ran_is_never_given_up(yard: 
     assert {box.job_row(db, each).state for each in (held, ran)} == {JobState.QUEUED}
 
 
-def test_a_job_that_becomes_visible_late_is_not_missed_for_good(yard: Parts, oversight: Oversight) -> None:
+def test_a_job_that_becomes_visible_late_is_not_missed_for_good(yard: Parts, oversight: JobLimits) -> None:
     oversight.run()
     turn(yard, oversight, 60)
     job_id = box.add_job(yard.ctx.db, start_limit="1m")
@@ -78,7 +78,7 @@ def test_a_job_that_becomes_visible_late_is_not_missed_for_good(yard: Parts, ove
 class Run:
     """A run that reports its loss."""
 
-    def __init__(self, yard: Parts, oversight: Oversight, uuids: tuple[str, ...] = ("box-gpu-0",), **spec: Any) -> None:
+    def __init__(self, yard: Parts, oversight: JobLimits, uuids: tuple[str, ...] = ("box-gpu-0",), **spec: Any) -> None:
         self.yard, self.oversight = yard, oversight
         self.job_id = box.add_job(yard.ctx.db, gpus=len(uuids), **spec)
         self.attempt_id = box.start(yard.ctx.db, self.job_id, uuids)
@@ -124,7 +124,7 @@ class Run:
 WORDS = "rank 0 is in data loading (train.py:12); rank 1 waits in all_reduce (train.py:88)"
 
 
-def test_a_run_that_hangs_is_dumped_shown_and_stopped(yard: Parts, oversight: Oversight) -> None:
+def test_a_run_that_hangs_is_dumped_shown_and_stopped(yard: Parts, oversight: JobLimits) -> None:
     run = Run(yard, oversight, max_retries=1)
     run.report(5)
     turn(yard, oversight, 298)
@@ -151,7 +151,7 @@ def test_a_run_that_hangs_is_dumped_shown_and_stopped(yard: Parts, oversight: Ov
     assert run.job.retries_used == 1
 
 
-def test_the_stacks_of_all_nodes_are_awaited(yard: Parts, oversight: Oversight) -> None:
+def test_the_stacks_of_all_nodes_are_awaited(yard: Parts, oversight: JobLimits) -> None:
     run = Run(yard, oversight, hang={"after": 10, "factor": 1})
     box.add_node(yard.ctx.db, "far")
     with yard.ctx.db.write() as tx:
@@ -170,7 +170,7 @@ def test_the_stacks_of_all_nodes_are_awaited(yard: Parts, oversight: Oversight) 
     assert dict(events(yard, run.job_id))["stacks"] == f"{WORDS}; rank 2 cannot be read: no py-spy"
 
 
-def test_a_run_of_slow_steps_has_the_time_of_twenty(yard: Parts, oversight: Oversight) -> None:
+def test_a_run_of_slow_steps_has_the_time_of_twenty(yard: Parts, oversight: JobLimits) -> None:
     run = Run(yard, oversight)
     run.report(4, seconds=60)
     turn(yard, oversight, 1190)
@@ -179,7 +179,7 @@ def test_a_run_of_slow_steps_has_the_time_of_twenty(yard: Parts, oversight: Over
     assert len(run.dumps()) == 1
 
 
-def test_a_run_that_has_made_its_last_step_may_take_its_time(yard: Parts, oversight: Oversight) -> None:
+def test_a_run_that_has_made_its_last_step_may_take_its_time(yard: Parts, oversight: JobLimits) -> None:
     run = Run(yard, oversight, hang={"after": 10, "factor": 1})
     run.report(3)
     with yard.ctx.db.write() as tx:
@@ -188,7 +188,7 @@ def test_a_run_that_has_made_its_last_step_may_take_its_time(yard: Parts, oversi
     assert run.dumps() == []
 
 
-def test_a_run_that_only_is_to_be_shown_goes_on(yard: Parts, oversight: Oversight) -> None:
+def test_a_run_that_only_is_to_be_shown_goes_on(yard: Parts, oversight: JobLimits) -> None:
     run = Run(yard, oversight, hang={"after": 10, "factor": 1, "action": "show"})
     run.report(3)
     turn(yard, oversight, 11)
@@ -204,7 +204,7 @@ def test_a_run_that_only_is_to_be_shown_goes_on(yard: Parts, oversight: Oversigh
     assert [order.serial for order in run.dumps()] == [2]
 
 
-def test_a_node_that_sends_no_stacks_does_not_keep_the_run_alive(yard: Parts, oversight: Oversight) -> None:
+def test_a_node_that_sends_no_stacks_does_not_keep_the_run_alive(yard: Parts, oversight: JobLimits) -> None:
     run = Run(yard, oversight, hang={"after": 10, "factor": 1})
     run.report(3)
     turn(yard, oversight, 11)
@@ -217,7 +217,7 @@ def test_a_node_that_sends_no_stacks_does_not_keep_the_run_alive(yard: Parts, ov
 
 
 def test_what_never_reported_a_step_and_what_the_service_did_not_watch_is_not_taken_for_hanging(
-    yard: Parts, oversight: Oversight
+    yard: Parts, oversight: JobLimits
 ) -> None:
     mute, run = Run(yard, oversight), Run(yard, oversight, ("box-gpu-1",))
     run.report(3)
@@ -231,7 +231,7 @@ def test_what_never_reported_a_step_and_what_the_service_did_not_watch_is_not_ta
 
 
 def test_what_a_tracker_logs_is_a_sign_of_life_and_its_silence_is_none_of_death(
-    yard: Parts, oversight: Oversight
+    yard: Parts, oversight: JobLimits
 ) -> None:
     script, run = Run(yard, oversight), Run(yard, oversight, ("box-gpu-1",))
     run.report(3)
@@ -260,7 +260,7 @@ def sample(run: Run, seconds: int, *, use: float | None, name: str = "gpu.0.util
         turn(run.yard, run.oversight, 2)
 
 
-def test_a_run_whose_gpus_do_nothing_is_stopped(yard: Parts, oversight: Oversight) -> None:
+def test_a_run_whose_gpus_do_nothing_is_stopped(yard: Parts, oversight: JobLimits) -> None:
     run = Run(yard, oversight, idle_limit=20)
     for use in (0.0, 80.0, 0.0):
         sample(run, 16, use=use)
@@ -273,7 +273,7 @@ def test_a_run_whose_gpus_do_nothing_is_stopped(yard: Parts, oversight: Oversigh
 
 
 def test_the_next_run_of_a_job_does_not_pay_for_the_last_one(
-    yard: Parts, oversight: Oversight, monkeypatch: pytest.MonkeyPatch
+    yard: Parts, oversight: JobLimits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, stop = Run(yard, oversight, idle_limit=20, max_retries=1), oversight._stop_idle
 
@@ -287,13 +287,13 @@ def test_the_next_run_of_a_job_does_not_pay_for_the_last_one(
     assert (run.job.state, run.job.attempt, run.job.stop) == (JobState.RUNNING, 2, None)
 
 
-def test_where_nobody_measures_nothing_is_stopped(yard: Parts, oversight: Oversight) -> None:
+def test_where_nobody_measures_nothing_is_stopped(yard: Parts, oversight: JobLimits) -> None:
     run = Run(yard, oversight, idle_limit=20)
     sample(run, 40, use=None)
     assert run.job.state == JobState.RUNNING
 
 
-def test_a_run_without_gpus_is_judged_by_its_cpu_time(yard: Parts, oversight: Oversight) -> None:
+def test_a_run_without_gpus_is_judged_by_its_cpu_time(yard: Parts, oversight: JobLimits) -> None:
     run = Run(yard, oversight, (), idle_limit=20)
     sample(run, 30, use=60.0, name="cpu.percent")
     assert run.job.state == JobState.RUNNING

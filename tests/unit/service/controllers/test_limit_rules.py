@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.controllers import limits
-from service.controllers.limits import Idleness
+from service.controllers import limit_rules
+from service.controllers.limit_rules import Idleness
 from torchyard.spec import HangPolicy
 
 SECOND = 1_000_000
@@ -18,31 +18,31 @@ def reports(*times: float, every: int = 1) -> list[tuple[int, int]]:
 
 
 def test_without_two_steps_nothing_is_known_but_the_least_patience() -> None:
-    assert limits.median_step_us([]) is limits.median_step_us(reports(1)) is None
-    assert limits.patience_s(POLICY, reports(1)) == 300
+    assert limit_rules.median_step_us([]) is limit_rules.median_step_us(reports(1)) is None
+    assert limit_rules.patience_s(POLICY, reports(1)) == 300
 
 
 def test_the_median_does_not_mind_a_long_first_step() -> None:
-    assert limits.median_step_us(reports(0, 100, 101, 102, 103, 104)) == SECOND
+    assert limit_rules.median_step_us(reports(0, 100, 101, 102, 103, 104)) == SECOND
 
 
 def test_steps_between_reports_and_steps_reported_again() -> None:
-    assert limits.median_step_us(reports(0, 10, 20, every=10)) == SECOND
-    assert limits.median_step_us([(5, 0), (5, SECOND), (6, 3 * SECOND), (2, 4 * SECOND)]) == 2 * SECOND
+    assert limit_rules.median_step_us(reports(0, 10, 20, every=10)) == SECOND
+    assert limit_rules.median_step_us([(5, 0), (5, SECOND), (6, 3 * SECOND), (2, 4 * SECOND)]) == 2 * SECOND
 
 
 def test_slow_steps_have_more_patience() -> None:
-    assert limits.patience_s(POLICY, reports(0, 1, 2)) == 300
-    assert limits.patience_s(POLICY, reports(0, 60, 120)) == 1200
+    assert limit_rules.patience_s(POLICY, reports(0, 1, 2)) == 300
+    assert limit_rules.patience_s(POLICY, reports(0, 60, 120)) == 1200
 
 
 def test_rare_reports_have_the_time_of_two() -> None:
-    assert limits.patience_s(POLICY, reports(0, 1000, 2000, every=1000)) == 2000
+    assert limit_rules.patience_s(POLICY, reports(0, 1000, 2000, every=1000)) == 2000
 
 
 @given(st.lists(st.tuples(st.integers(0, 100), st.integers(0, 10**9)), max_size=20))
 def test_no_run_hangs_before_its_policy_says(points: list[tuple[int, int]]) -> None:
-    assert limits.patience_s(POLICY, points) >= 300
+    assert limit_rules.patience_s(POLICY, points) >= 300
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_no_run_hangs_before_its_policy_says(points: list[tuple[int, int]]) -> N
     ],
 )
 def test_what_counts_as_work(values: dict[str, float], gpus: bool, busy: bool | None) -> None:
-    assert limits.busy(values, gpus=gpus) is busy
+    assert limit_rules.busy(values, gpus=gpus) is busy
 
 
 def test_idleness_lasts_until_it_works_again() -> None:
@@ -75,6 +75,6 @@ def test_a_hole_in_the_samples_is_no_idleness() -> None:
 
 
 def test_overdue() -> None:
-    assert not limits.overdue(None, 0, 10**15)
-    assert not limits.overdue(60, 0, 60 * SECOND)
-    assert limits.overdue(60, 0, 60 * SECOND + 1)
+    assert not limit_rules.overdue(None, 0, 10**15)
+    assert not limit_rules.overdue(60, 0, 60 * SECOND)
+    assert limit_rules.overdue(60, 0, 60 * SECOND + 1)

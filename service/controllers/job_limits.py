@@ -1,4 +1,4 @@
-"""Rounds over jobs and runs that carry out what `service.controllers.limits` decides.
+"""Rounds over jobs and runs that carry out what `service.controllers.limit_rules` decides.
 
 What it remembers is of this process alone, and silence is measured on the monotonic clock: after an outage of the
 service nothing looks idle or hung, every limit begins anew.
@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, case, func, select
 from service import lifecycle
 from service.attempts import tracked
 from service.context import Context
-from service.controllers import limits
+from service.controllers import limit_rules
 from service.db.changefeed import Overlap
 from service.db.models import Allocation, Attempt, Device, Job, Member, MetricPoint, MetricSeries, Sample
 from service.infra.threads import call_all
@@ -46,7 +46,7 @@ class _Heard:
     patience_s: float | None = None
 
 
-class Oversight:
+class JobLimits:
     """Looks after limits; one thread calls it."""
 
     def __init__(self, ctx: Context) -> None:
@@ -54,7 +54,7 @@ class Oversight:
         self._heard: dict[str, _Heard] = {}
         #: When the stacks of a run that hangs were first missed.
         self._missed: dict[str, float] = {}
-        self._idle: dict[tuple[str, str], limits.Idleness] = {}
+        self._idle: dict[tuple[str, str], limit_rules.Idleness] = {}
         #: Queued jobs with a `start_limit`: since when they wait, and the limit in seconds.
         self._waiting: dict[str, tuple[int, float]] = {}
         self._read_us = self._compared_us = 0
@@ -82,7 +82,7 @@ class Oversight:
         now = self._ctx.now_us()
         self._read_changed(now)
         for job_id, (since_us, limit_s) in list(self._waiting.items()):
-            if limits.overdue(limit_s, since_us, now):
+            if limit_rules.overdue(limit_s, since_us, now):
                 self._give_up(job_id, limit_s)
 
     def _read_changed(self, now: int) -> None:
@@ -146,7 +146,7 @@ class Oversight:
         patience = heard.patience_s
         if patience is None:
             with self._ctx.db.read() as tx:
-                patience = limits.patience_s(_policy(row), _reports(tx, row.id))
+                patience = limit_rules.patience_s(_policy(row), _reports(tx, row.id))
             self._heard[row.id] = _Heard(newest_us=heard.newest_us, at=heard.at, patience_s=patience)
         if silent_s <= patience:
             return
@@ -184,20 +184,20 @@ class Oversight:
         """Stops runs whose devices have done nothing for as long as their `idle_limit`, on all their nodes."""
         with self._ctx.db.read() as tx:
             rows = tx.execute(_LIMITED).all()
-            parts = {row.id: list(self._part(tx, row)) for row in rows}
-        self._idle = {key: idle for key, idle in self._idle.items() if key[0] in parts}
+            idle = {row.id: list(self._idleness(tx, row)) for row in rows}
+        self._idle = {key: known for key, known in self._idle.items() if key[0] in idle}
         for row in rows:
-            if parts[row.id] and min(each.lasts_s for each in parts[row.id]) >= row.limit:
+            if idle[row.id] and min(each.lasts_s for each in idle[row.id]) >= row.limit:
                 self._stop_idle(row)
 
-    def _part(self, tx: Connection, row: Row[Any]) -> Iterable[limits.Idleness]:
+    def _idleness(self, tx: Connection, row: Row[Any]) -> Iterable[limit_rules.Idleness]:
         gpus = bool(tx.scalar(_GPUS, {"attempt": row.id}))
         for node in tx.scalars(select(Member.node).where(Member.attempt_id == row.id, Member.ended_us.is_(None))):
             known = self._idle.get((row.id, node))
             for sample in _samples(tx, row.id, node, known.newest_us if known else None):
-                known = known or limits.Idleness(newest_us=sample.time_us)
-                known = known.after(sample.time_us, limits.busy(sample.values, gpus=gpus))
-            self._idle[row.id, node] = known = known or limits.Idleness(newest_us=0)
+                known = known or limit_rules.Idleness(newest_us=sample.time_us)
+                known = known.after(sample.time_us, limit_rules.busy(sample.values, gpus=gpus))
+            self._idle[row.id, node] = known = known or limit_rules.Idleness(newest_us=0)
             yield known
 
     def _stop_idle(self, row: Row[Any]) -> None:
@@ -265,7 +265,7 @@ def _through(row: Row[Any]) -> bool:
 
 
 def _reports(tx: Connection, attempt_id: str) -> list[tuple[int, int]]:
-    """Steps and times of the series that was reported last, the newest `limits.STEPS` of them, in order."""
+    """Steps and times of the series that was reported last, the newest `limit_rules.STEPS` of them, in order."""
     series = (
         select(MetricSeries.id)
         .where(MetricSeries.attempt_id == attempt_id, MetricSeries.last_time_us.is_not(None), tracked.REPORTED)
@@ -277,15 +277,15 @@ def _reports(tx: Connection, attempt_id: str) -> list[tuple[int, int]]:
         select(MetricPoint.step, MetricPoint.time_us)
         .where(MetricPoint.series_id == series)
         .order_by(MetricPoint.seq.desc())
-        .limit(limits.STEPS + 1)
+        .limit(limit_rules.STEPS + 1)
     )
     return [(row.step, row.time_us) for row in reversed(tx.execute(query).all())]
 
 
 def _samples(tx: Connection, attempt_id: str, node: str, after_us: int | None) -> list[Row[Any]]:
     """The samples since one; the newest alone where none was seen."""
-    of_part = (Sample.attempt_id == attempt_id, Sample.node == node)
-    query = select(Sample.time_us, Sample.values).where(*of_part)
+    of_member = (Sample.attempt_id == attempt_id, Sample.node == node)
+    query = select(Sample.time_us, Sample.values).where(*of_member)
     if after_us is None:
         return list(tx.execute(query.order_by(Sample.time_us.desc()).limit(1)))
     return list(tx.execute(query.where(Sample.time_us > after_us).order_by(Sample.time_us)))

@@ -15,7 +15,7 @@ from service.lifecycle.transitions import change_attempt, change_job
 from torchyard.states import ATTEMPT_FINAL, JobState, StopReason
 
 
-def ask_to_yield(
+def request_preemption(
     tx: Connection, job_id: str, yielding: dict[str, Any], note: Note, now: int, *, checkpoint: bool
 ) -> None:
     """Begins a preemption; with `checkpoint` it orders one, whose serial is kept with it.
@@ -34,7 +34,7 @@ def ask_to_yield(
     change_job(tx, job_id, note, now)
 
 
-def keep_devices(tx: Connection, attempt_id: str, note: Note, spared_until_us: int | None, now: int) -> None:
+def abandon_preemption(tx: Connection, attempt_id: str, note: Note, spared_until_us: int | None, now: int) -> None:
     """Gives a preemption up; the attempt is not to be chosen again before `spared_until_us`.
 
     `Conflict` if it is over, or is being stopped for it already.

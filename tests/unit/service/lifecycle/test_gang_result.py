@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from service.lifecycle import gang, outcome
+from service.lifecycle import gang_result, outcome
 from torchyard.states import JobState, StopReason
 from torchyard.wire import RankExit, Result, ResultKind
 
-FACTS = outcome.Facts(stop=None, retries_used=0, max_retries=0)
+FACTS = outcome.AttemptInputs(stop=None, retries_used=0, max_retries=0)
 SECOND = 1_000_000
 
 
@@ -18,8 +18,8 @@ def result(**fields: Any) -> Result:
     return Result(**(defaults | fields))
 
 
-def part(node: str, ended: Result, learnt_s: float = 20, *, sentenced: bool = False) -> gang.Part:
-    return gang.Part(node=node, result=ended, learnt_us=round(learnt_s * SECOND), sentenced=sentenced)
+def part(node: str, ended: Result, learnt_s: float = 20, *, sentenced: bool = False) -> gang_result.MemberResult:
+    return gang_result.MemberResult(node=node, result=ended, learnt_us=round(learnt_s * SECOND), sentenced=sentenced)
 
 
 def exits(*ends: tuple[int, int | None, int | None, float]) -> list[RankExit]:
@@ -32,23 +32,23 @@ KILLED = result(exit_code=1, failed_rank=3, ranks=exits((2, None, 15, 5.4), (3, 
 RAISED = result(exit_code=1, failed_rank=0, ranks=exits((0, 1, None, 5.3), (1, 1, None, 5.31)), traceback="reset")
 
 
-def decided(*parts: gang.Part) -> outcome.Outcome:
-    return outcome.decide(FACTS, gang.merge(parts))
+def decided(*parts: gang_result.MemberResult) -> outcome.AttemptOutcome:
+    return outcome.decide(FACTS, gang_result.merge(parts))
 
 
 def test_all_must_succeed() -> None:
     assert decided(part("a", CLEAN), part("b", CLEAN)).job_state is JobState.SUCCEEDED
     assert decided(part("a", CLEAN), part("b", result(exit_code=3))).job_state is JobState.FAILED
-    assert gang.failed(result(exit_code=None, signal=9))
-    assert gang.failed(result(kind=ResultKind.LOST, exit_code=0))
-    assert not gang.failed(CLEAN)
+    assert gang_result.failed(result(exit_code=None, signal=9))
+    assert gang_result.failed(result(kind=ResultKind.LOST, exit_code=0))
+    assert not gang_result.failed(CLEAN)
 
 
 @pytest.mark.parametrize("sentenced", ["a", "b"])
 def test_the_rank_that_failed_first_is_named_whoever_told_first(sentenced: str) -> None:
     parts = [part(node, ended, sentenced=node == sentenced) for node, ended in (("a", RAISED), ("b", KILLED))]
     for order in permutations(parts):
-        merged = gang.merge(order)
+        merged = gang_result.merge(order)
         assert (merged.node, merged.failed_rank, merged.traceback) == ("b", 3, None)
         assert [one.rank for one in merged.ranks] == [0, 1, 2, 3]
     error = decided(*parts).error
@@ -67,31 +67,33 @@ def test_clocks_that_differ_are_set_right() -> None:
         }
     )
     told = RAISED.model_copy(update={"sent_us": 6 * SECOND})
-    merged = gang.merge([part("a", told, 6), part("b", late, 6)])
+    merged = gang_result.merge([part("a", told, 6), part("b", late, 6)])
     assert (merged.failed_rank, merged.ended_us) == (3, 10 * SECOND)
 
 
 def test_a_clean_stop_is_one_although_only_the_first_node_wrote_its_step() -> None:
     stopped = {"stop": StopReason.CANCEL, "exit_code": 0}
     parts = [part("a", result(**stopped, stopped_at_step=40)), part("b", result(**stopped))]
-    decision = outcome.decide(outcome.Facts(stop=StopReason.CANCEL, retries_used=0, max_retries=0), gang.merge(parts))
+    decision = outcome.decide(
+        outcome.AttemptInputs(stop=StopReason.CANCEL, retries_used=0, max_retries=0), gang_result.merge(parts)
+    )
     assert decision.job_state is JobState.CANCELLED
     assert decision.message == "stopped after a checkpoint at step 40"
 
 
 def test_a_part_that_was_told_to_end_is_no_cancel() -> None:
     killed = result(kind=ResultKind.KILLED, signal=9, stop=StopReason.CANCEL)
-    merged = gang.merge([part("a", killed, sentenced=True), part("b", result(exit_code=7))])
+    merged = gang_result.merge([part("a", killed, sentenced=True), part("b", result(exit_code=7))])
     assert (merged.stop, merged.exit_code, merged.node) == (None, 7, "b")
     assert outcome.exit_message(merged) == "the launcher on node b exited with code 7"
 
 
 def test_what_could_not_start_and_what_was_lost_go_before_what_failed_for_want_of_it() -> None:
     unusable = result(kind=ResultKind.UNUSABLE, message="python: /opt/x has no torch", started_us=None)
-    merged = gang.merge([part("a", RAISED), part("b", unusable)])
+    merged = gang_result.merge([part("a", RAISED), part("b", unusable)])
     assert (merged.kind, merged.message) == (ResultKind.UNUSABLE, "node b: python: /opt/x has no torch")
     lost = result(kind=ResultKind.LOST, message="its node was booted again")
-    merged = gang.merge([part("a", RAISED), part("b", lost)])
+    merged = gang_result.merge([part("a", RAISED), part("b", lost)])
     assert (merged.kind, merged.message) == (ResultKind.LOST, "node b: its node was booted again")
     assert merged.started_us == 1
 
