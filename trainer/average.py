@@ -20,8 +20,8 @@ from torch.distributed.checkpoint.state_dict_loader import load
 
 from torchyard.injob import shards
 from torchyard.injob.state import MODEL
-from trainer.ema import PREFIX
 from trainer.exceptions import AverageError
+from trainer.optimization.ema import PREFIX
 
 State = dict[str, Tensor]
 

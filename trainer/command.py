@@ -36,7 +36,7 @@ import yaml
 from pydantic import ValidationError
 
 from torchyard.recipe import Recipe
-from trainer import spawn
+from trainer.distributed import spawn
 from trainer.exceptions import RecipeError
 from trainer.run import run
 

@@ -6,10 +6,11 @@ import sys
 
 import torchyard
 from torchyard.recipe import Recipe
-from trainer.distributed import World, joined
-from trainer.loop import Training
-from trainer.parts import build
-from trainer.rendezvous import meeting
+from trainer.distributed.process_group import joined
+from trainer.distributed.rendezvous import meeting
+from trainer.distributed.world import World
+from trainer.loop.components import build
+from trainer.loop.training import Training
 
 
 def run(recipe: Recipe, url: str | None = None) -> None:

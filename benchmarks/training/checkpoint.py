@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import torchyard
-from trainer.distributed import joined
+from trainer.distributed.process_group import joined
 
 SAVES = 5
 #: 40 million parameters: with Adam's two moments 480 MB.

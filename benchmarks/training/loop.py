@@ -20,10 +20,11 @@ from torch.utils.data import DataLoader
 from torchyard.recipe import Recipe
 from trainer.data import DATA
 from trainer.data.sampler import Shares, TrainSampler
-from trainer.distributed import World, joined
-from trainer.loop import Training
+from trainer.distributed.process_group import joined
+from trainer.distributed.world import World
+from trainer.loop.components import build
+from trainer.loop.training import Training
 from trainer.models import MODELS
-from trainer.parts import build
 
 STEPS = 20
 SEGMENTS = 240

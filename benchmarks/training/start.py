@@ -19,9 +19,9 @@ def main() -> None:
 
     import trainer.__main__  # noqa: F401 (as `python -m trainer` begins)
     from torchyard.recipe import Recipe
-    from trainer.distributed import joined
-    from trainer.loop import Training
-    from trainer.parts import build
+    from trainer.distributed.process_group import joined
+    from trainer.loop.components import build
+    from trainer.loop.training import Training
 
     mark("imports")
     recipe = Recipe.model_validate({"data": "digits", "epochs": 1})

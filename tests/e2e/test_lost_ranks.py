@@ -12,7 +12,7 @@ from tests.support.stack import Stack
 from torchyard import fingerprints
 from torchyard.api import Job
 from torchyard.states import JobState
-from trainer import absence
+from trainer.distributed import lost_ranks
 
 pytestmark = pytest.mark.e2e
 
@@ -44,7 +44,7 @@ def test_a_rank_that_hangs_is_named_by_the_one_that_waited(yard: Stack) -> None:
     job = _training(yard)
     attempt = yard.client.attempts(job.id)[-1].id
     processes.rank(attempt, 1).send_signal(signal.SIGSTOP)
-    ended = yard.client.wait(job.id, timeout_s=TIMEOUT_S + absence.ROLL_CALL_S + MARGIN_S)
+    ended = yard.client.wait(job.id, timeout_s=TIMEOUT_S + lost_ranks.ROLL_CALL_S + MARGIN_S)
     assert ended.state is JobState.FAILED
     assert ended.devices == []
     assert not processes.of_attempt(attempt)

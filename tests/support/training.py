@@ -16,12 +16,13 @@ from torchyard.injob import control, files, layout
 from torchyard.recipe import Recipe
 from trainer.data import DATA
 from trainer.data.sampler import Shares, TrainSampler
-from trainer.distributed import joined, local
-from trainer.loop import Training
+from trainer.distributed.collectives import local
+from trainer.distributed.process_group import joined
+from trainer.loop.components import build
+from trainer.loop.training import Training
 from trainer.models import MODELS
-from trainer.objective import objective_for
-from trainer.optim import OPTIMIZERS
-from trainer.parts import build
+from trainer.optimization.objective import objective_for
+from trainer.optimization.optimizers import OPTIMIZERS
 
 #: For sums over ranks, replicas or microbatches, which are taken in another order than over a whole batch.
 CLOSE: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-6}

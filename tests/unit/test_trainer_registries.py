@@ -9,8 +9,8 @@ from torch import nn
 from torchyard.recipe import Recipe
 from trainer.data import DATA
 from trainer.models import MODELS
-from trainer.optim import OPTIMIZERS
-from trainer.schedule import SCHEDULES
+from trainer.optimization.optimizers import OPTIMIZERS
+from trainer.optimization.schedules import SCHEDULES
 from trainer.strategies import STRATEGIES
 
 

@@ -13,10 +13,12 @@ import torch.distributed as dist
 
 from torchyard.recipe import Recipe
 from trainer.data.loading import Batch
-from trainer.distributed import World, gathered, joined
+from trainer.distributed.collectives import gathered
+from trainer.distributed.process_group import joined
+from trainer.distributed.world import World
 from trainer.exceptions import BenchError
-from trainer.loop import Training
-from trainer.parts import Parts, build
+from trainer.loop.components import Parts, build
+from trainer.loop.training import Training
 
 
 def endless(training: Training) -> Iterator[Batch]:

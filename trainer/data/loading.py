@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler, default_collate
 
 from torchyard.recipe import Recipe
+from trainer.data.signals import shield_from_sigterm
 from trainer.randomness import derive
-from trainer.signals import shield_from_sigterm
 
 #: Inputs (N, …) and targets (N, …) on the device.
 Pair = tuple[Tensor, Tensor]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from trainer.distributed import World
+from trainer.distributed.world import World
 from trainer.strategies.base import Strategy, Task
 from trainer.strategies.broadcast import BroadcastStrategy
 from trainer.strategies.ddp import DdpStrategy

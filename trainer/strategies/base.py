@@ -13,11 +13,12 @@ from torch.optim import Optimizer
 from trainer import randomness
 from trainer.data.loading import Batch
 from trainer.data.sampler import Shares
-from trainer.distributed import World, local
+from trainer.distributed.collectives import local
+from trainer.distributed.world import World
 from trainer.exceptions import RecipeError
-from trainer.numerics import Numerics
-from trainer.objective import Objective
-from trainer.optim import Parameters
+from trainer.numerics.compute import Numerics
+from trainer.optimization.objective import Objective
+from trainer.optimization.optimizers import Parameters
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,10 +12,11 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from torchyard.recipe.strategies import Ddp
-from trainer.batch_norm import synchronised
-from trainer.distributed import World, all_reduce_bytes
+from trainer.distributed.collectives import all_reduce_bytes
+from trainer.distributed.comm_hooks import PowerSgd, compression
+from trainer.distributed.world import World
 from trainer.exceptions import RecipeError
-from trainer.hooks import PowerSgd, compression
+from trainer.numerics.sync_batch_norm import synchronised
 from trainer.strategies.base import Strategy
 from trainer.strategies.by_hand import share
 

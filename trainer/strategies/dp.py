@@ -1,4 +1,4 @@
-"""DataParallel: one process, a replica on each of its devices (`trainer.replicas` says how, and what is slow)."""
+"""DataParallel: one process, a replica on each of its devices (`trainer.distributed.replicas` has the details)."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from torchyard.recipe.strategies import Dp
 from trainer import randomness
 from trainer.data.loading import Batch
 from trainer.data.sampler import Shares
-from trainer.distributed import World
-from trainer.replicas import Replicas
+from trainer.distributed.replicas import Replicas
+from trainer.distributed.world import World
 from trainer.strategies.base import Strategy, Task, placed
 
 

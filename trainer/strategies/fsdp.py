@@ -24,8 +24,8 @@ from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.fsdp._fully_shard._fsdp_api import AllGather, ReduceScatter
 
 from torchyard.recipe.strategies import Fsdp
-from trainer.blocks import blocks
-from trainer.distributed import World
+from trainer.distributed.world import World
+from trainer.models.blocks import blocks
 from trainer.strategies.base import Task
 from trainer.strategies.mesh import DATA, MeshStrategy
 

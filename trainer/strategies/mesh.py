@@ -19,7 +19,8 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor
 
 from trainer.data.sampler import Shares
-from trainer.distributed import World, all_reduce_bytes, local
+from trainer.distributed.collectives import all_reduce_bytes, local
+from trainer.distributed.world import World
 from trainer.exceptions import RecipeError
 from trainer.strategies.base import Strategy
 from trainer.strategies.by_hand import bucketed, pack, share, unpack

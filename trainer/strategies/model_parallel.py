@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from torchyard.recipe.strategies import ModelParallel
-from trainer.distributed import World, all_reduce_bytes
+from trainer.distributed.collectives import all_reduce_bytes
+from trainer.distributed.world import World
 from trainer.exceptions import RecipeError
 from trainer.strategies.base import Strategy
 from trainer.strategies.by_hand import share

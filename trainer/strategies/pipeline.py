@@ -21,7 +21,7 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGP
 from torchyard.recipe.strategies import Pipeline
 from trainer.data.loading import Batch
 from trainer.data.sampler import Shares
-from trainer.distributed import gathered, summed
+from trainer.distributed.collectives import gathered, summed
 from trainer.strategies.base import Strategy, Task
 from trainer.strategies.placement import Layers, Part, activations, operations_of, parameter_bytes, place
 

@@ -18,7 +18,7 @@ from torch.distributed.tensor import Replicate
 from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle, RowwiseParallel, parallelize_module
 from torch.nn import functional
 
-from trainer.blocks import Named, chained
+from trainer.models.blocks import Named, chained
 
 Split = Literal["columns", "rows", "gathered columns"]
 

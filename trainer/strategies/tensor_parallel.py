@@ -8,7 +8,7 @@ than one GPU.
 """
 
 from torchyard.recipe.strategies import TensorParallel
-from trainer.distributed import World
+from trainer.distributed.world import World
 from trainer.strategies.mesh import MeshStrategy
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.support import training
 from torchyard import links
-from trainer.bandwidth import advice
+from trainer.distributed.bandwidth import advice
 
 RECIPE: dict[str, Any] = {
     "model": {"name": "mlp", "hidden": [256, 256]},

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from tests.support import ranks
-from trainer.batch_norm import synchronised
-from trainer.distributed import joined
+from trainer.distributed.process_group import joined
+from trainer.numerics.sync_batch_norm import synchronised
 
 SIZES = (1, 4, 2)
 LAYERS: list[_BatchNorm] = [

@@ -10,9 +10,9 @@ from tests.support import ranks, training
 from tests.support.attempt import AttemptFolder
 from torchyard.injob import control
 from torchyard.recipe import Recipe
-from trainer import loop
-from trainer.distributed import joined
-from trainer.parts import build
+from trainer.distributed.process_group import joined
+from trainer.loop import training as loop
+from trainer.loop.components import build
 
 RECIPE = {
     "model": {"name": "mlp", "hidden": [8], "dropout": 0.3},

@@ -12,10 +12,11 @@ from tests.support import ranks, training
 from tests.support.attempt import AttemptFolder
 from torchyard.injob import layout
 from torchyard.recipe import Recipe
-from trainer import numerics
-from trainer.distributed import World, joined
-from trainer.loop import Training
-from trainer.parts import build
+from trainer.distributed.process_group import joined
+from trainer.distributed.world import World
+from trainer.loop.components import build
+from trainer.loop.training import Training
+from trainer.numerics import compute
 
 #: Three steps and an uneven end; seven validation samples.
 RECIPE: dict[str, Any] = {
@@ -205,7 +206,7 @@ def compiled(recipes: list[dict[str, Any]]) -> tuple[list[Weights], int]:
         graphs.append(graph)
         return graph.forward
 
-    numerics.BACKEND = backend
+    compute.BACKEND = backend
     return each(recipes), len(graphs)
 
 

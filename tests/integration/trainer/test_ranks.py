@@ -15,8 +15,8 @@ from tests.support import ranks, torchrun, training, wait
 from tests.support.attempt import AttemptFolder
 from torchyard.recipe import Recipe
 from trainer.command import main
-from trainer.distributed import joined
-from trainer.parts import build
+from trainer.distributed.process_group import joined
+from trainer.loop.components import build
 from trainer.run import run
 
 #: Neither the training nor the validation samples divide by two ranks or by the batch.

@@ -19,11 +19,12 @@ from tests.support import ranks, training
 from tests.support.attempt import forget
 from tests.support.wait import until
 from torchyard.recipe import Recipe
-from trainer import absence, spawn
 from trainer.command import main
-from trainer.distributed import joined, summed
+from trainer.distributed import lost_ranks, spawn
+from trainer.distributed.collectives import summed
+from trainer.distributed.process_group import joined
+from trainer.distributed.rendezvous import Meeting
 from trainer.exceptions import SpawnError
-from trainer.rendezvous import Meeting
 from trainer.run import run
 
 
@@ -59,7 +60,7 @@ def lose_rank_1(how: int) -> None:
 def test_a_lost_rank_is_named_within_the_time_out(how: int) -> None:
     with ranks.started(lose_rank_1, 2, how) as started:
         first = started.processes[0]
-        first.join(absence.ROLL_CALL_S + 30)
+        first.join(lost_ranks.ROLL_CALL_S + 30)
         assert first.exitcode == 1
         assert "PeerError: rank 1 no longer answers: it failed, was killed or hangs" in started.output(0)
 
@@ -182,14 +183,14 @@ def test_a_run_whose_last_checkpoint_is_lost_fails(tmp_path: Path) -> None:
 
 
 def test_only_lost_ranks_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(absence, "ROLL_CALL_S", 0.1)
+    monkeypatch.setattr(lost_ranks, "ROLL_CALL_S", 0.1)
     store = HashStore()
     closed = RuntimeError("[/gloo/pair.cc:538] Connection closed by peer [10.0.0.1]:4. This is typically caused by\n")
-    assert absence.explain(RuntimeError("shapes differ"), store, 0, 3) is None
-    assert absence.explain(closed, store, 0, 1) is None
-    lost = absence.explain(closed, store, 0, 3)
+    assert lost_ranks.explain(RuntimeError("shapes differ"), store, 0, 3) is None
+    assert lost_ranks.explain(closed, store, 0, 1) is None
+    lost = lost_ranks.explain(closed, store, 0, 3)
     assert str(lost) == (
         "each of the ranks 1, 2 no longer answers: it failed, was killed or hangs; see its log "
         "(Connection closed by peer [10.0.0.1]:4)"
     )
-    assert absence.explain(closed, store, 1, 2) is None  # rank 0 has failed too, and answers
+    assert lost_ranks.explain(closed, store, 1, 2) is None  # rank 0 has failed too, and answers

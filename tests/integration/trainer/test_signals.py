@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 
 from tests.support import ranks
 from tests.support.wait import until
-from trainer.signals import shield_from_sigterm
+from trainer.data.signals import shield_from_sigterm
 
 
 def loading() -> tuple[Iterator[int], psutil.Process]:

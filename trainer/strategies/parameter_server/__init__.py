@@ -22,7 +22,7 @@ Not run on two GPUs so far.
 """
 
 from torchyard.recipe.strategies import ParameterServer
-from trainer.distributed import World
+from trainer.distributed.world import World
 from trainer.strategies.base import Strategy
 from trainer.strategies.parameter_server.server import Server
 from trainer.strategies.parameter_server.worker import Worker

@@ -10,7 +10,8 @@ from torch.optim import Optimizer
 
 from torchyard.recipe.strategies import ParameterServer
 from trainer.data.sampler import Shares
-from trainer.distributed import World, summed
+from trainer.distributed.collectives import summed
+from trainer.distributed.world import World
 from trainer.strategies.base import Strategy, Task
 
 CPU = torch.device("cpu")

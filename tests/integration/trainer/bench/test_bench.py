@@ -13,7 +13,7 @@ from torchyard.recipe import Recipe
 from trainer.bench import plan
 from trainer.bench.__main__ import main
 from trainer.bench.rank import measure
-from trainer.distributed import joined
+from trainer.distributed.process_group import joined
 from trainer.exceptions import DownloadError
 
 TINY = {"model": {"name": "mlp", "hidden": [8]}, "data": {"name": "synthetic", "samples": 64, "shape": [5]}}

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from tests.support import ranks, training
 from torchyard.recipe import Recipe
 from torchyard.recipe.strategies import Ddp
-from trainer.distributed import World, joined
+from trainer.distributed.process_group import joined
+from trainer.distributed.world import World
 from trainer.exceptions import RecipeError
 from trainer.strategies.ddp import DdpStrategy
 

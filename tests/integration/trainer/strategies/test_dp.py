@@ -9,10 +9,11 @@ import torch
 from tests.support import ranks, training
 from torchyard.recipe import Recipe
 from torchyard.recipe.strategies import Dp
-from trainer.distributed import World, joined
+from trainer.distributed.process_group import joined
+from trainer.distributed.world import World
 from trainer.exceptions import RecipeError
-from trainer.loop import Training
-from trainer.parts import build
+from trainer.loop.components import build
+from trainer.loop.training import Training
 from trainer.strategies.dp import DpStrategy
 
 BALANCED = {"name": "dp", "devices": 3, "first_device_batch": 2}

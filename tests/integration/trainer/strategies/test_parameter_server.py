@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from tests.support import ranks, training, wait
 from torchyard.recipe import Recipe
-from trainer.distributed import joined
-from trainer.loop import Training
-from trainer.parts import build
-from trainer.rendezvous import meeting
+from trainer.distributed.process_group import joined
+from trainer.distributed.rendezvous import meeting
+from trainer.loop.components import build
+from trainer.loop.training import Training
 
 
 def recipe(servers: int = 1, *, asynchronous: bool = False, **changed: Any) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from tests.support import ranks, training
 from torchyard.recipe import Recipe
-from trainer.distributed import joined
-from trainer.loop import Training
-from trainer.parts import build
+from trainer.distributed.process_group import joined
+from trainer.loop.components import build
+from trainer.loop.training import Training
 from trainer.strategies.pipeline import PipelineStrategy
 
 #: A norm that no gradient reaches.

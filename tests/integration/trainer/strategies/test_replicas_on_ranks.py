@@ -9,12 +9,13 @@ from torch import Tensor, nn
 
 from tests.support import ranks, training
 from torchyard.recipe import Recipe
-from trainer import numerics
 from trainer.data.loading import Batch
-from trainer.distributed import World, joined
+from trainer.distributed.process_group import joined
+from trainer.distributed.world import World
 from trainer.exceptions import RecipeError
-from trainer.objective import CLASSIFICATION
-from trainer.parts import build
+from trainer.loop.components import build
+from trainer.numerics import compute
+from trainer.optimization.objective import CLASSIFICATION
 from trainer.strategies import STRATEGIES, Strategy, Task
 
 RANKS = 3
@@ -122,7 +123,7 @@ def prepared(given: dict[str, Any], model: nn.Module, world: World) -> Strategy:
     task = Task(
         objective=CLASSIFICATION,
         make_optimizer=lambda parameters: torch.optim.SGD(parameters, lr=0.1),
-        numerics=numerics.numerics(parsed, world.device),
+        numerics=compute.numerics_for(parsed, world.device),
         share_size=4,
         sample_shape=(3,),
     )

@@ -9,7 +9,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from tests.support import ranks, training
-from trainer.distributed import joined
+from trainer.distributed.process_group import joined
 from trainer.strategies.ring import all_reduce
 
 #: Shorter than the ring, and neither a multiple of three nor of four.

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from torchyard.recipe.strategies import Fsdp, TensorParallel
-from trainer.distributed import World
+from trainer.distributed.world import World
 from trainer.exceptions import RecipeError
 from trainer.strategies.fsdp import FsdpStrategy
 from trainer.strategies.mesh import spread_over

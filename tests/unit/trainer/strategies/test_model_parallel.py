@@ -7,7 +7,7 @@ from torch import nn
 from torchyard.recipe import Recipe
 from torchyard.recipe.strategies import ModelParallel
 from trainer.data import Shape
-from trainer.distributed import World
+from trainer.distributed.world import World
 from trainer.exceptions import RecipeError
 from trainer.models import MODELS
 from trainer.strategies.model_parallel import ModelParallelStrategy, Split

@@ -6,7 +6,7 @@ from torch import nn
 
 from torchyard.recipe.strategies import ParameterServer
 from trainer.data.sampler import Shares
-from trainer.distributed import World
+from trainer.distributed.world import World
 from trainer.exceptions import RecipeError
 from trainer.strategies import STRATEGIES, Strategy
 from trainer.strategies.parameter_server.server import Server

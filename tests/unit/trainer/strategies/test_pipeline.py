@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from torchyard.recipe.strategies import Pipeline
-from trainer.distributed import World
+from trainer.distributed.world import World
 from trainer.exceptions import RecipeError
 from trainer.strategies.pipeline import PipelineStrategy
 

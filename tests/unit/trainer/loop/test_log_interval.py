@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from trainer.pace import MAX_STEPS, Pace
+from trainer.loop.log_interval import MAX_STEPS, Pace
 
 
 def reported(pace: Pace, step_seconds: Sequence[float]) -> list[int]:

@@ -9,7 +9,7 @@ from torch.utils.data import Dataset
 from torchyard.recipe import Recipe
 from trainer.data.loading import Pair, load, padded
 from trainer.data.sampler import EvaluationSampler
-from trainer.distributed import added
+from trainer.distributed.collectives import added
 from trainer.strategies.base import Strategy
 
 

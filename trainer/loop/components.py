@@ -3,17 +3,18 @@
 from dataclasses import dataclass
 
 from torchyard.recipe import Recipe
-from trainer import numerics, randomness
+from trainer import randomness
 from trainer.data import DATA, DataSets
 from trainer.data.sampler import TrainSampler
-from trainer.distributed import World
-from trainer.ema import Average
+from trainer.distributed.world import World
+from trainer.loop.metrics_window import Correct
 from trainer.models import MODELS
-from trainer.objective import objective_for
-from trainer.optim import OPTIMIZERS
-from trainer.schedule import SCHEDULES, Factor
+from trainer.numerics import compute
+from trainer.optimization.ema import Average
+from trainer.optimization.objective import objective_for
+from trainer.optimization.optimizers import OPTIMIZERS
+from trainer.optimization.schedules import SCHEDULES, Factor
 from trainer.strategies import STRATEGIES, Strategy, Task
-from trainer.window import Correct
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,17 +36,17 @@ class Parts:
 
 def build(recipe: Recipe, world: World) -> Parts:
     """Makes the parts; weights are the same on all ranks, later chance is each rank's own."""
-    numerics.switch(recipe)
+    compute.switch(recipe)
     strategy = STRATEGIES[recipe.strategy.name](recipe.strategy, world)
     data = DATA[recipe.data.name](recipe.data)
     sampler = _sampler(recipe, strategy, len(data.train))  # type: ignore[arg-type]
     randomness.seed_all(recipe.seed)
-    model = numerics.shaped(MODELS[recipe.model.name](recipe.model, data.shape), recipe)
+    model = compute.shaped(MODELS[recipe.model.name](recipe.model, data.shape), recipe)
     correct = Correct(objective_for(data.shape))
     task = Task(
         objective=correct.counting(),
         make_optimizer=lambda parameters: OPTIMIZERS[recipe.optim.name](recipe.optim, parameters),
-        numerics=numerics.numerics(recipe, world.device),
+        numerics=compute.numerics_for(recipe, world.device),
         share_size=_pass_size(recipe, strategy) // strategy.shares.count,
         sample_shape=data.shape.sample,
         clip_norm=recipe.clip_norm,

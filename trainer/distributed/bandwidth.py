@@ -12,7 +12,8 @@ import torch
 import torch.distributed as dist
 
 from torchyard import links
-from trainer.distributed import World, all_reduce_bytes
+from trainer.distributed.collectives import all_reduce_bytes
+from trainer.distributed.world import World
 
 #: Bytes of the tensor that is summed, twice: the first time connects.
 PROBE = 8 * 2**20

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.checkpoint import checkpoint
 
-from trainer.blocks import chained
 from trainer.exceptions import RecipeError
+from trainer.models.blocks import chained
 
 
 def recompute(modules: Iterable[nn.Module]) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trainer.distributed import World, summed
-from trainer.objective import Objective
+from trainer.distributed.collectives import summed
+from trainer.distributed.world import World
+from trainer.optimization.objective import Objective
 
 
 class Correct:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from torchyard.recipe import Recipe
-from trainer.recompute import recompute
+from trainer.numerics.activation_checkpointing import recompute
 
 _TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 #: What `torch.compile` hands graphs to.
@@ -48,7 +48,7 @@ class Numerics:
                 module.forward = torch.compile(module.forward, backend=BACKEND)
 
 
-def numerics(recipe: Recipe, device: torch.device) -> Numerics:
+def numerics_for(recipe: Recipe, device: torch.device) -> Numerics:
     return Numerics(
         device_type=device.type,
         compute=_TYPES.get(recipe.precision),

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from torchyard.recipe import Recipe
-from trainer import rendezvous
+from trainer.distributed import rendezvous
+from trainer.distributed.rendezvous import Meeting, meeting
 from trainer.exceptions import RecipeError
-from trainer.rendezvous import Meeting, meeting
 
 TWO = {"MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
 

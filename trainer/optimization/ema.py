@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from trainer.distributed import local
+from trainer.distributed.collectives import local
 
 #: Before the name of a parameter: its average.
 PREFIX = "ema."

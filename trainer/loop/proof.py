@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from torchyard.injob import layout
-from trainer.distributed import World, gathered
+from trainer.distributed.collectives import gathered
+from trainer.distributed.world import World
 from trainer.strategies.base import Strategy
 
 NAME = "strategy.json"

@@ -2,7 +2,7 @@ import torch
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from trainer.ema import Average
+from trainer.optimization.ema import Average
 
 
 def trained(steps: int) -> tuple[nn.Module, Average, AveragedModel]:

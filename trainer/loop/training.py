@@ -15,14 +15,15 @@ import torchyard
 from torchyard import links
 from torchyard.injob import control, layout
 from torchyard.injob.exceptions import CheckpointError, ResumeError
-from trainer import bandwidth, proof
-from trainer.best import Best
 from trainer.data.loading import Batch, Pair, load, padded
 from trainer.data.sampler import TrainSampler
-from trainer.evaluation import evaluate
-from trainer.pace import STEPS_IF_DETERMINISTIC, Pace
-from trainer.parts import Parts
-from trainer.window import Window
+from trainer.distributed import bandwidth
+from trainer.loop import proof
+from trainer.loop.best_score import Best
+from trainer.loop.components import Parts
+from trainer.loop.evaluation import evaluate
+from trainer.loop.log_interval import STEPS_IF_DETERMINISTIC, Pace
+from trainer.loop.metrics_window import Window
 
 log = logging.getLogger("trainer")
 SHARDS = "shards"

@@ -6,7 +6,7 @@ import torchvision
 from torch import nn
 
 from trainer.exceptions import RecipeError
-from trainer.recompute import recompute
+from trainer.numerics.activation_checkpointing import recompute
 
 
 def chain() -> nn.Module:

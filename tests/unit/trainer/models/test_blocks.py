@@ -2,7 +2,7 @@ import torch
 import torchvision
 from torch import nn
 
-from trainer.blocks import blocks
+from trainer.models.blocks import blocks
 
 
 def names(model: nn.Module) -> list[str]:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from trainer.replicas import Replicas, portions
+from trainer.distributed.replicas import Replicas, portions
 
 CPU = torch.device("cpu")
 

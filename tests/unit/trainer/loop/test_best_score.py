@@ -3,7 +3,7 @@ import math
 import pytest
 
 from torchyard.injob import layout
-from trainer.best import Best
+from trainer.loop.best_score import Best
 
 
 def of(keep_best: str, job: str = "job-1") -> Best:

@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from torchyard.recipe.strategies import Ddp, Dp, ModelParallel, ParameterServer
-from trainer.distributed import all_reduce_bytes, describe, local, threads_per_rank
+from trainer.distributed.collectives import all_reduce_bytes, local
+from trainer.distributed.world import describe, threads_per_rank
 from trainer.exceptions import RecipeError
 
 

@@ -4,7 +4,7 @@ from torch.optim import SGD
 from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler, MultiStepLR, StepLR
 
 from torchyard.recipe.schedule import Constant, Cosine, MultiStep, Step
-from trainer.schedule import SCHEDULES, constant, cosine, multistep, step
+from trainer.optimization.schedules import SCHEDULES, constant, cosine, multistep, step
 
 
 def optimizer() -> SGD:

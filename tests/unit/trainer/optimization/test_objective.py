@@ -5,7 +5,7 @@ from torch.nn import functional
 
 from trainer.data import Shape
 from trainer.data.sets import IGNORED
-from trainer.objective import AUXILIARY, Objective, objective_for
+from trainer.optimization.objective import AUXILIARY, Objective, objective_for
 
 IMAGES = Shape(sample=(1, 4, 4), classes=3)
 MASKS = Shape(sample=(3, 2, 3), classes=4, kind="segmentation")

@@ -1,0 +1,1 @@
+"""Types, memory layouts and algorithms that a model is computed with."""

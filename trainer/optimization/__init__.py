@@ -1,0 +1,1 @@
+"""Optimization: objectives, optimizers, learning rate schedules, averaged weights."""
