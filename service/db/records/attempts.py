@@ -1,0 +1,61 @@
+"""Records of attempts and their members."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from service.db.records.record import Record
+from torchyard import wire
+from torchyard.states import AttemptState
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord(Record):
+    """A row of `attempts`, whole."""
+
+    id: str
+    job_id: str
+    number: int
+    state: AttemptState
+    version: int
+    restore_checkpoint: str | None
+    resumed_from_step: int | None
+    checkpoint_serial: int
+    result: wire.Result | None
+    created_us: int
+    nudged_us: int | None
+    claimed_us: int | None
+    started_us: int | None
+    ended_us: int | None
+    yielding: dict[str, Any] | None
+    spared_until_us: int | None
+    dump_serial: int
+    hung_us: int | None
+    gpu_time: dict[str, dict[str, int]] | None
+    carried_from: str | None
+    saved: bool
+
+
+class ClaimedOn(BaseModel, frozen=True):
+    """The node's identity and its count of heartbeats when it claimed a member."""
+
+    identity: wire.Identity
+    beat: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRecord(Record):
+    """A row of `members`: an attempt's member on one node."""
+
+    attempt_id: str
+    node_rank: int
+    node: str
+    nonce: str | None
+    claimed_on: ClaimedOn | None
+    settled: bool
+    prepared: wire.Prepared | None
+    result: wire.Result | None
+    ended_us: int | None
+    failed_us: int | None
+    unseen_us: int | None
