@@ -214,6 +214,7 @@ class JobLimits:
             for node in nodes:
                 self._ctx.dispatcher.nudge(node)
         self._ctx.hub.notify(f"job:{job_id}", "jobs", "queue")
+        self._ctx.wake_scheduler()
 
 
 _QUEUED = and_(Job.state == JobState.QUEUED, Job.started_us.is_(None), ~Job.held, ~Job.blocked)

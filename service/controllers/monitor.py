@@ -117,6 +117,7 @@ class Monitor:
             self._void(attempt, job, f"node {name} fell silent before all nodes were prepared")
         _log.warning("node %s is silent; %d jobs may still be running there", name, len(jobs))
         ctx.hub.notify(*(f"job:{job}" for job in jobs), "jobs", "queue", f"node:{name}")
+        ctx.wake_scheduler()
 
     def _void(self, attempt_id: str, job_id: str, why: str) -> None:
         ctx = self._ctx

@@ -197,4 +197,5 @@ def _announce(ctx: Context, jobs: Sequence[str]) -> None:
         nodes: Sequence[Any] = tx.scalars(live).all()
     for node in nodes:
         ctx.dispatcher.nudge(node)
-    ctx.hub.notify(*(f"job:{job}" for job in jobs), "jobs", *(f"node:{node}" for node in nodes))
+    ctx.hub.notify(*(f"job:{job}" for job in jobs), "jobs", "queue", *(f"node:{node}" for node in nodes))
+    ctx.wake_scheduler()

@@ -46,24 +46,43 @@ class Recorder(Dispatcher):
         self.messages.append(("nudge", node))
 
 
+class RecordingHub(Hub):
+    """A hub that remembers which topics were notified."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.topics: list[str] = []
+
+    def notify(self, *topics: str) -> None:
+        self.topics += topics
+        super().notify(*topics)
+
+
 @dataclass
 class Parts:
     ctx: Context
     clock: Clock
     sent: list[tuple[str, ...]]
     woken: threading.Event
+    topics: list[str]
+
+    def forget(self) -> None:
+        """Start anew what was sent, told and woken."""
+        self.sent.clear()
+        self.topics.clear()
+        self.woken.clear()
 
 
 @contextmanager
 def parts(db: Database, folder: Path, **changes: Any) -> Iterator[Parts]:
     """A context over `db`; settings as given."""
-    clock, dispatcher, woken, estimator = Clock(), Recorder(), threading.Event(), Estimator()
+    clock, dispatcher, hub, woken, estimator = Clock(), Recorder(), RecordingHub(), threading.Event(), Estimator()
     settings = Settings(data=folder, database_url=db.url, broker_url="memory://", **changes)
     store = BlobStore(folder / "artifacts")
     ctx = Context(
         settings=settings,
         db=db,
-        hub=Hub(),
+        hub=hub,
         store=store,
         dispatcher=dispatcher,
         installation="yard-test",
@@ -74,4 +93,4 @@ def parts(db: Database, folder: Path, **changes: Any) -> Iterator[Parts]:
         monotonic=lambda: clock.s,
         started=clock.s,
     )
-    yield Parts(ctx, clock, dispatcher.messages, woken)
+    yield Parts(ctx, clock, dispatcher.messages, woken, hub.topics)

@@ -18,13 +18,13 @@ from torchyard.wire import DumpOrder, ProcessStack, StackDump
 
 
 @pytest.fixture
-def oversight(yard: Parts) -> JobLimits:
+def job_limits(yard: Parts) -> JobLimits:
     return JobLimits(yard.ctx)
 
 
-def turn(yard: Parts, oversight: JobLimits, seconds: float) -> None:
+def turn(yard: Parts, job_limits: JobLimits, seconds: float) -> None:
     yard.clock.sleep(seconds)
-    oversight.run()
+    job_limits.run()
 
 
 def events(yard: Parts, job_id: str) -> list[tuple[str, str]]:
@@ -36,39 +36,42 @@ def events(yard: Parts, job_id: str) -> list[tuple[str, str]]:
 # Jobs that never start
 
 
-def test_a_job_that_could_not_start_in_time_is_given_up(yard: Parts, oversight: JobLimits) -> None:
+def test_a_job_that_could_not_start_in_time_is_given_up(yard: Parts, job_limits: JobLimits) -> None:
     job_id, patient = box.add_job(yard.ctx.db, start_limit="10m"), box.add_job(yard.ctx.db)
-    turn(yard, oversight, 600)
+    turn(yard, job_limits, 600)
     assert box.job_row(yard.ctx.db, job_id).state == JobState.QUEUED
-    turn(yard, oversight, 1)
+    yard.forget()
+    turn(yard, job_limits, 1)
+    assert yard.woken.is_set()  # a job that waited for this one's end may start
+    assert {f"job:{job_id}", "jobs", "queue"} <= set(yard.topics)
     job = box.job_row(yard.ctx.db, job_id)
     assert (job.state, job.error["cause"]) == (JobState.FAILED, "start-limit")
     assert "within its start_limit of 10m" in job.error["message"]
     assert box.job_row(yard.ctx.db, patient).state == JobState.QUEUED
 
 
-def test_time_on_hold_does_not_count_and_a_job_that_ran_is_never_given_up(yard: Parts, oversight: JobLimits) -> None:
+def test_time_on_hold_does_not_count_and_a_job_that_ran_is_never_given_up(yard: Parts, job_limits: JobLimits) -> None:
     db = yard.ctx.db
     held, ran = box.add_job(db, start_limit=60), box.add_job(db, start_limit=60, max_retries=1)
     with db.write() as tx:
         lifecycle.hold(tx, held, "ada", NOW)
     box.finish(db, box.start(db, ran, ["box-gpu-0"]), exit_code=1)
-    turn(yard, oversight, 3600)
+    turn(yard, job_limits, 3600)
     with db.write() as tx:
         lifecycle.release_hold(tx, held, "ada", yard.clock.us)
-    turn(yard, oversight, 59)
+    turn(yard, job_limits, 59)
     assert {box.job_row(db, each).state for each in (held, ran)} == {JobState.QUEUED}
 
 
-def test_a_job_that_becomes_visible_late_is_not_missed_for_good(yard: Parts, oversight: JobLimits) -> None:
-    oversight.run()
-    turn(yard, oversight, 60)
+def test_a_job_that_becomes_visible_late_is_not_missed_for_good(yard: Parts, job_limits: JobLimits) -> None:
+    job_limits.run()
+    turn(yard, job_limits, 60)
     job_id = box.add_job(yard.ctx.db, start_limit="1m")
     with yard.ctx.db.write() as tx:
         tx.execute(update(Job).where(Job.id == job_id).values(changed_us=NOW))
-    turn(yard, oversight, 60)
+    turn(yard, job_limits, 60)
     assert box.job_row(yard.ctx.db, job_id).state == JobState.QUEUED
-    turn(yard, oversight, COMPARE_US / 1e6)
+    turn(yard, job_limits, COMPARE_US / 1e6)
     assert box.job_row(yard.ctx.db, job_id).state == JobState.FAILED
 
 
@@ -78,8 +81,10 @@ def test_a_job_that_becomes_visible_late_is_not_missed_for_good(yard: Parts, ove
 class Run:
     """A run that reports its loss."""
 
-    def __init__(self, yard: Parts, oversight: JobLimits, uuids: tuple[str, ...] = ("box-gpu-0",), **spec: Any) -> None:
-        self.yard, self.oversight = yard, oversight
+    def __init__(
+        self, yard: Parts, job_limits: JobLimits, uuids: tuple[str, ...] = ("box-gpu-0",), **spec: Any
+    ) -> None:
+        self.yard, self.job_limits = yard, job_limits
         self.job_id = box.add_job(yard.ctx.db, gpus=len(uuids), **spec)
         self.attempt_id = box.start(yard.ctx.db, self.job_id, uuids)
         self.step = 0
@@ -93,7 +98,7 @@ class Run:
         """Some steps, each with a round of the service after it."""
         for _ in range(times):
             self._store(self.yard.clock.us)
-            turn(self.yard, self.oversight, seconds)
+            turn(self.yard, self.job_limits, seconds)
 
     def _store(self, time_us: int) -> None:
         self.step += 1
@@ -124,125 +129,128 @@ class Run:
 WORDS = "rank 0 is in data loading (train.py:12); rank 1 waits in all_reduce (train.py:88)"
 
 
-def test_a_run_that_hangs_is_dumped_shown_and_stopped(yard: Parts, oversight: JobLimits) -> None:
-    run = Run(yard, oversight, max_retries=1)
+def test_a_run_that_hangs_is_dumped_shown_and_stopped(yard: Parts, job_limits: JobLimits) -> None:
+    run = Run(yard, job_limits, max_retries=1)
     run.report(5)
-    turn(yard, oversight, 298)
+    turn(yard, job_limits, 298)
     assert run.dumps() == []
-    turn(yard, oversight, 3)
+    turn(yard, job_limits, 3)
     assert run.dumps() == [DumpOrder(attempt=run.attempt_id, serial=1)]
     assert ("nudge", "box") in yard.sent
     kind, message = events(yard, run.job_id)[-1]
     assert kind == "hangs"
     assert "no step for 5m" in message
-    turn(yard, oversight, 2)
+    turn(yard, job_limits, 2)
     assert run.job.state == JobState.RUNNING
     run.send()
     run.send()
     assert run.dumps() == []
-    turn(yard, oversight, 2)
+    yard.forget()
+    turn(yard, job_limits, 2)
+    assert yard.sent == [("nudge", "box")]
+    assert yard.woken.is_set()
     assert (run.job.state, run.job.stop) == (JobState.STOPPING, StopReason.HUNG)
     assert events(yard, run.job_id)[-2:] == [
         ("stacks", WORDS),
         ("stop-requested", f"stopped because it makes no step any more: {WORDS}"),
     ]
-    turn(yard, oversight, 1000)
+    turn(yard, job_limits, 1000)
     assert box.finish(yard.ctx.db, run.attempt_id, signal=9, stop=StopReason.HUNG) is JobState.QUEUED
     assert run.job.retries_used == 1
 
 
-def test_the_stacks_of_all_nodes_are_awaited(yard: Parts, oversight: JobLimits) -> None:
-    run = Run(yard, oversight, hang={"after": 10, "factor": 1})
+def test_the_stacks_of_all_nodes_are_awaited(yard: Parts, job_limits: JobLimits) -> None:
+    run = Run(yard, job_limits, hang={"after": 10, "factor": 1})
     box.add_node(yard.ctx.db, "far")
     with yard.ctx.db.write() as tx:
         tx.execute(insert(Member).values(attempt_id=run.attempt_id, node_rank=1, node="far"))
     run.report(3)
-    turn(yard, oversight, 11)
+    turn(yard, job_limits, 11)
     run.send()
-    turn(yard, oversight, 2)
+    turn(yard, job_limits, 2)
     assert run.job.state == JobState.RUNNING
     assert "stacks" not in dict(events(yard, run.job_id))
     with yard.ctx.db.write() as tx:
         lone = ProcessStack(pid=9, rank=2, main=True, command="x", error="no py-spy")
         stacks.store(tx, run.attempt_id, "far", StackDump(serial=1, at_us=NOW, processes=[lone]), NOW)
-    turn(yard, oversight, 2)
+    turn(yard, job_limits, 2)
     assert run.job.stop == StopReason.HUNG
     assert dict(events(yard, run.job_id))["stacks"] == f"{WORDS}; rank 2 cannot be read: no py-spy"
 
 
-def test_a_run_of_slow_steps_has_the_time_of_twenty(yard: Parts, oversight: JobLimits) -> None:
-    run = Run(yard, oversight)
+def test_a_run_of_slow_steps_has_the_time_of_twenty(yard: Parts, job_limits: JobLimits) -> None:
+    run = Run(yard, job_limits)
     run.report(4, seconds=60)
-    turn(yard, oversight, 1190)
+    turn(yard, job_limits, 1190)
     assert run.dumps() == []
-    turn(yard, oversight, 20)
+    turn(yard, job_limits, 20)
     assert len(run.dumps()) == 1
 
 
-def test_a_run_that_has_made_its_last_step_may_take_its_time(yard: Parts, oversight: JobLimits) -> None:
-    run = Run(yard, oversight, hang={"after": 10, "factor": 1})
+def test_a_run_that_has_made_its_last_step_may_take_its_time(yard: Parts, job_limits: JobLimits) -> None:
+    run = Run(yard, job_limits, hang={"after": 10, "factor": 1})
     run.report(3)
     with yard.ctx.db.write() as tx:
         tx.execute(update(Job).where(Job.id == run.job_id).values(step=99, total_steps=100))
-    turn(yard, oversight, 1000)
+    turn(yard, job_limits, 1000)
     assert run.dumps() == []
 
 
-def test_a_run_that_only_is_to_be_shown_goes_on(yard: Parts, oversight: JobLimits) -> None:
-    run = Run(yard, oversight, hang={"after": 10, "factor": 1, "action": "show"})
+def test_a_run_that_only_is_to_be_shown_goes_on(yard: Parts, job_limits: JobLimits) -> None:
+    run = Run(yard, job_limits, hang={"after": 10, "factor": 1, "action": "show"})
     run.report(3)
-    turn(yard, oversight, 11)
-    turn(yard, oversight, 2)
+    turn(yard, job_limits, 11)
+    turn(yard, job_limits, 2)
     assert box.attempt_row(yard.ctx.db, run.attempt_id).hung_us is not None
     run.send()
-    turn(yard, oversight, DUMP_PATIENCE_S + 1)
+    turn(yard, job_limits, DUMP_PATIENCE_S + 1)
     assert run.job.state == JobState.RUNNING
     run.report()
     assert box.attempt_row(yard.ctx.db, run.attempt_id).hung_us is None
     assert events(yard, run.job_id)[-1] == ("goes-on", "makes steps again")
-    turn(yard, oversight, 11)
+    turn(yard, job_limits, 11)
     assert [order.serial for order in run.dumps()] == [2]
 
 
-def test_a_node_that_sends_no_stacks_does_not_keep_the_run_alive(yard: Parts, oversight: JobLimits) -> None:
-    run = Run(yard, oversight, hang={"after": 10, "factor": 1})
+def test_a_node_that_sends_no_stacks_does_not_keep_the_run_alive(yard: Parts, job_limits: JobLimits) -> None:
+    run = Run(yard, job_limits, hang={"after": 10, "factor": 1})
     run.report(3)
-    turn(yard, oversight, 11)
-    turn(yard, oversight, 2)
-    turn(yard, oversight, DUMP_PATIENCE_S - 5)
+    turn(yard, job_limits, 11)
+    turn(yard, job_limits, 2)
+    turn(yard, job_limits, DUMP_PATIENCE_S - 5)
     assert run.job.state == JobState.RUNNING
-    turn(yard, oversight, 10)
+    turn(yard, job_limits, 10)
     assert run.job.stop == StopReason.HUNG
     assert "its stacks could not be had" in events(yard, run.job_id)[-1][1]
 
 
 def test_what_never_reported_a_step_and_what_the_service_did_not_watch_is_not_taken_for_hanging(
-    yard: Parts, oversight: JobLimits
+    yard: Parts, job_limits: JobLimits
 ) -> None:
-    mute, run = Run(yard, oversight), Run(yard, oversight, ("box-gpu-1",))
+    mute, run = Run(yard, job_limits), Run(yard, job_limits, ("box-gpu-1",))
     run.report(3)
-    oversight.forget()
-    turn(yard, oversight, 100_000)  # the service was away
-    turn(yard, oversight, 250)
+    job_limits.forget()
+    turn(yard, job_limits, 100_000)  # the service was away
+    turn(yard, job_limits, 250)
     assert run.dumps() == []
-    turn(yard, oversight, 100)
+    turn(yard, job_limits, 100)
     assert [order.attempt for order in run.dumps()] == [run.attempt_id]
     assert box.attempt_row(yard.ctx.db, mute.attempt_id).hung_us is None
 
 
 def test_what_a_tracker_logs_is_a_sign_of_life_and_its_silence_is_none_of_death(
-    yard: Parts, oversight: JobLimits
+    yard: Parts, job_limits: JobLimits
 ) -> None:
-    script, run = Run(yard, oversight), Run(yard, oversight, ("box-gpu-1",))
+    script, run = Run(yard, job_limits), Run(yard, job_limits, ("box-gpu-1",))
     run.report(3)
     for one in (script, run):
         one.stream = "tensorboard-rank-0.jsonl"
         one.report(3)
-    turn(yard, oversight, 200)
+    turn(yard, job_limits, 200)
     run.report()
-    turn(yard, oversight, 200)
+    turn(yard, job_limits, 200)
     assert run.dumps() == []
-    turn(yard, oversight, 200)
+    turn(yard, job_limits, 200)
     assert [order.attempt for order in run.dumps()] == [run.attempt_id]
     assert box.attempt_row(yard.ctx.db, script.attempt_id).hung_us is None
 
@@ -257,11 +265,11 @@ def sample(run: Run, seconds: int, *, use: float | None, name: str = "gpu.0.util
         with run.yard.ctx.db.write() as tx:
             of_run = {"node": "box", "attempt_id": run.attempt_id, "time_us": run.yard.clock.us}
             tx.execute(insert(Sample).values(**of_run, values=values))
-        turn(run.yard, run.oversight, 2)
+        turn(run.yard, run.job_limits, 2)
 
 
-def test_a_run_whose_gpus_do_nothing_is_stopped(yard: Parts, oversight: JobLimits) -> None:
-    run = Run(yard, oversight, idle_limit=20)
+def test_a_run_whose_gpus_do_nothing_is_stopped(yard: Parts, job_limits: JobLimits) -> None:
+    run = Run(yard, job_limits, idle_limit=20)
     for use in (0.0, 80.0, 0.0):
         sample(run, 16, use=use)
         assert run.job.state == JobState.RUNNING
@@ -273,28 +281,28 @@ def test_a_run_whose_gpus_do_nothing_is_stopped(yard: Parts, oversight: JobLimit
 
 
 def test_the_next_run_of_a_job_does_not_pay_for_the_last_one(
-    yard: Parts, oversight: JobLimits, monkeypatch: pytest.MonkeyPatch
+    yard: Parts, job_limits: JobLimits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, stop = Run(yard, oversight, idle_limit=20, max_retries=1), oversight._stop_idle
+    run, stop = Run(yard, job_limits, idle_limit=20, max_retries=1), job_limits._stop_idle
 
     def after_another_start(row: Any) -> None:
         box.finish(yard.ctx.db, row.id, exit_code=1)
         box.start(yard.ctx.db, row.job_id, ["box-gpu-0"])
         stop(row)
 
-    monkeypatch.setattr(oversight, "_stop_idle", after_another_start)
+    monkeypatch.setattr(job_limits, "_stop_idle", after_another_start)
     sample(run, 24, use=0.0)
     assert (run.job.state, run.job.attempt, run.job.stop) == (JobState.RUNNING, 2, None)
 
 
-def test_where_nobody_measures_nothing_is_stopped(yard: Parts, oversight: JobLimits) -> None:
-    run = Run(yard, oversight, idle_limit=20)
+def test_where_nobody_measures_nothing_is_stopped(yard: Parts, job_limits: JobLimits) -> None:
+    run = Run(yard, job_limits, idle_limit=20)
     sample(run, 40, use=None)
     assert run.job.state == JobState.RUNNING
 
 
-def test_a_run_without_gpus_is_judged_by_its_cpu_time(yard: Parts, oversight: JobLimits) -> None:
-    run = Run(yard, oversight, (), idle_limit=20)
+def test_a_run_without_gpus_is_judged_by_its_cpu_time(yard: Parts, job_limits: JobLimits) -> None:
+    run = Run(yard, job_limits, (), idle_limit=20)
     sample(run, 30, use=60.0, name="cpu.percent")
     assert run.job.state == JobState.RUNNING
     sample(run, 30, use=0.2, name="cpu.percent")

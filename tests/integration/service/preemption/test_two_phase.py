@@ -100,9 +100,12 @@ def kinds(yard: Yard, job: str) -> list[str]:
 def test_a_checkpoint_first_then_the_stop_then_the_preemptor(yard: Yard) -> None:
     job, attempt = old_job(yard, box.add_node(yard.db, devices=1))
     urgent = box.add_job(yard.db, priority="urgent")
+    yard.parts.forget()
     assert yard.run(HOUR) == 0
     assert yard.order() is Action.CHECKPOINT
     assert ("nudge", "box") in yard.parts.sent
+    assert yard.parts.woken.is_set()
+    assert {f"job:{job}", f"job:{urgent}", "jobs", "queue"} <= set(yard.parts.topics)
     assert box.events(yard.db, urgent)[-1] == ("awaiting", "job 1 is to give way to it")
     assert yard.run() == 0
     assert yard.order() is Action.CHECKPOINT
