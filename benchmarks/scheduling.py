@@ -14,7 +14,7 @@ from service.scheduler.model.boxes import Box, Shape, Slot
 from service.scheduler.model.jobs import Waiting
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import Start, decide
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 QUEUED = 10_000
 _SECONDS = "torchyard_scheduler_pass_seconds_"

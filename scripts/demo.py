@@ -13,12 +13,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from torchyard import api, submission
+from torchyard import api
 from torchyard.cli.format import latest
-from torchyard.client import Client
+from torchyard.client.client import Client
 from torchyard.exceptions import TorchYardError
 from torchyard.stack import instance, up
 from torchyard.states import JOB_FINAL
+from torchyard.submission import drafts
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO = ROOT / ".demo"
@@ -75,7 +76,7 @@ def gpus() -> int:
 
 def demonstrate(client: Client, url: str) -> int:
     """Trains, and shows accuracy, checkpoint and dashboard."""
-    prepared = submission.prepare(submission.from_file(SPEC))
+    prepared = drafts.prepare(drafts.from_file(SPEC))
     job = prepared.submit(client)
     console.print(f"job {job.number} ({job.name}) submitted over REST to {url}")
     job = follow(client, job)

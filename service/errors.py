@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from torchyard import mistakes
 from torchyard.api import FieldProblem
 from torchyard.quantities import format_size
+from torchyard.spec import error_messages
 
 DATABASE_AWAY = "The database does not answer now: try again in a moment."
 DATABASE_BUSY = "The database is busy: something else has held its lock for seconds, try again in a moment."
@@ -64,7 +64,7 @@ def field_problems(
     return [
         FieldProblem(
             field=".".join(filter(None, (prefix, *map(str, error["loc"])))) or "(body)",
-            message=mistakes.message(error, model),
+            message=error_messages.message(error, model),
         )
         for error in errors
     ]

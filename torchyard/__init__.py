@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torchyard.client import Client
+    from torchyard.client.client import Client
     from torchyard.injob.attach import attach
     from torchyard.injob.checkpoints import checkpoint, restore
     from torchyard.injob.control import should_checkpoint
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Client", "JobSpec", "attach", "checkpoint", "report", "restore", "should_checkpoint"]
 
 _HOMES = {
-    "Client": "torchyard.client",
+    "Client": "torchyard.client.client",
     "JobSpec": "torchyard.spec",
     "attach": "torchyard.injob.attach",
     "checkpoint": "torchyard.injob.checkpoints",

@@ -6,8 +6,8 @@ from typing import TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from torchyard import mistakes
 from torchyard.exceptions import TorchYardError
+from torchyard.spec import error_messages
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -27,5 +27,5 @@ def read(path: Path, model: type[Model], problem: type[TorchYardError], shape: s
     try:
         return model.model_validate(data or {})
     except ValidationError as error:
-        wrong = (f"{path}: {'.'.join(map(str, e['loc']))}: {mistakes.message(e, model)}" for e in error.errors())
+        wrong = (f"{path}: {'.'.join(map(str, e['loc']))}: {error_messages.message(e, model)}" for e in error.errors())
         raise problem("\n".join(wrong)) from error

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchyard.commands import python_program
+from torchyard.analysis.commands import python_program
 from torchyard.spec import JobSpec, Launcher
 from worker.rendezvous import Rendezvous
 

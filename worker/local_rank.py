@@ -7,8 +7,8 @@ later versions pass ``--local-rank``.
 from collections.abc import Sequence
 from pathlib import Path
 
-from torchyard.commands import python_program
-from torchyard.scripts import facts, source
+from torchyard.analysis.commands import python_program
+from torchyard.analysis.scripts import facts, source
 
 #: What today's torch passes; for scripts that do not tell.
 DEFAULT = "--local-rank"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 
-from torchyard.commands import python_program
+from torchyard.analysis.commands import python_program
 from torchyard.injob import layout
 from torchyard.spec import JobSpec, Launcher
 from torchyard.wire import FileRef, Launch, Restore, Root

@@ -23,7 +23,7 @@ from service.simulator.metrics import Metrics, measure, standings
 from service.simulator.policies import PRESETS, title
 from service.simulator.report import duration
 from service.simulator.trace import SECOND, Cluster, TraceJob
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 CLUSTERS = (Cluster(nodes=1, gpus=8), Cluster(nodes=8, gpus=8))
 LOADS = (0.7, 0.9, 1.0)

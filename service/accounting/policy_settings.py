@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 from service.db import upsert
 from service.db.models import Installation
 from service.errors import field_problem
-from torchyard.policy import Order, Policy
+from torchyard.spec.policy import Order, Policy
 
 KEY = "policy"
 #: They know how long jobs will take, which nobody does here.

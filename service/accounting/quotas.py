@@ -15,7 +15,7 @@ from service.accounting.usage import RunningUsage
 from service.db.models import Allocation, Attempt, Job, Project, User
 from service.errors import not_found
 from service.identity import people
-from torchyard.sharing import Quota, QuotaValues, Standing
+from torchyard.api.sharing import Quota, QuotaValues, Standing
 
 #: GPU-seconds of usage from which on somebody counts among those who share the box.
 NOTICED_S = 36.0

@@ -15,7 +15,7 @@ from service.accounting.gpu_time import DAY_US, HOUR_US, UsageKind
 from service.accounting.usage import RunningUsage
 from service.db.models import Attempt, Device, Job, Node, Usage, User
 from service.errors import field_problem
-from torchyard.sharing import By, Digest, Hours, UsageReport, UsageRow, Waste
+from torchyard.api.sharing import By, Digest, Hours, UsageReport, UsageRow, Waste
 
 DEFAULT_DAYS = 28
 #: Of a digest: how many wastes it names, from how many GPU-hours on, and how many jobs of each.

@@ -13,8 +13,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
 from service.errors import DISK_FULL, ProblemError, invalid, of_database
-from torchyard import mistakes, problems
+from torchyard import problems
 from torchyard.api import FieldProblem
+from torchyard.spec import error_messages
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -60,7 +61,7 @@ def _request_field(details: ErrorDetails) -> FieldProblem:
         return FieldProblem(field="(body)", message=f"not valid JSON: {details.get('ctx', {}).get('error', '')}")
     place, *rest = details["loc"]
     field = ".".join(map(str, rest)) or ("(body)" if place == "body" else str(place))
-    return FieldProblem(field=field, message=mistakes.message(details, None))
+    return FieldProblem(field=field, message=error_messages.message(details, None))
 
 
 def _from_http(error: HTTPException) -> ProblemError:

@@ -12,8 +12,8 @@ from service.db.models import Group, Job, MetricPoint, MetricSeries
 from service.jobs import change
 from service.jobs.groups import number
 from service.sweeps import asha
+from torchyard.spec.sweeps import EarlyStopping, Sweep
 from torchyard.states import JobState, StopReason
-from torchyard.sweeps import EarlyStopping, Sweep
 
 _log = logging.getLogger(__name__)
 _RUNNING = select(Group.id).join(Job, Job.group_id == Group.id).where(Job.state == JobState.RUNNING).distinct()

@@ -245,7 +245,7 @@ class Group(Base):
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
     project: Mapped[str] = mapped_column(ForeignKey("projects.name"))
     name: Mapped[str]
-    #: `torchyard.sweeps.Sweep` as it was submitted, and how many jobs it made.
+    #: `torchyard.spec.sweeps.Sweep` as it was submitted, and how many jobs it made.
     sweep: Mapped[dict[str, Any]]
     size: Mapped[int]
     #: Why none of its waiting jobs starts; NULL while they may.

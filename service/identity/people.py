@@ -12,8 +12,8 @@ from service.identity import unix_accounts
 from service.identity.callers import Caller, hash_secret, new_secret
 from service.infra.times import moment
 from torchyard import api
+from torchyard.api.sharing import UserChanges
 from torchyard.ids import new_id
-from torchyard.sharing import UserChanges
 
 
 def audit(tx: Connection, caller: Caller, action: str, subject: str, now: int, **data: Any) -> None:

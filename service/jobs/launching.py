@@ -8,8 +8,8 @@ from service.context import Context
 from service.db.models import Snapshot, SnapshotFile
 from service.errors import field_problem
 from service.jobs.order import Order
-from torchyard import launchers
-from torchyard.scripts import source
+from torchyard.analysis import launchers
+from torchyard.analysis.scripts import source
 from torchyard.spec import Launcher
 
 

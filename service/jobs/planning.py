@@ -10,11 +10,11 @@ from service.db.models import JOB_NUMBERS, Dependency, Event, Group, Job, Tag
 from service.errors import field_problem
 from service.lifecycle.dependencies import Needs
 from service.sweeps import expand
-from torchyard import launchers
+from torchyard.analysis import launchers
 from torchyard.ids import new_id
 from torchyard.spec import PRIORITY_RANK, JobSpec, Launcher
+from torchyard.spec.sweeps import Sweep, Value
 from torchyard.states import JobState
-from torchyard.sweeps import Sweep, Value
 
 #: Different requests for resources in one sweep; each is compared with all nodes.
 MAX_SHAPES = 100

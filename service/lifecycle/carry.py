@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, exists, select
 from service.db.models import Attempt, Job, MetricSeries
 from service.lifecycle import outcome, restore
 from service.lifecycle.rows import LIVE, AttemptRow, JobRow
-from torchyard import fingerprints
+from torchyard.failures import fingerprints
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import Result
 

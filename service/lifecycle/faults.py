@@ -7,8 +7,8 @@ from sqlalchemy import Connection, Row, exists, select, update
 from service.db.models import Allocation, Attempt, Checkpoint, Device
 from service.lifecycle import outcome
 from service.lifecycle.rows import AttemptRow, JobRow
-from torchyard import fingerprints
-from torchyard.fingerprints import Blame
+from torchyard.failures import fingerprints
+from torchyard.failures.fingerprints import Blame
 from torchyard.states import ATTEMPT_FINAL, AttemptState
 from torchyard.wire import Result
 

@@ -13,7 +13,7 @@ from service.lifecycle.notes import Note
 from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, member_on, members_of, spans_nodes
 from service.lifecycle.start import adopt
 from service.lifecycle.transitions import move_attempt, move_job
-from torchyard import fingerprints
+from torchyard.failures import fingerprints
 from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState, StopReason
 from torchyard.wire import Result, ResultKind
 

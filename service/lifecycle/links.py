@@ -8,7 +8,7 @@ from sqlalchemy import Connection, select
 from service.db.models import Member, MetricSeries, NodeLink
 from service.db.upsert import insert
 from service.infra.times import moment
-from torchyard import links
+from torchyard.network import speed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ def learn(tx: Connection, attempt_id: str) -> None:
     if len(nodes) != 2:
         return
     query = select(MetricSeries.last_value, MetricSeries.last_time_us).order_by(MetricSeries.last_time_us.desc())
-    own = (MetricSeries.attempt_id == attempt_id, MetricSeries.name == links.METRIC, MetricSeries.last_value > 0)
+    own = (MetricSeries.attempt_id == attempt_id, MetricSeries.name == speed.METRIC, MetricSeries.last_value > 0)
     measured = tx.execute(query.where(*own).limit(1)).one_or_none()
     if measured is not None:
         values = {"bytes_per_s": measured.last_value, "measured_us": measured.last_time_us}
@@ -52,13 +52,13 @@ def advice(found: Sequence[MeasuredLink]) -> str | None:
         return None
     slowest = found[0]
     others = f", the slowest of {len(found)} measured pairs," if len(found) > 1 else ""
-    wait = _duration(links.TYPICAL_BYTES / slowest.rate)
+    wait = _duration(speed.TYPICAL_BYTES / slowest.rate)
     told = (
-        f"the network between {slowest.a} and {slowest.b}{others} moved {links.shown(slowest.rate)} at "
-        f"{moment(slowest.measured_us):%Y-%m-%d %H:%M} UTC: each {links.TYPICAL_BYTES / 1e6:.0f} MB that a rank sends "
+        f"the network between {slowest.a} and {slowest.b}{others} moved {speed.shown(slowest.rate)} at "
+        f"{moment(slowest.measured_us):%Y-%m-%d %H:%M} UTC: each {speed.TYPICAL_BYTES / 1e6:.0f} MB that a rank sends "
         f"in a step take {wait}; ranks of one node need no network"
     )
-    return f"{told}. That is slow. {links.MENDS}" if links.is_slow(slowest.rate) else told
+    return f"{told}. That is slow. {speed.MENDS}" if speed.is_slow(slowest.rate) else told
 
 
 def _duration(seconds: float) -> str:

@@ -3,9 +3,9 @@
 import signal
 from dataclasses import dataclass
 
-from torchyard import fingerprints
 from torchyard.api import JobError
-from torchyard.fingerprints import Blame
+from torchyard.failures import fingerprints
+from torchyard.failures.fingerprints import Blame
 from torchyard.states import STOP_PRECEDENCE, AttemptState, JobState, StopReason
 from torchyard.wire import Result, ResultKind
 
@@ -99,7 +99,7 @@ def error_of(result: Result) -> JobError:
 
 
 def cause_of(result: Result) -> str | None:
-    """The name of the failure (`torchyard.fingerprints`), if it is known.
+    """The name of the failure (`torchyard.failures.fingerprints`), if it is known.
 
     A process that was killed has not ended by what it said before, but for an abort: then the C++ runtime has spoken.
     """

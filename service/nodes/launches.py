@@ -10,8 +10,8 @@ from service.artifacts import carry, checkpoints, snapshots
 from service.attempts import tracked
 from service.db.models import Allocation, Attempt, Device, Job, Member, User
 from service.errors import ProblemError, StaleSpecError, not_found
-from torchyard import mistakes, wire
-from torchyard.spec import JobSpec
+from torchyard import wire
+from torchyard.spec import JobSpec, error_messages
 
 
 def launch(tx: Connection, attempt_id: str, node: str) -> wire.Launch:
@@ -28,7 +28,7 @@ def launch(tx: Connection, attempt_id: str, node: str) -> wire.Launch:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "spec"
-        raise StaleSpecError(f"{place}: {mistakes.message(first, JobSpec)}") from error
+        raise StaleSpecError(f"{place}: {error_messages.message(first, JobSpec)}") from error
     return wire.Launch(
         attempt=attempt_id,
         job=row.job_id,

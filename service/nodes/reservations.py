@@ -12,7 +12,7 @@ from service.errors import field_problem, not_found
 from service.identity import people
 from service.identity.callers import Caller
 from service.infra.times import moment
-from torchyard import sharing
+from torchyard.api import sharing
 from torchyard.ids import new_id
 
 #: A client's clock may be off by so much.

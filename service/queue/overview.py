@@ -23,8 +23,8 @@ from service.scheduler.model.jobs import IneligibleReason, Waiting
 from service.scheduler.model.state import State
 from service.scheduler.policy.order import order
 from torchyard.api import QueueEntry, Reason, Why
-from torchyard.policy import Policy
 from torchyard.spec import Priority
+from torchyard.spec.policy import Policy
 from torchyard.states import JobState
 
 _PRIORITIES = tuple(Priority)

@@ -12,7 +12,7 @@ from service.simulator.quotas import EVERYBODY, Quotas
 from service.simulator.report import Result
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.exceptions import TorchYardError
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 ALL = "all"
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from service.accounting.gpu_time import DAY_US, HOUR_US
 from service.scheduler.model.jobs import Account
 from service.simulator.trace import SECOND
-from torchyard.sharing import Entitlement
+from torchyard.api.sharing import Entitlement
 
 WEEK_DAYS = 7
 #: What time gives back is looked at so often.

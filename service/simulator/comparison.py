@@ -18,7 +18,7 @@ from service.simulator.metrics import measure, standings
 from service.simulator.quotas import Quotas
 from service.simulator.report import Result
 from service.simulator.trace import SECOND, Cluster, TraceJob
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 #: Seconds between two looks at how far they are.
 _LOOK_S = 0.2

@@ -28,7 +28,7 @@ from service.simulator.accounts import Accounts
 from service.simulator.knowledge import ORACLES, TOLD_US, Knowledge
 from service.simulator.quotas import Quotas
 from service.simulator.trace import SECOND, Cluster, TraceJob
-from torchyard.policy import Order, Policy
+from torchyard.spec.policy import Order, Policy
 
 REVIEW_US = 600 * SECOND
 #: Orders that change while nothing happens.

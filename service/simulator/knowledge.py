@@ -8,7 +8,7 @@ What owners expect is told to all but `fair`, which asks for no estimates and ge
 from service.estimation.estimates import History, Kin, Quantiles
 from service.scheduler.model.jobs import Estimate, Source
 from service.simulator.trace import SECOND, TraceJob
-from torchyard.policy import Order
+from torchyard.spec.policy import Order
 
 #: Running time after which a job's own steps tell how long it will take.
 TOLD_US = 60 * SECOND

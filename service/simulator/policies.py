@@ -5,9 +5,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from service.simulator.knowledge import ORACLES
-from torchyard import policyfile
 from torchyard.exceptions import PolicyError
-from torchyard.policy import Order, Policy
+from torchyard.files import policies
+from torchyard.spec.policy import Order, Policy
 
 #: Nobody is stopped.
 _CALM: dict[str, object] = {"preemption": False, "time_slice": None}
@@ -30,7 +30,7 @@ def named(name: str) -> Policy:
         return PRESETS[name]
     path = Path(name)
     if path.suffix in {".yaml", ".yml"} or path.exists():
-        return policyfile.read(path)
+        return policies.read(path)
     raise PolicyError(f"there is no policy {name!r}: write {', '.join(PRESETS)}, or a file such as policy.yaml")
 
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from service.simulator.exceptions import QuotaError
 from service.simulator.trace import Cluster, TraceJob
 from torchyard import settingsfile
-from torchyard.sharing import Entitlement
+from torchyard.api.sharing import Entitlement
 
 EVERYBODY = "*"
 LIMITS = tuple(Entitlement.model_fields)

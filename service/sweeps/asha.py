@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from torchyard.sweeps import EarlyStopping
+from torchyard.spec.sweeps import EarlyStopping
 
 #: Rungs that are looked at: with the smallest reduction the last is 2^40 times as far as the first.
 MAX_RUNGS = 40

@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Iterator
 
-from torchyard.sweeps import Integer, LogUniform, Range, Sweep, Uniform, Value, Values
+from torchyard.spec.sweeps import Integer, LogUniform, Range, Sweep, Uniform, Value, Values
 
 #: Significant digits of drawn numbers: as many as a person reads in a table and types again.
 DIGITS = 6

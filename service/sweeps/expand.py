@@ -12,7 +12,7 @@ from service.sweeps import draw
 from service.sweeps.places import Places
 from torchyard.api import FieldProblem
 from torchyard.spec import MAX_NAME, JobSpec
-from torchyard.sweeps import ENVIRONMENT, Value, written
+from torchyard.spec.sweeps import ENVIRONMENT, Value, written
 
 #: Wrong fields of one trial that are named.
 MAX_COMPLAINTS = 10

@@ -8,7 +8,7 @@ from typing import Any
 from service.errors import invalid
 from torchyard.api import FieldProblem
 from torchyard.spec import JobSpec
-from torchyard.sweeps import Value, written
+from torchyard.spec.sweeps import Value, written
 
 Path = tuple[str, ...]
 #: ``{lr}`` is a parameter's place, ``{{lr}}`` stands for ``{lr}`` itself; all other braces mean nothing.

@@ -21,7 +21,7 @@ from tests.support import events, wait
 from tests.support.stack import YARD, Stack
 from tests.support.user import User
 from torchyard.api import Job
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 from torchyard.states import AttemptState, JobState
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]

@@ -9,8 +9,8 @@ import pytest
 from tests.e2e.conftest import SCRIPTS
 from tests.support import processes, wait
 from tests.support.stack import Stack
-from torchyard import fingerprints
 from torchyard.api import Job
+from torchyard.failures import fingerprints
 from torchyard.states import JobState
 from trainer.distributed import lost_ranks
 

@@ -10,7 +10,7 @@ import pytest
 from tests.support import processes, results
 from tests.support.fleet import Fleet, fleet
 from tests.support.wait import until
-from torchyard import links
+from torchyard.network import speed
 from torchyard.states import JobState
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -108,8 +108,8 @@ def test_recipes_on_two_nodes_come_to_what_one_node_comes_to(two: Fleet, tmp_pat
 
     # After the first step the runs have measured what lies between the nodes, and the next one is told.
     told = " and ".join(sorted(two.addresses))
-    rates = [results.series(two.client, jobs[name].id, links.METRIC)[2] for name in ("ddp", "fsdp")]
-    moved = [f"the network between {told} moved {links.shown(rate)} at" for rate in rates]
+    rates = [results.series(two.client, jobs[name].id, speed.METRIC)[2] for name in ("ddp", "fsdp")]
+    moved = [f"the network between {told} moved {speed.shown(rate)} at" for rate in rates]
     wanted_next = {"command": ["true"], "resources": {"gpus": 2, "nodes": 2}}
     until(lambda: any(words in two.client.check(wanted_next).note for words in moved), what=str(moved))
 

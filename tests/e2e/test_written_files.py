@@ -10,7 +10,7 @@ import pytest
 from tests.support import processes, stack, wait
 from tests.support.stack import Stack
 from torchyard.api import Job
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 from torchyard.states import AttemptState, JobState
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]

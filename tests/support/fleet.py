@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.support import live, networks, redis
 from tests.support.live import Live
-from torchyard.client import Client
+from torchyard.client.client import Client
 
 
 @dataclass(frozen=True)

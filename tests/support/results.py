@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.wait import until
-from torchyard.client import Client
+from torchyard.client.client import Client
 
 
 def series(client: Client, job: str, name: str) -> dict[int, float]:

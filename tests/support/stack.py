@@ -13,7 +13,7 @@ import psutil
 
 from tests.support import wait
 from torchyard.api import Job
-from torchyard.client import Client
+from torchyard.client.client import Client
 
 YARD = [sys.executable, "-m", "torchyard.cli.main"]
 

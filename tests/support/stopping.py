@@ -6,7 +6,7 @@ from typing import NamedTuple
 from tests.support import wait
 from tests.support.user import User
 from torchyard.api import Job
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 from torchyard.states import AttemptState, JobState
 
 

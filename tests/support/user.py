@@ -11,9 +11,9 @@ from typing import Any
 
 from tests.support import wait
 from tests.support.stack import Stack
-from torchyard import submission
 from torchyard.api import Checkpoint, Job
 from torchyard.states import JobState
+from torchyard.submission import drafts
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class User:
     def submit(self, *command: str, live: bool = False, **fields: Any) -> Job:
         """Submits a command as `yard run` would, from the folder with the environment active."""
         where: dict[str, Any] = {"live": "."} if live else {}
-        draft = submission.from_words(list(command), self.folder, **where, **fields)
+        draft = drafts.from_words(list(command), self.folder, **where, **fields)
         active = {"VIRTUAL_ENV": str(self.environment), "PATH": str(self.environment / "bin")}
-        return submission.prepare(draft, active).submit(self.yard.client)
+        return drafts.prepare(draft, active).submit(self.yard.client)
 
     def by_hand(self, *command: str) -> str:
         """What the command prints without the queue, in the folder with the environment active."""

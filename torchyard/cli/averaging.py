@@ -13,7 +13,7 @@ from torchyard.injob.state import MODEL
 
 if TYPE_CHECKING:
     from torchyard.api import Checkpoint
-    from torchyard.client import Client
+    from torchyard.client.client import Client
 
 
 def average(

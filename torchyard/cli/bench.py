@@ -13,7 +13,7 @@ from torchyard.cli import common
 
 if TYPE_CHECKING:
     from torchyard.api import Job, Output
-    from torchyard.client import Client
+    from torchyard.client.client import Client
 
 WORDS = {"ignore_unknown_options": True, "allow_interspersed_args": True}
 PAGE = "strategies.html"
@@ -99,12 +99,12 @@ def _words(**values: Any) -> list[str]:
 
 
 def _run(spec: dict[str, Any], *, opens: bool, detach: bool, json: bool) -> None:
-    from torchyard import submission
     from torchyard.cli import submit
     from torchyard.cli.follow import follow
+    from torchyard.submission import drafts
 
     with common.connect() as client:
-        job = submit.submitted(client, submission.from_data(spec))
+        job = submit.submitted(client, drafts.from_data(spec))
         if detach:
             submit.told(client, job, detach=True, json=json)
             return

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from torchyard.api import Job
-    from torchyard.client import Client
+    from torchyard.client.client import Client
 
 Model = TypeVar("Model", bound="BaseModel")
 
@@ -30,7 +30,7 @@ JobRef = Annotated[str, typer.Argument(metavar="JOB", help="A job's number or id
 
 def connect() -> "Client":
     """A client for the stack in use."""
-    from torchyard.client import Client
+    from torchyard.client.client import Client
 
     client = Client()
     client.connection.tell = note
@@ -79,13 +79,13 @@ def checked(model: "type[Model]", given: dict[str, Any]) -> "Model":
     """What was given on the command line as a model; raises SpecError with the wrong fields and their mends."""
     from pydantic import ValidationError
 
-    from torchyard import mistakes
     from torchyard.exceptions import SpecError
+    from torchyard.spec import error_messages
 
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        wrong = (f"{'.'.join(map(str, each['loc']))}: {mistakes.message(each, model)}" for each in error.errors())
+        wrong = (f"{'.'.join(map(str, each['loc']))}: {error_messages.message(each, model)}" for each in error.errors())
         raise SpecError("\n".join(wrong)) from error
 
 

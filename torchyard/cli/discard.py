@@ -11,7 +11,7 @@ from torchyard.cli import common, jobs
 
 if TYPE_CHECKING:
     from torchyard.api import Job
-    from torchyard.client import Client
+    from torchyard.client.client import Client
 
 
 def register(app: typer.Typer) -> None:

@@ -11,7 +11,7 @@ from torchyard.exceptions import TorchYardError
 
 if TYPE_CHECKING:
     from torchyard.api import Job
-    from torchyard.client import Client
+    from torchyard.client.client import Client
 
 
 class Form(StrEnum):

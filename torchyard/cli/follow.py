@@ -12,7 +12,7 @@ from torchyard.cli import common, outputs
 from torchyard.cli import format as shown
 from torchyard.cli.jobs import print_error
 from torchyard.cli.terminal import clean, clean_log, drawn
-from torchyard.client import Client
+from torchyard.client.client import Client
 from torchyard.exceptions import TorchYardError
 from torchyard.quantities import format_duration
 from torchyard.spec import JobSpec

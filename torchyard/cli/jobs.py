@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from torchyard.api import Attempt, Event, Job
-    from torchyard.client import Client
+    from torchyard.client.client import Client
 
 #: Seconds for which `cancel` waits to say what a job saved.
 STOPPED_S = 5.0
@@ -286,7 +286,7 @@ def rerun(
 
     Goes on from the newest checkpoint, unless the job has succeeded or has none.
     """
-    from torchyard.submission import override
+    from torchyard.submission.drafts import override
 
     changes: dict[str, Any] = {}
     for each in set_ or ():

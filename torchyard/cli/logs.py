@@ -16,7 +16,7 @@ from torchyard.cli.terminal import clean, joined
 if TYPE_CHECKING:
     from torchyard.api import Metrics
     from torchyard.cli.follow import Screen
-    from torchyard.client import Client
+    from torchyard.client.client import Client
 
 
 def register(app: typer.Typer) -> None:

@@ -10,7 +10,7 @@ from torchyard.cli import common, terminal
 
 if TYPE_CHECKING:
     from torchyard.api import Job, Output
-    from torchyard.client import Client
+    from torchyard.client.client import Client
 
 #: Seconds between looks at a tree that grows.
 LOOK_S = 2.0

@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 def show(json: common.Json = False) -> None:
     """Print the token in use."""
-    from torchyard.connection import find_token
+    from torchyard.client.connection import find_token
 
     if json:
         common.print_json({"token": find_token()})
@@ -132,7 +132,7 @@ def change(
     json: common.Json = False,
 ) -> None:
     """Change a user's rights or UNIX account (administrators)."""
-    from torchyard.sharing import UserChanges
+    from torchyard.api.sharing import UserChanges
 
     given = {"admin": admin, "unix_user": unix_user, "active": active}
     values = {field: None if value == "none" else value for field, value in given.items() if value is not None}

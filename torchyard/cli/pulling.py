@@ -9,8 +9,8 @@ from torchyard.cli.transfer import progress
 
 if TYPE_CHECKING:
     from torchyard.api import Checkpoint, Job, Output
-    from torchyard.client import Client
-    from torchyard.pulling import Pulled
+    from torchyard.client.client import Client
+    from torchyard.client.pulling import Pulled
 
 #: Seconds without a new file after which kept files are no longer waited for.
 PATIENCE_S = 60.0
@@ -28,7 +28,7 @@ def pull(
     kept: bool,
 ) -> "Pulled":
     """Brings everything into the folder; says what stays elsewhere, and why."""
-    from torchyard import pulling
+    from torchyard.client import pulling
 
     found = _listed(client, job, kept=kept) if files else []
     layout = pulling.as_by_hand(target.resolve()) if by_hand else pulling.as_in_job(target)

@@ -110,7 +110,7 @@ def change(
     json: common.Json = False,
 ) -> None:
     """Change a job as it waits; its place in the queue stays what it was."""
-    from torchyard.submission import override
+    from torchyard.submission.drafts import override
 
     changes: dict[str, Any] = {}
     for each in set_:

@@ -12,7 +12,7 @@ from torchyard.cli.terminal import styled
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from torchyard.sharing import Digest, Hours, Quota, QuotaValues, UsageRow
+    from torchyard.api.sharing import Digest, Hours, Quota, QuotaValues, UsageRow
 
 KINDS = ("useful", "idle", "failed", "lost", "total")
 LIMITS = ("weight", "max_gpus", "max_gpu_hours", "max_queued")
@@ -34,21 +34,21 @@ def register(app: typer.Typer) -> None:
 
 def show_policy(json: common.Json = False) -> None:
     """Print the policy, as a file that `yard policy set` takes."""
-    from torchyard import policyfile
+    from torchyard.files import policies
 
     with common.connect() as client:
         found = client.policy()
     if json:
         common.print_json(found)
     else:
-        print(policyfile.write(found), end="")
+        print(policies.write(found), end="")
 
 
 def set_policy(file: Annotated[Path, typer.Argument(help="YAML; absent fields get their defaults.")]) -> None:
     """Set the whole policy (administrators)."""
-    from torchyard import policyfile
+    from torchyard.files import policies
 
-    policy = policyfile.read(file)
+    policy = policies.read(file)
     with common.connect() as client:
         client.set_policy(policy)
     common.note("the policy is set; the scheduler follows it from now on")
@@ -98,7 +98,7 @@ def set_quota(
     json: common.Json = False,
 ) -> None:
     """Set quotas (administrators); `none` takes a value away."""
-    from torchyard.sharing import QuotaValues
+    from torchyard.api.sharing import QuotaValues
 
     given = dict(zip(LIMITS, (weight, max_gpus, max_gpu_hours, max_queued), strict=True))
     values = {limit: None if text == "none" else text for limit, text in given.items() if text is not None}
@@ -182,7 +182,7 @@ def reserve(
     json: common.Json = False,
 ) -> None:
     """Reserve nodes or GPUs for people, or for maintenance (administrators)."""
-    from torchyard.sharing import NewReservation
+    from torchyard.api.sharing import NewReservation
 
     given: dict[str, Any] = {
         "name": name,

@@ -91,8 +91,8 @@ def _simulate(trace: Path, options: list[str]) -> int:
 
 def _history(path: Path) -> Path:
     """What the box has run, as a trace in this file."""
-    from torchyard import history
     from torchyard.exceptions import TorchYardError
+    from torchyard.export import history
 
     with common.connect() as client:
         rows = list(history.rows(client))

@@ -9,7 +9,7 @@ from torchyard.cli import common, terminal
 
 if TYPE_CHECKING:
     from torchyard.api import Stacks
-    from torchyard.client import Client
+    from torchyard.client.client import Client
     from torchyard.wire import ProcessStack
 
 #: Seconds that stacks asked for may take: a heartbeat, and a few seconds for each process.

@@ -9,8 +9,8 @@ from torchyard.cli import common
 
 if TYPE_CHECKING:
     from torchyard.api import DryRun, Group, Job
-    from torchyard.client import Client
-    from torchyard.submission import Draft, Prepared
+    from torchyard.client.client import Client
+    from torchyard.submission.drafts import Draft, Prepared
 
 #: Exit code where the person leaves the job running: as after any Ctrl-C, so that `yard run … && next` goes no further.
 LEFT = 130
@@ -68,7 +68,7 @@ def run(
     The exit code is the job's own; 130 when it was cancelled or left running, 124 when out of time, 125 when it could
     not be submitted. Ctrl-C leaves the job running, a second one cancels it.
     """
-    from torchyard import submission
+    from torchyard.submission import drafts
 
     resources = _given(gpus=None if gpus is None else number_or_all(gpus), cpus=cpus, memory=memory)
     fields = _given(
@@ -86,7 +86,7 @@ def run(
         after=_listed(after),
         live="." if live else None,
     )
-    draft = submission.from_words(command, code, resources=resources, **fields)
+    draft = drafts.from_words(command, code, resources=resources, **fields)
     with common.connect() as client:
         told(client, submitted(client, draft), detach=detach, json=json)
 
@@ -102,9 +102,9 @@ def submit(
     json: common.Json = False,
 ) -> None:
     """Submit a job spec; prints the job's number, or the sweep's if it has one."""
-    from torchyard import submission
+    from torchyard.submission import drafts
 
-    draft = submission.from_file(file, set_ or ())
+    draft = drafts.from_file(file, set_ or ())
     draft.data.update(_given(after=_listed(after)))
     with common.connect() as client:
         if dry_run:
@@ -143,13 +143,13 @@ def _environment(pairs: list[str]) -> dict[str, str] | None:
 
 
 def _prepare(client: "Client", draft: "Draft") -> "Prepared":
-    from torchyard import submission
+    from torchyard.submission import drafts
 
-    if submission.wants_all(draft):
+    if drafts.wants_all(draft):
         gpus = client.all_gpus(draft.data)
         common.note(f"gpus: all is {gpus} here")
-        submission.override(draft.data, f"resources.gpus={gpus}")
-    prepared = submission.prepare(draft)
+        drafts.override(draft.data, f"resources.gpus={gpus}")
+    prepared = drafts.prepare(draft)
     for warning in prepared.warnings:
         common.warn(warning)
     return prepared

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from torchyard.api import Group, Job
-    from torchyard.client import Client
+    from torchyard.client.client import Client
 
 SweepRef = Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep's number or id.")]
 Metric = Annotated[str | None, typer.Option(help="What trials are compared by; default the sweep's own metric.")]

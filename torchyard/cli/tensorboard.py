@@ -15,7 +15,7 @@ from torchyard.cli import common
 
 if TYPE_CHECKING:
     from torchyard.api import Job
-    from torchyard.client import Client
+    from torchyard.client.client import Client
     from torchyard.export.mirror import Mirror
 
 #: Seconds between two looks for new points.

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
-from torchyard import inspection
+from torchyard.analysis import interpreters
 from torchyard.exceptions import TorchYardError
 
 
 def interpreter() -> Path:
     """The Python that is active in this shell, else the one that runs this."""
-    active = inspection.active_python()
+    active = interpreters.active_python()
     if active is None:
         return Path(sys.executable)
     path = Path(active.path)

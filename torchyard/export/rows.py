@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Final, NamedTuple
 
 from torchyard.api import Metrics
-from torchyard.client import Client
+from torchyard.client.client import Client
 
 #: Characters of names in one request.
 MAX_NAMES: Final = 1000

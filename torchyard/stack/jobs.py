@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from torchyard.client import Client
+from torchyard.client.client import Client
 from torchyard.states import JOB_HOLDS_GPUS
 
 #: Seconds beyond the longest grace for results to arrive.

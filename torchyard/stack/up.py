@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 
 from torchyard import home
-from torchyard.client import Client
+from torchyard.client.client import Client
 from torchyard.exceptions import PortTakenError, RefusedError, StartError, TorchYardError, UnreachableError
 from torchyard.stack import filesystem, instance, jobs, redis
 from torchyard.stack.supervise import Program, Supervisor

@@ -2,7 +2,7 @@
 
 Several nodes on a slow network train slower than one: the queue never splits what fits one node unless the spec says
 so, and a run that spans nodes measures and says what it costs. The rate is a metric of the run, which the service
-remembers for the next one (`torchyard.links`).
+remembers for the next one (`torchyard.network.speed`).
 """
 
 import time
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import torch
 import torch.distributed as dist
 
-from torchyard import links
+from torchyard.network import speed
 from trainer.distributed.collectives import all_reduce_bytes
 from trainer.distributed.world import World
 
@@ -42,10 +42,10 @@ def advice(rate: float, sent: float, step_time: float, nodes: int) -> str | None
 
     `rate` in bytes a second, `sent` in bytes, `step_time` in seconds.
     """
-    if not links.is_slow(rate, sent, step_time):
+    if not speed.is_slow(rate, sent, step_time):
         return None
-    share = min(links.share(rate, sent, step_time), 1.0)
+    share = min(speed.share(rate, sent, step_time), 1.0)
     return (
-        f"{nodes} nodes exchange {links.shown(rate)}: the {sent / 1e6:,.1f} MB of each step take about "
-        f"{share:.0%} of its {step_time * 1000:,.0f} ms. {links.MENDS}"
+        f"{nodes} nodes exchange {speed.shown(rate)}: the {sent / 1e6:,.1f} MB of each step take about "
+        f"{share:.0%} of its {step_time * 1000:,.0f} ms. {speed.MENDS}"
     )

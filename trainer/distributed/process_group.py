@@ -11,8 +11,8 @@ import torch
 import torch._dynamo  # optimizers and DDP load it late; loaded after the process group it keeps gloo's threads alive
 import torch.distributed as dist
 
-from torchyard import network
 from torchyard.injob import gloo, share
+from torchyard.network import interfaces
 from torchyard.recipe.strategies import Strategy
 from trainer.distributed import lost_ranks, rendezvous
 from trainer.distributed.rendezvous import BY_ENVIRONMENT, Meeting
@@ -27,7 +27,7 @@ def joined(strategy: Strategy | None = None, held: Meeting = BY_ENVIRONMENT) -> 
     PeerError when another rank is lost in a collective operation.
     """
     gloo.finish_at_exit()
-    os.environ.update(network.found(os.environ))
+    os.environ.update(interfaces.found(os.environ))
     environment = dict(os.environ)
     world = describe(environment, torch.cuda.device_count(), strategy)
     if (threads := threads_per_rank(environment, len(os.sched_getaffinity(0)))) is not None:

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 import torchyard
-from torchyard import links
 from torchyard.injob import control, layout
 from torchyard.injob.exceptions import CheckpointError, ResumeError
+from torchyard.network import speed
 from trainer.data.loading import Batch, Pair, load, padded
 from trainer.data.sampler import TrainSampler
 from trainer.distributed import bandwidth
@@ -234,7 +234,7 @@ class Training:
         sent = self.parts.strategy.bytes_sent / steps
         if self.parts.world.leads and (warning := bandwidth.advice(rate, sent, step_time, count)):
             log.warning(warning)
-        return {links.METRIC: rate}
+        return {speed.METRIC: rate}
 
     def _report(self, values: dict[str, float]) -> None:
         if self.parts.world.leads:

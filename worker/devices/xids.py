@@ -11,7 +11,7 @@ from collections.abc import Collection
 from functools import partial
 from typing import Final
 
-from torchyard.fingerprints import GPU_XIDS
+from torchyard.failures.fingerprints import GPU_XIDS
 from torchyard.ids import now_us
 from worker.devices import nvml as library
 

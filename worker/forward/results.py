@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from torchyard import fingerprints, wire
+from torchyard import wire
+from torchyard.failures import fingerprints
 from torchyard.ids import now_us
 from torchyard.injob import layout
 from worker import opening

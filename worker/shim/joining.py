@@ -14,7 +14,7 @@ from worker.shim.files import Json, now_us, say, write_whole
 
 #: Seconds between two looks, and seconds after which it is told that no rank has joined a process group.
 EVERY_S, PATIENCE_S = 2.0, 60.0
-#: Names in `torchyard.fingerprints`, which cannot be imported here.
+#: Names in `torchyard.failures.fingerprints`, which cannot be imported here.
 OWN_PROCESSES, NO_STORE = "own-processes", "no-store"
 UNJOINED = (
     "after a minute none of the {} ranks has joined a process group. If the script never does, each of them trains a "

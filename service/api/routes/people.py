@@ -13,7 +13,7 @@ from service.errors import ProblemError
 from service.identity import people
 from service.identity.callers import Caller
 from torchyard import api
-from torchyard.sharing import UserChanges
+from torchyard.api.sharing import UserChanges
 
 router = api_router("people")
 

@@ -14,9 +14,9 @@ from service.identity.callers import Caller
 from service.identity.people import audit
 from service.infra.etags import etag
 from service.nodes import reservations
-from torchyard import sharing
-from torchyard.policy import Policy
-from torchyard.sharing import By
+from torchyard.api import sharing
+from torchyard.api.sharing import By
+from torchyard.spec.policy import Policy
 
 router = api_router("sharing")
 Ctx = Annotated[Context, Depends(context)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchyard.spec import After, CheckpointPolicy, JobSpec, Launcher
-from torchyard.sweeps import EarlyStopping
+from torchyard.spec.sweeps import EarlyStopping
 
 
 @dataclass(frozen=True, slots=True)

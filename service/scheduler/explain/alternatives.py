@@ -16,9 +16,9 @@ from service.scheduler.model.jobs import IneligibleReason, Waiting
 from service.scheduler.model.rooms import Room
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
-from torchyard.policy import Policy
 from torchyard.quantities import format_duration, format_size
 from torchyard.spec import PRIORITY_RANK
+from torchyard.spec.policy import Policy
 
 _GIB = 2**30
 _MINUTE = 60

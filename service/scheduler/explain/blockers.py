@@ -13,7 +13,7 @@ from service.scheduler.policy.asks import ask_for
 from service.scheduler.policy.decide import Pass
 from service.scheduler.policy.placement import Ask, Space, choose, enough, never_fits
 from service.scheduler.policy.quotas import Reached
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 
 class Obstacle(StrEnum):

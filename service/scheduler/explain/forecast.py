@@ -20,7 +20,7 @@ from service.scheduler.policy.decide import decide
 from service.scheduler.policy.ends import Quantile, end_us
 from service.scheduler.policy.order import order
 from service.scheduler.policy.reserved import takes_jobs_us
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 #: A future has at most so many decisions, fewer where each is about many jobs.
 MAX_DECISIONS = 96

@@ -4,7 +4,7 @@ import math
 
 from service.scheduler.model.jobs import Waiting
 from service.scheduler.policy.placement import Ask
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 
 def ask_for(job: Waiting, now_us: int, policy: Policy) -> Ask:

@@ -21,7 +21,7 @@ from service.scheduler.policy.feasibility import FeasibilityFilter
 from service.scheduler.policy.order import Ranks
 from service.scheduler.policy.placement import Ask, Space
 from service.scheduler.policy.quotas import Quotas
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 
 class DecisionContext(NamedTuple):

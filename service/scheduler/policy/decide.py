@@ -1,7 +1,7 @@
 """Who starts where, and who makes room: a pure, deterministic function over plain data.
 
 `decide` looks once at everything and says what to do now. The live scheduler, the simulator, the explanations and the
-tests run this code; all policies are settings of it (`torchyard.policy`).
+tests run this code; all policies are settings of it (`torchyard.spec.policy`).
 
 1. **Reservations** that are about to start have those stopped that are in the way and can be (`reserved`).
 2. **Promises**: a job that others were stopped for is looked at first, and what it waits for is held for it. If it
@@ -44,7 +44,7 @@ from service.scheduler.policy.preemption import Victims, stoppable
 from service.scheduler.policy.promises import soon, sparing
 from service.scheduler.policy.quotas import Quotas, Reached, spent
 from service.scheduler.policy.reserved import ReservationMask
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 #: For so many jobs it is found out together whether they could stop enough: for fewer it is no gain, and of more, most
 #: are refused with others.

@@ -36,7 +36,7 @@ from service.scheduler.model.columns import Bools, Floats, Ints
 from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
 from service.scheduler.policy.shares import shares
-from torchyard.policy import Order, Policy
+from torchyard.spec.policy import Order, Policy
 
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND

@@ -36,7 +36,7 @@ from service.scheduler.model.table import Column
 from service.scheduler.policy.order import LAS_BEHIND, Ranks
 from service.scheduler.policy.placement import Ask, Space
 from service.scheduler.policy.victims import Plan, Victim, on_one_node, on_several
-from torchyard.policy import Order, Policy
+from torchyard.spec.policy import Order, Policy
 
 #: A running job gives way to one whose score is so many times better.
 AHEAD = 1.25

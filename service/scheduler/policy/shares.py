@@ -15,7 +15,7 @@ from service.scheduler.model import parts
 from service.scheduler.model.columns import Floats
 from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 #: Nobody's jobs count shorter than those of somebody with this excess.
 LEAST = 0.05

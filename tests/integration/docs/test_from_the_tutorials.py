@@ -17,11 +17,11 @@ from typer.core import TyperGroup
 from tests.support import pages, ranks
 from tests.support.attempt import AttemptFolder
 from tests.support.pages import Block
-from torchyard import findings
+from torchyard.analysis import findings
+from torchyard.analysis.scripts import replicas, source
 from torchyard.cli.main import app
 from torchyard.injob import layout
 from torchyard.recipe.data import Synthetic
-from torchyard.scripts import replicas, source
 from torchyard.spec import JobSpec
 from trainer import command
 from trainer.run import run

@@ -5,7 +5,7 @@ import pytest
 
 from tests.support import plane
 from tests.support.live import Live
-from torchyard.client import Client
+from torchyard.client.client import Client
 
 
 @pytest.fixture

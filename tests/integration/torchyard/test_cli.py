@@ -17,7 +17,7 @@ from tests.support import box, plane, scripted
 from tests.support.live import Live
 from tests.support.plane import Plane
 from torchyard.cli import main
-from torchyard.client import Client
+from torchyard.client.client import Client
 from torchyard.exceptions import NeverFitsError
 
 

@@ -11,7 +11,7 @@ from service.db.models import Job, Node, User
 from tests.support import scripted
 from tests.support.live import Live
 from torchyard.cli import main
-from torchyard.client import Client
+from torchyard.client.client import Client
 
 HOSTILE = "x[/b][red]\x1b[2J\x1b]0;t\x07\r\u202e\u2066"
 SHOWN = "x[/b][red]"

@@ -12,7 +12,7 @@ from tests.support.live import Live
 from tests.support.wait import until
 from torchyard import api
 from torchyard.cli import main
-from torchyard.client import Client
+from torchyard.client.client import Client
 
 Yard = Callable[..., str]
 SECOND = 1_000_000

@@ -13,7 +13,7 @@ from tests.support.live import Live
 from tests.support.plane import Plane
 from tests.support.wait import until
 from torchyard import api, exceptions, snapshot
-from torchyard.client import Client
+from torchyard.client.client import Client
 from torchyard.spec import JobSpec, Launcher, Resources
 from torchyard.states import JobState
 
@@ -66,7 +66,7 @@ def test_the_same_key_is_the_same_job(client: Client) -> None:
 
 
 def test_lists_go_on_over_pages(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchyard.calls.PAGE", 2)
+    monkeypatch.setattr("torchyard.client.calls.PAGE", 2)
     made = [client.submit({**PROGRAM, "name": f"n{n}"}).id for n in range(5)]
     assert [job.id for job in client.jobs()] == made[::-1]
     assert [job.id for job in client.jobs(limit=3)] == made[:1:-1]
@@ -107,7 +107,7 @@ def test_waiting_ends_with_the_job_or_the_time(client: Client) -> None:
 def test_a_wrong_token_and_no_service_are_explained(live_service: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     with Client(live_service.url, "ty_wrong") as stranger, pytest.raises(exceptions.UnauthorizedError):
         stranger.job("1")
-    monkeypatch.setattr("torchyard.connection.PATIENCE_S", 0.0)
+    monkeypatch.setattr("torchyard.client.connection.PATIENCE_S", 0.0)
     with Client("http://127.0.0.1:9", "ty_any") as lost, pytest.raises(exceptions.UnreachableError, match="yard up"):
         lost.job("1")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.live import Live
 from tests.support.scripted import agent
 from torchyard import api
-from torchyard.client import Client
+from torchyard.client.client import Client
 
 
 def simulate(live: Live, *words: str) -> subprocess.CompletedProcess[str]:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from tests.support.plane import Plane, Seeded, sha256
-from torchyard import pulling, wire
+from torchyard import wire
 from torchyard.api import Output
-from torchyard.client import Client
+from torchyard.client import pulling
+from torchyard.client.client import Client
 from torchyard.exceptions import DamagedDownloadError
 from torchyard.wire import Root
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import training
-from torchyard import links
+from torchyard.network import speed
 from trainer.distributed.bandwidth import advice
 
 RECIPE: dict[str, Any] = {
@@ -28,7 +28,7 @@ def test_ranks_on_two_nodes_train_as_on_one(tmp_path: Path) -> None:
     two = training.train(RECIPE, 2, tmp_path / "two", environment={"LOCAL_WORLD_SIZE": "1"})
     assert two.losses() == one.losses()
     # Measured with the first report, and never again.
-    (rate,) = two.attempt.series(links.METRIC).items()
+    (rate,) = two.attempt.series(speed.METRIC).items()
     assert rate[0] == 5
     assert rate[1] > 0
-    assert not one.attempt.series(links.METRIC)
+    assert not one.attempt.series(speed.METRIC)

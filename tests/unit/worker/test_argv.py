@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from torchyard import commands
+from torchyard.analysis import commands
 from torchyard.spec import JobSpec
 from worker import argv, rank
 from worker.rendezvous import Rendezvous

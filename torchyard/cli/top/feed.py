@@ -7,7 +7,7 @@ from typing import Self
 
 from torchyard.cli import format as shown
 from torchyard.cli.top.snapshot import Choice, Log, Snapshot
-from torchyard.client import LOG_END, Client
+from torchyard.client.client import LOG_END, Client
 from torchyard.exceptions import NotFoundError, ServiceError, TooManyRequestsError, UnreachableError
 from torchyard.states import JOB_HOLDS_GPUS
 

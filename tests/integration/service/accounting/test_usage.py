@@ -19,7 +19,7 @@ from service.scheduler_cache.load import Loader
 from tests.support import box, statements
 from tests.support.box import NOW
 from torchyard.ids import new_id
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 from torchyard.states import StopReason
 from torchyard.wire import Result, ResultKind
 

@@ -14,7 +14,7 @@ from service.lifecycle import links
 from tests.support import box
 from tests.support.box import NOW
 from tests.support.live import serve, yard_home  # noqa: F401  fixtures
-from torchyard import links as rates
+from torchyard.network import speed
 from torchyard.spec import JobSpec
 
 TWO = JobSpec.model_validate({"command": ["true"], "resources": {"gpus": 3, "nodes": 2}})
@@ -35,7 +35,7 @@ def run(db: Database, at: int, nodes: Sequence[str], rate: float | None) -> None
     """A job with a GPU of each node reports a rate, and all of it has come to the service."""
     job = box.add_job(db, 1, resources={"nodes": len(nodes)})
     attempt = box.spread(db, job, {node: [f"{node}-gpu-{at}"] for node in nodes})
-    last = {"name": rates.METRIC, "last_value": rate, "last_special": int(rate is None), "last_time_us": NOW + at}
+    last = {"name": speed.METRIC, "last_value": rate, "last_special": int(rate is None), "last_time_us": NOW + at}
     own = {"job_id": job, "attempt_id": attempt, "attempt": 1, "stream": "rank-0", "rank": 0}
     with db.write() as tx:
         tx.execute(insert(MetricSeries).values(**last, **own))
@@ -70,7 +70,7 @@ def test_who_wants_several_nodes_is_told(db: Database, nodes: tuple[str, ...]) -
     with db.read() as tx:
         note = fit.check(tx, TWO)
         assert note.startswith(f"submitted; {SLOW}")
-        assert note.endswith(rates.MENDS)
+        assert note.endswith(speed.MENDS)
         assert fit.check(tx, ONE) == "submitted"
 
 

@@ -15,7 +15,7 @@ from service.nodes import maintenance, registration
 from tests.support import box
 from tests.support.parts import Parts, parts
 from torchyard.ids import new_id
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 from torchyard.states import JobState, StopReason
 
 MINUTE = 60_000_000

@@ -16,7 +16,7 @@ from service.api import follow
 from service.db.models import LogStream, LogTime
 from service.infra.times import moment
 from tests.support.plane import Plane, Seeded
-from torchyard import sse
+from torchyard.client import sse
 
 
 def read(plane: Plane, seeded: Seeded, **params: Any) -> httpx.Response:

@@ -6,7 +6,7 @@ from service.db.models import Attempt, Stacks
 from service.telemetry import stacks
 from tests.support.plane import Plane, Seeded
 from torchyard import home, wire
-from torchyard.client import Client
+from torchyard.client.client import Client
 
 FRAMES = [
     wire.Frame(function="c10d::Work::wait", file="libtorch_cpu.so", line=0, native=True),

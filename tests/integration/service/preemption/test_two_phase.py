@@ -19,7 +19,7 @@ from service.scheduler.policy.order import PERIOD_US
 from tests.support import box
 from tests.support.box import NOW
 from tests.support.parts import Parts, parts
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 from torchyard.states import JobState, StopReason
 from torchyard.wire import Action, Prepared
 

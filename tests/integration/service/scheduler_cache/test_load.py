@@ -19,7 +19,7 @@ from service.scheduler_cache.load import COMPARE_US, OVERLAP_US, Loader
 from tests.support import box
 from tests.support.box import GIB, NOW
 from torchyard.ids import now_us
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 from torchyard.states import StopReason
 
 S = 1_000_000

@@ -7,7 +7,7 @@ import pytest
 from service.accounting.gpu_time import UsageKind
 from service.accounting.usage_report import DEFAULT_DAYS, DateRange, WastedTime, as_csv, days, wastes, week
 from service.errors import ProblemError
-from torchyard.sharing import Hours, UsageReport, UsageRow
+from torchyard.api.sharing import Hours, UsageReport, UsageRow
 
 HOUR = 3_600_000_000
 NOW = round(datetime(2026, 11, 21, 20, tzinfo=UTC).timestamp()) * 1_000_000

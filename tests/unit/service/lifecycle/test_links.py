@@ -1,5 +1,5 @@
 from service.lifecycle.links import MeasuredLink, advice
-from torchyard import links
+from torchyard.network import speed
 
 MEASURED = 1_700_000_000_000_000
 
@@ -24,4 +24,4 @@ def test_the_slowest_pair_is_the_one_to_reckon_with() -> None:
     assert told is not None
     assert told.startswith("the network between a and c, the slowest of 2 measured pairs, moved 50 MB/s")
     assert "take 2.0 s;" in told
-    assert told.endswith(f"That is slow. {links.MENDS}")
+    assert told.endswith(f"That is slow. {speed.MENDS}")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from service.lifecycle.outcome import MAX_FAULTS, MAX_LOST_STARTS, AttemptInputs, cause_of, decide, exit_message
-from torchyard import fingerprints
+from torchyard.failures import fingerprints
 from torchyard.states import ATTEMPT_TRANSITIONS, JOB_TRANSITIONS, AttemptState, JobState, StopReason
 from torchyard.wire import RankExit, Result, ResultKind
 

@@ -12,7 +12,7 @@ from service.scheduler.model.decisions import Decision, Preempt, Start
 from service.scheduler.model.jobs import Account, Estimate, Reservation, Running, Source, Waiting
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 GIB = 2**30
 SECOND = 1_000_000

@@ -3,7 +3,7 @@ import pytest
 from service.accounting.gpu_time import DAY_US, HOUR_US
 from service.scheduler.model.jobs import Account
 from service.simulator.accounts import Accounts
-from torchyard.sharing import Entitlement
+from torchyard.api.sharing import Entitlement
 
 
 def accounts(begin_us: int = 0, **limits: float) -> Accounts:

@@ -23,7 +23,7 @@ from service.simulator.knowledge import TOLD_US
 from service.simulator.policies import PRESETS
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from tests.support.traces import COST, job, run, spells, traces
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 POLICIES = st.sampled_from(sorted(PRESETS))
 

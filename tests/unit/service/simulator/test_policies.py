@@ -4,7 +4,7 @@ import pytest
 
 from service.simulator.policies import PRESETS, named, title
 from torchyard.exceptions import PolicyError
-from torchyard.policy import Order, Policy
+from torchyard.spec.policy import Order, Policy
 
 
 def test_oracles_are_called_so() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.sweeps import asha
-from torchyard.sweeps import EarlyStopping
+from torchyard.spec.sweeps import EarlyStopping
 
 VALUES = st.lists(st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([0.1, 0.2]), max_size=4)
 REACHED = st.dictionaries(st.sampled_from([f"job-{n}" for n in range(12)]), VALUES)

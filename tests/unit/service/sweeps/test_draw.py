@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.sweeps import draw
-from torchyard.sweeps import Sweep
+from torchyard.spec.sweeps import Sweep
 
 
 def sweep(**fields: Any) -> Sweep:

@@ -17,7 +17,7 @@ COMMANDS = (
     "policy quota usage reserve reservations queue change"
 )
 #: What is too slow to load before a command needs it.
-HEAVY = ("pydantic", "httpx", "rich", "yaml", "torch", "numpy", "torchyard.client")
+HEAVY = ("pydantic", "httpx", "rich", "yaml", "torch", "numpy", "torchyard.client.client")
 
 
 def yard(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -1,7 +1,7 @@
 from types import SimpleNamespace
 from unittest.mock import create_autospec
 
-from torchyard.client import Client
+from torchyard.client.client import Client
 from torchyard.stack import jobs
 
 

@@ -13,7 +13,7 @@ from tests.support.databases import locked
 from tests.support.live import Live, live_service, running, serve, settings_for, yard_home  # noqa: F401  fixtures
 from tests.support.problems import kind
 from tests.support.specs import spec
-from torchyard.client import Client
+from torchyard.client.client import Client
 
 
 def submit(live: Live) -> httpx.Response:

@@ -14,7 +14,7 @@ from tests.support.live import Live
 from tests.support.specs import spec
 from tests.support.wait import until
 from torchyard.ids import now_us
-from torchyard.policy import Order, Policy
+from torchyard.spec.policy import Order, Policy
 
 API = "/api/v1"
 

@@ -16,9 +16,9 @@ from service.scheduler.model.jobs import Account, IneligibleReason, Reservation,
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from tests.support.sharing import GIB, HOUR, MINUTE, NOW, node, runs, state, waits
-from torchyard.policy import Policy
 from torchyard.quantities import parse_size
 from torchyard.spec import PRIORITY_RANK, Priority
+from torchyard.spec.policy import Policy
 
 CALM = Policy(preemption=False, time_slice=None)
 SHAPE = {"gpus", "gpu_memory_min", "gpu_share", "gpu_type", "labels", "cpus", "memory"}

@@ -11,7 +11,7 @@ from service.scheduler.model.boxes import Closed
 from service.scheduler.model.jobs import Account, IneligibleReason, Reservation, Running
 from service.scheduler.model.state import State
 from tests.support.sharing import HOUR, MINUTE, NOW, SECOND, lasting, node, runs, state, waits
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 #: Nobody is stopped for others: what runs, runs to its end.
 CALM = Policy(preemption=False, time_slice=None)

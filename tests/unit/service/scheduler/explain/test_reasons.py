@@ -14,7 +14,7 @@ from service.scheduler.model.jobs import Account, IneligibleReason, Reservation
 from service.scheduler.model.state import State
 from tests.support.sharing import GIB, HOUR, MINUTE, NOW, node, runs, state, waits
 from torchyard.api import Reason
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 CALM = Policy(preemption=False, time_slice=None)
 NAMES = Names(jobs={f"j{n}": Title(number=n, user="bob") for n in range(100)}, users={"ada": "Ada"})

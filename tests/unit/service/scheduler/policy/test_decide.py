@@ -31,7 +31,7 @@ from tests.unit.service.scheduler.worlds import (
     stops,
     worlds,
 )
-from torchyard.policy import Order, Policy
+from torchyard.spec.policy import Order, Policy
 
 FAIR = Policy()
 FIFO = Policy(order=Order.FIFO, preemption=False, time_slice=None)

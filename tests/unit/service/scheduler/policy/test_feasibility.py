@@ -27,7 +27,7 @@ from tests.unit.service.scheduler.worlds import (
     state,
     worlds,
 )
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 #: A turn of the overdue begins.
 TURN = (NOW // PERIOD_US + 1) * PERIOD_US

@@ -8,7 +8,7 @@ from service.scheduler.model.jobs import Account, Running, Waiting
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from tests.unit.service.scheduler.worlds import GIB, HOUR, NOW, box, carry_out, job, known, running, slot, starts, state
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 BIG = frozenset({"big"})
 

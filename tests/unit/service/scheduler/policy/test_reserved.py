@@ -23,7 +23,7 @@ from tests.unit.service.scheduler.worlds import (
     stops,
     worlds,
 )
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 FAIR = Policy()
 

@@ -1,0 +1,24 @@
+"""What the owner of a job is told at its submission."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchyard.analysis.analyse import analyse
+from torchyard.spec import JobSpec
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"env": {"TRACKIO_DIR": "/team/trackio"}}, True),
+        ({"env": {"TRACKIO_DIR": "runs"}}, True),
+        ({"env": {"TRACKIO_DIR": "/team/trackio"}, "trackers": ["wandb"]}, False),
+        ({}, False),
+    ],
+)
+def test_it_is_said_where_curves_of_trackio_cannot_be_shown(tmp_path: Path, spec: dict[str, Any], told: bool) -> None:
+    given = {"command": ["true"], "launcher": "none", "live": str(tmp_path), **spec}
+    warnings = analyse(JobSpec.model_validate(given)).warnings
+    assert any("no curves of Trackio" in each for each in warnings) is told

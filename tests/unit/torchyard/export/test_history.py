@@ -1,0 +1,79 @@
+import io
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+from service.simulator.trace import SECOND, parse
+from tests.support.resources import job
+from torchyard.api import Attempt, Job
+from torchyard.client.client import Client
+from torchyard.export import history
+from torchyard.states import AttemptState, JobState
+
+BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def at(minutes: float) -> datetime:
+    return BEGIN + timedelta(minutes=minutes)
+
+
+class Box:
+    """Answers like the client of a box with these jobs, the newest first."""
+
+    def __init__(self, *jobs: Job, spells: tuple[tuple[float | None, float], ...] = ()) -> None:
+        self._jobs, self._spells = jobs, spells
+
+    def jobs(self, *, state: list[str]) -> Iterator[Job]:
+        return (each for each in self._jobs if each.state.value in state)
+
+    def attempts(self, job: str) -> list[Attempt]:
+        return [attempt(job, begin, end) for begin, end in self._spells]
+
+
+def attempt(owner: str, begin: float | None, end: float) -> Attempt:
+    fields = dict.fromkeys(Attempt.model_fields)
+    given: dict[str, Any] = {
+        "id": f"{owner}-attempt", "number": 1, "state": AttemptState.PREEMPTED, "node": "a", "members": [],
+        "devices": [], "created_at": at(0), "started_at": None if begin is None else at(begin), "ended_at": at(end),
+        "dropped_log_bytes": 0, "dropped_records": 0, "settled": True,
+    }  # fmt: skip
+    return Attempt.model_validate(fields | given)
+
+
+def rows(box: Box) -> list[history.Row]:
+    return list(history.rows(cast("Client", box)))
+
+
+def ended(**changes: Any) -> Job:
+    fields = {"state": JobState.SUCCEEDED, "created_at": BEGIN, "started_at": at(5), "ended_at": at(65), "attempt": 1}
+    return job(**{**fields, **changes})
+
+
+def test_a_job_that_ran_once() -> None:
+    (row,) = rows(Box(ended(gpus=4, user="bob", project="vision", priority="high")))
+    assert row == history.Row(
+        submit_time=BEGIN.timestamp(), duration=3600, num_gpus=4, user="bob", project="vision", priority="high"
+    )
+
+
+def test_running_times_of_several_attempts_are_added() -> None:
+    (row,) = rows(Box(ended(attempt=3), spells=((5, 10), (None, 20), (30, 65))))
+    assert row.duration == 40 * 60
+
+
+def test_what_never_held_a_gpu_is_left_out() -> None:
+    running = ended(state=JobState.RUNNING, ended_at=None)
+    assert rows(Box(ended(gpus=0), ended(attempt=0, started_at=None), ended(started_at=None), running)) == []
+
+
+def test_what_is_written_is_a_trace() -> None:
+    file = io.StringIO(newline="")
+    found = rows(Box(ended(created_at=at(1), user='"b", c'), ended(state=JobState.FAILED)))
+    history.write(found, file)
+    first, second = parse(io.StringIO(file.getvalue()))
+    assert (first.submit_us, first.user) == (round(BEGIN.timestamp()) * SECOND, "ada")
+    assert (second.submit_us, second.user, second.duration_us) == (
+        first.submit_us + 60 * SECOND,
+        '"b", c',
+        3600 * SECOND,
+    )

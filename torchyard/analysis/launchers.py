@@ -1,0 +1,131 @@
+"""What `launcher: auto` stands for: decided once, when a job is submitted, from its command and its code.
+
+The client decides where it has the code, the service for everything that reaches it undecided. A script that surely
+starts its processes itself runs as one Python process; whatever is in doubt keeps torchrun.
+"""
+
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from torchyard.analysis import commands, launch_commands
+from torchyard.analysis.scripts import facts, source
+from torchyard.analysis.scripts.facts import Facts
+from torchyard.spec import JobSpec, Launcher
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """How a command is started."""
+
+    launcher: Launcher
+    command: tuple[str, ...]
+    reason: str = ""
+    """Why it is not what one would expect; empty otherwise."""
+    mismatch: str = ""
+    """What the command asks for and the spec does not, with the mend."""
+
+    def applied(self, spec: JobSpec) -> JobSpec:
+        """The spec as it is stored."""
+        command = None if spec.recipe is not None else self.command
+        return spec.model_copy(update={"launcher": self.launcher, "command": command})
+
+
+def choose(spec: JobSpec, read: source.Read | None = None, *, has_torch: bool | None = None) -> Choice:
+    """The launcher of a spec that says `auto`, and its own otherwise.
+
+    `read` gives the files of the job's working folder, and `has_torch` says whether its Python has torch: None where
+    nobody can tell.
+    """
+    if spec.recipe is not None or spec.command is None:
+        return Choice(launcher=Launcher.TORCHRUN, command=())
+    understood = launch_commands.understand(spec.command) if _decides(spec) else None
+    if understood is not None:
+        return Choice(
+            launcher=understood.launcher,
+            command=understood.command,
+            reason=_left_out(understood),
+            mismatch=_mismatch(spec, understood),
+        )
+    if spec.launcher is not Launcher.AUTO:
+        return Choice(launcher=spec.launcher, command=spec.command)
+    if not commands.is_python(spec.command):
+        return Choice(launcher=Launcher.NONE, command=spec.command)
+    launcher, reason = _of_python(spec, read_facts(spec, read), has_torch=has_torch)
+    return Choice(launcher=launcher, command=spec.command, reason=reason)
+
+
+def _decides(spec: JobSpec) -> bool:
+    """Whether a launcher that the command names is taken off: no explicit `python` or `none` means that it stays."""
+    return spec.launcher.ranked
+
+
+def _left_out(understood: launch_commands.Understood) -> str:
+    if not understood.left_out:
+        return ""
+    typed = " ".join(understood.left_out)
+    return f"the command asks for it (`{typed}` is left out: the queue starts one process per GPU itself)"
+
+
+def _mismatch(spec: JobSpec, understood: launch_commands.Understood) -> str:
+    resources, asked = spec.resources, understood.processes
+    if understood.nodes != resources.nodes and understood.nodes > 1:
+        return f"command: it asks for {understood.nodes} nodes: say resources: {{nodes: {understood.nodes}}} as well"
+    if asked is not None and asked != max(1, resources.gpus):
+        return (
+            f"command: it asks for {asked} processes on a node, and the queue starts one for each of the job's "
+            f"{resources.gpus} GPUs: say --gpus {asked} (resources.gpus), or --launcher none to run it as it is"
+        )
+    return ""
+
+
+def _of_python(spec: JobSpec, found: Facts | None, *, has_torch: bool | None) -> tuple[Launcher, str]:
+    if found is not None and found.starts is not None:
+        return Launcher.PYTHON, f"{found.starts} starts the processes itself"
+    if found is not None and has_torch is False and not found.imports_torch:
+        return Launcher.PYTHON, "the job's Python has no torch, and its script imports none"
+    if found is not None and found.local_rank is not None:
+        return Launcher.LAUNCH, f"the script takes its rank as {found.local_rank}"
+    if spec.resources.gpus == 0 and (found is None or not found.joins):
+        return Launcher.PYTHON, ""
+    return Launcher.TORCHRUN, ""
+
+
+def read_facts(spec: JobSpec, read: source.Read | None) -> Facts | None:
+    """What the source of a Python command says; None where it is not at hand or is no Python."""
+    program = read_program(spec, read)
+    return None if program is None else facts.of(program)
+
+
+def read_program(spec: JobSpec, read: source.Read | None) -> source.Program | None:
+    """The parsed source of a Python command."""
+    if read is None or spec.command is None or not commands.is_python(spec.command):
+        return None
+    run = commands.program(spec.command)
+    if run.script is not None and not _inside(run.script):
+        return None
+    return source.program(read, run.script, run.module)
+
+
+def _inside(path: str) -> bool:
+    return not path.startswith("/") and ".." not in PurePath(path).parts
+
+
+def doubts(spec: JobSpec, found: Facts | None) -> list[str]:
+    """What a submitter should know of a ranked launcher, by the source of the script."""
+    if found is None or spec.launcher not in {Launcher.TORCHRUN, Launcher.LAUNCH}:
+        return []
+    if found.starts is not None:
+        return [f"{found.starts} starts the processes itself, which do not find each other under torchrun: say {_MEND}"]
+    if found.may_start is not None:
+        may = "may start processes itself, which do not find each other under torchrun"
+        return [f"{found.may_start} {may}: then say {_MEND}"]
+    if spec.world_size > 1 and not found.distributed:
+        return [
+            f"the script joins no process group, as far as its source shows: its {spec.world_size} processes would "
+            f"each train a copy of their own. Join one (DistributedDataParallel), or say {_MEND}: "
+            "one process with all GPUs"
+        ]
+    return []
+
+
+_MEND = "launcher: python (yard run: --launcher python)"

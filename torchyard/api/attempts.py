@@ -1,0 +1,89 @@
+"""Attempts, their logs, metrics and stacks as the REST API shows them."""
+
+from datetime import datetime
+
+from torchyard.api.base import Number, Resource
+from torchyard.api.jobs import HeldDevice, JobError
+from torchyard.states import AttemptState
+from torchyard.wire import ProcessStack
+
+
+class Member(Resource):
+    """An attempt's part on one node, and the ranks of its processes."""
+
+    node: str
+    node_rank: int
+    first_rank: int
+    last_rank: int
+    #: When it ended, if it did before the attempt.
+    ended_at: datetime | None
+    #: Whether the node has stored or listed all that the part left.
+    settled: bool = True
+
+
+class Attempt(Resource):
+    id: str
+    number: int
+    state: AttemptState
+    #: Its first node.
+    node: str
+    members: list[Member]
+    devices: list[HeldDevice]
+    created_at: datetime
+    claimed_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    resumed_from_step: int | None
+    exit_code: int | None
+    signal: int | None
+    error: JobError | None
+    #: Of its logs, by a full disk or `log_limit`.
+    dropped_log_bytes: int
+    #: Metric records that were lost, mostly because the disk was full: their points are missing.
+    dropped_records: int
+    #: Whether all that it left is stored or listed; until then files may still arrive.
+    settled: bool = True
+    #: The attempt whose files it began with.
+    carried_from: str | None = None
+
+
+class Series(Resource):
+    """Points are ``[step, unix time in seconds, value]`` in order of steps."""
+
+    name: str
+    rank: int
+    points: list[tuple[int, float, Number]]
+
+
+class Metrics(Resource):
+    series: list[Series]
+    #: Pass as `since` to get only newer points.
+    cursor: str
+    #: Whether the points replace what was read before (no `since`, or a later attempt has resumed) or follow it.
+    reset: bool
+
+
+class LogStream(Resource):
+    """One rank's log of one attempt; rank -1 is the launcher's."""
+
+    attempt: int
+    rank: int
+    size: int
+    dropped_bytes: int
+
+
+class Stacks(Resource):
+    """What the processes of an attempt did on one node at one moment."""
+
+    attempt: int
+    node: str
+    node_rank: int
+    #: Grows with every time that they were asked for.
+    serial: int
+    at: datetime
+    #: What each rank did, in words.
+    summary: str
+    #: The ranks' own processes first.
+    processes: list[ProcessStack]
+    #: Processes left out, for there are too many.
+    left_out: int

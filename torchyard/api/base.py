@@ -1,0 +1,31 @@
+"""Base of the REST API's models, and pages of lists."""
+
+from typing import Annotated, Generic, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+#: Where the API lies; the next version would lie beside it.
+PREFIX = "/api/v1"
+Item = TypeVar("Item")
+Number = float | Literal["nan", "inf", "-inf"]
+
+
+def _storable(text: str) -> str:
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("must not contain NUL or lone surrogates")
+    return text
+
+
+#: What databases can hold.
+Text = Annotated[str, AfterValidator(_storable)]
+
+
+class Resource(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Page(Resource, Generic[Item]):
+    """One page of a list; `next` is the cursor of the one after, absent on the last."""
+
+    items: list[Item]
+    next: str | None = None

@@ -1,0 +1,118 @@
+"""Users, projects, tokens and sessions as the REST API shows and takes them."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from torchyard.api.base import Resource, Text
+from torchyard.quantities import Duration
+from torchyard.spec.base import NAME
+
+Scope = Literal["read", "submit", "admin", "node"]
+
+
+class User(Resource):
+    id: str
+    name: str
+    admin: bool
+    unix_user: str | None
+    created_at: datetime
+    #: False: all tokens have ended; jobs and usage stay.
+    active: bool = True
+    #: Why nodes would not run this user's jobs, with the mend.
+    warning: str | None = None
+
+
+class Token(Resource):
+    id: str
+    user: str
+    name: str
+    scopes: list[str]
+    node: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+
+
+class NewToken(Token):
+    """The only answer that ever shows the secret."""
+
+    secret: str
+
+
+class NewUser(Resource):
+    """``POST /users``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(pattern=f"^{NAME}$")]
+    admin: bool = False
+    #: The account as which this user's jobs run where the worker runs as root.
+    unix_user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")] | None = None
+
+
+class TokenRequest(Resource):
+    """``POST /tokens``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[Text, Field(min_length=1, max_length=100)]
+    scopes: Annotated[list[Scope], Field(min_length=1, max_length=4)]
+    #: Another user's name; only administrators.
+    user: Text | None = None
+    #: The node that a token of the scope node belongs to.
+    node: Annotated[str, Field(pattern=f"^{NAME}$")] | None = None
+    #: After this long it no longer counts; absent: until it is revoked.
+    expires_in: Duration | None = None
+
+
+class NewProject(Resource):
+    """``POST /projects``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(pattern=f"^{NAME}$")]
+
+
+class SignIn(Resource):
+    """``POST /session``: a token or a one-time code, one of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    token: str | None = None
+    code: str | None = None
+
+
+class SignInCode(Resource):
+    """Opens one session as its maker: ``<url>/#login=<code>``."""
+
+    code: str
+    expires_at: datetime
+
+
+class AuditEntry(Resource):
+    """What somebody changed, beside the jobs' own events."""
+
+    id: str
+    at: datetime
+    user: str
+    action: str
+    subject: str
+    data: dict[str, Any]
+
+
+class Project(Resource):
+    name: str
+    created_at: datetime
+
+
+class Settings(Resource):
+    """What the dashboard needs to know of the installation and of who is looking."""
+
+    version: str
+    installation: str
+    user: User
+    scopes: list[str]
+    #: Seconds after its end for which a job's files are kept, unless it has the tag `keep`; None: for ever.
+    keep_ended_s: int | None = None

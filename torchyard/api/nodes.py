@@ -1,0 +1,58 @@
+"""Nodes and their devices as the REST API shows them."""
+
+from datetime import datetime
+from typing import Literal
+
+from torchyard.api.base import Resource
+from torchyard.wire import DeviceKind, Topology
+
+
+class Node(Resource):
+    name: str
+    state: Literal["online", "draining", "unreachable"]
+    hostname: str
+    version: str
+    last_seen_at: datetime | None
+    cpus: int
+    memory: int
+    disk_free: int
+    #: Words of its administrator that jobs may ask for.
+    labels: list[str] = []
+    #: The reservation that it drains for; when that ends, it takes jobs again.
+    maintenance: str | None = None
+    #: Processes on GPUs that the queue has given to somebody else, or to nobody, in words.
+    offenders: list[str] = []
+    devices: list["NodeDevice"]
+    #: Last telemetry sample of the node itself.
+    latest: dict[str, float]
+
+
+class Holder(Resource):
+    """A job that has a device."""
+
+    job: str
+    job_number: int
+    job_name: str
+    user: str
+    #: Bytes of the device's memory, if it is shared; None: all of the device.
+    share: int | None
+
+
+class NodeDevice(Resource):
+    uuid: str
+    index: int
+    kind: DeviceKind
+    name: str
+    memory: int
+    unusable: str | None
+    #: How near it is to the node's other GPUs, where the driver tells.
+    topology: Topology | None = None
+    job: str | None
+    job_number: int | None
+    job_name: str | None
+    user: str | None
+    #: Everybody who has it, several if they share it; `job` is the first of them.
+    holders: list[Holder] = []
+    #: Percent; None where it cannot be measured.
+    utilization: float | None
+    memory_used: int | None

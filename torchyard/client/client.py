@@ -1,0 +1,378 @@
+"""The Python client: submit jobs, follow them, fetch what they made.
+
+from torchyard import Client, JobSpec
+
+client = Client()
+job = client.submit(JobSpec(command=("train.py",), live="/home/me/project"))
+print(client.wait(job.id).state)
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+
+from torchyard import api, exceptions, ids, snapshot
+from torchyard.client import download, log_stream
+from torchyard.client.calls import body_of, part
+from torchyard.client.connection import Connection
+from torchyard.client.sharing_calls import SharingCalls
+from torchyard.client.sweep_calls import SweepCalls
+from torchyard.spec import JobSpec
+from torchyard.states import JOB_FINAL, JobState
+
+#: Seconds that one request of a long poll may last.
+LONG_POLL_S = 30
+LOG_PIECE = 2**20
+#: Bytes of a log's end that are fetched for its last lines, and the most that one answer holds.
+LOG_END, LOG_END_MOST = 2**16, 2**22
+
+
+class Client(SweepCalls, SharingCalls):
+    """The service, as the owner of a token sees it.
+
+    Finds URL and token in the arguments, in ``TORCHYARD_URL`` and ``TORCHYARD_TOKEN``, or in ``TORCHYARD_HOME``.
+    Jobs are named by id or by number. Problems are raised as `torchyard.exceptions.RefusedError`, whose message names
+    the field and the mend. May be shared by threads.
+    """
+
+    def __init__(self, url: str | None = None, token: str | None = None, *, timeout_s: float = 30.0) -> None:
+        self.connection = Connection(url, token, timeout_s=timeout_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self.connection.close()
+
+    # Jobs
+
+    def submit(
+        self,
+        spec: JobSpec | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        launcher_reason: str = "",
+        analysed: bool = False,
+    ) -> api.Job:
+        """Submits a job; repeated on a broken connection, and still one job. A sweep goes to `submit_sweep`.
+
+        The scripts of a `live` folder that is on this machine are read, as `yard run` does: `launcher: auto` is decided
+        by them, and a mistake in them is a `torchyard.exceptions.SpecWarning`. With `analysed` the caller has done so,
+        and `launcher_reason` says why the spec's launcher was chosen; the job's history shows it.
+        """
+        if body_of(spec).get("sweep"):
+            raise exceptions.SpecError("sweep: this stands for many jobs: submit it with submit_sweep")
+        body, reason = body_of(spec), launcher_reason
+        if not analysed:
+            body, found = self._analysed(spec, stacklevel=3)
+            reason = reason or found
+        return self._submit(api.Job, body, reason, idempotency_key)
+
+    def check(self, spec: JobSpec | Mapping[str, Any], *, analysed: bool = False) -> api.DryRun:
+        """Checks a spec as `submit` would, and stores nothing."""
+        body = body_of(spec) if analysed else self._analysed(spec, stacklevel=3)[0]
+        answer = self.connection.request("POST", "/jobs", json=body, params={"dry_run": "true"})
+        return api.DryRun.model_validate_json(answer.content)
+
+    def job(self, job: str) -> api.Job:
+        """One job as it is now."""
+        return self._get(api.Job, f"/jobs/{part(job)}")
+
+    def jobs(self, *, limit: int | None = None, **filters: str | Sequence[str] | None) -> Iterator[api.Job]:
+        """Jobs, newest first; `filters` are ``state``, ``user``, ``project``, ``tag``, ``q``, ``group`` (a sweep) and
+        ``trials`` (``"false"``: none that belong to a sweep).
+        """
+        return self._pages(api.Job, "/jobs", filters, limit)
+
+    def wait(self, job: str, *, timeout_s: float | None = None) -> api.Job:
+        """Waits for the job's end, also across a restart of the service that takes minutes.
+
+        Returns the job as it is then; raises TimeoutError when it has not ended after `timeout_s`.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            left = LONG_POLL_S if deadline is None else min(LONG_POLL_S, deadline - time.monotonic())
+            answer = self.connection.request(
+                "GET",
+                f"/jobs/{part(job)}",
+                params={"wait": f"{max(0.0, left):.3f}"},
+                timeout_s=LONG_POLL_S + 15,
+                patience_s=log_stream.PATIENCE_S if deadline is None else None,
+            )
+            found = api.Job.model_validate_json(answer.content)
+            if found.state in JOB_FINAL:
+                return found
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(f"job {found.number} is still {found.state.value} after {timeout_s} s")
+
+    def cancel(self, job: str) -> api.Job:
+        """Asks a job to save its work and stop; one that waits is cancelled at once."""
+        return self._post(api.Job, f"/jobs/{part(job)}/cancel")
+
+    def hold(self, job: str) -> api.Job:
+        """Keeps a waiting job from starting."""
+        return self._post(api.Job, f"/jobs/{part(job)}/hold")
+
+    def release(self, job: str) -> api.Job:
+        """Lets a held job start."""
+        return self._post(api.Job, f"/jobs/{part(job)}/release")
+
+    def checkpoint(self, job: str) -> api.Job:
+        """Asks a running job for a checkpoint now."""
+        return self._post(api.Job, f"/jobs/{part(job)}/checkpoint")
+
+    def discard(self, job: str) -> api.Job:
+        """Takes away the logs, metrics, checkpoints and outputs of a job that has ended, for good."""
+        return self._post(api.Job, f"/jobs/{part(job)}/discard")
+
+    def stacks(self, job: str) -> list[api.Stacks]:
+        """What the job's processes did when they were last looked at, the newest first."""
+        return list(self._pages(api.Stacks, f"/jobs/{part(job)}/stacks", {}))
+
+    def ask_for_stacks(self, job: str) -> api.Job:
+        """Asks for the stacks of a running job's processes."""
+        return self._post(api.Job, f"/jobs/{part(job)}/stacks")
+
+    def rerun(
+        self, job: str, *, from_checkpoint: str | None = "auto", changes: Mapping[str, Any] | None = None
+    ) -> api.Job:
+        """Submits the job's spec again as a new job; `changes` are merged into the spec.
+
+        `from_checkpoint` is a checkpoint's id, ``latest``, ``best``, or None for the beginning. ``auto`` goes on where
+        the job did not succeed: from its newest checkpoint, or if it has none with the files that it has left.
+        """
+        carry = from_checkpoint == "auto" and self.job(job).state is not JobState.SUCCEEDED
+        if from_checkpoint == "auto":
+            from_checkpoint = "latest" if carry and self.checkpoints(job) else None
+        body = {"from_checkpoint": from_checkpoint, "carry": carry, "changes": dict(changes or {})}
+        headers = {"Idempotency-Key": ids.new_id("key")}
+        answer = self.connection.request("POST", f"/jobs/{part(job)}/rerun", json=body, headers=headers)
+        return api.Job.model_validate_json(answer.content)
+
+    def change(self, job: str, changes: Mapping[str, Any]) -> api.Job:
+        """Changes a job as it is: `changes` may have its name, priority, tags, and while it waits its time limit."""
+        path = f"/jobs/{part(job)}"
+        headers = {"If-Match": self.connection.request("GET", path).headers["ETag"]}
+        answer = self.connection.request("PATCH", path, json=dict(changes), headers=headers)
+        return api.Job.model_validate_json(answer.content)
+
+    def why(self, job: str) -> api.Why:
+        """Why the job is where it is, and what would start it sooner."""
+        return self._get(api.Why, f"/jobs/{part(job)}/why")
+
+    def events(self, job: str) -> list[api.Event]:
+        """All that happened to the job, oldest first."""
+        return list(self._pages(api.Event, f"/jobs/{part(job)}/events", {}))
+
+    def attempts(self, job: str) -> list[api.Attempt]:
+        """The job's attempts, oldest first."""
+        return list(self._pages(api.Attempt, f"/jobs/{part(job)}/attempts", {}))
+
+    # What a job writes
+
+    def log_streams(self, job: str) -> list[api.LogStream]:
+        """The logs that there are: one per attempt and rank."""
+        return list(self._pages(api.LogStream, f"/jobs/{part(job)}/logs/streams", {}))
+
+    def logs(
+        self, job: str, *, rank: int = 0, attempt: int | None = None, offset: int = 0, since: datetime | None = None
+    ) -> Iterator[bytes]:
+        """A rank's log so far, in pieces; rank -1 is the launcher's own.
+
+        With `since`, only what arrived from then on, exact to a few seconds; so in `log_tail` and `follow_logs`.
+        """
+        while True:
+            answer = self._log(job, rank, attempt, since, offset=offset, limit=LOG_PIECE)
+            if answer.content:
+                yield answer.content
+            behind = int(answer.headers["TorchYard-Next-Offset"])
+            if behind <= offset or behind >= int(answer.headers["TorchYard-Size"]):
+                return
+            offset, since = behind, None
+
+    def _log(
+        self, job: str, rank: int, attempt: int | None, since: datetime | None, *, offset: int = 0, limit: int = 1
+    ) -> httpx.Response:
+        begin = since.isoformat() if since else None
+        params = {"rank": rank, "attempt": attempt, "offset": offset, "limit": limit, "since": begin}
+        return self.connection.request("GET", f"/jobs/{part(job)}/logs", params=params)
+
+    def log_tail(
+        self,
+        job: str,
+        lines: int,
+        *,
+        rank: int = 0,
+        attempt: int | None = None,
+        most: int = LOG_END_MOST,
+        since: datetime | None = None,
+    ) -> tuple[bytes, int]:
+        """The last lines of a rank's log so far, and the offset behind them; only its end is fetched.
+
+        They are fewer where they do not fit into `most` bytes; up to LOG_END bytes are one request.
+        """
+        size = LOG_END
+        while True:
+            answer = self._log(job, rank, attempt, since, offset=-size, limit=size)
+            reach, start = answer.content, int(answer.headers["TorchYard-Offset"])
+            if len(reach) < size or reach.rstrip(b"\n").count(b"\n") >= lines or size >= most:
+                break
+            size *= 4
+        kept = re.findall(rb"[^\n]*\n|[^\n]+", reach)
+        return b"".join(kept[max(0, len(kept) - lines) :]), start + len(reach)
+
+    def follow_logs(
+        self, job: str, *, rank: int = 0, attempt: int | None = None, offset: int = 0, since: datetime | None = None
+    ) -> Iterator[log_stream.LogChunk]:
+        """A rank's log as it grows, until the attempt has ended and all is here.
+
+        Reconnects where it broke off, also across a restart of the service; raises UnreachableError when that stays
+        away for minutes.
+        """
+        if since is not None:
+            now = self._log(job, rank, attempt, since, offset=offset).headers
+            attempt, offset = int(now["TorchYard-Attempt"]) or attempt, int(now["TorchYard-Offset"])
+        params = {"rank": rank, "attempt": attempt, "offset": offset}
+        return log_stream.follow(self.connection, f"/jobs/{part(job)}/logs/stream", params)
+
+    def metrics(
+        self,
+        job: str,
+        *,
+        names: Iterable[str] = (),
+        max_points: int | None = None,
+        all_points: bool = False,
+        since: str | None = None,
+    ) -> api.Metrics:
+        """Metric series; `since` is the `cursor` of an earlier answer, to get only what is newer. A long series is
+        thinned to `max_points`, peaks kept, unless all points are wanted.
+        """
+        params = {
+            "names": ",".join(names) or None,
+            "max_points": max_points,
+            "all_points": all_points or None,
+            "since": since,
+        }
+        return self._get(api.Metrics, f"/jobs/{part(job)}/metrics", params)
+
+    def checkpoints(self, job: str) -> list[api.Checkpoint]:
+        """The job's checkpoints, by step."""
+        return list(self._pages(api.Checkpoint, f"/jobs/{part(job)}/checkpoints", {}))
+
+    def outputs(self, job: str, *, every: bool = False) -> list[api.Output]:
+        """The files that the job has written and that can be downloaded, one of each name.
+
+        `every`: also further files of one name (of other folders and nodes), those that are not here, and those that
+        the job has removed.
+        """
+        return list(self._pages(api.Output, f"/jobs/{part(job)}/outputs", {"all": "true" if every else None}))
+
+    def bring_outputs(self, job: str) -> None:
+        """Asks the nodes for the files that stay there since they are too large for the store."""
+        self.connection.request("POST", f"/jobs/{part(job)}/outputs/bring")
+
+    def download_checkpoint(
+        self, checkpoint: api.Checkpoint, folder: Path, *, progress: Callable[[int], None] = lambda _bytes: None
+    ) -> Path:
+        """Brings a checkpoint's files into a folder; continues what an earlier call left unfinished."""
+        for file in checkpoint.files:
+            path = f"/checkpoints/{part(checkpoint.id)}/files/{quote(file.name)}"
+            target = download.inside(folder, file.name)
+            download.fetch(self.connection, path, target, size=file.size, sha256=file.sha256, progress=progress)
+        return folder
+
+    def download_output(
+        self, job: str, output: api.Output, folder: Path, *, progress: Callable[[int], None] = lambda _bytes: None
+    ) -> Path:
+        """Brings one output file into a folder, under its own name."""
+        return self.download_to(job, output, download.inside(folder, output.name), progress=progress)
+
+    def download_to(
+        self, job: str, output: api.Output, target: Path, *, progress: Callable[[int], None] = lambda _bytes: None
+    ) -> Path:
+        """Brings one output file to a path."""
+        path = f"/jobs/{part(job)}/outputs/{quote(output.name)}?root={output.root}&node_rank={output.node_rank}"
+        download.fetch(self.connection, path, target, size=output.size, sha256=output.sha256, progress=progress)
+        if output.mode & 0o100:
+            target.chmod(target.stat().st_mode | 0o111)
+        return target
+
+    # Code
+
+    def upload_snapshot(self, code: snapshot.Snapshot, *, progress: Callable[[int], None] = lambda _bytes: None) -> str:
+        """Uploads what the service lacks of a code folder; returns the snapshot's id for `JobSpec.code`."""
+        files = [file.ref().model_dump(mode="json") for file in code.files]
+        answer = self.connection.request("POST", "/snapshots", json={"files": files})
+        made = api.MissingBlobs.model_validate_json(answer.content)
+        by_hash = {file.sha256: file for file in code.files}
+        for sha256 in made.missing:
+            self._upload(made.id, by_hash[sha256])
+            progress(by_hash[sha256].size)
+        if not made.committed:
+            self.connection.request("POST", f"/snapshots/{made.id}/commit")
+        return made.id
+
+    def _upload(self, snapshot_id: str, file: snapshot.CodeFile) -> None:
+        path = f"/snapshots/{snapshot_id}/blobs/{file.sha256}"
+        headers = {"Content-Length": str(file.size), "Content-Type": "application/octet-stream"}
+        self.connection.request("PUT", path, content=lambda: snapshot.pieces(file.source), headers=headers)
+
+    # The box and its people
+
+    def nodes(self) -> list[api.Node]:
+        """The nodes, their devices and who holds them."""
+        return list(self._pages(api.Node, "/nodes", {}))
+
+    def drain(self, node: str) -> api.Node:
+        """Gives a node no new jobs; those that run go on."""
+        return self._post(api.Node, f"/nodes/{part(node)}/drain")
+
+    def resume(self, node: str) -> api.Node:
+        """Lets a drained node take jobs again."""
+        return self._post(api.Node, f"/nodes/{part(node)}/resume")
+
+    def queue(self, *, limit: int | None = None) -> list[api.QueueEntry]:
+        """The jobs that wait, in the order in which they are looked at."""
+        return list(self._pages(api.QueueEntry, "/queue", {}, limit))
+
+    def calibration(self) -> api.Calibration:
+        """What estimates of running times turned out to be worth."""
+        return self._get(api.Calibration, "/queue/calibration")
+
+    def settings(self) -> api.Settings:
+        """The installation, and whose token this is."""
+        return self._get(api.Settings, "/settings")
+
+    def users(self) -> list[api.User]:
+        """Everybody who may use the installation."""
+        return list(self._pages(api.User, "/users", {}))
+
+    def create_user(self, user: api.NewUser) -> api.User:
+        """Adds a user."""
+        return self._post(api.User, "/users", user.model_dump(), retry=False)
+
+    def tokens(self, *, everybody: bool = False) -> list[api.Token]:
+        """One's own tokens, or everybody's (administrators)."""
+        return list(self._pages(api.Token, "/tokens", {"all": "true" if everybody else None}))
+
+    def create_token(self, request: api.TokenRequest) -> api.NewToken:
+        """Makes a token; its secret is in this answer and never shown again."""
+        return self._post(api.NewToken, "/tokens", request.model_dump(exclude_none=True), retry=False)
+
+    def login_link(self) -> str:
+        """An address that opens the dashboard as the token's user; it counts once and for a few minutes."""
+        return f"{self.connection.url}/#login={self._post(api.SignInCode, '/session/codes').code}"
+
+    def revoke_token(self, token: str) -> None:
+        """Makes a token invalid at once."""
+        self.connection.request("DELETE", f"/tokens/{part(token)}")

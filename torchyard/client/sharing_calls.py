@@ -1,0 +1,100 @@
+"""The client's calls about sharing the box: users, projects, policy, quotas, usage, reservations."""
+
+from datetime import date
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import TypeAdapter
+
+from torchyard import api
+from torchyard.api import sharing
+from torchyard.client.connection import Connection
+from torchyard.spec.policy import Policy
+
+_PROJECTS = TypeAdapter(list[api.Project])
+_QUOTAS = TypeAdapter(list[sharing.Quota])
+_RESERVATIONS = TypeAdapter(list[sharing.Reservation])
+
+
+class SharingCalls:
+    """Part of `torchyard.Client`."""
+
+    connection: Connection
+
+    def change_user(self, name: str, changes: sharing.UserChanges) -> api.User:
+        """Changes rights or UNIX account of a user; only what is given."""
+        answer = self._send("PATCH", f"/users/{_part(name)}", changes.model_dump(exclude_unset=True))
+        return api.User.model_validate_json(answer)
+
+    def delete_user(self, name: str) -> None:
+        """Ends a user's tokens and sessions; jobs and usage stay, and `change_user` can bring the user back."""
+        self._send("DELETE", f"/users/{_part(name)}")
+
+    def projects(self) -> list[api.Project]:
+        """All projects, by name."""
+        return _PROJECTS.validate_json(self._send("GET", "/projects"))
+
+    def create_project(self, project: api.NewProject) -> api.Project:
+        """Adds a project (administrators)."""
+        answer = self.connection.request("POST", "/projects", json=project.model_dump(), retry=False)
+        return api.Project.model_validate_json(answer.content)
+
+    def policy(self) -> Policy:
+        """The policy that the scheduler follows."""
+        return Policy.model_validate_json(self._send("GET", "/policy"))
+
+    def set_policy(self, policy: Policy) -> Policy:
+        """Sets the whole policy."""
+        return Policy.model_validate_json(self._send("PUT", "/policy", policy.model_dump(mode="json")))
+
+    def quotas(self) -> list[sharing.Quota]:
+        """Quotas and how people stand: one's own and the projects', or everybody's (administrators)."""
+        return _QUOTAS.validate_json(self._send("GET", "/quotas"))
+
+    def set_quota(self, kind: sharing.AccountKind, name: str, values: sharing.QuotaValues) -> sharing.Quota:
+        """Sets quotas of a user or project, or of ``*``; only what is given, and None takes a value away."""
+        body = values.model_dump(exclude_unset=True)
+        return sharing.Quota.model_validate_json(self._send("PUT", f"/quotas/{kind}/{_part(name)}", body))
+
+    def usage(
+        self, *, since: date | None = None, until: date | None = None, by: sharing.By = "user"
+    ) -> sharing.UsageReport:
+        """GPU-hours by user, project or day; of the last four weeks unless `since` says otherwise."""
+        answer = self.connection.request("GET", "/usage", params=_days(since, until) | {"by": by})
+        return sharing.UsageReport.model_validate_json(answer.content)
+
+    def usage_csv(self, *, since: date | None = None, until: date | None = None, by: sharing.By = "user") -> str:
+        """As `usage`, as a table with a header."""
+        params = _days(since, until) | {"by": by, "format": "csv"}
+        return self.connection.request("GET", "/usage", params=params).text
+
+    def usage_digest(self, week: str | None = None) -> sharing.Digest:
+        """The digest of an ISO week such as ``2026-W47``; without one, of the last that is over."""
+        answer = self.connection.request("GET", "/usage/digest", params={"week": week})
+        return sharing.Digest.model_validate_json(answer.content)
+
+    def reservations(self, *, past: bool = False) -> list[sharing.Reservation]:
+        """Reservations that hold now or later; with `past`, all."""
+        answer = self.connection.request("GET", "/reservations", params={"all": "true" if past else None})
+        return _RESERVATIONS.validate_json(answer.content)
+
+    def reserve(self, new: sharing.NewReservation) -> sharing.Reservation:
+        """Keeps nodes or GPUs for users and projects, or takes nodes out of use."""
+        answer = self.connection.request("POST", "/reservations", json=new.model_dump(mode="json"), retry=False)
+        return sharing.Reservation.model_validate_json(answer.content)
+
+    def cancel_reservation(self, reservation: str) -> None:
+        """Gives back what is reserved."""
+        self._send("DELETE", f"/reservations/{_part(reservation)}")
+
+    def _send(self, method: str, path: str, body: Any = None) -> bytes:
+        return self.connection.request(method, path, json=body).content
+
+
+def _days(since: date | None, until: date | None) -> dict[str, str | None]:
+    days = {"from": since, "to": until}
+    return {name: None if day is None else day.isoformat() for name, day in days.items()}
+
+
+def _part(name: str) -> str:
+    return quote(name, safe="*")

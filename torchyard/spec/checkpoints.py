@@ -1,0 +1,53 @@
+"""Checkpoint policy, and the way a program learns of the checkpoint that it resumes from."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from torchyard.quantities import Interval
+from torchyard.spec.base import Model
+
+
+class KeepBest(Model):
+    """Which checkpoint counts as the best."""
+
+    metric: str
+    """Name of the metric, as passed to ``torchyard.checkpoint(metrics=…)``."""
+    mode: Literal["min", "max"] = "max"
+    """Whether small or large values are good."""
+
+
+class CheckpointPolicy(Model):
+    """When checkpoints are due and which are kept."""
+
+    every: Interval | None = None
+    """A checkpoint is due this long after the last one. Without it, a script that calls `torchyard.attach` takes its
+    first one after two minutes, others as often as costs 2 % of the time at most, and one at its end; any other only
+    when asked for. With `never`, all only when asked for."""
+    keep_last: Annotated[int, Field(ge=1, le=1000)] = 2
+    """The newest ones to keep."""
+    keep_best: KeepBest | None = None
+    """The best one is kept beside the newest."""
+
+
+#: In `resume.args`: where the checkpoint lies.
+CHECKPOINT_PLACEHOLDER = "{checkpoint}"
+
+
+class Resume(Model):
+    """How a program is told of the checkpoint that it goes on from, where its framework is not known."""
+
+    args: Annotated[tuple[str, ...], Field(max_length=64)] = ()
+    """Put behind the command of an attempt that resumes; ``{checkpoint}`` is the path of the checkpoint."""
+
+    @field_validator("args")
+    @classmethod
+    def _placeholders(cls, args: tuple[str, ...]) -> tuple[str, ...]:
+        for word in args:
+            for found in re.findall(r"\{\w*\}", word):
+                if found != CHECKPOINT_PLACEHOLDER:
+                    raise ValueError(
+                        f"{found} is no placeholder: write {CHECKPOINT_PLACEHOLDER}, the only one there is"
+                    )
+        return args

@@ -1,0 +1,223 @@
+"""Job spec: what a person or a program submits, as YAML or JSON.
+
+A spec is plain data. Every field has a default except the work itself: either a `recipe` (the built-in
+trainer) or a `command` (one's own program).
+"""
+
+import re
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from torchyard.quantities import Duration, Size
+from torchyard.recipe import Recipe
+from torchyard.spec.base import NAME, Model, Ref, Tag
+from torchyard.spec.checkpoints import CheckpointPolicy, Resume
+from torchyard.spec.command import ENV_NAME, RESERVED_ENV, Command, Environment, Launcher
+from torchyard.spec.resources import Resources
+from torchyard.spec.sweeps import ENVIRONMENT as PARAMETERS
+from torchyard.spec.sweeps import Sweep
+
+OutputPattern = Annotated[str, Field(min_length=1, max_length=1000)]
+#: A job with this tag keeps its files, however old it is.
+KEEP = "keep"
+SNAPSHOT_ID = re.compile(r"snap-[0-9a-z]{26}")
+
+
+class Priority(StrEnum):
+    """Priority classes, highest first in the queue."""
+
+    LOW = "low"
+    NORMAL = "normal"
+    HIGH = "high"
+    URGENT = "urgent"
+
+
+PRIORITY_RANK: dict[Priority, int] = {p: rank for rank, p in enumerate(Priority)}
+
+
+class Tracker(StrEnum):
+    """Experiment trackers whose files the node reads."""
+
+    TENSORBOARD = "tensorboard"
+    WANDB = "wandb"
+    MLFLOW = "mlflow"
+    TRACKIO = "trackio"
+
+
+class After(Model):
+    """Jobs that this one waits for."""
+
+    jobs: Annotated[tuple[Ref, ...], Field(min_length=1, max_length=1000)]
+    """Ids or numbers of jobs or sweeps."""
+    need: Literal["all", "any"] = "all"
+    """Whether all of them must have ended, or one is enough."""
+    when: Literal["success", "end"] = "success"
+    """Whether they must succeed, or may end in any way; a trial that its sweep stopped early has done its part."""
+
+
+class HangPolicy(Model):
+    """What is done with a run that makes no step for ``max(after, factor * its median step)``."""
+
+    after: Duration = 300
+    """No run is taken for hanging before this."""
+    factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 20
+    """Times its median step."""
+    action: Literal["stop", "show"] = "stop"
+    """Once its stacks are dumped: stop it (retries count), or only show that it hangs."""
+
+
+class JobSpec(Model):
+    """A training job."""
+
+    name: Annotated[str, Field(pattern=f"^{NAME}$")] = "job"
+    """Shown in lists; need not be unique."""
+    project: Annotated[str, Field(pattern=f"^{NAME}$")] = "default"
+    """The project whose share the job uses."""
+    tags: Annotated[tuple[Tag, ...], Field(max_length=32)] = ()
+    """Free words to filter by."""
+    resources: Resources = Resources()
+    recipe: Recipe | None = None
+    """A run of the built-in trainer; exclusive with `command`."""
+    command: Command | None = None
+    """One's own program and its arguments, a list or one line; exclusive with `recipe`."""
+    launcher: Launcher = Launcher.AUTO
+    """How the command is started; `auto` chooses when the job is submitted, and says why."""
+    code: str | None = None
+    """A snapshot id; `yard submit` also takes a folder and uploads it."""
+    live: str | None = None
+    """An absolute folder on the node, used as it is; exclusive with `code`."""
+    link: Annotated[tuple[str, ...], Field(max_length=64)] = ()
+    """Folders and files below `link_root` that the snapshot leaves out and symbolic links join in on the node."""
+    link_root: str | None = None
+    """The folder that the snapshot was taken from; `yard submit` fills it in."""
+    python: str | None = None
+    """Interpreter, venv or conda prefix of the command; `yard submit` takes the active one."""
+    env: Environment = {}
+    """Environment variables."""
+    priority: Priority = Priority.NORMAL
+    time_limit: Duration | None = None
+    """Running time after which the job is stopped."""
+    start_limit: Annotated[Duration, Field(gt=0)] | None = None
+    """Time in the queue after which a job that never started is given up."""
+    idle_limit: Annotated[Duration, Field(gt=0)] | None = None
+    """Time without any work of its GPUs after which the job is stopped."""
+    hang: HangPolicy = HangPolicy()
+    preemptible: bool | None = None
+    """Whether it may be stopped in favour of another job and go on later; without it, only once it has written a
+    checkpoint that was verified, or if it is restartable. If it must not be stopped, others lend it no time slices."""
+    restartable: bool = False
+    """It may be stopped at any time: it starts from its newest checkpoint, or from the beginning."""
+    after: After | None = None
+    """Jobs that must have ended before it starts; a list stands for all of them, with success."""
+    sweep: Sweep | None = None
+    """Parameters and their values: one job for each combination."""
+    grace: Duration = 60
+    """How long a stopping job may take to save its work before it is killed."""
+    max_retries: Annotated[int, Field(ge=0, le=100)] = 0
+    """How often a failed job starts again, from its newest checkpoint."""
+    log_limit: Size = 2**30
+    """Bytes of log kept per rank and attempt; the rest is dropped and counted."""
+    checkpoint: CheckpointPolicy = CheckpointPolicy()
+    resume: Resume = Resume()
+    """How the command is told of a checkpoint; scripts of Lightning and of transformers' Trainer need nothing."""
+    outputs: Annotated[tuple[OutputPattern, ...], Field(max_length=256)] | None = None
+    """Which of the files that the program writes in its folder, and beside it (``../data/x``), are kept: patterns as in
+    a .gitignore, the last one that matches decides, ``!`` leaves out. Without it all but caches; if every pattern
+    begins with ``!``, all but those. An empty list keeps ``TORCHYARD_OUTPUT_DIR`` alone, which is always kept."""
+    carry: bool = True
+    """Whether an attempt that restores no checkpoint finds the files of the one before."""
+    trackers: bool | tuple[Tracker, ...] = True
+    """Experiment trackers whose files are read for metrics: all, none (``false``), or a list of them."""
+
+    @field_validator("after", mode="before")
+    @classmethod
+    def _bare_after(cls, given: Any) -> Any:
+        if isinstance(given, str | int):
+            given = [given]
+        return {"jobs": [str(job) for job in given]} if isinstance(given, list | tuple) else given
+
+    @field_validator("env")
+    @classmethod
+    def _environment(cls, env: dict[str, str]) -> dict[str, str]:
+        for name in env:
+            if not ENV_NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is not a name for an environment variable")
+            if name in RESERVED_ENV or (name.startswith("TORCHYARD_") and name != PARAMETERS):
+                raise ValueError(f"{name} is set by the launcher: leave it out")
+        return env
+
+    @field_validator("link")
+    @classmethod
+    def _links(cls, link: tuple[str, ...]) -> tuple[str, ...]:
+        for path in link:
+            if path.startswith("/") or ".." in path.split("/") or not path.strip("/."):
+                raise ValueError(f"{path!r} must be a path inside the code folder, without '..'")
+        return tuple(dict.fromkeys(str(PurePosixPath(path)) for path in link))
+
+    @model_validator(mode="after")
+    def _work(self) -> Self:
+        if (self.recipe is None) == (self.command is None):
+            raise ValueError("give either a recipe (the built-in trainer) or a command")
+        if self.recipe is not None and self.launcher not in {Launcher.AUTO, Launcher.TORCHRUN}:
+            raise ValueError("a recipe is always launched with torchrun: leave launcher out")
+        if self.recipe is not None and self.resume.args:
+            raise ValueError("a recipe resumes by itself: leave resume out")
+        if self.recipe is not None:
+            self._fits(self.recipe)
+        if self.code is not None and self.live is not None:
+            raise ValueError("code and live exclude each other: keep one of them")
+        if self.code is not None and not SNAPSHOT_ID.fullmatch(self.code):
+            raise ValueError(
+                "code must be the id of an uploaded snapshot (snap-…): submit with `yard submit`, "
+                "which uploads the folder, or use live: /absolute/folder"
+            )
+        if self.live is not None and not self.live.startswith("/"):
+            raise ValueError("live must be an absolute folder")
+        return self
+
+    def _fits(self, recipe: Recipe) -> None:
+        processes = recipe.strategy.processes(self.resources.gpus)  # raises when they do not fit
+        if self.resources.nodes > 1 and recipe.rendezvous == "file":
+            raise ValueError("recipe.rendezvous file needs a folder that all nodes share: take rendezvous: env or tcp")
+        if self.resources.nodes > 1 and not recipe.strategy.spans_nodes:
+            raise ValueError(
+                f"resources.nodes is {self.resources.nodes}, but recipe.strategy {recipe.strategy.name} keeps to one "
+                "node: take resources.nodes 1, or strategy: ddp"
+            )
+        recipe.strategy.check_ranks(self.resources.nodes * processes)
+        if recipe.backend == "nccl" and self.resources.gpus == 0:
+            raise ValueError("recipe.backend nccl needs GPUs, but resources.gpus is 0: take backend: auto or gloo")
+
+    @property
+    def read_trackers(self) -> tuple[Tracker, ...]:
+        """The trackers whose files are read."""
+        if isinstance(self.trackers, bool):
+            return tuple(Tracker) if self.trackers else ()
+        return self.trackers
+
+    @property
+    def local_world_size(self) -> int:
+        """Processes on each node: what the strategy asks for, one per GPU under torchrun, else one."""
+        if self.recipe is not None:
+            return self.recipe.strategy.processes(self.resources.gpus)
+        return max(1, self.resources.gpus) if self.launcher.ranked else 1
+
+    @property
+    def world_size(self) -> int:
+        """Processes of the job on all nodes."""
+        return self.resources.nodes * self.local_world_size
+
+    @property
+    def effective_batch(self) -> int | None:
+        """Samples of a step of a recipe's optimizer; None for a command."""
+        if self.recipe is None:
+            return None
+        return self.recipe.effective_batch(self.world_size, self.resources.nodes * self.resources.gpus)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a spec, for editors and programs."""
+    return JobSpec.model_json_schema()

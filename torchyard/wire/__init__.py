@@ -1,0 +1,101 @@
+"""Messages between the node agent and the service (``/api/v1/agent``).
+
+The protocol carries a version; the service reads this one and the one before. Times are integer microseconds UTC,
+sizes are bytes. Every message may be sent twice.
+"""
+
+from torchyard.wire.devices import Device, DeviceKind, LinkLevel, Topology
+from torchyard.wire.files import (
+    CarriedFile,
+    Carry,
+    CheckpointAnswer,
+    CheckpointFile,
+    CheckpointReport,
+    FileRef,
+    Missing,
+    OutputReport,
+    Place,
+    Placed,
+    Restore,
+    Root,
+    WrittenFile,
+)
+from torchyard.wire.heartbeat import Action, AttemptReport, BringOrder, DumpOrder, Heartbeat, Order, Orders, Phase
+from torchyard.wire.launch import Claim, Go, Launch, Prepared, Started
+from torchyard.wire.metrics import Mark, MetricBatch, MetricRecord, Sample, SampleBatch
+from torchyard.wire.protocol import (
+    INBOX_PROBE,
+    LAUNCH_TASK,
+    MAX_DUMP,
+    NUDGE_TASK,
+    PROTOCOL,
+    PROTOCOL_HEADER,
+    Message,
+    Text,
+    node_queue,
+)
+from torchyard.wire.registration import Capability, Identity, Register, Registered
+from torchyard.wire.result import JobNote, JobNotes, NoteKind, RankExit, Result, ResultKind, Settled
+from torchyard.wire.stacks import Frame, ProcessStack, StackDump, ThreadStack
+
+__all__ = [
+    "INBOX_PROBE",
+    "LAUNCH_TASK",
+    "MAX_DUMP",
+    "NUDGE_TASK",
+    "PROTOCOL",
+    "PROTOCOL_HEADER",
+    "Action",
+    "AttemptReport",
+    "BringOrder",
+    "Capability",
+    "CarriedFile",
+    "Carry",
+    "CheckpointAnswer",
+    "CheckpointFile",
+    "CheckpointReport",
+    "Claim",
+    "Device",
+    "DeviceKind",
+    "DumpOrder",
+    "FileRef",
+    "Frame",
+    "Go",
+    "Heartbeat",
+    "Identity",
+    "JobNote",
+    "JobNotes",
+    "Launch",
+    "LinkLevel",
+    "Mark",
+    "Message",
+    "MetricBatch",
+    "MetricRecord",
+    "Missing",
+    "NoteKind",
+    "Order",
+    "Orders",
+    "OutputReport",
+    "Phase",
+    "Place",
+    "Placed",
+    "Prepared",
+    "ProcessStack",
+    "RankExit",
+    "Register",
+    "Registered",
+    "Restore",
+    "Result",
+    "ResultKind",
+    "Root",
+    "Sample",
+    "SampleBatch",
+    "Settled",
+    "StackDump",
+    "Started",
+    "Text",
+    "ThreadStack",
+    "Topology",
+    "WrittenFile",
+    "node_queue",
+]

@@ -1,0 +1,48 @@
+"""GPUs and CPU slots of a node."""
+
+from enum import StrEnum
+
+from torchyard.wire.protocol import Message
+
+
+class DeviceKind(StrEnum):
+    GPU = "gpu"
+    CPU_SLOT = "cpu"
+
+
+class LinkLevel(StrEnum):
+    """What lies between two GPUs of a node, the fastest first, as the driver tells it."""
+
+    NVLINK = "nvlink"
+    #: One PCIe switch.
+    PIX = "pix"
+    #: Several PCIe switches.
+    PXB = "pxb"
+    #: A PCIe host bridge.
+    PHB = "phb"
+    #: The NUMA node's interconnect.
+    NODE = "node"
+    #: The link between NUMA nodes.
+    SYS = "sys"
+
+
+class Topology(Message):
+    """How near a GPU is to the node's other GPUs; what the driver does not tell is left out."""
+
+    #: Its NUMA node.
+    numa: int | None = None
+    #: By UUID of the other GPU.
+    links: dict[str, LinkLevel] = {}
+
+
+class Device(Message):
+    """One GPU or CPU slot of a node."""
+
+    uuid: str
+    index: int
+    kind: DeviceKind
+    name: str
+    memory: int
+    #: Why the device must not be used: another stack owns it, or a rank on it could not be killed.
+    unusable: str | None = None
+    topology: Topology | None = None

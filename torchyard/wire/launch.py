@@ -1,0 +1,73 @@
+"""Start of an attempt on a node."""
+
+from typing import Any
+
+from pydantic import field_serializer
+
+from torchyard.spec import JobSpec
+from torchyard.wire.devices import Device
+from torchyard.wire.files import Carry, FileRef, Restore
+from torchyard.wire.protocol import Message
+
+
+class Launch(Message):
+    """``GET /agent/attempts/{id}``: all a node needs to start an attempt."""
+
+    attempt: str
+    job: str
+    number: int
+    spec: JobSpec
+    user: str
+    unix_user: str | None
+    node_rank: int
+    devices: list[Device]
+    code: list[FileRef] | None
+    restore: Restore | None
+    carry: Carry | None = None
+    #: The only run that the job has made so far with a tracker, by tracker: its next attempt goes on with it.
+    tracker_runs: dict[str, str] = {}
+
+    @field_serializer("spec")
+    def _without_defaults(self, spec: JobSpec) -> dict[str, Any]:
+        # A worker of the version before refuses fields that it does not know: it gets those alone that the job sets.
+        return _set_fields(spec.model_dump(mode="json"), JobSpec.model_construct().model_dump(mode="json"))
+
+
+def _set_fields(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """The values that differ from their defaults, within nested models too."""
+    return {
+        name: _set_fields(value, default) if isinstance(value, dict) and isinstance(default, dict) else value
+        for name, value in values.items()
+        if value != (default := defaults.get(name))
+    }
+
+
+class Claim(Message):
+    """``POST /agent/attempts/{id}/claim``: 204, or 409 if another nonce has it or it is void."""
+
+    nonce: str
+
+
+class Prepared(Message):
+    """``POST /agent/attempts/{id}/prepared``: this node's part of an attempt on several nodes has its code and
+    environment; answered by `Go`, or by 409 once the attempt is void. Asked again until the answer is go.
+    """
+
+    #: Address by which the other nodes reach this one.
+    address: str
+    #: Port that the ranks meet at; the first node's counts.
+    port: int
+
+
+class Go(Message):
+    """Whether all parts are prepared: if so, where the ranks meet."""
+
+    go: bool
+    address: str = ""
+    port: int = 0
+
+
+class Started(Message):
+    """``POST /agent/attempts/{id}/running``: the job's first instruction ran; 204."""
+
+    started_us: int

@@ -1,0 +1,35 @@
+"""Protocol version, Celery tasks, and the base of all messages."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+PROTOCOL = 1
+PROTOCOL_HEADER = "TorchYard-Protocol"
+#: File in the artifact store's inbox that shows a worker that it sees the same file system.
+INBOX_PROBE = "probe"
+#: Bytes of one node's stacks, as JSON.
+MAX_DUMP = 2 * 2**20
+#: Celery task that tells a node of an assigned attempt; its only argument is the attempt's id.
+LAUNCH_TASK = "torchyard.launch"
+#: Celery task that makes a node ask for its orders at once; it has no argument.
+NUDGE_TASK = "torchyard.nudge"
+
+
+def node_queue(node: str) -> str:
+    """The Celery queue of a node."""
+    return f"node.{node}"
+
+
+class Message(BaseModel):
+    """Base of all wire messages; unknown fields of a newer peer are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+def _storable(text: str) -> str:
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
+
+
+#: Words of a job's programs. Databases hold no NUL and answers no half characters, but nothing is refused for one.
+Text = Annotated[str, AfterValidator(_storable)]

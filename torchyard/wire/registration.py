@@ -1,0 +1,58 @@
+"""Registration of a node."""
+
+from enum import StrEnum
+
+from torchyard.wire.devices import Device
+from torchyard.wire.protocol import Message
+
+
+class Identity(Message):
+    """Who a node is: what proves that silence was death."""
+
+    node_id: str
+    home_id: str
+    boot_id: str
+    pid_namespace: str
+
+
+class Capability(StrEnum):
+    """What a worker knows beyond what all of them do; one that leaves a word out is older, and gets no such jobs."""
+
+    #: Jobs that have part of a GPU (`resources.gpu_share`).
+    GPU_SHARE = "gpu-share"
+    #: Recipes with `backend: mpi`: the worker's torch was built with MPI.
+    MPI = "mpi"
+    #: Jobs of users with a UNIX account, and no others: the worker runs each job as its user's own.
+    UNIX_ACCOUNTS = "unix-accounts"
+
+
+class Register(Message):
+    """``POST /agent/register``: first message of a worker; answered by `Registered`."""
+
+    node: str
+    identity: Identity
+    version: str
+    hostname: str
+    devices: list[Device]
+    cpus: int
+    memory: int
+    runs_as_root: bool
+    #: Words of the node's administrator that jobs may ask for.
+    labels: list[str] = []
+    #: Of `Capability`, and words that only a newer service knows.
+    capabilities: list[str] = []
+
+
+class Registered(Message):
+    """What a worker needs from the service."""
+
+    installation: str
+    broker_url: str
+    broker_key_prefix: str
+    heartbeat_s: float
+    #: Folder of the artifact store's inbox as the service sees it, and the content of its probe file: a worker that
+    #: reads the same there may place files in it instead of uploading them.
+    inbox: str
+    inbox_probe: str
+    #: Bytes that a node's disk is to keep free, unless the node's own setting says otherwise. None: not told.
+    disk_floor: int | None = None
