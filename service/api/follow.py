@@ -66,14 +66,14 @@ class LogFollower:
             if not await listener.wait(1.0 if seen.final else sse.PING_S) and self._is_time_to_ping():
                 yield sse.PING
 
-    async def _look(self) -> logs.View:
+    async def _look(self) -> logs.LogView:
         return await run_in_threadpool(self._view)
 
-    def _view(self) -> logs.View:
+    def _view(self) -> logs.LogView:
         with self._ctx.db.read() as tx:
             return logs.view(tx, self._job_id, self._rank, self._number)
 
-    def _next(self, seen: logs.View) -> bytes | None:
+    def _next(self, seen: logs.LogView) -> bytes | None:
         """The next event; None when all that can be shown is sent."""
         offset = self._offset
         data = logs.read(self._ctx.store, seen, self._rank, offset, EVENT_BYTES)
@@ -85,10 +85,10 @@ class LogFollower:
         content = {"attempt": seen.attempt, "offset": offset, "next": self._offset, "text": text}
         return sse.event("data", content, self._id(seen))
 
-    def _id(self, seen: logs.View) -> str:
+    def _id(self, seen: logs.LogView) -> str:
         return f"{seen.attempt}:{self._offset}"
 
-    def _may_end(self, seen: logs.View) -> bool:
+    def _may_end(self, seen: logs.LogView) -> bool:
         return seen.settled or (seen.final and self._ctx.monotonic() - self._quiet_since >= QUIET_S)
 
     def _is_time_to_ping(self) -> bool:

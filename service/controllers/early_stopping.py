@@ -71,10 +71,10 @@ class _Watched:
         sweep = Sweep.model_validate(tx.scalar(select(Group.sweep).where(Group.id == group)))
         return None if sweep.stop is None else cls(sweep.stop)
 
-    def words(self, stop: asha.Stop) -> str:
-        return asha.words(self._stopping, stop, self._steps[stop.trial])
+    def words(self, stop: asha.EarlyStop) -> str:
+        return asha.stop_message(self._stopping, stop, self._steps[stop.trial])
 
-    def compare(self, tx: Connection, group: str) -> list[asha.Stop]:
+    def compare(self, tx: Connection, group: str) -> list[asha.EarlyStop]:
         """Who is to be stopped, if any trial has reached another rung since the last time."""
         self._steps = _steps(tx, group, self._stopping.metric)
         reached = {job: len(asha.rungs(self._stopping, step)) for job, step in self._steps.items()}

@@ -173,7 +173,7 @@ class JobLimits:
         with self._ctx.db.write() as tx:
             if not stacks.complete(tx, row.id, row.dump_serial) and waited < DUMP_PATIENCE_S:
                 return
-            said = stacks.told(tx, row.id, row.dump_serial) or "its stacks could not be had"
+            said = stacks.describe(tx, row.id, row.dump_serial) or "its stacks could not be had"
             words = f"stopped because it makes no step any more: {said}"
             _stop(tx, row, StopReason.HUNG, self._ctx.now_us(), words)
         self._tell(row.job_id, row.id)

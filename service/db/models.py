@@ -295,9 +295,9 @@ class Forecast(Base):
 
     __tablename__ = "forecasts"
     job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
-    #: What it was made of (`service.estimation.estimates.Raw.basis`): a history, limit, progress, or none.
+    #: What it was made of (`service.estimation.estimates.RawEstimate.basis`): a history, limit, progress, or none.
     source: Mapped[str] = mapped_column(primary_key=True)
-    #: What jobs of one history have in common (`service.estimation.estimates.Kin`).
+    #: What jobs of one history have in common (`service.estimation.estimates.HistoryKey`).
     key: Mapped[str]
     p10_us: Mapped[int | None]
     p50_us: Mapped[int | None]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from service.estimation.estimates import QUANTILES, Quantiles, Raw, Subject, capped, quantile
+from service.estimation.estimates import QUANTILES, EstimateInput, Quantiles, RawEstimate, capped, quantile
 from service.scheduler.model.jobs import Estimate
 
 #: Forecasts of one basis that count, the newest.
@@ -22,7 +22,7 @@ LEAST = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
+class ForecastOutcome:
     """A forecast whose job has succeeded."""
 
     basis: str
@@ -34,7 +34,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Worth:
+class ForecastAccuracy:
     """How forecasts of one basis came out; the shares done by p10, p50 and p90 should be .1, .5 and .9."""
 
     basis: str
@@ -49,47 +49,47 @@ class Calibration:
     """The last outcomes of each basis."""
 
     def __init__(self) -> None:
-        self._outcomes: dict[str, deque[Outcome]] = {}
+        self._outcomes: dict[str, deque[ForecastOutcome]] = {}
         self._factors: dict[str, tuple[float, ...]] = {}
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: ForecastOutcome) -> None:
         """One more; the newest come last."""
         self._outcomes.setdefault(outcome.basis, deque(maxlen=WINDOW)).append(outcome)
         self._factors.pop(outcome.basis, None)
 
-    def corrected(self, raw: Raw) -> Quantiles:
+    def corrected(self, raw: RawEstimate) -> Quantiles:
         """The quantiles by which one, five and nine of ten such jobs were done; in order, and never negative."""
         if raw.basis not in self._factors:
             self._factors[raw.basis] = _factors(self._outcomes.get(raw.basis, ()))
         factors = self._factors[raw.basis]
         return Quantiles(*sorted(round(each * f) for each, f in zip(raw.quantiles, factors, strict=True)))
 
-    def estimate(self, raw: Raw, subject: Subject) -> Estimate:
+    def estimate(self, raw: RawEstimate, given: EstimateInput) -> Estimate:
         """What the policy is told of the job."""
-        p10, p50, p90 = capped(self.corrected(raw), subject)
+        p10, p50, p90 = capped(self.corrected(raw), given)
         return Estimate(p10_us=p10, p50_us=p50, p90_us=p90, source=raw.source)
 
-    def report(self) -> list[Worth]:
+    def report(self) -> list[ForecastAccuracy]:
         """How each basis came out."""
-        return [_worth(basis, outcomes) for basis, outcomes in sorted(self._outcomes.items())]
+        return [_accuracy(basis, outcomes) for basis, outcomes in sorted(self._outcomes.items())]
 
 
-def _factors(outcomes: Iterable[Outcome]) -> tuple[float, ...]:
+def _factors(outcomes: Iterable[ForecastOutcome]) -> tuple[float, ...]:
     known = list(outcomes)
     if len(known) < LEAST:
         return (1.0,) * len(QUANTILES)
     return tuple(math.exp(_shift(known, place)) for place in range(len(QUANTILES)))
 
 
-def _shift(outcomes: Sequence[Outcome], place: int) -> float:
+def _shift(outcomes: Sequence[ForecastOutcome], place: int) -> float:
     scores = sorted(math.log(max(1, each.actual_us) / max(1, each.raw[place])) for each in outcomes)
     return quantile(scores, QUANTILES[place])
 
 
-def _worth(basis: str, outcomes: Sequence[Outcome]) -> Worth:
+def _accuracy(basis: str, outcomes: Sequence[ForecastOutcome]) -> ForecastAccuracy:
     done = [sum(each.actual_us <= each.published[place] for each in outcomes) / len(outcomes) for place in range(3)]
     errors = [abs(each.published.p50 - each.actual_us) / max(1, each.actual_us) for each in outcomes]
-    return Worth(
+    return ForecastAccuracy(
         basis=basis,
         count=len(outcomes),
         shares=(done[0], done[1], done[2]),

@@ -44,7 +44,7 @@ class Quantiles(NamedTuple):
     p90: int
 
 
-class Raw(NamedTuple):
+class RawEstimate(NamedTuple):
     """An estimate before its correction. `basis` is what it was made of; estimates of one basis err alike."""
 
     source: Source
@@ -52,7 +52,7 @@ class Raw(NamedTuple):
     quantiles: Quantiles
 
 
-class Kin(NamedTuple):
+class HistoryKey(NamedTuple):
     """What jobs of one history have in common: project, user (an id) and the kind of work."""
 
     project: str
@@ -60,7 +60,7 @@ class Kin(NamedTuple):
     work: str
 
     @classmethod
-    def parse(cls, key: str) -> "Kin":
+    def parse(cls, key: str) -> "HistoryKey":
         """From what `str` made of it; `ValueError` for anything else."""
         project, user, work = key.split("/", 2)
         return cls(project, user, work)
@@ -69,7 +69,7 @@ class Kin(NamedTuple):
         return f"{self.project}/{self.user}/{self.work}"
 
 
-def kin_of(project: str, user: str, spec: Mapping[str, Any]) -> Kin:
+def history_key_of(project: str, user: str, spec: Mapping[str, Any]) -> HistoryKey:
     """The history that a job of this stored spec belongs to.
 
     Trials of a sweep belong together: seeds and fractional numbers (rates, weights) do not count, since they hardly
@@ -79,8 +79,8 @@ def kin_of(project: str, user: str, spec: Mapping[str, Any]) -> Kin:
     gpus = resources.get("gpus", 1) * resources.get("nodes", 1)
     work = spec.get("recipe") or spec.get("command") or []
     if isinstance(work, list):
-        return Kin(project, user, _digest_of_command(gpus, tuple(_kind(work))))
-    return Kin(project, user, _digest(gpus, _kind(work)))
+        return HistoryKey(project, user, _digest_of_command(gpus, tuple(_kind(work))))
+    return HistoryKey(project, user, _digest(gpus, _kind(work)))
 
 
 @lru_cache(maxsize=1024)
@@ -125,37 +125,39 @@ class History:
     """Running times of jobs that succeeded: of each kind, of each user in each project, of each project."""
 
     def __init__(self) -> None:
-        self._times: defaultdict[Kin, deque[int]] = defaultdict(lambda: deque(maxlen=WINDOW))
-        self._ordered: defaultdict[Kin, list[int]] = defaultdict(list)
+        self._times: defaultdict[HistoryKey, deque[int]] = defaultdict(lambda: deque(maxlen=WINDOW))
+        self._ordered: defaultdict[HistoryKey, list[int]] = defaultdict(list)
 
-    def add(self, kin: Kin, actual_us: int) -> None:
+    def add(self, key: HistoryKey, actual_us: int) -> None:
         """One that has ended; the newest come last."""
-        for group, _, _ in _levels(kin):
+        for group, _, _ in _levels(key):
             times, ordered = self._times[group], self._ordered[group]
             if len(times) == WINDOW:
                 del ordered[bisect_left(ordered, times[0])]
             times.append(actual_us)
             insort(ordered, actual_us)
 
-    def raw(self, kin: Kin, ran_us: int = 0) -> Raw | None:
+    def raw(self, key: HistoryKey, ran_us: int = 0) -> RawEstimate | None:
         """What is left of a job that has run for `ran_us`; None if nothing is known of its like."""
         known = False
-        for group, basis, least in _levels(kin):
+        for group, basis, least in _levels(key):
             times = self._ordered.get(group, ())
             if len(times) < least:
                 continue
             known = True
             if longer := times[bisect_right(times, ran_us) :]:
-                return Raw(Source.HISTORY, basis, _quantiles([time - ran_us for time in longer] if ran_us else longer))
-        return Raw(Source.HISTORY, "outrun", _outrun(ran_us)) if known else None
+                return RawEstimate(
+                    Source.HISTORY, basis, _quantiles([time - ran_us for time in longer] if ran_us else longer)
+                )
+        return RawEstimate(Source.HISTORY, "outrun", _outrun(ran_us)) if known else None
 
 
-def _levels(kin: Kin) -> tuple[tuple[Kin, str, int], ...]:
+def _levels(key: HistoryKey) -> tuple[tuple[HistoryKey, str, int], ...]:
     """Histories from the closest to the widest, with their name and the jobs that they must have."""
     return (
-        (kin, "history", 1),
-        (Kin(kin.project, kin.user, ""), "history-user", LEAST),
-        (Kin(kin.project, "", ""), "history-project", LEAST),
+        (key, "history", 1),
+        (HistoryKey(key.project, key.user, ""), "history-user", LEAST),
+        (HistoryKey(key.project, "", ""), "history-project", LEAST),
     )
 
 
@@ -180,7 +182,7 @@ def _outrun(ran_us: int) -> Quantiles:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Progress:
+class StepProgress:
     """A job's own steps: those to come, and the speed of those that were watched."""
 
     steps_left: int
@@ -192,47 +194,47 @@ class Progress:
     overhead_us: int = 0
 
 
-def from_progress(progress: Progress) -> Raw | None:
+def from_progress(progress: StepProgress) -> RawEstimate | None:
     """What is left at the speed so far; None while that was not watched long enough."""
     if progress.watched_steps <= 0 or progress.watched_us < WATCHED_US:
         return None
     steps = progress.steps_left * progress.watched_us / progress.watched_steps
     left = progress.overhead_us + max(steps - progress.silent_us, steps / 2)
     factor = math.exp(_Z90 * (_SPEED_ERROR + _STEP_ERROR / math.sqrt(progress.watched_steps)))
-    return Raw(Source.PROGRESS, "progress", Quantiles(round(left / factor), round(left), round(left * factor)))
+    return RawEstimate(Source.PROGRESS, "progress", Quantiles(round(left / factor), round(left), round(left * factor)))
 
 
-def from_limit(limit_us: int, ran_us: int = 0) -> Raw:
+def from_limit(limit_us: int, ran_us: int = 0) -> RawEstimate:
     """What a time limit tells of a job, which at most takes all of it."""
     left = max(0, limit_us - ran_us)
-    return Raw(Source.LIMIT, "limit", Quantiles(*(round(part * left) for part in _OF_LIMIT)))
+    return RawEstimate(Source.LIMIT, "limit", Quantiles(*(round(part * left) for part in _OF_LIMIT)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Subject:
+class EstimateInput:
     """A job whose remaining time is asked for."""
 
-    kin: Kin
+    key: HistoryKey
     limit_us: int | None = None
     #: How long its attempts have run, this one so far included.
     ran_us: int = 0
     #: How long the attempt that it runs in has; the limit is on each attempt.
     attempt_us: int = 0
-    progress: Progress | None = None
+    progress: StepProgress | None = None
 
 
-def raw(subject: Subject, history: History) -> Raw | None:
+def raw(given: EstimateInput, history: History) -> RawEstimate | None:
     """From the best source that knows anything: steps, history, limit."""
-    found = from_progress(subject.progress) if subject.progress is not None else None
-    found = found or history.raw(subject.kin, subject.ran_us)
-    if found is None and subject.limit_us is not None:
-        found = from_limit(subject.limit_us, subject.attempt_us)
+    found = from_progress(given.progress) if given.progress is not None else None
+    found = found or history.raw(given.key, given.ran_us)
+    if found is None and given.limit_us is not None:
+        found = from_limit(given.limit_us, given.attempt_us)
     return found
 
 
-def capped(quantiles: Quantiles, subject: Subject) -> Quantiles:
+def capped(quantiles: Quantiles, given: EstimateInput) -> Quantiles:
     """No job runs on beyond its time limit."""
-    if subject.limit_us is None:
+    if given.limit_us is None:
         return quantiles
-    left = max(0, subject.limit_us - subject.attempt_us)
+    left = max(0, given.limit_us - given.attempt_us)
     return Quantiles(*(min(each, left) for each in quantiles))

@@ -13,10 +13,10 @@ from sqlalchemy import Connection, Row, exists, insert, select, update
 from service.db import upsert
 from service.db.changefeed import Overlap
 from service.db.models import Attempt, Forecast, Job
-from service.estimation import estimates, subjects
-from service.estimation.calibration import Calibration, Outcome, Worth
-from service.estimation.estimates import History, Kin, Progress, Quantiles, Subject
-from service.estimation.subjects import Watches
+from service.estimation import estimates, progress
+from service.estimation.calibration import Calibration, ForecastAccuracy, ForecastOutcome
+from service.estimation.estimates import EstimateInput, History, HistoryKey, Quantiles, StepProgress
+from service.estimation.progress import ProgressReader
 from service.scheduler.model.jobs import Estimate
 from torchyard.states import JobState
 
@@ -43,25 +43,25 @@ class Estimator:
         self._overlap = Overlap(OVERLAP_US, REFRESH_US)
         self._seen: dict[tuple[str, str], int] = {}
         self._next_us = 0
-        self._watches = Watches()
+        self._reader = ProgressReader()
 
     def remaining(self, tx: Connection, jobs: Sequence[Row[Any]], now: int) -> dict[str, Estimate]:
         """What is left of these jobs, given as rows; those of which nothing is known are absent."""
         with self._lock:
             self._refresh(tx, now)
-            asked = self._watches.subjects(tx, jobs, now)
-            raws = {job: estimates.raw(subject, self._history) for job, subject in asked.items()}
+            asked = self._reader.inputs(tx, jobs, now)
+            raws = {job: estimates.raw(given, self._history) for job, given in asked.items()}
             return {job: self._calibration.estimate(raw, asked[job]) for job, raw in raws.items() if raw}
 
-    def of_kin(self, tx: Connection, kin: Kin, limit_us: int | None, now: int) -> Estimate | None:
+    def of_history(self, tx: Connection, key: HistoryKey, limit_us: int | None, now: int) -> Estimate | None:
         """How long a job of this kind would take that does not exist."""
-        subject = Subject(kin=kin, limit_us=limit_us)
+        given = EstimateInput(key=key, limit_us=limit_us)
         with self._lock:
             self._refresh(tx, now)
-            raw = estimates.raw(subject, self._history)
-            return self._calibration.estimate(raw, subject) if raw else None
+            raw = estimates.raw(given, self._history)
+            return self._calibration.estimate(raw, given) if raw else None
 
-    def worth(self, tx: Connection, now: int) -> list[Worth]:
+    def accuracy(self, tx: Connection, now: int) -> list[ForecastAccuracy]:
         """How the forecasts of each basis came out."""
         with self._lock:
             self._next_us = 0
@@ -73,12 +73,12 @@ class Estimator:
         job = tx.execute(select(Job.__table__).where(Job.id == job_id)).one()
         if job.attempt != 1 or _goes_on(tx, job_id):
             return
-        subject = Subject(kin=subjects.kin(job), limit_us=subjects.limit_us(job))
+        given = EstimateInput(key=progress.history_key(job), limit_us=progress.limit_us(job))
         with self._lock:
             self._refresh(tx, now)
-            raw = estimates.raw(subject, self._history)
-            values = self._values(raw, subject) if raw else {"source": "none"}
-        values |= {"job_id": job_id, "key": str(subject.kin), "made_us": now}
+            raw = estimates.raw(given, self._history)
+            values = self._values(raw, given) if raw else {"source": "none"}
+        values |= {"job_id": job_id, "key": str(given.key), "made_us": now}
         tx.execute(upsert.insert(tx, Forecast).values(**values).on_conflict_do_nothing())
 
     def done(self, tx: Connection, job_id: str, now: int) -> None:
@@ -87,11 +87,11 @@ class Estimator:
         ended = exists().where(Forecast.job_id == job_id, Forecast.ended_us.is_not(None))
         if job.state != JobState.SUCCEEDED or tx.scalar(select(ended)) or _goes_on(tx, job_id):
             return
-        attempts = subjects.attempts(tx, [job_id])
-        took = {"actual_us": subjects.ran_us(attempts, now), "ended_us": now}
+        attempts = progress.attempts(tx, [job_id])
+        took = {"actual_us": progress.ran_us(attempts, now), "ended_us": now}
         known = tx.execute(update(Forecast).where(Forecast.job_id == job_id).values(**took)).rowcount
         if not known:  # it was over before anybody heard that it ran
-            none = {"job_id": job_id, "key": str(subjects.kin(job)), "source": "none", "made_us": now}
+            none = {"job_id": job_id, "key": str(progress.history_key(job)), "source": "none", "made_us": now}
             tx.execute(insert(Forecast).values(**none, **took))
         if len(attempts) == 1 and job.total_steps:
             self._judge_progress(tx, job, attempts[0], now)
@@ -99,26 +99,26 @@ class Estimator:
 
     def _judge_progress(self, tx: Connection, job: Row[Any], attempt: Row[Any], now: int) -> None:
         """What the job's own steps told after a minute, against what was then still to come."""
-        watch = subjects.watch_at(tx, attempt, attempt.started_us + JUDGED_US)
-        if watch is None:
+        span = progress.span_at(tx, attempt, attempt.started_us + JUDGED_US)
+        if span is None:
             return
-        (step0, time0), (step, time_us) = watch
-        progress = Progress(steps_left=job.total_steps - step, watched_steps=step - step0, watched_us=time_us - time0)
-        raw = estimates.from_progress(progress)
+        (step0, time0), (step, time_us) = span
+        steps = StepProgress(steps_left=job.total_steps - step, watched_steps=step - step0, watched_us=time_us - time0)
+        raw = estimates.from_progress(steps)
         if raw is None:
             return
-        subject = Subject(
-            kin=subjects.kin(job), limit_us=subjects.limit_us(job), attempt_us=time_us - attempt.started_us
+        given = EstimateInput(
+            key=progress.history_key(job), limit_us=progress.limit_us(job), attempt_us=time_us - attempt.started_us
         )
         took = {"actual_us": max(0, attempt.ended_us - time_us), "ended_us": now}
         with self._lock:
-            values = self._values(raw, subject)
+            values = self._values(raw, given)
         tx.execute(
-            insert(Forecast).values(job_id=job.id, key=str(subject.kin), made_us=time_us, **values, **took),
+            insert(Forecast).values(job_id=job.id, key=str(given.key), made_us=time_us, **values, **took),
         )
 
-    def _values(self, raw: estimates.Raw, subject: Subject) -> dict[str, Any]:
-        published, before = self._calibration.estimate(raw, subject), raw.quantiles
+    def _values(self, raw: estimates.RawEstimate, given: EstimateInput) -> dict[str, Any]:
+        published, before = self._calibration.estimate(raw, given), raw.quantiles
         return {
             "source": raw.basis,
             "p10_us": published.p10_us,
@@ -153,26 +153,26 @@ class Estimator:
         if (row.job_id, row.source) in self._seen:
             return True
         try:
-            kin = None if row.source == "progress" else Kin.parse(row.key)
-            outcome = None if row.raw_p50_us is None else _outcome(row)
+            key = None if row.source == "progress" else HistoryKey.parse(row.key)
+            outcome = None if row.raw_p50_us is None else _forecast_outcome(row)
         except ValueError:
             return False
         if row.actual_us is None:
             return False
-        if kin is not None:
-            self._history.add(kin, row.actual_us)
+        if key is not None:
+            self._history.add(key, row.actual_us)
         if outcome is not None:
             self._calibration.add(outcome)
         return True
 
 
-def _outcome(row: Row[Any]) -> Outcome:
+def _forecast_outcome(row: Row[Any]) -> ForecastOutcome:
     """`ValueError` if only some of the numbers are there."""
     raw = Quantiles(row.raw_p10_us, row.raw_p50_us, row.raw_p90_us)
     published = Quantiles(row.p10_us, row.p50_us, row.p90_us)
     if None in {*raw, *published}:
         raise ValueError("not all quantiles are there")
-    return Outcome(basis=row.source, made_us=row.made_us, raw=raw, published=published, actual_us=row.actual_us)
+    return ForecastOutcome(basis=row.source, made_us=row.made_us, raw=raw, published=published, actual_us=row.actual_us)
 
 
 def _goes_on(tx: Connection, job_id: str) -> bool:

@@ -12,7 +12,7 @@ from service.db.models import Attempt, Checkpoint, Job, Member, Tag
 from service.errors import ProblemError, field_problem
 from service.identity.callers import Caller, may_change
 from service.jobs import body, submit, versions
-from service.jobs.order import Order
+from service.jobs.submission import Submission
 from service.storage import retention
 from torchyard import api
 from torchyard.spec import PRIORITY_RANK, JobSpec
@@ -139,8 +139,8 @@ def _require(allowed: bool, found: Row[Any], field: str, of_what: str) -> None:
         )
 
 
-def rerun(ctx: Context, caller: Caller, ref: str, request: api.Rerun, order: dict[str, Any]) -> submit.Submitted:
-    """Submits the job's spec anew, changed as asked; `order` carries the idempotency key."""
+def rerun(ctx: Context, caller: Caller, ref: str, request: api.Rerun, keyed: dict[str, Any]) -> submit.Submitted:
+    """Submits the job's spec anew, changed as asked; `keyed` carries the idempotency key."""
     with ctx.db.read() as tx:
         found = versions.find(tx, ref)
         source = tx.execute(select(Job.spec).where(Job.id == found.id)).one()
@@ -150,7 +150,7 @@ def rerun(ctx: Context, caller: Caller, ref: str, request: api.Rerun, order: dic
         checkpoint = _checkpoint(tx, found.id, request.from_checkpoint, spec)
     return submit.submit(
         ctx,
-        Order(
+        Submission(
             caller=caller,
             spec=spec,
             rerun_of=found.id,
@@ -158,7 +158,7 @@ def rerun(ctx: Context, caller: Caller, ref: str, request: api.Rerun, order: dic
             advice=None if checkpoint is None else other_batch(body.check(source.spec), spec),
             carry_from=found.id if request.carry else None,
             snapshot=source.spec.get("code"),
-            **order,
+            **keyed,
         ),
     )
 

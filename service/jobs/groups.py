@@ -21,7 +21,7 @@ _GROUPS: Select[Any] = select(Group.__table__, User.name.label("user")).join(Use
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measure:
+class Objective:
     """The metric that trials are compared by; without a name they are not."""
 
     metric: str | None = None
@@ -77,25 +77,25 @@ def tag(tx: Connection, group: Row[Any], *asked: object) -> str:
     return etag(tuple(group), tuple(tx.execute(trials).one()), tx.scalar(metrics), *asked)
 
 
-def measure(tx: Connection, group: Row[Any], metric: str | None, mode: Mode | None) -> Measure:
+def objective(tx: Connection, group: Row[Any], metric: str | None, mode: Mode | None) -> Objective:
     """What is asked for, or what the sweep or its jobs say themselves."""
-    known = _own_measure(tx, group)
+    known = _own_objective(tx, group)
     if metric is None:
-        return known if mode is None else Measure(metric=known.metric, mode=mode)
-    return Measure(metric=metric, mode=mode or (known.mode if known.metric == metric else "min"))
+        return known if mode is None else Objective(metric=known.metric, mode=mode)
+    return Objective(metric=metric, mode=mode or (known.mode if known.metric == metric else "min"))
 
 
-def _own_measure(tx: Connection, group: Row[Any]) -> Measure:
+def _own_objective(tx: Connection, group: Row[Any]) -> Objective:
     if stop := group.sweep.get("stop"):
-        return Measure(metric=stop["metric"], mode=stop["mode"])
+        return Objective(metric=stop["metric"], mode=stop["mode"])
     spec = tx.scalar(select(Job.spec).where(Job.group_id == group.id).order_by(Job.trial).limit(1)) or {}
     best = (spec.get("checkpoint") or {}).get("keep_best")
-    return Measure(metric=best["metric"], mode=best["mode"]) if best else Measure()
+    return Objective(metric=best["metric"], mode=best["mode"]) if best else Objective()
 
 
-def present(tx: Connection, group: Row[Any], by: Measure | None = None) -> api.Group:
+def present(tx: Connection, group: Row[Any], by: Objective | None = None) -> api.Group:
     """One group with its best trial."""
-    by = by or measure(tx, group, None, None)
+    by = by or objective(tx, group, None, None)
     best = ranked(tx, group, by)[:1]
     return _group(group, _counts(tx, [group.id])[group.id], by, next(iter(job_pages.jobs(tx, best)), None))
 
@@ -103,7 +103,7 @@ def present(tx: Connection, group: Row[Any], by: Measure | None = None) -> api.G
 def present_all(tx: Connection, groups: Sequence[Row[Any]]) -> list[api.Group]:
     """Several groups, without comparing their trials."""
     counts = _counts(tx, [group.id for group in groups])
-    return [_group(group, counts[group.id], Measure(), None) for group in groups]
+    return [_group(group, counts[group.id], Objective(), None) for group in groups]
 
 
 @dataclass(kw_only=True)
@@ -131,7 +131,7 @@ def _counts(tx: Connection, groups: Sequence[str]) -> dict[str, _Counts]:
     return counts
 
 
-def _group(row: Row[Any], counts: _Counts, by: Measure, best: api.Job | None) -> api.Group:
+def _group(row: Row[Any], counts: _Counts, by: Objective, best: api.Job | None) -> api.Group:
     over = counts.states.keys() <= JOB_FINAL
     return api.Group(
         id=row.id,
@@ -154,7 +154,7 @@ def _group(row: Row[Any], counts: _Counts, by: Measure, best: api.Job | None) ->
     )
 
 
-def ranked(tx: Connection, group: Row[Any], by: Measure) -> list[str]:
+def ranked(tx: Connection, group: Row[Any], by: Objective) -> list[str]:
     """Ids of the trials that have reported the metric, the best last value first; NaN is no value."""
     if by.metric is None:
         return []
@@ -180,7 +180,7 @@ def number(value: float | None, special: int) -> float:
 
 
 def trials(
-    tx: Connection, group: Row[Any], by: Measure, *, best_first: bool, cursor: str | None, limit: int
+    tx: Connection, group: Row[Any], by: Objective, *, best_first: bool, cursor: str | None, limit: int
 ) -> tuple[list[api.Job], str | None]:
     """A page of trials, by their numbers or the best first (then those that have no value), and the next cursor."""
     start = position(cursor or "0")

@@ -7,27 +7,31 @@ from sqlalchemy import Connection, select
 from service.context import Context
 from service.db.models import Snapshot, SnapshotFile
 from service.errors import field_problem
-from service.jobs.order import Order
+from service.jobs.submission import Submission
 from torchyard.analysis import launchers
 from torchyard.analysis.scripts import source
 from torchyard.spec import Launcher
 
 
-def decided(ctx: Context, order: Order) -> Order:
+def resolve_launcher(ctx: Context, submission: Submission) -> Submission:
     """The submission with a launcher and the reason for it, its sender's if that has decided."""
-    choice = launchers.choose(order.spec, _reader(ctx, order) if order.spec.launcher is Launcher.AUTO else None)
+    choice = launchers.choose(
+        submission.spec, _reader(ctx, submission) if submission.spec.launcher is Launcher.AUTO else None
+    )
     if choice.mismatch:
         raise field_problem("command", choice.mismatch.removeprefix("command: "))
-    return replace(order, spec=choice.applied(order.spec), launcher_reason=choice.reason or order.launcher_reason)
+    return replace(
+        submission, spec=choice.applied(submission.spec), launcher_reason=choice.reason or submission.launcher_reason
+    )
 
 
-def _reader(ctx: Context, order: Order) -> source.Read | None:
+def _reader(ctx: Context, submission: Submission) -> source.Read | None:
     """Reads files of the job's snapshot, if the caller may use it."""
-    code = order.spec.code
-    if code is None or order.spec.command is None:
+    code = submission.spec.code
+    if code is None or submission.spec.command is None:
         return None
     with ctx.db.read() as tx:
-        files = _files(tx, code) if _may_read(tx, order, code) else {}
+        files = _files(tx, code) if _may_read(tx, submission, code) else {}
 
     def read(path: str) -> str | None:
         try:
@@ -38,9 +42,11 @@ def _reader(ctx: Context, order: Order) -> source.Read | None:
     return read
 
 
-def _may_read(tx: Connection, order: Order, code: str) -> bool:
+def _may_read(tx: Connection, submission: Submission, code: str) -> bool:
     owner = tx.scalar(select(Snapshot.user_id).where(Snapshot.id == code, Snapshot.committed))
-    return owner is not None and (code == order.snapshot or order.caller.admin or owner == order.caller.user_id)
+    return owner is not None and (
+        code == submission.snapshot or submission.caller.admin or owner == submission.caller.user_id
+    )
 
 
 def _files(tx: Connection, code: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from torchyard.spec.sweeps import Sweep, Value
 from torchyard.states import JobState
 
 #: Different requests for resources in one sweep; each is compared with all nodes.
-MAX_SHAPES = 100
+MAX_RESOURCE_REQUESTS = 100
 # Built once. The table, not the class: it is three times as quick.
 _INSERT = insert(cast("Table", Job.__table__))
 _INSERT_EVENT = insert(cast("Table", Event.__table__))
@@ -25,7 +25,7 @@ _NEWEST = select(func.max(Job.number))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Planned:
+class PlannedJob:
     """A job to be."""
 
     spec: JobSpec
@@ -35,18 +35,20 @@ class Planned:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class SubmissionPlan:
     """All jobs of a submission."""
 
     name: str
-    jobs: Sequence[Planned]
+    jobs: Sequence[PlannedJob]
     sweep: Sweep | None
 
-    def shapes(self) -> Iterable[JobSpec]:
+    def resource_requests(self) -> Iterable[JobSpec]:
         """One spec for each different request for resources, and for what carries tensors between its ranks."""
         different = {(job.spec.resources, _backend(job.spec)): job.spec for job in reversed(self.jobs)}
-        if len(different) > MAX_SHAPES:
-            raise field_problem("sweep.parameters", f"ask for at most {MAX_SHAPES} different resources in one sweep")
+        if len(different) > MAX_RESOURCE_REQUESTS:
+            raise field_problem(
+                "sweep.parameters", f"ask for at most {MAX_RESOURCE_REQUESTS} different resources in one sweep"
+            )
         return reversed(different.values())
 
 
@@ -55,7 +57,7 @@ def _backend(spec: JobSpec) -> str | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Common:
+class SharedFields:
     """What all jobs of a submission have in common."""
 
     user_id: str
@@ -67,13 +69,13 @@ class Common:
     carry_from: str | None
 
 
-def plan(spec: JobSpec) -> Plan:
+def plan(spec: JobSpec) -> SubmissionPlan:
     """What a spec stands for; an ``invalid-request`` problem if its sweep makes something that is no spec."""
     _check_links(spec)
     if spec.sweep is None:
-        return Plan(name=spec.name, jobs=[_planned(spec)], sweep=None)
+        return SubmissionPlan(name=spec.name, jobs=[_planned(spec)], sweep=None)
     jobs = [_planned(trial.spec, trial.parameters) for trial in expand.trials(spec)]
-    return Plan(name=spec.name, jobs=jobs, sweep=spec.sweep)
+    return SubmissionPlan(name=spec.name, jobs=jobs, sweep=spec.sweep)
 
 
 def _check_links(spec: JobSpec) -> None:
@@ -87,25 +89,25 @@ def _check_links(spec: JobSpec) -> None:
         raise field_problem("link_root", f"link needs it: {what} (`yard submit` fills it in)")
 
 
-def _planned(spec: JobSpec, parameters: dict[str, Value] | None = None) -> Planned:
+def _planned(spec: JobSpec, parameters: dict[str, Value] | None = None) -> PlannedJob:
     if spec.launcher is Launcher.AUTO:  # as a value of the sweep
         spec = launchers.choose(spec).applied(spec)
-    return Planned(spec=spec, stored=spec.model_dump(mode="json"), parameters=parameters)
+    return PlannedJob(spec=spec, stored=spec.model_dump(mode="json"), parameters=parameters)
 
 
-def store(tx: Connection, plan: Plan, common: Common, needs: Needs, note: str) -> str:
+def store(tx: Connection, plan: SubmissionPlan, shared: SharedFields, needs: Needs, note: str) -> str:
     """Inserts the jobs with their events, and their group if there is one; returns the first job's id."""
     group = None if plan.sweep is None else new_id("grp")
     numbers = _next_numbers(tx, len(plan.jobs) + (group is not None))
     if group is not None and plan.sweep is not None:
-        tx.execute(insert(Group), _group(group, numbers.pop(0), plan, plan.sweep, common))
+        tx.execute(insert(Group), _group(group, numbers.pop(0), plan, plan.sweep, shared))
     ids = sorted(new_id("job") for _ in plan.jobs)
     rows = [
-        _job(planned, common, id=job_id, number=number, group_id=group, trial=None if group is None else trial)
+        _job(planned, shared, id=job_id, number=number, group_id=group, trial=None if group is None else trial)
         for trial, (planned, job_id, number) in enumerate(zip(plan.jobs, ids, numbers, strict=True))
     ]
     tx.execute(_INSERT, rows)
-    tx.execute(_INSERT_EVENT, [_event(row, common, note) for row in rows])
+    tx.execute(_INSERT_EVENT, [_event(row, shared, note) for row in rows])
     tags = list(dict.fromkeys(plan.jobs[0].spec.tags))
     _insert(tx, Tag, [{"tag": tag, "job_id": job_id} for job_id in ids for tag in tags])
     _insert(tx, Dependency, [{"job_id": job_id, "needs": needed} for job_id in ids for needed in needs.jobs])
@@ -126,55 +128,55 @@ def _next_numbers(tx: Connection, count: int) -> list[int]:
     return sorted(tx.scalars(query))
 
 
-def _group(group: str, number: int, plan: Plan, sweep: Sweep, common: Common) -> dict[str, Any]:
+def _group(group: str, number: int, plan: SubmissionPlan, sweep: Sweep, shared: SharedFields) -> dict[str, Any]:
     return {
         "id": group,
         "number": number,
-        "user_id": common.user_id,
+        "user_id": shared.user_id,
         "project": plan.jobs[0].spec.project,
         "name": plan.name,
         "sweep": sweep.model_dump(mode="json"),
         "size": len(plan.jobs),
-        "created_us": common.now,
+        "created_us": shared.now,
     }
 
 
-def _job(planned: Planned, common: Common, **own: Any) -> dict[str, Any]:
+def _job(planned: PlannedJob, shared: SharedFields, **own: Any) -> dict[str, Any]:
     spec = planned.spec
     return {
         **own,
         "name": spec.name,
-        "user_id": common.user_id,
+        "user_id": shared.user_id,
         "project": spec.project,
         "state": JobState.QUEUED,
         "version": 1,
         "held": False,
-        "blocked": common.blocked,
+        "blocked": shared.blocked,
         "priority": PRIORITY_RANK[spec.priority],
         "spec": planned.stored,
         "parameters": planned.parameters,
         "tags": list(spec.tags),
         "attempt": 0,
-        "rerun_of": common.rerun_of,
-        "restore_checkpoint": common.restore_checkpoint,
-        "carry_from": common.carry_from,
+        "rerun_of": shared.rerun_of,
+        "restore_checkpoint": shared.restore_checkpoint,
+        "carry_from": shared.carry_from,
         "last_event": 1,
-        "created_us": common.now,
-        "queued_us": common.now,
-        "changed_us": common.now,
-        "eligible_us": common.now,
+        "created_us": shared.now,
+        "queued_us": shared.now,
+        "changed_us": shared.now,
+        "eligible_us": shared.now,
     }
 
 
-def _event(row: dict[str, Any], common: Common, note: str) -> dict[str, Any]:
+def _event(row: dict[str, Any], shared: SharedFields, note: str) -> dict[str, Any]:
     return {
         "job_id": row["id"],
         "seq": 1,
-        "at_us": common.now,
+        "at_us": shared.now,
         "kind": "submitted",
         "state": JobState.QUEUED,
         "attempt": None,
-        "actor": common.actor,
+        "actor": shared.actor,
         "message": note,
-        "data": {"rerun_of": common.rerun_of} if common.rerun_of else {},
+        "data": {"rerun_of": shared.rerun_of} if shared.rerun_of else {},
     }

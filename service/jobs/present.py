@@ -26,7 +26,7 @@ _JOBS: Select[Any] = (
 NO_STORAGE = api.Storage(checkpoints=0, outputs=0, logs=0)
 
 
-def maybe(us: int | None) -> Any:
+def moment_or_none(us: int | None) -> Any:
     """A stored time that may be absent."""
     return None if us is None else moment(us)
 
@@ -75,8 +75,8 @@ def job(
         tags=row.tags,
         version=row.version,
         created_at=moment(row.created_us),
-        started_at=maybe(row.started_us),
-        ended_at=maybe(row.ended_us),
+        started_at=moment_or_none(row.started_us),
+        ended_at=moment_or_none(row.ended_us),
         attempt=row.attempt,
         gpus=row.spec["resources"]["gpus"] * row.spec["resources"].get("nodes", 1),
         devices=devices,
@@ -92,7 +92,7 @@ def job(
         group=row.group_id,
         trial=None if row.trial is None else row.trial + 1,
         parameters=row.parameters,
-        discarded_at=maybe(row.discarded_us),
+        discarded_at=moment_or_none(row.discarded_us),
         inexact=row.inexact,
         unsaved=row.unsaved,
     )
@@ -242,7 +242,7 @@ def _member(row: Row[Any], ranks: int) -> api.Member:
         node_rank=row.node_rank,
         first_rank=first,
         last_rank=first + ranks - 1,
-        ended_at=maybe(row.ended_us),
+        ended_at=moment_or_none(row.ended_us),
         settled=row.settled,
     )
 
@@ -257,9 +257,9 @@ def _attempt(row: Row[Any], members: list[api.Member], devices: list[api.HeldDev
         members=members,
         devices=devices,
         created_at=moment(row.created_us),
-        claimed_at=maybe(row.claimed_us),
-        started_at=maybe(row.started_us),
-        ended_at=maybe(row.ended_us),
+        claimed_at=moment_or_none(row.claimed_us),
+        started_at=moment_or_none(row.started_us),
+        ended_at=moment_or_none(row.ended_us),
         resumed_from_step=row.resumed_from_step,
         exit_code=result.get("exit_code"),
         signal=result.get("signal"),

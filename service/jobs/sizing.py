@@ -19,7 +19,7 @@ from torchyard.spec import ALL, JobSpec, Launcher, Resources
 from torchyard.wire import DeviceKind
 
 
-def decided(ctx: Context, caller: Caller, data: dict[str, Any]) -> tuple[dict[str, Any], str]:
+def resolve_gpus(ctx: Context, caller: Caller, data: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """The submission with a number for `gpus: all`, and the reason; anything else as it came.
 
     Raises the problem ``invalid-request`` where no number would let it start.

@@ -14,7 +14,7 @@ from service.errors import ProblemError, field_problem
 from service.identity.callers import Caller
 from service.identity.people import audit
 from service.jobs import fit, groups, launching, planning, present, versions
-from service.jobs.order import Order
+from service.jobs.submission import Submission
 from service.lifecycle import dependencies
 from torchyard import api
 from torchyard.api import FieldProblem
@@ -35,33 +35,33 @@ class Submitted:
 SHOWN = 5
 
 
-def submit(ctx: Context, order: Order) -> Submitted:
+def submit(ctx: Context, submission: Submission) -> Submitted:
     """Stores a job, or all jobs of a sweep, and wakes the scheduler; problems name the field that is wrong."""
-    order = launching.decided(ctx, order)
-    plan = planning.plan(order.spec)  # before the transaction: what can be checked alone holds up nobody
-    if order.key is None:
-        return _announced(ctx, _store(ctx, order, plan))
+    submission = launching.resolve_launcher(ctx, submission)
+    plan = planning.plan(submission.spec)  # before the transaction: what can be checked alone holds up nobody
+    if submission.key is None:
+        return _announced(ctx, _store(ctx, submission, plan))
     try:
-        return _announced(ctx, _store(ctx, order, plan))
+        return _announced(ctx, _store(ctx, submission, plan))
     except IntegrityError:
         # The same key came at the same time, and the other request has just committed its job.
-        return _announced(ctx, _store(ctx, order, plan))
+        return _announced(ctx, _store(ctx, submission, plan))
 
 
-def check(ctx: Context, order: Order) -> api.DryRun:
+def check(ctx: Context, submission: Submission) -> api.DryRun:
     """What `submit` would check, without storing anything."""
-    order = launching.decided(ctx, order)
-    plan = planning.plan(order.spec)
+    submission = launching.resolve_launcher(ctx, submission)
+    plan = planning.plan(submission.spec)
     with ctx.db.read() as tx:
-        _check_rights(order)
-        known = _project_exists(tx, order)
-        note = _check(tx, order, plan)
-        _check_quotas(tx, order, plan, lock=False)
-        dependencies.resolve(tx, order.spec.after, len(plan.jobs), lock=False)
+        _check_rights(submission)
+        known = _project_exists(tx, submission)
+        note = _check(tx, submission, plan)
+        _check_quotas(tx, submission, plan, lock=False)
+        dependencies.resolve(tx, submission.spec.after, len(plan.jobs), lock=False)
     if not known:
-        note += f"; project {order.spec.project} would be created"
+        note += f"; project {submission.spec.project} would be created"
     return api.DryRun(
-        spec=order.spec.model_dump(mode="json"),
+        spec=submission.spec.model_dump(mode="json"),
         world_size=plan.jobs[0].spec.world_size,
         note=note,
         trials=len(plan.jobs) if plan.sweep else None,
@@ -81,21 +81,23 @@ def _announced(ctx: Context, submitted: Submitted) -> Submitted:
     return submitted
 
 
-def _store(ctx: Context, order: Order, plan: planning.Plan) -> Submitted:
+def _store(ctx: Context, submission: Submission, plan: planning.SubmissionPlan) -> Submitted:
     now = ctx.now_us()
-    _check_rights(order)
+    _check_rights(submission)
     with ctx.db.write() as tx:
-        if order.key and (made := idempotency.find(tx, order.caller.user_id, order.key, order.fingerprint, now)):
+        if submission.key and (
+            made := idempotency.find(tx, submission.caller.user_id, submission.key, submission.fingerprint, now)
+        ):
             return _submitted(tx, made, sweep=plan.sweep is not None, new=False)
-        if not _project_exists(tx, order):
-            _create_project(tx, order, now)
-        note = _check(tx, order, plan)
-        needs = dependencies.resolve(tx, order.spec.after, len(plan.jobs), lock=True)
-        _check_quotas(tx, order, plan, lock=True)  # after the jobs: everybody locks in this order
+        if not _project_exists(tx, submission):
+            _create_project(tx, submission, now)
+        note = _check(tx, submission, plan)
+        needs = dependencies.resolve(tx, submission.spec.after, len(plan.jobs), lock=True)
+        _check_quotas(tx, submission, plan, lock=True)  # after the jobs: everybody locks in this order
         # The time anew: who reads what has changed must not have looked long past it when it becomes visible.
-        first = planning.store(tx, plan, _common(order, ctx.now_us(), blocked=needs.blocked), needs, note)
-        if order.key:
-            idempotency.remember(tx, order.caller.user_id, order.key, order.fingerprint, first, now)
+        first = planning.store(tx, plan, _shared(submission, ctx.now_us(), blocked=needs.blocked), needs, note)
+        if submission.key:
+            idempotency.remember(tx, submission.caller.user_id, submission.key, submission.fingerprint, first, now)
         return _submitted(tx, first, sweep=plan.sweep is not None, new=True)
 
 
@@ -116,47 +118,51 @@ def check_priority(caller: Caller, priority: Priority) -> None:
         )
 
 
-def _check_rights(order: Order) -> None:
-    check_priority(order.caller, order.spec.priority)
+def _check_rights(submission: Submission) -> None:
+    check_priority(submission.caller, submission.spec.priority)
 
 
-def _project_exists(tx: Connection, order: Order) -> bool:
+def _project_exists(tx: Connection, submission: Submission) -> bool:
     """False if the caller may create the project by submitting to it."""
-    name = order.spec.project
+    name = submission.spec.project
     if tx.scalar(_PROJECT, {"name": name}) is not None:
         return True
-    if order.caller.admin:
+    if submission.caller.admin:
         return False
     known = ", ".join(tx.scalars(select(Project.name).order_by(Project.name).limit(20)))
     mend = f"take one of {known}, or ask an administrator for `yard projects create {name}`"
     raise field_problem("project", f"there is no project {name}: {mend}")
 
 
-def _create_project(tx: Connection, order: Order, now: int) -> None:
-    values = {"name": order.spec.project, "created_us": now}
+def _create_project(tx: Connection, submission: Submission, now: int) -> None:
+    values = {"name": submission.spec.project, "created_us": now}
     if tx.execute(upsert.insert(tx, Project).values(**values).on_conflict_do_nothing()).rowcount:
-        audit(tx, order.caller, "project.create", order.spec.project, now, by="submission")
+        audit(tx, submission.caller, "project.create", submission.spec.project, now, by="submission")
 
 
-def _check(tx: Connection, order: Order, plan: planning.Plan) -> str:
-    _check_snapshot(tx, order)
-    notes = [fit.check(tx, spec, order.caller.user_id) for spec in plan.shapes()]
-    chosen = f"; launcher {order.spec.launcher.value}, because {order.launcher_reason}" if order.launcher_reason else ""
-    advice = f"; {order.advice}" if order.advice else ""
+def _check(tx: Connection, submission: Submission, plan: planning.SubmissionPlan) -> str:
+    _check_snapshot(tx, submission)
+    notes = [fit.check(tx, spec, submission.caller.user_id) for spec in plan.resource_requests()]
+    chosen = (
+        f"; launcher {submission.spec.launcher.value}, because {submission.launcher_reason}"
+        if submission.launcher_reason
+        else ""
+    )
+    advice = f"; {submission.advice}" if submission.advice else ""
     return f"{notes[0]}{chosen}{advice}"
 
 
-def _check_quotas(tx: Connection, order: Order, plan: planning.Plan, *, lock: bool) -> None:
-    owner = (order.caller.user_id, order.caller.name)
-    accounts.check_queued(tx, owner, order.spec.project, len(plan.jobs), lock=lock)
+def _check_quotas(tx: Connection, submission: Submission, plan: planning.SubmissionPlan, *, lock: bool) -> None:
+    owner = (submission.caller.user_id, submission.caller.name)
+    accounts.check_queued(tx, owner, submission.spec.project, len(plan.jobs), lock=lock)
 
 
-def _check_snapshot(tx: Connection, order: Order) -> None:
-    code = order.spec.code
-    if code is None or code == order.snapshot:
+def _check_snapshot(tx: Connection, submission: Submission) -> None:
+    code = submission.spec.code
+    if code is None or code == submission.snapshot:
         return
     row = tx.execute(select(Snapshot.user_id, Snapshot.committed).where(Snapshot.id == code)).one_or_none()
-    if row is None or (row.user_id != order.caller.user_id and not order.caller.admin):
+    if row is None or (row.user_id != submission.caller.user_id and not submission.caller.admin):
         raise field_problem("code", f"you have no snapshot {code}: upload it with POST /snapshots")
     if not row.committed:
         raise field_problem("code", f"snapshot {code} is not complete: upload what is missing, then commit it")
@@ -165,13 +171,13 @@ def _check_snapshot(tx: Connection, order: Order) -> None:
 _PROJECT: Select[Any] = select(Project.name).where(Project.name == bindparam("name"))
 
 
-def _common(order: Order, now: int, *, blocked: bool) -> planning.Common:
-    return planning.Common(
-        user_id=order.caller.user_id,
-        actor=order.caller.name,
+def _shared(submission: Submission, now: int, *, blocked: bool) -> planning.SharedFields:
+    return planning.SharedFields(
+        user_id=submission.caller.user_id,
+        actor=submission.caller.name,
         now=now,
         blocked=blocked,
-        rerun_of=order.rerun_of,
-        restore_checkpoint=order.restore_checkpoint,
-        carry_from=order.carry_from,
+        rerun_of=submission.rerun_of,
+        restore_checkpoint=submission.restore_checkpoint,
+        carry_from=submission.carry_from,
     )

@@ -15,7 +15,7 @@ from service.identity import unix_accounts
 from service.identity.callers import Caller
 from service.infra.times import minute
 from service.jobs import fit
-from service.queue import situation, variants
+from service.queue import job_status, variants
 from service.scheduler.explain import alternatives, forecast, reasons
 from service.scheduler.explain.blockers import Blocker, Look, Obstacle
 from service.scheduler.explain.forecast import Expected
@@ -29,11 +29,11 @@ from torchyard.states import JobState
 
 _PRIORITIES = tuple(Priority)
 #: Of so many jobs of a page it is told when they start; the later ones depend on too much that nobody knows.
-FORESEEN = 32
+MAX_FORECASTS = 32
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moment:
+class QueueSnapshot:
     """What the policy knows now, and the order of the queue."""
 
     state: State
@@ -43,23 +43,23 @@ class Moment:
 
 
 @contextmanager
-def moment_of(ctx: Context, asked: str | None = None) -> Iterator[tuple[Connection, Moment]]:
+def queue_snapshot(ctx: Context, asked: str | None = None) -> Iterator[tuple[Connection, QueueSnapshot]]:
     """Queue and boxes, with a transaction that shows the same moment; the job that is `asked` about as it is now."""
     now = ctx.now_us()
     with ctx.loader.snapshot(ctx.db, now, asked) as (tx, state):
         policy = current_policy(tx)
         queue = order(state, now, policy) if state.waiting else ()
-        yield tx, Moment(state=state, policy=policy, queue=queue, now=now)
+        yield tx, QueueSnapshot(state=state, policy=policy, queue=queue, now=now)
 
 
-def entries(tx: Connection, seen: Moment, start: int, limit: int) -> list[QueueEntry]:
+def entries(tx: Connection, seen: QueueSnapshot, start: int, limit: int) -> list[QueueEntry]:
     """The queue from place `start` (from 0), each job with the strongest reason why it waits."""
     some = [seen.state.waiting[job] for job in seen.queue[start : start + limit]]
     if not some:
         return []
     found = _found(seen, some)
     rows = _titles(tx, [waiting.job for waiting in some])
-    first = [waiting.job for waiting in some[:FORESEEN]] if start == 0 else []
+    first = [waiting.job for waiting in some[:MAX_FORECASTS]] if start == 0 else []
     expected = forecast.expected_starts(seen.state, first, seen.now, seen.policy, seen.queue)
     words = _words(seen, found, _names(tx, seen, found), expected)
     return [
@@ -79,7 +79,7 @@ def entries(tx: Connection, seen: Moment, start: int, limit: int) -> list[QueueE
     ]
 
 
-def _found(seen: Moment, some: Sequence[Waiting]) -> dict[str, list[Blocker]]:
+def _found(seen: QueueSnapshot, some: Sequence[Waiting]) -> dict[str, list[Blocker]]:
     """What is in the way of these jobs. The same stands in the way of all that are alike, and is looked for once."""
     look = Look(seen.state, seen.now, seen.policy)
     known: dict[Any, list[Blocker]] = {}
@@ -95,7 +95,7 @@ def _found(seen: Moment, some: Sequence[Waiting]) -> dict[str, list[Blocker]]:
 
 
 def _words(
-    seen: Moment, found: dict[str, list[Blocker]], names: reasons.Names, expected: Mapping[str, Expected]
+    seen: QueueSnapshot, found: dict[str, list[Blocker]], names: reasons.Names, expected: Mapping[str, Expected]
 ) -> dict[int, str]:
     """The strongest reason by the identity of what is in the way, which many jobs have in common: as it is for the
     first of them.
@@ -109,14 +109,14 @@ def _words(
 
 def why(ctx: Context, job_id: str, caller: Caller) -> Why:
     """Why the job is where it is."""
-    with moment_of(ctx, job_id) as (tx, seen):
+    with queue_snapshot(ctx, job_id) as (tx, seen):
         job = tx.execute(select(Job.__table__).where(Job.id == job_id)).one()
         if job.state == JobState.QUEUED:
             return _why_waiting(ctx, tx, job, seen, caller)
-        return situation.why(tx, job, seen.state.running.get(job.id), seen.state, seen.now)
+        return job_status.why(tx, job, seen.state.running.get(job.id), seen.state, seen.now)
 
 
-def _why_waiting(ctx: Context, tx: Connection, job: Row[Any], seen: Moment, caller: Caller) -> Why:
+def _why_waiting(ctx: Context, tx: Connection, job: Row[Any], seen: QueueSnapshot, caller: Caller) -> Why:
     waiting = seen.state.waiting[job.id]
     look = Look(seen.state, seen.now, seen.policy)
     found = look.blockers(job.id)
@@ -124,7 +124,7 @@ def _why_waiting(ctx: Context, tx: Connection, job: Row[Any], seen: Moment, call
     place = seen.queue.index(job.id) + 1
     expected = forecast.expected_start(seen.state, job.id, seen.now, seen.policy, seen.queue)
     told = reasons.reasons(seen.state, job.id, found, names, seen.now, expected.p50_us)
-    variant = variants.Variants(ctx, tx, job, waiting, seen.state, caller)
+    variant = variants.JobVariants(ctx, tx, job, waiting, seen.state, caller)
     other = (
         []
         if look.moves(job.id)
@@ -133,9 +133,9 @@ def _why_waiting(ctx: Context, tx: Connection, job: Row[Any], seen: Moment, call
     return Why(
         state=JobState.QUEUED,
         summary=f"Job {job.number} waits at place {place}: {told[0].message}.",
-        reasons=told + situation.before(tx, job) + _advice(tx, waiting, seen),
+        reasons=told + job_status.before(tx, job) + _advice(tx, waiting, seen),
         position=place,
-        alternatives=[variants.told(job.number, each) for each in other],
+        alternatives=[variants.presented(job.number, each) for each in other],
         **_when(expected),
     )
 
@@ -152,12 +152,14 @@ def _when(expected: Expected | None) -> dict[str, datetime | None]:
     }
 
 
-def _advice(tx: Connection, waiting: Waiting, seen: Moment) -> list[Reason]:
+def _advice(tx: Connection, waiting: Waiting, seen: QueueSnapshot) -> list[Reason]:
     found = fit.advice(tx, waiting.shape, list(seen.state.boxes.values()), waiting.nodes)
     return [Reason(code="advice", message=message) for message in found]
 
 
-def _names(tx: Connection, seen: Moment, found: dict[str, list[Blocker]], job: Row[Any] | None = None) -> reasons.Names:
+def _names(
+    tx: Connection, seen: QueueSnapshot, found: dict[str, list[Blocker]], job: Row[Any] | None = None
+) -> reasons.Names:
     """All that reasons may call by name; of a single job also what it waits for."""
     lists = {id(blockers): (one, blockers) for one, blockers in found.items()}  # many jobs have the same one
     jobs = [name for one, blockers in lists.values() for name in reasons.mentioned(seen.state, one, blockers)]

@@ -21,7 +21,7 @@ from torchyard.api import Alternative
 from torchyard.spec import PRIORITY_RANK, JobSpec
 
 
-class Variants:
+class JobVariants:
     """Makes changed jobs of one that waits."""
 
     def __init__(
@@ -66,11 +66,11 @@ class Variants:
             most = known.p90_us if limit_us is None else limit_us
             points = {name: min(getattr(known, name), most) for name in ("p10_us", "p50_us", "p90_us")}
             return replace(known, **points)
-        kin = estimates.kin_of(self._job.project, self._job.user_id, spec.model_dump(mode="json"))
-        return self._ctx.estimator.of_kin(self._tx, kin, limit_us, self._ctx.now_us())
+        key = estimates.history_key_of(self._job.project, self._job.user_id, spec.model_dump(mode="json"))
+        return self._ctx.estimator.of_history(self._tx, key, limit_us, self._ctx.now_us())
 
 
-def told(number: int, found: Found) -> Alternative:
+def presented(number: int, found: Found) -> Alternative:
     """The change, in words and as a command."""
     starts_us, proposal = found.starts_us, found.proposal
     if starts_us is None:

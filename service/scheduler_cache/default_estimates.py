@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Row
 
 from service.estimation import estimates
-from service.estimation.estimates import Kin
+from service.estimation.estimates import HistoryKey
 from service.estimation.forecasts import Estimator
 from service.scheduler.model.jobs import Estimate
 from service.scheduler.model.state import State
@@ -19,7 +19,7 @@ KINDS = 50
 
 
 class _Kind(NamedTuple):
-    kin: Kin
+    key: HistoryKey
     limit_us: int | None
 
 
@@ -37,12 +37,14 @@ class DefaultEstimates:
     def add(self, tx: Connection, row: Row[Any], now: int) -> Estimate | None:
         """What is expected of a job that waits."""
         limit = row.spec.get("time_limit")
-        kind = _Kind(estimates.kin_of(row.project, row.user_id, row.spec), None if limit is None else limit * 1_000_000)
+        kind = _Kind(
+            estimates.history_key_of(row.project, row.user_id, row.spec), None if limit is None else limit * 1_000_000
+        )
         self.drop(row.id)
         self._kinds[row.id] = kind
         self._jobs[kind].add(row.id)
         if kind not in self._known:
-            self._known[kind] = self._estimator.of_kin(tx, kind.kin, kind.limit_us, now)
+            self._known[kind] = self._estimator.of_history(tx, kind.key, kind.limit_us, now)
         return self._known[kind]
 
     def drop(self, job: str) -> None:
@@ -65,7 +67,7 @@ class DefaultEstimates:
                 self._renew(tx, kind, state, now)
 
     def _renew(self, tx: Connection, kind: _Kind, state: State, now: int) -> None:
-        fresh = self._estimator.of_kin(tx, kind.kin, kind.limit_us, now)
+        fresh = self._estimator.of_history(tx, kind.key, kind.limit_us, now)
         if not _alike(fresh, self._known[kind]):
             self._known[kind] = fresh
             state.put([replace(state.waiting[job], remaining=fresh) for job in self._jobs[kind]])

@@ -5,7 +5,7 @@ counter tells it, and before that only what earlier finished jobs of the same us
 What owners expect is told to all but `fair`, which asks for no estimates and gets none.
 """
 
-from service.estimation.estimates import History, Kin, Quantiles
+from service.estimation.estimates import History, HistoryKey, Quantiles
 from service.scheduler.model.jobs import Estimate, Source
 from service.simulator.trace import SECOND, TraceJob
 from torchyard.spec.policy import Order
@@ -29,7 +29,7 @@ class Knowledge:
             return _certain(job.duration_us, Source.ORACLE, None)
         if job.estimate_us is not None and self._asks_owners:
             return _certain(job.estimate_us, Source.LIMIT, None)
-        raw = self._history.raw(_kin(job))
+        raw = self._history.raw(_history_key(job))
         return None if raw is None else _estimate(raw.quantiles, raw.source)
 
     def of_known(self, left_us: int, as_of_us: int | None) -> Estimate:
@@ -38,11 +38,11 @@ class Knowledge:
 
     def learn(self, job: TraceJob) -> None:
         """A job has ended."""
-        self._history.add(_kin(job), job.duration_us)
+        self._history.add(_history_key(job), job.duration_us)
 
 
-def _kin(job: TraceJob) -> Kin:
-    return Kin(job.project, job.user, str(job.gpus))
+def _history_key(job: TraceJob) -> HistoryKey:
+    return HistoryKey(job.project, job.user, str(job.gpus))
 
 
 def _certain(time_us: int, source: Source, as_of_us: int | None) -> Estimate:

@@ -17,7 +17,7 @@ MAX_RUNGS = 40
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Stop:
+class EarlyStop:
     """A trial that is not among the best, and why."""
 
     trial: str
@@ -34,7 +34,7 @@ def rungs(stopping: EarlyStopping, furthest: int) -> list[int]:
     return [step for step in steps if step <= furthest]
 
 
-def stops(stopping: EarlyStopping, reached: Mapping[str, Sequence[float]], running: Iterable[str]) -> list[Stop]:
+def stops(stopping: EarlyStopping, reached: Mapping[str, Sequence[float]], running: Iterable[str]) -> list[EarlyStop]:
     """Which of the running trials are to be stopped.
 
     `reached` has for each trial the metric at every rung that it got to, from the first; ended trials count too, and
@@ -50,7 +50,7 @@ def stops(stopping: EarlyStopping, reached: Mapping[str, Sequence[float]], runni
         values = reached.get(trial, ())
         rung = len(values)
         if values and _loss(stopping, values[-1]) > limits[rung]:
-            found.append(Stop(trial=trial, rung=rung, value=values[-1], among=len(by_rung[rung])))
+            found.append(EarlyStop(trial=trial, rung=rung, value=values[-1], among=len(by_rung[rung])))
     return found
 
 
@@ -66,7 +66,7 @@ def _loss(stopping: EarlyStopping, value: float) -> float:
     return value if stopping.mode == "min" else -value
 
 
-def words(stopping: EarlyStopping, stop: Stop, step: int) -> str:
+def stop_message(stopping: EarlyStopping, stop: EarlyStop, step: int) -> str:
     """Why a trial was stopped, for a person."""
     best = _ORDINALS.get(stopping.reduction, f"1/{stopping.reduction}")
     return (

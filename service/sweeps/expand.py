@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from service.errors import ProblemError, field_problems, invalid
-from service.sweeps import draw
-from service.sweeps.places import Places
+from service.sweeps import sampling
+from service.sweeps.bindings import ParameterBindings
 from torchyard.api import FieldProblem
 from torchyard.spec import MAX_NAME, JobSpec
 from torchyard.spec.sweeps import ENVIRONMENT, Value, written
@@ -35,36 +35,38 @@ def trials(spec: JobSpec) -> list[Trial]:
     """
     if spec.sweep is None:
         raise ValueError("the spec has no sweep")
-    places = Places(spec)
-    return [_trial(number, drawn, places) for number, drawn in enumerate(draw.parameters(spec.sweep), 1)]
+    bindings = ParameterBindings(spec)
+    return [_trial(number, drawn, bindings) for number, drawn in enumerate(sampling.parameters(spec.sweep), 1)]
 
 
-def _trial(number: int, parameters: dict[str, Value], places: Places) -> Trial:
-    data = places.fill(parameters)
+def _trial(number: int, parameters: dict[str, Value], bindings: ParameterBindings) -> Trial:
+    data = bindings.fill(parameters)
     suffix = f"-{number}"
     data["name"] = f"{data['name'][: MAX_NAME - len(suffix)]}{suffix}"
     data["env"] = {**data["env"], ENVIRONMENT: json.dumps(parameters)}
     try:
         spec = JobSpec.model_validate(data)
     except ValidationError as error:
-        raise _refused(number, parameters, places, error) from error
+        raise _refused(number, parameters, bindings, error) from error
     return Trial(number=number, parameters=parameters, spec=spec)
 
 
-def _refused(number: int, parameters: Mapping[str, Value], places: Places, error: ValidationError) -> ProblemError:
+def _refused(
+    number: int, parameters: Mapping[str, Value], bindings: ParameterBindings, error: ValidationError
+) -> ProblemError:
     errors = error.errors(include_url=False)[:MAX_COMPLAINTS]
     words = field_problems(errors, JobSpec)
     return invalid(
         [
-            _complaint(number, parameters, _blamed(places, each["loc"]), problem)
+            _complaint(number, parameters, _blamed(bindings, each["loc"]), problem)
             for each, problem in zip(errors, words, strict=True)
         ]
     )
 
 
-def _blamed(places: Places, where: tuple[Any, ...]) -> str | None:
+def _blamed(bindings: ParameterBindings, where: tuple[Any, ...]) -> str | None:
     """The parameter at the place of an error; the place names the kind of each noun too (recipe.optim.adam.lr)."""
-    fitting = [name for name, path in places.paths.items() if _is_along(path, where)]
+    fitting = [name for name, path in bindings.paths.items() if _is_along(path, where)]
     return fitting[-1] if fitting else None  # the deepest comes last
 
 

@@ -22,7 +22,7 @@ _LINE = 64 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class LogView:
     """A rank's log as it is now."""
 
     attempt_id: str | None
@@ -40,7 +40,7 @@ class View:
         return self.attempt_id, self.size
 
 
-def view(tx: Connection, job_id: str, rank: int, number: int | None = None) -> View:
+def view(tx: Connection, job_id: str, rank: int, number: int | None = None) -> LogView:
     """The log of a rank in an attempt (the newest if none is named); ``not-found`` for strange jobs and attempts."""
     state = tx.scalar(select(Job.state).where(Job.id == job_id))
     if state is None:
@@ -49,11 +49,11 @@ def view(tx: Connection, job_id: str, rank: int, number: int | None = None) -> V
     if row is not None:
         final = row.state in ATTEMPT_FINAL
         settled = final and (not row.unsettled or row.claimed_us is None)
-        return View(attempt_id=row.id, attempt=row.number, size=row.size, final=final, settled=settled)
+        return LogView(attempt_id=row.id, attempt=row.number, size=row.size, final=final, settled=settled)
     if number:
         raise not_found(f"attempt of job {job_id}", number)
     over = state in JOB_FINAL
-    return View(attempt_id=None, attempt=0, size=0, final=over, settled=over)
+    return LogView(attempt_id=None, attempt=0, size=0, final=over, settled=over)
 
 
 def _query(job_id: str, rank: int, number: int | None) -> Any:
@@ -75,7 +75,7 @@ def _query(job_id: str, rank: int, number: int | None) -> Any:
     return query.where(Attempt.number == number) if number else query
 
 
-def read(store: BlobStore, seen: View, rank: int, offset: int, limit: int) -> bytes:
+def read(store: BlobStore, seen: LogView, rank: int, offset: int, limit: int) -> bytes:
     """Bytes from `offset`, `limit` at most and none beyond the mark; none of a log that was discarded meanwhile."""
     length = min(limit, seen.size - offset, MAX_READ)
     if seen.attempt_id is None or length <= 0:
@@ -90,7 +90,7 @@ def read(store: BlobStore, seen: View, rank: int, offset: int, limit: int) -> by
         os.close(descriptor)
 
 
-def start_since(tx: Connection, seen: View, rank: int, time_us: int) -> int:
+def start_since(tx: Connection, seen: LogView, rank: int, time_us: int) -> int:
     """Offset of the first byte that may have come at `time_us` or later; the size if all came before.
 
     Up to `TIME_STEP_US` of what came before it is included, as are bytes whose time was never noted.
@@ -107,7 +107,7 @@ def start_since(tx: Connection, seen: View, rank: int, time_us: int) -> int:
     return min(first_later.offset, seen.size) if first_later is not None else seen.size
 
 
-def line_start(store: BlobStore, seen: View, rank: int, offset: int) -> int:
+def line_start(store: BlobStore, seen: LogView, rank: int, offset: int) -> int:
     """Where the line begins that the byte at `offset` belongs to; `offset` itself if that is very far, or the end."""
     if offset >= seen.size:
         return offset

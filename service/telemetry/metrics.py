@@ -14,7 +14,7 @@ from service.attempts import tracked
 from service.db.models import Attempt, Job, MetricPoint, MetricSeries, MetricStream, Node, Sample
 from service.errors import field_problem, not_found
 from service.infra.etags import etag
-from service.telemetry.series import Cursor, Points, join, last_steps, thin
+from service.telemetry.series import MetricsCursor, Points, join, last_steps, thin
 from torchyard import api
 
 #: Telemetry samples that are read for each point that is shown.
@@ -26,7 +26,7 @@ Rows = NDArray[np.void]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Query:
+class MetricsQuery:
     """What a reader wants: no names means all, no rank means every one."""
 
     names: frozenset[str] = frozenset()
@@ -55,7 +55,7 @@ def tag(tx: Connection, job_id: str) -> str:
     return etag(job_id, count, int(size or 0), newest, job.discarded_us)
 
 
-def read(tx: Connection, job_id: str, query: Query) -> api.Metrics:
+def read(tx: Connection, job_id: str, query: MetricsQuery) -> api.Metrics:
     """The job's series, without what a later attempt has done again; ``invalid-request`` for a bad cursor."""
     series = tx.execute(_series(job_id)).all()
     newest = max((row.attempt for row in series), default=0)
@@ -75,14 +75,14 @@ def read(tx: Connection, job_id: str, query: Query) -> api.Metrics:
             parts[row.name, row.rank].append(points.until(limits[row.name, row.rank][row.attempt]))
     return api.Metrics(
         series=[_resource(*key, join(parts[key]), query.max_points) for key in sorted(parts)],
-        cursor=str(Cursor(newest, marks)),
+        cursor=str(MetricsCursor(newest, marks)),
         reset=reset,
     )
 
 
-def _cursor(text: str | None) -> Cursor | None:
+def _cursor(text: str | None) -> MetricsCursor | None:
     try:
-        return Cursor.parse(text) if text else None
+        return MetricsCursor.parse(text) if text else None
     except ValueError as error:
         raise field_problem(
             "since", "must be the cursor of an earlier answer: leave it out to get everything"

@@ -105,7 +105,7 @@ def _first_of_each(edges: NDArray[np.intp], marked: NDArray[np.bool_]) -> NDArra
 
 
 @dataclass(frozen=True)
-class Cursor:
+class MetricsCursor:
     """Where a reader is: the newest attempt that it knows, and of each stream the last line it has.
 
     A stream is named by the smallest id among its series. As text it is a few bytes per stream, since it travels in
@@ -123,7 +123,7 @@ class Cursor:
         return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
     @classmethod
-    def parse(cls, text: str) -> "Cursor":
+    def parse(cls, text: str) -> "MetricsCursor":
         """Raises ValueError for anything that `str` has not made."""
         try:
             packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

@@ -37,7 +37,7 @@ def store(tx: Connection, attempt_id: str, node: str, dump: StackDump, now: int)
     old = (Stacks.attempt_id == attempt_id, Stacks.node_rank == node_rank, Stacks.serial <= dump.serial - KEEP)
     tx.execute(delete(Stacks).where(*old))
     if new and dump.serial == attempt.dump_serial and complete(tx, attempt_id, dump.serial):
-        words = told(tx, attempt_id, dump.serial) or "nothing of it runs"
+        words = describe(tx, attempt_id, dump.serial) or "nothing of it runs"
         lifecycle.insert_event(tx, str(job.id), "stacks", words, now=now)
 
 
@@ -50,7 +50,7 @@ def complete(tx: Connection, attempt_id: str, serial: int) -> bool:
     return tx.execute(missing.limit(1)).first() is None
 
 
-def told(tx: Connection, attempt_id: str, serial: int) -> str:
+def describe(tx: Connection, attempt_id: str, serial: int) -> str:
     """What the ranks did, in words; empty if no stacks have come."""
     query = select(Stacks.dump).where(Stacks.attempt_id == attempt_id, Stacks.serial == serial)
     dumps = [StackDump.model_validate(dump) for dump in tx.scalars(query.order_by(Stacks.node_rank))]

@@ -23,7 +23,7 @@ def order(key: str | None = None, **fields: Any) -> submit.Order:
     work = {} if fields.keys() & {"recipe", "command"} else {"command": ["true"]}
     launcher = {} if "recipe" in fields else {"launcher": "none"}
     spec = JobSpec.model_validate({"resources": {"gpus": 1}, **work, **launcher, **fields})
-    return submit.Order(caller=ADA, spec=spec, key=key, fingerprint="same")
+    return submit.Submission(caller=ADA, spec=spec, key=key, fingerprint="same")
 
 
 def job(ctx: Context, **fields: Any) -> api.Job:

@@ -47,7 +47,7 @@ def show_group(
         etag = groups.tag(tx, found, metric, mode)
         if (same := not_modified(request, etag)) is not None:
             return same
-        return answer(groups.present(tx, found, groups.measure(tx, found, metric, mode)), tag=etag)
+        return answer(groups.present(tx, found, groups.objective(tx, found, metric, mode)), tag=etag)
 
 
 @router.get("/{group}/trials", response_model=api.Page[api.Job], dependencies=[requires("read")])
@@ -67,7 +67,7 @@ def list_trials(
         etag = groups.tag(tx, found, metric, mode, best_first, cursor, limit)
         if (same := not_modified(request, etag)) is not None:
             return same
-        by = groups.measure(tx, found, metric, mode)
+        by = groups.objective(tx, found, metric, mode)
         items, following = groups.trials(tx, found, by, best_first=best_first, cursor=cursor, limit=limit)
     return answer(api.Page[api.Job](items=items, next=following), tag=etag)
 

@@ -18,7 +18,7 @@ from service.db import idempotency
 from service.identity.callers import Caller
 from service.infra.etags import etag as make_etag
 from service.jobs import body, change, find, present, sizing, submit, versions
-from service.jobs.order import Order
+from service.jobs.submission import Submission
 from torchyard import api
 from torchyard.spec import JobSpec
 
@@ -66,14 +66,14 @@ def submit_job(
     With `dry_run` it is only checked (200, a `DryRun`). Either all jobs of a sweep are stored, or none is. `after`
     names jobs that exist, anybody's, so no two can wait for each other.
     """
-    data, sized = sizing.decided(ctx, caller, body.parse(raw, request.headers.get("content-type", "")))
+    data, sized = sizing.resolve_gpus(ctx, caller, body.parse(raw, request.headers.get("content-type", "")))
     spec = body.check(data)
     keyed = _idempotent(idempotency_key, b"submit", raw)
     reason = "".join(filter(str.isprintable, launcher_reason))
-    order = Order(caller=caller, spec=spec, launcher_reason=reason, advice=sized or None, **keyed)
+    submission = Submission(caller=caller, spec=spec, launcher_reason=reason, advice=sized or None, **keyed)
     if dry_run:
-        return answer(submit.check(ctx, order))
-    return _created(submit.submit(ctx, order))
+        return answer(submit.check(ctx, submission))
+    return _created(submit.submit(ctx, submission))
 
 
 def _idempotent(key: str | None, *parts: bytes) -> dict[str, Any]:
@@ -229,8 +229,8 @@ def rerun_job(
     """Submits the job's spec again as a new job, from a checkpoint if asked."""
     asked = rerun or api.Rerun()
     body.check_values(dict(asked))
-    order = _idempotent(idempotency_key, b"rerun", job_id.encode(), asked.model_dump_json().encode())
-    return _created(change.rerun(ctx, caller, job_id, asked, order))
+    keyed = _idempotent(idempotency_key, b"rerun", job_id.encode(), asked.model_dump_json().encode())
+    return _created(change.rerun(ctx, caller, job_id, asked, keyed))
 
 
 @router.get("/{job_id}/events", response_model=api.Page[api.Event], dependencies=[requires("read")])

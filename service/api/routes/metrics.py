@@ -37,7 +37,9 @@ def of_job(
         tag = metrics.tag(tx, job_id)
         if (same := not_modified(request, tag)) is not None:
             return same
-        query = metrics.Query(names=wanted, rank=rank, max_points=None if all_points else max_points, since=since)
+        query = metrics.MetricsQuery(
+            names=wanted, rank=rank, max_points=None if all_points else max_points, since=since
+        )
         return answer(metrics.read(tx, job_id, query), tag=tag)
 
 

@@ -9,7 +9,7 @@ from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
 from service.errors import field_problem
-from service.estimation.calibration import Worth
+from service.estimation.calibration import ForecastAccuracy
 from service.identity.callers import Caller
 from service.infra.etags import etag
 from service.infra.times import moment
@@ -30,7 +30,7 @@ def list_queue(
 ) -> Response:
     """Waiting jobs in the order in which they are considered."""
     start = _place(cursor)
-    with overview.moment_of(ctx) as (tx, seen):
+    with overview.queue_snapshot(ctx) as (tx, seen):
         items = overview.entries(tx, seen, start, limit)
     more = start + limit < len(seen.queue)
     page = api.Page[api.QueueEntry](items=items, next=str(start + limit) if more else None)
@@ -42,22 +42,22 @@ def list_queue(
 def calibration(request: Request, ctx: Ctx) -> Response:
     """What estimates of running times turned out to be worth, by where they came from."""
     with ctx.db.read() as tx:
-        worth = ctx.estimator.worth(tx, ctx.now_us())
-    found = api.Calibration(sources=[_source(each) for each in worth])
+        accuracy = ctx.estimator.accuracy(tx, ctx.now_us())
+    found = api.Calibration(sources=[_source(each) for each in accuracy])
     tag = etag(found)
     return not_modified(request, tag) or answer(found, tag=tag)
 
 
-def _source(worth: Worth) -> api.SourceCalibration:
-    p10, p50, p90 = worth.shares
+def _source(accuracy: ForecastAccuracy) -> api.SourceCalibration:
+    p10, p50, p90 = accuracy.shares
     return api.SourceCalibration(
-        source=worth.basis,
-        n=worth.count,
+        source=accuracy.basis,
+        n=accuracy.count,
         p10=p10,
         p50=p50,
         p90=p90,
-        median_relative_error=worth.error,
-        since=moment(worth.since_us),
+        median_relative_error=accuracy.error,
+        since=moment(accuracy.since_us),
     )
 
 

@@ -88,8 +88,8 @@ def test_jobs_tell_of_their_like(db: Database) -> None:
     second = began(db, estimator)
     succeeded(db, estimator, second, 16 * MINUTE)
     with db.read() as tx:
-        (worth,) = estimator.worth(tx, NOW)
-    assert (worth.basis, worth.count, worth.shares, worth.error) == ("history", 1, (0, 0, 1), 0.5)
+        (accuracy,) = estimator.accuracy(tx, NOW)
+    assert (accuracy.basis, accuracy.count, accuracy.shares, accuracy.error) == ("history", 1, (0, 0, 1), 0.5)
 
 
 def test_limits_tell_where_nothing_else_does(db: Database) -> None:

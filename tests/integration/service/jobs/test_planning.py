@@ -64,7 +64,7 @@ def test_each_different_shape_is_checked_once(made: Parts, db: Database) -> None
     assert sum("FROM devices" in statement for statement in asked) == 2
     assert len(asked) < 30
     with pytest.raises(ProblemError) as caught:
-        submissions.sweep(made.ctx, sweep={"resources.cpus": {"range": [1, planning.MAX_SHAPES + 2]}})
+        submissions.sweep(made.ctx, sweep={"resources.cpus": {"range": [1, planning.MAX_RESOURCE_REQUESTS + 2]}})
     assert caught.value.errors[0].field == "sweep.parameters"
 
 

@@ -9,7 +9,7 @@ from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Device, Event, Job, Node
 from service.nodes import listing, registration
-from service.queue import situation
+from service.queue import job_status
 from service.scheduler.model.boxes import Place, Shape
 from service.scheduler.model.jobs import Running
 from service.scheduler.model.state import State
@@ -316,7 +316,7 @@ def joining(db: Database, job_id: str) -> tuple[list[str], list[str]]:
         running = Running(
             job=job_id, number=1, user="u", project="p", priority=1, shape=Shape(gpus=1), places=(place,), since_us=NOW
         )
-        reasons = situation.why(tx, job, running, State(), NOW).reasons
+        reasons = job_status.why(tx, job, running, State(), NOW).reasons
         warned = [each.message for each in reasons if each.code == lifecycle.UNJOINED]
         return [each.kind for each in told], warned
 

@@ -7,19 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.estimation import estimates
-from service.estimation.estimates import History, Kin, Progress, Quantiles, Subject, kin_of
+from service.estimation.estimates import EstimateInput, History, HistoryKey, Quantiles, StepProgress, history_key_of
 from service.scheduler.model.jobs import Source
 
 MINUTE = 60_000_000
 HOUR = 60 * MINUTE
-KIN = Kin("vision", "ada", "digits")
+KIN = HistoryKey("vision", "ada", "digits")
 times = st.integers(min_value=0, max_value=10**15)
 
 
-def history(*minutes: int, kin: Kin = KIN) -> History:
+def history(*minutes: int, key: HistoryKey = KIN) -> History:
     made = History()
     for each in minutes:
-        made.add(kin, each * MINUTE)
+        made.add(key, each * MINUTE)
     return made
 
 
@@ -39,17 +39,21 @@ def test_history_is_ordered_and_never_negative(actual: list[int], ran_us: int) -
 
 
 @given(
-    st.builds(Progress, steps_left=times, watched_steps=times, watched_us=times, silent_us=times, overhead_us=times),
+    st.builds(
+        StepProgress, steps_left=times, watched_steps=times, watched_us=times, silent_us=times, overhead_us=times
+    ),
     st.none() | times,
     times,
 )
-def test_progress_and_limits_are_ordered_and_never_negative(progress: Progress, limit: int | None, ran: int) -> None:
-    subject = Subject(kin=KIN, limit_us=limit, ran_us=ran, attempt_us=ran, progress=progress)
-    found = estimates.raw(subject, History())
+def test_progress_and_limits_are_ordered_and_never_negative(
+    progress: StepProgress, limit: int | None, ran: int
+) -> None:
+    given = EstimateInput(key=KIN, limit_us=limit, ran_us=ran, attempt_us=ran, progress=progress)
+    found = estimates.raw(given, History())
     known = progress.watched_steps > 0 and progress.watched_us >= estimates.WATCHED_US
     assert (found is None) == (not known and limit is None)
     if found is not None:
-        p10, p50, p90 = estimates.capped(found.quantiles, subject)
+        p10, p50, p90 = estimates.capped(found.quantiles, given)
         assert 0 <= p10 <= p50 <= p90
         assert limit is None or p90 <= max(0, limit - ran)
 
@@ -70,11 +74,15 @@ def test_quantiles_are_those_of_the_next_value() -> None:
 
 def test_the_closest_history_counts() -> None:
     known = history(60)
-    same_user, same_project, other = Kin("vision", "ada", "x"), Kin("vision", "bob", "x"), Kin("nlp", "ada", "digits")
+    same_user, same_project, other = (
+        HistoryKey("vision", "ada", "x"),
+        HistoryKey("vision", "bob", "x"),
+        HistoryKey("nlp", "ada", "digits"),
+    )
     assert known.raw(same_user) is None, "one job says little of other work"
     known.add(KIN, 60 * MINUTE)
     known.add(KIN, 60 * MINUTE)
-    found = [known.raw(kin) for kin in (KIN, same_user, same_project)]
+    found = [known.raw(key) for key in (KIN, same_user, same_project)]
     assert [each.basis for each in found if each] == ["history", "history-user", "history-project"]
     assert known.raw(other) is None
 
@@ -90,29 +98,29 @@ def test_what_a_job_has_run_already_is_known() -> None:
 
 
 def test_sources_in_their_order() -> None:
-    progress = Progress(steps_left=90, watched_steps=10, watched_us=10 * MINUTE)
-    unwatched = Progress(steps_left=90, watched_steps=10, watched_us=MINUTE // 60)
-    everything = Subject(kin=KIN, limit_us=HOUR, progress=progress)
+    progress = StepProgress(steps_left=90, watched_steps=10, watched_us=10 * MINUTE)
+    unwatched = StepProgress(steps_left=90, watched_steps=10, watched_us=MINUTE // 60)
+    everything = EstimateInput(key=KIN, limit_us=HOUR, progress=progress)
 
-    def source(subject: Subject, known: History) -> Source | None:
-        found = estimates.raw(subject, known)
+    def source(given: EstimateInput, known: History) -> Source | None:
+        found = estimates.raw(given, known)
         return found.source if found else None
 
     assert source(everything, history(5)) is Source.PROGRESS
-    assert source(Subject(kin=KIN, limit_us=HOUR, progress=unwatched), history(5)) is Source.HISTORY
-    assert source(Subject(kin=KIN, limit_us=HOUR), History()) is Source.LIMIT
-    assert source(Subject(kin=KIN), History()) is None
+    assert source(EstimateInput(key=KIN, limit_us=HOUR, progress=unwatched), history(5)) is Source.HISTORY
+    assert source(EstimateInput(key=KIN, limit_us=HOUR), History()) is Source.LIMIT
+    assert source(EstimateInput(key=KIN), History()) is None
 
 
 def test_steps_at_the_speed_so_far() -> None:
-    found = estimates.from_progress(Progress(steps_left=90, watched_steps=100, watched_us=100 * MINUTE))
+    found = estimates.from_progress(StepProgress(steps_left=90, watched_steps=100, watched_us=100 * MINUTE))
     assert found is not None
     assert minutes(found.quantiles)[1] == 90
     more = estimates.from_progress(
-        Progress(steps_left=90, watched_steps=100, watched_us=100 * MINUTE, overhead_us=5 * MINUTE)
+        StepProgress(steps_left=90, watched_steps=100, watched_us=100 * MINUTE, overhead_us=5 * MINUTE)
     )
     silent = estimates.from_progress(
-        Progress(steps_left=90, watched_steps=100, watched_us=100 * MINUTE, silent_us=10 * MINUTE)
+        StepProgress(steps_left=90, watched_steps=100, watched_us=100 * MINUTE, silent_us=10 * MINUTE)
     )
     assert more is not None
     assert silent is not None
@@ -134,17 +142,17 @@ def test_steps_at_the_speed_so_far() -> None:
     ],
 )
 def test_trials_of_one_sweep_have_one_history(spec: dict[str, Any], same: bool) -> None:
-    first = kin_of("vision", "ada", {"command": ["train.py", "--lr", "0.1", "--seed", "0", "--epochs", "5"]})
-    assert (kin_of("vision", "ada", spec) == first) == same
+    first = history_key_of("vision", "ada", {"command": ["train.py", "--lr", "0.1", "--seed", "0", "--epochs", "5"]})
+    assert (history_key_of("vision", "ada", spec) == first) == same
 
 
 def test_recipes_differ_by_what_takes_time() -> None:
     recipe = {"model": "mlp", "epochs": 5, "seed": 1, "optim": {"name": "adam", "lr": 0.1}}
-    kins = [
-        kin_of("vision", "ada", {"recipe": recipe | change})
+    keys = [
+        history_key_of("vision", "ada", {"recipe": recipe | change})
         for change in ({}, {"seed": 2}, {"optim": {"name": "adam", "lr": 0.2}}, {"epochs": 6})
     ]
-    assert kins[0] == kins[1] == kins[2] != kins[3]
-    assert Kin.parse(str(kins[0])) == kins[0]
+    assert keys[0] == keys[1] == keys[2] != keys[3]
+    assert HistoryKey.parse(str(keys[0])) == keys[0]
     with pytest.raises(ValueError, match="unpack"):
-        Kin.parse("default/ada")
+        HistoryKey.parse("default/ada")

@@ -63,7 +63,7 @@ def test_rungs_grow_by_the_reduction() -> None:
 def test_the_reason_says_what_was_compared() -> None:
     reached = {"a": [0.1, 0.1], "b": [0.2, 0.2], "c": [0.3, 0.41]}
     stop = asha.stops(stopping(), reached, ["c"])[0]
-    assert asha.words(stopping(), stop, 34) == (
+    assert asha.stop_message(stopping(), stop, 34) == (
         "stopped early at step 34: val/loss 0.41 is worse than the best third of 3 trials at rung 2 (step 30)"
     )
 

@@ -74,8 +74,8 @@ def test_a_key_that_is_found_twice_names_both_places() -> None:
     nouns = {noun: {"name": "custom", "target": "my:thing", "options": {"width": 8}} for noun in ("model", "data")}
     ((field, message),) = complaints(lambda: trials(recipe=nouns, sweep={"width": [16]}))
     assert field == "sweep.parameters.width"
-    places = "recipe.model.options.width or recipe.data.options.width"
-    assert message == f"is found 2 times in the recipe: write which, {places}"
+    bindings = "recipe.model.options.width or recipe.data.options.width"
+    assert message == f"is found 2 times in the recipe: write which, {bindings}"
     (made,) = trials(recipe=nouns, sweep={"recipe.data.options.width": [16]})
     assert made.spec.recipe
     assert made.spec.recipe.data.options == {"width": 16}

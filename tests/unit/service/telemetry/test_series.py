@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.telemetry.series import NOTHING_COUNTS, Cursor, Points, join, last_steps, thin
+from service.telemetry.series import NOTHING_COUNTS, MetricsCursor, Points, join, last_steps, thin
 
 
 def points(steps: list[int], values: list[float]) -> Points:
@@ -64,12 +64,12 @@ def test_thinning_keeps_peaks_ends_and_whether_there_was_a_nan(values: list[floa
 
 @given(st.integers(0, 10**6), st.dictionaries(st.integers(0, 2**62), st.integers(-1, 2**62), max_size=20))
 def test_a_cursor_survives_the_journey(attempt: int, marks: dict[int, int]) -> None:
-    assert Cursor.parse(str(Cursor(attempt, marks))) == Cursor(attempt, marks)
+    assert MetricsCursor.parse(str(MetricsCursor(attempt, marks))) == MetricsCursor(attempt, marks)
 
 
 @given(st.text(max_size=30))
 def test_a_strange_cursor_is_refused_or_read_but_never_breaks(text: str) -> None:
     try:
-        Cursor.parse(text)
+        MetricsCursor.parse(text)
     except ValueError:
         return

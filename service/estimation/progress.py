@@ -11,7 +11,7 @@ from service.attempts import tracked
 from service.db.chunks import chunks
 from service.db.models import Attempt, Checkpoint, MetricPoint, MetricSeries
 from service.estimation import estimates
-from service.estimation.estimates import Kin, Progress, Subject
+from service.estimation.estimates import EstimateInput, HistoryKey, StepProgress
 from torchyard.states import ATTEMPT_FINAL
 
 #: Of a long file of points, those among which a moment is looked for.
@@ -22,37 +22,37 @@ REMEMBERED = 200_000
 #: A step and when it was reported.
 Point = tuple[int, int]
 #: The first and the last one of an attempt.
-Watch = tuple[Point, Point]
+StepSpan = tuple[Point, Point]
 
 
-class Watches:
+class ProgressReader:
     """Reads jobs as subjects of estimates, and remembers what never changes: kinds and first steps."""
 
     def __init__(self) -> None:
         self._first: dict[str, Point] = {}
-        self._kins: dict[str, Kin] = {}
+        self._keys: dict[str, HistoryKey] = {}
 
-    def subjects(self, tx: Connection, jobs: Sequence[Row[Any]], now: int) -> dict[str, Subject]:
+    def inputs(self, tx: Connection, jobs: Sequence[Row[Any]], now: int) -> dict[str, EstimateInput]:
         """By the ids of the jobs, which are given as rows."""
         started = [job for job in jobs if job.attempt]
-        kins = self._kins_of(jobs)
-        found = {job.id: Subject(kin=kins[job.id], limit_us=limit_us(job)) for job in jobs if not job.attempt}
+        keys = self._keys_of(jobs)
+        found = {job.id: EstimateInput(key=keys[job.id], limit_us=limit_us(job)) for job in jobs if not job.attempt}
         of_jobs = _by_job(attempts(tx, [job.id for job in started]))
-        watches = self._of(tx, [each.id for of_job in of_jobs.values() for each in of_job[-2:]])
+        spans = self._spans(tx, [each.id for of_job in of_jobs.values() for each in of_job[-2:]])
         steps = _checkpoint_steps(tx, [job.restore_checkpoint for job in started if job.restore_checkpoint])
         for job in started:
             resumes = steps.get(job.restore_checkpoint or "", 0)
-            progress = _Progress(of_jobs.get(job.id, []), watches, resumes)
-            found[job.id] = progress.subject(job, kins[job.id], now)
+            progress = _JobProgress(of_jobs.get(job.id, []), spans, resumes)
+            found[job.id] = progress.given(job, keys[job.id], now)
         return found
 
-    def _kins_of(self, jobs: Sequence[Row[Any]]) -> Mapping[str, Kin]:
-        if len(self._kins) > REMEMBERED:
-            self._kins = {}
-        self._kins |= {job.id: kin(job) for job in jobs if job.id not in self._kins}
-        return self._kins
+    def _keys_of(self, jobs: Sequence[Row[Any]]) -> Mapping[str, HistoryKey]:
+        if len(self._keys) > REMEMBERED:
+            self._keys = {}
+        self._keys |= {job.id: history_key(job) for job in jobs if job.id not in self._keys}
+        return self._keys
 
-    def _of(self, tx: Connection, attempts: Sequence[str]) -> dict[str, Watch]:
+    def _spans(self, tx: Connection, attempts: Sequence[str]) -> dict[str, StepSpan]:
         """Of the attempts that have reported any step."""
         found = {row.attempt_id: row for row in _series(tx, attempts)}
         if len(self._first) > REMEMBERED:
@@ -64,9 +64,9 @@ class Watches:
         return {attempt: (self._first[attempt], (found[attempt].step, found[attempt].time_us)) for attempt in known}
 
 
-def kin(job: Row[Any]) -> Kin:
+def history_key(job: Row[Any]) -> HistoryKey:
     """The history that the job belongs to."""
-    return estimates.kin_of(job.project, job.user_id, job.spec)
+    return estimates.history_key_of(job.project, job.user_id, job.spec)
 
 
 def limit_us(job: Row[Any]) -> int | None:
@@ -93,7 +93,7 @@ def ran_us(attempts: Iterable[Row[Any]], now: int) -> int:
     return sum(max(0, (each.ended_us or now) - each.started_us) for each in attempts)
 
 
-def watch_at(tx: Connection, attempt: Row[Any], at_us: int) -> Watch | None:
+def span_at(tx: Connection, attempt: Row[Any], at_us: int) -> StepSpan | None:
     """The attempt's first step, and its newest at that moment."""
     series = next(iter(_series(tx, [attempt.id])), None)
     first = next(iter(_first_points(tx, [series.series_id])), None) if series else None
@@ -145,37 +145,35 @@ def _checkpoint_steps(tx: Connection, checkpoints: Sequence[str]) -> dict[str, i
 
 
 @dataclass(frozen=True, slots=True)
-class _Progress:
+class _JobProgress:
     """How far a job has come: its attempts that ran, what was watched of them, and the step that it would resume at."""
 
     ran: Sequence[Row[Any]]
-    watches: Mapping[str, Watch]
+    spans: Mapping[str, StepSpan]
     resumes: int
 
     @property
     def live(self) -> Row[Any] | None:
         return next((each for each in self.ran[-1:] if each.state not in ATTEMPT_FINAL), None)
 
-    def subject(self, job: Row[Any], kin: Kin, now: int) -> Subject:
-        return Subject(
-            kin=kin,
+    def given(self, job: Row[Any], key: HistoryKey, now: int) -> EstimateInput:
+        return EstimateInput(
+            key=key,
             limit_us=limit_us(job),
             ran_us=ran_us(self.ran, now),
             attempt_us=max(0, now - self.live.started_us) if self.live else 0,
             progress=self.progress(job.total_steps, now) if job.total_steps else None,
         )
 
-    def progress(self, total: int, now: int) -> Progress | None:
+    def progress(self, total: int, now: int) -> StepProgress | None:
         """At the speed of the newest attempt whose steps were watched long enough, from where the job is or resumes."""
-        told = next(
-            (each for each in self.ran[:-3:-1] if each.id in self.watches and _long(self.watches[each.id])), None
-        )
+        told = next((each for each in self.ran[:-3:-1] if each.id in self.spans and _long(self.spans[each.id])), None)
         if told is None:
             return None
-        (step0, time0), (step, time_us) = self.watches[told.id]
-        stepping = self.watches[self.live.id][1] if self.live is not None and self.live.id in self.watches else None
+        (step0, time0), (step, time_us) = self.spans[told.id]
+        stepping = self.spans[self.live.id][1] if self.live is not None and self.live.id in self.spans else None
         at_step, at_us = stepping or (self.resumes, now)
-        return Progress(
+        return StepProgress(
             steps_left=max(0, total - at_step),
             watched_steps=step - step0,
             watched_us=time_us - time0,
@@ -184,6 +182,6 @@ class _Progress:
         )
 
 
-def _long(watch: Watch) -> bool:
-    (step0, time0), (step, time_us) = watch
+def _long(span: StepSpan) -> bool:
+    (step0, time0), (step, time_us) = span
     return step > step0 and time_us - time0 >= estimates.WATCHED_US

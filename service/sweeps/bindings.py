@@ -19,7 +19,7 @@ SHARED = frozenset({"name", "project", "priority", "tags", "after", "sweep", "co
 _EXCLUDING = {"batch_size": "global_batch_size", "global_batch_size": "batch_size"}
 
 
-class Places:
+class ParameterBindings:
     """The place of each parameter in one spec; raises an ``invalid-request`` problem that names every wrong one."""
 
     def __init__(self, spec: JobSpec) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.sweeps import draw
+from service.sweeps import sampling
 from torchyard.spec.sweeps import Sweep
 
 
@@ -21,13 +21,13 @@ LOW = st.floats(1e-6, 1.0)
 
 @given(st.dictionaries(st.sampled_from("abc"), LISTS, min_size=1))
 def test_a_grid_is_every_combination_once(parameters: dict[str, list[int]]) -> None:
-    drawn = draw.parameters(sweep(parameters=parameters))
+    drawn = sampling.parameters(sweep(parameters=parameters))
     expected = [dict(zip(parameters, each, strict=True)) for each in itertools.product(*parameters.values())]
     assert drawn == expected
 
 
 def test_the_last_parameter_changes_first_and_ranges_are_listed() -> None:
-    drawn = draw.parameters(sweep(parameters={"lr": [0.1, 0.01], "seed": {"range": [3, 5]}}))
+    drawn = sampling.parameters(sweep(parameters={"lr": [0.1, 0.01], "seed": {"range": [3, 5]}}))
     assert [tuple(each.values()) for each in drawn] == [(0.1, 3), (0.1, 4), (0.01, 3), (0.01, 4)]
 
 
@@ -45,9 +45,9 @@ def test_draws_keep_within_their_bounds_and_repeat(low: float, factor: float, se
         trials=trials,
         seed=seed,
     )
-    drawn = draw.parameters(wanted)
+    drawn = sampling.parameters(wanted)
     assert len(drawn) == trials
-    assert drawn == draw.parameters(wanted)
+    assert drawn == sampling.parameters(wanted)
     for each in drawn:
         assert -high <= each["u"] <= high  # type: ignore[operator]
         assert low <= each["l"] <= high  # type: ignore[operator]
@@ -57,24 +57,24 @@ def test_draws_keep_within_their_bounds_and_repeat(low: float, factor: float, se
 
 
 def test_orders_of_magnitude_are_as_likely() -> None:
-    drawn = draw.parameters(sweep(parameters={"lr": {"loguniform": [1e-4, 1.0]}}, trials=2000))
+    drawn = sampling.parameters(sweep(parameters={"lr": {"loguniform": [1e-4, 1.0]}}, trials=2000))
     small = sum(each["lr"] < 1e-2 for each in drawn)  # type: ignore[operator]
     assert 900 < small < 1100
 
 
 @given(seed=st.integers(), trials=st.integers(1, 12))
 def test_what_can_be_counted_is_drawn_without_repetition(seed: int, trials: int) -> None:
-    drawn = draw.parameters(sweep(parameters={"a": [1, 2, 3], "b": {"range": [0, 4]}}, trials=trials, seed=seed))
+    drawn = sampling.parameters(sweep(parameters={"a": [1, 2, 3], "b": {"range": [0, 4]}}, trials=trials, seed=seed))
     assert len({json.dumps(each) for each in drawn}) == trials
 
 
 def test_another_seed_draws_others() -> None:
     first, second = (
-        draw.parameters(sweep(parameters={"lr": {"uniform": [0, 1]}}, trials=5, seed=seed)) for seed in (0, 1)
+        sampling.parameters(sweep(parameters={"lr": {"uniform": [0, 1]}}, trials=5, seed=seed)) for seed in (0, 1)
     )
     assert first != second
 
 
 def test_drawn_numbers_are_short_enough_to_read() -> None:
-    drawn = draw.parameters(sweep(parameters={"lr": {"uniform": [0, 1]}}, trials=100))
+    drawn = sampling.parameters(sweep(parameters={"lr": {"uniform": [0, 1]}}, trials=100))
     assert all(float(f"{each['lr']:.6g}") == each["lr"] for each in drawn)

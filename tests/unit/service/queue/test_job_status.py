@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.queue import situation
+from service.queue import job_status
 from service.scheduler.model.boxes import Link
 from service.scheduler.model.jobs import Source
 from tests.support.sharing import HOUR, MINUTE, NOW, node, runs, state
@@ -14,9 +14,9 @@ from torchyard.states import JobState, StopReason
 
 
 def test_every_reason_has_its_words() -> None:
-    assert situation._STOPPED.keys() == set(StopReason)
-    assert situation._LINKS.keys() == set(Link)
-    assert situation._SOURCES.keys() == set(Source)
+    assert job_status._STOPPED.keys() == set(StopReason)
+    assert job_status._LINKS.keys() == set(Link)
+    assert job_status._SOURCES.keys() == set(Source)
 
 
 @pytest.mark.parametrize(
@@ -40,30 +40,30 @@ def test_every_reason_has_its_words() -> None:
 def test_how_it_ended(row: dict[str, Any], words: str) -> None:
     job: Any = SimpleNamespace(**{"stop_actor": None, "stop": None, "error": None, **row})
     no_database: Any = None
-    assert situation._state(no_database, job)[1] == words
+    assert job_status._state(no_database, job)[1] == words
 
 
 def test_where_it_runs() -> None:
     numbered = node("a")
     known = replace(numbered, slots=tuple(replace(slot, numa=slot.index // 2) for slot in numbered.slots))
-    (reason,) = situation._place(runs(1, "a0", "a1", "b2", "b3"), state(nodes=(known, node("b"))))
+    (reason,) = job_status._place(runs(1, "a0", "a1", "b2", "b3"), state(nodes=(known, node("b"))))
     near = "on one NUMA node: the nearest that were free"
     assert reason.message == f"has GPUs 0, 1 of node a, {near}; GPUs 2, 3 of node b"
-    (apart,) = situation._place(runs(1, "a0", "a2"), state(nodes=(known,)))
+    (apart,) = job_status._place(runs(1, "a0", "a2"), state(nodes=(known,)))
     assert "on several NUMA nodes" in apart.message
-    (alone,) = situation._place(runs(1, "a0", gpu_share=2**30), state())
+    (alone,) = job_status._place(runs(1, "a0", gpu_share=2**30), state())
     assert alone.message == "has GPU 0 of node a, shared with others"
 
 
 def test_when_it_ends() -> None:
-    assert situation._ends(runs(1, "a0", minutes=60), NOW) == (NOW + HOUR, NOW + 2 * HOUR)
+    assert job_status._ends(runs(1, "a0", minutes=60), NOW) == (NOW + HOUR, NOW + 2 * HOUR)
     limited = runs(1, "a0", minutes=60, ends_us=NOW + 90 * MINUTE)
-    assert situation._ends(limited, NOW) == (NOW + HOUR, NOW + 90 * MINUTE)
-    assert situation._ends(runs(1, "a0", minutes=None), NOW) is None
-    assert situation._ends(runs(1, "a0", minutes=None, ends_us=NOW + HOUR), NOW) == (NOW + HOUR, NOW + HOUR)
+    assert job_status._ends(limited, NOW) == (NOW + HOUR, NOW + 90 * MINUTE)
+    assert job_status._ends(runs(1, "a0", minutes=None), NOW) is None
+    assert job_status._ends(runs(1, "a0", minutes=None, ends_us=NOW + HOUR), NOW) == (NOW + HOUR, NOW + HOUR)
 
 
 def test_one_that_is_cancelled_gives_way_to_nobody() -> None:
     job: Any = SimpleNamespace(id="job-1", attempt=1, stop=StopReason.CANCEL)
     no_database: Any = None
-    assert situation._giving_way(no_database, job) == []
+    assert job_status._giving_way(no_database, job) == []

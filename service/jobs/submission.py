@@ -7,7 +7,7 @@ from torchyard.spec import JobSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class Submission:
     """A submission: who wants what, and where it comes from if it is a rerun."""
 
     caller: Caller
