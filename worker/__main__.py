@@ -17,9 +17,9 @@ from typing import Any, Final
 from torchyard import exceptions, wire
 from torchyard.stack import filesystem
 from worker import app, settings
-from worker.backoff import Backoff
+from worker.control.backoff import Backoff
+from worker.control.registration import Registration
 from worker.exceptions import RefusedError, UnavailableError
-from worker.node import Registration
 from worker.runtime import Runtime
 
 #: How long a worker that was registered before waits for the service before it starts without.

@@ -15,16 +15,17 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from torchyard import wire
-from worker import folder, processes, stacks
-from worker.accounts import Accounts
-from worker.backoff import Backoff
+from worker.attempts import folder
+from worker.attempts.folder import AttemptFolder
+from worker.attempts.kept import Kept
+from worker.attempts.retained import Retained
+from worker.control.accounts import Accounts
+from worker.control.backoff import Backoff
 from worker.exceptions import RefusedError, UnavailableError, WorkerError
-from worker.folder import AttemptFolder
 from worker.forward.attempt import Follower, Tools
 from worker.forward.bringer import Bringer
-from worker.inventory import Died, Status
-from worker.kept import Kept
-from worker.retained import Retained
+from worker.monitoring import processes, stacks
+from worker.monitoring.inventory import Died, Status
 
 #: Attempts that are prepared at the same time.
 STARTS: Final = 8

@@ -7,27 +7,29 @@ from functools import partial
 from typing import Any
 
 from torchyard import wire
-from worker import capabilities, environment, inventory, node, rendezvous, watch
-from worker.accounts import Accounts
 from worker.agent import Agent, Node
-from worker.carry import FLOOR
-from worker.control_plane import ControlPlane
+from worker.attempts.folder import finish_removals
+from worker.attempts.kept import Kept
+from worker.attempts.retained import Retained
+from worker.control import capabilities, registration
+from worker.control.accounts import Accounts
+from worker.control.client import ControlPlane
+from worker.control.pacer import Pacer
+from worker.control.registration import Registration
 from worker.devices import nvml, offenders
 from worker.devices.discovery import discover
 from worker.devices.locks import DeviceLocks
 from worker.devices.telemetry import Sampler
 from worker.devices.topology import Known
 from worker.devices.xids import Xids
-from worker.folder import finish_removals
 from worker.forward.attempt import Tools
 from worker.forward.blobs import BlobSender
 from worker.forward.samples import EVERY_S, SampleForwarder
-from worker.identity import runs_as
-from worker.kept import Kept
-from worker.launch import Launcher
-from worker.node import Registration
-from worker.pacer import Pacer
-from worker.retained import Retained
+from worker.launching import environment, rendezvous
+from worker.launching.carry import FLOOR
+from worker.launching.identity import runs_as
+from worker.launching.launcher import Launcher
+from worker.monitoring import inventory, watch
 from worker.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -48,7 +50,7 @@ class Runtime:
         self._xids = Xids(self._nvml)
         self._topology = Known(self._nvml) if self._nvml is not None else None
         self._locks = DeviceLocks(settings.home)
-        self._identity = node.identity(settings.home)
+        self._identity = registration.identity(settings.home)
         self._pacer = Pacer()
         self._stopped = threading.Event()
         self._control = ControlPlane(settings.address, settings.token)
@@ -85,7 +87,7 @@ class Runtime:
             devices=self._devices,
             scan=lambda: inventory.whole(self._settings.attempts),
             offenders=lambda: [str(offender) for offender in self._offenders()],
-            disk_free=lambda: node.disk_free(self._settings.attempts),
+            disk_free=lambda: registration.disk_free(self._settings.attempts),
             start=launcher.start,
             kept=Kept(self._settings.home),
             retained=Retained(self._settings.home),
@@ -146,7 +148,7 @@ class Runtime:
 
     def _register(self) -> wire.Registered:
         settings = self._settings
-        message = node.registration(
+        message = registration.registration(
             settings.name,
             self._identity,
             self._devices(),

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from worker.environment import install_injob
+from worker.launching.environment import install_injob
 
 SCRIPT = Path(__file__).with_name("accelerated.py")
 

@@ -11,10 +11,11 @@ from tests.support.wait import until
 from torchyard import ids
 from torchyard.spec import JobSpec
 from torchyard.wire import Carry, Device, DeviceKind, FileRef, Go, Launch, Prepared, Restore, Result
-from worker import environment, files
+from worker.attempts import files
+from worker.attempts.folder import AttemptFolder
 from worker.exceptions import MissingBlobError
-from worker.folder import AttemptFolder
-from worker.launch import Launcher
+from worker.launching import environment
+from worker.launching.launcher import Launcher
 
 
 class FolderControl:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from worker.stacks import PY_SPY
+from worker.monitoring.stacks import PY_SPY
 
 MARK = "LEAK_WATCH_ID"
 

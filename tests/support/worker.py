@@ -14,7 +14,7 @@ from tests.support import fake_service, redis
 from tests.support.fake_service import FakeService, Live
 from tests.support.wait import until
 from torchyard import wire
-from worker import processes
+from worker.monitoring import processes
 
 NAME = "box"
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from torchyard import wire
 from torchyard.wire import Root
-from worker import tree
+from worker.attempts import tree
+from worker.attempts.kept import Kept
 from worker.exceptions import RefusedError
 from worker.forward.blobs import BlobSender
 from worker.forward.outputs import OutputForwarder
 from worker.forward.written import Limits
-from worker.kept import Kept
 
 FOLDERS = ("code", "output", "metrics", "marks", "checkpoints")
 
@@ -82,7 +82,7 @@ class Job:
     def lay_out(
         self, snapshot: dict[str, bytes], carried: dict[tuple[Root, str], bytes] | None = None, **manifest: Any
     ) -> None:
-        """Files of the snapshot, and of an attempt before, as `worker.prepare` lays them out."""
+        """Files of the snapshot, and of an attempt before, as `worker.launching.prepare` lays them out."""
         for path, data in snapshot.items():
             self.write(f"code/{path}", data)
         for (root, path), data in (carried or {}).items():

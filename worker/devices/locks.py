@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from torchyard.wire import Device, DeviceKind
-from worker import files
+from worker.attempts import files
 
 _MAX = 4096
 

@@ -8,7 +8,7 @@ import psutil
 from torchyard.injob import layout
 from torchyard.wire import Device
 from worker.devices import nvml as library
-from worker.inventory import Status
+from worker.monitoring.inventory import Status
 from worker.shim import table
 
 

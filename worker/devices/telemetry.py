@@ -9,7 +9,7 @@ import psutil
 from torchyard.ids import now_us
 from torchyard.wire import Sample
 from worker.devices import nvml as library
-from worker.inventory import Status
+from worker.monitoring.inventory import Status
 from worker.shim import table
 
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -22,8 +22,9 @@ from typing import Any, Final, Protocol
 
 from torchyard import wire
 from torchyard.injob import layout
+from worker.attempts.folder import AttemptFolder, ShimRecord
+from worker.attempts.kept import Kept
 from worker.exceptions import RefusedError
-from worker.folder import AttemptFolder, ShimRecord
 from worker.forward import results, upload_stream
 from worker.forward.blobs import BlobSender
 from worker.forward.checkpoints import CheckpointForwarder, CheckpointSink
@@ -34,7 +35,6 @@ from worker.forward.outputs import OutputForwarder, OutputSink
 from worker.forward.trackers import TrackerForwarder
 from worker.forward.upload_stream import UploadStream
 from worker.forward.written import Limits, has_saved
-from worker.kept import Kept
 
 #: How long the result may wait for the streams.
 DRAIN_S: Final = 2.0

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from functools import partial
 
 from torchyard import wire
+from worker.attempts.content import sha256_of
+from worker.attempts.kept import Kept
 from worker.exceptions import WorkerError
-from worker.forward.blobs import BlobSender, sha256_of
+from worker.forward.blobs import BlobSender
 from worker.forward.outputs import OutputSink
-from worker.kept import Kept
 
 logger = logging.getLogger(__name__)
 

@@ -16,9 +16,10 @@ from typing import Final, Protocol
 
 from torchyard import wire
 from torchyard.injob import layout
-from worker import files, opening
+from worker.attempts import files, opening
+from worker.attempts.content import sha256_of
 from worker.exceptions import RefusedError, WorkerError
-from worker.forward.blobs import BlobSender, sha256_of
+from worker.forward.blobs import BlobSender
 
 #: Kept by the worker in ``yard/``: names of checkpoints that are stored, so that they are not hashed again.
 STORED_FILE: Final = f"{layout.YARD}/stored.json"

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Final
 
 from torchyard import wire
-from worker import tree
+from worker.attempts import tree
+from worker.attempts.tree import Found, Key, Manifest, Stamp
 from worker.exceptions import WorkerError
 from worker.forward import reports
 from worker.forward.written import Limits, Written, is_lost, is_work
-from worker.tree import Found, Key, Manifest, Stamp
 
 RESTS: Final = 50
 SLOWEST_S: Final = 600.0

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from torchyard.injob import layout
-from worker import opening
+from worker.attempts import opening
 from worker.exceptions import OutOfStepError
 
 BATCH: Final = 2**20

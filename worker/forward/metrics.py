@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from torchyard import wire
 from torchyard.injob import layout
-from worker import opening
+from worker.attempts import opening
 from worker.exceptions import OutOfStepError, RefusedError
 
 MAX_RECORDS: Final = 2000

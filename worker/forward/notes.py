@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from torchyard import wire
 from torchyard.injob import layout
-from worker import opening
+from worker.attempts import opening
 
 MAX_NOTE: Final = 16_384
 #: Characters of all ranks' words that are kept.

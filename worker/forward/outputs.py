@@ -1,6 +1,6 @@
 """What a job has written, when it has ended: all of it is brought to the store, or stays on the node and is listed.
 
-What is beyond the `Limits`, or would fill the service's disk, is moved to `worker.kept`: nothing waits for it.
+What is beyond the `Limits`, or would fill the service's disk, is moved to `worker.attempts.kept`: nothing waits for it.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,14 +11,14 @@ from typing import Final, Protocol
 from torchyard import wire
 from torchyard.injob import layout
 from torchyard.quantities import format_size
-from worker import tree
+from worker.attempts import tree
+from worker.attempts.kept import Kept
+from worker.attempts.tree import Found, Key, Manifest
 from worker.exceptions import RefusedError, UnavailableError
 from worker.forward import reports
 from worker.forward.blobs import BlobSender
 from worker.forward.growing import Growing
 from worker.forward.written import BAD_FILE, Limits, Written, is_lost, is_work
-from worker.kept import Kept
-from worker.tree import Found, Key, Manifest
 
 ROUNDS: Final = 4
 #: How long the end waits at a time for what goes on in the background.

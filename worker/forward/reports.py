@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 from torchyard import wire
 from torchyard.wire import Root
-from worker.tree import Found, Key
+from worker.attempts.tree import Found, Key
 
 Item = TypeVar("Item")
 

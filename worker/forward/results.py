@@ -11,7 +11,7 @@ from torchyard import wire
 from torchyard.failures import fingerprints
 from torchyard.ids import now_us
 from torchyard.injob import layout
-from worker import opening
+from worker.attempts import opening
 from worker.shim import files, table
 
 #: Bytes of the log's end that are searched, and bytes of it that go into the result.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from torchyard.injob import layout
-from worker.folder import AttemptFolder
+from worker.attempts.folder import AttemptFolder
 from worker.forward.metrics import MetricForwarder, MetricSink
 from worker.trackers.translate import Translator
 

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from worker.backoff import Backoff
+from worker.control.backoff import Backoff
 from worker.exceptions import RefusedError, WorkerError
 
 #: A service that says no is asked again, since it may be restored or mended; but rarely.

@@ -10,10 +10,11 @@ from typing import Final
 from pathspec import PathSpec
 
 from torchyard.wire import Root
-from worker import opening, tree
+from worker.attempts import opening, tree
+from worker.attempts.content import sha256_of
+from worker.attempts.tree import Found, Key, Manifest, Stamp
 from worker.exceptions import RefusedError
-from worker.forward.blobs import BlobSender, sha256_of
-from worker.tree import Found, Key, Manifest, Stamp
+from worker.forward.blobs import BlobSender
 
 #: Statuses that say that this file is bad, and not that the service does not know this worker now.
 BAD_FILE: Final = frozenset({400, 413, 422})

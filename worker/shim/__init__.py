@@ -6,4 +6,5 @@ under it. The descriptors hold the attempt's lock and those of its GPUs: they st
 close with it whatever kills it.
 
 It is the subreaper of everything the job forks, owns the stop path and the time limit, and writes ``result.json``.
+The wrapper of each rank under torchrun (`rank`) lies here too, as it also needs nothing but the standard library.
 """

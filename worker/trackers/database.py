@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from worker import opening
+from worker.attempts import opening
 
 #: A read that takes longer is given up: the file is the job's, and may hold anything.
 PATIENCE_S: Final = 2.0

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from torchyard.spec import Tracker
-from worker import opening
+from worker.attempts import opening
 
 #: Names that are looked at in one search: a folder of data sets must not keep the node busy.
 MAX_ENTRIES: Final = 50_000

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchyard.injob import layout
-from worker import opening
-from worker.folder import AttemptFolder
+from worker.attempts import opening
+from worker.attempts.folder import AttemptFolder
 
 _MAX: int = 2**16
 

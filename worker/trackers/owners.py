@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from torchyard.injob import layout
 from torchyard.spec import Tracker
-from worker import opening, processes
-from worker.folder import AttemptFolder
+from worker.attempts import opening
+from worker.attempts.folder import AttemptFolder
+from worker.monitoring import processes
 from worker.trackers.find import Source
 
 _MARK: Final = re.compile(r"pid-(\d{1,6})")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from torchyard.injob import layout
 from torchyard.spec import JobSpec, Tracker
-from worker.folder import AttemptFolder
+from worker.attempts.folder import AttemptFolder
 
 
 def environment(

@@ -8,8 +8,8 @@ from typing import Any, Final
 from torchyard.injob import layout
 from torchyard.injob.mlflow import TAG
 from torchyard.spec import Tracker
-from worker import opening
-from worker.folder import AttemptFolder
+from worker.attempts import opening
+from worker.attempts.folder import AttemptFolder
 from worker.trackers import find, marks
 from worker.trackers.find import Source
 

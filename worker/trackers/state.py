@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from torchyard.injob import layout
-from worker import files
+from worker.attempts import files
 
 _NAME: Final = "state.json"
 

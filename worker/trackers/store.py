@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from torchyard.injob import layout
-from worker.folder import AttemptFolder
+from worker.attempts.folder import AttemptFolder
 
 #: Folders that a run must have, empty or not.
 _PARTS: Final = ("metrics", "params", "tags", "artifacts")

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from torchyard.injob import layout
 from torchyard.spec import Tracker
-from worker import opening
-from worker.folder import AttemptFolder
+from worker.attempts import opening
+from worker.attempts.folder import AttemptFolder
 from worker.trackers import find, marks, mlflow, owners, shared, tensorboard, wandb
 from worker.trackers.find import Source
 from worker.trackers.journal import Journal

@@ -9,10 +9,11 @@ import pytest
 
 from tests.support.node import Box, ended, log
 from torchyard.wire import CarriedFile, Carry, Place, ResultKind, Root
-from worker import carry, tree
-from worker.folder import AttemptFolder
+from worker.attempts import tree
+from worker.attempts.folder import AttemptFolder
+from worker.attempts.retained import Retained
 from worker.forward.written import has_saved
-from worker.retained import Retained
+from worker.launching import carry
 
 BEFORE = "att-before"
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support import fake_service
 from tests.support.fake_service import TOKEN, FakeService, Live
 from torchyard import wire
-from worker.control_plane import ControlPlane
+from worker.control.client import ControlPlane
 from worker.exceptions import MissingBlobError, OutOfStepError, RefusedError, UnavailableError
 
 

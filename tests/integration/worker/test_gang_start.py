@@ -17,8 +17,8 @@ from tests.support.wait import until
 from torchyard.injob import layout
 from torchyard.states import StopReason
 from torchyard.wire import Action, Order, Phase, ResultKind
-from worker import inventory
-from worker.folder import AttemptFolder, order
+from worker.attempts.folder import AttemptFolder, order
+from worker.monitoring import inventory
 
 TELL = "echo $RANK $LOCAL_RANK $WORLD_SIZE $NODE_RANK $MASTER_ADDR $MASTER_PORT $GLOO_SOCKET_IFNAME"
 

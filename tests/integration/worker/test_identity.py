@@ -8,11 +8,11 @@ import pytest
 from tests.support.node import Box, log
 from tests.support.written import Store
 from torchyard.wire import CarriedFile, Carry, Place, ResultKind, Root
+from worker.attempts.kept import Kept
+from worker.attempts.retained import Retained
 from worker.forward.blobs import BlobSender
 from worker.forward.outputs import OutputForwarder
 from worker.forward.written import Limits
-from worker.kept import Kept
-from worker.retained import Retained
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
 

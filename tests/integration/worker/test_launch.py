@@ -22,8 +22,8 @@ from tests.support.wait import until
 from torchyard.injob import layout
 from torchyard.states import JobState, StopReason
 from torchyard.wire import Action, Device, DeviceKind, FileRef, Order, Phase, RankExit, Restore, ResultKind
-from worker import inventory, processes
-from worker.folder import AttemptFolder, order
+from worker.attempts.folder import AttemptFolder, order
+from worker.monitoring import inventory, processes
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from tests.support.wait import until
 from torchyard.injob import layout
 from torchyard.states import StopReason
 from torchyard.wire import Action, Order, Phase, Result, ResultKind
-from worker import inventory, processes
-from worker.folder import AttemptFolder, order
+from worker.attempts.folder import AttemptFolder, order
 from worker.forward import results
+from worker.monitoring import inventory, processes
 
 WAIT = "import signal, time\n{setup}\nprint('ready\\n', end='')\nwhile True: time.sleep(0.02)"
 STUBBORN = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"

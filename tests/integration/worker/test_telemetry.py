@@ -10,11 +10,11 @@ from tests.support.node import Box, ended, log, python
 from tests.support.nvml import Record, RecordedNvml
 from tests.support.wait import until
 from torchyard.wire import Device, DeviceKind, Phase
-from worker import inventory
+from worker.attempts.folder import AttemptFolder, ShimRecord
 from worker.devices import offenders
 from worker.devices.telemetry import Sampler
-from worker.folder import AttemptFolder, ShimRecord
-from worker.inventory import Status
+from worker.monitoring import inventory
+from worker.monitoring.inventory import Status
 from worker.shim import table
 
 BUSY = "import time\nprint('ready', flush=True)\nballast = b'x' * (64 << 20)\nwhile True: time.process_time()"

@@ -12,8 +12,8 @@ from tests.support.wait import until
 from torchyard.injob import layout
 from torchyard.states import StopReason
 from torchyard.wire import Action, Order, ResultKind
-from worker import processes
-from worker.folder import AttemptFolder, order
+from worker.attempts.folder import AttemptFolder, order
+from worker.monitoring import processes
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.support import disks, redis
 from tests.support.wait import until
 from tests.support.worker import Yard, yard
 from torchyard import wire
-from worker import inventory
+from worker.monitoring import inventory
 
 PYTHON = [sys.executable, "-I", "-S", "-u", "-c"]
 #: Writes lines and metrics, some of them not finite, one torn; ends when the file `go` in its folder appears.

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from torchyard import wire
-from worker import inventory
-from worker.accounts import Accounts
 from worker.agent import RENEW_S, Agent, Node, remove
+from worker.attempts.folder import AttemptFolder
+from worker.control.accounts import Accounts
 from worker.exceptions import RefusedError, UnavailableError
-from worker.folder import AttemptFolder
 from worker.forward.attempt import Tools
 from worker.forward.blobs import BlobSender
+from worker.monitoring import inventory
 
 IDENTITY = wire.Identity(node_id="n", home_id="h", boot_id="b", pid_namespace="p")
 

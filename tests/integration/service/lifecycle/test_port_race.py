@@ -12,7 +12,7 @@ from tests.support.node import Box, ended, log
 from torchyard.injob import layout
 from torchyard.states import JobState
 from torchyard.wire import Go, Result
-from worker.folder import AttemptFolder
+from worker.attempts.folder import AttemptFolder
 from worker.forward import results
 
 #: A rank's own server at a port that is given to it.

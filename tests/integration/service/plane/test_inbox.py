@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.plane import Plane, sha256
 from torchyard import wire
-from worker.control_plane import ControlPlane
+from worker.control.client import ControlPlane
 from worker.forward.blobs import BlobSender
 
 DATA = os.urandom(3 * 2**20 + 1)

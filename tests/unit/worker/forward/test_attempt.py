@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from torchyard import wire
+from worker.attempts.folder import AttemptFolder, ShimRecord
 from worker.exceptions import RefusedError, UnavailableError
-from worker.folder import AttemptFolder, ShimRecord
 from worker.forward import attempt as attempts
 from worker.forward.attempt import Follower, Tools
 from worker.forward.blobs import BlobSender

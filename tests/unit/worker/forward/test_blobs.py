@@ -6,7 +6,7 @@ import pytest
 
 from torchyard import wire
 from worker.exceptions import RefusedError
-from worker.forward.blobs import BlobSender, read_chunks, sha256_of
+from worker.forward.blobs import BlobSender
 
 DATA = b"content" * 1000
 HASH = hashlib.sha256(DATA).hexdigest()
@@ -65,11 +65,3 @@ def test_a_file_that_cannot_be_placed_is_uploaded(store: Store, tmp_path: Path) 
     send(store, "same", tmp_path)
     assert store.uploaded == [DATA]
     assert [entry.name for entry in store.inbox.iterdir()] == [wire.INBOX_PROBE]
-
-
-def test_a_file_that_shrinks_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"short")
-    with (tmp_path / "file").open("rb") as file:
-        assert sha256_of(file.fileno()) == (hashlib.sha256(b"short").hexdigest(), 5)
-        with pytest.raises(OSError, match="shrank"):
-            list(read_chunks(file.fileno(), 10))

@@ -17,9 +17,9 @@ import pytest
 from tests.support import events
 from torchyard import wire
 from torchyard.injob import layout
-from worker import files
+from worker.attempts import files
+from worker.attempts.folder import AttemptFolder
 from worker.exceptions import UnavailableError
-from worker.folder import AttemptFolder
 from worker.forward.trackers import TrackerForwarder
 from worker.trackers import translate
 

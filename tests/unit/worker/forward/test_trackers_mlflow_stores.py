@@ -10,8 +10,8 @@ import pytest
 from tests.support import mlflow_store
 from tests.unit.worker.forward.test_trackers import Service, drain, launch
 from torchyard.injob import layout
-from worker import files
-from worker.folder import AttemptFolder
+from worker.attempts import files
+from worker.attempts.folder import AttemptFolder
 from worker.forward.trackers import TrackerForwarder
 from worker.trackers import translate
 

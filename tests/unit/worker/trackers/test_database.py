@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import mlflow_store
-from worker import opening
+from worker.attempts import opening
 from worker.trackers import database, mlflow
 
 

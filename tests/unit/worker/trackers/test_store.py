@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from torchyard.injob import layout
-from worker.folder import AttemptFolder
+from worker.attempts.folder import AttemptFolder
 from worker.trackers import store
 
 RUN = "0123456789abcdef" * 2

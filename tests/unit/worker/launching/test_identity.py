@@ -1,0 +1,48 @@
+import os
+import pwd
+
+import pytest
+
+from worker.exceptions import IdentityError
+from worker.launching.identity import identity, runs_as
+
+OWN = pwd.getpwuid(os.geteuid()).pw_name
+
+
+def test_the_workers_own_user_needs_no_change() -> None:
+    assert identity("ada", OWN, one_trust_domain=False) is None
+
+
+def test_one_trust_domain_needs_no_account() -> None:
+    assert identity("ada", None, one_trust_domain=True) is None
+
+
+@pytest.mark.parametrize("uid", [0, 54321])
+def test_whoever_has_no_account_is_not_run_as_the_worker(monkeypatch: pytest.MonkeyPatch, uid: int) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    with pytest.raises(IdentityError, match="ada has no UNIX account"):
+        identity("ada", None, one_trust_domain=False)
+
+
+def test_root_becomes_the_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    found = identity("ada", "nobody", one_trust_domain=False)
+    assert found is not None
+    assert found.uid == pwd.getpwnam("nobody").pw_uid
+    assert found.gid in found.groups
+
+
+def test_anybody_else_refuses_other_peoples_jobs_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    with pytest.raises(IdentityError, match="run it as root; or start it with TORCHYARD_ONE_TRUST_DOMAIN=1"):
+        identity("ada", "nobody", one_trust_domain=False)
+    assert identity("ada", "nobody", one_trust_domain=True) is None
+
+
+def test_as_whom_jobs_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert runs_as("nobody", one_trust_domain=False)
+    assert not runs_as("no-such-user", one_trust_domain=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    assert not runs_as("nobody", one_trust_domain=False)
+    assert runs_as("nobody", one_trust_domain=True)

@@ -1,0 +1,111 @@
+"""Files that stay on the node after their attempt, since they are too large for the store.
+
+``<worker home>/kept/<attempt id>/<root>/<path>``: moved there, never copied, and the job user's own. They stay until
+the service asks for them or says that their job was discarded, or until the job's next attempt takes them.
+"""
+
+import logging
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from torchyard.wire import Place, Root
+from worker.attempts import opening, tree
+
+#: Where an attempt's files are gathered before its user may enter.
+_STAGING: Final = ".moving-"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The kept files of one worker home."""
+
+    home: Path
+
+    @property
+    def root(self) -> Path:
+        return self.home / "kept"
+
+    def folder(self, attempt: str) -> Path:
+        """Where the files of an attempt lie; the id is one of `AttemptFolder`."""
+        return self.root / attempt
+
+    def attempts(self) -> list[str]:
+        """The attempts that have files here."""
+        if not self.root.is_dir():
+            return []
+        return sorted(path.name for path in self.root.iterdir() if not path.name.startswith("."))
+
+    def keep(self, attempt: str, folder: Path, owner: int, places: Iterable[Place]) -> None:
+        """Moves files of an ended attempt here; again after an interruption. Raises OSError."""
+        staging, final = self.root / f"{_STAGING}{attempt}", self.folder(attempt)
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.root.chmod(0o711)
+        if final.exists() and not staging.exists():
+            final.rename(staging)
+        staging.mkdir(exist_ok=True, mode=0o700)
+        for place in places:
+            try:
+                _move(folder, place, staging)
+            except OSError as error:
+                if not (opening.strange(error) or isinstance(error, FileNotFoundError)):
+                    raise
+                logger.warning("%s: %s is not kept: %s", attempt, place.path, error)
+        if owner != os.geteuid():
+            _give(staging, owner, folder.joinpath(tree.FOLDERS[Root.JOB]).lstat().st_gid)
+        staging.rename(final)
+
+    def has(self, attempt: str, place: Place) -> bool:
+        """Whether `keep` has moved the file."""
+        folders = (self.folder(attempt), self.root / f"{_STAGING}{attempt}")
+        return any(os.path.lexists(folder / place.root / place.path) for folder in folders)
+
+    def open(self, attempt: str, place: Place) -> opening.Opened:
+        """A kept file's descriptor. Raises OSError."""
+        folder = self.folder(attempt)
+        return opening.file_inside(folder, f"{place.root}/{place.path}", folder.lstat().st_uid)
+
+    def remove(self, attempt: str, place: Place) -> None:
+        """Removes one file, and the folders that are empty without it."""
+        folder = self.folder(attempt)
+        parent, name = os.path.split(f"{place.root}/{place.path}")
+        try:
+            with opening.folder(folder, parent) as at:
+                os.unlink(name, dir_fd=at)
+        except OSError as error:
+            logger.warning("%s: %s is not removed: %s", attempt, place.path, error)
+        for root, _, names in os.walk(folder, topdown=False):
+            if not names:
+                _remove_empty(Path(root))
+
+    def discard(self, attempt: str) -> None:
+        """Removes all files of an attempt."""
+        shutil.rmtree(self.folder(attempt), ignore_errors=True)
+
+
+def _move(folder: Path, place: Place, staging: Path) -> None:
+    """Renames a file part by part without following a link."""
+    parent, name = os.path.split(f"{tree.FOLDERS[place.root]}/{place.path}")
+    target = staging / place.root / place.path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with opening.folder(folder, parent) as at:
+        os.rename(name, target, src_dir_fd=at)
+
+
+def _give(path: Path, uid: int, gid: int) -> None:
+    for root, folders, _ in os.walk(path):
+        for name in folders:
+            os.chown(Path(root, name), uid, gid, follow_symlinks=False)
+    os.chown(path, uid, gid, follow_symlinks=False)
+
+
+def _remove_empty(folder: Path) -> None:
+    try:
+        folder.rmdir()
+    except OSError as error:
+        logger.debug("%s stays: %s", folder, error)

@@ -1,0 +1,89 @@
+"""What this node is: ids that survive the worker, and facts of the machine."""
+
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from pathlib import Path
+
+from torchyard import home, wire
+from worker.monitoring import processes
+
+logger = logging.getLogger(__name__)
+
+
+def kept_id(path: Path) -> str:
+    """A random id, made once and kept in a file."""
+    try:
+        found = path.read_text().strip()
+    except FileNotFoundError:
+        found = ""
+    if not found:
+        found = secrets.token_hex(16)
+        home.write_private(path, found)
+    return found
+
+
+def identity(folder: Path) -> wire.Identity:
+    """Who this node is, as of this boot."""
+    return wire.Identity(
+        node_id=kept_id(folder / "node.id"),
+        home_id=kept_id(folder / "home.id"),
+        boot_id=processes.boot_id(),
+        pid_namespace=processes.pid_namespace(),
+    )
+
+
+def registration(
+    name: str,
+    who: wire.Identity,
+    devices: list[wire.Device],
+    labels: Sequence[str] = (),
+    capabilities: Sequence[wire.Capability] = (),
+) -> wire.Register:
+    """The first message to the service."""
+    return wire.Register(
+        node=name,
+        identity=who,
+        version=metadata.version("torchyard"),
+        hostname=socket.gethostname(),
+        devices=devices,
+        cpus=len(os.sched_getaffinity(0)),
+        memory=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        runs_as_root=os.geteuid() == 0,
+        labels=list(labels),
+        capabilities=list(capabilities),
+    )
+
+
+def disk_free(folder: Path) -> int:
+    """Bytes that are free for the attempts."""
+    status = os.statvfs(folder)
+    return status.f_bavail * status.f_frsize
+
+
+class Registration:
+    """The service's answer, kept in a file so that a worker starts with the service down too."""
+
+    def __init__(self, path: Path, ask: Callable[[], wire.Registered]) -> None:
+        self._path = path
+        self._ask = ask
+
+    def cached(self) -> wire.Registered | None:
+        """What the service said last time, if this home has ever been registered."""
+        try:
+            return wire.Registered.model_validate_json(self._path.read_bytes())
+        except (OSError, ValueError):
+            return None
+
+    def renew(self) -> wire.Registered:
+        """Asks the service now; raises `UnavailableError` or `RefusedError`."""
+        answer = self._ask()
+        if answer != self.cached():
+            try:
+                home.write_private(self._path, answer.model_dump_json())
+            except OSError as error:
+                logger.warning("the registration cannot be kept for a start without the service: %s", error)
+        return answer

@@ -1,0 +1,1 @@
+"""From an assignment to the first instruction: files, environment, command line, and the fork of the shim."""

@@ -1,0 +1,229 @@
+"""The job's environment, and the folder that lets it import the in-job part and nothing else of ours."""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torchyard
+from torchyard.injob import entry_points, layout
+from torchyard.spec import JobSpec
+from torchyard.wire import Device, DeviceKind
+from worker.attempts.folder import AttemptFolder
+from worker.launching.identity import Identity, own_name
+from worker.launching.interpreter import Interpreter
+from worker.launching.rendezvous import Rendezvous
+from worker.trackers import settings as trackers
+
+#: What belongs to the worker's own process and would mislead a job's.
+_OWN = frozenset(
+    {
+        "CONDA_DEFAULT_ENV",
+        "CONDA_PREFIX",
+        "CUDA_VISIBLE_DEVICES",
+        "INVOCATION_ID",
+        "JOURNAL_STREAM",
+        "LISTEN_FDS",
+        "LISTEN_PID",
+        "NOTIFY_SOCKET",
+        "OMP_NUM_THREADS",
+        "PYTHONHOME",
+        "PYTHONPATH",
+        "PYTHONSAFEPATH",
+        "VIRTUAL_ENV",
+        "WATCHDOG_PID",
+        "WATCHDOG_USEC",
+    }
+)
+
+
+def inherited(own: Mapping[str, str]) -> dict[str, str]:
+    """The worker's environment without its credentials and what is about the worker itself."""
+    return {name: value for name, value in own.items() if name == layout.DATA or not _about_worker(name)}
+
+
+def _about_worker(name: str) -> bool:
+    return name in _OWN or name.startswith(("TORCHYARD_", "CELERY"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inside:
+    """What a job's environment is made from."""
+
+    own: Mapping[str, str]
+    """The worker's environment."""
+    folder: AttemptFolder
+    spec: JobSpec
+    job: str
+    interpreter: Interpreter
+    injob: Path
+    """The folder that `install_injob` made."""
+    worker_bin: Path
+    """Folder of the worker's own programs, which stay off the job's PATH unless the job uses them."""
+    devices: Sequence[Device]
+    threads: int
+    """CPU cores per rank."""
+    restores: bool
+    identity: Identity | None
+    temporary: Path
+    """The attempt's own folder for temporary files."""
+    tracker_runs: Mapping[str, str] = field(default_factory=dict)
+    """The only run of each tracker that the job has made so far."""
+    disk_floor: int | None = None
+    """Bytes that the node's disk keeps free; None: nobody has said."""
+    rendezvous: Rendezvous | None = None
+    """Where the ranks of several nodes meet; None on one node."""
+
+
+def build(inside: Inside) -> dict[str, str]:
+    """The environment of every process of the job."""
+    return (
+        inherited(inside.own)
+        | _person(inside.identity)
+        | _temporary(inside)
+        | {"OMP_NUM_THREADS": str(inside.threads), "PYTHONUNBUFFERED": "1"}
+        | trackers.environment(inside.folder, inside.spec, inside.own, inside.tracker_runs)
+        | inside.spec.env
+        | _interpreter(inside)
+        | _attempt(inside)
+        | _devices(inside.devices)
+        | _network(inside)
+        | _several_nodes(inside)
+    )
+
+
+def _person(identity: Identity | None) -> dict[str, str]:
+    if identity is None:
+        return {}
+    return {"HOME": identity.home, "USER": identity.name, "LOGNAME": identity.name}
+
+
+def _temporary(inside: Inside) -> dict[str, str]:
+    """A TMPDIR of its own: torchrun leaves a folder there for each run, and a killed program all that it has made.
+
+    What torch compiles it keeps there as well, for the next run to find: that stays where it is without us.
+    """
+    if "TMPDIR" in inside.spec.env:
+        return {}
+    made = {"TMPDIR": str(inside.temporary)}
+    if "TORCHINDUCTOR_CACHE_DIR" not in inside.own:
+        user = inside.identity.name if inside.identity else own_name()
+        made["TORCHINDUCTOR_CACHE_DIR"] = str(inside.temporary.parent / f"torchinductor_{user}")
+    return made
+
+
+def _interpreter(inside: Inside) -> dict[str, str]:
+    given = inside.spec.env
+    bin_folder = inside.interpreter.path.parent
+    path = given.get("PATH") or inside.own.get("PATH") or os.defpath
+    words = [word for word in path.split(":") if word not in {str(inside.worker_bin), str(bin_folder)}]
+    made = {"PATH": ":".join([str(bin_folder), *words])}
+    if inside.interpreter.prefix is not None:
+        made[inside.interpreter.prefix_name] = str(inside.interpreter.prefix)
+    search = [] if inside.spec.recipe is not None else [str(inside.injob)]
+    search += [given["PYTHONPATH"]] if given.get("PYTHONPATH") else []
+    return made | ({"PYTHONPATH": ":".join(search)} if search else {})
+
+
+def _attempt(inside: Inside) -> dict[str, str]:
+    folder, every = inside.folder, inside.spec.checkpoint.every
+    made = {
+        layout.ATTEMPT_ID: folder.attempt_id,
+        layout.JOB_ID: inside.job,
+        layout.ATTEMPT_DIR: str(folder.path),
+        layout.OUTPUT_DIR: str(folder.at(layout.OUTPUT)),
+        layout.DEVICES: str(len(inside.devices)),
+    }
+    if inside.restores:
+        made[layout.RESTORE_DIR] = str(folder.at(layout.RESTORE))
+    if every is not None:
+        made[layout.CHECKPOINT_EVERY] = str(every)
+    if (best := inside.spec.checkpoint.keep_best) is not None:
+        made[layout.KEEP_BEST] = f"{best.mode} {best.metric}"
+    if inside.disk_floor is not None:
+        made[layout.DISK_FLOOR] = str(inside.disk_floor)
+    if inside.spec.resources.gpu_share is not None:
+        made[layout.GPU_SHARE] = str(inside.spec.resources.gpu_share)
+    return made
+
+
+def _devices(devices: Sequence[Device]) -> dict[str, str]:
+    gpus = [device for device in devices if device.kind is DeviceKind.GPU]
+    # A MIG instance has no index of its own.
+    names = [gpu.uuid if gpu.uuid.startswith("MIG-") else str(gpu.index) for gpu in gpus]
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(names)}
+
+
+def _network(inside: Inside) -> dict[str, str]:
+    """The interface of gloo and NCCL: what the spec says, else what it or the node has set, else the way to node 0."""
+    asked, rendezvous = inside.spec.resources.network_interface, inside.rendezvous
+    found = asked or (rendezvous.interface if rendezvous else None)
+    if found is None:
+        return {}
+    # "=" makes NCCL take the name as a whole; without it eth1 means eth10 too.
+    names = {"GLOO_SOCKET_IFNAME": found, "NCCL_SOCKET_IFNAME": f"={found}"}
+    given = inside.spec.env if asked else inside.spec.env.keys() | inside.own.keys()
+    return {name: value for name, value in names.items() if name not in given}
+
+
+def _several_nodes(inside: Inside) -> dict[str, str]:
+    """What torchrun tells each rank; a program that is started once a node is a rank itself."""
+    rendezvous = inside.rendezvous
+    if rendezvous is None:
+        return {}
+    made = {"NODE_RANK": str(rendezvous.node_rank)}
+    if inside.spec.launcher.ranked:
+        return made
+    return made | {
+        "MASTER_ADDR": rendezvous.address,
+        "MASTER_PORT": str(rendezvous.port),
+        "RANK": str(rendezvous.node_rank),
+        "GROUP_RANK": str(rendezvous.node_rank),
+        "LOCAL_RANK": "0",
+        "WORLD_SIZE": str(rendezvous.nodes),
+        "LOCAL_WORLD_SIZE": "1",
+    }
+
+
+def install_injob(home: Path) -> Path:
+    """Copies the in-job part to ``<home>/injob-<hash>/torchyard``; returns the folder for PYTHONPATH.
+
+    Beside it lie the entry points by which frameworks find it. A new version gets a folder of its own, so jobs that run
+    keep theirs.
+    """
+    package = Path(torchyard.__file__).parent
+    sources = [package / "__init__.py", *sorted((package / "injob").glob("*.py"))]
+    contents = {f"torchyard/{source.relative_to(package)}": source.read_bytes() for source in sources}
+    contents |= _distribution(contents["torchyard/injob/entry_points.py"])
+    digest = hashlib.sha256(b"".join(contents.values())).hexdigest()
+    target = home / f"injob-{digest[:16]}"
+    if not target.exists():
+        temporary = home / f".injob-{os.getpid()}-{os.urandom(4).hex()}"
+        for name, content in contents.items():
+            path = temporary / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        _rename_unless_there(temporary, target)
+    return target
+
+
+def _distribution(module: bytes) -> dict[str, bytes]:
+    """The entry points as those of an installed distribution, and their module under its own name."""
+    groups = (f"[{group}]\ntorchyard = {entry_points.MODULE}:{name}\n" for group, name in entry_points.GROUPS.items())
+    folder = "torchyard_injob-1.dist-info"
+    return {
+        f"{entry_points.MODULE}.py": module,
+        f"{folder}/METADATA": b"Metadata-Version: 2.1\nName: torchyard-injob\nVersion: 1\n",
+        f"{folder}/entry_points.txt": "".join(groups).encode(),
+    }
+
+
+def _rename_unless_there(temporary: Path, target: Path) -> None:
+    try:
+        temporary.rename(target)
+    except OSError:
+        shutil.rmtree(temporary)
+        if not target.exists():
+            raise

@@ -1,0 +1,418 @@
+"""Starting an attempt on this node: exactly once, whatever is killed or repeated on the way."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from torchyard.ids import now_us
+from torchyard.injob import layout
+from torchyard.spec import JobSpec
+from torchyard.spec import Launcher as How
+from torchyard.wire import Device, Go, Launch, Prepared, RankExit, Result, ResultKind
+from worker import shim
+from worker.attempts import files, tree
+from worker.attempts.folder import AttemptFolder
+from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, UnusableError
+from worker.launching import argv, carry, environment, interpreter, local_rank, prepare, rendezvous, resuming
+from worker.launching.identity import Identity, identity
+from worker.monitoring import processes
+from worker.shim import verdict
+from worker.shim.files import DISK_FULL, NO_SPACE, steady_us
+from worker.trackers import store, translate
+
+SHIM = Path(shim.__file__).parent / "__main__.py"
+RANK = Path(shim.__file__).parent / "rank.py"
+#: How often it is asked whether all nodes are prepared.
+ASK_S = 0.5
+#: How long a stop waits for the first poll of a rank on a node whose ranks have not polled, before SIGTERM.
+PATIENCE_S = 10.0
+
+
+class ControlPlane(Protocol):
+    """What the launcher asks of the service. All may raise when it does not answer: the attempt is started later."""
+
+    def launch(self, attempt: str) -> Launch | None:
+        """All that is needed to start; None when the service no longer wants it started here."""
+
+    def claim(self, attempt: str, nonce: str) -> bool:
+        """False when another nonce has it or it is void."""
+
+    def prepared(self, attempt: str, where: Prepared) -> Go | None:
+        """Tells that the part of an attempt on several nodes could start; whether all could. None when it is void."""
+
+    def fetch_blob(self, sha256: str, target: Path) -> None:
+        """Writes the blob to the target; raises MissingBlobError when the store no longer has it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laid:
+    """An attempt whose code and environment are ready."""
+
+    who: Identity | None
+    python: interpreter.Interpreter
+    cwd: Path
+    threads: int
+
+
+def no_locks(_uuids: Sequence[str]) -> list[int]:
+    """For nodes without GPUs."""
+    return []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launcher:
+    """Starts attempts of one worker home. Every method may be called from any thread, any number of times."""
+
+    attempts: Path
+    control: ControlPlane
+    injob: Path
+    """From `environment.install_injob`."""
+    python: Path = Path(sys.executable)
+    """The worker's interpreter."""
+    cpus: int = os.cpu_count() or 1
+    """Cores of the node; a rank whose spec names no `cpus` has its device's share of them."""
+    one_trust_domain: bool = False
+    """All users may act as the worker's own UNIX user."""
+    present: Callable[[], Sequence[Device]] | None = None
+    """The node's devices now: a GPU's index may have changed since the attempt was assigned."""
+    lock_descriptors: Callable[[Sequence[str]], list[int]] = no_locks
+    """Open locks of GPUs, by UUID (`devices.locks.DeviceLocks.descriptors`): the shim keeps them too."""
+    own_environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    disk_floor: Callable[[], int | None] = lambda: None
+    """Bytes that the node's disk keeps free, if anybody has said."""
+    own_address: Callable[[str | None], str] = rendezvous.default_address
+    """The address by which other nodes reach this one, through an interface if one is named."""
+
+    def start(self, attempt_id: str) -> None:
+        """Brings an attempt to life unless somebody has, or the service no longer wants it.
+
+        Returns when the job's first instruction has run (``shim.json`` is there), or never will (``result.json`` is).
+        Raises what the control plane raises, and OSError; a later call takes up where this one ended.
+        """
+        folder = AttemptFolder(self.attempts, attempt_id)
+        folder.create()
+        descriptor = folder.try_lock()
+        if descriptor is None:
+            return
+        try:
+            self._start_locked(folder, descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _start_locked(self, folder: AttemptFolder, descriptor: int) -> None:
+        if folder.started() or folder.has_result():
+            return
+        launch = self.control.launch(folder.attempt_id)
+        if launch is not None:
+            folder.reserve_result(launch.spec.local_world_size)
+        if launch is None or not self.control.claim(folder.attempt_id, folder.nonce()):
+            folder.remove()
+            return
+        claimed = {"claimed_steady_us": steady_us(), "boot_id": processes.boot_id()}
+        try:
+            self._begin(folder, descriptor, launch, claimed)
+        except OSError as error:
+            if error.errno not in NO_SPACE or folder.started():
+                raise
+            folder.write_result(Result(kind=ResultKind.LOST, message=DISK_FULL, disk_full=True, ended_us=now_us()))
+
+    def _begin(self, folder: AttemptFolder, descriptor: int, launch: Launch, claimed: dict[str, Any]) -> None:
+        try:
+            ready = self._ready(folder, launch)
+        except StoppedError as error:
+            folder.write_result(
+                Result(kind=ResultKind.KILLED, stop=folder.stop_asked(), message=str(error), ended_us=now_us())
+            )
+            return
+        except UnusableError as error:
+            folder.write_result(Result(kind=ResultKind.UNUSABLE, message=str(error), ended_us=now_us()))
+            return
+        if ready is None:
+            folder.remove()
+            return
+        launch, laid, go = ready
+        held = files.hold(folder.temporary)
+        try:
+            record = self._record(folder, launch, laid, _rendezvous(launch, go))
+            translate.prepare(folder, record, laid.who.uid if laid.who else os.getuid())
+            folder.write_launch(record | claimed)
+            folder.mark_started()
+            carry.release(folder, launch.carry)
+            kept = [descriptor] if held is None else [descriptor, held]
+            self._spawn(folder, [*kept, *self.lock_descriptors([device.uuid for device in launch.devices])])
+        finally:
+            if held is not None:
+                os.close(held)
+
+    def _ready(self, folder: AttemptFolder, launch: Launch) -> tuple[Launch, Laid, Go] | None:
+        """Lays everything out and waits for the other nodes; None when the attempt is no longer wanted."""
+        settled = self._settled(folder, launch)
+        if settled is None:
+            return None
+        present = settled.devices if self.present is None else self.present()
+        launch = with_present(settled, present)
+        laid = self._prepare(folder, launch, self._threads(launch, len(present)))
+        go = self._meet(folder, launch)
+        return None if go is None else (launch, laid, go)
+
+    def _settled(self, folder: AttemptFolder, launch: Launch) -> Launch | None:
+        """Waits until all that the attempt before has left is known; None when this one is no longer wanted."""
+        while True:
+            _go_on(folder)
+            if launch.carry is None or launch.carry.settled:
+                return launch
+            time.sleep(ASK_S)
+            newer = self.control.launch(folder.attempt_id)
+            if newer is None:
+                return None
+            launch = newer
+
+    def _meet(self, folder: AttemptFolder, launch: Launch) -> Go | None:
+        """Waits until all nodes are prepared; None when they will not be. Killed here, it is all done again."""
+        resources = launch.spec.resources
+        if resources.nodes == 1:
+            return Go(go=True)
+        with rendezvous.reserved_port() as port:
+            where = Prepared(address=self.own_address(resources.network_interface), port=port)
+            while True:
+                answer = self._asked(folder.attempt_id, where)
+                if answer is None or answer.go:
+                    return answer
+                _go_on(folder)
+                time.sleep(ASK_S)
+
+    def _asked(self, attempt: str, where: Prepared) -> Go | None:
+        try:
+            return self.control.prepared(attempt, where)
+        except UnavailableError:
+            return Go(go=False)  # the others wait as well
+
+    def _prepare(self, folder: AttemptFolder, launch: Launch, threads: int) -> Laid:
+        spec = launch.spec
+        who = identity(launch.user, launch.unix_user, one_trust_domain=self.one_trust_domain)
+        python = interpreter.resolve(None if spec.recipe is not None else spec.python, self.python)
+        fetch = partial(self._fetch, folder)
+        cwd = prepare.lay_out(folder, launch, fetch)
+        manifest = prepare.carry_over(folder, launch, fetch, self.disk_floor())
+        resuming.bring(folder.at(layout.RESTORE), cwd, spec)
+        if spec.recipe is not None:
+            _recipe(folder).write_text(spec.recipe.model_dump_json())
+        folder.make_temporary()
+        store.mend(folder)
+        prepare.hand_over(folder, launch, who)
+        tree.write(folder.path, manifest)
+        return Laid(who=who, python=python, cwd=cwd, threads=threads)
+
+    def _record(
+        self, folder: AttemptFolder, launch: Launch, laid: Laid, met: rendezvous.Rendezvous | None
+    ) -> dict[str, Any]:
+        spec = launch.spec
+        if launch.restore is not None:
+            spec = resuming.resumed(spec, folder.at(layout.RESTORE))
+        places = argv.Places(
+            logs=folder.at(layout.LOGS),
+            marks=folder.at(layout.MARKS),
+            cwd=laid.cwd,
+            recipe=_recipe(folder),
+            rendezvous=met,
+        )
+        programs = argv.Programs(worker=self.python, job=laid.python.path, rank=RANK)
+        inside = environment.Inside(
+            own=self.own_environment,
+            folder=folder,
+            spec=spec,
+            job=launch.job,
+            interpreter=laid.python,
+            injob=self.injob,
+            worker_bin=self.python.parent,
+            devices=launch.devices,
+            threads=laid.threads,
+            restores=launch.restore is not None,
+            identity=laid.who,
+            temporary=folder.temporary,
+            tracker_runs=launch.tracker_runs,
+            disk_floor=self.disk_floor(),
+            rendezvous=met,
+        )
+        command = argv.main_process(spec, programs, places, _local_rank(spec, laid.cwd))
+        return launch_record(folder, launch, command, environment.build(inside), laid.cwd, laid.who)
+
+    def _fetch(self, folder: AttemptFolder, sha256: str, target: Path) -> None:
+        _go_on(folder)
+        self.control.fetch_blob(sha256, target)
+
+    def _threads(self, launch: Launch, devices: int) -> int:
+        """CPU threads of each process, from its devices' share of the node's cores."""
+        return threads(launch.spec, int(self.cpus * max(1.0, _held(launch)) / max(1, devices)))
+
+    def _spawn(self, folder: AttemptFolder, descriptors: list[int]) -> None:
+        """Forks the shim and waits until it has daemonised and let the job go."""
+        command = [str(self.python), "-I", "-S", str(SHIM), str(folder.at(layout.LAUNCH)), *map(str, descriptors)]
+        with (folder.at(layout.LOGS) / layout.LAUNCHER_LOG).open("ab") as log:
+            subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env=environment.inherited(self.own_environment),
+                pass_fds=descriptors,
+                start_new_session=True,
+            ).wait()
+
+    def finalize_lost(self, attempt_id: str, *, seconds: float = 60.0) -> bool:
+        """Ends an attempt whose shim is dead: kills what is left of it and writes a LOST result.
+
+        False when there is nothing to finalize, or when processes outlive SIGKILL for `seconds`: try again later.
+        """
+        folder = AttemptFolder(self.attempts, attempt_id)
+        try:
+            descriptor = folder.try_lock()
+        except FileNotFoundError:
+            return False
+        if descriptor is None:
+            return False
+        try:
+            return folder.started() and not folder.has_result() and _bury_locked(folder, seconds)
+        finally:
+            os.close(descriptor)
+
+
+def _local_rank(spec: JobSpec, cwd: Path) -> str | None:
+    """The option by which a script is told its number on the node, under the launcher that passes one."""
+    if spec.launcher is not How.LAUNCH or spec.command is None:
+        return None
+    return local_rank.option(argv.python_arguments(spec.command), cwd)
+
+
+def _recipe(folder: AttemptFolder) -> Path:
+    return folder.at(layout.JOB) / "recipe.json"
+
+
+def _rendezvous(launch: Launch, go: Go) -> rendezvous.Rendezvous | None:
+    nodes = launch.spec.resources.nodes
+    if nodes == 1:
+        return None
+    return rendezvous.Rendezvous(
+        nodes=nodes,
+        node_rank=launch.node_rank,
+        address=go.address,
+        port=go.port,
+        interface=rendezvous.interface_towards(go.address),
+    )
+
+
+def _go_on(folder: AttemptFolder) -> None:
+    """Raises StoppedError once the attempt is to stop: no shim is there to obey yet."""
+    if folder.stop_asked() is not None:
+        raise StoppedError
+
+
+def _bury_locked(folder: AttemptFolder, seconds: float) -> bool:
+    if processes.sweep(folder.attempt_id, seconds):
+        return False
+    shim = folder.read_shim()
+    message = "the process that guarded this attempt was killed (out of memory, or by hand)"
+    if shim is None:
+        message = "the node was interrupted while it started this attempt; no instruction of the job has run"
+    started_us = shim.started_us if shim else None
+    ranks = _exits(folder)
+    folder.write_result(
+        Result(kind=ResultKind.LOST, message=message, ranks=ranks, started_us=started_us, ended_us=now_us())
+    )
+    return True
+
+
+def _exits(folder: AttemptFolder) -> list[RankExit]:
+    """What the ranks' wrappers noted before the shim was gone."""
+    launch = folder.read_launch() or {}
+    ranks = verdict.ranks_of(launch)
+    noted = verdict.marked_exits(str(folder.at(layout.MARKS)), ranks, {os.getuid(), launch.get("uid")})
+    return [RankExit(**each._asdict()) for each in noted]
+
+
+def with_present(launch: Launch, present: Sequence[Device]) -> Launch:
+    """The launch with its devices as they are now; raises DeviceGoneError for one that is no longer there."""
+    found = {device.uuid: device for device in present}
+    for device in launch.devices:
+        if device.uuid not in found:
+            raise DeviceGoneError(f"{device.name} ({device.uuid}) is no longer on this node: rerun the job")
+    return launch.model_copy(update={"devices": [found[device.uuid] for device in launch.devices]})
+
+
+def threads(spec: JobSpec, share: int) -> int:
+    """CPU threads of each process: its part of the cores that the spec names, else of the job's share.
+
+    A command under `launcher: python` or `none` is taken to start one process for each of its devices.
+    """
+    ranked = spec.recipe is not None or spec.launcher.ranked
+    processes = spec.local_world_size if ranked else max(1, spec.resources.gpus)
+    return max(1, (spec.resources.cpus or share) // processes)
+
+
+def _held(launch: Launch) -> float:
+    """Devices of the attempt; of one that it shares, its part."""
+    share = launch.spec.resources.gpu_share
+    return sum(1.0 if share is None else min(1.0, share / max(1, device.memory)) for device in launch.devices)
+
+
+def _meets(spec: JobSpec) -> int:
+    """Ranks that should join a process group on this node; 0 where that cannot be seen, or is the trainer's affair."""
+    alone = spec.resources.nodes == 1 and spec.command is not None
+    return spec.local_world_size if alone and spec.launcher.ranked else 0
+
+
+def launch_record(
+    folder: AttemptFolder,
+    launch: Launch,
+    command: list[str],
+    env: dict[str, str],
+    cwd: Path,
+    who: Identity | None,
+) -> dict[str, Any]:
+    """``launch.json``: what the shim is to do, with absolute paths, since it knows nothing of ours."""
+    torchrun = launch.spec.launcher.ranked
+    logs = folder.at(layout.LOGS)
+    ranks = prepare.ranks(launch)
+    return {
+        "argv": command,
+        "env": env,
+        # torchrun looks for modules in its own working folder; the wrapper takes the ranks to theirs.
+        "cwd": str(logs if torchrun else cwd),
+        "output": str(logs / (layout.LAUNCHER_LOG if torchrun else layout.rank_log(ranks.start))),
+        "torchrun": torchrun,
+        "rank_program": str(RANK),
+        "meets": _meets(launch.spec),
+        "first_rank": ranks.start,
+        "local_world_size": len(ranks),
+        # Ranks of other nodes may have polled when none of this one has yet.
+        "patience_s": PATIENCE_S if launch.spec.resources.nodes > 1 else 0.0,
+        "uid": who.uid if who else None,
+        "gid": who.gid if who else None,
+        "groups": list(who.groups) if who else None,
+        "time_limit_s": launch.spec.time_limit,
+        "grace_s": launch.spec.grace,
+        "devices": [device.uuid for device in launch.devices],
+        "log_limit": launch.spec.log_limit,
+        "node_rank": launch.node_rank,
+        "trackers": list(launch.spec.read_trackers),
+        "live": launch.spec.live,
+        "paths": {
+            name: str(folder.at(path))
+            for name, path in {
+                "shim": layout.SHIM,
+                "command": layout.COMMAND,
+                "control": layout.CONTROL,
+                "result": layout.RESULT,
+                "marks": layout.MARKS,
+                "outcome": layout.OUTCOME,
+                "unjoined": layout.UNJOINED,
+            }.items()
+        },
+    }

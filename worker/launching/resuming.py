@@ -1,0 +1,51 @@
+"""A framework's own checkpoint, where the script looks for it when the attempt resumes, and as an argument."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from torchyard.injob import layout
+from torchyard.spec import CHECKPOINT_PLACEHOLDER, JobSpec
+from worker.exceptions import RestoreError
+from worker.launching.prepare import safe_path
+
+
+def bring(restore: Path, cwd: Path, spec: JobSpec) -> None:
+    """Puts the checkpoint back to where it lay in the working folder, unless something is there.
+
+    A `live` folder is the user's, and has it still. Raises RestoreError for a place outside the folder, and OSError.
+    """
+    place = _place(restore)
+    if place is None or spec.live is not None:
+        return
+    source, target = restore / place, cwd / place
+    if os.path.lexists(target) or not source.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target, copy_function=os.link)
+    else:
+        os.link(source, target)
+
+
+def resumed(spec: JobSpec, restore: Path) -> JobSpec:
+    """The spec with its arguments for an attempt that resumes from the checkpoint in this folder."""
+    if spec.command is None or not spec.resume.args:
+        return spec
+    place = _place(restore)
+    checkpoint = str(restore if place is None else restore / place)
+    added = tuple(word.replace(CHECKPOINT_PLACEHOLDER, checkpoint) for word in spec.resume.args)
+    return spec.model_copy(update={"command": (*spec.command, *added)})
+
+
+def _place(restore: Path) -> str | None:
+    """Where a framework's checkpoint lay; None for one that was written for the queue."""
+    try:
+        place = json.loads((restore / layout.ADOPTED).read_bytes())["place"]
+        safe_path(restore, place)
+    except FileNotFoundError:
+        return None
+    except (KeyError, TypeError, ValueError) as error:
+        raise RestoreError(f"the checkpoint to resume from cannot be read: {layout.ADOPTED}: {error}") from error
+    return str(place)

@@ -1,0 +1,1 @@
+"""Processes of attempts as the worker sees them: inventory, sweep, stacks, and the end of a shim."""
