@@ -7,19 +7,19 @@ the weight is 1. Users are named by id here.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from sqlalchemy import Connection, Row, Table, and_, bindparam, case, func, or_, select, update
+from sqlalchemy import Connection, Select, Table, and_, bindparam, case, func, or_, select, update
 
 from service.accounting.gpu_time import DAY_US, HOUR_US
 from service.db import upsert
 from service.db.models import Account, Job, Project, Usage, User
+from service.db.records.accounting import AccountKind, AccountRecord
 from service.errors import ProblemError
 from service.scheduler.model import jobs
 from torchyard.api import FieldProblem
 from torchyard.states import JobState
 
-AccountKind = Literal["user", "project"]
 AccountKey = tuple[AccountKind, str]
 EVERYBODY = "*"
 WEEK_DAYS = 7
@@ -37,24 +37,28 @@ class EffectiveLimits:
     max_queued: int | None = None
 
 
-StoredAccounts = Mapping[AccountKey, Row[Any]]
+StoredAccounts = Mapping[AccountKey, AccountRecord]
 
 
-def rows(tx: Connection) -> dict[AccountKey, Row[Any]]:
-    """All accounts that there are, as stored."""
-    return {(row.kind, row.name): row for row in tx.execute(select(Account.__table__))}
+def stored(tx: Connection) -> dict[AccountKey, AccountRecord]:
+    """Return all accounts that there are, as stored."""
+    return _read(tx, select(*_ACCOUNTS.columns))
 
 
-def limits(stored: StoredAccounts, key: AccountKey) -> EffectiveLimits:
+def _read(tx: Connection, query: Select[Any], **parameters: str) -> dict[AccountKey, AccountRecord]:
+    return {(each.kind, each.name): each for each in AccountRecord.each(tx.execute(query, parameters))}
+
+
+def limits(records: StoredAccounts, key: AccountKey) -> EffectiveLimits:
     """Return the limits of a user or project."""
-    own, default = stored.get(key), stored.get((key[0], EVERYBODY))
+    own, default = records.get(key), records.get((key[0], EVERYBODY))
     return _merge(own, default)
 
 
-def _merge(*given: Row[Any] | None) -> EffectiveLimits:
+def _merge(*given: AccountRecord | None) -> EffectiveLimits:
     """The first value that is given, for each limit."""
-    found = [row for row in given if row is not None]
-    values = {name: next((v for row in found if (v := getattr(row, name)) is not None), None) for name in LIMITS}
+    found = [record for record in given if record is not None]
+    values = {name: next((v for each in found if (v := getattr(each, name)) is not None), None) for name in LIMITS}
     return EffectiveLimits(**{name: value for name, value in values.items() if value is not None})
 
 
@@ -67,16 +71,17 @@ def names(tx: Connection, kind: AccountKind) -> list[str]:
 def for_policy(tx: Connection, kind: AccountKind, now: int) -> dict[str, jobs.Account]:
     """Everybody's account as the policy wants it, by user id or project name; asked for in every scheduling pass."""
     query = select(*_ACCOUNTS.columns).where(_ACCOUNTS.c.kind == kind)
-    stored: dict[str, Row[Any]] = {row.name: row for row in tx.execute(query)}
-    limited = any(row.max_gpu_hours is not None for row in stored.values())
+    records = {name: record for (_, name), record in _read(tx, query).items()}
+    limited = any(record.max_gpu_hours is not None for record in records.values())
     week = week_us(tx, kind, now) if limited else Counter[str]()
-    everybody = _merge(stored.get(EVERYBODY))
-    found = {name: _for_policy(everybody, None, week[name]) for name in names(tx, kind)}
-    own = {name: row for name, row in stored.items() if name in found}
-    return found | {name: _for_policy(_merge(row, stored.get(EVERYBODY)), row, week[name]) for name, row in own.items()}
+    default = records.get(EVERYBODY)
+    inherited = _merge(default)
+    found = {name: _for_policy(inherited, None, week[name]) for name in names(tx, kind)}
+    own = {name: record for name, record in records.items() if name in found}
+    return found | {name: _for_policy(_merge(each, default), each, week[name]) for name, each in own.items()}
 
 
-def _for_policy(counts: EffectiveLimits, own: Row[Any] | None, used_us: int) -> jobs.Account:
+def _for_policy(counts: EffectiveLimits, own: AccountRecord | None, used_us: int) -> jobs.Account:
     hours = counts.max_gpu_hours
     return jobs.Account(
         weight=counts.weight,
@@ -138,11 +143,10 @@ def check_queued(tx: Connection, owner: tuple[str, str], project: str, more: int
     With `lock`, submissions which overlap cannot pass together; the transaction must be one that writes.
     """
     user, user_name = owner
-    found = tx.execute(_LOCKED_LIMITS if lock else _QUEUE_LIMITS, {"user": user, "project": project})
-    stored = {(row.kind, row.name): row for row in found}
-    if stored:
-        _check_one(tx, limits(stored, ("user", user)), Job.user_id == user, f"user {user_name}", more)
-        _check_one(tx, limits(stored, ("project", project)), Job.project == project, f"project {project}", more)
+    records = _read(tx, _LOCKED_LIMITS if lock else _QUEUE_LIMITS, user=user, project=project)
+    if records:
+        _check_one(tx, limits(records, ("user", user)), Job.user_id == user, f"user {user_name}", more)
+        _check_one(tx, limits(records, ("project", project)), Job.project == project, f"project {project}", more)
 
 
 #: Built once: every submission asks.

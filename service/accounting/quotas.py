@@ -3,16 +3,16 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, func, select
 
 from service.accounting import accounts, usage
-from service.accounting.accounts import EVERYBODY, AccountKey, AccountKind
+from service.accounting.accounts import EVERYBODY, AccountKey
 from service.accounting.gpu_time import HOUR_US
 from service.accounting.policy_settings import current_policy
 from service.accounting.usage import RunningUsage
 from service.db.models import Allocation, Attempt, Job, Project, User
+from service.db.records.accounting import AccountKind, AccountRecord
 from service.errors import not_found
 from service.identity import people
 from torchyard.api.sharing import Quota, QuotaValues, Standing
@@ -54,7 +54,7 @@ def _key(tx: Connection, kind: AccountKind, name: str) -> AccountKey:
 
 
 def _of_kind(tx: Connection, kind: AccountKind, running: Sequence[RunningUsage], now: int) -> list[Quota]:
-    stored = accounts.rows(tx)
+    stored = accounts.stored(tx)
     names = _names(tx, kind)
     counts = {key: accounts.limits(stored, (kind, key)) for key in names}
     seen = _Consumption.of(tx, kind, running, now)
@@ -78,8 +78,8 @@ def _of_kind(tx: Connection, kind: AccountKind, running: Sequence[RunningUsage],
     return found
 
 
-def _own(row: Row[Any] | None) -> QuotaValues:
-    return QuotaValues.model_construct(**{name: row._mapping[name] for name in accounts.LIMITS} if row else {})
+def _own(record: AccountRecord | None) -> QuotaValues:
+    return QuotaValues.model_construct(**{name: getattr(record, name) for name in accounts.LIMITS} if record else {})
 
 
 def _names(tx: Connection, kind: AccountKind) -> dict[str, str]:
@@ -105,10 +105,10 @@ class _Consumption:
     def of(cls, tx: Connection, kind: AccountKind, running: Sequence[RunningUsage], now: int) -> "_Consumption":
         week_us, running_us = accounts.week_us(tx, kind, now), Counter[str]()
         for each in running:
-            owner = each.job.user_id if kind == "user" else each.job.project
+            owner = each.attempt.user_id if kind == "user" else each.attempt.project
             running_us[owner] += each.split.total()
             for (day, _), gpu_us in each.split.items():
-                week_us[owner] += round(gpu_us * accounts.week_part(day, each.job.created_us, now))
+                week_us[owner] += round(gpu_us * accounts.week_part(day, each.attempt.created_us, now))
         return cls(
             gpus=_gpus(tx, kind),
             queued=accounts.queued(tx, kind),
@@ -118,9 +118,11 @@ class _Consumption:
             half_life_s=current_policy(tx).half_life,
         )
 
-    def usage_s(self, row: Row[Any] | None, key: str) -> float:
+    def usage_s(self, record: AccountRecord | None, key: str) -> float:
         """GPU-seconds that still count."""
-        ended = 0.0 if row is None else accounts.decayed(row.usage, row.usage_us, self.now, self.half_life_s)
+        ended = 0.0
+        if record is not None:
+            ended = accounts.decayed(record.usage, record.usage_us, self.now, self.half_life_s)
         return ended + self.running_us[key] / 1e6
 
 

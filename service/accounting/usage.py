@@ -17,6 +17,7 @@ from service.accounting.policy_settings import current_policy
 from service.db import upsert
 from service.db.chunks import chunks
 from service.db.models import Allocation, Attempt, Checkpoint, Device, Job, Member, Node, Sample, Usage, User
+from service.db.records.record import Record
 from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState
 
 #: Samples that are read of an attempt that ends, of one that runs, and of all that run: long runs are seen coarsely.
@@ -33,12 +34,63 @@ _OUTCOMES = {JobState.QUEUED: WorkOutcome.CONTINUED, JobState.FAILED: WorkOutcom
 _HOLDING = [state for state in AttemptState if state not in ATTEMPT_FINAL]
 
 
+@dataclass(frozen=True, slots=True)
+class RunningAttempt(Record):
+    """An attempt that holds devices, and whose it is."""
+
+    id: str
+    created_us: int
+    claimed_us: int | None
+    started_us: int | None
+    #: First start of the job, by whichever attempt.
+    first_us: int | None
+    number: int
+    user_id: str
+    user: str
+    project: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunningUsage:
     """GPU time of one attempt that still runs."""
 
-    job: Row[Any]
+    attempt: RunningAttempt
     split: Split
+
+
+@dataclass(frozen=True, slots=True)
+class _NodeClock(Record):
+    """Device times in microseconds, by attempt, that a node had measured when it was last heard."""
+
+    name: str
+    held_us: Mapping[str, int]
+    last_seen_us: int | None
+    unreachable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _AllocatedDevice(Record):
+    """A device that an attempt holds or held."""
+
+    attempt_id: str
+    node: str
+    index: int
+    created_us: int
+    released_us: int | None
+    share: int | None
+    memory: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class _SampledBucket(Record):
+    """The newest sample in a bucket of time, `width` microseconds wide."""
+
+    attempt_id: str
+    node: str
+    number: int
+    width: int
+    sampled: Mapping[str, float] | None
 
 
 def charge(tx: Connection, job: Row[Any], attempt: Row[Any], became: JobState, now: int) -> None:
@@ -106,30 +158,30 @@ def running(tx: Connection, now: int, *, idle: bool = True) -> list[RunningUsage
         .join(User, User.id == Job.user_id)
         .where(Attempt.state.in_(_HOLDING))
     )
-    rows: list[Row[Any]] = list(tx.execute(query))
-    samples = min(SAMPLES_RUNNING, 1 + SAMPLES_OF_ALL // max(1, len(rows))) if idle else 0
-    held, clocks = _held(tx, [row.id for row in rows], now, samples), _clocks(tx)
+    attempts = RunningAttempt.all(tx.execute(query))
+    samples = min(SAMPLES_RUNNING, 1 + SAMPLES_OF_ALL // max(1, len(attempts))) if idle else 0
+    held, clocks = _held(tx, [each.id for each in attempts], now, samples), _clocks(tx)
     return [
-        RunningUsage(job=row, split=gpu_time.split(_measured(row, held[row.id], clocks, now), _so_far(row)))
-        for row in rows
-        if held[row.id]
+        RunningUsage(attempt=each, split=gpu_time.split(_measured(each, held[each.id], clocks, now), _so_far(each)))
+        for each in attempts
+        if held[each.id]
     ]
 
 
-def _clocks(tx: Connection) -> dict[str, Row[Any]]:
+def _clocks(tx: Connection) -> dict[str, _NodeClock]:
     """Return the device times that nodes had measured when they were last heard, by node."""
     query = select(Node.name, Node.held_us, Node.last_seen_us, Node.unreachable).where(Node.held_us.is_not(None))
-    return {row.name: row for row in tx.execute(query)}
+    return {clock.name: clock for clock in _NodeClock.each(tx.execute(query))}
 
 
 def _measured(
-    attempt: Row[Any], held: Sequence[HeldDevice], clocks: Mapping[str, Row[Any]], now: int
+    attempt: RunningAttempt, held: Sequence[HeldDevice], clocks: Mapping[str, _NodeClock], now: int
 ) -> list[HeldDevice]:
     """The devices for as long as their nodes have measured so far; by the service's clock where they have not."""
     return [replace(each, until_us=_until(attempt, each, clocks.get(each.node), now)) for each in held]
 
 
-def _until(attempt: Row[Any], held: HeldDevice, clock: Row[Any] | None, now: int) -> int:
+def _until(attempt: RunningAttempt, held: HeldDevice, clock: _NodeClock | None, now: int) -> int:
     measured = None if clock is None else clock.held_us.get(attempt.id)
     if clock is None or measured is None or held.until_us != now:
         return held.until_us
@@ -137,13 +189,12 @@ def _until(attempt: Row[Any], held: HeldDevice, clock: Row[Any] | None, now: int
     if not clock.unreachable:
         since_heard = min(since_heard, SILENCE_US)
     claimed_us = min(max(0, (attempt.claimed_us or 0) - attempt.created_us), CLAIM_US)
-    until_us: int = held.since_us + claimed_us + max(0, int(measured)) + since_heard
-    return until_us
+    return held.since_us + claimed_us + max(0, int(measured)) + since_heard
 
 
-def _so_far(row: Row[Any]) -> AttemptTimeline:
-    restart = _is_restart(row.first_us, row.created_us)
-    return AttemptTimeline(outcome=WorkOutcome.KEPT, started_us=row.started_us, restart=restart)
+def _so_far(attempt: RunningAttempt) -> AttemptTimeline:
+    restart = _is_restart(attempt.first_us, attempt.created_us)
+    return AttemptTimeline(outcome=WorkOutcome.KEPT, started_us=attempt.started_us, restart=restart)
 
 
 def _is_restart(first_us: int | None, created_us: int) -> bool:
@@ -183,7 +234,7 @@ def _held(tx: Connection, attempts: Sequence[str], now: int, samples: int) -> di
         select(
             Allocation.attempt_id,
             Allocation.node,
-            Allocation.index.label("at"),
+            Allocation.index,
             Allocation.created_us,
             Allocation.released_us,
             Allocation.share,
@@ -196,29 +247,28 @@ def _held(tx: Connection, attempts: Sequence[str], now: int, samples: int) -> di
     found: defaultdict[str, list[HeldDevice]] = defaultdict(list)
     for some in chunks(attempts):
         seen = _seen(tx, some, now, samples) if samples else {}
-        rows: list[Row[Any]] = list(tx.execute(query.where(Allocation.attempt_id.in_(some))))
-        for row in rows:
-            found[row.attempt_id].append(_one(row, seen.get((row.attempt_id, row.node), ()), now))
+        for device in _AllocatedDevice.each(tx.execute(query.where(Allocation.attempt_id.in_(some)))):
+            found[device.attempt_id].append(_one(device, seen.get((device.attempt_id, device.node), ()), now))
     return found
 
 
-def _one(row: Row[Any], seen: Sequence[Row[Any]], now: int) -> HeldDevice:
-    shared = row.share is not None and row.memory > 0
-    series = f"{row.kind}.{row.at}.utilization"
-    known = [(look.number, look.sampled[series]) for look in seen if series in look.sampled]
+def _one(device: _AllocatedDevice, buckets: Sequence[_SampledBucket], now: int) -> HeldDevice:
+    series = f"{device.kind}.{device.index}.utilization"
+    known = [(each.number, busy) for each in buckets if (busy := (each.sampled or {}).get(series)) is not None]
+    shared = device.share is not None and device.memory > 0
     return HeldDevice(
-        node=row.node,
-        since_us=row.created_us,
-        until_us=now if row.released_us is None else row.released_us,
-        share=min(row.share, row.memory) if shared else 1,
-        of=row.memory if shared else 1,
-        idle=gpu_time.idle_spans(known, seen[0].width) if known else (),
+        node=device.node,
+        since_us=device.created_us,
+        until_us=now if device.released_us is None else device.released_us,
+        share=min(device.share or 0, device.memory) if shared else 1,
+        of=device.memory if shared else 1,
+        idle=gpu_time.idle_spans(known, buckets[0].width) if known else (),
     )
 
 
 def _seen(
     tx: Connection, attempts: Sequence[str], now: int, samples: int
-) -> Mapping[tuple[str, str], Sequence[Row[Any]]]:
+) -> Mapping[tuple[str, str], Sequence[_SampledBucket]]:
     """Samples of attempts on their nodes: the newest of each bucket of time, which is `width` microseconds wide.
 
     One look into the index for each bucket: a long run has hundreds of thousands of samples.
@@ -248,9 +298,8 @@ def _seen(
         .scalar_subquery()
     )
     query = select(bucket.c.attempt_id, bucket.c.node, bucket.c.number, bucket.c.width, newest.label("sampled"))
-    found: defaultdict[tuple[str, str], list[Row[Any]]] = defaultdict(list)
-    rows: list[Row[Any]] = list(tx.execute(query))
-    for row in rows:
-        if row.sampled is not None:
-            found[row.attempt_id, row.node].append(row)
+    found: defaultdict[tuple[str, str], list[_SampledBucket]] = defaultdict(list)
+    for sample in _SampledBucket.each(tx.execute(query)):
+        if sample.sampled is not None:
+            found[sample.attempt_id, sample.node].append(sample)
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, case, func, select
+from sqlalchemy import Connection, case, func, select
 
 from service.accounting import usage
 from service.accounting.gpu_time import DAY_US, HOUR_US, UsageKind
@@ -92,7 +92,8 @@ def used(tx: Connection, span: DateRange, by: By, running: Iterable[RunningUsage
     for each in running:
         for (day, kind), gpu_us in each.split.items():
             if day in numbers:
-                found[{"user": each.job.user, "project": each.job.project, "day": _day(day)}[by]][kind] += gpu_us
+                owner = {"user": each.attempt.user, "project": each.attempt.project, "day": _day(day)}[by]
+                found[owner][kind] += gpu_us
     return found
 
 
@@ -185,16 +186,15 @@ class WastedTime:
 def _wasted(tx: Connection, span: DateRange, running: Iterable[RunningUsage]) -> Iterable[WastedTime]:
     since, until = span.span_us
     query = (
-        select(Job.number, Attempt.gpu_time, User.name.label("user"))
+        select(User.name, Job.number, Attempt.gpu_time)
         .join(Job, Job.id == Attempt.job_id)
         .join(User, User.id == Job.user_id)
         .where(
             Attempt.gpu_time.is_not(None), Attempt.created_us < until, func.coalesce(Attempt.ended_us, until) >= since
         )
     )
-    rows: list[Row[Any]] = list(tx.execute(query))
-    splits = [(row.user, row.number, usage.read_split(row.gpu_time)) for row in rows]
-    splits += [(each.job.user, each.job.number, each.split) for each in running]
+    splits = [(user, number, usage.read_split(stored)) for user, number, stored in tx.execute(query) if stored]
+    splits += [(each.attempt.user, each.attempt.number, each.split) for each in running]
     for user, number, split in splits:
         for (day, kind), gpu_us in split.items():
             if kind is not UsageKind.USEFUL and day in span.numbers:

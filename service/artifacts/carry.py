@@ -1,11 +1,14 @@
 """The files that an attempt begins with: as the attempts before it left them on its node, by node rank."""
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from service.artifacts.outputs import DELETED, ON_NODE
 from service.db.models import Attempt, Blob, Job, Member, Node, Output, SnapshotFile
+from service.db.records.record import Record
+from service.db.records.spec import StoredSpec
 from torchyard import wire
 from torchyard.ids import now_us
 
@@ -13,19 +16,43 @@ from torchyard.ids import now_us
 SETTLE_TIMEOUT_US = 3600 * 1_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class _LeftFile(Record):
+    """A row of `outputs` that an earlier attempt has left, with the hash of its blob; None while that is not here."""
+
+    job_id: str
+    attempt_id: str
+    root: wire.Root
+    path: str
+    size: int
+    sha256: str
+    mode: int
+    state: str
+    blob: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Delivery(Record):
+    """How far an attempt's node has come with bringing its files."""
+
+    settled: bool
+    unreachable: bool
+    ended_us: int | None
+
+
 def files(tx: Connection, job_id: str, carried_from: str, node_rank: int, snapshot: str | None) -> wire.Carry:
     """Return the newest version of each file that `carried_from`, or an attempt it began from itself, has left."""
     chain = _chain(tx, carried_from)
-    newest: dict[tuple[str, str], Row[Any]] = {}
-    for row in sorted(_rows(tx, chain, node_rank), key=lambda row: chain.index(row.attempt_id)):
-        newest.setdefault((row.root, row.path), row)
+    newest: dict[tuple[wire.Root, str], _LeftFile] = {}
+    for file in sorted(_left(tx, chain, node_rank), key=lambda file: chain.index(file.attempt_id)):
+        newest.setdefault((file.root, file.path), file)
     kept = _changed_since(tx, carried_from, snapshot)
-    wanted = [row for row in newest.values() if row.root != wire.Root.CODE or row.path not in kept]
+    wanted = [file for file in newest.values() if file.root is not wire.Root.CODE or file.path not in kept]
     return wire.Carry(
         attempt=carried_from,
         settled=_settled(tx, carried_from, node_rank),
-        files=[_carried(row, job_id) for row in wanted if row.state != DELETED],
-        deleted=[wire.Place(root=wire.Root(row.root), path=row.path) for row in wanted if row.state == DELETED],
+        files=[_carried(file, job_id) for file in wanted if file.state != DELETED],
+        deleted=[wire.Place(root=file.root, path=file.path) for file in wanted if file.state == DELETED],
     )
 
 
@@ -37,33 +64,34 @@ def _chain(tx: Connection, attempt: str | None) -> list[str]:
     return chain
 
 
-def _rows(tx: Connection, chain: list[str], node_rank: int) -> list[Row[Any]]:
+def _left(tx: Connection, chain: Sequence[str], node_rank: int) -> list[_LeftFile]:
     query = (
         select(Output.__table__, Blob.sha256.label("blob"))
         .outerjoin(Blob, Blob.sha256 == Output.sha256)
         .where(Output.attempt_id.in_(chain), Output.node_rank == node_rank)
     )
     # What never came to the store is lost with its node.
-    return [row for row in tx.execute(query) if row.state in {DELETED, ON_NODE} or row.blob is not None]
+    files = _LeftFile.each(tx.execute(query))
+    return [file for file in files if file.state in {DELETED, ON_NODE} or file.blob is not None]
 
 
-def _carried(row: Row[Any], job_id: str) -> wire.CarriedFile:
+def _carried(file: _LeftFile, job_id: str) -> wire.CarriedFile:
     return wire.CarriedFile(
-        path=row.path,
-        size=row.size,
-        sha256=row.sha256,
-        mode=row.mode,
-        root=wire.Root(row.root),
-        attempt=row.attempt_id,
-        on_node=row.state == ON_NODE,
-        move=row.job_id == job_id,
+        path=file.path,
+        size=file.size,
+        sha256=file.sha256,
+        mode=file.mode,
+        root=file.root,
+        attempt=file.attempt_id,
+        on_node=file.state == ON_NODE,
+        move=file.job_id == job_id,
     )
 
 
 def _changed_since(tx: Connection, carried_from: str, snapshot: str | None) -> set[str]:
     """Return the paths of the job's own snapshot, if the carried files were written over another one."""
     query = select(Job.spec).join(Attempt, Attempt.job_id == Job.id).where(Attempt.id == carried_from)
-    before = (tx.scalar(query) or {}).get("code")
+    before = StoredSpec(tx.scalar(query) or {}).code
     if snapshot is None or snapshot == before:
         return set()
     return set(tx.scalars(select(SnapshotFile.path).where(SnapshotFile.snapshot_id == snapshot)))
@@ -77,5 +105,7 @@ def _settled(tx: Connection, attempt: str, node_rank: int) -> bool:
         .join(Attempt, Attempt.id == Member.attempt_id)
         .where(Member.attempt_id == attempt, Member.node_rank == node_rank)
     )
-    row = tx.execute(query).one_or_none()
-    return row is None or row.settled or row.unreachable or (row.ended_us or now_us()) < now_us() - SETTLE_TIMEOUT_US
+    found = _Delivery.first(tx.execute(query))
+    if found is None or found.settled or found.unreachable:
+        return True
+    return (found.ended_us or now_us()) < now_us() - SETTLE_TIMEOUT_US

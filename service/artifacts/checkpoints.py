@@ -2,10 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Literal, cast
+from dataclasses import dataclass, replace
+from typing import Literal, cast
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from service import lifecycle
 from service.artifacts import blobs, checkpoint_shards
@@ -13,6 +13,9 @@ from service.artifacts.checkpoint_shards import CheckpointShard
 from service.attempts.memory import AttemptIdentity
 from service.context import Context
 from service.db.models import Attempt, Checkpoint, CheckpointFile, Job
+from service.db.records.artifacts import CheckpointRecord
+from service.db.records.record import Record
+from service.db.records.spec import StoredSpec
 from service.errors import BadPathError, NotAHashError, ProblemError, field_problem, not_found
 from service.identity.callers import Caller
 from service.infra.times import moment
@@ -27,6 +30,22 @@ from torchyard.wire import CheckpointAnswer, CheckpointReport, FileRef, Restore
 MAX_FILES = 10_000
 
 
+@dataclass(frozen=True, slots=True)
+class _ListedCheckpoint(CheckpointRecord):
+    """A checkpoint with the number of its attempt."""
+
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnedCheckpoint(Record):
+    """A checkpoint, and the user whose job wrote it."""
+
+    job_id: str
+    step: int
+    user_id: str
+
+
 def report(ctx: Context, attempt: AttemptIdentity, message: CheckpointReport, node: str) -> CheckpointAnswer:
     """Register a checkpoint, and store it once its hashes are given and its blobs are here; of an attempt on several
     nodes, once every node has done so for its own files.
@@ -39,22 +58,22 @@ def report(ctx: Context, attempt: AttemptIdentity, message: CheckpointReport, no
     now = ctx.now_us()
     with ctx.db.write() as tx:
         job = lifecycle.lock_job(tx, attempt.job_id)
-        policy = _policy(job.spec)
-        row = _find(tx, attempt, message.name) or _insert(tx, attempt, message, now)
+        policy = StoredSpec(job.spec).checkpoint
+        found = _find(tx, attempt, message.name) or _insert(tx, attempt, message, now)
         missing: list[str] = []
         doomed: list[str] = []
         hashed = all(file.sha256 for file in message.files)
-        if row.state == "committed" and (hashed or checkpoint_shards.is_new(tx, row.id, shard)):
-            checkpoint_shards.set_files(tx, row.id, message, shard)
-        if row.state == "committed" and hashed:
-            if _comes_too_late(tx, attempt, row.id, policy):
-                doomed = retention.mark_deleted(tx, [row.id], now)
+        if found.state == "committed" and (hashed or checkpoint_shards.is_new(tx, found.id, shard)):
+            checkpoint_shards.set_files(tx, found.id, message, shard)
+        if found.state == "committed" and hashed:
+            if _comes_too_late(tx, attempt, found.id, policy):
+                doomed = retention.mark_deleted(tx, [found.id], now)
             elif not (missing := blobs.missing(tx, (str(file.sha256) for file in message.files))) and (
-                checkpoint_shards.all_stored(tx, row.id, shard)
+                checkpoint_shards.all_stored(tx, found.id, shard)
             ):
-                _store(tx, attempt, row, now)
+                _store(tx, attempt, found, now)
                 doomed = retention.enforce(tx, attempt.job_id, policy, now)
-        answer = CheckpointAnswer(checkpoint=row.id, missing=missing, remove=_removable(tx, attempt.id))
+        answer = CheckpointAnswer(checkpoint=found.id, missing=missing, remove=_removable(tx, attempt.id))
     ctx.hub.notify(f"job:{attempt.job_id}")
     ctx.wake_scheduler()  # a job may wait to start again from it
     blobs.collect(ctx, doomed)
@@ -76,16 +95,12 @@ def _check(message: CheckpointReport, shard: CheckpointShard) -> None:
             raise NotAHashError(file.sha256)
 
 
-def _policy(spec: dict[str, Any]) -> CheckpointPolicy:
-    return CheckpointPolicy.model_validate(spec.get("checkpoint", {}))
-
-
-def _find(tx: Connection, attempt: AttemptIdentity, name: str) -> Row[Any] | None:
+def _find(tx: Connection, attempt: AttemptIdentity, name: str) -> CheckpointRecord | None:
     query = select(Checkpoint.__table__).where(Checkpoint.attempt_id == attempt.id, Checkpoint.name == name)
-    return tx.execute(query).one_or_none()
+    return CheckpointRecord.first(tx.execute(query))
 
 
-def _insert(tx: Connection, attempt: AttemptIdentity, message: CheckpointReport, now: int) -> Row[Any]:
+def _insert(tx: Connection, attempt: AttemptIdentity, message: CheckpointReport, now: int) -> CheckpointRecord:
     checkpoint_id = new_id("ckpt")
     tx.execute(
         insert(Checkpoint).values(
@@ -102,7 +117,7 @@ def _insert(tx: Connection, attempt: AttemptIdentity, message: CheckpointReport,
     )
     tx.execute(update(Job).where(Job.id == attempt.job_id).values(unsaved=None))
     _tell(tx, attempt, checkpoint_id, message.step, f"checkpoint of step {message.step} written", now)
-    return tx.execute(select(Checkpoint.__table__).where(Checkpoint.id == checkpoint_id)).one()
+    return CheckpointRecord.one(tx.execute(select(Checkpoint.__table__).where(Checkpoint.id == checkpoint_id)))
 
 
 def _tell(tx: Connection, attempt: AttemptIdentity, checkpoint_id: str, step: int, message: str, now: int) -> None:
@@ -121,10 +136,10 @@ def _as_stored(kept: retention.RetentionCandidate) -> retention.RetentionCandida
     return replace(kept, state="stored")
 
 
-def _store(tx: Connection, attempt: AttemptIdentity, row: Row[Any], now: int) -> None:
-    stored = update(Checkpoint).where(Checkpoint.id == row.id).values(state="stored").returning(Checkpoint.size)
-    message = f"checkpoint of step {row.step} stored ({format_size(tx.scalar(stored) or 0)})"
-    _tell(tx, attempt, row.id, row.step, message, now)
+def _store(tx: Connection, attempt: AttemptIdentity, checkpoint: CheckpointRecord, now: int) -> None:
+    stored = update(Checkpoint).where(Checkpoint.id == checkpoint.id).values(state="stored").returning(Checkpoint.size)
+    message = f"checkpoint of step {checkpoint.step} stored ({format_size(tx.scalar(stored) or 0)})"
+    _tell(tx, attempt, checkpoint.id, checkpoint.step, message, now)
 
 
 def _removable(tx: Connection, attempt_id: str) -> list[str]:
@@ -138,7 +153,7 @@ def of_job(tx: Connection, job_id: str) -> list[api.Checkpoint]:
     spec = tx.scalar(select(Job.spec).where(Job.id == job_id))
     if spec is None:
         raise not_found("job", job_id)
-    best = retention.best(retention.checkpoints_of(tx, job_id), _policy(spec).keep_best)
+    best = retention.best(retention.checkpoints_of(tx, job_id), StoredSpec(spec).checkpoint.keep_best)
     pinned = retention.pinned(tx, job_id)
     query = (
         select(Checkpoint.__table__, Attempt.number.label("attempt"))
@@ -146,9 +161,9 @@ def of_job(tx: Connection, job_id: str) -> list[api.Checkpoint]:
         .where(Checkpoint.job_id == job_id, Checkpoint.state != "deleted")
         .order_by(Attempt.number, Checkpoint.step)
     )
-    rows = tx.execute(query).all()
-    files = _files(tx, [row.id for row in rows])
-    return [_resource(row, files[row.id], best=row.id == best, pinned=row.id in pinned) for row in rows]
+    found = _ListedCheckpoint.all(tx.execute(query))
+    files = _files(tx, [each.id for each in found])
+    return [_resource(each, files[each.id], best=each.id == best, pinned=each.id in pinned) for each in found]
 
 
 def _files(tx: Connection, ids: Sequence[str]) -> dict[str, list[api.CheckpointFileInfo]]:
@@ -159,18 +174,20 @@ def _files(tx: Connection, ids: Sequence[str]) -> dict[str, list[api.CheckpointF
     return files
 
 
-def _resource(row: Row[Any], files: list[api.CheckpointFileInfo], *, best: bool, pinned: bool) -> api.Checkpoint:
+def _resource(
+    checkpoint: _ListedCheckpoint, files: list[api.CheckpointFileInfo], *, best: bool, pinned: bool
+) -> api.Checkpoint:
     return api.Checkpoint(
-        id=row.id,
-        job=row.job_id,
-        attempt=row.attempt,
-        step=row.step,
-        state=cast("Literal['committed', 'stored']", row.state),
+        id=checkpoint.id,
+        job=checkpoint.job_id,
+        attempt=checkpoint.attempt,
+        step=checkpoint.step,
+        state=cast("Literal['committed', 'stored']", checkpoint.state),
         best=best,
         pinned=pinned,
-        created_at=moment(row.created_us),
-        size=row.size,
-        metrics=row.metrics,
+        created_at=moment(checkpoint.created_us),
+        size=checkpoint.size,
+        metrics=checkpoint.metrics,
         files=files,
     )
 
@@ -201,40 +218,41 @@ def file_hash(tx: Connection, checkpoint_id: str, name: str) -> str:
 def delete(ctx: Context, checkpoint_id: str, caller: Caller) -> None:
     """Delete a checkpoint for its job's owner or an administrator; ``conflict`` while a job needs it."""
     with ctx.db.write() as tx:
-        row = _owned(tx, checkpoint_id, caller)
-        lifecycle.lock_job(tx, row.job_id)
-        if checkpoint_id in retention.pinned(tx, row.job_id):
+        owned = _owned(tx, checkpoint_id, caller)
+        lifecycle.lock_job(tx, owned.job_id)
+        if checkpoint_id in retention.pinned(tx, owned.job_id):
             raise ProblemError(
                 "conflict",
                 "A job that is not over would start from this checkpoint: cancel that job, or wait for its next one.",
             )
         hashes = retention.mark_deleted(tx, [checkpoint_id], ctx.now_us())
-        data = {"checkpoint": checkpoint_id, "step": row.step}
-        message = f"checkpoint of step {row.step} deleted"
-        lifecycle.insert_event(tx, row.job_id, "checkpoint", message, actor=caller.name, data=data)
-    ctx.hub.notify(f"job:{row.job_id}")
+        data = {"checkpoint": checkpoint_id, "step": owned.step}
+        message = f"checkpoint of step {owned.step} deleted"
+        lifecycle.insert_event(tx, owned.job_id, "checkpoint", message, actor=caller.name, data=data)
+    ctx.hub.notify(f"job:{owned.job_id}")
     blobs.collect(ctx, hashes)
 
 
-def _owned(tx: Connection, checkpoint_id: str, caller: Caller) -> Row[str, int, str]:
+def _owned(tx: Connection, checkpoint_id: str, caller: Caller) -> _OwnedCheckpoint:
     query = (
         select(Checkpoint.job_id, Checkpoint.step, Job.user_id)
         .join(Job, Job.id == Checkpoint.job_id)
         .where(Checkpoint.id == checkpoint_id, Checkpoint.state != "deleted")
     )
-    row = tx.execute(query).one_or_none()
-    if row is None:
+    found = _OwnedCheckpoint.first(tx.execute(query))
+    if found is None:
         raise not_found("checkpoint", checkpoint_id)
-    if not caller.admin and row.user_id != caller.user_id:
+    if not caller.admin and found.user_id != caller.user_id:
         raise ProblemError("forbidden", "Only the job's owner or an administrator may delete its checkpoints.")
-    return row
+    return found
 
 
 def restore(tx: Connection, checkpoint_id: str) -> Restore:
     """Return the files that a node needs to resume from a checkpoint; ``not-found`` if it was deleted."""
     query = select(Checkpoint.__table__).where(Checkpoint.id == checkpoint_id, Checkpoint.state != "deleted")
-    row = tx.execute(query).one_or_none()
-    if row is None:
+    found = CheckpointRecord.first(tx.execute(query))
+    if found is None:
         raise not_found("checkpoint", checkpoint_id)
-    files = [FileRef(path=file.name, size=file.size, sha256=file.sha256 or "") for file in _files(tx, [row.id])[row.id]]
-    return Restore(checkpoint=row.id, step=row.step, files=files, attempt=row.attempt_id, name=row.name)
+    listed = _files(tx, [found.id])[found.id]
+    files = [FileRef(path=file.name, size=file.size, sha256=file.sha256 or "") for file in listed]
+    return Restore(checkpoint=found.id, step=found.step, files=files, attempt=found.attempt_id, name=found.name)

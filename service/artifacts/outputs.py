@@ -1,16 +1,19 @@
 """Outputs: files that jobs write, where they lie, and which of them the store lacks."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, and_, case, select, update
+from sqlalchemy import Connection, Row, Select, and_, case, select, update
 
 from service.artifacts import blobs
 from service.attempts.memory import AttemptIdentity
 from service.context import Context
 from service.db.chunks import chunks
 from service.db.models import Attempt, Blob, Job, Member, Output, SnapshotFile
+from service.db.records.record import Record
+from service.db.records.spec import StoredSpec
 from service.db.upsert import insert
 from service.errors import BadPathError, NotAHashError, field_problem, not_found
 from service.identity.callers import Caller
@@ -27,6 +30,35 @@ STORED, ON_NODE, DELETED = "stored", "on-node", "deleted"
 #: Joins a file with the member of the attempt that wrote it.
 WRITER = and_(Member.attempt_id == Output.attempt_id, Member.node_rank == Output.node_rank)
 _ROOTS = case({root.value: place for place, root in enumerate(Root)}, value=Output.root)
+
+
+@dataclass(frozen=True, slots=True)
+class _ReportedFile(Record):
+    """A file as an earlier report has it, with the number of the attempt that wrote it."""
+
+    root: str
+    path: str
+    sha256: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class _ListedFile(Record):
+    """A row of `outputs`, with the attempt's number, the node, and the hashes in the store and in the snapshot."""
+
+    root: Literal["output", "code", "job"]
+    node_rank: int
+    path: str
+    size: int
+    sha256: str
+    mode: int
+    state: Literal["stored", "on-node", "deleted"]
+    kept: str | None
+    wanted: bool
+    number: int
+    node: str | None
+    blob: str | None
+    baseline: str | None
 
 
 def report(ctx: Context, attempt: AttemptIdentity, message: OutputReport, node: str) -> Missing:
@@ -114,14 +146,14 @@ def _store(tx: Connection, attempt: AttemptIdentity, rows: list[dict[str, Any]])
     return replaced - {""}, [row["sha256"] for row in current.values() if row["state"] == STORED]
 
 
-def _before(tx: Connection, attempt: AttemptIdentity, rows: list[dict[str, Any]]) -> Iterator[Any]:
+def _before(tx: Connection, attempt: AttemptIdentity, rows: list[dict[str, Any]]) -> Iterator[_ReportedFile]:
     for some in chunks(sorted({row["path"] for row in rows})):
         query = (
             select(Output.root, Output.path, Output.sha256, Attempt.number)
             .join(Attempt, Attempt.id == Output.attempt_id)
             .where(Output.job_id == attempt.job_id, Output.node_rank == rows[0]["node_rank"], Output.path.in_(some))
         )
-        yield from tx.execute(query)
+        yield from _ReportedFile.each(tx.execute(query))
 
 
 def of_job(tx: Connection, job_id: str, *, every: bool = False) -> list[api.Output]:
@@ -132,11 +164,11 @@ def of_job(tx: Connection, job_id: str, *, every: bool = False) -> list[api.Outp
     job = tx.execute(select(Job.id, Job.spec).where(Job.id == job_id)).one_or_none()
     if job is None:
         raise not_found("job", job_id)
-    rows = tx.execute(_all_of(job.id, job.spec.get("code"))).all()
-    return [_presented(row) for row in (rows if every else _first_of_each(rows))]
+    found = _ListedFile.all(tx.execute(_all_of(job.id, StoredSpec(job.spec).code)))
+    return [_presented(file) for file in (found if every else _first_of_each(found))]
 
 
-def _all_of(job_id: str, snapshot: str | None) -> Any:
+def _all_of(job_id: str, snapshot: str | None) -> Select[Any]:
     here = and_(SnapshotFile.snapshot_id == (snapshot or ""), SnapshotFile.path == Output.path, Output.root == "code")
     columns = (Attempt.number, Member.node, Blob.sha256.label("blob"), SnapshotFile.sha256.label("baseline"))
     return (
@@ -150,28 +182,28 @@ def _all_of(job_id: str, snapshot: str | None) -> Any:
     )
 
 
-def _first_of_each(rows: Sequence[Row[Any]]) -> list[Row[Any]]:
-    first: dict[str, Row[Any]] = {}
-    for row in rows:
-        if row.state == STORED and row.blob is not None:
-            first.setdefault(row.path, row)
+def _first_of_each(files: Sequence[_ListedFile]) -> list[_ListedFile]:
+    first: dict[str, _ListedFile] = {}
+    for file in files:
+        if file.state == STORED and file.blob is not None:
+            first.setdefault(file.path, file)
     return list(first.values())
 
 
-def _presented(row: Row[Any]) -> api.Output:
+def _presented(file: _ListedFile) -> api.Output:
     return api.Output(
-        name=row.path,
-        size=row.size,
-        sha256=row.sha256,
-        root=row.root,
-        node_rank=row.node_rank,
-        node=row.node,
-        attempt=row.number,
-        state="arriving" if row.state == STORED and row.blob is None else row.state,
-        place=f"{row.kept}/{row.root}/{row.path}" if row.kept else None,
-        wanted=row.wanted,
-        baseline=row.baseline,
-        mode=row.mode,
+        name=file.path,
+        size=file.size,
+        sha256=file.sha256,
+        root=file.root,
+        node_rank=file.node_rank,
+        node=file.node,
+        attempt=file.number,
+        state="arriving" if file.state == STORED and file.blob is None else file.state,
+        place=f"{file.kept}/{file.root}/{file.path}" if file.kept else None,
+        wanted=file.wanted,
+        baseline=file.baseline,
+        mode=file.mode,
     )
 
 

@@ -3,13 +3,15 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, exists, insert, select, update
+from sqlalchemy import Connection, exists, insert, select, update
 
 from service.artifacts import blobs
 from service.context import Context
 from service.db import upsert
 from service.db.models import Blob, BlobGrant, Snapshot, SnapshotFile
+from service.db.records.record import Record
 from service.errors import BadPathError, NotAHashError, ProblemError, field_problem, not_found
 from service.storage import paths
 from service.storage.store import is_hash
@@ -20,6 +22,14 @@ from torchyard.wire import FileRef
 
 MAX_FILES = 20_000
 MAX_BYTES = 512 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class _SnapshotState(Record):
+    """A snapshot, and whether it is committed."""
+
+    id: str
+    committed: bool
 
 
 def create(ctx: Context, user_id: str, files: Sequence[FileRef]) -> MissingBlobs:
@@ -66,12 +76,12 @@ def _digest(files: Sequence[FileRef]) -> str:
     return hashlib.sha256(json.dumps(listing).encode()).hexdigest()
 
 
-def _find(tx: Connection, user_id: str, digest: str) -> Row[str, bool] | None:
+def _find(tx: Connection, user_id: str, digest: str) -> _SnapshotState | None:
     query = select(Snapshot.id, Snapshot.committed)
-    return tx.execute(query.where(Snapshot.user_id == user_id, Snapshot.sha256 == digest)).one_or_none()
+    return _SnapshotState.first(tx.execute(query.where(Snapshot.user_id == user_id, Snapshot.sha256 == digest)))
 
 
-def _insert(tx: Connection, user_id: str, digest: str, files: Sequence[FileRef], now: int) -> Row[str, bool]:
+def _insert(tx: Connection, user_id: str, digest: str, files: Sequence[FileRef], now: int) -> _SnapshotState:
     snapshot_id = new_id("snap")
     size = sum(file.size for file in files)
     values = {"id": snapshot_id, "user_id": user_id, "sha256": digest, "size": size, "created_us": now}
@@ -84,13 +94,13 @@ def _insert(tx: Connection, user_id: str, digest: str, files: Sequence[FileRef],
                 for f in files
             ],
         )
-    row = _find(tx, user_id, digest)
-    if row is None:
+    found = _find(tx, user_id, digest)
+    if found is None:
         raise ProblemError("unavailable", "The same snapshot is being removed: submit it again.")
-    return row
+    return found
 
 
-def _answer(tx: Connection, snapshot: Row[str, bool], user_id: str) -> MissingBlobs:
+def _answer(tx: Connection, snapshot: _SnapshotState, user_id: str) -> MissingBlobs:
     missing = [] if snapshot.committed else _missing(tx, snapshot.id, user_id)
     return MissingBlobs(id=snapshot.id, missing=missing, committed=snapshot.committed)
 
@@ -106,12 +116,12 @@ def _missing(tx: Connection, snapshot_id: str, user_id: str) -> list[str]:
     return sorted(not_granted | set(blobs.missing(tx, tx.scalars(query.where(granted)))))
 
 
-def _own(tx: Connection, snapshot_id: str, user_id: str) -> Row[str, bool]:
+def _own(tx: Connection, snapshot_id: str, user_id: str) -> _SnapshotState:
     query = select(Snapshot.id, Snapshot.committed)
-    row = tx.execute(query.where(Snapshot.id == snapshot_id, Snapshot.user_id == user_id)).one_or_none()
-    if row is None:
+    found = _SnapshotState.first(tx.execute(query.where(Snapshot.id == snapshot_id, Snapshot.user_id == user_id)))
+    if found is None:
         raise not_found("snapshot", snapshot_id)
-    return row
+    return found
 
 
 def announced_size(ctx: Context, snapshot_id: str, user_id: str, sha256: str) -> int:

@@ -5,12 +5,12 @@ import secrets
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Row, bindparam, select, update
+from sqlalchemy import bindparam, select, update
 
 from service.db.engine import Database
 from service.db.models import Token, User
+from service.db.records.record import Record
 from service.errors import ProblemError
 
 PREFIX = "ty_"
@@ -57,6 +57,19 @@ def expand(scopes: Sequence[str]) -> frozenset[str]:
     return frozenset().union(*(IMPLIED.get(scope, frozenset()) for scope in scopes))
 
 
+@dataclass(frozen=True, slots=True)
+class _ValidToken(Record):
+    """A token that is not revoked, and its active user."""
+
+    id: str
+    user_id: str
+    user_name: str
+    scopes: tuple[str, ...]
+    node: str | None
+    expires_us: int | None
+    last_used_us: int | None
+
+
 @dataclass(frozen=True)
 class _Entry:
     caller: Caller
@@ -93,10 +106,10 @@ class Tokens:
         """The caller by the database; None for unknown, expired and revoked tokens."""
         generation = self._generation
         with self._db.read() as tx:
-            row = tx.execute(_FIND, {"sha256": sha256}).first()
-        if row is None or self._is_over(row.expires_us):
+            token = _ValidToken.first(tx.execute(_FIND, {"sha256": sha256}))
+        if token is None or self._is_over(token.expires_us):
             return None
-        entry = self._entry(row)
+        entry = self._entry(token)
         with self._lock:
             if generation == self._generation:  # a revocation in between must not be undone by what was read before
                 if len(self._cache) >= CACHE_SIZE:
@@ -107,21 +120,21 @@ class Tokens:
     def _is_over(self, expires_us: int | None) -> bool:
         return expires_us is not None and expires_us <= self._now_us()
 
-    def _entry(self, row: Row[Any]) -> _Entry:
+    def _entry(self, token: _ValidToken) -> _Entry:
         now_us = self._now_us()
-        if (row.last_used_us or 0) + LAST_USED_EVERY_US < now_us:
+        if (token.last_used_us or 0) + LAST_USED_EVERY_US < now_us:
             with self._db.write() as tx:
-                tx.execute(update(Token).where(Token.id == row.id).values(last_used_us=now_us))
-        scopes = expand(row.scopes)
+                tx.execute(update(Token).where(Token.id == token.id).values(last_used_us=now_us))
+        scopes = expand(token.scopes)
         caller = Caller(
-            user_id=row.user_id,
-            name=row.user_name,
+            user_id=token.user_id,
+            name=token.user_name,
             admin="admin" in scopes,
             scopes=scopes,
-            node=row.node,
-            token_id=row.id,
+            node=token.node,
+            token_id=token.id,
         )
-        return _Entry(caller, row.expires_us, self._monotonic() + CACHE_S, now_us)
+        return _Entry(caller, token.expires_us, self._monotonic() + CACHE_S, now_us)
 
 
 _FIND = (

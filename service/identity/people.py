@@ -1,12 +1,15 @@
 """Users, tokens, projects, and the record of who changed them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, or_, select, update
+from sqlalchemy import Connection, Select, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from service.db.models import Audit, Project, Token, User
+from service.db.records.identity import TokenRecord, UserRecord
+from service.db.records.record import Record
 from service.errors import ProblemError, field_problem, not_found
 from service.identity import unix_accounts
 from service.identity.callers import Caller, hash_secret, new_secret
@@ -14,6 +17,26 @@ from service.infra.times import moment
 from torchyard import api
 from torchyard.api.sharing import UserChanges
 from torchyard.ids import new_id
+
+
+@dataclass(frozen=True, slots=True)
+class _AuditRecord(Record):
+    """A row of `audit`, with the user's name; None for a user who is not known any more."""
+
+    id: str
+    at_us: int
+    user_id: str
+    name: str | None
+    action: str
+    subject: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnedToken(TokenRecord):
+    """A token with the name of its user."""
+
+    user: str
 
 
 def audit(tx: Connection, caller: Caller, action: str, subject: str, now: int, **data: Any) -> None:
@@ -30,51 +53,53 @@ def audit_page(tx: Connection, cursor: str | None, limit: int) -> tuple[list[api
     query = select(Audit.__table__, User.name).outerjoin(User, User.id == Audit.user_id)
     if cursor is not None:
         query = query.where(Audit.id < cursor)
-    rows = tx.execute(query.order_by(Audit.id.desc()).limit(limit + 1)).all()
-    return [_entry(row) for row in rows[:limit]], rows[limit - 1].id if len(rows) > limit else None
+    found = _AuditRecord.all(tx.execute(query.order_by(Audit.id.desc()).limit(limit + 1)))
+    return [_entry(each) for each in found[:limit]], found[limit - 1].id if len(found) > limit else None
 
 
-def _entry(row: Row[Any]) -> api.AuditEntry:
+def _entry(record: _AuditRecord) -> api.AuditEntry:
     return api.AuditEntry(
-        id=row.id,
-        at=moment(row.at_us),
-        user=row.name or row.user_id,
-        action=row.action,
-        subject=row.subject,
-        data=row.data,
+        id=record.id,
+        at=moment(record.at_us),
+        user=record.name or record.user_id,
+        action=record.action,
+        subject=record.subject,
+        data=record.data,
     )
 
 
-def _user(row: Row[Any], nodes: unix_accounts.AccountWarnings) -> api.User:
+def _user(record: UserRecord, warnings: unix_accounts.AccountWarnings) -> api.User:
+    active = record.deactivated_us is None
+    account = unix_accounts.UserAccount(record.id, record.name, record.unix_user)
     return api.User(
-        id=row.id,
-        name=row.name,
-        admin=row.admin,
-        unix_user=row.unix_user,
-        created_at=moment(row.created_us),
-        active=row.deactivated_us is None,
-        warning=nodes.warning(row) if row.deactivated_us is None else None,
+        id=record.id,
+        name=record.name,
+        admin=record.admin,
+        unix_user=record.unix_user,
+        created_at=moment(record.created_us),
+        active=active,
+        warning=warnings.warning(account) if active else None,
     )
 
 
 def users(tx: Connection) -> list[api.User]:
     """Return all users, by name."""
-    nodes = unix_accounts.AccountWarnings(tx)
-    return [_user(row, nodes) for row in tx.execute(select(User.__table__).order_by(User.name))]
+    warnings = unix_accounts.AccountWarnings(tx)
+    return [_user(each, warnings) for each in UserRecord.each(tx.execute(select(User.__table__).order_by(User.name)))]
 
 
 def user(tx: Connection, name: str) -> api.User:
     """A user by name."""
-    row = tx.execute(select(User.__table__).where(User.name == name)).one_or_none()
-    if row is None:
+    found = UserRecord.first(tx.execute(select(User.__table__).where(User.name == name)))
+    if found is None:
         raise not_found("user", name)
-    return _user(row, unix_accounts.AccountWarnings(tx))
+    return _user(found, unix_accounts.AccountWarnings(tx))
 
 
 def user_by_id(tx: Connection, user_id: str) -> api.User:
     """A user by id."""
-    row = tx.execute(select(User.__table__).where(User.id == user_id)).one()
-    return _user(row, unix_accounts.AccountWarnings(tx))
+    found = UserRecord.one(tx.execute(select(User.__table__).where(User.id == user_id)))
+    return _user(found, unix_accounts.AccountWarnings(tx))
 
 
 def create_user(tx: Connection, caller: Caller, new: api.NewUser, now: int) -> api.User:
@@ -152,20 +177,20 @@ def create_project(tx: Connection, caller: Caller, name: str, now: int) -> api.P
     return api.Project(name=name, created_at=moment(now))
 
 
-def _token(row: Row[Any]) -> dict[str, Any]:
+def _token(record: _OwnedToken) -> dict[str, Any]:
     return {
-        "id": row.id,
-        "user": row.user,
-        "name": row.name,
-        "scopes": row.scopes,
-        "node": row.node,
-        "created_at": moment(row.created_us),
-        "expires_at": None if row.expires_us is None else moment(row.expires_us),
-        "last_used_at": None if row.last_used_us is None else moment(row.last_used_us),
+        "id": record.id,
+        "user": record.user,
+        "name": record.name,
+        "scopes": list(record.scopes),
+        "node": record.node,
+        "created_at": moment(record.created_us),
+        "expires_at": None if record.expires_us is None else moment(record.expires_us),
+        "last_used_at": None if record.last_used_us is None else moment(record.last_used_us),
     }
 
 
-def _tokens() -> Any:
+def _tokens() -> Select[Any]:
     return select(Token.__table__, User.name.label("user")).join(User, User.id == Token.user_id)
 
 
@@ -174,7 +199,7 @@ def tokens(tx: Connection, now: int, user_id: str | None) -> list[api.Token]:
     query = _tokens().where(Token.revoked_us.is_(None), or_(Token.expires_us.is_(None), Token.expires_us > now))
     if user_id is not None:
         query = query.where(Token.user_id == user_id)
-    return [api.Token(**_token(row)) for row in tx.execute(query.order_by(Token.id))]
+    return [api.Token(**_token(each)) for each in _OwnedToken.each(tx.execute(query.order_by(Token.id)))]
 
 
 def create_token(tx: Connection, caller: Caller, request: api.TokenRequest, now: int) -> api.NewToken:
@@ -241,8 +266,8 @@ def issue(
             expires_us=expires_us,
         )
     )
-    row = tx.execute(_tokens().where(Token.id == token_id)).one()
-    return api.NewToken(**_token(row), secret=secret)
+    made = _OwnedToken.one(tx.execute(_tokens().where(Token.id == token_id)))
+    return api.NewToken(**_token(made), secret=secret)
 
 
 def revoke(tx: Connection, caller: Caller, token_id: str, now: int) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection, delete, select
 
 from service.db.models import Token
+from service.db.records.identity import TokenRecord
 from service.errors import ProblemError
 from service.identity import people
 from service.identity.callers import Caller, hash_secret
@@ -46,14 +47,14 @@ class Codes:
 def begin(tx: Connection, token_id: str, now: int) -> api.NewToken:
     """A session with the rights of a token; ``unauthorized`` if that no longer counts. Old sessions are removed."""
     tx.execute(delete(Token).where(Token.parent_id.is_not(None), Token.expires_us < now))
-    row = tx.execute(select(Token.__table__).where(Token.id == token_id)).one_or_none()
-    if row is None or row.revoked_us is not None or (row.expires_us is not None and row.expires_us <= now):
+    token = TokenRecord.first(tx.execute(select(Token.__table__).where(Token.id == token_id)))
+    if token is None or token.revoked_us is not None or (token.expires_us is not None and token.expires_us <= now):
         raise ProblemError("unauthorized", "This token or code no longer counts: ask for a new one.")
-    if "node" in row.scopes:
+    if "node" in token.scopes:
         raise ProblemError("forbidden", "A node's token opens no session: use a person's.")
-    expires_us = min(now + SESSION_S * 1_000_000, row.expires_us or 2**62)
-    parent = row.parent_id or row.id  # a session's own session belongs to the same token
-    return people.issue(tx, row.user_id, NAME, row.scopes, now, expires_us=expires_us, parent_id=parent)
+    expires_us = min(now + SESSION_S * 1_000_000, token.expires_us or 2**62)
+    parent = token.parent_id or token.id  # a session's own session belongs to the same token
+    return people.issue(tx, token.user_id, NAME, token.scopes, now, expires_us=expires_us, parent_id=parent)
 
 
 def end(tx: Connection, caller: Caller, now: int) -> None:

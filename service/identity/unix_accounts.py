@@ -5,12 +5,14 @@ which of the accounts that the service names it can run any.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, cast
 
-from sqlalchemy import Connection, Row, Select, Table, select
+from sqlalchemy import Connection, Select, Table, select
 
 from service.db.models import Node, User
+from service.db.records.record import Record
 from service.errors import ProblemError
 from torchyard.api import FieldProblem
 from torchyard.wire import Capability
@@ -39,6 +41,30 @@ class Refusal(StrEnum):
     UNTOLD = "untold"
 
 
+@dataclass(frozen=True, slots=True)
+class UserAccount(Record):
+    """A user, and the UNIX account that their jobs run as."""
+
+    id: str
+    name: str
+    unix_user: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _NodeAccounts(Record):
+    """UNIX accounts that a node has been asked about, and whether it can run jobs as them."""
+
+    name: str
+    capabilities: tuple[str, ...] | None
+    accounts: Mapping[str, bool] | None
+    runs_as_root: bool
+
+    @property
+    def strict(self) -> bool:
+        """True if the node runs no jobs of users without an account."""
+        return Capability.UNIX_ACCOUNTS in (self.capabilities or ())
+
+
 def named(tx: Connection) -> list[str]:
     """Return the UNIX accounts of users: nodes are asked about them."""
     return list(tx.scalars(_ACCOUNTS))
@@ -49,7 +75,7 @@ def excluded_nodes(tx: Connection) -> dict[str, frozenset[str]]:
     nodes = _suspects(tx)
     if not nodes:
         return {}
-    found = {user.id: frozenset(_refusals(nodes, user)) for user in tx.execute(_USERS)}
+    found = {user.id: frozenset(_refusals(nodes, user)) for user in UserAccount.each(tx.execute(_USERS))}
     return {user: excluded for user, excluded in found.items() if excluded}
 
 
@@ -59,44 +85,40 @@ class AccountWarnings:
     def __init__(self, tx: Connection) -> None:
         self._suspects = _suspects(tx)
 
-    def warning(self, user: Row[Any]) -> str | None:
+    def warning(self, user: UserAccount) -> str | None:
         """Return a warning for a user whose jobs some nodes would refuse; None if no node would."""
-        return _told(user, _known(_refusals(self._suspects, user))) or None
+        return _explain(user, _known(_refusals(self._suspects, user))) or None
 
 
 def check(tx: Connection, user_id: str, able: Sequence[str], enough: Callable[[Sequence[str]], bool]) -> None:
     """Raise ``never-fits`` if too few of the nodes that could hold a user's job (`able`) would run it."""
-    user = tx.execute(_USERS.where(_USER.id == user_id)).one()
+    user = UserAccount.one(tx.execute(_USERS.where(_USER.id == user_id)))
     refusals = {node: why for node, why in _known(_refusals(_suspects(tx), user)).items() if node in able}
     if refusals and not enough([node for node in able if node not in refusals]):
-        what = _told(user, refusals)
+        what = _explain(user, refusals)
         raise ProblemError("never-fits", f"user: {what}", errors=[FieldProblem(field="user", message=what)])
 
 
 def reasons(tx: Connection, user_id: str) -> dict[str, str]:
     """Return the reasons why nodes run no jobs of a user, by node, as sentences."""
-    user = tx.execute(_USERS.where(_USER.id == user_id)).one()
-    return {node: _told(user, {node: why}) for node, why in _refusals(_suspects(tx), user).items()}
+    user = UserAccount.one(tx.execute(_USERS.where(_USER.id == user_id)))
+    return {node: _explain(user, {node: why}) for node, why in _refusals(_suspects(tx), user).items()}
 
 
-def _suspects(tx: Connection) -> list[Row[Any]]:
+def _suspects(tx: Connection) -> list[_NodeAccounts]:
     """Return the nodes that could refuse a user."""
-    return [row for row in tx.execute(_NODES) if row.accounts is not None or _strict(row)]
+    return [node for node in _NodeAccounts.each(tx.execute(_NODES)) if node.accounts is not None or node.strict]
 
 
-def _strict(node: Row[Any]) -> bool:
-    return Capability.UNIX_ACCOUNTS in (node.capabilities or ())
-
-
-def _refusals(nodes: Sequence[Row[Any]], user: Row[Any]) -> dict[str, Refusal]:
+def _refusals(nodes: Sequence[_NodeAccounts], user: UserAccount) -> dict[str, Refusal]:
     """Return the refusals of a user, by node."""
     found = ((node.name, _refusal(node, user.unix_user)) for node in nodes)
     return {name: why for name, why in found if why is not None}
 
 
-def _refusal(node: Row[Any], account: str | None) -> Refusal | None:
+def _refusal(node: _NodeAccounts, account: str | None) -> Refusal | None:
     if account is None:
-        return Refusal.NONE if _strict(node) else None
+        return Refusal.NONE if node.strict else None
     if node.accounts is None or node.accounts.get(account):
         return None
     if account not in node.accounts:
@@ -108,13 +130,13 @@ def _known(refusals: Mapping[str, Refusal]) -> dict[str, Refusal]:
     return {node: why for node, why in refusals.items() if why is not Refusal.UNTOLD}
 
 
-def _told(user: Row[Any], refusals: Mapping[str, Refusal]) -> str:
+def _explain(user: UserAccount, refusals: Mapping[str, Refusal]) -> str:
     """Return a sentence with the remedy for each kind of refusal."""
     by_sort = {why: [node for node, each in refusals.items() if each is why] for why in Refusal}
     return "; ".join(_sentence(user, why, nodes) for why, nodes in by_sort.items() if nodes)
 
 
-def _sentence(user: Row[Any], why: Refusal, nodes: Sequence[str]) -> str:
+def _sentence(user: UserAccount, why: Refusal, nodes: Sequence[str]) -> str:
     where = f"node{'s' if len(nodes) > 1 else ''} {', '.join(nodes)}"
     account, names = user.unix_user, f"`yard users set {user.name} --unix-user ACCOUNT`"
     trust = "with TORCHYARD_ONE_TRUST_DOMAIN=1, if all users may act as the worker's own UNIX user"

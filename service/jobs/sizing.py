@@ -62,7 +62,7 @@ def _useful(boxes: list[Box]) -> list[Box]:
 
 def _quota(tx: Connection, caller: Caller, data: Mapping[str, Any]) -> int:
     """GPUs that user and project may hold at once."""
-    stored = accounts.rows(tx)
+    stored = accounts.stored(tx)
     project = data.get("project", JobSpec.model_fields["project"].default)
     keys: list[accounts.AccountKey] = [("user", caller.user_id), ("project", str(project))]
     found = [accounts.limits(stored, key).max_gpus for key in keys]

@@ -1,17 +1,36 @@
 """Launches: everything that a node needs to start an attempt."""
 
-from typing import Any
+from dataclasses import dataclass
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, Row, and_, select
+from sqlalchemy import Connection, and_, select
 
 from service import lifecycle
 from service.artifacts import carry, checkpoints, snapshots
 from service.attempts import tracked
 from service.db.models import Allocation, Attempt, Device, Job, Member, User
+from service.db.records.record import Record
+from service.db.records.spec import StoredSpec
 from service.errors import ProblemError, StaleSpecError, not_found
 from torchyard import wire
 from torchyard.spec import JobSpec, error_messages
+from torchyard.states import AttemptState
+
+
+@dataclass(frozen=True, slots=True)
+class _LaunchedMember(Record):
+    """A member of an attempt, with all of the attempt, its job and user that a launch tells."""
+
+    job_id: str
+    number: int
+    state: AttemptState
+    restore_checkpoint: str | None
+    carried_from: str | None
+    spec: StoredSpec
+    user: str
+    unix_user: str | None
+    node: str
+    node_rank: int
 
 
 def launch(tx: Connection, attempt_id: str, node: str) -> wire.Launch:
@@ -20,32 +39,38 @@ def launch(tx: Connection, attempt_id: str, node: str) -> wire.Launch:
     Raises ``not-found`` for an unknown attempt, ``forbidden`` for another node's, ``not-acceptable-state`` if it is
     over; `StaleSpecError` when the spec, stored by an earlier version, is not valid any more.
     """
-    row = _row(tx, attempt_id, node)
-    if row.state not in lifecycle.LIVE:
-        raise ProblemError("not-acceptable-state", f"Attempt {attempt_id} is {row.state}: forget it.")
+    member = _member(tx, attempt_id, node)
+    if member.state not in lifecycle.LIVE:
+        raise ProblemError("not-acceptable-state", f"Attempt {attempt_id} is {member.state}: forget it.")
     try:
-        spec = JobSpec.model_validate(row.spec)
+        spec = member.spec.model()
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "spec"
         raise StaleSpecError(f"{place}: {error_messages.message(first, JobSpec)}") from error
     return wire.Launch(
         attempt=attempt_id,
-        job=row.job_id,
-        number=row.number,
+        job=member.job_id,
+        number=member.number,
         spec=spec,
-        user=row.user,
-        unix_user=row.unix_user,
-        node_rank=row.node_rank,
+        user=member.user,
+        unix_user=member.unix_user,
+        node_rank=member.node_rank,
         devices=_devices(tx, attempt_id, node),
         code=snapshots.files(tx, spec.code) if spec.code else None,
-        restore=checkpoints.restore(tx, row.restore_checkpoint) if row.restore_checkpoint else None,
-        carry=carry.files(tx, row.job_id, row.carried_from, row.node_rank, spec.code) if row.carried_from else None,
-        tracker_runs=tracked.only_runs(tx, row.job_id, row.number),
+        restore=checkpoints.restore(tx, member.restore_checkpoint) if member.restore_checkpoint else None,
+        carry=_carry(tx, member),
+        tracker_runs=tracked.only_runs(tx, member.job_id, member.number),
     )
 
 
-def _row(tx: Connection, attempt_id: str, node: str) -> Row[Any]:
+def _carry(tx: Connection, member: _LaunchedMember) -> wire.Carry | None:
+    if member.carried_from is None:
+        return None
+    return carry.files(tx, member.job_id, member.carried_from, member.node_rank, member.spec.code)
+
+
+def _member(tx: Connection, attempt_id: str, node: str) -> _LaunchedMember:
     query = (
         select(
             Attempt.job_id,
@@ -64,12 +89,12 @@ def _row(tx: Connection, attempt_id: str, node: str) -> Row[Any]:
         .join(Member, Member.attempt_id == Attempt.id)
         .where(Attempt.id == attempt_id)
     )
-    rows = tx.execute(query).all()
-    if not rows:
+    members = _LaunchedMember.all(tx.execute(query))
+    if not members:
         raise not_found("attempt", attempt_id)
-    for row in rows:
-        if row.node == node:
-            return row
+    for member in members:
+        if member.node == node:
+            return member
     raise ProblemError("forbidden", f"Attempt {attempt_id} has no part on node {node}: use that node's own token.")
 
 

@@ -1,76 +1,80 @@
 """Nodes as people see them: devices, who holds them, the last telemetry."""
 
 from collections import defaultdict
-from typing import Any, Literal
+from typing import Literal
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from service.db.models import Allocation, Attempt, Device, Job, Node, Sample, User
+from service.db.records.nodes import DeviceRecord, NodeRecord
 from service.infra.times import moment
 from torchyard import api
-from torchyard.wire import DeviceKind, Topology
 
 
 def present(tx: Connection, name: str | None = None) -> list[api.Node]:
     """All nodes by name, or the one that is named."""
     query = select(Node.__table__).order_by(Node.name)
-    rows = tx.execute(query if name is None else query.where(Node.name == name)).all()
+    nodes = NodeRecord.all(tx.execute(query if name is None else query.where(Node.name == name)))
     devices, holders = _devices(tx), _holders(tx)
-    return [_node(row, _latest(tx, row.name), devices[row.name], holders) for row in rows]
+    return [_node(node, _latest(tx, node.name), devices[node.name], holders) for node in nodes]
 
 
 def _node(
-    row: Row[Any], latest: dict[str, float], devices: list[Row[Any]], holders: dict[tuple[str, str], list[api.Holder]]
+    node: NodeRecord,
+    latest: dict[str, float],
+    devices: list[DeviceRecord],
+    holders: dict[tuple[str, str], list[api.Holder]],
 ) -> api.Node:
     return api.Node(
-        name=row.name,
-        state=_state(row),
-        hostname=row.hostname,
-        version=row.version,
-        last_seen_at=None if row.last_seen_us is None else moment(row.last_seen_us),
-        cpus=row.cpus,
-        memory=row.memory,
-        disk_free=row.disk_free,
-        labels=row.labels or [],
-        maintenance=row.maintenance,
-        offenders=row.offenders,
-        devices=[_device(device, holders[row.name, device.uuid], latest) for device in devices],
+        name=node.name,
+        state=_state(node),
+        hostname=node.hostname,
+        version=node.version,
+        last_seen_at=None if node.last_seen_us is None else moment(node.last_seen_us),
+        cpus=node.cpus,
+        memory=node.memory,
+        disk_free=node.disk_free,
+        labels=node.labels or [],
+        maintenance=node.maintenance,
+        offenders=node.offenders,
+        devices=[_device(device, holders[node.name, device.uuid], latest) for device in devices],
         latest=latest,
     )
 
 
-def _state(row: Row[Any]) -> Literal["online", "draining", "unreachable"]:
-    if row.unreachable or row.last_seen_us is None:
+def _state(node: NodeRecord) -> Literal["online", "draining", "unreachable"]:
+    if node.unreachable or node.last_seen_us is None:
         return "unreachable"
-    return "draining" if row.draining else "online"
+    return "draining" if node.draining else "online"
 
 
-def _device(device: Row[Any], holders: list[api.Holder], latest: dict[str, float]) -> api.NodeDevice:
-    index = device._mapping["index"]
+def _device(device: DeviceRecord, holders: list[api.Holder], latest: dict[str, float]) -> api.NodeDevice:
+    series = f"{device.kind}.{device.index}"
     first = holders[0] if holders else None
-    memory_used = latest.get(f"{device.kind}.{index}.memory_used")
+    memory_used = latest.get(f"{series}.memory_used")
     return api.NodeDevice(
         uuid=device.uuid,
-        index=index,
-        kind=DeviceKind(device.kind),
+        index=device.index,
+        kind=device.kind,
         name=device.name,
         memory=device.memory,
         unusable=device.unusable,
-        topology=Topology.model_validate(device.topology) if device.topology else None,
+        topology=device.topology,
         job=first.job if first else None,
         job_number=first.job_number if first else None,
         job_name=first.job_name if first else None,
         user=first.user if first else None,
         holders=holders,
-        utilization=latest.get(f"{device.kind}.{index}.utilization"),
+        utilization=latest.get(f"{series}.utilization"),
         memory_used=None if memory_used is None else round(memory_used),
     )
 
 
-def _devices(tx: Connection) -> dict[str, list[Row[Any]]]:
-    found: dict[str, list[Row[Any]]] = defaultdict(list)
-    for row in tx.execute(select(Device.__table__).where(Device.present).order_by(Device.node, Device.index)):
-        found[row.node].append(row)
+def _devices(tx: Connection) -> dict[str, list[DeviceRecord]]:
+    found: dict[str, list[DeviceRecord]] = defaultdict(list)
+    query = select(Device.__table__).where(Device.present).order_by(Device.node, Device.index)
+    for device in DeviceRecord.each(tx.execute(query)):
+        found[device.node].append(device)
     return found
 
 

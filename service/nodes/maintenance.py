@@ -13,7 +13,7 @@ from service.context import Context
 from service.db.models import Node, Reservation
 from service.errors import ProblemError
 from service.infra.times import moment
-from service.nodes import registration
+from service.nodes import registration, reservations
 
 ACTOR = "maintenance"
 
@@ -70,10 +70,10 @@ def refuse_resume(tx: Connection, node: str, now: int) -> None:
     id_ = _wanted(tx, now).get(node)
     if id_ is None:
         return
-    row = tx.execute(select(Reservation.__table__).where(Reservation.id == id_)).one()
+    found = reservations.find(tx, id_)
     raise ProblemError(
         "conflict",
-        f"Node {node} is in maintenance {row.name!r} until {moment(row.ends_us):%Y-%m-%d %H:%M} UTC: end that with "
+        f"Node {node} is in maintenance {found.name!r} until {moment(found.ends_us):%Y-%m-%d %H:%M} UTC: end that with "
         f"`yard reservations --cancel {id_}`.",
     )
 

@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Connection, Row, exists, insert, or_, select, update
+from sqlalchemy import Connection, exists, insert, or_, select, update
 from sqlalchemy.orm import aliased
 
 from service import lifecycle
 from service.artifacts import node_local
 from service.db.models import Attempt, Device, Job, Member, Node
+from service.db.records.attempts import ClaimedOn
+from service.db.records.nodes import DeviceRecord, NodeRecord
+from service.db.records.record import Record
+from service.db.records.spec import StoredSpec
 from service.identity import unix_accounts
 from service.lifecycle import proof
 from torchyard import wire
@@ -33,6 +36,23 @@ class HeartbeatReply:
     changed: list[str]
     #: Devices came, went or were freed: the scheduler should look.
     wake: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _AssignedAttempt(Record):
+    """An attempt that has not begun, with its job's spec."""
+
+    id: str
+    job_id: str
+    spec: StoredSpec
+
+
+@dataclass(frozen=True, slots=True)
+class _ClaimedMember(Record):
+    """A member that has not ended, by its attempt's id."""
+
+    id: str
+    claimed_on: ClaimedOn | None
 
 
 def register(tx: Connection, message: wire.Register, now: int, heartbeat_s: float) -> None:
@@ -172,23 +192,23 @@ def waiting_for(tx: Connection, node: str) -> dict[str, str]:
         .join(Job, Job.id == Attempt.job_id)
         .where(Member.node == node, Attempt.state == AttemptState.ASSIGNED)
     )
-    return {row.id: row.job_id for row in tx.execute(query) if row.spec["resources"].get("nodes", 1) > 1}
+    return {each.id: each.job_id for each in _AssignedAttempt.each(tx.execute(query)) if each.spec.nodes > 1}
 
 
-def _lock(tx: Connection, node: str) -> Row[Any] | None:
+def _lock(tx: Connection, node: str) -> NodeRecord | None:
     # key_share: attempts that refer to the node can be inserted meanwhile
     query = select(Node.__table__).where(Node.name == node).with_for_update(key_share=True)
-    return tx.execute(query).one_or_none()
+    return NodeRecord.first(tx.execute(query))
 
 
-def _known(tx: Connection, node: str) -> Row[Any]:
-    row = _lock(tx, node)
-    if row is None:
+def _known(tx: Connection, node: str) -> NodeRecord:
+    found = _lock(tx, node)
+    if found is None:
         raise lifecycle.Unknown(f"there is no node {node}")
-    return row
+    return found
 
 
-def _refuse_second_machine(known: Row[Any], identity: wire.Identity, now: int, heartbeat_s: float) -> None:
+def _refuse_second_machine(known: NodeRecord, identity: wire.Identity, now: int, heartbeat_s: float) -> None:
     heard = known.last_seen_us is not None and now - known.last_seen_us < TAKEN_BEATS * heartbeat_s * 1e6
     if heard and known.node_id != identity.node_id:
         raise lifecycle.Conflict(
@@ -198,24 +218,32 @@ def _refuse_second_machine(known: Row[Any], identity: wire.Identity, now: int, h
 
 def _store_devices(tx: Connection, node: str, devices: Sequence[wire.Device]) -> bool:
     """Bring the node's devices up to date; return whether anything changed. Rows are never deleted."""
-    stored = {row.uuid: row for row in tx.execute(select(Device.__table__).where(Device.node == node))}
+    records = DeviceRecord.each(tx.execute(select(Device.__table__).where(Device.node == node)))
+    stored = {record.uuid: record for record in records}
     changed = False
-    for device in devices:
+    for reported in devices:
+        old = stored.pop(reported.uuid, None)
+        device = _still_faulty(reported, old)
         values = {**device.model_dump(mode="json", exclude={"uuid"}), "present": True}
-        old = stored.pop(device.uuid, None)
-        if old is not None and device.unusable is None and (old.unusable or "").startswith(lifecycle.FAULTY):
-            values["unusable"] = old.unusable  # an administrator's to take back
         if old is None:
             tx.execute(insert(Device).values(node=node, uuid=device.uuid, **values))
-        elif any(old._mapping[key] != value for key, value in values.items()):
+        elif not old.present or old.device() != device:
             tx.execute(update(Device).where(Device.node == node, Device.uuid == device.uuid).values(**values))
         else:
             continue
         changed = True
-    gone = [uuid for uuid, row in stored.items() if row.present]
+    gone = [uuid for uuid, record in stored.items() if record.present]
     if gone:
         tx.execute(update(Device).where(Device.node == node, Device.uuid.in_(gone)).values(present=False))
     return changed or bool(gone)
+
+
+def _still_faulty(reported: wire.Device, old: DeviceRecord | None) -> wire.Device:
+    """Return the device, unusable if jobs have failed under it: that is an administrator's to take back."""
+    faulty = old is not None and (old.unusable or "").startswith(lifecycle.FAULTY)
+    if old is None or not faulty or reported.unusable is not None:
+        return reported
+    return reported.model_copy(update={"unusable": old.unusable})
 
 
 def _unusable(tx: Connection, node: str) -> dict[str, str | None]:
@@ -265,13 +293,9 @@ def _claimed(tx: Connection, node: str) -> list[proof.Claimed]:
         .order_by(Attempt.job_id)
     )
     return [
-        proof.Claimed(
-            attempt=row.id,
-            identity=wire.Identity.model_validate(row.claimed_on["identity"]),
-            beat=row.claimed_on["beat"],
-        )
-        for row in tx.execute(query)
-        if row.claimed_on
+        proof.Claimed(attempt=each.id, identity=each.claimed_on.identity, beat=each.claimed_on.beat)
+        for each in _ClaimedMember.each(tx.execute(query))
+        if each.claimed_on
     ]
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from service.db.models import Device, Installation, Node, Project, Reservation, User
+from service.db.records.nodes import ReservationRecord
 from service.errors import field_problem, not_found
 from service.identity import people
 from service.identity.callers import Caller
@@ -85,7 +86,7 @@ def create(tx: Connection, caller: Caller, new: sharing.NewReservation, now: int
     resources = ReservedResources(
         name=new.name, starts_us=starts_us, ends_us=ends_us, nodes=frozenset(new.nodes), gpus=new.gpus or 0
     )
-    if found := conflict(resources, [_resources(row) for row in _to_come(tx, now)], devices):
+    if found := conflict(resources, [_resources(each) for each in _to_come(tx, now)], devices):
         field, why = found
         raise field_problem(field, f"{why}: ask for less, or take another time (`yard reservations` shows them)")
     values = {
@@ -141,19 +142,19 @@ def _devices(tx: Connection) -> dict[str, int]:
     return {row[0]: row[1] for row in tx.execute(joined.group_by(Node.name))}
 
 
-def _to_come(tx: Connection, now: int) -> list[Row[Any]]:
+def _to_come(tx: Connection, now: int) -> list[ReservationRecord]:
     """Reservations that hold now or later."""
     query = select(Reservation.__table__).where(Reservation.cancelled_us.is_(None), Reservation.ends_us > now)
-    return list(tx.execute(query.order_by(Reservation.starts_us, Reservation.id)))
+    return ReservationRecord.all(tx.execute(query.order_by(Reservation.starts_us, Reservation.id)))
 
 
-def _resources(row: Row[Any]) -> ReservedResources:
+def _resources(record: ReservationRecord) -> ReservedResources:
     return ReservedResources(
-        name=row.name,
-        starts_us=row.starts_us,
-        ends_us=row.ends_us,
-        nodes=frozenset(row.nodes),
-        gpus=row.gpus or 0,
+        name=record.name,
+        starts_us=record.starts_us,
+        ends_us=record.ends_us,
+        nodes=frozenset(record.nodes),
+        gpus=record.gpus or 0,
     )
 
 
@@ -161,16 +162,16 @@ def reservations(tx: Connection, now: int, *, past: bool = False) -> list[sharin
     """Return reservations that hold now or later, by their start; with `past`, all."""
     if not past:
         return _present(tx, _to_come(tx, now), now)
-    rows = list(tx.execute(select(Reservation.__table__).order_by(Reservation.starts_us, Reservation.id)))
-    return _present(tx, rows, now)
+    query = select(Reservation.__table__).order_by(Reservation.starts_us, Reservation.id)
+    return _present(tx, ReservationRecord.all(tx.execute(query)), now)
 
 
-def find(tx: Connection, id_: str) -> Row[Any]:
+def find(tx: Connection, id_: str) -> ReservationRecord:
     """Return a reservation by id; ``not-found`` for an unknown one."""
-    row = tx.execute(select(Reservation.__table__).where(Reservation.id == id_)).one_or_none()
-    if row is None:
+    found = ReservationRecord.first(tx.execute(select(Reservation.__table__).where(Reservation.id == id_)))
+    if found is None:
         raise not_found("reservation", id_)
-    return row
+    return found
 
 
 def cancel(tx: Connection, id_: str, now: int) -> str:
@@ -178,33 +179,33 @@ def cancel(tx: Connection, id_: str, now: int) -> str:
     own = (Reservation.id == id_, Reservation.cancelled_us.is_(None), Reservation.ends_us > now)
     if not tx.execute(update(Reservation).where(*own).values(cancelled_us=now)).rowcount:
         raise not_found("reservation to come", id_)
-    return str(find(tx, id_).name)
+    return find(tx, id_).name
 
 
-def _present(tx: Connection, rows: Sequence[Row[Any]], now: int) -> list[sharing.Reservation]:
+def _present(tx: Connection, records: Sequence[ReservationRecord], now: int) -> list[sharing.Reservation]:
     names = {row.id: row.name for row in tx.execute(select(User.id, User.name))}
     return [
         sharing.Reservation(
-            id=row.id,
-            name=row.name,
-            state=_state(row, now),
-            users=[names[user] for user in row.users],
-            projects=row.projects,
-            maintenance=row.maintenance,
-            nodes=row.nodes,
-            gpus=row.gpus,
-            starts_at=moment(row.starts_us),
-            ends_at=moment(row.ends_us),
-            created_by=names[row.created_by],
-            created_at=moment(row.created_us),
+            id=each.id,
+            name=each.name,
+            state=_state(each, now),
+            users=[names[user] for user in each.users],
+            projects=each.projects,
+            maintenance=each.maintenance,
+            nodes=each.nodes,
+            gpus=each.gpus,
+            starts_at=moment(each.starts_us),
+            ends_at=moment(each.ends_us),
+            created_by=names[each.created_by],
+            created_at=moment(each.created_us),
         )
-        for row in rows
+        for each in records
     ]
 
 
-def _state(row: Row[Any], now: int) -> Literal["planned", "active", "over", "cancelled"]:
-    if row.cancelled_us is not None:
+def _state(record: ReservationRecord, now: int) -> Literal["planned", "active", "over", "cancelled"]:
+    if record.cancelled_us is not None:
         return "cancelled"
-    if row.ends_us <= now:
+    if record.ends_us <= now:
         return "over"
-    return "active" if row.starts_us <= now else "planned"
+    return "active" if record.starts_us <= now else "planned"

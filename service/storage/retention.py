@@ -16,6 +16,7 @@ from service.db.models import (
     LogStream,
     Output,
 )
+from service.db.records.record import Record
 from torchyard.api import Storage
 from torchyard.spec import CheckpointPolicy, KeepBest
 from torchyard.states import JOB_FINAL, JobState
@@ -24,8 +25,8 @@ from torchyard.states import JOB_FINAL, JobState
 _WAITING = (JobState.QUEUED, JobState.ASSIGNED, JobState.STARTING)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RetentionCandidate:
+@dataclass(frozen=True, slots=True)
+class RetentionCandidate(Record):
     """A checkpoint of a job, as the retention policy judges it."""
 
     id: str
@@ -58,7 +59,7 @@ def checkpoints_of(tx: Connection, job_id: str) -> list[RetentionCandidate]:
         .where(Checkpoint.job_id == job_id, Checkpoint.state != "deleted")
         .order_by(Attempt.number, Checkpoint.step)
     )
-    return [RetentionCandidate(**row._mapping) for row in tx.execute(query)]
+    return RetentionCandidate.all(tx.execute(query))
 
 
 def best(checkpoints: Sequence[RetentionCandidate], policy: KeepBest | None) -> str | None:

@@ -5,11 +5,12 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Query, Request, Response
 
-from service.accounting import accounts, policy_settings, quotas, usage_report
+from service.accounting import policy_settings, quotas, usage_report
 from service.api.answers import answer, not_modified
 from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
+from service.db.records.accounting import AccountKind
 from service.identity.callers import Caller
 from service.identity.people import audit
 from service.infra.etags import etag
@@ -52,7 +53,7 @@ def list_quotas(caller: Reader, ctx: Ctx) -> Response:
 
 
 @router.put("/quotas/{kind}/{name}", response_model=sharing.Quota)
-def set_quota(kind: accounts.AccountKind, name: str, values: sharing.QuotaValues, caller: Admin, ctx: Ctx) -> Response:
+def set_quota(kind: AccountKind, name: str, values: sharing.QuotaValues, caller: Admin, ctx: Ctx) -> Response:
     """Sets quotas of a user or project, or of the name ``*``, everybody's default."""
     now = ctx.now_us()
     with ctx.db.write() as tx:

@@ -58,7 +58,7 @@ def test_charges_that_meet_all_count(db: Database) -> None:
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(charge, range(16)))
     with db.read() as tx:
-        assert accounts.rows(tx)["user", "user-ada"].usage == 160.0
+        assert accounts.stored(tx)["user", "user-ada"].usage == 160.0
 
 
 def test_a_value_that_is_taken_away_is_everybodys_again(db: Database) -> None:
@@ -67,4 +67,4 @@ def test_a_value_that_is_taken_away_is_everybodys_again(db: Database) -> None:
         accounts.set_limits(tx, ("user", "user-ada"), {"max_gpus": 1, "max_queued": 5})
         accounts.set_limits(tx, ("user", "user-ada"), {"max_gpus": None})
         accounts.set_limits(tx, ("user", "user-ada"), {})
-        assert accounts.limits(accounts.rows(tx), ("user", "user-ada")) == accounts.EffectiveLimits(max_queued=5)
+        assert accounts.limits(accounts.stored(tx), ("user", "user-ada")) == accounts.EffectiveLimits(max_queued=5)

@@ -281,7 +281,7 @@ def test_what_runs_takes_no_more_questions_the_more_of_it_there_is(db: Database)
     runs += [add_run(db, [uuid], hours=hours)[1] for uuid, hours in zip(gpus[1:], (1, 2, 400), strict=True)]
     assert questions() == alone
     with db.read() as tx:
-        found = {each.job.id: each.split for each in usage.running(tx, START)}
+        found = {each.attempt.id: each.split for each in usage.running(tx, START)}
     assert [found[run].total() for run in runs] == [4 * HOUR, HOUR, 2 * HOUR, 400 * HOUR]
     idle = [sum(us for (_, kind), us in found[run].items() if kind is UsageKind.IDLE) for run in runs]
     assert [us - HOUR // 2 for us in idle] == [4 * HOUR // usage.SAMPLES_RUNNING, 0, 0, 0]
@@ -304,7 +304,7 @@ def test_usage_decays_with_the_half_life_of_the_policy(db: Database, gpus: list[
             tx.execute(update(Account).values(usage_us=Account.usage_us - DAY_US))
     with db.read() as tx:
         half_life = current_policy(tx).half_life
-        rows = accounts.rows(tx)
+        rows = accounts.stored(tx)
     assert set(rows) == {("user", "user-ada"), ("project", "default")}
     for row in rows.values():
         assert row.usage == pytest.approx(3600 * 1.5)

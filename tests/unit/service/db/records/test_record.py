@@ -6,20 +6,45 @@ import pytest
 from sqlalchemy import JSON, Connection, Select, String, create_engine, literal, null, select
 from sqlalchemy.exc import NoResultFound
 
-from service.db.models import Attempt, Base, Event, Group, Job, Member
+from service.db.models import (
+    Account,
+    Attempt,
+    Base,
+    Checkpoint,
+    Device,
+    Event,
+    Group,
+    Job,
+    Member,
+    Node,
+    Reservation,
+    Token,
+    User,
+)
+from service.db.records.accounting import AccountRecord
+from service.db.records.artifacts import CheckpointRecord
 from service.db.records.attempts import AttemptRecord, MemberRecord
+from service.db.records.identity import TokenRecord, UserRecord
 from service.db.records.jobs import EventRecord, GroupRecord, JobRecord
+from service.db.records.nodes import DeviceRecord, NodeRecord, ReservationRecord
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from torchyard.api import JobError
 from torchyard.states import JobState
 
 WHOLE: dict[type[Record], type[Base]] = {
+    AccountRecord: Account,
     AttemptRecord: Attempt,
+    CheckpointRecord: Checkpoint,
+    DeviceRecord: Device,
     EventRecord: Event,
     GroupRecord: Group,
     JobRecord: Job,
     MemberRecord: Member,
+    NodeRecord: Node,
+    ReservationRecord: Reservation,
+    TokenRecord: Token,
+    UserRecord: User,
 }
 STATE = literal("running", String).label("state")
 ERROR = literal({"cause": "oom", "message": "no memory"}, JSON).label("error")

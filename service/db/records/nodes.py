@@ -1,0 +1,80 @@
+"""Records of nodes, their devices and reservations."""
+
+from dataclasses import dataclass
+
+from service.db.records.record import Record
+from torchyard import wire
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord(Record):
+    """A row of `nodes`, whole."""
+
+    name: str
+    node_id: str
+    home_id: str
+    boot_id: str
+    pid_namespace: str
+    hostname: str
+    version: str
+    runs_as_root: bool
+    draining: bool
+    maintenance: str | None
+    unreachable: bool
+    cpus: int
+    memory: int
+    disk_free: int
+    disk_floor: int | None
+    held_us: dict[str, int] | None
+    offenders: list[str]
+    labels: list[str] | None
+    capabilities: list[str] | None
+    accounts: dict[str, bool] | None
+    beat: int
+    last_seen_us: int | None
+    registered_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRecord(Record):
+    """A row of `devices`, whole."""
+
+    node: str
+    uuid: str
+    index: int
+    kind: wire.DeviceKind
+    name: str
+    memory: int
+    unusable: str | None
+    present: bool
+    topology: wire.Topology | None
+
+    def device(self) -> wire.Device:
+        """Return the device as its node reports it."""
+        return wire.Device(
+            uuid=self.uuid,
+            index=self.index,
+            kind=self.kind,
+            name=self.name,
+            memory=self.memory,
+            unusable=self.unusable,
+            topology=self.topology,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationRecord(Record):
+    """A row of `reservations`, whole; users by id."""
+
+    id: str
+    name: str
+    maintenance: bool
+    users: list[str]
+    projects: list[str]
+    nodes: list[str]
+    gpus: int | None
+    starts_us: int
+    ends_us: int
+    created_by: str
+    created_us: int
+    cancelled_us: int | None
