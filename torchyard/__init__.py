@@ -32,10 +32,13 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name != "__version__" and name not in _HOMES:
         raise AttributeError(f"module 'torchyard' has no attribute {name!r}")
     try:
-        value = getattr(importlib.import_module(_HOMES[name]), name)
+        if name == "__version__":
+            value = importlib.import_module("importlib.metadata").version("torchyard")
+        else:
+            value = getattr(importlib.import_module(_HOMES[name]), name)
     except ModuleNotFoundError as error:
         # Inside a job only the in-job part is on the path, and `hasattr` must say so rather than raise.
         raise AttributeError(f"torchyard.{name} needs the torchyard distribution ({error})") from error

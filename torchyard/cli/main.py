@@ -2,9 +2,11 @@
 
 import os
 import sys
+from typing import Annotated
 
 import typer
 
+import torchyard
 from torchyard.cli import (
     artifacts,
     bench,
@@ -32,7 +34,6 @@ OWN_FAILURE = 125
 JOB_COMMANDS = frozenset({"run", "wait"})
 
 app = typer.Typer(
-    help="TorchYard: a training job queue for teams that share a GPU box.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -58,6 +59,22 @@ for group in (
     top,
 ):
     group.register(app)
+
+
+def print_version(asked: bool) -> None:
+    """Print the version and end, if ``--version`` was given."""
+    if asked:
+        print(f"yard {torchyard.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """TorchYard: a training job queue for teams that share a GPU box."""
 
 
 def run() -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+import torchyard
 from torchyard.cli import common
 
 PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
@@ -81,10 +82,7 @@ def worker(context: typer.Context) -> None:
 
 def version(json: common.Json = False) -> None:
     """Print the version."""
-    from importlib.metadata import version as installed
-
-    found = installed("torchyard")
     if json:
-        common.print_json({"version": found})
+        common.print_json({"version": torchyard.__version__})
     else:
-        print(found)
+        print(torchyard.__version__)

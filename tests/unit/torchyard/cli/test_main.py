@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import torchyard
 from tests.support.resources import job
 from torchyard.api import JobError
 from torchyard.cli import common, main
@@ -29,6 +30,11 @@ def test_help_lists_every_command() -> None:
     shown = yard("--help").stdout
     for command in [*COMMANDS.split(), "service", "worker", "version", "down", "login"]:
         assert re.search(rf"^  {command} ", shown, re.MULTILINE), command
+
+
+def test_the_version_is_an_option_and_a_command() -> None:
+    assert yard("--version").stdout == f"yard {torchyard.__version__}\n"
+    assert yard("version").stdout == f"{torchyard.__version__}\n"
 
 
 def test_help_loads_nothing_heavy() -> None:
