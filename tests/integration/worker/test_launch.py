@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from service.lifecycle.outcome import Facts, decide
+from service.lifecycle.outcome import AttemptInputs, decide
 from tests.support import disks
 from tests.support.node import Box, ended, lines, log, python
 from tests.support.wait import until
@@ -328,7 +328,7 @@ def test_a_disk_that_is_full_at_the_start_is_the_reason(
         box.launcher.start(folder.attempt_id)
         result = ended(folder)
     assert (result.kind, result.started_us, result.disk_full) == (ResultKind.LOST, None, True)
-    outcome = decide(Facts(stop=None, retries_used=0, max_retries=0), result)
+    outcome = decide(AttemptInputs(stop=None, retries_used=0, max_retries=0), result)
     assert outcome.job_state is JobState.QUEUED
     assert outcome.message.startswith("the node's disk was full when it started this attempt")
 
