@@ -1,13 +1,13 @@
-"""Follows a rank's log over server-sent events, across broken connections and restarts of the service."""
+"""A rank's log over server-sent events, across broken connections and restarts of the service."""
 
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
+from httpx_sse import EventSource, ServerSentEvent
 
 from torchyard import api, exceptions
-from torchyard.client import sse
 from torchyard.client.connection import Connection, pauses
 
 #: Seconds for which following goes on trying to reach a service that is away.
@@ -24,7 +24,11 @@ class LogChunk(api.Resource):
 
 
 def follow(connection: Connection, path: str, params: dict[str, Any]) -> Iterator[LogChunk]:
-    """Pieces of a log stream until its ``end``; raises UnreachableError when the service stays away for minutes."""
+    """Yield the pieces of a log stream until its ``end``.
+
+    A broken stream is opened again behind the last piece (``Last-Event-ID``). Raises UnreachableError when the service
+    stays away for minutes.
+    """
     waits, last_id = pauses(PATIENCE_S), ""
     while True:
         reason: Exception = exceptions.UnreachableError("the stream broke off")
@@ -42,7 +46,9 @@ def follow(connection: Connection, path: str, params: dict[str, Any]) -> Iterato
         time.sleep(pause)
 
 
-def _events(connection: Connection, path: str, params: dict[str, Any], last_id: str) -> Iterator[sse.ServerEvent]:
+def _events(connection: Connection, path: str, params: dict[str, Any], last_id: str) -> Iterator[ServerSentEvent]:
     headers = {"Accept": "text/event-stream", **({"Last-Event-ID": last_id} if last_id else {})}
     with connection.stream(path, params=params, headers=headers) as response:
-        yield from sse.parse(response.iter_lines())
+        for event in EventSource(response).iter_sse():
+            if event.data:  # else a comment that keeps the connection alive
+                yield event

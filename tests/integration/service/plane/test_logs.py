@@ -10,13 +10,13 @@ from typing import Any
 
 import httpx
 import pytest
+from httpx_sse import EventSource
 from sqlalchemy import delete, select, update
 
 from service.api import follow
 from service.db.models import LogStream, LogTime
 from service.infra.times import moment
 from tests.support.plane import Plane, Seeded
-from torchyard.client import sse
 
 
 def read(plane: Plane, seeded: Seeded, **params: Any) -> httpx.Response:
@@ -29,7 +29,7 @@ def followed(plane: Plane, path: str, headers: dict[str, str] | None = None, **p
     with plane.live.client.stream("GET", f"/api/v1{path}", params=params, headers=headers, timeout=20) as answer:
         assert answer.status_code == 200, answer.read()
         assert answer.headers["content-type"].startswith("text/event-stream")
-        yield sse.parse(answer.iter_lines())
+        yield (event for event in EventSource(answer).iter_sse() if event.data)
 
 
 def until_end(events: Any) -> tuple[str, list[Any]]:
