@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.figure import Figure
 from benchmarks.http import Connection
 from benchmarks.stack import Stack
-from service.scheduler.model.boxes import Box, Shape, Slot
 from service.scheduler.model.jobs import Waiting
+from service.scheduler.model.nodes import NodeInfo, ResourceRequest, Slot
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import Start, decide
 from torchyard.spec.policy import Policy
@@ -78,7 +78,7 @@ _NOW_US = 1_700_000_000 * _SECOND_US
 def policy_passes(stack: Stack) -> Iterator[Figure]:
     """One decision of the policy, no service: 100,000 queued and 1,000 GPUs, against sorting as many numbers."""
     del stack
-    policy, world = Policy(), State(boxes={f"n{number:03}": _node(number) for number in range(NODES)})
+    policy, world = Policy(), State(nodes={f"n{number:03}": _node(number) for number in range(NODES)})
     numbers = np.random.default_rng(0).random(CROWD)
     bare = _median_ms(lambda: np.sort(numbers))
     yield Figure(name="policy, empty queue", value=_median_ms(lambda: decide(world, _NOW_US, policy)) * 1000, unit="us")
@@ -86,7 +86,7 @@ def policy_passes(stack: Stack) -> Iterator[Figure]:
     yield _crowded("policy, all GPUs free", _median_ms(lambda: decide(world, _NOW_US, policy)), bare)
     for decision in decide(world, _NOW_US, policy):
         assert isinstance(decision, Start)
-        world.start(decision.job, decision.places, _NOW_US)
+        world.start(decision.job, decision.placements, _NOW_US)
     soon, later = _NOW_US + _SECOND_US, _NOW_US + 2 * policy.min_run * _SECOND_US
     idle = _median_ms(lambda: decide(world, soon, policy))
     yield _crowded("policy, all GPUs held, nothing to do", idle, bare, limit=1)
@@ -116,9 +116,9 @@ def _median_ms(work: Callable[[], object], runs: int = 9) -> float:
     return statistics.median(times[1:]) * 1000
 
 
-def _node(number: int) -> Box:
+def _node(number: int) -> NodeInfo:
     slots = tuple(Slot(uuid=f"{number}-{index}", index=index, memory=80 * 2**30) for index in range(8))
-    return Box(node=f"n{number:03}", slots=slots, cpus=64, memory=2**40)
+    return NodeInfo(name=f"n{number:03}", slots=slots, cpus=64, memory=2**40)
 
 
 def _job(number: int) -> Waiting:
@@ -128,7 +128,7 @@ def _job(number: int) -> Waiting:
         user=f"user-{number % 20}",
         project=f"project-{number % 5}",
         priority=1,
-        shape=Shape(gpus=(1, 1, 1, 2, 4, 8)[number * 7919 % 6]),
+        resources=ResourceRequest(gpus=(1, 1, 1, 2, 4, 8)[number * 7919 % 6]),
         eligible_us=_NOW_US - number * _SECOND_US,
         preemptible=number % 2 == 0,
     )

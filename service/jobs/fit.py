@@ -9,10 +9,10 @@ from service.db.models import Device, Node
 from service.errors import ProblemError
 from service.identity import unix_accounts
 from service.lifecycle import links
-from service.scheduler.model.boxes import Box, Shape, Slot
+from service.scheduler.model.nodes import NodeInfo, ResourceRequest, Slot
 from service.scheduler.policy.decide import never_fits
 from service.scheduler.policy.placement import enough
-from service.scheduler_cache.load import shape_of
+from service.scheduler_cache.load import resources_of
 from torchyard.api import FieldProblem
 from torchyard.spec import JobSpec
 from torchyard.wire import Capability
@@ -30,15 +30,15 @@ def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> str:
 
     Before the first node has registered everything is taken: a worker is about to come, and what it has is not known.
     """
-    boxes = capacity(tx)
-    if not boxes:
+    infos = capacity(tx)
+    if not infos:
         return "submitted; no node has registered yet, so whether it fits one is not known"
     _check_backend(tx, spec)
-    shape, nodes = shape_of(spec), spec.resources.nodes
-    lacks = never_fits(shape, boxes, nodes)
+    resources, nodes = resources_of(spec), spec.resources.nodes
+    lacks = never_fits(resources, infos, nodes)
     if lacks:
         what = "; ".join(lacks)
-        field = wrong_field(shape, boxes, nodes)
+        field = wrong_field(resources, infos, nodes)
         who = "no node" if nodes == 1 else "no nodes"
         mend = "Take backend: auto, which finds the right one" if field == BACKEND else "Ask for less"
         raise ProblemError(
@@ -47,9 +47,11 @@ def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> str:
             errors=[FieldProblem(field=field, message=what)],
         )
     if user_id is not None:
-        able = {box.node: box for box in boxes if box.lack(shape) is None}
-        unix_accounts.check(tx, user_id, list(able), lambda left: enough([able[node] for node in left], shape, nodes))
-    return "; ".join(["submitted", *advice(tx, shape, boxes, nodes)])
+        able = {info.name: info for info in infos if info.lack(resources) is None}
+        unix_accounts.check(
+            tx, user_id, list(able), lambda left: enough([able[node] for node in left], resources, nodes)
+        )
+    return "; ".join(["submitted", *advice(tx, resources, infos, nodes)])
 
 
 def _check_backend(tx: Connection, spec: JobSpec) -> None:
@@ -64,44 +66,46 @@ def _check_backend(tx: Connection, spec: JobSpec) -> None:
         )
 
 
-def advice(tx: Connection, shape: Shape, boxes: Sequence[Box], nodes: int) -> list[str]:
+def advice(tx: Connection, resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int) -> list[str]:
     """What to know of a job that is to be spread over nodes: whether it need be, and what is between them."""
     if nodes == 1:
         return []
-    able = [box.node for box in boxes if box.lack(shape) is None]
-    found = (on_one_node(shape, boxes, nodes), links.advice(links.between(tx, able)))
+    able = [info.name for info in infos if info.lack(resources) is None]
+    found = (on_one_node(resources, infos, nodes), links.advice(links.between(tx, able)))
     return [each for each in found if each is not None]
 
 
-def on_one_node(shape: Shape, boxes: Sequence[Box], nodes: int) -> str | None:
+def on_one_node(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int) -> str | None:
     """Advice for a job that is spread over nodes although one could hold it."""
-    whole = replace(shape, gpus=nodes * shape.gpus, cpus=nodes * shape.cpus, memory=nodes * shape.memory)
-    box = next((box for box in boxes if box.lack(whole) is None), None)
-    if nodes == 1 or box is None:
+    whole = replace(
+        resources, gpus=nodes * resources.gpus, cpus=nodes * resources.cpus, memory=nodes * resources.memory
+    )
+    info = next((info for info in infos if info.lack(whole) is None), None)
+    if nodes == 1 or info is None:
         return None
     return (
-        f"node {box.node} alone could hold all of it, without a network between the ranks: "
+        f"node {info.name} alone could hold all of it, without a network between the ranks: "
         f"take resources.nodes 1 and gpus {whole.gpus}"
     )
 
 
-def wrong_field(shape: Shape, boxes: list[Box], nodes: int = 1) -> str:
+def wrong_field(resources: ResourceRequest, infos: list[NodeInfo], nodes: int = 1) -> str:
     """The first field that too few nodes satisfy even alone; all of them together if each alone would fit."""
     alone = {
-        "resources.nodes": Shape(gpus=0),
-        BACKEND: Shape(gpus=int(shape.gpus_alone), gpus_alone=shape.gpus_alone),
-        "resources.gpus": Shape(gpus=shape.gpus),
-        "resources.gpu_memory_min": Shape(gpus=shape.gpus, gpu_memory_min=shape.gpu_memory_min),
-        "resources.gpu_share": Shape(gpus=shape.gpus, gpu_share=shape.gpu_share),
-        "resources.gpu_type": Shape(gpus=shape.gpus, gpu_type=shape.gpu_type),
-        "resources.labels": Shape(gpus=0, labels=shape.labels),
-        "resources.cpus": Shape(gpus=0, cpus=shape.cpus),
-        "resources.memory": Shape(gpus=0, memory=shape.memory),
+        "resources.nodes": ResourceRequest(gpus=0),
+        BACKEND: ResourceRequest(gpus=int(resources.gpus_alone), gpus_alone=resources.gpus_alone),
+        "resources.gpus": ResourceRequest(gpus=resources.gpus),
+        "resources.gpu_memory_min": ResourceRequest(gpus=resources.gpus, gpu_memory_min=resources.gpu_memory_min),
+        "resources.gpu_share": ResourceRequest(gpus=resources.gpus, gpu_share=resources.gpu_share),
+        "resources.gpu_type": ResourceRequest(gpus=resources.gpus, gpu_type=resources.gpu_type),
+        "resources.labels": ResourceRequest(gpus=0, labels=resources.labels),
+        "resources.cpus": ResourceRequest(gpus=0, cpus=resources.cpus),
+        "resources.memory": ResourceRequest(gpus=0, memory=resources.memory),
     }
-    return next((field for field, part in alone.items() if never_fits(part, boxes, nodes)), "resources")
+    return next((field for field, part in alone.items() if never_fits(part, infos, nodes)), "resources")
 
 
-def capacity(tx: Connection, *, ready: bool = False) -> list[Box]:
+def capacity(tx: Connection, *, ready: bool = False) -> list[NodeInfo]:
     """The nodes and what they have, whoever holds it.
 
     `ready`: without nodes that are silent or take no jobs, and devices that are out of use.
@@ -111,8 +115,8 @@ def capacity(tx: Connection, *, ready: bool = False) -> list[Box]:
         slot = Slot(uuid=row.uuid, index=row.at, memory=row.memory, kind=row.kind, name=row.product)
         slots.setdefault(row.node, []).append(slot)
     return [
-        Box(
-            node=node.name,
+        NodeInfo(
+            name=node.name,
             slots=tuple(slots.get(node.name, ())),
             cpus=node.cpus,
             memory=node.memory,

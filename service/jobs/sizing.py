@@ -12,9 +12,9 @@ from service.context import Context
 from service.errors import field_problem
 from service.identity.callers import Caller
 from service.jobs import fit
-from service.scheduler.model.boxes import Box
+from service.scheduler.model.nodes import NodeInfo
 from service.scheduler.policy.decide import never_fits
-from service.scheduler_cache.load import shape_of
+from service.scheduler_cache.load import resources_of
 from torchyard.spec import ALL, JobSpec, Launcher, Resources
 from torchyard.wire import DeviceKind
 
@@ -32,32 +32,34 @@ def resolve_gpus(ctx: Context, caller: Caller, data: dict[str, Any]) -> tuple[di
     except ValidationError:
         return _with(data, 1), ""  # the spec's own check names what is wrong
     with ctx.db.read() as tx:
-        boxes = _useful(fit.capacity(tx, ready=True))
+        infos = _useful(fit.capacity(tx, ready=True))
         most = _quota(tx, caller, data) // wanted.nodes
-    if not boxes:
+    if not infos:
         raise field_problem(
             "resources.gpus",
             "no node with usable devices is online, so how many are all of them is not known: give a number, or start "
             "a worker",
         )
-    count = largest(wanted, boxes)
+    count = largest(wanted, infos)
     if 0 < most < count:
         return _with(data, most), f"gpus {most}, all that the quota allows"
     return _with(data, count), f"gpus {count}, all that a node can give"
 
 
-def largest(wanted: Resources, boxes: list[Box]) -> int:
+def largest(wanted: Resources, infos: list[NodeInfo]) -> int:
     """The most devices of a node with which the job could run on these; 1 where it never could."""
-    shape = shape_of(JobSpec(command=("true",), launcher=Launcher.NONE, resources=wanted))
-    most = max(len(box.slots) for box in boxes)
-    fitting = (count for count in range(most, 0, -1) if not never_fits(replace(shape, gpus=count), boxes, wanted.nodes))
+    resources = resources_of(JobSpec(command=("true",), launcher=Launcher.NONE, resources=wanted))
+    most = max(len(info.slots) for info in infos)
+    fitting = (
+        count for count in range(most, 0, -1) if not never_fits(replace(resources, gpus=count), infos, wanted.nodes)
+    )
     return next(fitting, 1)
 
 
-def _useful(boxes: list[Box]) -> list[Box]:
+def _useful(infos: list[NodeInfo]) -> list[NodeInfo]:
     """Nodes with GPUs; those with CPU slots where there are no others."""
-    filled = [box for box in boxes if box.slots]
-    return [box for box in filled if any(slot.kind == DeviceKind.GPU for slot in box.slots)] or filled
+    filled = [info for info in infos if info.slots]
+    return [info for info in filled if any(slot.kind == DeviceKind.GPU for slot in info.slots)] or filled
 
 
 def _quota(tx: Connection, caller: Caller, data: Mapping[str, Any]) -> int:

@@ -14,17 +14,17 @@ from sqlalchemy.exc import IntegrityError
 from service.db import upsert
 from service.db.models import Allocation, Device, DeviceUse, Node
 from service.lifecycle.exceptions import Conflict
-from service.scheduler.model.boxes import Place
+from service.scheduler.model.nodes import Placement
 
 Given = Mapping[str, Sequence[Row[Any]]]
 
 
-def usable(tx: Connection, places: Sequence[Place]) -> dict[str, list[Row[Any]]]:
+def usable(tx: Connection, places: Sequence[Placement]) -> dict[str, list[Row[Any]]]:
     """The devices' rows by node; `Conflict` if a node takes no jobs, or a device is gone or unusable."""
     return {place.node: _usable(tx, place) for place in places}
 
 
-def _usable(tx: Connection, place: Place) -> list[Row[Any]]:
+def _usable(tx: Connection, place: Placement) -> list[Row[Any]]:
     row = tx.execute(select(Node.draining, Node.unreachable).where(Node.name == place.node)).one_or_none()
     if row is None or row.draining or row.unreachable:
         raise Conflict(f"node {place.node} takes no new jobs")

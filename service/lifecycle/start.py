@@ -11,13 +11,13 @@ from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
 from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, lock_job, member_on, spans_nodes
 from service.lifecycle.transitions import change_attempt, change_job, move_attempt, move_job
-from service.scheduler.model.boxes import Place
+from service.scheduler.model.nodes import Placement
 from torchyard.ids import new_id
 from torchyard.quantities import format_size
 from torchyard.states import AttemptState, JobState
 
 
-def assign(tx: Connection, job_id: str, places: Sequence[Place], now: int) -> str:
+def assign(tx: Connection, job_id: str, places: Sequence[Placement], now: int) -> str:
     """Gives a queued job devices of each of its nodes; returns the new attempt's id.
 
     `Conflict` if the job no longer waits, a node drains or is silent, or a device is held, gone or unusable. A

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, Row, select
 from service import lifecycle
 from service.db.models import Attempt, Event, Member
 from service.infra.times import minute, moment
-from service.scheduler.model.boxes import Link, Slot
 from service.scheduler.model.jobs import Running, Source
+from service.scheduler.model.nodes import LinkType, Slot
 from service.scheduler.model.state import State
 from torchyard.api import Reason, Why
 from torchyard.states import JobState, StopReason
@@ -24,12 +24,12 @@ _STOPPED = {
     StopReason.DRAIN: "its node is draining",
 }
 _LINKS = {
-    Link.NVLINK: "joined by NVLink",
-    Link.PIX: "behind one PCIe switch",
-    Link.PXB: "behind PCIe switches that are joined",
-    Link.PHB: "behind one PCIe host bridge",
-    Link.NODE: "on one NUMA node",
-    Link.SYS: "on several NUMA nodes",
+    LinkType.NVLINK: "joined by NVLink",
+    LinkType.PIX: "behind one PCIe switch",
+    LinkType.PXB: "behind PCIe switches that are joined",
+    LinkType.PHB: "behind one PCIe host bridge",
+    LinkType.NODE: "on one NUMA node",
+    LinkType.SYS: "on several NUMA nodes",
 }
 _SOURCES = {
     Source.PROGRESS: "the speed of its own steps",
@@ -129,16 +129,16 @@ def _since(tx: Connection, job: Row[Any]) -> str:
 def _place(running: Running, state: State) -> list[Reason]:
     """Which devices it has, and how near they are to each other."""
     found = []
-    for place in running.places:
-        box = state.boxes.get(place.node)
-        slots = [slot for slot in box.slots if slot.uuid in place.uuids] if box else []
-        if box is None or not slots:
+    for placement in running.placements:
+        info = state.nodes.get(placement.node)
+        slots = [slot for slot in info.slots if slot.uuid in placement.uuids] if info else []
+        if info is None or not slots:
             continue
-        word = box.word.removesuffix("s") if len(slots) == 1 else box.word
+        word = info.word.removesuffix("s") if len(slots) == 1 else info.word
         indexes = ", ".join(str(slot.index) for slot in slots)
         near = _nearness(slots) if word == "GPUs" else ""
-        shared = ", shared with others" if running.shape.gpu_share else ""
-        found.append(f"{word} {indexes} of node {place.node}{near}{shared}")
+        shared = ", shared with others" if running.resources.gpu_share else ""
+        found.append(f"{word} {indexes} of node {placement.node}{near}{shared}")
     return [Reason(code="placement", message=f"has {'; '.join(found)}")] if found else []
 
 
@@ -146,7 +146,7 @@ def _nearness(slots: Sequence[Slot]) -> str:
     """What joins the GPUs at worst, where the driver tells."""
     if any(slot.numa is None and not slot.links for slot in slots):
         return ""
-    worst = max(one.link(other) for one in slots for other in slots if one.uuid != other.uuid)
+    worst = max(one.link_type(other) for one in slots for other in slots if one.uuid != other.uuid)
     return f", {_LINKS[worst]}: the nearest that were free"
 
 

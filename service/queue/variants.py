@@ -16,7 +16,7 @@ from service.scheduler.explain.alternatives import Found, Proposal
 from service.scheduler.model.jobs import Estimate, Waiting
 from service.scheduler.model.state import State
 from service.scheduler.policy.placement import never_fits
-from service.scheduler_cache.load import shape_of
+from service.scheduler_cache.load import resources_of
 from torchyard.api import Alternative
 from torchyard.spec import PRIORITY_RANK, JobSpec
 
@@ -28,7 +28,7 @@ class JobVariants:
         self, ctx: Context, tx: Connection, job: Row[Any], waiting: Waiting, state: State, caller: Caller
     ) -> None:
         self._ctx, self._tx, self._job, self._waiting = ctx, tx, job, waiting
-        self._boxes, self._caller = list(state.boxes.values()), caller
+        self._boxes, self._caller = list(state.nodes.values()), caller
 
     def build(self, proposal: Proposal) -> Waiting | None:
         """The changed job; None if the spec or the caller's rights do not allow it, or no node could ever hold it."""
@@ -39,13 +39,13 @@ class JobVariants:
             check_priority(self._caller, spec.priority)
         except ProblemError:
             return None
-        shape = replace(shape_of(spec), excluded_nodes=self._waiting.shape.excluded_nodes)
+        resources = replace(resources_of(spec), excluded_nodes=self._waiting.resources.excluded_nodes)
         nodes = spec.resources.nodes
-        if never_fits(shape, self._boxes, nodes):
+        if never_fits(resources, self._boxes, nodes):
             return None
         return replace(
             self._waiting,
-            shape=shape,
+            resources=resources,
             nodes=nodes,
             priority=PRIORITY_RANK[spec.priority],
             limit_us=None if spec.time_limit is None else spec.time_limit * 1_000_000,
@@ -74,7 +74,7 @@ def presented(number: int, found: Found) -> Alternative:
     """The change, in words and as a command."""
     starts_us, proposal = found.starts_us, found.proposal
     if starts_us is None:
-        where = " and ".join(f"node {place.node}" for place in found.places)
+        where = " and ".join(f"node {placement.node}" for placement in found.placements)
         message = f"it would start now {proposal.words}, on {where}"
     else:
         message = f"it is expected to start at about {minute(starts_us):%H:%M} UTC {proposal.words}"
@@ -104,8 +104,8 @@ def _nested(change: dict[str, Any]) -> dict[str, Any]:
     nested: dict[str, Any] = {}
     for path, value in change.items():
         *parents, last = path.split(".")
-        place = nested
+        placement = nested
         for parent in parents:
-            place = place.setdefault(parent, {})
-        place[last] = value
+            placement = placement.setdefault(parent, {})
+        placement[last] = value
     return nested

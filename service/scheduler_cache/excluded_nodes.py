@@ -7,8 +7,8 @@ from typing import TypeVar
 from sqlalchemy import Connection
 
 from service.identity import unix_accounts
-from service.scheduler.model.boxes import Shape
 from service.scheduler.model.jobs import Running, Waiting
+from service.scheduler.model.nodes import ResourceRequest
 from service.scheduler.model.state import State
 
 Job = TypeVar("Job", Waiting, Running)
@@ -23,7 +23,11 @@ class ExcludedNodes:
     def told(self, job: Job) -> Job:
         """The job with the nodes that run none of its owner's."""
         excluded = self._excluded.get(job.user, frozenset())
-        return job if job.shape.excluded_nodes == excluded else replace(job, shape=_without(job.shape, excluded))
+        return (
+            job
+            if job.resources.excluded_nodes == excluded
+            else replace(job, resources=_without(job.resources, excluded))
+        )
 
     def apply(self, tx: Connection, state: State) -> None:
         """Looks again, and tells all jobs of users for whom something has changed."""
@@ -35,6 +39,6 @@ class ExcludedNodes:
 
 
 @lru_cache(maxsize=4096)
-def _without(shape: Shape, excluded: frozenset[str]) -> Shape:
+def _without(resources: ResourceRequest, excluded: frozenset[str]) -> ResourceRequest:
     """One object for all jobs that ask for the same."""
-    return replace(shape, excluded_nodes=excluded)
+    return replace(resources, excluded_nodes=excluded)

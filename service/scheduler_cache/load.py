@@ -27,11 +27,11 @@ from service.scheduler_cache import load_jobs
 from service.scheduler_cache.default_estimates import DefaultEstimates
 from service.scheduler_cache.excluded_nodes import ExcludedNodes
 from service.scheduler_cache.ineligible import Ineligibility
-from service.scheduler_cache.load_boxes import Boxes
-from service.scheduler_cache.load_jobs import shape_of
+from service.scheduler_cache.load_jobs import resources_of
+from service.scheduler_cache.load_nodes import NodeLoader
 from torchyard.states import JOB_FINAL, JobState
 
-__all__ = ["Loader", "shape_of"]
+__all__ = ["Loader", "resources_of"]
 
 #: Transactions become visible at most this much later than the times that they write, or wait for the next comparison.
 OVERLAP_US = 15 * 1_000_000
@@ -53,7 +53,7 @@ class Loader:
     def __init__(self, disk_floor: int, estimator: Estimator, free: Callable[[], int] | None = None) -> None:
         self._lock = threading.Lock()
         self._state = State()
-        self._boxes = Boxes(disk_floor, free)
+        self._nodes = NodeLoader(disk_floor, free)
         self._estimator = estimator
         self._defaults = DefaultEstimates(estimator)
         self._ineligibility = Ineligibility()
@@ -182,7 +182,7 @@ class Loader:
     def _surroundings(self, tx: Connection, now: int) -> None:
         """All that a decision looks at beside the jobs themselves."""
         state = self._state
-        state.boxes = self._boxes.read(tx)
+        state.nodes = self._nodes.read(tx)
         state.users, state.projects = (accounts.for_policy(tx, kind, now) for kind in ("user", "project"))
         self._excluded_nodes.apply(tx, state)
         self._ineligibility.apply(tx, state, now)

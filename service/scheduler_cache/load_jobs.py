@@ -9,8 +9,8 @@ from sqlalchemy import Connection, Row, Select, Table, bindparam, func, select
 
 from service.db.chunks import chunks
 from service.db.models import Allocation, Attempt, Checkpoint, Job, Member, Node
-from service.scheduler.model.boxes import Place, Shape
 from service.scheduler.model.jobs import Estimate, IneligibleReason, Running, Waiting
+from service.scheduler.model.nodes import Placement, ResourceRequest
 from service.scheduler.model.state import State
 from torchyard.spec import JobSpec
 from torchyard.states import JOB_FINAL, JOB_HOLDS_GPUS, AttemptState, JobState
@@ -52,10 +52,10 @@ JOBS: Select[Any] = select(
 )
 
 
-def shape_of(spec: JobSpec) -> Shape:
+def resources_of(spec: JobSpec) -> ResourceRequest:
     """What a job asks of a node. Without GPUs it counts as at least one core, so that such jobs have a bound too."""
     backend = None if spec.recipe is None else spec.recipe.backend
-    return _shape(backend == _GPU_BACKEND, *(getattr(spec.resources, name) for name in _ASKED))
+    return _resources(backend == _GPU_BACKEND, *(getattr(spec.resources, name) for name in _ASKED))
 
 
 #: The backend whose ranks need a GPU each.
@@ -65,7 +65,7 @@ _ASKED = ("gpus", "gpu_memory_min", "gpu_share", "gpu_type", "labels", "cpus", "
 
 
 @lru_cache(maxsize=4096)
-def _shape(
+def _resources(
     gpus_alone: bool,
     gpus: int | None,
     gpu_memory_min: int | None,
@@ -74,10 +74,10 @@ def _shape(
     labels: tuple[str, ...] | None,
     cpus: int | None,
     memory: int | None,
-) -> Shape:
+) -> ResourceRequest:
     """One object for all jobs that ask for the same; what a spec of an earlier version does not know is None."""
     gpus = 1 if gpus is None else gpus
-    return Shape(
+    return ResourceRequest(
         gpus=gpus,
         gpu_memory_min=gpu_memory_min or 0,
         gpu_share=gpu_share or 0,
@@ -114,9 +114,9 @@ def running(tx: Connection, rows: Sequence[Row[Any]], remaining: Mapping[str, Es
     ids = [row.id for row in rows]
     attempts = {attempt.job_id: attempt for some in chunks(ids) for attempt in tx.execute(_NEWEST, {"jobs": some})}
     live = [attempt.id for attempt in attempts.values()]
-    places, saved = _places(tx, live), _saved(tx, ids)
+    placements, saved = _placements(tx, live), _saved(tx, ids)
     made = [
-        _running(row, attempts[row.id], places.get(attempts[row.id].id, ()), saved)
+        _running(row, attempts[row.id], placements.get(attempts[row.id].id, ()), saved)
         for row in rows
         if row.id in attempts
     ]
@@ -152,7 +152,7 @@ def _common(row: Row[Any]) -> dict[str, Any]:
         "user": row.user_id,
         "project": row.project,
         "priority": row.priority,
-        "shape": _shape(backend == _GPU_BACKEND, *map(_plain, map(resources.get, _ASKED))),
+        "resources": _resources(backend == _GPU_BACKEND, *map(_plain, map(resources.get, _ASKED))),
         "nodes": resources.get("nodes", 1),
         "group": row.group_id,
         "eligible_us": row.eligible_us,
@@ -171,7 +171,7 @@ def _wanted(spec: Mapping[str, Any]) -> bool | None:
 def _running(
     row: Row[Any],
     attempt: Row[Any],
-    places: Sequence[Place],
+    placements: Sequence[Placement],
     saved: Mapping[str, tuple[str, int]],
 ) -> Running:
     common, flexible = _common(row), _wanted(row.spec)
@@ -183,7 +183,7 @@ def _running(
         preemptible=row.state == JobState.RUNNING
         and not row.stop
         and (row.id in saved if flexible is None else flexible),
-        places=tuple(places),
+        placements=tuple(placements),
         since_us=attempt.created_us,
         ends_us=attempt.started_us + limit_us if attempt.started_us and limit_us else None,
         saved_us=created_us if wrote == attempt.id else resumed_us,
@@ -211,19 +211,19 @@ _NEWEST: Select[Any] = (
 )
 
 
-def _places(tx: Connection, attempts: Sequence[str]) -> dict[str, list[Place]]:
+def _placements(tx: Connection, attempts: Sequence[str]) -> dict[str, list[Placement]]:
     """What each attempt holds; a part of it that has ended holds nothing any more."""
     held: dict[tuple[str, str], list[str]] = {}
-    places: dict[str, list[Place]] = {}
+    placements: dict[str, list[Placement]] = {}
     devices = select(_ALLOCATION.attempt_id, _ALLOCATION.node, _ALLOCATION.uuid).where(_ALLOCATION.live)
-    parts = select(_MEMBER.attempt_id, _MEMBER.node).where(_MEMBER.ended_us.is_(None)).order_by(_MEMBER.node_rank)
+    members = select(_MEMBER.attempt_id, _MEMBER.node).where(_MEMBER.ended_us.is_(None)).order_by(_MEMBER.node_rank)
     for some in chunks(attempts):
         for attempt, node, uuid in tx.execute(devices.where(_ALLOCATION.attempt_id.in_(some))):
             held.setdefault((attempt, node), []).append(uuid)
-        for attempt, node in tx.execute(parts.where(_MEMBER.attempt_id.in_(some))):
-            place = Place(node=node, uuids=tuple(held.get((attempt, node), ())))
-            places.setdefault(attempt, []).append(place)
-    return places
+        for attempt, node in tx.execute(members.where(_MEMBER.attempt_id.in_(some))):
+            placement = Placement(node=node, uuids=tuple(held.get((attempt, node), ())))
+            placements.setdefault(attempt, []).append(placement)
+    return placements
 
 
 def _saved(tx: Connection, jobs: Sequence[str]) -> dict[str, tuple[str, int]]:

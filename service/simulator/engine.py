@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache
 
-from service.scheduler.model.boxes import Box, Place, Slot
 from service.scheduler.model.decisions import Preempt, Start
 from service.scheduler.model.jobs import Waiting
+from service.scheduler.model.nodes import NodeInfo, Placement, Slot
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import Pass
 from service.scheduler.policy.order import Ranks, ranks
@@ -50,7 +50,7 @@ class Spell:
     #: Of it without progress.
     lost_us: int
     #: Which GPUs of which nodes.
-    places: tuple[Place, ...]
+    placements: tuple[Placement, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,7 +94,7 @@ class _Live:
     lost_us: int = 0
     #: Its remaining time is known to the policy.
     told: bool
-    places: tuple[Place, ...] = ()
+    placements: tuple[Placement, ...] = ()
     spells: list[Spell] = field(default_factory=list)
 
     def done_us(self, now_us: int) -> int:
@@ -134,7 +134,7 @@ class _Engine:
         self._users = Accounts(quotas.of("user", {job.user for job in trace}), begin_us, half_life_us)
         self._projects = Accounts(quotas.of("project", {job.project for job in trace}), begin_us, half_life_us)
         self._weekly = self._users.weekly or self._projects.weekly
-        self._state = State(boxes=_boxes(cluster), users=self._users.known, projects=self._projects.known)
+        self._state = State(nodes=_infos(cluster), users=self._users.known, projects=self._projects.known)
         oracle = policy.order in ORACLES
         self._jobs = [_live(job, cluster, told=oracle) for job in trace]
         #: When, what, which job, in which of its spells.
@@ -210,14 +210,14 @@ class _Engine:
         first = self._next
         while self._next < len(self._trace) and self._trace[self._next].submit_us <= self._now_us:
             job = self._trace[self._next]
-            nodes, shape = self._spread(job.gpus)
+            nodes, resources = self._spread(job.gpus)
             waiting = Waiting(
                 job=str(self._next),
                 number=self._next,
                 user=job.user,
                 project=job.project,
                 priority=job.priority,
-                shape=shape,
+                resources=resources,
                 nodes=nodes,
                 eligible_us=job.submit_us,
                 remaining=self._knowledge.of_new(job),
@@ -242,9 +242,9 @@ class _Engine:
             for one in decisions:
                 if isinstance(one, Preempt):
                     self._stop(int(one.job))
-            starts = {one.job: one.places for one in decisions if isinstance(one, Start)} | this.promises
-            for job, places in starts.items():
-                self._start(int(job), places)
+            starts = {one.job: one.placements for one in decisions if isinstance(one, Start)} | this.promises
+            for job, placements in starts.items():
+                self._start(int(job), placements)
             # Those that were stopped may find room elsewhere.
             again, known = bool(this.promises and self._free), this.ranks
             if self._show_more():
@@ -257,11 +257,11 @@ class _Engine:
             self._state.put([self._behind.popleft()])
         return bool(more)
 
-    def _start(self, number: int, places: tuple[Place, ...]) -> None:
+    def _start(self, number: int, placements: tuple[Placement, ...]) -> None:
         live, now_us = self._jobs[number], self._now_us
-        self._state.start(str(number), places, now_us)
+        self._state.start(str(number), placements, now_us)
         live.start_us, live.lost_us = now_us, self._cost_us if live.spells else 0
-        live.places = places
+        live.placements = placements
         self._free -= live.gpus
         self._push(now_us + live.lost_us + live.left_us, _Kind.END, number)
         if not live.told:
@@ -300,7 +300,7 @@ class _Engine:
     def _leave(self, live: _Live) -> None:
         start_us, now_us = live.start_us, self._now_us
         lost_us = min(live.lost_us, now_us - start_us)
-        live.spells.append(Spell(start_us=start_us, end_us=now_us, lost_us=lost_us, places=live.places))
+        live.spells.append(Spell(start_us=start_us, end_us=now_us, lost_us=lost_us, placements=live.placements))
         live.start_us = -1
         self._free += live.gpus
         self._users.charge(live.job.user, live.gpus, start_us, now_us)
@@ -308,16 +308,16 @@ class _Engine:
 
 
 def _live(job: TraceJob, cluster: Cluster, *, told: bool) -> _Live:
-    nodes, shape = cluster.spread(job.gpus)
-    return _Live(job=job, gpus=nodes * shape.gpus, left_us=job.duration_us, told=told)
+    nodes, resources = cluster.spread(job.gpus)
+    return _Live(job=job, gpus=nodes * resources.gpus, left_us=job.duration_us, told=told)
 
 
-def _boxes(cluster: Cluster) -> dict[str, Box]:
+def _infos(cluster: Cluster) -> dict[str, NodeInfo]:
     width = len(str(cluster.nodes - 1))
     names = [f"node{number:0{width}}" for number in range(cluster.nodes)]
-    return {name: _box(name, cluster.gpus) for name in names}
+    return {name: _info(name, cluster.gpus) for name in names}
 
 
-def _box(name: str, gpus: int) -> Box:
+def _info(name: str, gpus: int) -> NodeInfo:
     slots = tuple(Slot(uuid=f"{name}/{index}", index=index, memory=_MEMORY) for index in range(gpus))
-    return Box(node=name, slots=slots, cpus=0, memory=0)
+    return NodeInfo(name=name, slots=slots, cpus=0, memory=0)

@@ -75,8 +75,8 @@ class Quotas(BaseModel):
 
 def read(path: Path) -> Quotas:
     """The quotas in a YAML file; raises QuotaError with the field and the mend."""
-    shape = "quotas are two mappings, `users` and `projects`, such as `users: {ada: {weight: 2, max_gpus: 8}}`"
-    return settingsfile.read(path, Quotas, QuotaError, shape)
+    resources = "quotas are two mappings, `users` and `projects`, such as `users: {ada: {weight: 2, max_gpus: 8}}`"
+    return settingsfile.read(path, Quotas, QuotaError, resources)
 
 
 def startable(jobs: Sequence[TraceJob], cluster: Cluster, quotas: Quotas) -> tuple[list[TraceJob], str | None]:
@@ -98,8 +98,8 @@ def startable(jobs: Sequence[TraceJob], cluster: Cluster, quotas: Quotas) -> tup
 
 
 def _reason(job: TraceJob, cluster: Cluster, limits: Mapping[Kind, Mapping[str, Entitlement]]) -> str | None:
-    nodes, shape = cluster.spread(job.gpus)
-    gpus = nodes * shape.gpus
+    nodes, resources = cluster.spread(job.gpus)
+    gpus = nodes * resources.gpus
     for kind, owner in KINDS:
         own = limits[kind].get(owner(job))
         if own is None:

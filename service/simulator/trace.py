@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from service.scheduler.model.boxes import Shape
+from service.scheduler.model.nodes import ResourceRequest
 from service.simulator.exceptions import TraceError
 from torchyard.spec import PRIORITY_RANK, Priority
 
@@ -56,10 +56,10 @@ class Cluster:
         """GPUs of all nodes."""
         return self.nodes * self.gpus
 
-    def spread(self, gpus: int) -> tuple[int, Shape]:
+    def spread(self, gpus: int) -> tuple[int, ResourceRequest]:
         """On how many nodes a job runs, the fewest, and what it holds of each, the same everywhere."""
         nodes = math.ceil(gpus / self.gpus)
-        return nodes, Shape(gpus=math.ceil(gpus / nodes))
+        return nodes, ResourceRequest(gpus=math.ceil(gpus / nodes))
 
     def check(self, jobs: Iterable[TraceJob]) -> None:
         """Raises TraceError for the first job that could never run."""

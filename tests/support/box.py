@@ -8,7 +8,7 @@ from sqlalchemy import Connection, func, insert, select
 from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Attempt, Checkpoint, Device, Event, Job, Node, Project, User
-from service.scheduler.model.boxes import Place
+from service.scheduler.model.nodes import Placement
 from torchyard import wire
 from torchyard.ids import new_id, now_us
 from torchyard.spec import PRIORITY_RANK, JobSpec
@@ -105,7 +105,7 @@ def assign(db: Database, job_id: str, uuids: Iterable[str], node: str = "box") -
 
 def spread(db: Database, job_id: str, uuids: Mapping[str, Iterable[str]]) -> str:
     """Gives the job devices of several nodes; returns the attempt's id."""
-    places = [Place(node=node, uuids=tuple(given)) for node, given in uuids.items()]
+    places = [Placement(node=node, uuids=tuple(given)) for node, given in uuids.items()]
     with db.write() as tx:
         return lifecycle.assign(tx, job_id, places, NOW)
 

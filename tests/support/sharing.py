@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from service.scheduler.model.boxes import Box, Closed, Place, Shape, Slot
 from service.scheduler.model.jobs import Estimate, Running, Source, Waiting
+from service.scheduler.model.nodes import ClosedReason, NodeInfo, Placement, ResourceRequest, Slot
 from service.scheduler.model.state import State
 
 GIB = 2**30
@@ -13,10 +13,12 @@ HOUR = 60 * MINUTE
 NOW = 1_700_000_040 * SECOND
 
 
-def node(name: str = "a", gpus: int = 4, memory: int = 80, kind: str = "A100", closed: Closed | None = None) -> Box:
+def node(
+    name: str = "a", gpus: int = 4, memory: int = 80, kind: str = "A100", closed: ClosedReason | None = None
+) -> NodeInfo:
     """A node; memory of its GPUs in GiB."""
     slots = tuple(Slot(uuid=f"{name}{n}", index=n, memory=memory * GIB, name=kind) for n in range(gpus))
-    return Box(node=name, slots=slots, cpus=32, memory=256 * GIB, closed=closed)
+    return NodeInfo(name=name, slots=slots, cpus=32, memory=256 * GIB, closed=closed)
 
 
 def lasting(minutes: float) -> Estimate:
@@ -27,11 +29,14 @@ def lasting(minutes: float) -> Estimate:
 
 def waits(number: int, gpus: int = 1, minutes: float | None = 60, **values: Any) -> Waiting:
     """A job that came a minute before those with the next number."""
-    fields = {"job": f"j{number}", "user": "ada", "project": "vision", "priority": 1}
-    shape = Shape(gpus=gpus, **{key: values.pop(key) for key in Shape.__dataclass_fields__ if key in values})
+    fields: dict[str, Any] = {"job": f"j{number}", "user": "ada", "project": "vision", "priority": 1}
+    resources = ResourceRequest(
+        gpus=gpus, **{key: values.pop(key) for key in ResourceRequest.__dataclass_fields__ if key in values}
+    )
     since = NOW - HOUR + number * MINUTE
     known = None if minutes is None else lasting(minutes)
-    return Waiting(**{**fields, "number": number, "shape": shape, "eligible_us": since, "remaining": known, **values})
+    fields |= {"number": number, "resources": resources, "eligible_us": since, "remaining": known}
+    return Waiting(**fields | values)
 
 
 def runs(number: int, *devices: str, minutes: float | None = 60, **values: Any) -> Running:
@@ -39,17 +44,18 @@ def runs(number: int, *devices: str, minutes: float | None = 60, **values: Any) 
     by_node: dict[str, list[str]] = {}
     for device in devices:
         by_node.setdefault(device[0], []).append(device)
-    places = tuple(Place(node=name, uuids=tuple(uuids)) for name, uuids in by_node.items())
+    placements = tuple(Placement(node=name, uuids=tuple(uuids)) for name, uuids in by_node.items())
     fields = {"job": f"j{number}", "user": "bob", "project": "vision", "priority": 1}
-    shape = Shape(gpus=len(devices) // max(1, len(places)), gpu_share=values.pop("gpu_share", 0))
-    given: dict[str, Any] = {"shape": shape, "nodes": len(places), "places": places, "since_us": NOW - 10 * MINUTE}
+    resources = ResourceRequest(gpus=len(devices) // max(1, len(placements)), gpu_share=values.pop("gpu_share", 0))
+    given: dict[str, Any] = {"resources": resources, "nodes": len(placements), "placements": placements}
+    given["since_us"] = NOW - 10 * MINUTE
     given["eligible_us"] = given["since_us"]
     known = None if minutes is None else lasting(minutes)
     return Running(**{**fields, "number": number, **given, "remaining": known, **values})
 
 
-def state(*jobs: Waiting | Running, nodes: tuple[Box, ...] = (node(),), **values: Any) -> State:
+def state(*jobs: Waiting | Running, nodes: tuple[NodeInfo, ...] = (node(),), **values: Any) -> State:
     """What the policy knows."""
-    made = State(boxes={box.node: box for box in nodes}, **values)
+    made = State(nodes={each.name: each for each in nodes}, **values)
     made.put(jobs)
     return made

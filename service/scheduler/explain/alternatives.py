@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from service.scheduler.explain.forecast import Expected, likely_start
-from service.scheduler.model.boxes import Place
+from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.decisions import Start
 from service.scheduler.model.jobs import IneligibleReason, Waiting
-from service.scheduler.model.rooms import Room
+from service.scheduler.model.nodes import Placement
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from torchyard.quantities import format_duration, format_size
@@ -50,7 +50,7 @@ class Found:
     """A change with which the job starts now, at these places; or, without places, is expected to start then."""
 
     proposal: Proposal
-    places: tuple[Place, ...] = ()
+    placements: tuple[Placement, ...] = ()
     starts_us: int | None = None
 
 
@@ -93,8 +93,8 @@ class _Trials:
         self._swap(self._waiting, changed)
         decisions = decide(self._state, self._now_us, self._policy)
         self._swap(changed, self._waiting)
-        places = next((d.places for d in decisions if isinstance(d, Start) and d.job == changed.job), None)
-        return None if places is None else Found(proposal=proposal, places=places)
+        placements = next((d.placements for d in decisions if isinstance(d, Start) and d.job == changed.job), None)
+        return None if placements is None else Found(proposal=proposal, placements=placements)
 
     def sooner(self, proposal: Proposal, than: Expected) -> Found | None:
         """Much sooner: half of the time, or known where it was not."""
@@ -134,25 +134,25 @@ def _kinds(state: State, waiting: Waiting) -> Iterator[list[Proposal]]:
         return
     if waiting.ineligible is not None:
         return
-    rooms = [room for _, room in sorted(state.rooms().items()) if room.box.closed is None]
+    capacities = [capacity for _, capacity in sorted(state.capacities().items()) if capacity.info.closed is None]
     kinds = [_priority, _fewer_gpus, _nodes, _shared, _limit, _restartable, _sort, _cores]
     if waiting.pinned:  # nobody gives way to it as it is, so this comes first
         kinds.sort(key=lambda propose: propose is not _restartable)
     for propose in kinds:
-        kind = list(propose(waiting, rooms))
+        kind = list(propose(waiting, capacities))
         if kind:
             yield kind
 
 
-def _priority(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
-    del rooms
+def _priority(waiting: Waiting, capacities: Sequence[NodeCapacity]) -> Iterable[Proposal]:
+    del capacities
     higher = [name for name, rank in PRIORITY_RANK.items() if rank > waiting.priority]
     return (Proposal(change={"priority": each.value}, words=f"with priority {each.value}") for each in higher)
 
 
-def _fewer_gpus(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
-    del rooms
-    gpus = waiting.shape.gpus
+def _fewer_gpus(waiting: Waiting, capacities: Sequence[NodeCapacity]) -> Iterable[Proposal]:
+    del capacities
+    gpus = waiting.resources.gpus
     fewer = sorted({gpus - 1, *(2**n for n in range(gpus.bit_length()))}, reverse=True)
     where = " on each node" if waiting.nodes > 1 else ""
     return (
@@ -162,43 +162,43 @@ def _fewer_gpus(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
     )
 
 
-def _nodes(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
-    gpus, nodes = waiting.shape.gpus, waiting.nodes
+def _nodes(waiting: Waiting, capacities: Sequence[NodeCapacity]) -> Iterable[Proposal]:
+    gpus, nodes = waiting.resources.gpus, waiting.nodes
     if nodes > 1:
         yield Proposal(
             change={"resources.nodes": 1, "resources.gpus": nodes * gpus},
             words=f"on one node with {_gpus(nodes * gpus)}",
         )
         yield Proposal(change={"resources.nodes": 1}, words=f"on one node with {_gpus(gpus)}")
-    elif gpus > 1 and gpus % 2 == 0 and len(rooms) > 1:
+    elif gpus > 1 and gpus % 2 == 0 and len(capacities) > 1:
         yield Proposal(
             change={"resources.nodes": 2, "resources.gpus": gpus // 2},
             words=f"on two nodes with {_gpus(gpus // 2)} each",
         )
 
 
-def _shared(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
+def _shared(waiting: Waiting, capacities: Sequence[NodeCapacity]) -> Iterable[Proposal]:
     """The most memory that enough cards of a node have to spare, besides whole ones."""
-    shape = waiting.shape
-    if not shape.gpus:
+    resources = waiting.resources
+    if not resources.gpus:
         return
-    spare = {size for room in rooms for size in _spare(room, shape.gpus)}
+    spare = {size for capacity in capacities for size in _spare(capacity, resources.gpus)}
     for size in sorted(spare, reverse=True):
-        if size >= max(shape.gpu_memory_min, _GIB) and (not shape.gpu_share or size < shape.gpu_share):
+        if size >= max(resources.gpu_memory_min, _GIB) and (not resources.gpu_share or size < resources.gpu_share):
             yield Proposal(
                 change={"resources.gpu_share": f"{size // _GIB}GiB"},
                 words=f"sharing its GPUs with others, in {format_size(size)} of memory on each",
             )
 
 
-def _spare(room: Room, gpus: int) -> list[int]:
-    sizes = sorted((room.spare(slot) // _GIB * _GIB for slot in room.usable.values()), reverse=True)
+def _spare(capacity: NodeCapacity, gpus: int) -> list[int]:
+    sizes = sorted((capacity.spare(slot) // _GIB * _GIB for slot in capacity.usable.values()), reverse=True)
     return [size for size in sizes[gpus - 1 :] if size][:2]
 
 
-def _limit(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
+def _limit(waiting: Waiting, capacities: Sequence[NodeCapacity]) -> Iterable[Proposal]:
     """A limit that the job will hardly need more than, as far as that is known."""
-    del rooms
+    del capacities
     needs = 0 if waiting.remaining is None else waiting.remaining.p50_us
     for limit in _LIMITS:
         shorter = waiting.limit_us is None or limit * 1_000_000 < waiting.limit_us
@@ -206,8 +206,8 @@ def _limit(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
             yield Proposal(change={"time_limit": limit}, words=f"with a time limit of {format_duration(limit)}")
 
 
-def _restartable(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
-    del rooms
+def _restartable(waiting: Waiting, capacities: Sequence[NodeCapacity]) -> Iterable[Proposal]:
+    del capacities
     if waiting.pinned:
         yield Proposal(change={"preemptible": None}, words="if it may be stopped for others once it has a checkpoint")
         yield Proposal(change={"preemptible": True}, words="if it may be stopped for others at any time")
@@ -216,27 +216,30 @@ def _restartable(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
         yield Proposal(change={"restartable": True}, words=words)
 
 
-def _sort(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
+def _sort(waiting: Waiting, capacities: Sequence[NodeCapacity]) -> Iterable[Proposal]:
     """Other GPUs than those it asks for."""
-    shape, sizes = waiting.shape, {slot.memory for room in rooms for slot in room.usable.values()}
-    for size in sorted((size for size in sizes if size < shape.gpu_memory_min), reverse=True):
+    resources, sizes = waiting.resources, {slot.memory for capacity in capacities for slot in capacity.usable.values()}
+    for size in sorted((size for size in sizes if size < resources.gpu_memory_min), reverse=True):
         yield Proposal(
             change={"resources.gpu_memory_min": f"{size // _GIB}GiB"},
             words=f"on GPUs with {format_size(size)} of memory",
         )
-    if shape.gpu_type:
-        yield Proposal(change={"resources.gpu_type": None}, words=f"on GPUs that are no {shape.gpu_type}")
-    if shape.labels:
-        labels = ", ".join(sorted(shape.labels))
+    if resources.gpu_type:
+        yield Proposal(change={"resources.gpu_type": None}, words=f"on GPUs that are no {resources.gpu_type}")
+    if resources.labels:
+        labels = ", ".join(sorted(resources.labels))
         yield Proposal(change={"resources.labels": None}, words=f"on nodes without the label {labels}")
 
 
-def _cores(waiting: Waiting, rooms: Sequence[Room]) -> Iterable[Proposal]:
-    shape = waiting.shape
-    cpus, memory = max((r.cpus for r in rooms), default=0), max((r.memory for r in rooms), default=0) // _GIB * _GIB
-    if 0 < cpus < shape.cpus:
+def _cores(waiting: Waiting, capacities: Sequence[NodeCapacity]) -> Iterable[Proposal]:
+    resources = waiting.resources
+    cpus, memory = (
+        max((r.cpus for r in capacities), default=0),
+        max((r.memory for r in capacities), default=0) // _GIB * _GIB,
+    )
+    if 0 < cpus < resources.cpus:
         yield Proposal(change={"resources.cpus": cpus}, words=f"with {cpus} CPU cores")
-    if 0 < memory < shape.memory:
+    if 0 < memory < resources.memory:
         yield Proposal(
             change={"resources.memory": f"{memory // _GIB}GiB"}, words=f"with {format_size(memory)} of memory"
         )

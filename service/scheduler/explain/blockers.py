@@ -4,16 +4,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from service.scheduler.model.boxes import Closed, Shape
+from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.decisions import Preempt, Spare, Start
 from service.scheduler.model.jobs import IneligibleReason, Running
-from service.scheduler.model.rooms import Room
+from service.scheduler.model.nodes import ClosedReason, ResourceRequest
 from service.scheduler.model.state import State
-from service.scheduler.policy.asks import ask_for
 from service.scheduler.policy.decide import Pass
-from service.scheduler.policy.placement import Ask, Space, choose, enough, never_fits
+from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, choose, enough, never_fits
 from service.scheduler.policy.quotas import Reached
-from torchyard.spec.policy import Policy
+from service.scheduler.policy.requests import placement_request
+from torchyard.policy import Policy
 
 
 class Obstacle(StrEnum):
@@ -63,7 +63,7 @@ class Blocker:
     node: str | None = None
     ineligible: IneligibleReason | None = None
     reached: Reached | None = None
-    closed: Closed | None = None
+    closed: ClosedReason | None = None
     lack: str | None = None
     reservation: str | None = None
     needed: int = 0
@@ -106,11 +106,11 @@ class Look:
         state, waiting = self._state, self._state.waiting[job]
         if waiting.ineligible is not None:
             return [Blocker(obstacle=Obstacle.INELIGIBLE, ineligible=waiting.ineligible)]
-        if not state.boxes:
+        if not state.nodes:
             return [Blocker(obstacle=Obstacle.NO_NODES)]
-        lacks = never_fits(waiting.shape, list(state.boxes.values()), waiting.nodes)
+        lacks = never_fits(waiting.resources, list(state.nodes.values()), waiting.nodes)
         if lacks:
-            return _excluding(state, waiting.shape) or [
+            return _excluding(state, waiting.resources) or [
                 Blocker(obstacle=Obstacle.NEVER_FITS, lack=lack) for lack in lacks
             ]
         if job in self._starting:
@@ -118,79 +118,85 @@ class Look:
         if victims := self._yielding.get(job):
             return [Blocker(obstacle=Obstacle.YIELDING, jobs=tuple(sorted(victims)))]
         found = [Blocker(obstacle=Obstacle.QUOTA, reached=one) for one in self._done.reached(job)]
-        return found or _of_nodes(state, ask_for(waiting, self._now_us, self._policy), self._done)
+        return found or _of_nodes(state, placement_request(waiting, self._now_us, self._policy), self._done)
 
 
-def _excluding(state: State, shape: Shape) -> list[Blocker]:
+def _excluding(state: State, resources: ResourceRequest) -> list[Blocker]:
     """The nodes that could hold the job if they ran any of its owner's."""
-    welcome = replace(shape, excluded_nodes=frozenset())
-    nodes = sorted(shape.excluded_nodes & state.boxes.keys())
-    able = (node for node in nodes if state.boxes[node].lack(welcome) is None)
+    welcome = replace(resources, excluded_nodes=frozenset())
+    nodes = sorted(resources.excluded_nodes & state.nodes.keys())
+    able = (node for node in nodes if state.nodes[node].lack(welcome) is None)
     return [Blocker(obstacle=Obstacle.ACCOUNT, node=node) for node in able]
 
 
-def _of_nodes(state: State, ask: Ask, done: Pass) -> list[Blocker]:
-    before = Space(rooms={node: room for node, room in state.rooms().items() if room.box.closed is None})
-    welcome = state.boxes.keys() - ask.shape.excluded_nodes
-    found = [_of_node(state, ask, node, before, done) for node in sorted(welcome)]
-    roomy = [node for node in before.rooms if before.place(ask, node) is not None]
-    if ask.nodes > 1 and not enough([state.boxes[node] for node in roomy], ask.shape, ask.nodes):
-        found.append(Blocker(obstacle=Obstacle.NODES, needed=ask.nodes, free=len(roomy)))
-    known = [*(blocker for blocker in found if blocker is not None), *_excluding(state, ask.shape)]
+def _of_nodes(state: State, request: PlacementRequest, done: Pass) -> list[Blocker]:
+    before = ClusterCapacity(
+        capacities={node: capacity for node, capacity in state.capacities().items() if capacity.info.closed is None}
+    )
+    welcome = state.nodes.keys() - request.resources.excluded_nodes
+    found = [_of_node(state, request, node, before, done) for node in sorted(welcome)]
+    roomy = [node for node in before.capacities if before.placement(request, node) is not None]
+    if request.nodes > 1 and not enough([state.nodes[node] for node in roomy], request.resources, request.nodes):
+        found.append(Blocker(obstacle=Obstacle.NODES, needed=request.nodes, free=len(roomy)))
+    known = [*(blocker for blocker in found if blocker is not None), *_excluding(state, request.resources)]
     return known or [Blocker(obstacle=Obstacle.BEHIND)]
 
 
-def _of_node(state: State, ask: Ask, node: str, before: Space, done: Pass) -> Blocker | None:
+def _of_node(state: State, request: PlacementRequest, node: str, before: ClusterCapacity, done: Pass) -> Blocker | None:
     """What is in the way on a node; None if the node could never hold a part of the job, unless its sort is why."""
-    box = state.boxes[node]
-    if box.lacks_gpus(ask.shape):
-        return Blocker(obstacle=Obstacle.NO_GPUS, node=node, lack=box.lack(ask.shape))
-    if box.lack(ask.shape) is not None:
+    info = state.nodes[node]
+    if info.lacks_gpus(request.resources):
+        return Blocker(obstacle=Obstacle.NO_GPUS, node=node, lack=info.lack(request.resources))
+    if info.lack(request.resources) is not None:
         return None
-    if box.closed is not None:
-        return Blocker(obstacle=Obstacle.CLOSED, node=node, closed=box.closed)
-    if box.outdated(ask.shape):
+    if info.closed is not None:
+        return Blocker(obstacle=Obstacle.CLOSED, node=node, closed=info.closed)
+    if info.outdated(request.resources):
         return Blocker(obstacle=Obstacle.OUTDATED, node=node)
-    if box.usable.lack(ask.shape) is not None:
-        return Blocker(obstacle=Obstacle.UNUSABLE, node=node, lack=box.usable.lack(ask.shape))
-    short = _short(state, ask, before.rooms[node])
-    return short or _of_others(ask, node, done)
+    if info.usable.lack(request.resources) is not None:
+        return Blocker(obstacle=Obstacle.UNUSABLE, node=node, lack=info.usable.lack(request.resources))
+    short = _short(state, request, before.capacities[node])
+    return short or _of_others(request, node, done)
 
 
-def _short(state: State, ask: Ask, room: Room) -> Blocker | None:
+def _short(state: State, request: PlacementRequest, capacity: NodeCapacity) -> Blocker | None:
     """What running jobs hold of the node that this one lacks."""
-    shape, node = ask.shape, room.box.node
-    running = [state.running[job] for job in room.jobs]
-    if choose(room, shape) is None:
-        free = _free(room, ask)
-        jobs = _names(job for job in running if any(p.node == node and p.uuids for p in job.places))
-        return Blocker(obstacle=Obstacle.GPUS, node=node, needed=shape.gpus, free=free, jobs=jobs)
-    if shape.cpus > max(room.cpus, 0):
-        jobs = _names(job for job in running if job.shape.cpus)
-        return Blocker(obstacle=Obstacle.CPUS, node=node, needed=shape.cpus, free=max(room.cpus, 0), jobs=jobs)
-    if shape.memory > max(room.memory, 0):
-        jobs = _names(job for job in running if job.shape.memory)
-        return Blocker(obstacle=Obstacle.MEMORY, node=node, needed=shape.memory, free=max(room.memory, 0), jobs=jobs)
+    resources, node = request.resources, capacity.info.name
+    running = [state.running[job] for job in capacity.jobs]
+    if choose(capacity, resources) is None:
+        free = _free(capacity, request)
+        jobs = _names(job for job in running if any(p.node == node and p.uuids for p in job.placements))
+        return Blocker(obstacle=Obstacle.GPUS, node=node, needed=resources.gpus, free=free, jobs=jobs)
+    if resources.cpus > max(capacity.cpus, 0):
+        jobs = _names(job for job in running if job.resources.cpus)
+        return Blocker(obstacle=Obstacle.CPUS, node=node, needed=resources.cpus, free=max(capacity.cpus, 0), jobs=jobs)
+    if resources.memory > max(capacity.memory, 0):
+        jobs = _names(job for job in running if job.resources.memory)
+        return Blocker(
+            obstacle=Obstacle.MEMORY, node=node, needed=resources.memory, free=max(capacity.memory, 0), jobs=jobs
+        )
     return None
 
 
-def _of_others(ask: Ask, node: str, done: Pass) -> Blocker:
+def _of_others(request: PlacementRequest, node: str, done: Pass) -> Blocker:
     """It has room there as far as running jobs go: who else gets it."""
-    space = done.space
-    reservations = done.against(ask, node)
+    cluster = done.cluster
+    reservations = done.against(request, node)
     if reservations:
         return Blocker(obstacle=Obstacle.RESERVED, node=node, reservation=reservations[0])
-    hold = space.holds.get(node)
-    if hold is not None and not hold.lets(ask):
+    hold = cluster.holds.get(node)
+    if hold is not None and not hold.lets(request):
         return Blocker(obstacle=Obstacle.KEPT, node=node, jobs=(hold.job,))
     return Blocker(obstacle=Obstacle.BEHIND, node=node, jobs=done.given(node))
 
 
-def _free(room: Room, ask: Ask) -> int:
-    shape = ask.shape
-    if shape.gpu_share:
-        return sum(slot.suits(shape) and room.spare(slot) >= shape.gpu_share for slot in room.usable.values())
-    return sum(slot.suits(shape) for slot in room.free.values())
+def _free(capacity: NodeCapacity, request: PlacementRequest) -> int:
+    resources = request.resources
+    if resources.gpu_share:
+        return sum(
+            slot.suits(resources) and capacity.spare(slot) >= resources.gpu_share for slot in capacity.usable.values()
+        )
+    return sum(slot.suits(resources) for slot in capacity.free.values())
 
 
 def _names(running: Iterable[Running]) -> tuple[str, ...]:

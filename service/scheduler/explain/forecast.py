@@ -12,9 +12,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
-from service.scheduler.model.boxes import Closed
 from service.scheduler.model.decisions import Preempt, Spare, Start
 from service.scheduler.model.jobs import IneligibleReason, Running
+from service.scheduler.model.nodes import ClosedReason
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from service.scheduler.policy.ends import Quantile, end_us
@@ -73,11 +73,11 @@ def _near(state: State, queue: Sequence[str], job: str) -> State | None:
     waiting = state.waiting.get(job)
     if waiting is None or waiting.ineligible not in (None, IneligibleReason.SAVING):
         return None
-    place = queue.index(job)
-    ahead = (each for each in islice(queue, place) if state.waiting[each].ineligible is None)
+    placement = queue.index(job)
+    ahead = (each for each in islice(queue, placement) if state.waiting[each].ineligible is None)
     if next(islice(ahead, MAX_AHEAD, None), None) is not None:
         return None
-    near = _part(state, queue[: place + 1 + MAX_BEHIND])
+    near = _part(state, queue[: placement + 1 + MAX_BEHIND])
     near.put([replace(waiting, ineligible=None)])
     return near
 
@@ -119,7 +119,7 @@ class _Future:
     def starts(self, jobs: Sequence[str], decisions: int) -> dict[str, int]:
         """When these jobs start; those are absent that start beyond what is looked at."""
         found: dict[str, int] = {}
-        size = len(self._state.waiting) + len(self._state.running) + 8 * len(self._state.boxes)
+        size = len(self._state.waiting) + len(self._state.running) + 8 * len(self._state.nodes)
         for _ in range(min(decisions, MAX_WORK // max(1, size))):
             self._decide()
             found |= {job: self._now_us for job in jobs if job in self._state.running and job not in found}
@@ -141,7 +141,7 @@ class _Future:
                 self._spare(decision)
 
     def _start(self, start: Start) -> None:
-        running = self._state.start(start.job, start.places, self._now_us)
+        running = self._state.start(start.job, start.placements, self._now_us)
         self._ends[start.job] = self._end(running)
 
     def _stop(self, preempt: Preempt) -> None:
@@ -170,10 +170,10 @@ class _Future:
     def _reopen(self) -> None:
         """Nodes take jobs again once their maintenance is over."""
         state = self._state
-        draining = [box for box in state.boxes.values() if box.closed is Closed.DRAINING]
-        over = [box for box in draining if takes_jobs_us(state, box) <= self._now_us]
+        draining = [info for info in state.nodes.values() if info.closed is ClosedReason.DRAINING]
+        over = [info for info in draining if takes_jobs_us(state, info) <= self._now_us]
         if over:
-            state.boxes = {**state.boxes, **{box.node: replace(box, closed=None) for box in over}}
+            state.nodes = {**state.nodes, **{info.name: replace(info, closed=None) for info in over}}
 
     def _pass_by(self) -> None:
         self._reopen()

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from service.infra.times import minute
+from service.scheduler.explain.availability import available_at, likely_end
 from service.scheduler.explain.blockers import Blocker, Obstacle
-from service.scheduler.explain.room_to_come import likely_end, room_at
-from service.scheduler.model.boxes import Closed, wanted
 from service.scheduler.model.jobs import IneligibleReason
+from service.scheduler.model.nodes import ClosedReason, wanted
 from service.scheduler.model.state import State
 from service.scheduler.policy.quotas import Quota, Reached
 from service.scheduler.policy.reserved import takes_jobs_us
@@ -19,10 +19,10 @@ from torchyard.quantities import format_size
 #: Jobs named in one sentence.
 NAMED = 5
 _CLOSED = {
-    Closed.DRAINING: "is draining: it takes no new jobs until an administrator resumes it",
-    Closed.UNREACHABLE: "is not heard",
-    Closed.DISK_FLOOR: "is short of disk: nothing starts there until space is freed",
-    Closed.SERVICE_DISK: "gets no new jobs since the service's own disk is nearly full: free space on it",
+    ClosedReason.DRAINING: "is draining: it takes no new jobs until an administrator resumes it",
+    ClosedReason.UNREACHABLE: "is not heard",
+    ClosedReason.DISK_FLOOR: "is short of disk: nothing starts there until space is freed",
+    ClosedReason.SERVICE_DISK: "gets no new jobs since the service's own disk is nearly full: free space on it",
 }
 _INELIGIBLE = {
     "held": "is held: release it to let it start",
@@ -219,23 +219,23 @@ class _ReasonWriter:
 
     def _open_at(self, blocker: Blocker) -> datetime | None:
         """The end of the maintenance that a node drains for."""
-        if blocker.closed is not Closed.DRAINING:
+        if blocker.closed is not ClosedReason.DRAINING:
             return None
-        at_us = takes_jobs_us(self.state, self.state.boxes[blocker.node or ""])
+        at_us = takes_jobs_us(self.state, self.state.nodes[blocker.node or ""])
         return _moment(max(at_us, self.now_us))
 
     def unusable(self, blocker: Blocker) -> Reason:
-        box = self.state.boxes[blocker.node or ""]
-        word = box.word.removesuffix("s")
-        bad = [f"{word} {slot.index} cannot be used ({slot.unusable})" for slot in box.slots if slot.unusable]
+        info = self.state.nodes[blocker.node or ""]
+        word = info.word.removesuffix("s")
+        bad = [f"{word} {slot.index} cannot be used ({slot.unusable})" for slot in info.slots if slot.unusable]
         return Reason(code="unusable", message=f"node {blocker.node}: {', '.join(bad)}")
 
     def gpus(self, blocker: Blocker) -> Reason:
-        shape, box = self.waiting.shape, self.state.boxes[blocker.node or ""]
-        sort = wanted(shape)
-        if shape.gpu_share:
-            sort = f"with {format_size(shape.gpu_share)} of memory to share"
-        word = box.word.removesuffix("s") if blocker.free == 1 else box.word
+        resources, info = self.waiting.resources, self.state.nodes[blocker.node or ""]
+        sort = wanted(resources)
+        if resources.gpu_share:
+            sort = f"with {format_size(resources.gpu_share)} of memory to share"
+        word = info.word.removesuffix("s") if blocker.free == 1 else info.word
         what = " ".join(filter(None, (word, sort)))
         return self._short("gpus", blocker, f"{blocker.free} {what}", str(blocker.needed))
 
@@ -257,7 +257,7 @@ class _ReasonWriter:
 
     def _room(self, blocker: Blocker) -> tuple[datetime | None, str]:
         """When the node has room: once enough of its jobs are over, or are stopped for this one before that."""
-        at_us = room_at(self.state, self.waiting.shape, blocker.node or "", self.now_us)
+        at_us = available_at(self.state, self.waiting.resources, blocker.node or "", self.now_us)
         starts_us = self.starts_us
         if (
             starts_us is None

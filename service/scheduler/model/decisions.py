@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from service.scheduler.model.boxes import Place
+from service.scheduler.model.nodes import Placement
 
 
 class Cause(StrEnum):
@@ -26,7 +26,7 @@ class Start:
     """A job starts now, on these slots of each of its nodes."""
 
     job: str
-    places: tuple[Place, ...]
+    placements: tuple[Placement, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

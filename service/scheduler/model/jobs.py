@@ -6,7 +6,7 @@ Times are integer microseconds, sizes bytes.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from service.scheduler.model.boxes import Place, Shape
+from service.scheduler.model.nodes import Placement, ResourceRequest
 
 
 class Source(StrEnum):
@@ -65,7 +65,7 @@ class Job:
     #: Rank of the priority class: 0 is the lowest.
     priority: int
     #: What it needs of each of its nodes.
-    shape: Shape
+    resources: ResourceRequest
     nodes: int = 1
     #: Its sweep.
     group: str | None = None
@@ -84,7 +84,7 @@ class Job:
     @property
     def gpus(self) -> int:
         """GPUs on all its nodes; a shared one counts as one."""
-        return self.nodes * self.shape.gpus
+        return self.nodes * self.resources.gpus
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,7 +98,7 @@ class Waiting(Job):
 class Running(Job):
     """A job that holds its places, from the moment they are given to it until they are free again."""
 
-    places: tuple[Place, ...]
+    placements: tuple[Placement, ...]
     #: When its attempt was given its devices.
     since_us: int
     #: When its time limit ends it at the latest.

@@ -2,16 +2,16 @@
 
 import math
 
+from service.scheduler.model.equivalence import EquivalenceClass
 from service.scheduler.model.jobs import Estimate, Job, Running, Waiting
-from service.scheduler.model.lanes import Lane
 
 #: What a job of which nothing is known counts at least, once it has been tried.
 _UNKNOWN_US = 60 * 1_000_000
 
 
-def lane(job: Job) -> Lane:
+def equivalence_class(job: Job) -> EquivalenceClass:
     """What it has in common with jobs like it."""
-    return Lane(job.shape, job.nodes, job.user, job.project, job.group, job.preemptible, job.pinned)
+    return EquivalenceClass(job.resources, job.nodes, job.user, job.project, job.group, job.preemptible, job.pinned)
 
 
 def waiting(job: Waiting) -> tuple[float, ...]:

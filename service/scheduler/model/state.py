@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from service.scheduler.model import rows
-from service.scheduler.model.boxes import Box, Place
+from service.scheduler.model.capacity import NodeCapacity
+from service.scheduler.model.equivalence import EquivalenceClasses
 from service.scheduler.model.jobs import Account, Estimate, Job, Reservation, Running, Waiting
-from service.scheduler.model.lanes import Lanes
-from service.scheduler.model.rooms import Room
+from service.scheduler.model.nodes import NodeInfo, Placement
 from service.scheduler.model.table import Table
 
 
@@ -22,7 +22,7 @@ class State:
     other mappings may be replaced, or change between two decisions.
     """
 
-    boxes: Mapping[str, Box] = field(default_factory=dict)
+    nodes: Mapping[str, NodeInfo] = field(default_factory=dict)
     waiting: dict[str, Waiting] = field(default_factory=dict)
     running: dict[str, Running] = field(default_factory=dict)
     users: Mapping[str, Account] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class State:
             self._enter(running)
 
     def _derive(self) -> None:
-        self.lanes = Lanes()
+        self.classes = EquivalenceClasses()
         self.table = Table()
         #: Running jobs of each sweep.
         self.trials: dict[str, int] = {}
@@ -49,7 +49,7 @@ class State:
         self.sharing: dict[str, None] = {}
         #: Running jobs that give way, for each preemptor.
         self.yielding: dict[str, dict[str, None]] = {}
-        self._rooms: dict[str, Room] = {}
+        self._capacities: dict[str, NodeCapacity] = {}
 
     def put(self, jobs: Iterable[Waiting | Running]) -> None:
         """Adds jobs, or replaces what was known of them; one that ran and now waits (or the other way round) moves."""
@@ -66,10 +66,10 @@ class State:
         """Forgets a job that is over; an unknown one is no error."""
         self._leave(job, runs_on=False)
         if job in self.table.rows:
-            self.lanes.drop(self.table.remove(job))
+            self.classes.drop(self.table.remove(job))
         self.promised.pop(job, None)
 
-    def start(self, job: str, places: tuple[Place, ...], now_us: int) -> Running:
+    def start(self, job: str, placements: tuple[Placement, ...], now_us: int) -> Running:
         """Moves a waiting job to where it runs."""
         waiting = self.waiting[job]
         common = {name: getattr(waiting, name) for name in _COMMON}
@@ -79,7 +79,7 @@ class State:
                 p10_us=left.p10_us, p50_us=left.p50_us, p90_us=left.p90_us, source=left.source, as_of_us=now_us
             )
         ends_us = None if waiting.limit_us is None else now_us + waiting.limit_us
-        running = Running(**common, places=places, since_us=now_us, ends_us=ends_us)
+        running = Running(**common, placements=placements, since_us=now_us, ends_us=ends_us)
         self.put([running])
         return running
 
@@ -108,58 +108,58 @@ class State:
         other.waiting, other.running = self.waiting.copy(), self.running.copy()
         other.promised, other.trials = self.promised.copy(), self.trials.copy()
         other.sharing = self.sharing.copy()
-        other.lanes = self.lanes.copy()
+        other.classes = self.classes.copy()
         other.table = self.table.copy()
         other.yielding = {job: victims.copy() for job, victims in self.yielding.items()}
-        other._rooms = {node: room.copy() for node, room in self._rooms.items()}
+        other._capacities = {node: capacity.copy() for node, capacity in self._capacities.items()}
         return other
 
-    def rooms(self) -> dict[str, Room]:
+    def capacities(self) -> dict[str, NodeCapacity]:
         """What is left of each node; not to be changed."""
-        rooms, boxes = self._rooms, self.boxes
-        if len(rooms) != len(boxes):
-            for node in rooms.keys() - boxes.keys():
-                del rooms[node]
-        stale = [node for node, box in boxes.items() if node not in rooms or rooms[node].box is not box]
+        capacities, infos = self._capacities, self.nodes
+        if len(capacities) != len(infos):
+            for node in capacities.keys() - infos.keys():
+                del capacities[node]
+        stale = [node for node, info in infos.items() if node not in capacities or capacities[node].info is not info]
         if stale:
             self._furnish(stale)
-        return rooms
+        return capacities
 
     def _furnish(self, nodes: list[str]) -> None:
-        fresh = {node: Room(self.boxes[node]) for node in nodes}
+        fresh = {node: NodeCapacity(self.nodes[node]) for node in nodes}
         for job in self.running.values():
-            for place in job.places:
-                if place.node in fresh:
-                    fresh[place.node].hold(job.job, job.shape, place.uuids)
-        self._rooms.update(fresh)
+            for placement in job.placements:
+                if placement.node in fresh:
+                    fresh[placement.node].hold(job.job, job.resources, placement.uuids)
+        self._capacities.update(fresh)
 
     def _enter(self, job: Waiting | Running) -> None:
-        lane = self._enter_row(job)
+        class_id = self._enter_row(job)
         if isinstance(job, Waiting):
             return
-        self.lanes.count(lane, job.since_us, 1)
-        if job.shape.gpu_share:
+        self.classes.count(class_id, job.since_us, 1)
+        if job.resources.gpu_share:
             self.sharing[job.job] = None
         if job.group is not None:
             self.trials[job.group] = self.trials.get(job.group, 0) + 1
         if job.yields_to is not None:
             self.yielding.setdefault(job.yields_to, {})[job.job] = None
-        for place in job.places:
-            if place.node in self._rooms:
-                self._rooms[place.node].hold(job.job, job.shape, place.uuids)
+        for placement in job.placements:
+            if placement.node in self._capacities:
+                self._capacities[placement.node].hold(job.job, job.resources, placement.uuids)
 
     def _enter_row(self, job: Waiting | Running) -> int:
-        """In the row that the job has already, if it has one; the lane's number."""
+        """In the row that the job has already, if it has one; the equivalence class's number."""
         table = self.table
         values = rows.waiting(job) if isinstance(job, Waiting) else rows.running(job)
         row = table.rows.get(job.job)
         if row is None:
-            lane = self.lanes.take(rows.lane(job))
-            table.add(job.job, lane, values)
+            class_id = self.classes.take(rows.equivalence_class(job))
+            table.add(job.job, class_id, values)
         else:
-            lane = self.lanes.change(int(table.lane[row]), rows.lane(job))
-            table.change(row, lane, values)
-        return lane
+            class_id = self.classes.change(int(table.class_id[row]), rows.equivalence_class(job))
+            table.change(row, class_id, values)
+        return class_id
 
     def _leave(self, job: str, *, runs_on: bool) -> None:
         """All but its row."""
@@ -171,15 +171,15 @@ class State:
                 self._yielded(job, running.yields_to, gone=not runs_on)
 
     def _vacate(self, job: Running) -> None:
-        self.lanes.count(int(self.table.lane[self.table.rows[job.job]]), job.since_us, -1)
+        self.classes.count(int(self.table.class_id[self.table.rows[job.job]]), job.since_us, -1)
         self.sharing.pop(job.job, None)
         if job.group is not None:
             self.trials[job.group] -= 1
             if not self.trials[job.group]:
                 del self.trials[job.group]
-        for place in job.places:
-            if place.node in self._rooms:
-                self._rooms[place.node].release(job.job, job.shape, place.uuids)
+        for placement in job.placements:
+            if placement.node in self._capacities:
+                self._capacities[placement.node].release(job.job, job.resources, placement.uuids)
 
     def _yielded(self, victim: str, preemptor: str, *, gone: bool) -> None:
         victims = self.yielding[preemptor]

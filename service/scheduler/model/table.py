@@ -62,7 +62,7 @@ class Table:
     def __len__(self) -> int:
         return len(self.jobs)
 
-    def add(self, job: str, lane: int, values: tuple[float, ...]) -> None:
+    def add(self, job: str, class_id: int, values: tuple[float, ...]) -> None:
         """A job that is not there yet, with its columns."""
         row = len(self.jobs)
         if row == self._values.shape[1]:
@@ -71,32 +71,32 @@ class Table:
         self.jobs.append(job)
         self.rows[job] = row
         self._show()
-        self.change(row, lane, values)
+        self.change(row, class_id, values)
 
-    def change(self, row: int, lane: int, values: tuple[float, ...]) -> None:
+    def change(self, row: int, class_id: int, values: tuple[float, ...]) -> None:
         """What is known of the job in that row now."""
         self.columns[:, row] = values
-        self.lane[row] = lane
+        self.class_id[row] = class_id
 
     def remove(self, job: str) -> int:
-        """The lane of the job that was there."""
+        """The equivalence class of the job that was there."""
         row = self.rows.pop(job)
-        lane = int(self.lane[row])
+        class_id = int(self.class_id[row])
         last = self.jobs.pop()
         if last != job:
             self.jobs[row] = last
             self.rows[last] = row
             self.columns[:, row] = self.columns[:, -1]
-            self.lane[row] = self.lane[-1]
+            self.class_id[row] = self.class_id[-1]
         self._show()
-        return lane
+        return class_id
 
     def _show(self) -> None:
         count = len(self.jobs)
         #: All columns, one number for each row; a view, which a change of the table makes stale.
         self.columns: Floats = self._values[:, :count]
-        #: The lane of each row.
-        self.lane: Ints = self._lanes[0, :count]
+        #: The equivalence class of each row.
+        self.class_id: Ints = self._lanes[0, :count]
 
     def at(self, now_us: int) -> Floats:
         """Age, time waited, time run and running time to come of each row, as of a moment."""

@@ -14,7 +14,7 @@ HEAD_START = 3600.0
 
 
 class Tenants:
-    """Numbered; each is there as long as it has a lane."""
+    """Numbered; each is there as long as it has a equivalence class."""
 
     def __init__(self) -> None:
         self.names: Interner[str] = Interner()
@@ -23,7 +23,7 @@ class Tenants:
         self._begun: list[int] = []
 
     def take(self, name: str) -> int:
-        """A lane of it more; its number."""
+        """A equivalence class of it more; its number."""
         number = self.names.take(name)
         if number == len(self._gpus):
             self._gpus.append(0)
@@ -31,7 +31,7 @@ class Tenants:
         return number
 
     def drop(self, number: int) -> None:
-        """A lane of it less."""
+        """A equivalence class of it less."""
         self.names.drop(number)
 
     def count(self, number: int, gpus: int, since_us: int) -> None:

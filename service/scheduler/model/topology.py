@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from math import comb
 
-from service.scheduler.model.boxes import Slot
+from service.scheduler.model.nodes import Slot
 
 #: So many sets are looked at one by one; among more, sets grown from each slot.
 EXHAUSTIVE = 2000
@@ -29,7 +29,7 @@ def closest(slots: Sequence[Slot], count: int) -> list[Slot]:
 
 def worst(slots: Sequence[Slot]) -> int:
     """The slowest link between any two of them; -1 for a single one."""
-    return max((a.link(b) for a, b in combinations(slots, 2)), default=-1)
+    return max((a.link_type(b) for a, b in combinations(slots, 2)), default=-1)
 
 
 def _distance(slots: Sequence[Slot]) -> tuple[int, int, int]:
@@ -46,9 +46,12 @@ def _windows(slots: Sequence[Slot], count: int) -> list[Sequence[Slot]]:
 
 def _grown(slots: Sequence[Slot], count: int) -> Iterable[Sequence[Slot]]:
     for seed in slots:
-        chosen, rest = [seed], [slot for slot in slots if slot is not seed]
+        chosen, shareable_gpus = [seed], [slot for slot in slots if slot is not seed]
         while len(chosen) < count:
-            nearest = min(rest, key=lambda slot: (max(slot.link(one) for one in chosen), abs(slot.index - seed.index)))
+            nearest = min(
+                shareable_gpus,
+                key=lambda slot: (max(slot.link_type(one) for one in chosen), abs(slot.index - seed.index)),
+            )
             chosen.append(nearest)
-            rest.remove(nearest)
+            shareable_gpus.remove(nearest)
         yield sorted(chosen, key=lambda slot: slot.index)

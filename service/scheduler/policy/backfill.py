@@ -16,12 +16,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from service.scheduler.model.boxes import Box, Shape
+from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.jobs import Running, Waiting
-from service.scheduler.model.rooms import Room
+from service.scheduler.model.nodes import NodeInfo, ResourceRequest
 from service.scheduler.model.state import State
 from service.scheduler.policy.ends import end_us
-from service.scheduler.policy.placement import Ask, Hold, Space, choose, sorts
+from service.scheduler.policy.placement import ClusterCapacity, Hold, PlacementRequest, choose, sorts
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,7 +39,7 @@ class Opening:
 class Need:
     """A blocked job."""
 
-    ask: Ask
+    request: PlacementRequest
     now_us: int
     #: Only what is certain counts: it is the oldest that is overdue, or it is its turn.
     surely: bool = False
@@ -60,19 +60,19 @@ def oldest_since(job: Waiting, state: State, longest_wait_us: float, *, may_pree
     return max([job.eligible_us + job.ran_us + longest_wait_us, *starts])
 
 
-def hold_nodes(space: Space, state: State, need: Need) -> bool:
+def hold_nodes(cluster: ClusterCapacity, state: State, need: Need) -> bool:
     """Hold nodes for a blocked job; False if there are too few to hold."""
-    ask = need.ask
-    if any(hold.job == ask.job for hold in space.holds.values()):
+    request = need.request
+    if any(hold.job == request.job for hold in cluster.holds.values()):
         return True
-    chosen = _chosen(space, state, need)
+    chosen = _chosen(cluster, state, need)
     until_us = max((one.at_us for one in chosen), default=math.inf)
     for one in chosen:
-        space.holds[one.node] = Hold(
-            job=ask.job,
-            uuids=_wanted(space, one.node, ask),
-            cpus=ask.shape.cpus,
-            memory=ask.shape.memory,
+        cluster.holds[one.node] = Hold(
+            job=request.job,
+            uuids=_wanted(cluster, one.node, request),
+            cpus=request.resources.cpus,
+            memory=request.resources.memory,
             until_us=until_us,
             surely=need.surely,
             lent=need.lent,
@@ -81,36 +81,42 @@ def hold_nodes(space: Space, state: State, need: Need) -> bool:
     return bool(chosen)
 
 
-def _chosen(space: Space, state: State, need: Need) -> list[Opening]:
+def _chosen(cluster: ClusterCapacity, state: State, need: Need) -> list[Opening]:
     able = [
-        room.box for node, room in space.rooms.items() if node not in space.holds and _could_hold(room, space, need.ask)
+        capacity.info
+        for node, capacity in cluster.capacities.items()
+        if node not in cluster.holds and _could_hold(capacity, cluster, need.request)
     ]
-    choices = [_best(space, state, same, need) for same in sorts(able, need.ask.shape)]
-    complete = [chosen for chosen in choices if len(chosen) == need.ask.nodes]
+    choices = [_best(cluster, state, same, need) for same in sorts(able, need.request.resources)]
+    complete = [chosen for chosen in choices if len(chosen) == need.request.nodes]
     return min(complete, key=lambda chosen: max(_rank(one, need) for one in chosen), default=[])
 
 
-def _best(space: Space, state: State, boxes: Iterable[Box], need: Need) -> list[Opening]:
-    openings = [opening(space.rooms[box.node], state, need, space) for box in boxes]
-    return sorted(openings, key=lambda one: _rank(one, need))[: need.ask.nodes]
+def _best(cluster: ClusterCapacity, state: State, infos: Iterable[NodeInfo], need: Need) -> list[Opening]:
+    openings = [opening(cluster.capacities[info.name], state, need, cluster) for info in infos]
+    return sorted(openings, key=lambda one: _rank(one, need))[: need.request.nodes]
 
 
 def _rank(one: Opening, need: Need) -> tuple[float, float, str]:
     return (one.youngest_us, 0, one.node) if need.surely else (one.at_us, one.youngest_us, one.node)
 
 
-def _could_hold(room: Room, space: Space, ask: Ask) -> bool:
+def _could_hold(capacity: NodeCapacity, cluster: ClusterCapacity, request: PlacementRequest) -> bool:
     """Whether the job fits there once all others are gone, as far as reservations let it."""
-    masked = space.mask(ask, room)
-    if masked is None or room.box.outdated(ask.shape) or room.box.usable.lack(ask.shape) is not None:
+    masked = cluster.mask(request, capacity)
+    if (
+        masked is None
+        or capacity.info.outdated(request.resources)
+        or capacity.info.usable.lack(request.resources) is not None
+    ):
         return False
-    return not masked or choose(Room(room.box), ask.shape, masked) is not None
+    return not masked or choose(NodeCapacity(capacity.info), request.resources, masked) is not None
 
 
-def opening(room: Room, state: State, need: Need, space: Space) -> Opening:
+def opening(capacity: NodeCapacity, state: State, need: Need, cluster: ClusterCapacity) -> Opening:
     """When the node will have room for the job, if those that run there end as expected, or as they must."""
-    trial = _Trial(room, need.ask.shape, space.mask(need.ask, room) or frozenset())
-    running = [state.running[job] for job in room.jobs if job in state.running]
+    trial = _Trial(capacity, need.request.resources, cluster.mask(need.request, capacity) or frozenset())
+    running = [state.running[job] for job in capacity.jobs if job in state.running]
     at_us, youngest_us, hoped_us = float(need.now_us), 0.0, -math.inf
     for job in sorted(running, key=lambda job: _turn(job, need)):
         if trial.fits():
@@ -121,33 +127,33 @@ def opening(room: Room, state: State, need: Need, space: Space) -> Opening:
             youngest_us = max(youngest_us, job.since_us)
             if job.since_us <= need.since_us and (likely_us := end_us(job, "p90_us", need.now_us)) < math.inf:
                 hoped_us = max(hoped_us, likely_us)
-    return Opening(node=room.box.node, at_us=at_us, youngest_us=youngest_us, hoped_us=hoped_us)
+    return Opening(node=capacity.info.name, at_us=at_us, youngest_us=youngest_us, hoped_us=hoped_us)
 
 
 class _Trial:
     """A node that jobs leave, until another fits."""
 
-    def __init__(self, room: Room, shape: Shape, masked: frozenset[str]) -> None:
-        self._room, self._shape, self._masked = room, shape, masked
+    def __init__(self, capacity: NodeCapacity, resources: ResourceRequest, masked: frozenset[str]) -> None:
+        self._room, self._resources, self._masked = capacity, resources, masked
         #: Only the number of free slots counts, which is quicker to find than the slots.
-        self._counts = shape.countable and not masked and not room.shared
-        self._free = set(room.free)
+        self._counts = resources.countable and not masked and not capacity.shared
+        self._free = set(capacity.free)
         if not self._counts:
-            self._room = room.copy()
+            self._room = capacity.copy()
 
     def fits(self) -> bool:
         if self._counts:
-            return len(self._free) >= self._shape.gpus
-        return self._room.roomy(self._shape) and choose(self._room, self._shape, self._masked) is not None
+            return len(self._free) >= self._resources.gpus
+        return self._room.roomy(self._resources) and choose(self._room, self._resources, self._masked) is not None
 
     def without(self, job: Running) -> None:
-        for place in job.places:
-            if place.node != self._room.box.node:
+        for placement in job.placements:
+            if placement.node != self._room.info.name:
                 continue
             if self._counts:
-                self._free.update(uuid for uuid in place.uuids if uuid in self._room.usable)
+                self._free.update(uuid for uuid in placement.uuids if uuid in self._room.usable)
             else:
-                self._room.release(job.job, job.shape, place.uuids)
+                self._room.release(job.job, job.resources, placement.uuids)
 
 
 def _turn(job: Running, need: Need) -> tuple[float, float, str]:
@@ -169,11 +175,11 @@ def _end(job: Running, need: Need) -> float:
     return max(end_us(job, "p90_us", need.now_us), need.now_us)
 
 
-def _wanted(space: Space, node: str, ask: Ask) -> frozenset[str]:
+def _wanted(cluster: ClusterCapacity, node: str, request: PlacementRequest) -> frozenset[str]:
     """The free slots if they suffice, else all that it could use."""
-    room = space.rooms[node]
-    masked = space.mask(ask, room) or frozenset()
-    slots = choose(room, ask.shape, masked)
+    capacity = cluster.capacities[node]
+    masked = cluster.mask(request, capacity) or frozenset()
+    slots = choose(capacity, request.resources, masked)
     if slots is not None:
         return frozenset(slot.uuid for slot in slots)
-    return frozenset(slot.uuid for slot in room.usable.values() if slot.suits(ask.shape)) - masked
+    return frozenset(slot.uuid for slot in capacity.usable.values() if slot.suits(request.resources)) - masked

@@ -15,13 +15,13 @@ from service.scheduler.model.columns import Bools, Floats, Ints
 from service.scheduler.model.jobs import Waiting
 from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
-from service.scheduler.policy.asks import ask_for, preempts
 from service.scheduler.policy.backfill import Need, hold_nodes, oldest_since
 from service.scheduler.policy.feasibility import FeasibilityFilter
 from service.scheduler.policy.order import Ranks
-from service.scheduler.policy.placement import Ask, Space
+from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
 from service.scheduler.policy.quotas import Quotas
-from torchyard.spec.policy import Policy
+from service.scheduler.policy.requests import placement_request, preempts
+from torchyard.policy import Policy
 
 
 class DecisionContext(NamedTuple):
@@ -30,7 +30,7 @@ class DecisionContext(NamedTuple):
     ranks: Ranks
     feasibility: FeasibilityFilter
     quotas: Quotas
-    space: Space
+    cluster: ClusterCapacity
 
 
 class _Wanting(NamedTuple):
@@ -50,7 +50,7 @@ class Blocked:
         self, state: State, now_us: int, policy: Policy, scene: DecisionContext, reserved_us: Sequence[int]
     ) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
-        self._ranks, self._feasibility, self._quotas, self._space = scene
+        self._ranks, self._feasibility, self._quotas, self._cluster = scene
         #: When reservations begin.
         self._reserved_us = reserved_us
         #: The first and the oldest, as long as nothing is held for them yet.
@@ -90,21 +90,21 @@ class Blocked:
         self._wanting.append(_Wanting(infeasible, self._job(infeasible), surely=False, lent=True))
         return self._policy.backfill
 
-    def protect_from(self, ask: Ask) -> None:
+    def protect_from(self, request: PlacementRequest) -> None:
         """Hold nodes for the blocked if this one, which comes after them, would take them away."""
-        if all(one.job.job == ask.job or (ask.yielding and one.lent) for one in self._wanting):
+        if all(one.job.job == request.job or (request.yielding and one.lent) for one in self._wanting):
             return
         for one in self._wanting:
-            hold_nodes(self._space, self._state, self._need(one))
+            hold_nodes(self._cluster, self._state, self._need(one))
             self._feasibility.hold_owners[one.row] = True
         self._wanting = []
         self._new_deadline()
 
-    def wait(self, job: Waiting, row: int, lane: int) -> bool:
+    def wait(self, job: Waiting, row: int, class_id: int) -> bool:
         """The row was tried in vain; False if nobody after it may start."""
         if self._ranks.turn[row]:
-            if not hold_nodes(self._space, self._state, self._need(_Wanting(row, job, surely=True, lent=False))):
-                self._feasibility.nothing_to_keep(lane)
+            if not hold_nodes(self._cluster, self._state, self._need(_Wanting(row, job, surely=True, lent=False))):
+                self._feasibility.nothing_to_keep(class_id)
             self._new_deadline()
         elif self._first is None:
             self._first = row
@@ -129,16 +129,16 @@ class Blocked:
         """The first that is infeasible and that no quota holds back by now: others may have been given what was
         left of one.
         """
-        lanes = self._feasibility.lane
-        while self._infeasible is not None and self._quotas.forbid(lane := int(lanes[self._infeasible])):
-            self._feasibility.quota_reached(lane)
+        classes = self._feasibility.class_id
+        while self._infeasible is not None and self._quotas.forbid(class_id := int(classes[self._infeasible])):
+            self._feasibility.quota_reached(class_id)
             self._infeasible = self._first_of(self._lost_rows, self._ranks.key[self._lost_rows])
         return self._infeasible
 
     def _first_of(self, rows: Ints, keys: Floats) -> int | None:
         """The first by these keys, and then by number, of the rows that no quota holds back."""
         if self._quotas.bounded:
-            free = self._feasibility.open[self._feasibility.lane[rows]]
+            free = self._feasibility.open[self._feasibility.class_id[rows]]
             rows, keys = rows[free], keys[free]
         if not len(rows):
             return None
@@ -146,14 +146,14 @@ class Blocked:
         return int(rows[np.argmin(self._state.table.columns[Column.NUMBER][rows])])
 
     def _new_deadline(self) -> None:
-        holds = self._space.holds.values()
+        holds = self._cluster.holds.values()
         untils = [until for one in holds for until in (one.until_us, one.hoped_us) if until < math.inf]
         self._feasibility.deadline_us = max([*untils, *self._reserved_us], default=0.0)
 
     def _need(self, one: _Wanting) -> Need:
         _, job, surely, lent = one
-        ask, may_preempt = ask_for(job, self._now_us, self._policy), preempts(self._policy)
-        need = Need(ask=ask, now_us=self._now_us, surely=surely, may_preempt=may_preempt, lent=lent)
+        request, may_preempt = placement_request(job, self._now_us, self._policy), preempts(self._policy)
+        need = Need(request=request, now_us=self._now_us, surely=surely, may_preempt=may_preempt, lent=lent)
         if not (surely and lent):
             return need
         # The oldest while it is not its turn: since when all have to stay out of its way.

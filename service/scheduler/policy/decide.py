@@ -27,22 +27,22 @@ A decision comes to rest: applied over and over at one moment, without new jobs,
 
 import numpy as np
 
-from service.scheduler.model.boxes import Place
 from service.scheduler.model.columns import Bools, Ints
 from service.scheduler.model.decisions import Cause, Decision, Preempt, Spare, Start
+from service.scheduler.model.fractions import shareable_gpus
 from service.scheduler.model.jobs import Waiting
-from service.scheduler.model.parts import rest
+from service.scheduler.model.nodes import Placement
 from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
-from service.scheduler.policy.asks import ask_for, preempts
 from service.scheduler.policy.blocked import Blocked, DecisionContext
 from service.scheduler.policy.feasibility import FeasibilityFilter
 from service.scheduler.policy.in_order import in_order
 from service.scheduler.policy.order import Ranks, order, ranks
-from service.scheduler.policy.placement import Ask, Space, never_fits
+from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, never_fits
 from service.scheduler.policy.preemption import Victims, stoppable
 from service.scheduler.policy.promises import soon, sparing
 from service.scheduler.policy.quotas import Quotas, Reached, spent
+from service.scheduler.policy.requests import placement_request, preempts
 from service.scheduler.policy.reserved import ReservationMask
 from torchyard.spec.policy import Policy
 
@@ -72,12 +72,16 @@ class Pass:
         #: The order of the jobs, as soon as it has mattered.
         self.ranks = known
         self._preempts = preempts(policy)
-        rooms = {node: room for node, room in state.rooms().items() if room.box.closed is None}
-        self._mask = ReservationMask(state, rooms, now_us, policy) if state.reservations else None
-        self.space = Space(rooms=rooms) if self._mask is None else Space(rooms=rooms, mask=self._mask.masked)
+        capacities = {node: capacity for node, capacity in state.capacities().items() if capacity.info.closed is None}
+        self._mask = ReservationMask(state, capacities, now_us, policy) if state.reservations else None
+        self.cluster = (
+            ClusterCapacity(capacities=capacities)
+            if self._mask is None
+            else ClusterCapacity(capacities=capacities, mask=self._mask.masked)
+        )
         self._quotas = Quotas(state, now_us)
         #: Where those start that others are stopped for, once these are gone.
-        self.promises: dict[str, tuple[Place, ...]] = {}
+        self.promises: dict[str, tuple[Placement, ...]] = {}
         self._decisions: list[Decision] = []
         #: Jobs that need not be looked at any more.
         self._done: set[str] = set()
@@ -92,7 +96,7 @@ class Pass:
             self._keep_promises()
             self._ahead = self._left_over()
         if len(self._ahead) and not self._starts_alone():
-            free = max([len(room.free) for room in self.space.rooms.values()], default=-1)
+            free = max([len(capacity.free) for capacity in self.cluster.capacities.values()], default=-1)
             self._feasibility = FeasibilityFilter(state, free, spent(self._quotas, state))
             self._stoppable = stoppable(state, self._now_us, self._policy) if self._preempts and state.running else None
             if self._anybody_to_fit() or (self._stoppable is not None and np.count_nonzero(self._stoppable)):
@@ -113,30 +117,30 @@ class Pass:
         if len(self._ahead) > 1:
             return False
         job = self._state.waiting[self._state.table.jobs[self._ahead[0]]]
-        forbidden = self._quotas.forbid(self._lane_of(job.job))
-        places = () if forbidden else self.space.find(ask_for(job, self._now_us, self._policy))
-        if places:
-            self._start(job, places)
-        return bool(places)
+        forbidden = self._quotas.forbid(self._class_of(job.job))
+        placements = () if forbidden else self.cluster.find(placement_request(job, self._now_us, self._policy))
+        if placements:
+            self._start(job, placements)
+        return bool(placements)
 
     def _anybody_to_fit(self) -> bool:
         fitting = self._feasibility.fitting
         # The first is a sieve: most decisions of a full box end there, without a look at the queue.
-        lane = self._state.table.lane
-        return bool(np.count_nonzero(fitting) and np.count_nonzero(fitting[lane[self._ahead]]))
+        class_id = self._state.table.class_id
+        return bool(np.count_nonzero(fitting) and np.count_nonzero(fitting[class_id[self._ahead]]))
 
     def reached(self, job: str) -> list[Reached]:
         """The quotas that forbid a waiting job to start, with what was decided counted."""
-        return self._quotas.reached(self._state.lanes.key(self._lane_of(job)))
+        return self._quotas.reached(self._state.classes.key(self._class_of(job)))
 
-    def against(self, ask: Ask, node: str) -> list[str]:
+    def against(self, request: PlacementRequest, node: str) -> list[str]:
         """Reservations that keep devices of the node from the job."""
-        found = [] if self._mask is None else self._mask.against(ask)
+        found = [] if self._mask is None else self._mask.against(request)
         return [one.reservation.id for one in found if node in one.devices]
 
     def given(self, node: str) -> tuple[str, ...]:
         """Who was given something on the node, in order."""
-        return tuple(job for job in self.space.rooms[node].jobs if job not in self._state.running)
+        return tuple(job for job in self.cluster.capacities[node].jobs if job not in self._state.running)
 
     def _keep_promises(self) -> None:
         """Jobs that others were stopped for start, or have held for them what is free already."""
@@ -144,28 +148,32 @@ class Pass:
         waiting = [state.waiting[job] for job in {**state.promised, **state.yielding} if job in state.waiting]
         waiting.sort(key=lambda job: (-job.priority, job.number))
         may_start = [job for job in waiting if job.ineligible is None and not self._withdrawn(job.job)]
-        asks = [ask_for(job, self._now_us, self._policy) for job in may_start]
-        kept = {ask.job for ask, places in sparing(state, self.space, asks) if self._keep_promise(ask, places)}
+        requests = [placement_request(job, self._now_us, self._policy) for job in may_start]
+        kept = {
+            request.job
+            for request, placements in sparing(state, self.cluster, requests)
+            if self._keep_promise(request, placements)
+        }
         spared = [job.job for job in waiting if job.job in state.yielding and job.job not in kept]
         self._decisions += [Spare(for_job=job) for job in spared]
 
     def _withdrawn(self, job: str) -> bool:
         """Whether a quota forbids a job to start that others were stopped for."""
-        return self._quotas.forbid(self._lane_of(job), promised=True)
+        return self._quotas.forbid(self._class_of(job), promised=True)
 
-    def _keep_promise(self, ask: Ask, places: tuple[Place, ...]) -> bool:
+    def _keep_promise(self, request: PlacementRequest, placements: tuple[Placement, ...]) -> bool:
         """Whether the job starts, at these places if any are given, or will once those that give way are gone."""
-        if self._withdrawn(ask.job):
+        if self._withdrawn(request.job):
             return False
-        job = self._state.waiting[ask.job]
-        places = places or self.space.find(ask)
-        if places:
-            self._start(job, places)
+        job = self._state.waiting[request.job]
+        placements = placements or self.cluster.find(request)
+        if placements:
+            self._start(job, placements)
             return True
-        places = soon(self._state, self.space, ask.job).find(ask)
-        if places:
-            self._take(job, places)
-        return bool(places)
+        placements = soon(self._state, self.cluster, request.job).find(request)
+        if placements:
+            self._take(job, placements)
+        return bool(placements)
 
     def _serve(self) -> None:
         """Looks at the jobs in their order until none of them is feasible any more."""
@@ -179,7 +187,7 @@ class Pass:
         if not np.count_nonzero(feasible):
             return
         reserved = [] if self._mask is None else [one.reservation.starts_us for one in self._mask.reserved]
-        scene = DecisionContext(ranked, self._feasibility, self._quotas, self.space)
+        scene = DecisionContext(ranked, self._feasibility, self._quotas, self.cluster)
         self._blocked = Blocked(state, self._now_us, policy, scene, reserved)
         self._blocked.begin(ahead, feasible)
         for row in in_order(ahead[feasible], ranked.key, state.table.columns[Column.NUMBER], self._blocked.feasible):
@@ -192,7 +200,7 @@ class Pass:
         might: Bools = np.zeros(len(self._state.table), dtype=bool)
         together = len(ahead) in _WORTH_A_SIEVE
         if victims and together:
-            might[ahead] = victims.suffice(ahead, self.space.rooms)
+            might[ahead] = victims.suffice(ahead, self.cluster.capacities)
         elif victims:
             might = victims.might()
         feasibility.look(ranked, might, self._now_us)
@@ -201,70 +209,69 @@ class Pass:
             return feasible
         some = ahead[feasible & might[ahead]]
         if len(some) in _WORTH_A_SIEVE:
-            might[some] = victims.suffice(some, self.space.rooms)
+            might[some] = victims.suffice(some, self.cluster.capacities)
             feasible = feasibility.of(ahead)
         return feasible
 
     def _look(self, row: int) -> bool:
         """Starts the job, makes room for it, or lets it wait; False if nobody after it may start."""
         state, feasibility = self._state, self._feasibility
-        lane = int(feasibility.lane[row])
-        may_start, may_preempt, may_hold = (
-            feasibility.may_start(row, lane),
-            feasibility.may_preempt(row, lane),
-            feasibility.may_hold(row, lane),
-        )
-        if not (may_start or may_preempt or may_hold):
+        class_id = int(feasibility.class_id[row])
+        may_start = feasibility.may_start(row, class_id)
+        may_preempt = feasibility.may_preempt(row, class_id)
+        if not (may_start or may_preempt or feasibility.may_hold(row, class_id)):
             self._blocked.lose_row(row)
             return True
         if not self._blocked.may_overtake(row):
             return False
-        if self._quotas.forbid(lane):
-            feasibility.quota_reached(lane)
+        if self._quotas.forbid(class_id):
+            feasibility.quota_reached(class_id)
             return True
         job = state.waiting[state.table.jobs[row]]
-        ask = ask_for(job, self._now_us, self._policy)
-        self._blocked.protect_from(ask)
-        if (may_start and self._starts(job, ask, lane)) or (may_preempt and self._stops(job, ask, row, lane)):
+        request = placement_request(job, self._now_us, self._policy)
+        self._blocked.protect_from(request)
+        if may_start and self._starts(job, request, class_id):
             return True
-        return self._blocked.wait(job, row, lane)
+        if may_preempt and self._stops(job, request, row, class_id):
+            return True
+        return self._blocked.wait(job, row, class_id)
 
-    def _starts(self, job: Waiting, ask: Ask, lane: int) -> bool:
-        places = self.space.find(ask)
-        if places:
-            self._start(job, places)
-        elif self.space.bound and self.space.unbound().find(ask):
-            self._feasibility.no_room_beside(lane)
+    def _starts(self, job: Waiting, request: PlacementRequest, class_id: int) -> bool:
+        placements = self.cluster.find(request)
+        if placements:
+            self._start(job, placements)
+        elif self.cluster.bound and self.cluster.unbound().find(request):
+            self._feasibility.no_room_beside(class_id)
         else:
-            self._feasibility.no_room(lane)
-        return bool(places)
+            self._feasibility.no_room(class_id)
+        return bool(placements)
 
-    def _stops(self, job: Waiting, ask: Ask, row: int, lane: int) -> bool:
+    def _stops(self, job: Waiting, request: PlacementRequest, row: int, class_id: int) -> bool:
         victims = self._victims
         assert victims is not None
-        plan = victims.plan(ask, row, lane, self.space)
+        plan = victims.plan(request, row, class_id, self.cluster)
         if plan is None:
-            self._feasibility.nobody_to_stop(row, lane, bound=self.space.bound)
+            self._feasibility.nobody_to_stop(row, class_id, bound=self.cluster.bound)
             return False
         victims.stop(victim.job.job for victim in plan.victims)
         for victim in plan.victims:
             self._decisions.append(Preempt(job=victim.job.job, for_job=job.job, reason=victim.cause))
-        self.promises[job.job] = plan.places
+        self.promises[job.job] = plan.placements
         # The victims hold their places until they are gone: of what is free now, this takes the rest of what it needs.
-        self._take(job, plan.places)
+        self._take(job, plan.placements)
         return True
 
-    def _lane_of(self, job: str) -> int:
-        return int(self._state.table.lane[self._state.table.rows[job]])
+    def _class_of(self, job: str) -> int:
+        return int(self._state.table.class_id[self._state.table.rows[job]])
 
-    def _start(self, job: Waiting, places: tuple[Place, ...]) -> None:
-        self._decisions.append(Start(job=job.job, places=places))
-        self._take(job, places)
+    def _start(self, job: Waiting, placements: tuple[Placement, ...]) -> None:
+        self._decisions.append(Start(job=job.job, placements=placements))
+        self._take(job, placements)
 
-    def _take(self, job: Waiting, places: tuple[Place, ...]) -> None:
-        self.space.take(job.job, job.shape, places)
+    def _take(self, job: Waiting, placements: tuple[Placement, ...]) -> None:
+        self.cluster.take(job.job, job.resources, placements)
         self._done.add(job.job)
         if self._quotas.bounded:
             expected = 0 if job.remaining is None else job.remaining.p50_us
-            others = rest(job.shape, places, self._state.boxes)
-            self._quotas.charge(self._state.lanes.key(self._lane_of(job.job)), expected, others)
+            shareable = shareable_gpus(job.resources, placements, self._state.nodes)
+            self._quotas.charge(self._state.classes.key(self._class_of(job.job)), expected, shareable)

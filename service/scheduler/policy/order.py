@@ -71,8 +71,8 @@ class Ranks(NamedTuple):
     turn: Bools
     turns: bool
     #: There are several classes.
-    classes: bool
-    #: Of each lane, not row: the larger excess of its user and its project. 0 if it does not matter.
+    several_priorities: bool
+    #: Of each equivalence class, not row: the larger excess of its user and its project. 0 if it does not matter.
     worst: Floats
 
 
@@ -85,9 +85,9 @@ def ranks(state: State, now_us: int, policy: Policy) -> Ranks:
     left = _left(columns, ran, left, policy)
     age /= _DAY
     score = left / _earned(np.maximum(age, 0))
-    factor = found.factor[state.table.lane]
+    factor = found.factor[state.table.class_id]
     score *= factor
-    level, classes = _levels(columns[Column.PRIORITY], waited, policy)
+    level, several_priorities = _levels(columns[Column.PRIORITY], waited, policy)
     key = level + 1 - (1 - _OTHERS) * _DAY / (score + _DAY)
     untried = score == 0
     if np.count_nonzero(untried):
@@ -100,7 +100,9 @@ def ranks(state: State, now_us: int, policy: Policy) -> Ranks:
         born = -columns[Column.AGE][rows]
         level[rows] = -columns[Column.PRIORITY].max()
         key[rows] = level[rows] + _OVERDUE * (1 + born / (born + _DAY))
-    return Ranks(key, level, score, _taking_none(left, state), overdue, turn, len(rows) > 0, classes, found.worst)
+    return Ranks(
+        key, level, score, _taking_none(left, state), overdue, turn, len(rows) > 0, several_priorities, found.worst
+    )
 
 
 def order(state: State, now_us: int, policy: Policy) -> list[str]:
@@ -127,7 +129,7 @@ def _left(columns: Floats, ran: Floats, told: Floats, policy: Policy) -> Floats:
 
 def _taking_none(left: Floats, state: State) -> Floats:
     """The same, infinite for those that take no time slices."""
-    return np.where(state.lanes.pinned[state.table.lane], np.inf, left) if state.lanes.pinning else left
+    return np.where(state.classes.pinned[state.table.class_id], np.inf, left) if state.classes.pinning else left
 
 
 def _earned(age: Floats) -> Floats:
@@ -155,8 +157,8 @@ def _in_turn(state: State, overdue: Bools, now_us: int) -> Ints:
     columns = state.table.columns
     rows: Ints = (overdue & (columns[Column.QUEUED] + columns[Column.RUNS] > 0)).nonzero()[0]
     rows = rows[np.lexsort((columns[Column.NUMBER][rows], -columns[Column.AGE][rows]))]
-    half = sum(len(box.slots) for box in state.boxes.values()) / 2
-    within = int(np.searchsorted(np.cumsum(state.lanes.gpus[state.table.lane[rows]]), half, side="right"))
+    half = sum(len(info.slots) for info in state.nodes.values()) / 2
+    within = int(np.searchsorted(np.cumsum(state.classes.gpus[state.table.class_id[rows]]), half, side="right"))
     return rows[: max(within, 1)]
 
 
@@ -166,11 +168,11 @@ def _plain(state: State, now_us: int, policy: Policy) -> Ranks:
     score, left = _plain_score(state, now_us, policy)
     nobody = np.zeros(len(level), dtype=bool)
     # Shares cost more than all else here, and tell only who may stop whom.
-    classes = bool(level.min() < level.max())
-    matter = policy.preemption or (policy.time_slice is not None and classes)
-    worst = shares(state, now_us, policy).worst if matter else np.zeros(len(state.lanes))
+    several_priorities = bool(level.min() < level.max())
+    matter = policy.preemption or (policy.time_slice is not None and several_priorities)
+    worst = shares(state, now_us, policy).worst if matter else np.zeros(len(state.classes))
     key = level + score / (score + _DAY)
-    return Ranks(key, level, score, _taking_none(left, state), nobody, nobody, False, classes, worst)
+    return Ranks(key, level, score, _taking_none(left, state), nobody, nobody, False, several_priorities, worst)
 
 
 def _plain_score(state: State, now_us: int, policy: Policy) -> tuple[Floats, Floats]:
@@ -183,5 +185,5 @@ def _plain_score(state: State, now_us: int, policy: Policy) -> tuple[Floats, Flo
     number, untold = columns[Column.NUMBER], np.zeros(columns.shape[1])
     if policy.order is Order.FIFO:
         return number, untold
-    second = ran * state.lanes.gpus[state.table.lane] >= LAS_THRESHOLD_US
+    second = ran * state.classes.gpus[state.table.class_id] >= LAS_THRESHOLD_US
     return number + np.where(second, LAS_BEHIND, 0.0), untold

@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from service.scheduler.model.boxes import Box, Place, Shape, Slot
-from service.scheduler.model.rooms import Room
+from service.scheduler.model.capacity import NodeCapacity
+from service.scheduler.model.nodes import NodeInfo, Placement, ResourceRequest, Slot
 from service.scheduler.model.topology import closest
 
 
-class Ask(NamedTuple):
+class PlacementRequest(NamedTuple):
     """What a job wants to have, and what decides whether it may have what is held for others."""
 
     job: str
-    shape: Shape
+    resources: ResourceRequest
     nodes: int = 1
     user: str = ""
     project: str = ""
@@ -51,27 +51,27 @@ class Hold:
     #: Those that are expected to be over by then may have it all the same.
     hoped_us: float = -math.inf
 
-    def lets(self, ask: Ask) -> bool:
+    def lets(self, request: PlacementRequest) -> bool:
         """Return whether a job may have what is held, for the time being."""
-        if self.job == ask.job or (self.lent and ask.yielding) or ask.ends_us <= self.hoped_us:
+        if self.job == request.job or (self.lent and request.yielding) or request.ends_us <= self.hoped_us:
             return True
-        ends_us = ask.surely_ends_us if self.surely else ask.ends_us
+        ends_us = request.surely_ends_us if self.surely else request.ends_us
         return ends_us <= self.until_us < math.inf
 
 
-Mask = Callable[[Ask, Room], frozenset[str] | None]
+Mask = Callable[[PlacementRequest, NodeCapacity], frozenset[str] | None]
 
 
-def _nothing(ask: Ask, room: Room) -> frozenset[str] | None:
-    del ask, room
+def _nothing(request: PlacementRequest, capacity: NodeCapacity) -> frozenset[str] | None:
+    del request, capacity
     return frozenset()
 
 
 @dataclass(kw_only=True)
-class Space:
+class ClusterCapacity:
     """What is left of all open nodes while a decision hands it out; rooms are copied when they are first changed."""
 
-    rooms: dict[str, Room]
+    capacities: dict[str, NodeCapacity]
     #: Slots that a job must not have on a node because of reservations; None: nothing of the node.
     mask: Mask = _nothing
     holds: dict[str, Hold] = field(default_factory=dict)
@@ -79,101 +79,106 @@ class Space:
     _by_free: dict[int, list[str]] | None = None
     _own: set[str] = field(default_factory=set)
 
-    def copy(self) -> "Space":
+    def copy(self) -> "ClusterCapacity":
         """To try something: changes of it do not show here, as long as this one does not change."""
-        return Space(rooms=self.rooms.copy(), mask=self.mask, holds=self.holds.copy())
+        return ClusterCapacity(capacities=self.capacities.copy(), mask=self.mask, holds=self.holds.copy())
 
     @property
     def bound(self) -> bool:
         """Whether something is held or reserved, so that one job may be refused what another may have."""
         return bool(self.holds) or self.mask is not _nothing
 
-    def unbound(self) -> "Space":
+    def unbound(self) -> "ClusterCapacity":
         """The same with nothing held or reserved."""
-        return Space(rooms=self.rooms.copy())
+        return ClusterCapacity(capacities=self.capacities.copy())
 
-    def take(self, job: str, shape: Shape, places: Iterable[Place]) -> None:
+    def take(self, job: str, resources: ResourceRequest, placements: Iterable[Placement]) -> None:
         """Gives places to a job; what others still hold of them stays theirs."""
-        for place in places:
-            room = self._writable(place.node)
-            before = len(room.free)
-            room.hold(job, shape, place.uuids)
-            self._moved(place.node, before, len(room.free))
+        for placement in placements:
+            capacity = self._writable(placement.node)
+            before = len(capacity.free)
+            capacity.hold(job, resources, placement.uuids)
+            self._moved(placement.node, before, len(capacity.free))
 
-    def release(self, job: str, shape: Shape, places: Iterable[Place]) -> None:
+    def release(self, job: str, resources: ResourceRequest, placements: Iterable[Placement]) -> None:
         """Takes them back; nothing on nodes that are closed."""
-        for place in places:
-            if place.node in self.rooms:
-                room = self._writable(place.node)
-                before = len(room.free)
-                room.release(job, shape, place.uuids)
-                self._moved(place.node, before, len(room.free))
+        for placement in placements:
+            if placement.node in self.capacities:
+                capacity = self._writable(placement.node)
+                before = len(capacity.free)
+                capacity.release(job, resources, placement.uuids)
+                self._moved(placement.node, before, len(capacity.free))
 
-    def find(self, ask: Ask) -> tuple[Place, ...]:
+    def find(self, request: PlacementRequest) -> tuple[Placement, ...]:
         """Where the job can start now; empty if it cannot."""
-        if ask.nodes == 1:
-            place = next(self._places(ask), None)
-            return () if place is None else (place,)
-        by_sort: dict[bool, list[Place]] = {}
-        for place in self._places(ask):
-            sort = _sort(ask.shape, self.rooms[place.node].box)
-            by_sort.setdefault(sort, []).append(place)
-            if len(by_sort[sort]) == ask.nodes:
+        if request.nodes == 1:
+            placement = next(self._placements(request), None)
+            return () if placement is None else (placement,)
+        by_sort: dict[bool, list[Placement]] = {}
+        for placement in self._placements(request):
+            sort = _sort(request.resources, self.capacities[placement.node].info)
+            by_sort.setdefault(sort, []).append(placement)
+            if len(by_sort[sort]) == request.nodes:
                 return tuple(by_sort[sort])
         return ()
 
-    def all_places(self, ask: Ask) -> list[tuple[Place, ...]]:
+    def all_placements(self, request: PlacementRequest) -> list[tuple[Placement, ...]]:
         """Where else the job can start now, the best first: on each node, or where `find` says if it needs several."""
-        if ask.nodes == 1:
-            return [(place,) for place in self._places(ask)]
-        places = self.find(ask)
-        return [places] if places else []
+        if request.nodes == 1:
+            return [(placement,) for placement in self._placements(request)]
+        placements = self.find(request)
+        return [placements] if placements else []
 
-    def place(self, ask: Ask, node: str) -> Place | None:
+    def placement(self, request: PlacementRequest, node: str) -> Placement | None:
         """Where on the node the job can start now."""
-        room = self.rooms[node]
-        shape = ask.shape
-        if not room.roomy(shape) or not shape.labels <= room.box.labels or room.box.outdated(shape):
+        capacity = self.capacities[node]
+        resources = request.resources
+        if (
+            not capacity.roomy(resources)
+            or not resources.labels <= capacity.info.labels
+            or capacity.info.outdated(resources)
+        ):
             return None
-        if node in shape.excluded_nodes:
+        if node in resources.excluded_nodes:
             return None
-        masked = self.mask(ask, room)
+        masked = self.mask(request, capacity)
         if masked is None:
             return None
         hold = self.holds.get(node)
-        if hold is not None and not hold.lets(ask):
+        if hold is not None and not hold.lets(request):
             masked |= hold.uuids
-            if not _beside(room, hold, shape):
+            if not _beside(capacity, hold, resources):
                 return None
-        slots = choose(room, shape, masked)
-        return None if slots is None else Place(node=node, uuids=tuple(slot.uuid for slot in slots))
+        slots = choose(capacity, resources, masked)
+        return None if slots is None else Placement(node=node, uuids=tuple(slot.uuid for slot in slots))
 
-    def _places(self, ask: Ask) -> Iterator[Place]:
+    def _placements(self, request: PlacementRequest) -> Iterator[Placement]:
         """A place on each node that has room, the best first."""
-        for node in self._nodes(ask.shape):
-            place = self.place(ask, node)
-            if place is not None:
-                yield place
+        for node in self._nodes(request.resources):
+            placement = self.placement(request, node)
+            if placement is not None:
+                yield placement
 
-    def _nodes(self, shape: Shape) -> Iterable[str]:
-        if not shape.gpus:
-            return sorted(self.rooms, key=lambda node: (-self.rooms[node].cpus, node))
-        if shape.gpu_share:
+    def _nodes(self, resources: ResourceRequest) -> Iterable[str]:
+        if not resources.gpus:
+            return sorted(self.capacities, key=lambda node: (-self.capacities[node].cpus, node))
+        if resources.gpu_share:
             return sorted(
-                self.rooms, key=lambda node: (_fresh(self.rooms[node], shape), len(self.rooms[node].free), node)
+                self.capacities,
+                key=lambda node: (_fresh(self.capacities[node], resources), len(self.capacities[node].free), node),
             )
         if self._by_free is None:
             self._by_free = {}
-            for node in sorted(self.rooms):
-                self._by_free.setdefault(len(self.rooms[node].free), []).append(node)
+            for node in sorted(self.capacities):
+                self._by_free.setdefault(len(self.capacities[node].free), []).append(node)
         by_free = self._by_free
-        return [node for count in sorted(by_free) if count >= shape.gpus for node in by_free[count]]
+        return [node for count in sorted(by_free) if count >= resources.gpus for node in by_free[count]]
 
-    def _writable(self, node: str) -> Room:
+    def _writable(self, node: str) -> NodeCapacity:
         if node not in self._own:
             self._own.add(node)
-            self.rooms[node] = self.rooms[node].copy()
-        return self.rooms[node]
+            self.capacities[node] = self.capacities[node].copy()
+        return self.capacities[node]
 
     def _moved(self, node: str, before: int, after: int) -> None:
         if before == after or self._by_free is None:
@@ -187,78 +192,82 @@ class Space:
         group.sort()
 
 
-def choose(room: Room, shape: Shape, masked: frozenset[str] = frozenset()) -> list[Slot] | None:
+def choose(
+    capacity: NodeCapacity, resources: ResourceRequest, masked: frozenset[str] = frozenset()
+) -> list[Slot] | None:
     """Slots of a node for a job, none of them masked; None if too few are free."""
-    if not shape.gpus:
+    if not resources.gpus:
         return []
-    if shape.gpu_share:
-        return _shared(room, shape, masked)
-    if len(room.free) < shape.gpus:
+    if resources.gpu_share:
+        return _shared(capacity, resources, masked)
+    if len(capacity.free) < resources.gpus:
         return None
-    if shape.any_slot and not masked:
-        return closest(list(room.free.values()), shape.gpus)
-    suitable = [slot for slot in room.free.values() if slot.suits(shape) and slot.uuid not in masked]
-    return closest(suitable, shape.gpus) if len(suitable) >= shape.gpus else None
+    if resources.any_slot and not masked:
+        return closest(list(capacity.free.values()), resources.gpus)
+    suitable = [slot for slot in capacity.free.values() if slot.suits(resources) and slot.uuid not in masked]
+    return closest(suitable, resources.gpus) if len(suitable) >= resources.gpus else None
 
 
-def _shared(room: Room, shape: Shape, masked: frozenset[str]) -> list[Slot] | None:
-    roomy = _with_room(room, shape, masked)
-    if len(roomy) < shape.gpus:
+def _shared(capacity: NodeCapacity, resources: ResourceRequest, masked: frozenset[str]) -> list[Slot] | None:
+    roomy = _with_room(capacity, resources, masked)
+    if len(roomy) < resources.gpus:
         return None
-    roomy.sort(key=lambda slot: (slot.uuid in room.free, room.spare(slot), slot.index))
-    return sorted(roomy[: shape.gpus], key=lambda slot: slot.index)
+    roomy.sort(key=lambda slot: (slot.uuid in capacity.free, capacity.spare(slot), slot.index))
+    return sorted(roomy[: resources.gpus], key=lambda slot: slot.index)
 
 
-def _with_room(room: Room, shape: Shape, masked: frozenset[str]) -> list[Slot]:
+def _with_room(capacity: NodeCapacity, resources: ResourceRequest, masked: frozenset[str]) -> list[Slot]:
     return [
         slot
-        for slot in room.usable.values()
-        if slot.suits(shape) and slot.uuid not in masked and room.spare(slot) >= shape.gpu_share
+        for slot in capacity.usable.values()
+        if slot.suits(resources) and slot.uuid not in masked and capacity.spare(slot) >= resources.gpu_share
     ]
 
 
-def _fresh(room: Room, shape: Shape) -> int:
+def _fresh(capacity: NodeCapacity, resources: ResourceRequest) -> int:
     """Untouched cards that a sharing job would have to take."""
-    touched = sum(slot.uuid not in room.free for slot in _with_room(room, shape, frozenset()))
-    return max(shape.gpus - touched, 0)
+    touched = sum(slot.uuid not in capacity.free for slot in _with_room(capacity, resources, frozenset()))
+    return max(resources.gpus - touched, 0)
 
 
-def _beside(room: Room, hold: Hold, shape: Shape) -> bool:
+def _beside(capacity: NodeCapacity, hold: Hold, resources: ResourceRequest) -> bool:
     """Whether cores and memory suffice beside what is held."""
-    cpus, memory = room.cpus - hold.cpus, room.memory - hold.memory
-    return (not shape.cpus or shape.cpus <= cpus) and (not shape.memory or shape.memory <= memory)
+    cpus, memory = capacity.cpus - hold.cpus, capacity.memory - hold.memory
+    return (not resources.cpus or resources.cpus <= cpus) and (not resources.memory or resources.memory <= memory)
 
 
-def _sort(shape: Shape, box: Box) -> bool:
+def _sort(resources: ResourceRequest, info: NodeInfo) -> bool:
     """Ranks on GPUs and ranks on CPUs cannot talk to each other; jobs without either can be anywhere."""
-    return bool(shape.gpus) and box.word == "GPUs"
+    return bool(resources.gpus) and info.word == "GPUs"
 
 
-def sorts(boxes: Sequence[Box], shape: Shape) -> list[list[Box]]:
+def sorts(infos: Sequence[NodeInfo], resources: ResourceRequest) -> list[list[NodeInfo]]:
     """The nodes apart by what their slots are, those with GPUs first."""
-    found: dict[bool, list[Box]] = {}
-    for box in boxes:
-        found.setdefault(_sort(shape, box), []).append(box)
+    found: dict[bool, list[NodeInfo]] = {}
+    for info in infos:
+        found.setdefault(_sort(resources, info), []).append(info)
     return [found[sort] for sort in (True, False) if sort in found]
 
 
-def never_fits(shape: Shape, boxes: Sequence[Box], nodes: int = 1) -> list[str]:
+def never_fits(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int = 1) -> list[str]:
     """Why such a job could never run, with a reason for each node that is no help; empty if it could, or if there is
     no node yet.
     """
-    able = [box for box in boxes if box.lack(shape) is None]
-    if not boxes or enough(able, shape, nodes):
+    able = [info for info in infos if info.lack(resources) is None]
+    if not infos or enough(able, resources, nodes):
         return []
-    lacks = [f"node {box.node} {box.lack(shape)}" for box in sorted(boxes, key=lambda b: b.node) if box not in able]
-    return lacks if nodes == 1 else [_too_few(able, shape, nodes), *lacks]
+    lacks = [
+        f"node {info.name} {info.lack(resources)}" for info in sorted(infos, key=lambda b: b.name) if info not in able
+    ]
+    return lacks if nodes == 1 else [_too_few(able, resources, nodes), *lacks]
 
 
-def enough(boxes: Sequence[Box], shape: Shape, nodes: int) -> bool:
+def enough(infos: Sequence[NodeInfo], resources: ResourceRequest, nodes: int) -> bool:
     """Whether the job could be spread over these nodes, each of which has room."""
-    return any(len(same) >= nodes for same in sorts(boxes, shape))
+    return any(len(same) >= nodes for same in sorts(infos, resources))
 
 
-def _too_few(able: Sequence[Box], shape: Shape, nodes: int) -> str:
-    same = sorts(able, shape)
+def _too_few(able: Sequence[NodeInfo], resources: ResourceRequest, nodes: int) -> str:
+    same = sorts(able, resources)
     found = " and ".join(f"{len(one)} with {one[0].word}" for one in same) if len(same) > 1 else str(len(able))
     return f"the job needs {nodes} nodes of one sort, and only {found} could hold a part of it"

@@ -28,13 +28,13 @@ from typing import Any
 
 import numpy as np
 
+from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.columns import Bools, Floats, Ints
 from service.scheduler.model.decisions import Cause
-from service.scheduler.model.rooms import Room
 from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
 from service.scheduler.policy.order import LAS_BEHIND, Ranks
-from service.scheduler.policy.placement import Ask, Space
+from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
 from service.scheduler.policy.victims import Plan, Victim, on_one_node, on_several
 from torchyard.spec.policy import Order, Policy
 
@@ -54,9 +54,9 @@ class Victims:
         self._rows = rows = rows[np.lexsort((number[rows], ranks.key[rows]))[::-1]]
         self._key, self._number = ranks.key[rows], number[rows]
         self._level, self._score, self._left = ranks.level[rows], ranks.score[rows], ranks.left[rows]
-        over: Bools = ranks.worst[state.table.lane[rows]] > OVER
+        over: Bools = ranks.worst[state.table.class_id[rows]] > OVER
         self._over = over if policy.preemption and np.count_nonzero(over) else None
-        self._classes = policy.preemption and ranks.classes
+        self._several_priorities = policy.preemption and ranks.several_priorities
         self._slicing = policy.time_slice is not None and policy.order not in {Order.FIFO, Order.SJF}
         #: Those that are not chosen yet, once somebody is.
         self._open: Bools | None = None
@@ -72,30 +72,30 @@ class Victims:
         """Which jobs come before some victim that they may stop: a first sieve, which lets no such job fall."""
         ranks = self._ranks
         found, lowest = ranks.turn.copy(), np.maximum.reduce(self._level)
-        if self._classes:
+        if self._several_priorities:
             found |= ranks.level < lowest
         if self._over is not None:
             last = self._key[self._over.argmax()]
-            found |= (ranks.worst[self._state.table.lane] <= UNDER) & (ranks.key <= last)
+            found |= (ranks.worst[self._state.table.class_id] <= UNDER) & (ranks.key <= last)
         if self._slicing:
             score, left = np.maximum.reduce(self._score), np.maximum.reduce(self._left)
             found |= (ranks.level <= lowest) & self._clearly_ahead(ranks.score, ranks.left, score, left)
         return found
 
-    def suffice(self, rows: Ints, rooms: Mapping[str, Room]) -> Bools:
+    def suffice(self, rows: Ints, capacities: Mapping[str, NodeCapacity]) -> Bools:
         """Which of these waiting jobs would have GPUs enough if all went whom they may stop: a finer sieve, which lets
         no such job fall either. Which GPUs these are is not asked.
         """
-        lanes, lane, column = self._state.lanes, self._state.table.lane[rows], rows[:, None]
-        self._together, self._found = rows.tolist(), self._whom(column, lane[:, None])
+        classes, class_id, column = self._state.classes, self._state.table.class_id[rows], rows[:, None]
+        self._together, self._found = rows.tolist(), self._whom(column, class_id[:, None])
         if not self._found:
             return np.zeros(len(rows), dtype=bool)
         going = reduce(np.logical_or, (whom for _, whom in self._found))
         if self._open is not None:
             going = going & self._open
-        free = [len(room.free) for room in rooms.values()]
-        could = going @ self._held(list(rooms)) + free >= lanes.whole[lane][:, None]
-        found: Bools = np.add.reduce(could, axis=1) >= lanes.nodes[lane]
+        free = [len(capacity.free) for capacity in capacities.values()]
+        could = going @ self._held(list(capacities)) + free >= classes.whole[class_id][:, None]
+        found: Bools = np.add.reduce(could, axis=1) >= classes.nodes[class_id]
         return found
 
     def _held(self, nodes: Sequence[str]) -> Floats:
@@ -103,9 +103,9 @@ class Victims:
         at = {node: number for number, node in enumerate(nodes)}
         held = np.zeros((len(self._rows), len(nodes)))
         for victim, row in enumerate(self._rows.tolist()):
-            for place in self._state.running[self._state.table.jobs[row]].places:
-                if place.node in at:
-                    held[victim, at[place.node]] = len(place.uuids)
+            for placement in self._state.running[self._state.table.jobs[row]].placements:
+                if placement.node in at:
+                    held[victim, at[placement.node]] = len(placement.uuids)
         return held
 
     def stop(self, jobs: Iterable[str]) -> None:
@@ -114,35 +114,35 @@ class Victims:
             others = self._rows != self._state.table.rows[job]
             self._open = others if self._open is None else self._open & others
 
-    def plan(self, ask: Ask, row: int, lane: int, space: Space) -> Plan | None:
-        """The cheapest preemption after which the job of that row and lane starts; None if there is none."""
+    def plan(self, request: PlacementRequest, row: int, class_id: int, cluster: ClusterCapacity) -> Plan | None:
+        """Return the cheapest preemption after which the job of that row starts; None if there is none."""
         by_node: dict[str, list[Victim]] = {}
-        for victim in self._of(row, lane):
-            for place in victim.job.places:
-                by_node.setdefault(place.node, []).append(victim)
+        for victim in self._of(row, class_id):
+            for placement in victim.job.placements:
+                by_node.setdefault(placement.node, []).append(victim)
         if not by_node:
             return None
-        make_room = on_several if ask.nodes > 1 else on_one_node
-        return make_room(ask, by_node, space)
+        make_room = on_several if request.nodes > 1 else on_one_node
+        return make_room(request, by_node, cluster)
 
-    def _of(self, row: int, lane: int) -> list[Victim]:
+    def _of(self, row: int, class_id: int) -> list[Victim]:
         """Those that this one may stop, in the order in which they go."""
         found: dict[int, Victim] = {}
-        for cause, whom in self._whom_known(row, lane):
+        for cause, whom in self._whom_known(row, class_id):
             for at in (whom if self._open is None else whom & self._open).nonzero()[0].tolist():
                 victim = self._victim(at, cause)
                 if cause is not Cause.TIME_SLICE or not victim.job.starts_over:
                     found[at] = victim
         return [found[at] for at in sorted(found, key=lambda at: (*found[at].turn, at))]
 
-    def _whom_known(self, row: int, lane: int) -> list[tuple[Cause, Bools]]:
+    def _whom_known(self, row: int, class_id: int) -> list[tuple[Cause, Bools]]:
         """The same as `_whom`; without asking again if `suffice` has asked."""
         if row not in self._together:
-            return self._whom(row, lane)
+            return self._whom(row, class_id)
         at = self._together.index(row)
         return [(cause, whom[at]) for cause, whom in self._found]
 
-    def _whom(self, row: Any, lane: Any) -> list[tuple[Cause, Bools]]:
+    def _whom(self, row: Any, class_id: Any) -> list[tuple[Cause, Bools]]:
         """Whom a preemptor may stop, for which cause: of one, or of a column of preemptors. Of several causes the last
         is the one that counts.
         """
@@ -154,11 +154,11 @@ class Victims:
             after |= equal & (self._number > self._state.table.columns[Column.NUMBER][row])
         found: list[tuple[Cause, Bools]] = []
         if self._over is not None:
-            found.append((Cause.SHARE, after & self._over & (ranks.worst[lane] <= UNDER)))
+            found.append((Cause.SHARE, after & self._over & (ranks.worst[class_id] <= UNDER)))
         if self._slicing:
             ahead = self._clearly_ahead(ranks.score[row], ranks.left[row], self._score, self._left)
             found.append((Cause.TIME_SLICE, after & ahead))
-        if self._classes:
+        if self._several_priorities:
             found.append((Cause.CLASS, after & (self._level > ranks.level[row])))
         if ranks.turns:
             found.append((Cause.LONGEST_WAIT, after & ranks.turn[row]))

@@ -7,10 +7,10 @@ from enum import StrEnum
 
 import numpy as np
 
-from service.scheduler.model import parts
+from service.scheduler.model import fractions
 from service.scheduler.model.columns import Bools
+from service.scheduler.model.equivalence import EquivalenceClass
 from service.scheduler.model.jobs import Account
-from service.scheduler.model.lanes import Lane
 from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
 from service.scheduler.model.tenants import Tenants
@@ -70,9 +70,9 @@ class Quotas:
     def __init__(self, state: State, now_us: int) -> None:
         self._state = state
         self._now_us = now_us
-        lanes = state.lanes
-        self._users = self._budgets(lanes.users, state.users, "user")
-        self._projects = self._budgets(lanes.projects, state.projects, "project")
+        classes = state.classes
+        self._users = self._budgets(classes.users, state.users, "user")
+        self._projects = self._budgets(classes.projects, state.projects, "project")
         #: Trials that each capped sweep may still start.
         self._trials = {group: cap - state.trials.get(group, 0) for group, cap in state.caps.items()}
 
@@ -81,39 +81,50 @@ class Quotas:
         """Whether there is any quota at all."""
         return bool(self._users or self._projects or self._trials)
 
-    def reached(self, lane: Lane, *, promised: bool = False) -> list[Reached]:
-        """What forbids a job of the lane to start; empty if nothing does. `promised`: others were stopped for it."""
+    def reached(self, equivalence: EquivalenceClass, *, promised: bool = False) -> list[Reached]:
+        """Return the quotas that forbid a job of the class to start; empty if none does.
+
+        `promised`: others were preempted for it.
+        """
         if not self.bounded:
             return []
-        user, project = self._users.get(lane.user), self._projects.get(lane.project)
-        found = self._of(user, lane, (Quota.USER_GPUS, Quota.USER_WEEK), lane.user, promised=promised)
-        found += self._of(project, lane, (Quota.PROJECT_GPUS, Quota.PROJECT_WEEK), lane.project, promised=promised)
-        if lane.group is not None and self._trials.get(lane.group, 1) <= 0:
-            cap = self._state.caps[lane.group]
-            used = cap - self._trials[lane.group]
-            found.append(Reached(quota=Quota.SWEEP, whose=lane.group, used=used, limit=cap))
+        user, project = self._users.get(equivalence.user), self._projects.get(equivalence.project)
+        found = self._of(user, equivalence, (Quota.USER_GPUS, Quota.USER_WEEK), equivalence.user, promised=promised)
+        found += self._of(
+            project, equivalence, (Quota.PROJECT_GPUS, Quota.PROJECT_WEEK), equivalence.project, promised=promised
+        )
+        if equivalence.group is not None and self._trials.get(equivalence.group, 1) <= 0:
+            cap = self._state.caps[equivalence.group]
+            used = cap - self._trials[equivalence.group]
+            found.append(Reached(quota=Quota.SWEEP, whose=equivalence.group, used=used, limit=cap))
         return found
 
-    def forbid(self, lane: int, *, promised: bool = False) -> bool:
-        """Whether a job of the lane of that number may not start."""
-        return bool(self.reached(self._state.lanes.key(lane), promised=promised))
+    def forbid(self, class_id: int, *, promised: bool = False) -> bool:
+        """Whether a job of the equivalence class of that number may not start."""
+        return bool(self.reached(self._state.classes.key(class_id), promised=promised))
 
-    def charge(self, lane: Lane, expected_us: float, rest: float = 0.0) -> None:
-        """A job of the lane starts, and is expected to run for so long; `rest` of its GPUs is not its own (`parts`)."""
-        for budget in (self._users.get(lane.user), self._projects.get(lane.project)):
+    def charge(self, equivalence: EquivalenceClass, expected_us: float, shareable: float = 0.0) -> None:
+        """Charge the start of a job that is expected to run for so long; others may use `shareable` of its GPUs."""
+        for budget in (self._users.get(equivalence.user), self._projects.get(equivalence.project)):
             if budget is not None:
-                budget.gpus += lane.gpus
-                budget.week_us += (lane.gpus - rest) * expected_us
-        if lane.group in self._trials:
-            self._trials[lane.group] -= 1
+                budget.gpus += equivalence.gpus
+                budget.week_us += (equivalence.gpus - shareable) * expected_us
+        if equivalence.group in self._trials:
+            self._trials[equivalence.group] -= 1
 
     def _of(
-        self, budget: _Budget | None, lane: Lane, quotas: tuple[Quota, Quota], whose: str, *, promised: bool
+        self,
+        budget: _Budget | None,
+        equivalence: EquivalenceClass,
+        quotas: tuple[Quota, Quota],
+        whose: str,
+        *,
+        promised: bool,
     ) -> list[Reached]:
-        if budget is None or not lane.gpus:
+        if budget is None or not equivalence.gpus:
             return []
         found, (gpus, week) = [], quotas
-        if lane.gpus > budget.gpus_left():
+        if equivalence.gpus > budget.gpus_left():
             found.append(Reached(quota=gpus, whose=whose, used=budget.gpus, limit=budget.account.max_gpus or 0))
         if budget.week_left(promised=promised) <= 0:
             found.append(Reached(quota=week, whose=whose, used=budget.week_us, limit=budget.account.week_left_us or 0))
@@ -127,38 +138,38 @@ class Quotas:
             name: _Budget(account=account, gpus=tenants.gpus(name), had_us=0.0, week_us=0.0)
             for name, account in bounded.items()
         }
-        for lane, (had_us, spent_us) in self._week_us().items():
-            budget = budgets.get(getattr(lane, whose))
+        for equivalence, (had_us, spent_us) in self._week_us().items():
+            budget = budgets.get(getattr(equivalence, whose))
             if budget is not None:
                 budget.had_us += had_us
                 budget.week_us += spent_us
         return budgets
 
-    def _week_us(self) -> dict[Lane, tuple[float, float]]:
-        """GPU time of each lane's running jobs in the last seven days, and that with what they are known to need
-        still.
+    def _week_us(self) -> dict[EquivalenceClass, tuple[float, float]]:
+        """Return the GPU time of each class's running jobs, in microseconds: in the last seven days, and that with the
+        time that they are known to need still.
         """
-        table, lanes = self._state.table, self._state.lanes
+        table, classes = self._state.table, self._state.classes
         columns = table.columns
         rows = np.flatnonzero(columns[Column.RUNS])
         left = columns[Column.LEFT][rows] + self._now_us * columns[Column.SHRINKS][rows]
         had = np.clip(self._now_us - columns[Column.SINCE][rows], 0, WEEK_US)
-        lane = table.lane[rows]
-        gpus = lanes.gpus[lane].astype(np.float64)
+        class_id = table.class_id[rows]
+        gpus = classes.gpus[class_id].astype(np.float64)
         if self._state.sharing:
-            sharing, others = parts.rests(self._state)
+            sharing, others = fractions.shareable_by_row(self._state)
             gpus[rows.searchsorted(sharing)] -= others
         spent = had + np.nan_to_num(np.maximum(left, 0))
         had_us, spent_us = (
-            np.bincount(lane, weights=time * gpus, minlength=len(lanes)).tolist() for time in (had, spent)
+            np.bincount(class_id, weights=time * gpus, minlength=len(classes)).tolist() for time in (had, spent)
         )
-        return {lane: (had_us[number], spent_us[number]) for lane, number in lanes.lanes.ids.items()}
+        return {equivalence: (had_us[number], spent_us[number]) for equivalence, number in classes.interner.ids.items()}
 
 
 def spent(quotas: Quotas, state: State) -> Bools:
-    """Which lanes may start nothing."""
-    found = np.zeros(len(state.lanes), dtype=bool)
+    """Which equivalence classes may start nothing."""
+    found = np.zeros(len(state.classes), dtype=bool)
     if quotas.bounded:
-        for number in state.lanes.lanes.ids.values():
+        for number in state.classes.interner.ids.values():
             found[number] = quotas.forbid(number)
     return found

@@ -10,14 +10,14 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from service.scheduler.model.boxes import Box
+from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.decisions import Cause, Preempt
 from service.scheduler.model.jobs import Reservation, Running
-from service.scheduler.model.rooms import Room
+from service.scheduler.model.nodes import NodeInfo
 from service.scheduler.model.state import State
 from service.scheduler.policy.ends import end_us
-from service.scheduler.policy.placement import Ask
-from torchyard.spec.policy import Policy
+from service.scheduler.policy.placement import PlacementRequest
+from torchyard.policy import Policy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,29 +36,29 @@ class Reserved:
 class ReservationMask:
     """All reservations that are not over, as of one moment."""
 
-    def __init__(self, state: State, rooms: dict[str, Room], now_us: int, policy: Policy) -> None:
+    def __init__(self, state: State, capacities: dict[str, NodeCapacity], now_us: int, policy: Policy) -> None:
         self._state, self._now_us = state, now_us
         self._notice_us = policy.checkpoint_timeout * 1_000_000
         self.reserved: list[Reserved] = []
         coming = [r for r in state.reservations if r.ends_us > now_us]
         for reservation in sorted(coming, key=lambda r: (r.starts_us, r.id)):
-            self.reserved.append(self._pick(reservation, rooms))
+            self.reserved.append(self._pick(reservation, capacities))
 
-    def masked(self, ask: Ask, room: Room) -> frozenset[str] | None:
+    def masked(self, request: PlacementRequest, capacity: NodeCapacity) -> frozenset[str] | None:
         """Slots of the node that the job must not have; None: it must not be on the node at all."""
         found: frozenset[str] = frozenset()
         for one in self.reserved:
-            devices = one.devices.get(room.box.node)
-            if devices is None or self._lets(one, ask):
+            devices = one.devices.get(capacity.info.name)
+            if devices is None or self._lets(one, request):
                 continue
             if one.reservation.maintenance and one.reservation.gpus is None:
                 return None
             found |= devices
         return found
 
-    def against(self, ask: Ask) -> list[Reserved]:
+    def against(self, request: PlacementRequest) -> list[Reserved]:
         """The reservations whose devices the job must not have now."""
-        return [one for one in self.reserved if one.devices and not self._lets(one, ask)]
+        return [one for one in self.reserved if one.devices and not self._lets(one, request)]
 
     def evictions(self, policy: Policy) -> list[Preempt]:
         """Who must be stopped now for a reservation that is about to start, or has."""
@@ -79,35 +79,40 @@ class ReservationMask:
             return False
         whole = one.reservation.maintenance and one.reservation.gpus is None
         return any(
-            place.node in one.devices and (whole or one.devices[place.node] & set(place.uuids)) for place in job.places
+            placement.node in one.devices and (whole or one.devices[placement.node] & set(placement.uuids))
+            for placement in job.placements
         )
 
-    def _lets(self, one: Reserved, ask: Ask) -> bool:
+    def _lets(self, one: Reserved, request: PlacementRequest) -> bool:
         starts_us = one.reservation.starts_us
-        if one.admits(ask.user, ask.project):
+        if one.admits(request.user, request.project):
             return True
         if self._now_us >= starts_us:
             return False
-        return ask.ends_us <= starts_us or (ask.yielding and self._now_us < starts_us - self._notice_us)
+        return request.ends_us <= starts_us or (request.yielding and self._now_us < starts_us - self._notice_us)
 
-    def _pick(self, reservation: Reservation, rooms: dict[str, Room]) -> Reserved:
-        nodes = [node for node in sorted(rooms) if not reservation.nodes or node in reservation.nodes]
+    def _pick(self, reservation: Reservation, capacities: dict[str, NodeCapacity]) -> Reserved:
+        nodes = [node for node in sorted(capacities) if not reservation.nodes or node in reservation.nodes]
         if reservation.gpus is None:
-            everything = {node: frozenset(slot.uuid for slot in rooms[node].box.slots) for node in nodes}
+            everything = {node: frozenset(slot.uuid for slot in capacities[node].info.slots) for node in nodes}
             return Reserved(reservation=reservation, devices=everything)
         wanted = Reserved(reservation=reservation)
-        ready = {node: self._ready(wanted, rooms[node]) for node in nodes}
+        ready = {node: self._ready(wanted, capacities[node]) for node in nodes}
         return Reserved(reservation=reservation, devices=_packed(ready, reservation.gpus))
 
-    def _ready(self, one: Reserved, room: Room) -> list[tuple[int, str]]:
+    def _ready(self, one: Reserved, capacity: NodeCapacity) -> list[tuple[int, str]]:
         """The node's devices that no other reservation has at that time, the readiest first."""
-        taken = self._taken(one.reservation, room.box.node)
-        ineligible = dict.fromkeys(room.usable, 0)
-        for name in room.jobs:
+        taken = self._taken(one.reservation, capacity.info.name)
+        ineligible = dict.fromkeys(capacity.usable, 0)
+        for name in capacity.jobs:
             job = self._state.running[name]
-            for uuid in (uuid for place in job.places if place.node == room.box.node for uuid in place.uuids):
+            for uuid in (
+                uuid for placement in job.placements if placement.node == capacity.info.name for uuid in placement.uuids
+            ):
                 ineligible[uuid] = max(ineligible.get(uuid, 0), self._in_the_way(job, one))
-        order = sorted((slot for slot in room.usable.values() if slot.uuid not in taken), key=lambda slot: -slot.index)
+        order = sorted(
+            (slot for slot in capacity.usable.values() if slot.uuid not in taken), key=lambda slot: -slot.index
+        )
         return sorted(((ineligible[slot.uuid], slot.uuid) for slot in order), key=lambda pair: pair[0])
 
     def _taken(self, reservation: Reservation, node: str) -> frozenset[str]:
@@ -143,14 +148,14 @@ def _hindrance(ready: list[tuple[int, str]], gpus: int) -> float:
     return math.inf if len(ready) < gpus else sum(ineligible for ineligible, _ in ready[:gpus])
 
 
-def takes_jobs_us(state: State, box: Box) -> float:
+def takes_jobs_us(state: State, info: NodeInfo) -> float:
     """When a node that drains takes jobs again: after its maintenance and those that follow without a gap. 0 if that is
     over already; infinite if an administrator must say so.
     """
-    if box.maintenance is None:
+    if info.maintenance is None:
         return math.inf
-    coming = [r for r in state.reservations if r.maintenance and box.node in r.nodes]
-    end_us = next((r.ends_us for r in coming if r.id == box.maintenance), 0)
+    coming = [r for r in state.reservations if r.maintenance and info.name in r.nodes]
+    end_us = next((r.ends_us for r in coming if r.id == info.maintenance), 0)
     for each in sorted(coming, key=lambda r: r.starts_us):
         if each.starts_us <= end_us:
             end_us = max(end_us, each.ends_us)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from service.scheduler.model import parts
+from service.scheduler.model import fractions
 from service.scheduler.model.columns import Floats
 from service.scheduler.model.state import State
 from service.scheduler.model.table import Column
@@ -22,7 +22,7 @@ LEAST = 0.05
 
 
 class Shares(NamedTuple):
-    """One number for each lane."""
+    """One number for each equivalence class."""
 
     #: The larger excess of its user and its project.
     worst: Floats
@@ -32,10 +32,10 @@ class Shares(NamedTuple):
 
 def shares(state: State, now_us: int, policy: Policy) -> Shares:
     """The shares of everybody who has jobs."""
-    lanes, half_life_us = state.lanes, policy.half_life * 1e6
+    classes, half_life_us = state.classes, policy.half_life * 1e6
     of_users, of_projects = _others_us(state, now_us) if state.sharing else ({}, {})
-    users = lanes.users.excess(state.users, of_users, now_us, half_life_us)[lanes.user]
-    projects = lanes.projects.excess(state.projects, of_projects, now_us, half_life_us)[lanes.project]
+    users = classes.users.excess(state.users, of_users, now_us, half_life_us)[classes.user]
+    projects = classes.projects.excess(state.projects, of_projects, now_us, half_life_us)[classes.project]
     factor = (np.maximum(users, LEAST) * np.maximum(projects, LEAST)) ** 0.3
     return Shares(worst=np.maximum(users, projects), factor=factor)
 
@@ -44,10 +44,10 @@ def _others_us(state: State, now_us: int) -> tuple[dict[str, float], dict[str, f
     """Of the GPUs that jobs run on and share: the time that is not theirs, of each user and of each project."""
     users: defaultdict[str, float] = defaultdict(float)
     projects: defaultdict[str, float] = defaultdict(float)
-    rows, others = parts.rests(state)
+    rows, others = fractions.shareable_by_row(state)
     times = others * (now_us - state.table.columns[Column.SINCE][rows])
-    for number, time_us in zip(state.table.lane[rows].tolist(), times.tolist(), strict=True):
-        lane = state.lanes.key(number)
-        users[lane.user] += time_us
-        projects[lane.project] += time_us
+    for number, time_us in zip(state.table.class_id[rows].tolist(), times.tolist(), strict=True):
+        equivalence = state.classes.key(number)
+        users[equivalence.user] += time_us
+        projects[equivalence.project] += time_us
     return users, projects

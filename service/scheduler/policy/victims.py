@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from service.scheduler.model.boxes import Place
 from service.scheduler.model.decisions import Cause
 from service.scheduler.model.jobs import Running
-from service.scheduler.policy.placement import Ask, Space, enough
+from service.scheduler.model.nodes import Placement
+from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, enough
 
 
 class Victim(NamedTuple):
@@ -34,7 +34,7 @@ class Plan:
     """The victims, and where the preemptor starts once they are gone."""
 
     victims: tuple[Victim, ...]
-    places: tuple[Place, ...]
+    placements: tuple[Placement, ...]
 
 
 def _cost(victims: Iterable[Victim]) -> tuple[float, float, int]:
@@ -52,73 +52,77 @@ def _cost(victims: Iterable[Victim]) -> tuple[float, float, int]:
     return hurt, near, gpus
 
 
-def on_one_node(ask: Ask, by_node: dict[str, list[Victim]], space: Space) -> Plan | None:
+def on_one_node(request: PlacementRequest, by_node: dict[str, list[Victim]], cluster: ClusterCapacity) -> Plan | None:
     """On one node: the cheapest where the preemptor then really starts."""
     chosen = {
         node: victims
         for node, found in by_node.items()
-        if node in space.rooms and (victims := _counted(ask, node, found, space)) is not None
+        if node in cluster.capacities and (victims := _counted(request, node, found, cluster)) is not None
     }
     for node in sorted(chosen, key=lambda node: (_cost(chosen[node]), node)):
-        trial = _Trial(space, node)
+        trial = _Trial(cluster, node)
         for victim in chosen[node]:
             trial.without(victim)
-        place = trial.place(ask)
-        if place is not None:
-            return Plan(victims=tuple(chosen[node]), places=(place,))
-        fewest = _fewest(ask, node, by_node[node], space)
+        placement = trial.placement(request)
+        if placement is not None:
+            return Plan(victims=tuple(chosen[node]), placements=(placement,))
+        fewest = _fewest(request, node, by_node[node], cluster)
         if fewest is not None:
-            return _stopping(ask, node, fewest, space)
+            return _stopping(request, node, fewest, cluster)
     return None
 
 
-def _stopping(ask: Ask, node: str, victims: Sequence[Victim], space: Space) -> Plan | None:
-    trial = _Trial(space, node)
+def _stopping(request: PlacementRequest, node: str, victims: Sequence[Victim], cluster: ClusterCapacity) -> Plan | None:
+    trial = _Trial(cluster, node)
     for victim in victims:
         trial.without(victim)
-    place = trial.place(ask)
-    return None if place is None else Plan(victims=tuple(victims), places=(place,))
+    placement = trial.placement(request)
+    return None if placement is None else Plan(victims=tuple(victims), placements=(placement,))
 
 
-def _counted(ask: Ask, node: str, victims: Sequence[Victim], space: Space) -> list[Victim] | None:
+def _counted(
+    request: PlacementRequest, node: str, victims: Sequence[Victim], cluster: ClusterCapacity
+) -> list[Victim] | None:
     """The first victims that suffice by the number of their GPUs, without those that are not needed; None if all
     together do not. Whether the preemptor then starts is another question.
     """
-    shape, room = ask.shape, space.rooms[node]
-    if shape.gpu_share or not shape.gpus:
+    resources, capacity = request.resources, cluster.capacities[node]
+    if resources.gpu_share or not resources.gpus:
         return list(victims)
-    lacking = shape.gpus - len(room.free)
+    lacking = resources.gpus - len(capacity.free)
     chosen: list[Victim] = []
     for victim in victims:
         if lacking <= 0:
             break
-        if not victim.job.shape.gpu_share:
+        if not victim.job.resources.gpu_share:
             chosen.append(victim)
-            lacking -= victim.job.shape.gpus
+            lacking -= victim.job.resources.gpus
     if lacking > 0:
         # How many of those that share have to go cannot be counted.
-        return chosen if any(victim.job.shape.gpu_share for victim in victims) else None
+        return chosen if any(victim.job.resources.gpu_share for victim in victims) else None
     for victim in chosen[:] if lacking else ():
-        if lacking + victim.job.shape.gpus <= 0:
+        if lacking + victim.job.resources.gpus <= 0:
             chosen.remove(victim)
-            lacking += victim.job.shape.gpus
+            lacking += victim.job.resources.gpus
     return chosen
 
 
-def _fewest(ask: Ask, node: str, victims: Iterable[Victim], space: Space) -> list[Victim] | None:
+def _fewest(
+    request: PlacementRequest, node: str, victims: Iterable[Victim], cluster: ClusterCapacity
+) -> list[Victim] | None:
     """The first victims that suffice, without those that are not needed."""
     chosen: list[Victim] = []
-    trial = _Trial(space, node)
+    trial = _Trial(cluster, node)
     for victim in victims:
-        if trial.fits(ask):
+        if trial.fits(request):
             break
         trial.without(victim)
         chosen.append(victim)
-    if not trial.fits(ask):
+    if not trial.fits(request):
         return None
     for victim in chosen[:]:
         trial.with_again(victim)
-        if trial.fits(ask):
+        if trial.fits(request):
             chosen.remove(victim)
         else:
             trial.without(victim)
@@ -128,65 +132,73 @@ def _fewest(ask: Ask, node: str, victims: Iterable[Victim], space: Space) -> lis
 class _Trial:
     """One node of a space, on which victims are taken away and put back."""
 
-    def __init__(self, space: Space, node: str) -> None:
+    def __init__(self, cluster: ClusterCapacity, node: str) -> None:
         self._node = node
-        self._space = Space(rooms={node: space.rooms[node]}, mask=space.mask, holds=space.holds)
+        self._cluster = ClusterCapacity(
+            capacities={node: cluster.capacities[node]}, mask=cluster.mask, holds=cluster.holds
+        )
 
-    def fits(self, ask: Ask) -> bool:
-        return self.place(ask) is not None
+    def fits(self, request: PlacementRequest) -> bool:
+        return self.placement(request) is not None
 
-    def place(self, ask: Ask) -> Place | None:
-        return self._space.place(ask, self._node)
+    def placement(self, request: PlacementRequest) -> Placement | None:
+        return self._cluster.placement(request, self._node)
 
     def without(self, victim: Victim) -> None:
-        self._space.release(victim.job.job, victim.job.shape, self._here(victim))
+        self._cluster.release(victim.job.job, victim.job.resources, self._here(victim))
 
     def with_again(self, victim: Victim) -> None:
-        self._space.take(victim.job.job, victim.job.shape, self._here(victim))
+        self._cluster.take(victim.job.job, victim.job.resources, self._here(victim))
 
-    def _here(self, victim: Victim) -> list[Place]:
-        return [place for place in victim.job.places if place.node == self._node]
+    def _here(self, victim: Victim) -> list[Placement]:
+        return [placement for placement in victim.job.placements if placement.node == self._node]
 
 
-def _enough_held(ask: Ask, node: str, victims: Iterable[Victim], space: Space) -> bool:
+def _enough_held(request: PlacementRequest, node: str, victims: Iterable[Victim], cluster: ClusterCapacity) -> bool:
     """Whether what is free on the node and what they hold there could be enough: a sieve that costs little."""
-    if ask.shape.gpu_share:
+    if request.resources.gpu_share:
         return True
-    slots = len(space.rooms[node].free)
+    slots = len(cluster.capacities[node].free)
     for victim in victims:
-        slots += victim.job.shape.gpus
-    return slots >= ask.shape.gpus
+        slots += victim.job.resources.gpus
+    return slots >= request.resources.gpus
 
 
-def _freed(space: Space, victims: Iterable[Victim]) -> Space:
-    freed = space.copy()
+def _freed(cluster: ClusterCapacity, victims: Iterable[Victim]) -> ClusterCapacity:
+    freed = cluster.copy()
     for victim in victims:
-        freed.release(victim.job.job, victim.job.shape, victim.job.places)
+        freed.release(victim.job.job, victim.job.resources, victim.job.placements)
     return freed
 
 
-def on_several(ask: Ask, by_node: dict[str, list[Victim]], space: Space) -> Plan | None:
+def on_several(request: PlacementRequest, by_node: dict[str, list[Victim]], cluster: ClusterCapacity) -> Plan | None:
     """Nodes enough at once, the cheapest first; what stops for one of them frees its other nodes too."""
     costs: dict[str, tuple[float, ...]] = {}
     needed: dict[str, list[Victim]] = {}
-    feasible = [node for node in sorted(space.rooms) if _enough_held(ask, node, by_node.get(node, ()), space)]
-    if len(feasible) < ask.nodes:
+    feasible = [
+        node for node in sorted(cluster.capacities) if _enough_held(request, node, by_node.get(node, ()), cluster)
+    ]
+    if len(feasible) < request.nodes:
         return None
     for node in feasible:
-        chosen = _fewest(ask, node, by_node.get(node, ()), space)
+        chosen = _fewest(request, node, by_node.get(node, ()), cluster)
         if chosen is not None:
             needed[node] = chosen
             costs[node] = _cost(chosen)
     plans = []
     for gpus in (True, False):
-        nodes = [node for node in needed if (space.rooms[node].box.word == "GPUs") == gpus or not ask.shape.gpus]
-        nodes = sorted(nodes, key=lambda node: (costs[node], node))[: ask.nodes]
-        if not enough([space.rooms[node].box for node in nodes], ask.shape, ask.nodes):
+        nodes = [
+            node
+            for node in needed
+            if (cluster.capacities[node].info.word == "GPUs") == gpus or not request.resources.gpus
+        ]
+        nodes = sorted(nodes, key=lambda node: (costs[node], node))[: request.nodes]
+        if not enough([cluster.capacities[node].info for node in nodes], request.resources, request.nodes):
             continue
         unique = {victim.job.job: victim for node in nodes for victim in needed[node]}
-        freed = _freed(space, unique.values())
-        places = [freed.place(ask, node) for node in nodes]
-        whole = tuple(place for place in places if place is not None)
-        if len(whole) == ask.nodes:
-            plans.append(Plan(victims=tuple(unique.values()), places=whole))
+        freed = _freed(cluster, unique.values())
+        placements = [freed.placement(request, node) for node in nodes]
+        whole = tuple(placement for placement in placements if placement is not None)
+        if len(whole) == request.nodes:
+            plans.append(Plan(victims=tuple(unique.values()), placements=whole))
     return min(plans, key=lambda plan: _cost(plan.victims), default=None)

@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from service import lifecycle
 from service.db.models import Node
-from service.scheduler.model.boxes import Place
+from service.scheduler.model.nodes import Placement
 from tests.support import box
 from tests.support.live import Live, serve, yard_home  # noqa: F401  fixtures
 from tests.support.specs import spec
@@ -104,7 +104,7 @@ def test_a_drain_may_ask_the_jobs_to_stop(live: Live) -> None:
     uuids = add_node(live)
     with live.context.db.write() as tx:  # in one transaction, before the scheduler sees the job
         job_id = box.insert_job(tx)
-        attempt_id = lifecycle.assign(tx, job_id, [Place(node="box", uuids=tuple(uuids[:1]))], box.NOW)
+        attempt_id = lifecycle.assign(tx, job_id, [Placement(node="box", uuids=tuple(uuids[:1]))], box.NOW)
         lifecycle.claim(tx, attempt_id, "box", "nonce", box.NOW)
         lifecycle.mark_running(tx, attempt_id, box.NOW)
     live.client.post("/api/v1/nodes/box/drain", params={"stop_jobs": True}).raise_for_status()
@@ -120,7 +120,7 @@ def test_only_a_silent_node_can_be_declared_dead(live: Live) -> None:
     assert live.client.post("/api/v1/nodes/box/declare-dead").status_code == 409
     with live.context.db.write() as tx:
         job_id = box.insert_job(tx)
-        attempt_id = lifecycle.assign(tx, job_id, [Place(node="box", uuids=tuple(uuids[:1]))], box.NOW)
+        attempt_id = lifecycle.assign(tx, job_id, [Placement(node="box", uuids=tuple(uuids[:1]))], box.NOW)
         lifecycle.claim(tx, attempt_id, "box", "nonce", box.NOW)
         tx.execute(update(Node).values(unreachable=True))
         lifecycle.set_unreachable(tx, "box", box.NOW)

@@ -19,7 +19,7 @@ from service.db.models import Allocation, Device, Job, Member, Node
 from service.infra.observability import Counters
 from service.infra.threads import Repeated
 from service.queue import overview
-from service.scheduler.model.boxes import Place
+from service.scheduler.model.nodes import Placement
 from tests.support import box, submissions, wait
 from tests.support.box import NOW
 from tests.support.databases import locked
@@ -86,7 +86,7 @@ def test_several_nodes_are_taken_and_told_at_once(yard: Parts, scheduler: Schedu
     with yard.ctx.loader.snapshot(yard.ctx.db, NOW) as (tx, state):
         members = tx.execute(select(Member.node_rank, Member.node).order_by(Member.node_rank)).all()
     assert {member.node for member in members} == {"a", "b"}
-    assert {job: [place.node for place in held.places] for job, held in state.running.items()} == {
+    assert {job: [placement.node for placement in held.placements] for job, held in state.running.items()} == {
         first: [member.node for member in members]
     }
 
@@ -98,8 +98,8 @@ def test_jobs_that_share_start_on_one_gpu(yard: Parts, scheduler: Scheduler) -> 
     assert scheduler.run_pass() == 0
     with yard.ctx.loader.snapshot(yard.ctx.db, NOW) as (_, state):
         pass
-    assert {place for held in state.running.values() for place in held.places} == {
-        Place(node="box", uuids=("box-gpu-0",))
+    assert {placement for held in state.running.values() for placement in held.placements} == {
+        Placement(node="box", uuids=("box-gpu-0",))
     }
     assert set(state.waiting) == {jobs[2]}
 
@@ -231,5 +231,5 @@ def test_nodes_are_read_with_what_they_hold(yard: Parts, scheduler: Scheduler) -
         tx.execute(update(Node).values(cpus=1))
     with yard.ctx.loader.snapshot(yard.ctx.db, NOW) as (_, state):
         pass
-    assert [[place.uuids for place in held.places] for held in state.running.values()] == [[("box-gpu-0",)]]
-    assert state.boxes["box"].cpus == 1
+    assert [[placement.uuids for placement in held.placements] for held in state.running.values()] == [[("box-gpu-0",)]]
+    assert state.nodes["box"].cpus == 1

@@ -228,18 +228,18 @@ def test_the_policy_counts_part_of_a_shared_device_as_people_see_it(db: Database
         accounts.set_limits(tx, ("user", "user-ada"), {"max_gpu_hours": 1})
     with Loader(disk_floor=box.GIB, estimator=Estimator()).snapshot(db, START) as (tx, state):
         standings = {name: quotas.quota(tx, "user", name, START).standing for name in waiting}
-    lanes = {name: state.table.lane[state.table.rows[job]] for name, job in waiting.items()}
+    ids = {name: state.table.class_id[state.table.rows[job]] for name, job in waiting.items()}
     ada, bob = standings["ada"], standings["bob"]
     assert ada is not None
     assert bob is not None
-    (week,) = Quotas(state, START).reached(state.lanes.key(int(lanes["ada"])))
+    (week,) = Quotas(state, START).reached(state.classes.key(int(ids["ada"])))
     assert (ada.gpu_hours, week.used / HOUR) == (1, 1)
-    assert not Quotas(state, START - 60_000_000).reached(state.lanes.key(int(lanes["ada"]))), (
+    assert not Quotas(state, START - 60_000_000).reached(state.classes.key(int(ids["ada"]))), (
         "a minute ago some was left"
     )
     had = {"ada": ada.usage + 1, "bob": bob.usage + 1}
     assert had == {"ada": 2, "bob": 1}, "with the hour that all are given"
-    assert shares(state, START, Policy()).worst[lanes["ada"]] == had["ada"] / (sum(had.values()) / 2)
+    assert shares(state, START, Policy()).worst[ids["ada"]] == had["ada"] / (sum(had.values()) / 2)
     end(db, attempt)
     with db.read() as tx:
         assert accounts.for_policy(tx, "user", START)["user-ada"].usage == ada.usage * 3600

@@ -22,7 +22,7 @@ from service.db.engine import Database
 from service.db.models import Allocation, Attempt, DeviceUse, Event, Job, Member
 from service.estimation.forecasts import Estimator
 from service.nodes import registration
-from service.scheduler.model.boxes import Place
+from service.scheduler.model.nodes import Placement
 from service.scheduler_cache.load import Loader
 from tests.support import box
 from tests.support.box import NOW
@@ -83,13 +83,13 @@ class Machine(RuleBasedStateMachine):
 
     @rule(target=attempts, job=jobs, uuids=st.lists(st.sampled_from(GPUS), unique=True, max_size=3))
     def assign(self, job: str, uuids: list[str]) -> Any:
-        attempt = self.do(lifecycle.assign, job, [Place(node="box", uuids=tuple(uuids))], NOW)
+        attempt = self.do(lifecycle.assign, job, [Placement(node="box", uuids=tuple(uuids))], NOW)
         return multiple() if attempt is None else attempt
 
     @rule(target=attempts, gpus=st.integers(0, 2), gpu=st.sampled_from(GPUS), share=SHARES)
     def start(self, gpus: int, gpu: str, share: int | None) -> Any:
         """A short way to RUNNING, so that what comes after it is met often."""
-        place = Place(node="box", uuids=(gpu,)[:gpus])
+        place = Placement(node="box", uuids=(gpu,)[:gpus])
         job = box.add_job(self.db, gpus, max_retries=1, resources={"gpu_share": share})
         attempt = self.do(lifecycle.assign, job, [place], NOW)
         if attempt is None:
@@ -170,7 +170,7 @@ class Machine(RuleBasedStateMachine):
         fresh = Loader(disk_floor=0, estimator=Estimator())
         with self.loader.snapshot(self.db, NOW) as (_, known), fresh.snapshot(self.db, NOW) as (_, new):
             pass
-        assert (known.waiting, known.running, known.boxes) == (new.waiting, new.running, new.boxes)
+        assert (known.waiting, known.running, known.nodes) == (new.waiting, new.running, new.nodes)
 
     @invariant()
     def no_device_gives_out_more_than_it_has(self) -> None:

@@ -9,9 +9,9 @@ from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Device, Event, Job, Node
 from service.nodes import listing, registration
-from service.queue import job_status
-from service.scheduler.model.boxes import Place, Shape
+from service.queue import situation
 from service.scheduler.model.jobs import Running
+from service.scheduler.model.nodes import Placement, ResourceRequest
 from service.scheduler.model.state import State
 from tests.support import box
 from tests.support.box import GIB, NOW
@@ -312,9 +312,16 @@ def joining(db: Database, job_id: str) -> tuple[list[str], list[str]]:
         kinds = Event.kind.in_((lifecycle.UNJOINED, lifecycle.JOINED))
         told = tx.execute(select(Event.kind, Event.message).where(Event.job_id == job_id, kinds).order_by(Event.seq))
         job = tx.execute(select(Job.__table__).where(Job.id == job_id)).one()
-        place = Place(node="box", uuids=("box-gpu-0",))
+        placement = Placement(node="box", uuids=("box-gpu-0",))
         running = Running(
-            job=job_id, number=1, user="u", project="p", priority=1, shape=Shape(gpus=1), places=(place,), since_us=NOW
+            job=job_id,
+            number=1,
+            user="u",
+            project="p",
+            priority=1,
+            resources=ResourceRequest(gpus=1),
+            placements=(placement,),
+            since_us=NOW,
         )
         reasons = job_status.why(tx, job, running, State(), NOW).reasons
         warned = [each.message for each in reasons if each.code == lifecycle.UNJOINED]

@@ -10,8 +10,8 @@ from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Account, Attempt, Device, Group, Job, Node
 from service.estimation.forecasts import Estimator
-from service.scheduler.model.boxes import Link
 from service.scheduler.model.jobs import IneligibleReason
+from service.scheduler.model.nodes import LinkType
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import Start, decide
 from service.scheduler_cache import load_jobs
@@ -73,7 +73,7 @@ def test_jobs_come_run_and_go(kept: Kept) -> None:
     attempt = box.start(kept.db, first, [uuid])
     state = kept.look()
     assert (set(state.waiting), set(state.running)) == ({second}, {first})
-    assert [place.uuids for place in state.running[first].places] == [(uuid,)]
+    assert [placement.uuids for placement in state.running[first].placements] == [(uuid,)]
     box.finish(kept.db, attempt)
     assert not kept.look().running
 
@@ -88,9 +88,9 @@ def test_what_runs_on_nccl_goes_to_a_node_with_gpus(kept: Kept) -> None:
         for backend in ("nccl", "nccl", "auto")
     ]
     state = kept.look()
-    starts = {each.job: each.places for each in decide(state, kept.now, Policy()) if isinstance(each, Start)}
+    starts = {each.job: each.placements for each in decide(state, kept.now, Policy()) if isinstance(each, Start)}
     assert starts.keys() == {jobs[0], jobs[2]}
-    assert [place.uuids for place in starts[jobs[0]]] == [(gpu,)]
+    assert [placement.uuids for placement in starts[jobs[0]]] == [(gpu,)]
 
 
 def test_a_pass_without_work_asks_two_questions(kept: Kept) -> None:
@@ -254,13 +254,13 @@ def test_nodes_as_they_are(kept: Kept) -> None:
     topology = {"numa": 1, "links": {"box-gpu-1": "nvlink", "box-gpu-2": "carrier pigeon"}}
     with kept.db.write() as tx:
         tx.execute(update(Device).where(Device.uuid == "box-gpu-0").values(topology=topology))
-    before = kept.look().boxes
+    before = kept.look().nodes
     slot = before["box"].slots[0]
-    assert (before["box"].labels, slot.numa, slot.links) == ({"fast"}, 1, {"box-gpu-1": Link.NVLINK})
+    assert (before["box"].labels, slot.numa, slot.links) == ({"fast"}, 1, {"box-gpu-1": LinkType.NVLINK})
     with kept.db.write() as tx:
         tx.execute(update(Node).where(Node.name == "other").values(draining=True))
         tx.execute(update(Device).where(Device.uuid == other[0]).values(unusable="stuck"))
-    after = kept.look().boxes
+    after = kept.look().nodes
     assert after["box"] is before["box"]
     assert (after["other"].closed, after["other"].slots[0].unusable) == ("draining", "stuck")
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from service.scheduler.model.boxes import Box, Place, Shape, Slot
 from service.scheduler.model.decisions import Decision, Preempt, Start
 from service.scheduler.model.jobs import Account, Estimate, Reservation, Running, Source, Waiting
+from service.scheduler.model.nodes import NodeInfo, Placement, ResourceRequest, Slot
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from torchyard.spec.policy import Policy
@@ -21,35 +21,35 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 #: A moment like any other.
 NOW = 1_700_000_000 * SECOND
-_SHAPE = ("gpu_memory_min", "gpu_share", "gpu_type", "labels", "cpus", "memory", "excluded_nodes")
+_RESOURCES = ("gpu_memory_min", "gpu_share", "gpu_type", "labels", "cpus", "memory", "excluded_nodes")
 
 
 def slot(index: int, node: str = "a", memory: int = 80 * GIB, **fields: Any) -> Slot:
     return Slot(uuid=f"{node}{index}", index=index, memory=memory, **fields)
 
 
-def box(node: str = "a", gpus: int = 4, **fields: Any) -> Box:
+def node_info(node: str = "a", gpus: int = 4, **fields: Any) -> NodeInfo:
     defaults: dict[str, Any] = {
         "slots": tuple(slot(i, node) for i in range(gpus)),
         "cpus": 32,
         "memory": 256 * GIB,
     }
-    return Box(node=node, **(defaults | fields))
+    return NodeInfo(name=node, **(defaults | fields))
 
 
 def job(number: int, gpus: int = 1, **fields: Any) -> Waiting:
-    shape = Shape(gpus=gpus, **{key: fields.pop(key) for key in _SHAPE if key in fields})
+    resources = ResourceRequest(gpus=gpus, **{key: fields.pop(key) for key in _RESOURCES if key in fields})
     defaults: dict[str, Any] = {"user": "ann", "project": "vision", "priority": 1, "eligible_us": NOW}
-    return Waiting(job=f"j{number}", number=number, shape=shape, **(defaults | fields))
+    return Waiting(job=f"j{number}", number=number, resources=resources, **(defaults | fields))
 
 
 def running(number: int, uuids: str | Iterable[str], gpus: int | None = None, **fields: Any) -> Running:
     """A job on slots named like "a0 a1 b0"; the node is the first letter."""
     names = uuids.split() if isinstance(uuids, str) else list(uuids)
     nodes = list(dict.fromkeys(name[0] for name in names)) or ["a"]
-    places = tuple(Place(node=node, uuids=tuple(n for n in names if n[0] == node)) for node in nodes)
-    count = len(places[0].uuids) if gpus is None else gpus
-    shape = Shape(gpus=count, **{key: fields.pop(key) for key in _SHAPE if key in fields})
+    placements = tuple(Placement(node=node, uuids=tuple(n for n in names if n[0] == node)) for node in nodes)
+    count = len(placements[0].uuids) if gpus is None else gpus
+    resources = ResourceRequest(gpus=count, **{key: fields.pop(key) for key in _RESOURCES if key in fields})
     defaults: dict[str, Any] = {
         "user": "ann",
         "project": "vision",
@@ -58,27 +58,27 @@ def running(number: int, uuids: str | Iterable[str], gpus: int | None = None, **
         "eligible_us": NOW - HOUR,
         "since_us": NOW - HOUR,
     }
-    return Running(job=f"r{number}", number=number, shape=shape, places=places, **(defaults | fields))
+    return Running(job=f"r{number}", number=number, resources=resources, placements=placements, **(defaults | fields))
 
 
 def known(us: float, source: Source = Source.PROGRESS) -> Estimate:
     return Estimate(p10_us=int(us), p50_us=int(us), p90_us=int(us), source=source)
 
 
-def state(*parts: Box | Waiting | Running | Reservation, **fields: Any) -> State:
+def state(*given: NodeInfo | Waiting | Running | Reservation, **fields: Any) -> State:
     made = State(
-        boxes={part.node: part for part in parts if isinstance(part, Box)},
-        reservations=tuple(part for part in parts if isinstance(part, Reservation)),
+        nodes={each.name: each for each in given if isinstance(each, NodeInfo)},
+        reservations=tuple(each for each in given if isinstance(each, Reservation)),
         **fields,
     )
-    made.put(part for part in parts if isinstance(part, Waiting | Running))
+    made.put(each for each in given if isinstance(each, Waiting | Running))
     return made
 
 
 def starts(decisions: Iterable[Decision]) -> dict[str, str]:
     """The slots that each job starts on."""
     return {
-        one.job: " ".join(uuid for place in one.places for uuid in place.uuids)
+        one.job: " ".join(uuid for placement in one.placements for uuid in placement.uuids)
         for one in decisions
         if isinstance(one, Start)
     }
@@ -93,7 +93,7 @@ def carry_out(world: State, decisions: Iterable[Decision], now_us: int) -> None:
     """All at once: a job that is stopped waits again at the same moment."""
     for one in decisions:
         if isinstance(one, Start):
-            world.start(one.job, one.places, now_us)
+            world.start(one.job, one.placements, now_us)
         else:
             world.requeue(one.job, now_us)
             if one.for_job in world.waiting:
@@ -114,15 +114,15 @@ def check(world: State) -> None:
     """Nothing is given twice or beyond what is there; each job has all of what it asked for, on nodes of one sort."""
     whole: dict[str, str] = {}
     shared: dict[str, int] = {}
-    slots = {slot.uuid: slot for one in world.boxes.values() for slot in one.slots}
+    slots = {slot.uuid: slot for one in world.nodes.values() for slot in one.slots}
     for job in world.running.values():
-        assert len({place.node for place in job.places}) == len(job.places) == job.nodes
-        for place in job.places:
-            assert len(set(place.uuids)) == len(place.uuids) == job.shape.gpus
-            for uuid in place.uuids:
-                if job.shape.gpu_share:
-                    assert world.boxes[place.node].knows_shares
-                    shared[uuid] = shared.get(uuid, 0) + job.shape.gpu_share
+        assert len({placement.node for placement in job.placements}) == len(job.placements) == job.nodes
+        for placement in job.placements:
+            assert len(set(placement.uuids)) == len(placement.uuids) == job.resources.gpus
+            for uuid in placement.uuids:
+                if job.resources.gpu_share:
+                    assert world.nodes[placement.node].knows_shares
+                    shared[uuid] = shared.get(uuid, 0) + job.resources.gpu_share
                 else:
                     assert uuid not in whole, f"{uuid} is given to {whole[uuid]} and {job.job}"
                     whole[uuid] = job.job
@@ -130,9 +130,9 @@ def check(world: State) -> None:
     assert all(used <= slots[uuid].memory for uuid, used in shared.items())
 
 
-def _shape(random: Random) -> Shape:
+def _resources(random: Random) -> ResourceRequest:
     gpus = random.choice([0, 1, 1, 1, 2, 2, 3, 4, 5])
-    return Shape(
+    return ResourceRequest(
         gpus=gpus,
         gpu_memory_min=random.choice([0, 0, 0, 0, 40 * GIB]),
         gpu_share=random.choice([0, 0, 0, 10 * GIB, 30 * GIB]) if gpus else 0,
@@ -148,7 +148,7 @@ def _job(random: Random, number: int) -> Waiting:
     estimate = known(random.randint(1, 100) * 10 * MINUTE, random.choice(list(Source)))
     return replace(
         job(number, user=random.choice(["ann", "bob", "eve"]), project=random.choice(["vision", "speech"])),
-        shape=_shape(random),
+        resources=_resources(random),
         priority=random.randint(0, 2),
         nodes=random.choice([1, 1, 1, 1, 1, 2, 3]),
         group=random.choice([None, None, "sweep"]),
@@ -177,10 +177,10 @@ def _slot(random: Random, index: int, node: str, kind: str) -> Slot:
     )
 
 
-def _box(random: Random, node: str) -> Box:
+def _info(random: Random, node: str) -> NodeInfo:
     kind = random.choice(["gpu", "gpu", "cpu"])
-    return Box(
-        node=node,
+    return NodeInfo(
+        name=node,
         slots=tuple(_slot(random, index, node, kind) for index in range(random.randint(1, 6))),
         cpus=random.randint(2, 24),
         memory=random.randint(0, 64) * GIB,
@@ -207,12 +207,12 @@ def _some_accounts(random: Random, names: Iterable[str]) -> dict[str, Account]:
 def worlds(draw: st.DrawFn, most: int = 20) -> State:
     """Nodes with jobs that wait, after some have been started. Drawn as numbers of them and a seed, which is quick."""
     nodes, count, random = draw(st.integers(1, 3)), draw(st.integers(0, most)), Random(draw(st.integers(0, 2**32)))
-    made = State(boxes={node: _box(random, node) for node in "abc"[:nodes]})
+    made = State(nodes={node: _info(random, node) for node in "abc"[:nodes]})
     made.put(_job(random, number) for number in range(count))
     before = NOW - random.randint(0, 10) * HOUR
     for one in decide(made, before, Policy()):
         if isinstance(one, Start) and random.random() < 0.8:
-            made.start(one.job, one.places, before)
+            made.start(one.job, one.placements, before)
     made.users = _some_accounts(random, ("ann", "bob", "eve"))
     made.projects = _some_accounts(random, ("vision", "speech"))
     made.caps = random.choice([{}, {"sweep": random.randint(0, 4)}])
@@ -223,13 +223,13 @@ def worlds(draw: st.DrawFn, most: int = 20) -> State:
 def crowds(draw: st.DrawFn) -> State:
     """Few nodes, full of jobs that can mostly be stopped, and preemptors alike in what they need, not in the rest."""
     random = Random(draw(st.integers(0, 2**32)))
-    made = State(boxes={node: box(node, random.choice([1, 2, 4])) for node in "ab"[: random.randint(1, 2)]})
+    made = State(nodes={node: node_info(node, random.choice([1, 2, 4])) for node in "ab"[: random.randint(1, 2)]})
     jobs = [_rival(random, number) for number in range(random.randint(7, 14))]
     made.put(jobs[:6])
     before = NOW - 2 * HOUR
     for one in decide(made, before, Policy(time_slice=None)):
         if isinstance(one, Start):
-            made.start(one.job, one.places, before)
+            made.start(one.job, one.placements, before)
     made.put(jobs[6:])
     made.users = random.choice([{}, {"ann": Account(usage=1e6, usage_us=NOW)}])
     return made

@@ -70,14 +70,14 @@ def test_fair_tries_the_new_one_at_once_and_goes_on_with_what_is_shorter() -> No
 def test_a_job_larger_than_a_node_takes_as_few_nodes_as_it_can_evenly() -> None:
     (done,) = run("fair", [job(0, 10, gpus=13)], gpus=8, nodes=3)
     (spell,) = done.spells
-    assert [len(place.uuids) for place in spell.places] == [7, 7]
+    assert [len(placement.uuids) for placement in spell.placements] == [7, 7]
     assert done.gpus == 14
 
 
 def test_a_job_that_fits_on_a_node_is_never_spread() -> None:
     done = run("fair", [job(0, 100, gpus=3), job(0, 100, gpus=3), job(1, 10, gpus=2)], gpus=4, nodes=2, cost=0)
-    assert spells(done)[2] != [(1, 11)] or len(done[2].spells[0].places) == 1
-    assert all(len(spell.places) == 1 for one in done for spell in one.spells)
+    assert spells(done)[2] != [(1, 11)] or len(done[2].spells[0].placements) == 1
+    assert all(len(spell.placements) == 1 for one in done for spell in one.spells)
 
 
 def test_a_job_that_can_never_fit_is_named() -> None:
@@ -98,7 +98,7 @@ def test_nothing_is_given_twice_and_all_work_is_done(policy: str, jobs: list[Tra
         assert all(spell.lost_us <= COST * SECOND for spell in one.spells)
         assert one.spells[-1].lost_us == (COST * SECOND if len(one.spells) > 1 else 0)
         assert all(earlier.end_us <= later.start_us for earlier, later in pairwise(one.spells))
-        assert all(sum(len(place.uuids) for place in spell.places) == one.gpus for spell in one.spells)
+        assert all(sum(len(placement.uuids) for placement in spell.placements) == one.gpus for spell in one.spells)
     for spans in _by_device(done).values():
         spans.sort()
         assert all(first[1] <= second[0] for first, second in pairwise(spans))
@@ -108,8 +108,8 @@ def _by_device(done: list[Run]) -> dict[str, list[tuple[int, int]]]:
     spans: dict[str, list[tuple[int, int]]] = {}
     for one in done:
         for spell in one.spells:
-            for place in spell.places:
-                for uuid in place.uuids:
+            for placement in spell.placements:
+                for uuid in placement.uuids:
                     if spell.end_us > spell.start_us:
                         spans.setdefault(uuid, []).append((spell.start_us, spell.end_us))
     return spans

@@ -105,5 +105,5 @@ def test_what_is_written_is_read_again(one: TraceJob) -> None:
 
 @pytest.mark.parametrize(("gpus", "nodes", "each"), [(1, 1, 1), (8, 1, 8), (9, 2, 5), (16, 2, 8), (20, 3, 7)])
 def test_spread_over_the_fewest_nodes_evenly(gpus: int, nodes: int, each: int) -> None:
-    found, shape = Cluster(nodes=4, gpus=8).spread(gpus)
-    assert (found, shape.gpus) == (nodes, each)
+    found, resources = Cluster(nodes=4, gpus=8).spread(gpus)
+    assert (found, resources.gpus) == (nodes, each)

@@ -12,7 +12,7 @@ from sqlalchemy import event, func, insert, select, update
 from service import ingest, lifecycle
 from service.attempts import memory
 from service.db.models import Attempt, Checkpoint, Event, IdempotencyKey, Job, MetricSeries, Node, Tag
-from service.scheduler.model.boxes import Place
+from service.scheduler.model.nodes import Placement
 from tests.support.box import add_node
 from tests.support.live import Live
 from tests.support.problems import kind
@@ -47,7 +47,7 @@ def run(live: Live, job_id: str) -> str:
     uuids = add_node(live.context.db, node, devices=1, draining=True, last_seen_us=now)
     with live.context.db.write() as tx:
         tx.execute(update(Node).where(Node.name == node).values(draining=False))
-        attempt = lifecycle.assign(tx, job_id, [Place(node=node, uuids=tuple(uuids))], now)
+        attempt = lifecycle.assign(tx, job_id, [Placement(node=node, uuids=tuple(uuids))], now)
         tx.execute(update(Node).where(Node.name == node).values(draining=True))
         lifecycle.claim(tx, attempt, node, "nonce", now)
         lifecycle.mark_running(tx, attempt, now)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from service.scheduler.explain import alternatives
 from service.scheduler.explain.alternatives import Found, Proposal
 from service.scheduler.explain.forecast import Expected, expected_start
-from service.scheduler.model.boxes import Closed
 from service.scheduler.model.decisions import Start
 from service.scheduler.model.jobs import Account, IneligibleReason, Reservation, Waiting
+from service.scheduler.model.nodes import ClosedReason
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from tests.support.sharing import GIB, HOUR, MINUTE, NOW, node, runs, state, waits
@@ -46,7 +46,7 @@ def changed(waiting: Waiting, proposal: Proposal) -> Waiting:
                 assert field in SHAPE
                 size = parse_size(value) if isinstance(value, str) else value
                 asked: dict[str, Any] = {field: NOTHING[field] if value is None else size}
-                waiting = replace(waiting, shape=replace(waiting.shape, **asked))
+                waiting = replace(waiting, resources=replace(waiting.resources, **asked))
     return waiting
 
 
@@ -60,7 +60,7 @@ def find(made: State, policy: Policy = CALM, *, refused: frozenset[str] = frozen
 
 
 def now(made: State, policy: Policy = CALM) -> list[dict[str, Any]]:
-    return [each.proposal.change for each in find(made, policy) if each.places]
+    return [each.proposal.change for each in find(made, policy) if each.placements]
 
 
 THREE = ("a0", "a1", "a2")
@@ -145,7 +145,7 @@ def test_nodes() -> None:
 
 def test_cores_and_memory() -> None:
     busy = runs(2, "a0")
-    busy = replace(busy, shape=replace(busy.shape, cpus=30, memory=200 * GIB))
+    busy = replace(busy, resources=replace(busy.resources, cpus=30, memory=200 * GIB))
     assert now(state(waits(1, cpus=4), busy)) == [{"resources.cpus": 2}]
     assert now(state(waits(1, memory=100 * GIB), busy)) == [{"resources.memory": "56GiB"}]
 
@@ -153,7 +153,7 @@ def test_cores_and_memory() -> None:
 def test_priority_where_it_helps_and_is_allowed() -> None:
     made = state(waits(0, 4, priority=2), waits(1, 3), runs(2, "a0"))
     found = find(made)
-    assert next(each.proposal.change for each in found if each.places) == {"priority": "high"}
+    assert next(each.proposal.change for each in found if each.placements) == {"priority": "high"}
     assert not any("priority" in each.proposal.change for each in find(made, refused=frozenset({"high", "urgent"})))
 
 
@@ -170,13 +170,13 @@ def test_nothing_helps_against_a_quota_but_fewer_gpus() -> None:
 
 
 def test_closed_nodes_give_nothing() -> None:
-    assert find(state(waits(1), nodes=(node(closed=Closed.DRAINING),))) == []
+    assert find(state(waits(1), nodes=(node(closed=ClosedReason.DRAINING),))) == []
 
 
 def test_what_is_only_sooner_says_when() -> None:
     made = state(waits(1, 4), runs(2, "a0", "a1", "a2", minutes=10), runs(3, "a3", minutes=300))
     (fewer, *_) = find(made)
-    assert (fewer.proposal.change, fewer.places) == ({"resources.gpus": 1}, ())
+    assert (fewer.proposal.change, fewer.placements) == ({"resources.gpus": 1}, ())
     assert fewer.starts_us == NOW + 10 * MINUTE
     assert find(state(waits(1, 4), runs(2, *THREE, "a3", minutes=60))) == [], "not sooner"
 
@@ -212,7 +212,7 @@ def test_every_claim_comes_true(
         nodes=(node("a"), node("b")),
     )
     for found in find(made, policy):
-        if not found.places:
+        if not found.placements:
             assert found.starts_us is not None
             assert found.starts_us > NOW
             continue
@@ -222,8 +222,8 @@ def test_every_claim_comes_true(
             tried.remove("j1")
             waiting = replace(waiting, job="new", number=99, eligible_us=NOW)
         tried.put([waiting])
-        starts = {d.job: d.places for d in decide(tried, NOW, policy) if isinstance(d, Start)}
-        assert starts[waiting.job] == found.places
+        starts = {d.job: d.placements for d in decide(tried, NOW, policy) if isinstance(d, Start)}
+        assert starts[waiting.job] == found.placements
 
 
 def test_a_job_of_unknown_start_may_be_told_any() -> None:

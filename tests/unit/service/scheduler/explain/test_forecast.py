@@ -7,8 +7,8 @@ import pytest
 
 from service.scheduler.explain import forecast
 from service.scheduler.explain.forecast import Expected, expected_start
-from service.scheduler.model.boxes import Closed
 from service.scheduler.model.jobs import Account, IneligibleReason, Reservation, Running
+from service.scheduler.model.nodes import ClosedReason
 from service.scheduler.model.state import State
 from tests.support.sharing import HOUR, MINUTE, NOW, SECOND, lasting, node, runs, state, waits
 from torchyard.spec.policy import Policy
@@ -81,7 +81,7 @@ def test_reservations_are_waited_for() -> None:
 
 
 def test_a_maintenance_is_waited_for_and_the_one_after_it() -> None:
-    closed = replace(node(closed=Closed.DRAINING), maintenance="m1")
+    closed = replace(node(closed=ClosedReason.DRAINING), maintenance="m1")
     spans = (("m1", -60, 30), ("m2", 30, 50), ("m3", 300, 600))
     planned = [
         Reservation(
@@ -96,7 +96,7 @@ def test_a_maintenance_is_waited_for_and_the_one_after_it() -> None:
     ]
     assert expected(state(waits(1), nodes=(closed,), reservations=tuple(planned))) == [50, 50]
     assert expected(state(waits(1), nodes=(closed,), reservations=())) == [0, 0], "it has just been cancelled"
-    by_hand = node(closed=Closed.DRAINING)
+    by_hand = node(closed=ClosedReason.DRAINING)
     assert expected(state(waits(1), nodes=(by_hand,), reservations=tuple(planned))) == [None, None]
 
 

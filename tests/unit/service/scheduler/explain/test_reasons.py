@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from service.scheduler.explain.blockers import Blocker, blockers
 from service.scheduler.explain.reasons import Awaited, Names, Title, mentioned, reasons
-from service.scheduler.model.boxes import Closed, Slot
 from service.scheduler.model.jobs import Account, IneligibleReason, Reservation
+from service.scheduler.model.nodes import ClosedReason, Slot
 from service.scheduler.model.state import State
 from tests.support.sharing import GIB, HOUR, MINUTE, NOW, node, runs, state, waits
 from torchyard.api import Reason
@@ -135,7 +135,8 @@ def test_who_cannot_be_stopped_and_what_would_make_it_so() -> None:
     assert "torchyard.attach(model=model, optimizer=optimizer, loader=loader)" in found[1].message
     assert "restartable: true" in found[1].message
     assert [
-        reason.code for reason in told(state(waits(1), replace(flexible, places=fixed.places), nodes=(node(gpus=1),)))
+        reason.code
+        for reason in told(state(waits(1), replace(flexible, placements=fixed.placements), nodes=(node(gpus=1),)))
     ] == ["gpus"]
 
 
@@ -157,7 +158,7 @@ def test_sorts_of_gpus() -> None:
 
 def test_cores_and_memory() -> None:
     busy = runs(2, "a0")
-    busy = replace(busy, shape=replace(busy.shape, cpus=30, memory=200 * GIB))
+    busy = replace(busy, resources=replace(busy.resources, cpus=30, memory=200 * GIB))
     assert (
         "2 CPU cores free and the job needs 4; the rest is held by job 2 (bob)"
         in first(state(waits(1, cpus=4), busy)).message
@@ -171,9 +172,9 @@ def test_closed_nodes_and_unusable_gpus() -> None:
         node("d", 1), slots=(Slot(uuid="d0", index=0, memory=80 * GIB, unusable="owned by another stack"),)
     )
     nodes = (
-        node("a", closed=Closed.UNREACHABLE),
-        node("b", closed=Closed.DISK_FLOOR),
-        node("c", closed=Closed.DRAINING),
+        node("a", closed=ClosedReason.UNREACHABLE),
+        node("b", closed=ClosedReason.DISK_FLOOR),
+        node("c", closed=ClosedReason.DRAINING),
         broken,
     )
     found = told(state(waits(1), nodes=nodes))
@@ -184,7 +185,7 @@ def test_closed_nodes_and_unusable_gpus() -> None:
 
 
 def test_until_when_a_node_is_under_maintenance() -> None:
-    closed = replace(node("c", closed=Closed.DRAINING), maintenance="m")
+    closed = replace(node("c", closed=ClosedReason.DRAINING), maintenance="m")
     disks = Reservation(
         id="m", name="disks", maintenance=True, nodes=frozenset("c"), starts_us=NOW - HOUR, ends_us=NOW + HOUR
     )
@@ -266,7 +267,7 @@ def test_every_job_has_a_reason_whatever_stands_in_its_way(
         *(waits(n, g, priority=p, nodes=many) for n, (g, p, many) in enumerate(jobs)),
         waits(50, ineligible=ineligible),
         *(runs(n, device) for n, device in enumerate(devices, 60)),
-        nodes=(node("a", closed=Closed.DRAINING if closed else None), node("b", 2)),
+        nodes=(node("a", closed=ClosedReason.DRAINING if closed else None), node("b", 2)),
         users={"ada": Account(max_gpus=4)},
     )
     for job in made.waiting:

@@ -5,18 +5,18 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.scheduler.model.boxes import Place
+from service.scheduler.model.nodes import Placement
 from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from service.scheduler.policy.order import order
-from tests.unit.service.scheduler.worlds import HOUR, NOW, box, job, known, running, state, worlds
-from torchyard.spec.policy import Policy
+from tests.unit.service.scheduler.worlds import HOUR, NOW, job, known, node_info, running, state, worlds
+from torchyard.policy import Policy
 
 
 def fresh(world: State) -> State:
     """The same, derived anew."""
     return State(
-        boxes=world.boxes,
+        nodes=world.nodes,
         waiting=dict(world.waiting),
         running=dict(world.running),
         users=world.users,
@@ -28,7 +28,7 @@ def fresh(world: State) -> State:
 
 @given(worlds(), st.data())
 def test_a_state_that_changed_decides_as_one_made_anew(world: State, data: st.DataObject) -> None:
-    world.rooms()
+    world.capacities()
     for _ in range(data.draw(st.integers(0, 8))):
         names = sorted([*world.waiting, *world.running])
         if not names:
@@ -47,8 +47,8 @@ def test_a_state_that_changed_decides_as_one_made_anew(world: State, data: st.Da
 
 
 def test_a_job_that_starts_and_is_requeued_keeps_its_age_and_counts_its_time() -> None:
-    world = state(box(), job(1, remaining=known(3 * HOUR), limit_us=4 * HOUR))
-    started = world.start("j1", (Place(node="a", uuids=("a0",)),), NOW)
+    world = state(node_info(), job(1, remaining=known(3 * HOUR), limit_us=4 * HOUR))
+    started = world.start("j1", (Placement(node="a", uuids=("a0",)),), NOW)
     assert (started.since_us, started.ends_us, world.waiting) == (NOW, NOW + 4 * HOUR, {})
     again = world.requeue("j1", NOW + HOUR)
     assert (again.ran_us, again.eligible_us, again.remaining) == (HOUR, NOW, known(2 * HOUR))
@@ -56,7 +56,7 @@ def test_a_job_that_starts_and_is_requeued_keeps_its_age_and_counts_its_time() -
 
 
 def test_who_others_were_stopped_for_is_remembered_until_it_starts() -> None:
-    world = state(box(), running(1, "a0", yields_to="j9"), running(2, "a1", yields_to="j9"), job(9, gpus=2))
+    world = state(node_info(), running(1, "a0", yields_to="j9"), running(2, "a1", yields_to="j9"), job(9, gpus=2))
     world.put([replace(world.running["r1"], yields_to=None)])
     assert list(world.promised) == []
     world.remove("r2")
@@ -66,17 +66,17 @@ def test_who_others_were_stopped_for_is_remembered_until_it_starts() -> None:
 
 
 def test_nodes_that_change_or_leave_are_seen() -> None:
-    world = state(box(gpus=1), running(1, "a0"), job(1))
+    world = state(node_info(gpus=1), running(1, "a0"), job(1))
     assert decide(world, NOW, Policy()) == []
-    world.boxes = {"a": box(gpus=2)}
+    world.nodes = {"a": node_info(gpus=2)}
     assert [one.job for one in decide(world, NOW, Policy())] == ["j1"]
-    world.boxes = {}
+    world.nodes = {}
     assert decide(world, NOW, Policy()) == []
 
 
 def test_more_jobs_users_and_shapes_than_there_was_room_for() -> None:
     many = [job(number, gpus=number % 7, user=f"user-{number}", cpus=number) for number in range(300)]
-    world = state(box(), *many)
+    world = state(node_info(), *many)
     for one in many[:290]:
         world.remove(one.job)
     world.put(replace(one, user="ann") for one in many[290:])

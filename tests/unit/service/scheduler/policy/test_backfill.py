@@ -2,8 +2,8 @@
 
 from service.scheduler.model.jobs import Running
 from service.scheduler.policy.decide import decide
-from tests.unit.service.scheduler.worlds import DAY, HOUR, NOW, box, job, known, running, starts, state
-from torchyard.spec.policy import Policy
+from tests.unit.service.scheduler.worlds import DAY, HOUR, NOW, job, known, node_info, running, starts, state
+from torchyard.policy import Policy
 
 POLICY = Policy(preemption=False, time_slice=None, longest_wait="3d")
 #: Overdue for a day.
@@ -13,7 +13,7 @@ LIMITED = job(5, limit_us=2 * HOUR)
 
 
 def passes(in_its_way: Running) -> set[str]:
-    return set(starts(decide(state(box(), in_its_way, OLDEST, BRIEF, LONG, UNKNOWN, LIMITED), NOW, POLICY)))
+    return set(starts(decide(state(node_info(), in_its_way, OLDEST, BRIEF, LONG, UNKNOWN, LIMITED), NOW, POLICY)))
 
 
 def test_who_is_expected_to_be_gone_before_those_that_were_there_first() -> None:

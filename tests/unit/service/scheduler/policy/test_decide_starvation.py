@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from service.scheduler.model.jobs import Waiting
 from service.scheduler.model.state import State
 from service.scheduler.policy.order import PERIOD_US
-from tests.unit.service.scheduler.worlds import HOUR, MINUTE, NOW, SECOND, box, job, known, settle, state
-from torchyard.spec.policy import Policy
+from tests.unit.service.scheduler.worlds import HOUR, MINUTE, NOW, SECOND, job, known, node_info, settle, state
+from torchyard.policy import Policy
 
 STEP = 10 * MINUTE
 LONGEST = 2 * HOUR
@@ -79,7 +79,7 @@ def until_started(world: State, found: list[Waiting], policy: Policy) -> Started
 @given(rivals, st.integers(2, 4), st.integers(1, 2), st.booleans())
 def test_the_oldest_starts_in_time(found: list[Waiting], gpus: int, nodes: int, preemptible: bool) -> None:
     """No rival that cannot be stopped runs for longer than L: `longest_wait`, twice L, and until the next turn."""
-    world = state(box("a"), box("b"))
+    world = state(node_info("a"), node_info("b"))
     target = job(1, gpus=gpus, nodes=nodes, priority=0, preemptible=preemptible, remaining=known(HOUR), user="eve")
     world.put([target])
     (steps,) = until_started(world, found, POLICY).steps.values()
@@ -95,7 +95,7 @@ def test_each_of_the_oldest_starts_in_time(found: list[Waiting], wanted: list[tu
     """The bound of the policy for the k-th oldest, from the moment on at which it is overdue: each stop of an older one
     means one turn more.
     """
-    world = state(box("a"), box("b"))
+    world = state(node_info("a"), node_info("b"))
     for k, (gpus, nodes, preemptible) in enumerate(wanted, start=1):
         fields = {"priority": 0, "preemptible": preemptible, "remaining": known(HOUR), "user": "eve"}
         world.put([job(k, gpus=gpus, nodes=nodes, eligible_us=NOW - (9 - k) * SECOND, **fields)])
@@ -109,7 +109,7 @@ def test_each_of_the_oldest_starts_in_time(found: list[Waiting], wanted: list[tu
 @settings(max_examples=15)
 @given(rivals, st.integers(2, 4))
 def test_where_nobody_can_be_stopped_the_oldest_need_not_wait_for_a_turn(found: list[Waiting], gpus: int) -> None:
-    world = state(box("a"), box("b"))
+    world = state(node_info("a"), node_info("b"))
     target = job(1, gpus=gpus, priority=0, remaining=known(HOUR), user="eve")
     world.put([target])
     policy = POLICY.model_copy(update={"preemption": False, "time_slice": None})

@@ -18,10 +18,10 @@ from tests.unit.service.scheduler.worlds import (
     HOUR,
     MINUTE,
     NOW,
-    box,
     crowds,
     job,
     known,
+    node_info,
     policies,
     running,
     state,
@@ -37,16 +37,16 @@ class Unfiltered(FeasibilityFilter):
     """A filter that rules out only what a quota forbids: every other job is looked at."""
 
     def of(self, rows: Ints) -> Bools:
-        found: Bools = self.open[self.lane[rows]]
+        found: Bools = self.open[self.class_id[rows]]
         return found
 
-    def may_start(self, row: int, lane: int) -> bool:
+    def may_start(self, row: int, class_id: int) -> bool:
         return True
 
-    def may_preempt(self, row: int, lane: int) -> bool:
+    def may_preempt(self, row: int, class_id: int) -> bool:
         return bool(self._might[row])
 
-    def may_hold(self, row: int, lane: int) -> bool:
+    def may_hold(self, row: int, class_id: int) -> bool:
         return bool(self._turn[row])
 
 
@@ -71,7 +71,7 @@ def test_an_earlier_job_that_stops_nobody_does_not_keep_a_shorter_one_of_a_lower
     victim = running(1, "a0", priority=0, preemptible=True, remaining=known(110 * HOUR), eligible_us=NOW)
     first = job(2, priority=2, remaining=known(100 * HOUR), ran_us=HOUR)
     second = job(3, priority=0, remaining=known(HOUR), ran_us=HOUR)
-    found = decide(state(box(gpus=1), victim, first, second), NOW, Policy(preemption=False))
+    found = decide(state(node_info(gpus=1), victim, first, second), NOW, Policy(preemption=False))
     assert found == [Preempt(job="r1", for_job="j3", reason=Cause.TIME_SLICE)]
 
 
@@ -79,5 +79,5 @@ def test_a_new_job_that_stops_nobody_does_not_take_the_turn_of_an_overdue_one() 
     victim = running(1, "a0", priority=1, preemptible=True, remaining=known(20 * MINUTE), since_us=TURN - HOUR)
     tried_first = job(2, priority=1, eligible_us=TURN)
     overdue = job(3, priority=1, eligible_us=TURN - 4 * DAY, remaining=known(HOUR), ran_us=HOUR)
-    world = state(box(gpus=1), replace(victim, starts_over=True), tried_first, overdue)
+    world = state(node_info(gpus=1), replace(victim, starts_over=True), tried_first, overdue)
     assert decide(world, TURN, Policy()) == [Preempt(job="r1", for_job="j3", reason=Cause.LONGEST_WAIT)]

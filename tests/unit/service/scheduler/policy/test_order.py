@@ -5,8 +5,8 @@ from typing import Any
 from service.scheduler.model.jobs import Account, IneligibleReason, Source, Waiting
 from service.scheduler.model.state import State
 from service.scheduler.policy.order import PERIOD_US, TURN_US, order
-from tests.unit.service.scheduler.worlds import DAY, HOUR, MINUTE, NOW, box, job, known, running, state
-from torchyard.spec.policy import Order, Policy
+from tests.unit.service.scheduler.worlds import DAY, HOUR, MINUTE, NOW, job, known, node_info, running, state
+from torchyard.policy import Order, Policy
 
 FAIR = Policy()
 #: The first moment of a turn of the overdue, and the one after its last.
@@ -75,7 +75,7 @@ def test_so_do_their_untried_jobs_but_before_all_that_were_tried() -> None:
 
 def test_what_runs_now_counts_as_had() -> None:
     held = running(9, "a0 a1 a2 a3", user="ann", since_us=NOW - 10 * HOUR)
-    assert queue(box(), held, tried(1, HOUR, user="ann"), tried(2, HOUR + MINUTE, user="bob")) == "2 1"
+    assert queue(node_info(), held, tried(1, HOUR, user="ann"), tried(2, HOUR + MINUTE, user="bob")) == "2 1"
 
 
 def test_projects_share_as_users_do() -> None:
@@ -87,17 +87,17 @@ def test_projects_share_as_users_do() -> None:
 def test_the_overdue_have_turns_right_behind_the_untried() -> None:
     late = tried(1, DAY, gpus=4, eligible_us=TURN - 5 * DAY)
     later = tried(2, DAY, gpus=4, eligible_us=TURN - 4 * DAY)
-    jobs = (box(), late, later, tried(3, MINUTE, eligible_us=TURN), job(4, eligible_us=TURN))
+    jobs = (node_info(), late, later, tried(3, MINUTE, eligible_us=TURN), job(4, eligible_us=TURN))
     assert queue(*jobs, now_us=TURN) == "4 1 3 2"
     assert queue(*jobs, now_us=TURN + TURN_US - 1) == "4 1 3 2"
     assert queue(*jobs, now_us=TURN + TURN_US) == "4 3 1 2"
-    assert queue(box(gpus=32), *jobs, now_us=TURN).startswith("4 1")
+    assert queue(node_info(gpus=32), *jobs, now_us=TURN).startswith("4 1")
 
 
 def test_as_many_of_the_overdue_as_fit_into_half_of_the_gpus_have_their_turn() -> None:
     overdue = [tried(number, DAY, eligible_us=TURN - 9 * DAY + number) for number in range(6)]
     short = tried(9, MINUTE, eligible_us=TURN)
-    assert queue(box(gpus=8), *overdue, short, now_us=TURN) == "0 1 2 3 9 4 5"
+    assert queue(node_info(gpus=8), *overdue, short, now_us=TURN) == "0 1 2 3 9 4 5"
 
 
 def test_the_orders_that_others_have() -> None:

@@ -13,10 +13,10 @@ from tests.unit.service.scheduler.worlds import (
     HOUR,
     MINUTE,
     NOW,
-    box,
     carry_out,
     job,
     known,
+    node_info,
     running,
     starts,
     state,
@@ -41,26 +41,26 @@ def test_during_it_only_its_users_and_projects_get_its_devices() -> None:
     for fields in ({"users": frozenset({"bob"})}, {"projects": frozenset({"speech"})}):
         r = reservation(gpus=3, **fields)
         mine = job(9, gpus=3, user="bob", project="speech")
-        assert started(state(box(), r, job(1), job(2), mine)) == {"j1": "a0", "j9": "a1 a2 a3"}
-        assert started(state(box(), r, job(1, gpus=2))) == {}
+        assert started(state(node_info(), r, job(1), job(2), mine)) == {"j1": "a0", "j9": "a1 a2 a3"}
+        assert started(state(node_info(), r, job(1, gpus=2))) == {}
     over = reservation(NOW - 2 * HOUR, users=frozenset({"bob"}))
-    assert started(state(box(), over, job(1, gpus=4))) == {"j1": "a0 a1 a2 a3"}
+    assert started(state(node_info(), over, job(1, gpus=4))) == {"j1": "a0 a1 a2 a3"}
 
 
 def test_before_it_those_that_end_in_time_or_can_be_stopped_fill_the_gap() -> None:
     r = reservation(NOW + HOUR, users=frozenset({"bob"}))
     short, told = job(1, limit_us=HOUR), job(2, remaining=known(50 * MINUTE))
     long, stoppable = job(3, limit_us=2 * HOUR), job(4, preemptible=True)
-    assert set(started(state(box(), r, short, told, long, stoppable))) == {"j1", "j2", "j4"}
+    assert set(started(state(node_info(), r, short, told, long, stoppable))) == {"j1", "j2", "j4"}
     near = reservation(NOW + MINUTE, users=frozenset({"bob"}))
-    assert started(state(box(), near, stoppable)) == {}
+    assert started(state(node_info(), near, stoppable)) == {}
 
 
 def test_those_that_can_be_stopped_are_in_time_for_it() -> None:
     r = reservation(NOW + HOUR, users=frozenset({"bob"}), gpus=3)
     fixed, ends = running(1, "a0"), running(2, "a1", preemptible=True, remaining=known(10 * MINUTE))
     long, theirs = running(3, "a2", preemptible=True), running(4, "a3", user="bob", preemptible=True)
-    world = state(box(), r, fixed, ends, long, theirs)
+    world = state(node_info(), r, fixed, ends, long, theirs)
     assert decide(world, NOW, FAIR) == []
     notice_us = NOW + HOUR - FAIR.checkpoint_timeout * 1_000_000
     found = decide(world, notice_us, FAIR)
@@ -77,23 +77,23 @@ def test_those_that_can_be_stopped_are_in_time_for_it() -> None:
 
 def test_maintenance_empties_nodes_for_everybody() -> None:
     r = reservation(NOW + HOUR, maintenance=True, nodes=frozenset({"a"}))
-    boxes = [box("a"), box("b", gpus=1)]
+    infos = [node_info("a"), node_info("b", gpus=1)]
     cores = running(2, "", gpus=0, cpus=1, preemptible=True)
-    world = state(*boxes, r, running(1, "a0", preemptible=True), cores)
+    world = state(*infos, r, running(1, "a0", preemptible=True), cores)
     assert stops(decide(world, r.starts_us, FAIR)) == {"r1": "res", "r2": "res"}
-    assert started(state(*boxes, r, job(1), job(2, cpus=1)), r.starts_us) == {"j1": "b0"}
-    assert started(state(*boxes, r, job(1, gpus=0, cpus=1, user="bob")), r.starts_us) == {"j1": ""}
+    assert started(state(*infos, r, job(1), job(2, cpus=1)), r.starts_us) == {"j1": "b0"}
+    assert started(state(*infos, r, job(1, gpus=0, cpus=1, user="bob")), r.starts_us) == {"j1": ""}
 
 
 def test_nobody_is_stopped_for_it_where_preemption_is_off() -> None:
     r = reservation(users=frozenset({"bob"}))
-    world = state(box(), r, running(1, "a0", preemptible=True))
+    world = state(node_info(), r, running(1, "a0", preemptible=True))
     assert decide(world, NOW, Policy(preemption=False)) == []
 
 
 def test_devices_that_will_be_free_are_reserved_before_others() -> None:
     r = reservation(NOW + HOUR, users=frozenset({"bob"}), gpus=2)
-    world = state(box(), r, running(1, "a3"), running(2, "a2", preemptible=True), job(1), job(2))
+    world = state(node_info(), r, running(1, "a3"), running(2, "a2", preemptible=True), job(1), job(2))
     assert started(world) == {}
     world.remove("r2")
     assert started(world) == {"j1": "a0"}
@@ -102,9 +102,9 @@ def test_devices_that_will_be_free_are_reserved_before_others() -> None:
 def test_two_at_once_have_devices_of_their_own() -> None:
     one = reservation(users=frozenset({"bob"}), gpus=2, id="one")
     two = reservation(users=frozenset({"eve"}), gpus=2, id="two")
-    world = state(box(), one, two, job(1), job(2, gpus=2, user="bob"), job(3, gpus=2, user="eve"))
+    world = state(node_info(), one, two, job(1), job(2, gpus=2, user="bob"), job(3, gpus=2, user="eve"))
     assert set(started(world)) == {"j2", "j3"}
-    greedy = state(box(), one, two, job(2, gpus=3, user="bob"))
+    greedy = state(node_info(), one, two, job(2, gpus=3, user="bob"))
     assert started(greedy) == {}
 
 
@@ -112,9 +112,9 @@ def test_two_at_once_have_devices_of_their_own() -> None:
 def test_what_is_reserved_goes_to_nobody_else(world: State, gpus: int, user: str, maintenance: bool) -> None:
     """Of the devices that nobody held, as many are left as are reserved, or all."""
     world.reservations = (reservation(gpus=gpus, users=frozenset({user}), maintenance=maintenance),)
-    free = {uuid for room in world.rooms().values() for uuid in room.free}
+    free = {uuid for capacity in world.capacities().values() for uuid in capacity.free}
     decisions = decide(world, NOW, FAIR)
     others = [name for name in starts(decisions) if maintenance or world.waiting[name].user != user]
     taken = {uuid for name in others for uuid in starts(decisions)[name].split()}
-    held = sum(len(room.usable) - len(room.free) for room in world.rooms().values())
+    held = sum(len(capacity.usable) - len(capacity.free) for capacity in world.capacities().values())
     assert len(free - taken) >= min(len(free), gpus - held)

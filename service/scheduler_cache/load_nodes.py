@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, Select, String, Table, select
 from sqlalchemy import cast as sql_cast
 
 from service.db.models import Device, Node
-from service.scheduler.model.boxes import Box, Closed, Link, Slot
+from service.scheduler.model.nodes import ClosedReason, LinkType, NodeInfo, Slot
 from torchyard.wire import Capability
 
 _NODE = cast("Table", Node.__table__).c
@@ -43,34 +43,34 @@ _DEVICES: Select[Any] = (
 )
 
 
-class Boxes:
+class NodeLoader:
     """Reads nodes and devices; not for several threads at once."""
 
     def __init__(self, disk_floor: int, free: Callable[[], int] | None) -> None:
         self._disk_floor = disk_floor
         self._free = free
         self._short = False
-        self._known: dict[str, tuple[tuple[Any, ...], Box]] = {}
+        self._known: dict[str, tuple[tuple[Any, ...], NodeInfo]] = {}
 
-    def read(self, tx: Connection) -> dict[str, Box]:
+    def read(self, tx: Connection) -> dict[str, NodeInfo]:
         """All nodes by name."""
         self._short = self._free is not None and self._free() < self._disk_floor
         devices: dict[str, list[Row[Any]]] = {}
         for row in tx.execute(_DEVICES):
             devices.setdefault(row[0], []).append(row)
-        known = {node.name: self._box(node, tuple(devices.get(node.name, ()))) for node in tx.execute(_NODES)}
+        known = {node.name: self._info(node, tuple(devices.get(node.name, ()))) for node in tx.execute(_NODES)}
         self._known = known
-        return {name: box for name, (_, box) in known.items()}
+        return {name: info for name, (_, info) in known.items()}
 
-    def _box(self, node: Row[Any], devices: tuple[Row[Any], ...]) -> tuple[tuple[Any, ...], Box]:
+    def _info(self, node: Row[Any], devices: tuple[Row[Any], ...]) -> tuple[tuple[Any, ...], NodeInfo]:
         closed, labels = self._closed(node), frozenset(node.labels or ())
         knows_shares = Capability.GPU_SHARE in (node.capabilities or ())
         key = (node.cpus, node.memory, labels, knows_shares, closed, node.maintenance, devices)
         known = self._known.get(node.name)
         if known is not None and known[0] == key:
             return known
-        box = Box(
-            node=node.name,
+        info = NodeInfo(
+            name=node.name,
             slots=tuple(_slot(device) for device in devices),
             cpus=node.cpus,
             memory=node.memory,
@@ -79,16 +79,16 @@ class Boxes:
             maintenance=node.maintenance,
             knows_shares=knows_shares,
         )
-        return key, box
+        return key, info
 
-    def _closed(self, node: Row[Any]) -> Closed | None:
+    def _closed(self, node: Row[Any]) -> ClosedReason | None:
         if node.draining:
-            return Closed.DRAINING
+            return ClosedReason.DRAINING
         if node.unreachable or node.last_seen_us is None:
-            return Closed.UNREACHABLE
+            return ClosedReason.UNREACHABLE
         if node.disk_free < (self._disk_floor if node.disk_floor is None else node.disk_floor):
-            return Closed.DISK_FLOOR
-        return Closed.SERVICE_DISK if self._short else None
+            return ClosedReason.DISK_FLOOR
+        return ClosedReason.SERVICE_DISK if self._short else None
 
 
 def _slot(row: Row[Any]) -> Slot:
@@ -106,6 +106,6 @@ def _slot(row: Row[Any]) -> Slot:
     )
 
 
-def _links(named: Mapping[str, str]) -> dict[str, Link]:
+def _links(named: Mapping[str, str]) -> dict[str, LinkType]:
     """Links by the other device's UUID; a word that is not known here is left out."""
-    return {uuid: Link[word.upper()] for uuid, word in named.items() if word.upper() in Link.__members__}
+    return {uuid: LinkType[word.upper()] for uuid, word in named.items() if word.upper() in LinkType.__members__}

@@ -7,21 +7,28 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from service.scheduler.model.boxes import Box, Place, Shape
 from service.scheduler.model.columns import Floats, Ints
+from service.scheduler.model.nodes import NodeInfo, Placement, ResourceRequest
 from service.scheduler.model.state import State
 
 
-def rest(shape: Shape, places: Iterable[Place], boxes: Mapping[str, Box]) -> float:
+def shareable_gpus(resources: ResourceRequest, placements: Iterable[Placement], infos: Mapping[str, NodeInfo]) -> float:
     """What others may have of the GPUs that a job is given, in GPUs; of one that is not known any more, nothing."""
-    if not shape.gpu_share:
+    if not resources.gpu_share:
         return 0.0
-    memories = (boxes[place.node].memory_of(uuid) for place in places if place.node in boxes for uuid in place.uuids)
-    return sum(max(1 - shape.gpu_share / memory, 0.0) for memory in memories if memory)
+    memories = (
+        infos[placement.node].memory_of(uuid)
+        for placement in placements
+        if placement.node in infos
+        for uuid in placement.uuids
+    )
+    return sum(max(1 - resources.gpu_share / memory, 0.0) for memory in memories if memory)
 
 
-def rests(state: State) -> tuple[Ints, Floats]:
+def shareable_by_row(state: State) -> tuple[Ints, Floats]:
     """Rows of the running jobs that share GPUs, and what others may have of these."""
     jobs = [state.running[job] for job in sorted(state.sharing)]
     rows: Ints = np.array([state.table.rows[job.job] for job in jobs], dtype=np.intp)
-    return rows, np.array([rest(job.shape, job.places, state.boxes) for job in jobs], dtype=np.float64)
+    return rows, np.array(
+        [shareable_gpus(job.resources, job.placements, state.nodes) for job in jobs], dtype=np.float64
+    )

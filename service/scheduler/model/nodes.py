@@ -13,7 +13,7 @@ from torchyard.quantities import format_size
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Shape:
+class ResourceRequest:
     """What a job needs of one node; 0 asks for nothing."""
 
     gpus: int
@@ -42,14 +42,14 @@ class Shape:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
+class Placement:
     """Slots of one node, for one job."""
 
     node: str
     uuids: tuple[str, ...]
 
 
-class Link(IntEnum):
+class LinkType(IntEnum):
     """What joins two GPUs of a node, the fastest first; names as `nvidia-smi topo` has them."""
 
     NVLINK = 0
@@ -79,26 +79,26 @@ class Slot:
     name: str = ""
     numa: int | None = None
     #: What joins it to other slots of its node, by their `uuid`, as far as that is known.
-    links: Mapping[str, Link] = field(default_factory=dict, hash=False)
+    links: Mapping[str, LinkType] = field(default_factory=dict, hash=False)
 
-    def link(self, other: "Slot") -> Link:
+    def link_type(self, other: "Slot") -> LinkType:
         """What joins it to another; where the driver tells nothing, the NUMA nodes do."""
         known = self.links.get(other.uuid)
         if known is not None:
             return known
         apart = self.numa is not None and other.numa is not None and self.numa != other.numa
-        return Link.SYS if apart else Link.NODE
+        return LinkType.SYS if apart else LinkType.NODE
 
-    def suits(self, shape: Shape) -> bool:
+    def suits(self, resources: ResourceRequest) -> bool:
         """Whether it is of the sort that the job asks for, whoever holds it."""
-        if shape.gpu_type and shape.gpu_type.lower() not in self.name.lower():
+        if resources.gpu_type and resources.gpu_type.lower() not in self.name.lower():
             return False
-        if shape.gpus_alone and self.kind != "gpu":
+        if resources.gpus_alone and self.kind != "gpu":
             return False
-        return self.memory >= shape.gpu_memory_min and self.memory >= shape.gpu_share
+        return self.memory >= resources.gpu_memory_min and self.memory >= resources.gpu_share
 
 
-class Closed(StrEnum):
+class ClosedReason(StrEnum):
     """Why a node takes no new jobs."""
 
     DRAINING = "draining"
@@ -108,26 +108,26 @@ class Closed(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Box:
+class NodeInfo:
     """A node and what it has."""
 
-    node: str
+    name: str
     slots: tuple[Slot, ...]
     cpus: int
     memory: int
-    closed: Closed | None = None
+    closed: ClosedReason | None = None
     labels: frozenset[str] = frozenset()
     #: The maintenance that it drains for.
     maintenance: str | None = None
     #: Its worker knows jobs that share a GPU; one that was built before there were any does not.
     knows_shares: bool = True
 
-    def outdated(self, shape: Shape) -> bool:
+    def outdated(self, resources: ResourceRequest) -> bool:
         """Whether its worker is too old for the job."""
-        return bool(shape.gpu_share) and not self.knows_shares
+        return bool(resources.gpu_share) and not self.knows_shares
 
     @cached_property
-    def usable(self) -> "Box":
+    def usable(self) -> "NodeInfo":
         """The node without the slots that must not be used."""
         if all(slot.unusable is None for slot in self.slots):
             return self
@@ -146,38 +146,38 @@ class Box:
         """What a person calls the slots; nodes of one job are all of the same sort."""
         return "GPUs" if any(slot.kind == "gpu" for slot in self.slots) else "slots"
 
-    def lacks_gpus(self, shape: Shape) -> bool:
+    def lacks_gpus(self, resources: ResourceRequest) -> bool:
         """Whether the job needs GPUs and the node has CPU slots only."""
-        return shape.gpus_alone and not any(slot.kind == "gpu" for slot in self.slots)
+        return resources.gpus_alone and not any(slot.kind == "gpu" for slot in self.slots)
 
-    def lack(self, shape: Shape) -> str | None:
+    def lack(self, resources: ResourceRequest) -> str | None:
         """What the node does not have of what the job needs, even when empty; None if the job would fit."""
-        if self.node in shape.excluded_nodes:
+        if self.name in resources.excluded_nodes:
             return "runs no jobs of this user, for want of a UNIX account"
-        missing = sorted(shape.labels - self.labels)
+        missing = sorted(resources.labels - self.labels)
         if missing:
             return f"has no label {', '.join(missing)}"
-        if slots := self._lacking_slots(shape):
+        if slots := self._lacking_slots(resources):
             return slots
-        if shape.cpus > self.cpus:
-            return f"has {self.cpus} CPU cores, the job needs {shape.cpus}"
-        if shape.memory > self.memory:
-            return f"has {format_size(self.memory)} of memory, the job needs {format_size(shape.memory)}"
+        if resources.cpus > self.cpus:
+            return f"has {self.cpus} CPU cores, the job needs {resources.cpus}"
+        if resources.memory > self.memory:
+            return f"has {format_size(self.memory)} of memory, the job needs {format_size(resources.memory)}"
         return None
 
-    def _lacking_slots(self, shape: Shape) -> str | None:
-        if self.lacks_gpus(shape):
+    def _lacking_slots(self, resources: ResourceRequest) -> str | None:
+        if self.lacks_gpus(resources):
             return "has no GPUs, and NCCL needs them"
-        suitable = sum(slot.suits(shape) for slot in self.slots)
-        if shape.gpus > suitable:
-            few = shape.gpus > len(self.slots)
-            what = f"{len(self.slots)} {self.word}" if few else f"{suitable} {self.word} {wanted(shape)}"
-            return f"has {what}, the job needs {shape.gpus}"
+        suitable = sum(slot.suits(resources) for slot in self.slots)
+        if resources.gpus > suitable:
+            few = resources.gpus > len(self.slots)
+            what = f"{len(self.slots)} {self.word}" if few else f"{suitable} {self.word} {wanted(resources)}"
+            return f"has {what}, the job needs {resources.gpus}"
         return None
 
 
-def wanted(shape: Shape) -> str:
+def wanted(resources: ResourceRequest) -> str:
     """The sort of GPU that a job asks for, in words; empty if any will do."""
-    least = max(shape.gpu_memory_min, shape.gpu_share)
-    words = [f"of type {shape.gpu_type}"] if shape.gpu_type else []
+    least = max(resources.gpu_memory_min, resources.gpu_share)
+    words = [f"of type {resources.gpu_type}"] if resources.gpu_type else []
     return " ".join([*words, *([f"with at least {format_size(least)}"] if least else [])])

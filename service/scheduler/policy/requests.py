@@ -3,17 +3,17 @@
 import math
 
 from service.scheduler.model.jobs import Waiting
-from service.scheduler.policy.placement import Ask
-from torchyard.spec.policy import Policy
+from service.scheduler.policy.placement import PlacementRequest
+from torchyard.policy import Policy
 
 
-def ask_for(job: Waiting, now_us: int, policy: Policy) -> Ask:
+def placement_request(job: Waiting, now_us: int, policy: Policy) -> PlacementRequest:
     """As of one moment, under a policy."""
     limit = math.inf if job.limit_us is None else job.limit_us
     likely = math.inf if job.remaining is None else job.remaining.p90_us
-    return Ask(
+    return PlacementRequest(
         job=job.job,
-        shape=job.shape,
+        resources=job.resources,
         nodes=job.nodes,
         user=job.user,
         project=job.project,

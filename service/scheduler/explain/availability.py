@@ -1,24 +1,24 @@
 """When running jobs are likely to be over, and a node has room for another. Pure."""
 
-from service.scheduler.model.boxes import Shape
 from service.scheduler.model.jobs import Running
+from service.scheduler.model.nodes import ResourceRequest
 from service.scheduler.model.state import State
 from service.scheduler.policy.ends import end_us
 from service.scheduler.policy.placement import choose
 
 
-def room_at(state: State, shape: Shape, node: str, now_us: int) -> float:
+def available_at(state: State, resources: ResourceRequest, node: str, now_us: int) -> float:
     """When the node has room for the job if those that run there end as half of their like do."""
-    trial = state.rooms()[node].copy()
+    trial = state.capacities()[node].copy()
     at_us: float = now_us
     running = [state.running[job] for job in trial.jobs]
     for job in sorted(running, key=lambda job: (likely_end(job, now_us), job.number)):
-        if trial.roomy(shape) and choose(trial, shape) is not None:
+        if trial.roomy(resources) and choose(trial, resources) is not None:
             break
         at_us = likely_end(job, now_us)
-        for place in job.places:
-            if place.node == node:
-                trial.release(job.job, job.shape, place.uuids)
+        for placement in job.placements:
+            if placement.node == node:
+                trial.release(job.job, job.resources, placement.uuids)
     return at_us
 
 
