@@ -87,16 +87,8 @@ def _found(seen: QueueSnapshot, some: Sequence[Waiting]) -> dict[str, list[Block
     for job in some:
         own = job.job if look.moves(job.job) else None
         owner = job.user if job.resources.excluded_nodes else None  # their account is named
-        alike = (
-            own,
-            owner,
-            job.ineligible,
-            job.resources,
-            job.nodes,
-            job.preemptible,
-            job.pinned,
-            *look.reached(job.job),
-        )
+        needs = (job.resources, job.nodes, job.preemptible, job.pinned)
+        alike = (own, owner, job.ineligible, *needs, *look.reached(job.job))
         if alike not in known:
             known[alike] = look.blockers(job.job)
         found[job.job] = known[alike]
@@ -161,7 +153,7 @@ def _when(expected: Expected | None) -> dict[str, datetime | None]:
     }
 
 
-def _advice(tx: Connection, waiting: Waiting, seen: Moment) -> list[Reason]:
+def _advice(tx: Connection, waiting: Waiting, seen: QueueSnapshot) -> list[Reason]:
     found = fit.advice(tx, waiting.resources, list(seen.state.nodes.values()), waiting.nodes)
     return [Reason(code="advice", message=message) for message in found]
 

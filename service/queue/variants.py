@@ -28,7 +28,7 @@ class JobVariants:
         self, ctx: Context, tx: Connection, job: Row[Any], waiting: Waiting, state: State, caller: Caller
     ) -> None:
         self._ctx, self._tx, self._job, self._waiting = ctx, tx, job, waiting
-        self._boxes, self._caller = list(state.nodes.values()), caller
+        self._infos, self._caller = list(state.nodes.values()), caller
 
     def build(self, proposal: Proposal) -> Waiting | None:
         """The changed job; None if the spec or the caller's rights do not allow it, or no node could ever hold it."""
@@ -41,7 +41,7 @@ class JobVariants:
             return None
         resources = replace(resources_of(spec), excluded_nodes=self._waiting.resources.excluded_nodes)
         nodes = spec.resources.nodes
-        if never_fits(resources, self._boxes, nodes):
+        if never_fits(resources, self._infos, nodes):
             return None
         return replace(
             self._waiting,
@@ -104,8 +104,8 @@ def _nested(change: dict[str, Any]) -> dict[str, Any]:
     nested: dict[str, Any] = {}
     for path, value in change.items():
         *parents, last = path.split(".")
-        placement = nested
+        place = nested
         for parent in parents:
-            placement = placement.setdefault(parent, {})
-        placement[last] = value
+            place = place.setdefault(parent, {})
+        place[last] = value
     return nested

@@ -13,7 +13,7 @@ from service.scheduler.policy.decide import Pass
 from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, choose, enough, never_fits
 from service.scheduler.policy.quotas import Reached
 from service.scheduler.policy.requests import placement_request
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 
 class Obstacle(StrEnum):

@@ -21,7 +21,7 @@ from service.scheduler.policy.order import Ranks
 from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
 from service.scheduler.policy.quotas import Quotas
 from service.scheduler.policy.requests import placement_request, preempts
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 
 class DecisionContext(NamedTuple):

@@ -4,7 +4,7 @@ import math
 
 from service.scheduler.model.jobs import Waiting
 from service.scheduler.policy.placement import PlacementRequest
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 
 def placement_request(job: Waiting, now_us: int, policy: Policy) -> PlacementRequest:

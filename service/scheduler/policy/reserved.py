@@ -17,7 +17,7 @@ from service.scheduler.model.nodes import NodeInfo
 from service.scheduler.model.state import State
 from service.scheduler.policy.ends import end_us
 from service.scheduler.policy.placement import PlacementRequest
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Device, Event, Job, Node
 from service.nodes import listing, registration
-from service.queue import situation
+from service.queue import job_status
 from service.scheduler.model.jobs import Running
 from service.scheduler.model.nodes import Placement, ResourceRequest
 from service.scheduler.model.state import State

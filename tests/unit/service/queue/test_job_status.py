@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.queue import situation
+from service.queue import job_status
 from service.scheduler.model.jobs import Source
 from service.scheduler.model.nodes import LinkType
 from tests.support.sharing import HOUR, MINUTE, NOW, node, runs, state
@@ -14,9 +14,9 @@ from torchyard.states import JobState, StopReason
 
 
 def test_every_reason_has_its_words() -> None:
-    assert situation._STOPPED.keys() == set(StopReason)
-    assert situation._LINKS.keys() == set(LinkType)
-    assert situation._SOURCES.keys() == set(Source)
+    assert job_status._STOPPED.keys() == set(StopReason)
+    assert job_status._LINKS.keys() == set(LinkType)
+    assert job_status._SOURCES.keys() == set(Source)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from service.scheduler.model.nodes import ClosedReason
 from service.scheduler.model.state import State
 from service.scheduler.policy.quotas import Quota, Reached
 from tests.unit.service.scheduler.worlds import GIB, HOUR, NOW, job, node_info, running, slot, state
-from torchyard.policy import Order, Policy
+from torchyard.spec.policy import Order, Policy
 
 FIFO = Policy(order=Order.FIFO, preemption=False, time_slice=None)
 

@@ -9,7 +9,7 @@ from service.scheduler.policy.decide import decide
 from service.scheduler.policy.quotas import Quotas
 from service.scheduler.policy.shares import shares
 from tests.unit.service.scheduler.worlds import GIB, HOUR, NOW, job, known, node_info, running, starts, state
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 
 def test_what_others_may_have() -> None:

@@ -10,7 +10,7 @@ from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from service.scheduler.policy.order import order
 from tests.unit.service.scheduler.worlds import HOUR, NOW, job, known, node_info, running, state, worlds
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 
 def fresh(world: State) -> State:

@@ -3,7 +3,7 @@
 from service.scheduler.model.jobs import Running
 from service.scheduler.policy.decide import decide
 from tests.unit.service.scheduler.worlds import DAY, HOUR, NOW, job, known, node_info, running, starts, state
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 POLICY = Policy(preemption=False, time_slice=None, longest_wait="3d")
 #: Overdue for a day.

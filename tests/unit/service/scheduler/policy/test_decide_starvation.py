@@ -12,7 +12,7 @@ from service.scheduler.model.jobs import Waiting
 from service.scheduler.model.state import State
 from service.scheduler.policy.order import PERIOD_US
 from tests.unit.service.scheduler.worlds import HOUR, MINUTE, NOW, SECOND, job, known, node_info, settle, state
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 STEP = 10 * MINUTE
 LONGEST = 2 * HOUR

@@ -6,7 +6,7 @@ from service.scheduler.model.jobs import Account, IneligibleReason, Source, Wait
 from service.scheduler.model.state import State
 from service.scheduler.policy.order import PERIOD_US, TURN_US, order
 from tests.unit.service.scheduler.worlds import DAY, HOUR, MINUTE, NOW, job, known, node_info, running, state
-from torchyard.policy import Order, Policy
+from torchyard.spec.policy import Order, Policy
 
 FAIR = Policy()
 #: The first moment of a turn of the overdue, and the one after its last.

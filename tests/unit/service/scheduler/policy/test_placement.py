@@ -7,7 +7,7 @@ from service.scheduler.model.state import State
 from service.scheduler.policy.decide import decide
 from service.scheduler.policy.placement import never_fits
 from tests.unit.service.scheduler.worlds import GIB, NOW, job, node_info, running, slot, starts, state
-from torchyard.policy import Order, Policy
+from torchyard.spec.policy import Order, Policy
 
 FIFO = Policy(order=Order.FIFO, preemption=False, time_slice=None)
 

@@ -2,7 +2,7 @@ from service.scheduler.model.jobs import IneligibleReason
 from service.scheduler.policy.order import ranks
 from service.scheduler.policy.preemption import in_the_way
 from tests.unit.service.scheduler.worlds import HOUR, MINUTE, NOW, job, known, node_info, running, state
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 
 def test_who_comes_before_all_that_wait_is_in_nobodys_way() -> None:

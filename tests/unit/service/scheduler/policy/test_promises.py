@@ -20,7 +20,7 @@ from tests.unit.service.scheduler.worlds import (
     starts,
     state,
 )
-from torchyard.policy import Policy
+from torchyard.spec.policy import Policy
 
 BIG = frozenset({"big"})
 
