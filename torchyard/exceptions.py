@@ -1,4 +1,4 @@
-"""What the client, the `yard` command and the embedded stack raise; every message names the mend.
+"""Exceptions of the client, the `yard` command and the embedded stack; every message names the mend.
 
 TorchYardError
 ├── NotRunningError

@@ -45,7 +45,7 @@ def log_folder() -> Path:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Writes a file that only its owner reads, whole or not at all."""
+    """Write a file that only its owner reads, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -55,7 +55,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def write_address(url: str) -> None:
-    """Tells the CLI where the service listens."""
+    """Tell the CLI where the service listens."""
     write_private(address_file(), json.dumps({"url": url, "pid": os.getpid()}))
 
 

@@ -89,7 +89,7 @@ class _Rules:
         return _Rules(self.levels + found) if found else self
 
     def ignore(self, path: str) -> bool:
-        """Whether an absolute path (folders end in ``/``) is ignored; the deepest file that says anything decides."""
+        """Return whether an absolute path (folders end in ``/``) is ignored; the deepest file that names it decides."""
         for base, spec in reversed(self.levels):
             verdict = spec.check_file(path.removeprefix(base)).include
             if verdict is not None:
@@ -166,7 +166,7 @@ def _descend(walk: _Walk, folder: Path, relative: str, rules: _Rules) -> None:
 
 
 def never_travels(folder: Path) -> bool:
-    """Whether a folder is left out whatever ignore files say: repositories, caches, environments."""
+    """Return whether a folder is left out whatever ignore files say: repositories, caches, environments."""
     return folder.name in ALWAYS_SKIPPED or any((folder / mark).exists() for mark in ENVIRONMENT_MARKS)
 
 
@@ -183,7 +183,7 @@ def _consider(walk: _Walk, entry: os.DirEntry[str], path: str) -> None:
 
 
 def link_problem(root: Path, target: Path) -> str | None:
-    """What a symbolic link is that does not travel; None for one to a file inside the folder."""
+    """Describe a symbolic link that does not travel; None for one to a file inside the folder."""
     if not target.exists():
         return f"a link to {target}, which does not exist"
     if target.is_dir():

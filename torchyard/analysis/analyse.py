@@ -1,4 +1,4 @@
-"""What a command is, read from the files that it starts: its launcher, and what is wrong with it.
+"""Analysis of a command and the files that it starts: its launcher, and mistakes in it.
 
 All submissions come through here, those of ``yard run`` and of a spec file as well as those of `torchyard.Client`.
 """
@@ -34,7 +34,7 @@ def analyse(
     python: interpreters.Python | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Analysis:
-    """Decides the launcher, and looks for mistakes in the command and its script.
+    """Decide the launcher, and look for mistakes in the command and its script.
 
     `code` is the snapshot that the job will have; without one, the files of `live` are read. Raises SpecError with the
     mend for a command that cannot run.
@@ -81,7 +81,7 @@ class _Command:
         return self.words[0] if "/" in self.words[0] else None
 
     def travels(self, path: str) -> bool:
-        """Whether a relative path will be there on the node."""
+        """Return whether a relative path will be there on the node."""
         clean = str(Path(path))
         if self.code is None or any(clean == link or clean.startswith(f"{link}/") for link in self.spec.link):
             return True
@@ -103,7 +103,7 @@ def _check_command(command: _Command) -> list[str]:
 
 
 def _tracker_warnings(spec: JobSpec) -> list[str]:
-    """Of a store that is not the job's own the node reads only what names its job; Trackio's rows do not."""
+    """Warn of stores that are not the job's own: the node reads only runs that name its job; Trackio's do not."""
     chosen = spec.env.get("TRACKIO_DIR")
     if chosen is None or Tracker.TRACKIO not in spec.read_trackers or not (spec.live or Path(chosen).is_absolute()):
         return []
@@ -123,7 +123,7 @@ def _source_warnings(command: _Command) -> list[str]:
 
 
 def _program_warnings(command: _Command) -> list[str]:
-    """What is wrong with the command's own file and arguments; raises SpecError where it cannot run at all."""
+    """Warnings about the command's own file and arguments; raises SpecError where it cannot run at all."""
     program = command.program
     if program is None:
         return _argument_warnings(command)
@@ -149,7 +149,7 @@ def _missing(path: str, root: Path) -> str:
 
 
 def _left_out(root: Path, path: Path) -> tuple[str, Path]:
-    """Why a file is not in the snapshot, with another mend if there is one; and what could be joined in instead."""
+    """Return the reason why a file is not in the snapshot, with the mend, and what could be linked in instead."""
     for step in reversed([path, *path.parents[:-1]]):
         problem = snapshot.link_problem(root, (root / step).resolve()) if (root / step).is_symlink() else None
         if problem is not None:

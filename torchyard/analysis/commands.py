@@ -13,7 +13,7 @@ _TAKES_WORD = frozenset({"-W", "-X", "--check-hash-based-pycs"})
 
 @dataclass(frozen=True, kw_only=True)
 class PythonProgram:
-    """What the interpreter's arguments run: a script, a module, or neither (code, or standard input)."""
+    """Script or module that an interpreter's arguments run, or neither (code, or standard input)."""
 
     script: str | None = None
     module: str | None = None
@@ -22,7 +22,7 @@ class PythonProgram:
 
 
 def python_program(arguments: Sequence[str]) -> PythonProgram:
-    """Tells the program from the interpreter's own options and from what follows it."""
+    """Tell the program from the interpreter's own options and from what follows it."""
     index = 0
     while index < len(arguments):
         word = arguments[index]
@@ -39,7 +39,7 @@ def python_program(arguments: Sequence[str]) -> PythonProgram:
 
 
 def is_python(words: Sequence[str]) -> bool:
-    """Whether a command runs Python: by an interpreter's name, or by a script's."""
+    """Return whether a command runs Python: by an interpreter's name, or by a script's."""
     first = Path(words[0]).name
     return PYTHON_WORD.fullmatch(first) is not None or first.endswith(".py")
 

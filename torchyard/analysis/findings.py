@@ -1,4 +1,4 @@
-"""What a training script should not do on a shared box, found in its text: notes for the submitter, never a refusal."""
+"""Lint of a training script: what it should not do on a shared box. Notes for the submitter, never a refusal."""
 
 import ast
 import re
@@ -127,7 +127,7 @@ def _named_values(nodes: list[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _devices(call: ast.Call) -> list[ast.expr]:
-    """What a call chooses a GPU by: ``set_device(x)``, ``.cuda(x)``, ``.to(x)``, ``torch.device('cuda', x)``."""
+    """Arguments that choose a GPU: ``set_device(x)``, ``.cuda(x)``, ``.to(x)``, ``torch.device('cuda', x)``."""
     name = last_name(call.func)
     if name in {"set_device", "cuda", "to"} and isinstance(call.func, ast.Attribute):
         return call.args[:1]

@@ -1,4 +1,4 @@
-"""What a submission looks at on the submitting machine: the active Python."""
+"""Python interpreters of the submitting machine: the active one, and whether it has torch."""
 
 import os
 import shutil
@@ -48,7 +48,7 @@ def active_python(environment: Mapping[str, str] = os.environ) -> Python | None:
 
 
 def _probe(program: str) -> tuple[str, bool] | None:
-    """What an interpreter calls itself (a pyenv shim is not it), and whether torch is installed there."""
+    """Ask an interpreter for its own path (a pyenv shim is not it), and whether torch is installed there."""
     try:
         done = subprocess.run([program, "-I", "-c", _PROBE], capture_output=True, text=True, timeout=20, check=True)
         executable, has_torch = done.stdout.split("\n")[:2]

@@ -30,7 +30,7 @@ _SHORT = {"-r": "redirects", "-t": "tee"}
 
 @dataclass(frozen=True, kw_only=True)
 class Understood:
-    """What a command by hand becomes."""
+    """Command without its own launcher, and what that launcher was told."""
 
     command: tuple[str, ...]
     launcher: Launcher

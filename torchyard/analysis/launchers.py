@@ -1,4 +1,4 @@
-"""What `launcher: auto` stands for: decided once, when a job is submitted, from its command and its code.
+"""Choice of a launcher for `launcher: auto`, made once, when a job is submitted, from its command and its code.
 
 The client decides where it has the code, the service for everything that reaches it undecided. A script that surely
 starts its processes itself runs as one Python process; whatever is in doubt keeps torchrun.
@@ -15,7 +15,7 @@ from torchyard.spec import JobSpec, Launcher
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """How a command is started."""
+    """Launcher of a command, and the reason for it."""
 
     launcher: Launcher
     command: tuple[str, ...]
@@ -55,7 +55,7 @@ def choose(spec: JobSpec, read: source.Read | None = None, *, has_torch: bool | 
 
 
 def _decides(spec: JobSpec) -> bool:
-    """Whether a launcher that the command names is taken off: no explicit `python` or `none` means that it stays."""
+    """Return whether a launcher that the command names is taken off: with an explicit `python` or `none` it stays."""
     return spec.launcher.ranked
 
 
@@ -91,7 +91,7 @@ def _of_python(spec: JobSpec, found: Facts | None, *, has_torch: bool | None) ->
 
 
 def read_facts(spec: JobSpec, read: source.Read | None) -> Facts | None:
-    """What the source of a Python command says; None where it is not at hand or is no Python."""
+    """Read the facts from the source of a Python command; None where it is not at hand or is no Python."""
     program = read_program(spec, read)
     return None if program is None else facts.of(program)
 
@@ -111,7 +111,7 @@ def _inside(path: str) -> bool:
 
 
 def doubts(spec: JobSpec, found: Facts | None) -> list[str]:
-    """What a submitter should know of a ranked launcher, by the source of the script."""
+    """Warnings about a ranked launcher, by the source of the script."""
     if found is None or spec.launcher not in {Launcher.TORCHRUN, Launcher.LAUNCH}:
         return []
     if found.starts is not None:

@@ -1,4 +1,4 @@
-"""What is wrong with the program that a command names, as far as the submitting machine can tell."""
+"""Checks of the program that a command names, as far as the submitting machine can tell."""
 
 import difflib
 import os
@@ -60,7 +60,7 @@ def _unknown_program(given: JobSpec, word: str, path: str) -> list[str]:
 
 
 def _shared_port(given: JobSpec, words: Sequence[str]) -> list[str]:
-    """What a launcher by hand listens at, one port for all unless it is told otherwise."""
+    """Port at which a launcher in the command listens, the same for all jobs unless it is told otherwise."""
     typed, told = launch_commands.by_hand(words), tuple[str, ...]()
     if typed in {"torchrun", "-m torch.distributed.run", "-m torch.distributed.launch"}:
         mend, told = "--standalone", ("--standalone", "--rdzv", "--master")

@@ -1,4 +1,4 @@
-"""What the REST API answers about sharing the box: quotas, usage, reservations. Times are RFC 3339 UTC."""
+"""Models of the REST API about sharing the box: quotas, usage, reservations. Times are RFC 3339 UTC."""
 
 from datetime import date, datetime
 from typing import Annotated, Literal

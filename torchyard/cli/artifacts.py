@@ -22,7 +22,7 @@ class OrList(TyperGroup):
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands."""
+    """Add the commands."""
     group = typer.Typer(cls=OrList, help="List a job's checkpoints: yard checkpoints JOB.", no_args_is_help=True)
     group.command(name="list")(checkpoints)
     group.command()(averaging.average)

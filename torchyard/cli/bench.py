@@ -23,7 +23,7 @@ LOOK_S = 0.2
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands."""
+    """Add the commands."""
     group = typer.Typer(help="Compare the built-in trainer's strategies on this box.", no_args_is_help=True)
     group.command(context_settings=WORDS)(strategies)
     app.add_typer(group, name="bench")
@@ -75,7 +75,7 @@ def strategies(
 
 
 def _check(model: str | None, data: str | None, *, offline: bool) -> None:
-    """Refuses what no job could compare, before one is queued."""
+    """Refuse what no job could compare, before one is queued."""
     import yaml
 
     from torchyard.exceptions import SpecError
@@ -131,7 +131,7 @@ def _fetched(client: "Client", job: "Job") -> Path | None:
 
 
 def _outputs(client: "Client", job: "Job") -> "list[Output]":
-    """What the job has left, once all of it is here."""
+    """Return the job's outputs, once all of them are here."""
     deadline = time.monotonic() + PATIENCE_S
     while not (settled := all(attempt.settled for attempt in client.attempts(job.id))) and time.monotonic() < deadline:
         time.sleep(LOOK_S)
@@ -140,7 +140,7 @@ def _outputs(client: "Client", job: "Job") -> "list[Output]":
 
 
 def _show(page: Path, *, opens: bool) -> None:
-    """Opens the page where a person could see it: a browser of the terminal itself would take the terminal."""
+    """Open the page where a person could see it: a browser of the terminal itself would take the terminal."""
     seen = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if opens and not seen:
         common.note("no display here: copy the page to where you have a browser; it needs nothing beside it")

@@ -1,4 +1,4 @@
-"""What all commands share: the client, JSON or tables, exit codes."""
+"""Parts that all commands share: the client, JSON or tables, exit codes."""
 
 import json
 import sys
@@ -45,7 +45,7 @@ def console() -> "Console":
 
 
 def put(*parts: terminal.Part) -> None:
-    """Prints a line; a part is text, or a pair of text and style."""
+    """Print a line; a part is text, or a pair of text and style."""
     console().print(terminal.joined(parts), soft_wrap=True)
 
 
@@ -76,7 +76,7 @@ def print_json(value: "BaseModel | Iterable[BaseModel] | dict[str, Any]") -> Non
 
 
 def checked(model: "type[Model]", given: dict[str, Any]) -> "Model":
-    """What was given on the command line as a model; raises SpecError with the wrong fields and their mends."""
+    """Build a model from the command line; raises SpecError with the wrong fields and their mends."""
     from pydantic import ValidationError
 
     from torchyard.exceptions import SpecError

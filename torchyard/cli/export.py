@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Form(StrEnum):
-    """What metrics can be exported as."""
+    """Formats of exported metrics."""
 
     CSV = "csv"
     PARQUET = "parquet"
@@ -24,7 +24,7 @@ class Form(StrEnum):
 
 
 def export(client: "Client", job: "Job", names: list[str], form: Form, to: str | None) -> str:
-    """Writes a job's points; returns where they are. Raises TorchYardError with the mend."""
+    """Write a job's points and return where they are. Raises TorchYardError with the mend."""
     try:
         return _WRITERS[form](client, job, names, to)
     except OSError as error:

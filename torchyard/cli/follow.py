@@ -45,7 +45,7 @@ class Screen:
             self._draw(self._bar or self._status)
 
     def status(self, text: str) -> None:
-        """Replaces the status line."""
+        """Replace the status line."""
         with self._lock:
             self._status = text
             self._draw(self._bar or text)
@@ -120,7 +120,7 @@ class Ranks:
         lines.end()
 
     def join(self) -> None:
-        """Waits for the last of the logs."""
+        """Wait for the last of the logs."""
         for thread in self._threads:
             thread.join(DRAIN_S)
 
@@ -145,7 +145,7 @@ class Interrupts:
 
 
 def follow(client: Client, job: Job) -> Job:
-    """Follows a job to its end, or until the person leaves it running; returns it as it is then."""
+    """Follow a job to its end, or until the person leaves it running, and return it as it is then."""
     common.note(f"job {job.number} {job.name} submitted")
     screen = Screen()
     with Interrupts() as interrupts:
@@ -217,14 +217,14 @@ def _tell_end(client: Client, job: Job) -> None:
 
 
 def _unsaved(client: Client, job: Job) -> str:
-    """Why a stop saved nothing, if it did not."""
+    """Reason why a stop saved nothing, if it did not."""
     message = client.events(job.id)[-1].message if job.stop is not None else ""
     _, found, why = message.partition("; nothing was saved")
     return f"{found}{why}"
 
 
 def _print_launcher(client: Client, job: Job) -> None:
-    """What the launcher itself said, where no rank says why it failed."""
+    """Last lines of the launcher's own log, where no rank says why it failed."""
     nodes = job.spec["resources"].get("nodes", 1)
     for rank in range(-1, -1 - nodes, -1):
         try:

@@ -1,4 +1,4 @@
-"""How values look in a terminal; pure functions."""
+"""Values as they look in a terminal; pure functions."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,7 +41,7 @@ def state(job: Job) -> "Text":
 
 
 def ago(moment: datetime | None, at: datetime) -> str:
-    """How long ago, in words."""
+    """Time since a moment, in words."""
     return "never" if moment is None else f"{format_duration(max(0.0, (at - moment).total_seconds()))} ago"
 
 
@@ -115,7 +115,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def lost(attempts: Sequence[Attempt]) -> str:
-    """What of a job's metrics and logs could not be kept; empty if that is nothing."""
+    """Describe the metrics and logs of a job that could not be kept; empty if there are none."""
     records = sum(each.dropped_records for each in attempts)
     log = sum(each.dropped_log_bytes for each in attempts)
     told = [f"{records:,} metric records" if records else "", f"{format_size(log)} of logs" if log else ""]
@@ -123,7 +123,7 @@ def lost(attempts: Sequence[Attempt]) -> str:
 
 
 def capacity(node: Node) -> str:
-    """How many devices are free."""
+    """Number of free devices, in words."""
     usable = [device for device in node.devices if device.unusable is None]
     return f"{sum(device.job is None for device in usable)} of {len(usable)} free"
 

@@ -20,7 +20,7 @@ JobRefs = Annotated[list[str], typer.Argument(metavar="JOB...", help="Numbers or
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands."""
+    """Add the commands."""
     for command in (ls, show, wait, cancel, rerun, hold, release, checkpoint):
         app.command()(command)
 
@@ -151,7 +151,7 @@ def _print_events(events: "Iterable[Event]") -> None:
 
 
 def print_error(job: "Job", *, with_tail: bool = True) -> None:
-    """Why a job failed, with the failing rank's own traceback.
+    """Reason why a job failed, with the failing rank's own traceback.
 
     Where the log has no traceback the service gives its last lines; `with_tail` shows those too.
     """
@@ -207,7 +207,7 @@ def cancel(jobs: JobRefs, json: common.Json = False) -> None:
 
 
 def _tell_stopped(client: "Client", job: "Job") -> None:
-    """Waits a little for a job that is being stopped, to say what it saved."""
+    """Wait a little for a job that is being stopped, to say what it saved."""
     if job.stop is None or job.ended_at is not None:
         return
     try:
@@ -239,7 +239,7 @@ def act(
     do: "Callable[[Client, str], Job]",
     then: "Callable[[Client, Job], None] | None" = None,
 ) -> None:
-    """Does it to each job; one that refuses spares none of the others, and the exit code tells of it.
+    """Do it to each job; one that refuses spares none of the others, and the exit code tells of it.
 
     `then` follows for each job that did not refuse, once all were told.
     """

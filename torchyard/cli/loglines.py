@@ -35,7 +35,7 @@ def chosen(found: Iterable[str], pattern: "re.Pattern[str] | None", last: int | 
 
 
 def write(found: Iterable[str], *, raw: bool, prefix: str = "") -> None:
-    """Prints lines: into a pipe as they are, to a terminal without what moves its cursor."""
+    """Print lines: into a pipe as they are, to a terminal without what moves its cursor."""
     safe = sys.stdout.isatty() and not raw
     for line in found:
         text = prefix + (terminal.clean_log(line) if safe else line)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands."""
+    """Add the commands."""
     app.command()(logs)
     app.command()(metrics)
 
@@ -62,7 +62,7 @@ def logs(
 
 @dataclass(frozen=True, kw_only=True)
 class _View:
-    """What of a log is printed, and how."""
+    """Part of a log that is printed, and its form."""
 
     raw: bool
     pattern: re.Pattern[str] | None

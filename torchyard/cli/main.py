@@ -78,7 +78,7 @@ def options(
 
 
 def run() -> None:
-    """Runs the command line of this process."""
+    """Run the command line of this process."""
     try:
         app(prog_name="yard")
     except TorchYardError as error:
@@ -93,7 +93,7 @@ def run() -> None:
 
 
 def fail(message: str) -> None:
-    """Prints an error, in red on a terminal."""
+    """Print an error, in red on a terminal."""
     red, plain = ("\033[31m", "\033[0m") if sys.stderr.isatty() else ("", "")
     print(f"{red}yard: {terminal.clean(message)}{plain}", file=sys.stderr)
 

@@ -20,7 +20,7 @@ HEADINGS = {"code": "working folder", "job": "beside the working folder", "outpu
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Add the command."""
     app.command()(outputs)
 
 
@@ -94,7 +94,7 @@ def _state(file: "Output") -> str:
 
 
 def summary(files: "Iterable[Output]") -> str:
-    """How many files there are, and their bytes."""
+    """Number of files, and their bytes."""
     from torchyard.quantities import format_size
 
     there = [file for file in files if file.state != "deleted"]
@@ -125,7 +125,7 @@ def path(file: "Output") -> str:
 
 
 def _settled(client: "Client", job: str) -> bool:
-    """Whether the job has ended and all its files are here or listed."""
+    """Return whether the job has ended and all its files are here or listed."""
     return client.job(job).ended_at is not None and all(attempt.settled for attempt in client.attempts(job))
 
 

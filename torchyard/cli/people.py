@@ -8,7 +8,7 @@ from torchyard.cli import common
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands."""
+    """Add the commands."""
     token = typer.Typer(help="Show, make, list and revoke tokens.", no_args_is_help=True, rich_markup_mode=None)
     token.command("show")(show)
     token.command("create")(create)

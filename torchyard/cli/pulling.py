@@ -1,4 +1,4 @@
-"""What ``pull`` does: a checkpoint, and the files that the job has written."""
+"""Command ``pull``: a checkpoint, and the files that the job has written."""
 
 import time
 from pathlib import Path
@@ -27,7 +27,7 @@ def pull(
     by_hand: bool,
     kept: bool,
 ) -> "Pulled":
-    """Brings everything into the folder; says what stays elsewhere, and why."""
+    """Bring everything into the folder, and say what stays elsewhere, and why."""
     from torchyard.client import pulling
 
     found = _listed(client, job, kept=kept) if files else []

@@ -19,7 +19,7 @@ LIMITS = ("weight", "max_gpus", "max_gpu_hours", "max_queued")
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands."""
+    """Add the commands."""
     policy = typer.Typer(help="Show or set the policy of the scheduler.", no_args_is_help=True, rich_markup_mode=None)
     policy.command("show")(show_policy)
     policy.command("set")(set_policy)

@@ -12,7 +12,7 @@ from torchyard.cli import common
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Add the command."""
     app.command()(simulate)
 
 
@@ -90,7 +90,7 @@ def _simulate(trace: Path, options: list[str]) -> int:
 
 
 def _history(path: Path) -> Path:
-    """What the box has run, as a trace in this file."""
+    """Write what the box has run as a trace to this file."""
     from torchyard.exceptions import TorchYardError
     from torchyard.export import history
 

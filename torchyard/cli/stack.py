@@ -13,7 +13,7 @@ PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_optio
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands."""
+    """Add the commands."""
     app.command()(up)
     app.command()(down)
     app.command()(login)

@@ -18,7 +18,7 @@ PAUSE_S = 0.5
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Add the command."""
     app.command()(stacks)
 
 
@@ -42,7 +42,7 @@ def stacks(
 
 
 def _ask(client: "Client", job: str) -> list["Stacks"]:
-    """Waits for stacks newer than the last, of all nodes of the job."""
+    """Wait for stacks newer than the last, of all nodes of the job."""
     before = client.stacks(job)
     last = (before[0].attempt, before[0].serial) if before else (0, 0)
     parts = max(1, len({device.node for device in client.ask_for_stacks(job).devices}))

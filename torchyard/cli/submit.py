@@ -25,7 +25,7 @@ After = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands."""
+    """Add the commands."""
     app.command(context_settings=WORDS)(run)
     app.command()(submit)
 
@@ -116,7 +116,7 @@ def submit(
 
 
 def number_or_all(gpus: str) -> int | str:
-    """What ``--gpus`` says; raises BadParameter for anything but a number and ``all``."""
+    """Parse ``--gpus``; raises BadParameter for anything but a number and ``all``."""
     if gpus.isdecimal():
         return int(gpus)
     if gpus != "all":
@@ -156,7 +156,7 @@ def _prepare(client: "Client", draft: "Draft") -> "Prepared":
 
 
 def submitted(client: "Client", draft: "Draft") -> "Job":
-    """Submits a draft, with its warnings told."""
+    """Submit a draft, with its warnings told."""
     from torchyard.cli.transfer import progress
 
     prepared = _prepare(client, draft)
@@ -203,7 +203,7 @@ def _show_trials(checked: "DryRun") -> None:
 
 
 def told(client: "Client", job: "Job", *, detach: bool, json: bool) -> None:
-    """Follows the job, unless it is to be left alone; exits with the job's code."""
+    """Follow the job, unless it is to be left alone, and exit with the job's code."""
     if detach:
         if json:
             common.print_json(job)

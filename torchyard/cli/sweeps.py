@@ -20,7 +20,7 @@ Mode = Annotated[Literal["min", "max"] | None, typer.Option(help="Whether small 
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands."""
+    """Add the commands."""
     sweep = typer.Typer(help="Show and change sweeps: many jobs as one.", no_args_is_help=True, rich_markup_mode=None)
     for command in (ls, show, cancel, hold, release, resume):
         sweep.command()(command)
@@ -48,7 +48,7 @@ def ls(
 
 
 def standing(group: "Group") -> "Text":
-    """How many trials are in which state, in colours; and that the sweep is paused."""
+    """Number of trials in each state, in colours, and a word if the sweep is paused."""
     from torchyard.cli.format import STYLES
 
     parts = [styled(f"{count} {state.value}", STYLES.get(state.value, "")) for state, count in group.states.items()]
@@ -137,7 +137,7 @@ def _act(json: bool, act: "Callable[[Client], Group]") -> None:
 
 
 def exists(client: "Client", sweep: str) -> bool:
-    """Whether a number or id is a sweep's."""
+    """Return whether a number or id is a sweep's."""
     from torchyard.exceptions import NotFoundError
 
     try:
@@ -148,7 +148,7 @@ def exists(client: "Client", sweep: str) -> bool:
 
 
 def wait_and_tell(client: "Client", sweep: str, *, timeout_s: float | None, json: bool) -> NoReturn:
-    """Waits for a sweep's end, tells it and exits with its code."""
+    """Wait for a sweep's end, show it and exit with its code."""
     from torchyard.exceptions import TorchYardError
 
     try:

@@ -23,7 +23,7 @@ EVERY_S: Final = 2.0
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Add the command."""
     app.command()(tensorboard)
 
 
@@ -55,7 +55,7 @@ def tensorboard(
 
 
 def _follow(server: "subprocess.Popen[bytes]", shown: "Sequence[Shown]") -> None:
-    """Refreshes until the server ends; what cannot be read now is read later."""
+    """Refresh until the server ends; what cannot be read now is read later."""
     from torchyard.exceptions import TorchYardError
 
     while True:
@@ -85,7 +85,7 @@ class Shown:
         self._done = False
 
     def refresh(self) -> None:
-        """Brings what is new."""
+        """Bring what is new."""
         from torchyard.states import JOB_FINAL
 
         if self._done:
@@ -105,7 +105,7 @@ class Shown:
             self._mirror.close()
 
     def _download(self) -> bool:
-        """Brings the job's own event files, if it has left any and all of them are in the store."""
+        """Bring the job's own event files, if it has left any and all of them are in the store."""
         found = [each for each in self._client.outputs(self._job.id) if "tfevents" in Path(each.name).name]
         found = [each for each in found if each.state != "deleted"]
         if any(each.state != "stored" for each in found):

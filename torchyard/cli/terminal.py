@@ -37,7 +37,7 @@ def clean_log(text: str) -> str:
 
 
 def drawn(line: str) -> str:
-    """What is left of a line that was drawn over with carriage returns, as progress bars do."""
+    """Return what is left of a line that was drawn over with carriage returns, as progress bars do."""
     return line.rstrip("\r").rpartition("\r")[2]
 
 

@@ -1,4 +1,4 @@
-"""What all parts of the client are made of: typed answers, and lists page by page."""
+"""Base of the client's calls: typed answers, and lists page by page."""
 
 import json
 import warnings

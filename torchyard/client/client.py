@@ -51,7 +51,7 @@ class Client(SweepCalls, SharingCalls):
         self.close()
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         self.connection.close()
 
     # Jobs
@@ -64,7 +64,7 @@ class Client(SweepCalls, SharingCalls):
         launcher_reason: str = "",
         analysed: bool = False,
     ) -> api.Job:
-        """Submits a job; repeated on a broken connection, and still one job. A sweep goes to `submit_sweep`.
+        """Submit a job; repeated on a broken connection, and still one job. A sweep goes to `submit_sweep`.
 
         The scripts of a `live` folder that is on this machine are read, as `yard run` does: `launcher: auto` is decided
         by them, and a mistake in them is a `torchyard.exceptions.SpecWarning`. With `analysed` the caller has done so,
@@ -79,7 +79,7 @@ class Client(SweepCalls, SharingCalls):
         return self._submit(api.Job, body, reason, idempotency_key)
 
     def check(self, spec: JobSpec | Mapping[str, Any], *, analysed: bool = False) -> api.DryRun:
-        """Checks a spec as `submit` would, and stores nothing."""
+        """Check a spec as `submit` would, and store nothing."""
         body = body_of(spec) if analysed else self._analysed(spec, stacklevel=3)[0]
         answer = self.connection.request("POST", "/jobs", json=body, params={"dry_run": "true"})
         return api.DryRun.model_validate_json(answer.content)
@@ -95,7 +95,7 @@ class Client(SweepCalls, SharingCalls):
         return self._pages(api.Job, "/jobs", filters, limit)
 
     def wait(self, job: str, *, timeout_s: float | None = None) -> api.Job:
-        """Waits for the job's end, also across a restart of the service that takes minutes.
+        """Wait for the job's end, also across a restart of the service that takes minutes.
 
         Returns the job as it is then; raises TimeoutError when it has not ended after `timeout_s`.
         """
@@ -116,37 +116,37 @@ class Client(SweepCalls, SharingCalls):
                 raise TimeoutError(f"job {found.number} is still {found.state.value} after {timeout_s} s")
 
     def cancel(self, job: str) -> api.Job:
-        """Asks a job to save its work and stop; one that waits is cancelled at once."""
+        """Ask a job to save its work and stop; one that waits is cancelled at once."""
         return self._post(api.Job, f"/jobs/{part(job)}/cancel")
 
     def hold(self, job: str) -> api.Job:
-        """Keeps a waiting job from starting."""
+        """Keep a waiting job from starting."""
         return self._post(api.Job, f"/jobs/{part(job)}/hold")
 
     def release(self, job: str) -> api.Job:
-        """Lets a held job start."""
+        """Let a held job start."""
         return self._post(api.Job, f"/jobs/{part(job)}/release")
 
     def checkpoint(self, job: str) -> api.Job:
-        """Asks a running job for a checkpoint now."""
+        """Ask a running job for a checkpoint now."""
         return self._post(api.Job, f"/jobs/{part(job)}/checkpoint")
 
     def discard(self, job: str) -> api.Job:
-        """Takes away the logs, metrics, checkpoints and outputs of a job that has ended, for good."""
+        """Take away the logs, metrics, checkpoints and outputs of a job that has ended, for good."""
         return self._post(api.Job, f"/jobs/{part(job)}/discard")
 
     def stacks(self, job: str) -> list[api.Stacks]:
-        """What the job's processes did when they were last looked at, the newest first."""
+        """Stacks of the job's processes when they were last dumped, the newest first."""
         return list(self._pages(api.Stacks, f"/jobs/{part(job)}/stacks", {}))
 
     def ask_for_stacks(self, job: str) -> api.Job:
-        """Asks for the stacks of a running job's processes."""
+        """Ask for the stacks of a running job's processes."""
         return self._post(api.Job, f"/jobs/{part(job)}/stacks")
 
     def rerun(
         self, job: str, *, from_checkpoint: str | None = "auto", changes: Mapping[str, Any] | None = None
     ) -> api.Job:
-        """Submits the job's spec again as a new job; `changes` are merged into the spec.
+        """Submit the job's spec again as a new job; `changes` are merged into the spec.
 
         `from_checkpoint` is a checkpoint's id, ``latest``, ``best``, or None for the beginning. ``auto`` goes on where
         the job did not succeed: from its newest checkpoint, or if it has none with the files that it has left.
@@ -160,14 +160,14 @@ class Client(SweepCalls, SharingCalls):
         return api.Job.model_validate_json(answer.content)
 
     def change(self, job: str, changes: Mapping[str, Any]) -> api.Job:
-        """Changes a job as it is: `changes` may have its name, priority, tags, and while it waits its time limit."""
+        """Change a job as it is: `changes` may have its name, priority, tags, and while it waits its time limit."""
         path = f"/jobs/{part(job)}"
         headers = {"If-Match": self.connection.request("GET", path).headers["ETag"]}
         answer = self.connection.request("PATCH", path, json=dict(changes), headers=headers)
         return api.Job.model_validate_json(answer.content)
 
     def why(self, job: str) -> api.Why:
-        """Why the job is where it is, and what would start it sooner."""
+        """Reasons why the job waits, and what would start it sooner."""
         return self._get(api.Why, f"/jobs/{part(job)}/why")
 
     def events(self, job: str) -> list[api.Event]:
@@ -278,13 +278,13 @@ class Client(SweepCalls, SharingCalls):
         return list(self._pages(api.Output, f"/jobs/{part(job)}/outputs", {"all": "true" if every else None}))
 
     def bring_outputs(self, job: str) -> None:
-        """Asks the nodes for the files that stay there since they are too large for the store."""
+        """Ask the nodes for the files that stay there since they are too large for the store."""
         self.connection.request("POST", f"/jobs/{part(job)}/outputs/bring")
 
     def download_checkpoint(
         self, checkpoint: api.Checkpoint, folder: Path, *, progress: Callable[[int], None] = lambda _bytes: None
     ) -> Path:
-        """Brings a checkpoint's files into a folder; continues what an earlier call left unfinished."""
+        """Bring a checkpoint's files into a folder, and continue what an earlier call left unfinished."""
         for file in checkpoint.files:
             path = f"/checkpoints/{part(checkpoint.id)}/files/{quote(file.name)}"
             target = download.inside(folder, file.name)
@@ -294,13 +294,13 @@ class Client(SweepCalls, SharingCalls):
     def download_output(
         self, job: str, output: api.Output, folder: Path, *, progress: Callable[[int], None] = lambda _bytes: None
     ) -> Path:
-        """Brings one output file into a folder, under its own name."""
+        """Bring one output file into a folder, under its own name."""
         return self.download_to(job, output, download.inside(folder, output.name), progress=progress)
 
     def download_to(
         self, job: str, output: api.Output, target: Path, *, progress: Callable[[int], None] = lambda _bytes: None
     ) -> Path:
-        """Brings one output file to a path."""
+        """Bring one output file to a path."""
         path = f"/jobs/{part(job)}/outputs/{quote(output.name)}?root={output.root}&node_rank={output.node_rank}"
         download.fetch(self.connection, path, target, size=output.size, sha256=output.sha256, progress=progress)
         if output.mode & 0o100:
@@ -310,7 +310,7 @@ class Client(SweepCalls, SharingCalls):
     # Code
 
     def upload_snapshot(self, code: snapshot.Snapshot, *, progress: Callable[[int], None] = lambda _bytes: None) -> str:
-        """Uploads what the service lacks of a code folder; returns the snapshot's id for `JobSpec.code`."""
+        """Upload what the service lacks of a code folder, and return the snapshot's id for `JobSpec.code`."""
         files = [file.ref().model_dump(mode="json") for file in code.files]
         answer = self.connection.request("POST", "/snapshots", json={"files": files})
         made = api.MissingBlobs.model_validate_json(answer.content)
@@ -334,11 +334,11 @@ class Client(SweepCalls, SharingCalls):
         return list(self._pages(api.Node, "/nodes", {}))
 
     def drain(self, node: str) -> api.Node:
-        """Gives a node no new jobs; those that run go on."""
+        """Give a node no new jobs; those that run go on."""
         return self._post(api.Node, f"/nodes/{part(node)}/drain")
 
     def resume(self, node: str) -> api.Node:
-        """Lets a drained node take jobs again."""
+        """Let a drained node take jobs again."""
         return self._post(api.Node, f"/nodes/{part(node)}/resume")
 
     def queue(self, *, limit: int | None = None) -> list[api.QueueEntry]:
@@ -358,7 +358,7 @@ class Client(SweepCalls, SharingCalls):
         return list(self._pages(api.User, "/users", {}))
 
     def create_user(self, user: api.NewUser) -> api.User:
-        """Adds a user."""
+        """Add a user."""
         return self._post(api.User, "/users", user.model_dump(), retry=False)
 
     def tokens(self, *, everybody: bool = False) -> list[api.Token]:
@@ -366,7 +366,7 @@ class Client(SweepCalls, SharingCalls):
         return list(self._pages(api.Token, "/tokens", {"all": "true" if everybody else None}))
 
     def create_token(self, request: api.TokenRequest) -> api.NewToken:
-        """Makes a token; its secret is in this answer and never shown again."""
+        """Make a token; its secret is in this answer and never shown again."""
         return self._post(api.NewToken, "/tokens", request.model_dump(exclude_none=True), retry=False)
 
     def login_link(self) -> str:
@@ -374,5 +374,5 @@ class Client(SweepCalls, SharingCalls):
         return f"{self.connection.url}/#login={self._post(api.SignInCode, '/session/codes').code}"
 
     def revoke_token(self, token: str) -> None:
-        """Makes a token invalid at once."""
+        """Make a token invalid at once."""
         self.connection.request("DELETE", f"/tokens/{part(token)}")

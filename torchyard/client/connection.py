@@ -74,7 +74,7 @@ class Connection:
         self.patience_s = PATIENCE_S
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         self._http.close()
 
     def request(
@@ -148,7 +148,7 @@ class Connection:
         return self._once(send)
 
     def unreachable(self, error: Exception) -> exceptions.UnreachableError:
-        """What to raise when nobody answers."""
+        """Exception to raise when nobody answers."""
         return exceptions.UnreachableError(
             f"{self.url} does not answer ({error or type(error).__name__}): "
             "start the stack with `yard up`, or mend TORCHYARD_URL"

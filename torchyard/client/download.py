@@ -23,7 +23,7 @@ def fetch(
     sha256: str | None,
     progress: Callable[[int], None] = lambda _bytes: None,
 ) -> Path:
-    """Downloads into `target`, continuing a partial file; a finished one that matches is left as it is.
+    """Download into `target`, continuing a partial file; a finished one that matches is left as it is.
 
     `progress` gets the number of bytes that each step added. Raises DamagedDownloadError when the hash differs.
     """

@@ -20,7 +20,7 @@ class Layout:
     nodes: Path
 
     def place(self, file: api.Output, *, taken: bool) -> Path:
-        """Where a file goes; raises DamagedDownloadError for a name that would lead elsewhere."""
+        """Path of a file; raises DamagedDownloadError for a name that would lead elsewhere."""
         folder = {"output": self.output, "code": self.code, "job": self.job}[file.root]
         if taken:
             folder = self.nodes / f"node-{file.node_rank}" / file.root
@@ -33,13 +33,13 @@ def as_in_job(folder: Path) -> Layout:
 
 
 def as_by_hand(folder: Path) -> Layout:
-    """In the code folder itself; what the program calls ``../data/x`` is beside it."""
+    """Layout in the code folder itself; what the program calls ``../data/x`` is beside it."""
     return Layout(output=folder / "output", code=folder, job=folder.parent, nodes=folder)
 
 
 @dataclass
 class Pulled:
-    """What became of the files."""
+    """Result of a pull, by file."""
 
     written: list[Path] = field(default_factory=list)
     #: Not written, with the reason.
@@ -68,7 +68,7 @@ def pull(
     careful: bool,
     progress: Callable[[int], None],
 ) -> Pulled:
-    """Downloads files. `careful`: leaves alone what the user may have changed, and what leads out of `base`."""
+    """Download files; `careful` leaves alone what the user may have changed, and what leads out of `base`."""
     pulled = Pulled()
     for file, place in plan:
         reason = _objection(file, place, base) if careful else None
@@ -85,7 +85,7 @@ def pull(
 
 
 def _objection(file: api.Output, place: Path, base: Path) -> str | None:
-    """Why a file is not to be written."""
+    """Return the reason why a file is not to be written."""
     if file.root == "job" and any(part.startswith(".") for part in PurePosixPath(file.name).parts):
         return "a hidden file outside the folder"
     limit = base.parent if file.root == "job" else base

@@ -22,12 +22,12 @@ class SharingCalls:
     connection: Connection
 
     def change_user(self, name: str, changes: sharing.UserChanges) -> api.User:
-        """Changes rights or UNIX account of a user; only what is given."""
+        """Change rights or UNIX account of a user; only what is given."""
         answer = self._send("PATCH", f"/users/{_part(name)}", changes.model_dump(exclude_unset=True))
         return api.User.model_validate_json(answer)
 
     def delete_user(self, name: str) -> None:
-        """Ends a user's tokens and sessions; jobs and usage stay, and `change_user` can bring the user back."""
+        """End a user's tokens and sessions; jobs and usage stay, and `change_user` can bring the user back."""
         self._send("DELETE", f"/users/{_part(name)}")
 
     def projects(self) -> list[api.Project]:
@@ -35,7 +35,7 @@ class SharingCalls:
         return _PROJECTS.validate_json(self._send("GET", "/projects"))
 
     def create_project(self, project: api.NewProject) -> api.Project:
-        """Adds a project (administrators)."""
+        """Add a project (administrators)."""
         answer = self.connection.request("POST", "/projects", json=project.model_dump(), retry=False)
         return api.Project.model_validate_json(answer.content)
 
@@ -44,7 +44,7 @@ class SharingCalls:
         return Policy.model_validate_json(self._send("GET", "/policy"))
 
     def set_policy(self, policy: Policy) -> Policy:
-        """Sets the whole policy."""
+        """Set the whole policy."""
         return Policy.model_validate_json(self._send("PUT", "/policy", policy.model_dump(mode="json")))
 
     def quotas(self) -> list[sharing.Quota]:
@@ -52,7 +52,7 @@ class SharingCalls:
         return _QUOTAS.validate_json(self._send("GET", "/quotas"))
 
     def set_quota(self, kind: sharing.AccountKind, name: str, values: sharing.QuotaValues) -> sharing.Quota:
-        """Sets quotas of a user or project, or of ``*``; only what is given, and None takes a value away."""
+        """Set quotas of a user or project, or of ``*``; only what is given, and None takes a value away."""
         body = values.model_dump(exclude_unset=True)
         return sharing.Quota.model_validate_json(self._send("PUT", f"/quotas/{kind}/{_part(name)}", body))
 
@@ -64,7 +64,7 @@ class SharingCalls:
         return sharing.UsageReport.model_validate_json(answer.content)
 
     def usage_csv(self, *, since: date | None = None, until: date | None = None, by: sharing.By = "user") -> str:
-        """As `usage`, as a table with a header."""
+        """Usage as a CSV table with a header."""
         params = _days(since, until) | {"by": by, "format": "csv"}
         return self.connection.request("GET", "/usage", params=params).text
 
@@ -79,12 +79,12 @@ class SharingCalls:
         return _RESERVATIONS.validate_json(answer.content)
 
     def reserve(self, new: sharing.NewReservation) -> sharing.Reservation:
-        """Keeps nodes or GPUs for users and projects, or takes nodes out of use."""
+        """Keep nodes or GPUs for users and projects, or take nodes out of use."""
         answer = self.connection.request("POST", "/reservations", json=new.model_dump(mode="json"), retry=False)
         return sharing.Reservation.model_validate_json(answer.content)
 
     def cancel_reservation(self, reservation: str) -> None:
-        """Gives back what is reserved."""
+        """Give back what is reserved."""
         self._send("DELETE", f"/reservations/{_part(reservation)}")
 
     def _send(self, method: str, path: str, body: Any = None) -> bytes:

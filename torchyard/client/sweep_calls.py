@@ -23,7 +23,7 @@ class SweepCalls(Calls):
         launcher_reason: str = "",
         analysed: bool = False,
     ) -> api.Group:
-        """Submits all jobs of a spec with `sweep`, or none; repeated on a broken connection, and still one sweep.
+        """Submit all jobs of a spec with `sweep`, or none; repeated on a broken connection, and still one sweep.
 
         Scripts are read as by `submit`, with the same `analysed` and `launcher_reason`.
         """
@@ -55,7 +55,7 @@ class SweepCalls(Calls):
         return self._pages(api.Job, f"/groups/{part(sweep)}/trials", asked, limit)
 
     def wait_sweep(self, sweep: str, *, timeout_s: float | None = None) -> api.Group:
-        """Waits for the end of all trials; raises TimeoutError when some have not ended after `timeout_s`."""
+        """Wait for the end of all trials; raise TimeoutError when some have not ended after `timeout_s`."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while (found := self.sweep(sweep)).ended_at is None:
             if deadline is not None and time.monotonic() >= deadline:
@@ -64,17 +64,17 @@ class SweepCalls(Calls):
         return found
 
     def cancel_sweep(self, sweep: str) -> api.Group:
-        """Stops all trials: those that wait at once, those that run after they have saved their work."""
+        """Stop all trials: those that wait at once, those that run after they have saved their work."""
         return self._post(api.Group, f"/groups/{part(sweep)}/cancel")
 
     def hold_sweep(self, sweep: str) -> api.Group:
-        """Keeps the trials that wait from starting."""
+        """Keep the trials that wait from starting."""
         return self._post(api.Group, f"/groups/{part(sweep)}/hold")
 
     def release_sweep(self, sweep: str) -> api.Group:
-        """Lets the trials that are held start."""
+        """Let the trials that are held start."""
         return self._post(api.Group, f"/groups/{part(sweep)}/release")
 
     def resume_sweep(self, sweep: str) -> api.Group:
-        """Lets a sweep go on that was paused because its first trials failed alike."""
+        """Let a sweep go on that was paused because its first trials failed alike."""
         return self._post(api.Group, f"/groups/{part(sweep)}/resume")

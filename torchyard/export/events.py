@@ -30,13 +30,13 @@ class EventFile:
         self.close()
 
     def add(self, points: Iterable[tuple[str, int, float, float]]) -> None:
-        """Appends scalars: tag, step, time in seconds and value."""
+        """Append scalars: tag, step, time in seconds and value."""
         for tag, step, time_s, value in points:
             self._file.write(record(scalar(tag, step, time_s, value)))
         self._file.flush()
 
     def close(self) -> None:
-        """Ends the file."""
+        """End the file."""
         self._file.close()
 
 

@@ -1,4 +1,4 @@
-"""What a box has run, as a trace for `yard simulate`: who submitted what when, and how long it held its GPUs."""
+"""History of a box as a trace for `yard simulate`: who submitted what when, and how long it held its GPUs."""
 
 import csv
 from collections.abc import Iterable, Iterator
@@ -40,7 +40,7 @@ def rows(client: "Client") -> Iterator[Row]:
 
 
 def _held_s(client: "Client", job: "Job") -> float | None:
-    """How long its attempts ran together; None if it never ran."""
+    """Seconds that its attempts held GPUs together; None if it never ran."""
     if job.attempt == 1:
         spells = [(job.started_at, job.ended_at)]
     else:

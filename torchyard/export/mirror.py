@@ -26,11 +26,11 @@ class Mirror:
         self.close()
 
     def close(self) -> None:
-        """Ends the files."""
+        """End the files."""
         self._open.close()
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Appends points."""
+        """Append points."""
         by_rank: defaultdict[int, list[tuple[str, int, float, float]]] = defaultdict(list)
         for row in rows:
             by_rank[row.rank].append((row.name, row.step, row.time, row.value))

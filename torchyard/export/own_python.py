@@ -20,7 +20,7 @@ def interpreter() -> Path:
 
 
 def run(program: str, arguments: Sequence[str], package: str, feed: Callable[[IO[str]], None]) -> str:
-    """What a program of this folder prints; `feed` writes its standard input. Raises TorchYardError with the mend."""
+    """Run a program of this folder and return what it prints; `feed` writes its input. Raises TorchYardError."""
     python = interpreter()
     check(python, package)
     command = [str(python), str(Path(__file__).with_name(program)), *arguments]
@@ -41,7 +41,7 @@ def run(program: str, arguments: Sequence[str], package: str, feed: Callable[[IO
 
 
 def check(python: Path, package: str) -> None:
-    """Raises TorchYardError with the command that installs a package which is missing."""
+    """Raise TorchYardError with the command that installs a package which is missing."""
     probe = f"import importlib.util as u, sys; sys.exit(u.find_spec({package!r}) is None)"
     if subprocess.run([python, "-c", probe], cwd="/", capture_output=True, check=False).returncode:
         raise TorchYardError(

@@ -50,7 +50,7 @@ def rows_of(metrics: Metrics) -> Iterator[Row]:
 
 
 def write_csv(rows: Iterable[Row], file: IO[str]) -> None:
-    """Writes the rows with their names on top; numbers so that they are read back as they were."""
+    """Write the rows with their names on top; numbers so that they are read back as they were."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(Row._fields)
     writer.writerows((*row[:3], repr(row.time), repr(row.value)) for row in rows)

@@ -1,4 +1,4 @@
-"""What well-known failures look like, whose fault they are, and what to do about them: one table.
+"""Table of well-known failures: how to recognise them, whose fault they are, and what to do about them.
 
 The worker recognises them by their words, where the logs are; the service words the advice and decides by the blame
 whether the job starts again.
@@ -27,7 +27,7 @@ MAX_LINE: Final = 1000
 
 
 class Blame(StrEnum):
-    """Whose fault a failure is."""
+    """Party whose fault a failure is."""
 
     #: The box's or the network's: the same job may well succeed elsewhere or later.
     BOX = "box"
@@ -306,12 +306,12 @@ def of_signal(number: int) -> str | None:
 
 
 def blame(name: str | None) -> Blame:
-    """Whose fault a failure is; one that is not known here is nobody's."""
+    """Return whose fault a failure is; one that is not known here is nobody's."""
     known = _BY_NAME.get(name or "")
     return known.blame if known else Blame.UNCLEAR
 
 
 def advice(name: str | None, subject: str | None = None) -> str | None:
-    """What to do about a failure; None for one that is not known here."""
+    """Advice on a failure; None for one that is not known here."""
     known = _BY_NAME.get(name or "")
     return known.advice.format(subject or known.unnamed) if known else None

@@ -26,7 +26,7 @@ class SpecFile:
 
     @classmethod
     def read(cls, path: Path) -> "SpecFile":
-        """Reads a file; raises SpecError when that is impossible."""
+        """Read a file; raises SpecError when that is impossible."""
         try:
             if path.stat().st_size > MAX_BYTES:
                 raise SpecError(f"{path} is larger than 1 MiB: that is no job spec")

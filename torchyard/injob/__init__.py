@@ -1,1 +1,1 @@
-"""What runs inside a job: standard library only, Python 3.9, any torch or none."""
+"""Part that runs inside a job: standard library only, Python 3.9, any torch or none."""

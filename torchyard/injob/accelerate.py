@@ -31,7 +31,7 @@ class _Steps:
 
 
 class Saves:
-    """When this process saves its state, and whether a stop can wait for that."""
+    """Times at which this process saves its state, and whether a stop can wait for the next."""
 
     def __init__(self, control_file: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._control = control.ControlFile(control_file)
@@ -51,7 +51,7 @@ class Saves:
         self._last = now
 
     def hopeless(self) -> bool:
-        """Whether the job is being stopped, and will be killed before it saves again; asked after each step.
+        """Return whether the job is being stopped, and will be killed before it saves again; asked after each step.
 
         Before the first state nobody waits: the job has not polled.
         """
@@ -90,7 +90,7 @@ def follow(module: Any) -> None:
 
 
 def _give_up() -> None:
-    """Leaves as by the signal that a job gets which never looks; the launcher ends the other ranks."""
+    """Leave as by the signal that a job gets which never looks; the launcher ends the other ranks."""
     words = "its next save_state is not due within the grace: set a longer grace, or save more often"
     place.say("stopped without a new state: " + words)
     checkpoints.note_unsaved(words)

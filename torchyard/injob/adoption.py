@@ -26,7 +26,7 @@ SHARE = 0.05
 
 
 class _Pace:
-    """Of this process: a script may well write a checkpoint every second."""
+    """Limit on how often this process adopts checkpoints: a script may well write one every second."""
 
     ready_at = 0.0
     #: The newest that was passed over.
@@ -36,7 +36,7 @@ class _Pace:
 def adopt(
     step: int, path: str, metrics: Mapping[str, Any] | None = None, *, leaves: bool = True, wanted: bool = False
 ) -> int:
-    """Commits what lies at `path` as the checkpoint of a step, under its place in the working folder; returns its
+    """Commit what lies at `path` as the checkpoint of a step, under its place in the working folder; return its
     bytes, 0 for one that was passed over.
 
     Every rank calls it, once it has written its part. One that is not `wanted` may be passed over for want of time.

@@ -38,7 +38,7 @@ def attach(
     check: Callable[[dict[str, Any]], None] | None = None,
     **stateful: Any,
 ) -> Run:
-    """Follows a training loop: metrics, checkpoints, exact resume, a clean stop. It wraps nothing.
+    """Follow a training loop: metrics, checkpoints, exact resume, a clean stop. It wraps nothing.
 
         run = torchyard.attach(model=model, optimizer=optimizer, loader=loader)
         for epoch in run.epochs(10):            # from where it was stopped; calls set_epoch
@@ -128,7 +128,7 @@ class Run:
 
     @property
     def inexact(self) -> str | None:
-        """Why a resumed training is not exactly the one that was stopped; None if it is.
+        """Reason why a resumed training is not exactly the one that was stopped; None if it is.
 
         In one that was not stopped: why it could not go on exactly.
         """
@@ -136,7 +136,7 @@ class Run:
         return "; ".join([*reasons, *self._training.cursor.reasons]) or None
 
     def _tell(self) -> None:
-        """Says once what is not exact, as soon as it is known."""
+        """Say once what is not exact, as soon as it is known."""
         inexact = self.inexact
         if inexact is None or inexact == self._told:
             return
@@ -179,7 +179,7 @@ class Run:
         self._tell()
 
     def advance(self) -> None:
-        """Counts one step of the optimizer."""
+        """Count one step of the optimizer."""
         self.step += 1
         self._training.cursor.step()
         self._tell()
@@ -204,7 +204,7 @@ class Run:
             metrics.report(self.step, self.total_steps if total_steps is None else total_steps, values)
 
     def checkpoint_if_due(self, metrics: Mapping[str, Any] | None = None) -> bool:
-        """Takes a checkpoint if one is due, was asked for, or the job is being stopped; then it leaves.
+        """Take a checkpoint if one is due, was asked for, or the job is being stopped; then leave.
 
         All ranks call it at the same places: `report` does at each step, a long evaluation should. Answers whether
         one was taken. After the last batch of an epoch none is: what follows the loop belongs to that epoch, and
@@ -218,7 +218,7 @@ class Run:
         return True
 
     def save(self, metrics: Mapping[str, Any] | None = None) -> bool:
-        """Takes a checkpoint now. After the loop over a `DataLoader` has ended, the epoch counts as done.
+        """Take a checkpoint now. After the loop over a `DataLoader` has ended, the epoch counts as done.
 
         One that fails is told of and ends no training; answers whether it was taken, or is being written.
         """
@@ -234,7 +234,7 @@ class Run:
         return taken
 
     def finish(self) -> str | None:
-        """Takes a last checkpoint, on the queue unless the spec forbids it, and waits until it is safe.
+        """Take a last checkpoint, on the queue unless the spec forbids it, and wait until it is safe.
 
         Answers why it is not, the same way on all ranks, which call it. `epochs` does so at its end.
         """

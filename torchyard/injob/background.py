@@ -72,7 +72,7 @@ class Pending:
         self._task = Task(write)
 
     def look(self, *, wait: bool) -> bool:
-        """Goes on as far as all ranks have come; answers whether it has ended. All ranks call it at once."""
+        """Go on as far as all ranks have come, and return whether it has ended. All ranks call it at once."""
         while True:
             if wait:
                 self._task.wait()
@@ -128,7 +128,7 @@ class Writer:
         control.watch(self._look)
 
     def settle(self) -> None:
-        """Waits until the pending checkpoint, if there is one, is committed or discarded."""
+        """Wait until the pending checkpoint, if there is one, is committed or discarded."""
         if self._pending is not None:
             self._end(self._pending.look(wait=True))
 

@@ -137,7 +137,7 @@ class Batches(Cursor):
         _set(self._generators, state["generators"])
 
     def _load_epoch(self, state: Mapping[str, Any], goal: Pass) -> None:
-        """What checkpoints of older versions do not hold is taken to have been nothing."""
+        """Read a stored state; what checkpoints of older versions do not hold is taken to have been nothing."""
         for reason in state.get("inexact", ()):
             self._epoch.add_reason(reason)
         first, confirmed = state.get("pace", (None, False))
@@ -222,7 +222,7 @@ class Batches(Cursor):
         return len(sampler)
 
     def _draw(self, now: Pass) -> None:
-        """Goes back to where the streams were when the order was drawn, or notes where they are."""
+        """Go back to where the streams were when the order was drawn, or note where they are."""
         if now.drawn is None:
             now.drawn = {"random": chance.capture(), "generators": _states(self._generators)}
         else:
@@ -258,7 +258,7 @@ class Batches(Cursor):
         now.after = None
 
     def _drop(self, now: Pass, batches: Iterator[Any]) -> None:
-        """Reads again what was taken, where there is no order of indices to leave it out of."""
+        """Read again what was taken, where there is no order of indices to leave it out of."""
         if now.after is None or not now.taken or has_order(self._base):
             return
         collections.deque(itertools.islice(batches, now.taken), maxlen=0)

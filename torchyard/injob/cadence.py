@@ -1,4 +1,4 @@
-"""When checkpoints are due that nobody has asked for: as often as costs a small part of the time."""
+"""Cadence of checkpoints that nobody has asked for: as often as costs a small part of the time."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Cadence:
         self._interval, self._size = interval(stall_s, write_s), size or self._size
 
     def due(self, seconds: float) -> bool:
-        """Whether one is due so long after the last."""
+        """Return whether a checkpoint is due so long after the last."""
         return seconds >= self._interval
 
     def lacks_room(self, attempt: place.Attempt) -> str | None:
-        """Why the disk has no room for one more and for the copy that is stored of it; None if it has."""
+        """Reason why the disk has no room for one more and for the copy that is stored of it; None if it has."""
         status = os.statvfs(attempt.folder)
         free, floor = status.f_bavail * status.f_frsize, int(os.environ.get(layout.DISK_FLOOR, FLOOR))
         if free - 2 * self._size >= floor:

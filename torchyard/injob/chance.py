@@ -10,7 +10,7 @@ from typing import Any
 
 
 def capture() -> dict[str, Any]:
-    """Where this process's random streams are, as plain data."""
+    """States of this process's random streams, as plain data."""
     torch = sys.modules["torch"]
     state: dict[str, Any] = {"python": random.getstate(), "torch": torch.get_rng_state()}
     numpy = sys.modules.get("numpy")
@@ -23,7 +23,7 @@ def capture() -> dict[str, Any]:
 
 
 def restore(state: Mapping[str, Any]) -> None:
-    """Puts the streams back; one that is not in use here is left alone."""
+    """Put the streams back; one that is not in use here is left alone."""
     torch = sys.modules["torch"]
     version, keys, gauss = state["python"]
     random.setstate((version, tuple(keys), gauss))
@@ -37,13 +37,13 @@ def restore(state: Mapping[str, Any]) -> None:
 
 
 def moved(before: Mapping[str, Any]) -> bool:
-    """Whether Python's or torch's stream has been drawn from since."""
+    """Return whether Python's or torch's stream has been drawn from since."""
     now = capture()
     return bool(now["python"] != before["python"] or (now["torch"] != before["torch"]).any())
 
 
 def same(states: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether several ranks' torch streams were all at one place: then any number of ranks can go on from it."""
+    """Return whether all ranks' torch streams were at one place: then any number of ranks can go on from it."""
     return len(states) > 1 and all(bool((state["torch"] == states[0]["torch"]).all()) for state in states)
 
 

@@ -31,18 +31,18 @@ class Folder:
         self.size = 0
 
     def prepare(self) -> Exception | None:
-        """Makes it empty, on the rank that leads; answers what went wrong."""
+        """Empty the folder, on the rank that leads, and return what went wrong."""
         return self._lead(self._make)
 
     def commit(self, metrics: Mapping[str, Any]) -> Exception | None:
-        """Brings it to the disk with its manifest and gives it its name, on the rank that leads; as `prepare`."""
+        """Bring the folder to the disk with its manifest and give it its name, on the rank that leads; as `prepare`."""
         failure = self._lead(lambda: self._commit(metrics))
         if failure is not None:
             self.discard()
         return failure
 
     def discard(self) -> None:
-        """Removes what was written."""
+        """Remove what was written."""
         if place.leads():
             shutil.rmtree(self.path, ignore_errors=True)
 
@@ -143,7 +143,7 @@ class Checkpoint(AbstractContextManager[Path]):
 
 
 def note_unsaved(reason: object) -> None:
-    """Leaves word why nothing is saved by a job that is being stopped."""
+    """Leave word why nothing is saved by a job that is being stopped."""
     attempt = place.current()
     if attempt is None:
         return
@@ -154,13 +154,13 @@ def note_unsaved(reason: object) -> None:
 
 
 def require_group() -> None:
-    """Refuses ranks that cannot wait for each other: they would commit half of what they write."""
+    """Refuse ranks that cannot wait for each other: they would commit half of what they write."""
     if collective.world_size() == 1 and os.environ.get("WORLD_SIZE", "1") != "1":
         raise NoProcessGroupError
 
 
 def _write_manifest(folder: str, step: int, metrics: Mapping[str, Any]) -> int:
-    """Answers the bytes of all files."""
+    """Answer the bytes of all files."""
     listed = _sync_tree(folder)
     if not listed and place.rank() == 0:
         raise EmptyCheckpointError

@@ -56,7 +56,7 @@ def minimum(value: int) -> int:
 
 
 def all_true(value: bool) -> bool:
-    """Whether the value is true on every rank."""
+    """Return whether the value is true on every rank."""
     return bool(minimum(int(value)))
 
 

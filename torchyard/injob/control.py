@@ -20,7 +20,7 @@ NOTHING, CHECKPOINT, STOP = 0, 1, 2
 
 
 class Request(NamedTuple):
-    """What ``control.json`` asks for."""
+    """Requests of ``control.json``."""
 
     action: str
     serial: int
@@ -59,7 +59,7 @@ def decide(request: Request | None, served: int | None, due: bool) -> int:
 
 
 def calls_until_poll(calls: int, seconds: float) -> int:
-    """How many calls to let pass, when the last `calls` of them took `seconds`."""
+    """Number of calls to let pass, when the last `calls` of them took `seconds`."""
     wanted = int(calls * POLL_SECONDS / max(seconds, 1e-6))
     return max(1, min(wanted, calls * MAX_GROWTH, MAX_CALLS))
 
@@ -92,17 +92,17 @@ class Agreement:
 
     @property
     def decision(self) -> int:
-        """What the ranks have agreed to do: STOP, CHECKPOINT or NOTHING."""
+        """Decision that the ranks have agreed on: STOP, CHECKPOINT or NOTHING."""
         return self._decision
 
     @property
     def periodic(self) -> bool:
-        """Whether checkpoints are due from time to time."""
+        """Return whether checkpoints are due from time to time."""
         return self._every is not None or self.cadence is not None
 
     @property
     def stopping(self) -> bool:
-        """Whether the ranks have agreed to stop."""
+        """Return whether the ranks have agreed to stop."""
         return self._decision == STOP
 
     def should_checkpoint(self) -> bool:
@@ -172,7 +172,7 @@ class Agreement:
 
 
 def _mark(attempt: place.Attempt) -> None:
-    """Tells the shim that this job polls, so that a stop needs no signal."""
+    """Tell the shim that this job polls, so that a stop needs no signal."""
     path = os.path.join(attempt.path(layout.MARKS), layout.polled_mark(place.rank()))
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o644))
@@ -184,23 +184,23 @@ _agreement: Agreement | None = None
 
 
 def settle(*, committed: bool) -> None:
-    """Tells this rank's agreement, if it has polled, how a checkpoint ended."""
+    """Tell this rank's agreement, if it has polled, how a checkpoint ended."""
     if _agreement is not None:
         _agreement.settle(committed=committed)
 
 
 def decision() -> int:
-    """What the last `should_checkpoint` answered: STOP, CHECKPOINT or NOTHING."""
+    """Last answer of `should_checkpoint`: STOP, CHECKPOINT or NOTHING."""
     return NOTHING if _agreement is None else _agreement.decision
 
 
 def stopping() -> bool:
-    """Whether the last `should_checkpoint` was True because the job is being stopped."""
+    """Return whether the last `should_checkpoint` was True because the job is being stopped."""
     return decision() == STOP
 
 
 def choose() -> None:
-    """Has checkpoints be due as often as costs little, on the queue and unless the job's spec says when."""
+    """Have checkpoints be due as often as costs little, on the queue and unless the job's spec says when."""
     global _agreement  # noqa: PLW0603 (one per process)
     attempt = place.current()
     if attempt is None or attempt.checkpoint_every is not None or not attempt.chooses:
@@ -210,7 +210,7 @@ def choose() -> None:
 
 
 def periodic() -> bool:
-    """Whether checkpoints are due from time to time, and so at the end."""
+    """Return whether checkpoints are due from time to time, and so at the end."""
     return _agreement is not None and _agreement.periodic
 
 
@@ -221,7 +221,7 @@ def measured(stall_s: float, write_s: float, size: int) -> None:
 
 
 def watch(watcher: Callable[[], None] | None) -> None:
-    """Has `should_checkpoint` call this at each of its looks, also off the queue, until None is given."""
+    """Have `should_checkpoint` call this at each of its looks, also off the queue, until None is given."""
     global _agreement  # noqa: PLW0603 (one per process)
     if _agreement is None and watcher is not None:
         _agreement = Agreement(place.current())
@@ -230,7 +230,7 @@ def watch(watcher: Callable[[], None] | None) -> None:
 
 
 def should_checkpoint() -> bool:
-    """Whether to take a checkpoint now: one is due, was asked for, or the job is about to be stopped.
+    """Return whether to take a checkpoint now: one is due, was asked for, or the job is about to be stopped.
 
     Every rank calls it at the same places (each step, also in evaluation), after `torch.distributed` is initialised
     if there are several; all get the same answer. A call costs about a microsecond; the request is seen within about

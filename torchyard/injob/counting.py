@@ -1,4 +1,4 @@
-"""How a loader tells its cursor of passes, orders and batches: by subclasses in place of its class.
+"""Subclasses in place of a loader's class that tell its cursor of passes, orders and batches.
 
 Because the loader must stay what the script made, and torch refuses another batch sampler after it was made.
 """
@@ -29,7 +29,7 @@ class _Order:
 
 
 def count(loader: Any, base: Any, cursor: Any) -> None:
-    """Has the loader tell the cursor of its passes and batches, and `base`, which may be the same, of its order."""
+    """Have the loader tell the cursor of its passes and batches, and `base`, which may be the same, of its order."""
     _replace(base, _ordered(type(base)))
     base._torchyard = cursor
     _replace(loader, _counted(type(loader)))
@@ -73,7 +73,7 @@ def _named(new: Any, kind: Any) -> type:
 
 
 def has_order(loader: Any) -> bool:
-    """Whether the loader takes indices, rather than what an iterable data set gives."""
+    """Return whether the loader takes indices, rather than what an iterable data set gives."""
     return not isinstance(loader.dataset, sys.modules["torch.utils.data"].IterableDataset)
 
 

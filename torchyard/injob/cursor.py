@@ -1,4 +1,4 @@
-"""Where the training is in its data, for every kind of loader."""
+"""Place of the training in its data, for every kind of loader."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Cursor:
 
     @property
     def reasons(self) -> list[str]:
-        """Why a resumed run is not exactly the one that was stopped, as far as the data goes."""
+        """Reason why a resumed run is not exactly the one that was stopped, as far as the data goes."""
         return self._inexact
 
     @property
@@ -48,7 +48,7 @@ class Cursor:
         return None
 
     def load(self, states: Sequence[Any], random: dict[str, Any], *, other_ranks: bool) -> None:
-        """Goes to a place.
+        """Go to a place.
 
         `states` has this rank's alone; with `other_ranks`, when there were more or fewer of them, those of all.
         `random` is where this rank's streams shall be there.

@@ -19,7 +19,7 @@ def of(loader: Any) -> Cursor:
 
 
 def _tells_its_place(loader: Any) -> bool:
-    """Whether it has a state. It is asked for it: Accelerate's loader has the method, and none without torchdata."""
+    """Return whether it has a state, by asking for it: Accelerate's loader has the method, none without torchdata."""
     if not (hasattr(loader, "state_dict") and hasattr(loader, "load_state_dict")):
         return False
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def replicas(loader: Any) -> int | None:
-    """How many ranks the samples of one order are dealt to; None if each has an order of its own or an unknown one."""
+    """Number of ranks that the samples of one order are dealt to; None if each has its own order or an unknown one."""
     distributed = sys.modules.get("torch.utils.data.distributed")
     data = sys.modules["torch.utils.data"]
     # Exactly these: a subclass may deal otherwise.
@@ -32,7 +32,7 @@ def consumed(loader: Any, state: Mapping[str, Any]) -> int:
 
 
 def batches_left(loader: Any, start: int) -> int:
-    """How many batches `rest` has."""
+    """Number of batches in `rest`."""
     sampler, batches = loader.sampler, loader.batch_sampler
     samples = _share(len(sampler.dataset) - start, sampler.num_replicas, whole=sampler.drop_last)
     return _share(samples, batches.batch_size, whole=batches.drop_last)

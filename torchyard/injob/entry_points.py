@@ -1,4 +1,4 @@
-"""What frameworks call that look for extensions: the worker copies this file beside the in-job package, under a name
+"""Entry points of framework extensions: the worker copies this file beside the in-job package, under a name
 that no script has, and names it in a ``dist-info`` folder there.
 
 A script may bring a `torchyard` of its own, and nothing here may keep a framework from starting.

@@ -33,7 +33,7 @@ class Epoch:
         self.reasons: list[str] = []
 
     def add_reason(self, reason: str | None) -> None:
-        """Notes a reason once."""
+        """Note a reason once."""
         if reason is not None and reason not in self.reasons:
             self.reasons.append(reason)
 
@@ -48,13 +48,13 @@ class Epoch:
 
     @property
     def at_last(self) -> bool:
-        """Whether the loop has taken the last batch and not yet asked for another."""
+        """Return whether the loop has taken the last batch and not yet asked for another."""
         now = self.now
         return any(now is each for each in self._passes) and not now.exhausted and self._at_end(now)
 
     @property
     def trailing(self) -> bool:
-        """Whether steps were reported after the loop, so that a run which resumes here would report them again."""
+        """Return whether steps were reported after the loop, which a run that resumes here would report again."""
         return self._after_end > 0 and self._idle < 2 and not self.reasons
 
     def resume(self, replay: list[Pass]) -> None:
@@ -83,7 +83,7 @@ class Epoch:
         self._idle = self._after_end = 0
 
     def pending(self) -> list[str]:
-        """What can be said only when the loop over a resumed epoch is over."""
+        """Reasons that can be told only when the loop over a resumed epoch is over."""
         own = self._resumed
         if own is None or own.live:
             return []
@@ -173,5 +173,5 @@ class Epoch:
         return self._passes[self._passes.index(now) + 1 :] if now in self._passes else []
 
     def flaws(self) -> list[str]:
-        """Why a run that resumes from here would not be exactly this one."""
+        """Reason why a run that resumes from here would not be exactly this one."""
         return [passes.FED] if any(each.steps for each in self.before()) else []

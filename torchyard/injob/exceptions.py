@@ -1,4 +1,4 @@
-"""What the in-job part raises."""
+"""Exceptions of the in-job part."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SeparateDisksError(CheckpointError):
 
 
 class AttachError(TorchYardError):
-    """What was given to `attach` cannot be saved or loaded."""
+    """An object that was given to `attach` cannot be saved or loaded."""
 
 
 class ResumeError(CheckpointError):

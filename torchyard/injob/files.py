@@ -8,7 +8,7 @@ from typing import Any
 
 
 def fsync(path: str) -> None:
-    """Brings a file or folder to the disk."""
+    """Bring a file or folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -17,7 +17,7 @@ def fsync(path: str) -> None:
 
 
 def write_json(path: str, value: Any) -> None:
-    """Writes JSON by temporary name, fsync and rename."""
+    """Write JSON by temporary name, fsync and rename."""
     temporary = "%s.%d.tmp" % (path, os.getpid())
     with open(temporary, "w", encoding="utf-8") as file:
         json.dump(value, file)
@@ -28,7 +28,7 @@ def write_json(path: str, value: Any) -> None:
 
 
 def read_json(path: str) -> Any:
-    """What a JSON file holds, or None if it is absent or not JSON."""
+    """Content of a JSON file, or None if it is absent or not JSON."""
     try:
         with open(path, encoding="utf-8") as file:
             return json.load(file)

@@ -69,7 +69,7 @@ class Following:
             metrics.report(state.global_step, state.max_steps, values)
 
     def _tell_names(self, logs: Mapping[str, Any], trackers: Sequence[str]) -> None:
-        """Tells the node, before a tracker logs them, which of its names are those of what is reported."""
+        """Tell the node, before a tracker logs them, which of its names are those of what is reported."""
         names = {name: _name(name) for name in _numbers(logs)}
         if self._names.keys() >= names.keys():
             return
@@ -114,7 +114,7 @@ def _numbers(logs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _logged(state: Any) -> dict[str, Any]:
-    """What was logged at this step."""
+    """Report what was logged at this step."""
     entries = [entry for entry in state.log_history if entry.get("step") == state.global_step]
     return {name: value for entry in entries for name, value in _numbers(entry).items()}
 

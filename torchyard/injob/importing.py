@@ -58,7 +58,7 @@ def _do(call: Then, module: ModuleType) -> None:
 
 
 def after(calls: Mapping[str, Then]) -> None:
-    """Has each call be made with its module: now if that is imported, else as soon as it is."""
+    """Have each call be made with its module: now if that is imported, else as soon as it is."""
     for name, call in calls.items():
         module = sys.modules.get(name)
         if module is not None:

@@ -58,7 +58,7 @@ def __getattr__(name: str) -> Any:
 
 
 class _Progress:
-    """Of this process: a script may call `fit` several times, with one Trainer or many."""
+    """Counts of this process: a script may call `fit` several times, with one Trainer or many."""
 
     #: Calls of `fit` that have begun.
     fits = 0
@@ -85,7 +85,7 @@ class Following:
         self._told: dict[str, tuple[int, Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """For strategies that spawn their ranks, without what is of this process alone."""
+        """State for strategies that spawn their ranks, without what is of this process alone."""
         return {name: value for name, value in vars(self).items() if name not in {"_cursor", "_save_file"}}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
@@ -180,7 +180,7 @@ class Following:
         self._cursor.begin(trainer.current_epoch, resumed=resumed)
 
     def _training(self) -> state.State:
-        """What a checkpoint holds beside Lightning's own file."""
+        """Files of a checkpoint beside Lightning's own."""
         return state.State(
             models=Models([]),
             optimizers=Optimizers([]),
@@ -241,7 +241,7 @@ class Following:
         _Progress.steps += trainer.global_step
 
     def _defers(self, trainer: Any) -> bool:
-        """Whether to wait for the next step: of a run that resumes from here Lightning would leave out a validation
+        """Return whether to wait for the next step: a run that resumes from here would leave out a validation
         or the epoch's end, which are due now. Never twice.
         """
         batch = trainer.fit_loop.batch_idx + 1
@@ -285,7 +285,7 @@ class Following:
             metrics.report(step, self._total, fresh)
 
     def _is_told(self, name: str, step: int, value: Any) -> bool:
-        """Whether it was reported; at an epoch's end Lightning has the last step's values in new objects."""
+        """Return whether it was reported; at an epoch's end Lightning has the last step's values in new objects."""
         at, told = self._told.get(name, (None, None))
         return told is value or (at == step and _equal(told, value))
 
@@ -298,7 +298,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _wrap(owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
-    """Puts something around a method of this one object; not around what an earlier `fit` has put there."""
+    """Put something around a method of this one object; not around what an earlier `fit` has put there."""
     vars(owner).pop(name, None)
     setattr(owner, name, wrapper(getattr(owner, name)))
 
@@ -351,7 +351,7 @@ def _write(strategy: Any, write: Callable[..., None], path: str) -> None:
 
 
 def _end_launcher(trainer: Any) -> None:
-    """Ends the process that spawned the ranks: Lightning would wait there for a result that rank 0 does not have."""
+    """End the process that spawned the ranks: Lightning would wait there for a result that rank 0 does not have."""
     parent = multiprocessing.parent_process()
     spawned = type(getattr(trainer.strategy, "launcher", None)).__name__ == "_MultiProcessingLauncher"
     if spawned and parent is not None and parent.pid is not None and place.rank() == 0:

@@ -63,14 +63,14 @@ class Recorder:
         self._next = 0
 
     def after_fork(self) -> None:
-        """In a forked child: the parent's records are the parent's, and the child writes to a file of its own."""
+        """Start anew in a forked child: the parent's records are the parent's, and the child has a file of its own."""
         for descriptor in (self._descriptor, self._counter):
             if descriptor is not None:
                 os.close(descriptor)
         self._reset()
 
     def add(self, step: int | None, total_steps: int | None, values: dict[str, Any]) -> None:
-        """Takes one record; touches no disk."""
+        """Take one record; touches no disk."""
         now = time.time_ns() // 1000
         for name, value in values.items():
             if type(value) is not float:
@@ -105,7 +105,7 @@ class Recorder:
             self.flush()
 
     def flush(self) -> None:
-        """Appends everything taken so far to the file; a failing disk drops it."""
+        """Append everything taken so far to the file; a failing disk drops it."""
         with self._lock:
             batch = [self._waiting.popleft() for _ in range(len(self._waiting))]
             if not batch:
@@ -115,7 +115,7 @@ class Recorder:
             self._write("".join(map(_line, itertools.count(first), batch)).encode())
 
     def close(self) -> None:
-        """Ends the thread and flushes; a later `add` starts it anew."""
+        """End the thread and flush; a later `add` starts it anew."""
         self._stop.set()
         self.flush()
         self._thread = None
@@ -169,7 +169,7 @@ def _pending(batch: list[Record]) -> Iterator[tuple[dict[str, Any], str, Pending
 
 
 def _resolve(batch: list[Record]) -> None:
-    """Reads all GPU scalars of a batch with one transfer for each stream and type."""
+    """Read all GPU scalars of a batch with one transfer for each stream and type."""
     groups: dict[Any, list[tuple[dict[str, Any], str, Pending]]] = {}
     for found in _pending(batch):
         tensor = found[2].tensor
@@ -225,7 +225,7 @@ def report(
     metrics: Mapping[str, Any] | None = None,
     **values: Any,
 ) -> None:
-    """Records metrics of this step: ``report(step=step, total_steps=n, loss=loss, metrics={"val/accuracy": acc})``.
+    """Record metrics of this step: ``report(step=step, total_steps=n, loss=loss, metrics={"val/accuracy": acc})``.
 
     Values are floats, ints, or tensors with one element. They are taken now: a tensor on a GPU is copied there and
     read later, many at once, so that the training does not wait (while a CUDA graph is captured in the default,

@@ -24,7 +24,7 @@ class RunContext:
         self._told: list[str] = []
 
     def in_context(self) -> bool:
-        """Whether the node reads the runs of this process."""
+        """Return whether the node reads the runs of this process."""
         read = os.environ.get(layout.READ_TRACKERS, "").split(",")
         return place.current() is not None and "mlflow" in read
 

@@ -31,7 +31,7 @@ class Models:
         return Models([*self._models, *others]) if others else self
 
     def check(self) -> None:
-        """Raises AttachError if two of the models have a parameter of one name. Not collective."""
+        """Raise AttachError if two of the models have a parameter of one name. Not collective."""
         seen: set[str] = set()
         for model, prefixes in zip(self._models, self._prefixes):  # noqa: B905 (strict= came with 3.10)
             names = [name for name, _ in (model.named_parameters() if hasattr(model, "named_parameters") else ())]
@@ -61,7 +61,7 @@ class Models:
         }
 
     def load(self, saved: Mapping[str, Any]) -> None:
-        """Loads values by name; `differences` has found none."""
+        """Load values by name; `differences` has found none."""
         for model, prefixes in zip(self._models, self._prefixes):  # noqa: B905
             if not hasattr(model, "named_modules"):
                 model.load_state_dict(dict(saved))
@@ -69,7 +69,7 @@ class Models:
             model.load_state_dict({name: saved[_alone(name, prefixes)] for name in model.state_dict()})
 
     def differences(self, saved: Mapping[str, Any]) -> list[str]:
-        """What keeps these values from being loaded, in words."""
+        """Reason why these values cannot be loaded, in words."""
         if not all(hasattr(model, "named_modules") for model in self._models):
             return []
         return differences(shapes(self.state()), shapes(saved))
@@ -81,7 +81,7 @@ def shapes(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
-    """How the shapes here and in a checkpoint differ, in words."""
+    """Difference of the shapes here and in a checkpoint, in words."""
     missing = [name for name in here if name not in there]
     surplus = [name for name in there if name not in here]
     found = (["it lacks " + some(missing)] if missing else []) + (
@@ -100,7 +100,7 @@ def some(names: Sequence[str], shown: int = 3) -> str:
 
 
 def _wrapped(model: Any) -> Iterator[tuple[str, str]]:
-    """What wrappers put before names: (prefix in the live name, the same without the wrapper), the longest first."""
+    """Prefixes that wrappers put before names: (in the live name, the same without the wrapper), longest first."""
     if not hasattr(model, "named_modules"):
         return
     found = []

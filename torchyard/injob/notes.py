@@ -1,4 +1,4 @@
-"""What the job's owner is told beside the log: short notes in ``job/marks/``, which the node passes on."""
+"""Notes for the job's owner beside the log: short ones in ``job/marks/``, which the node passes on."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ CHECKPOINT_FAILED = "checkpoint-failed"
 
 
 def write(kind: str, step: int, text: str) -> None:
-    """Leaves a note in place of this rank's last one of its kind."""
+    """Leave a note in place of this rank's last one of its kind."""
     mark(layout.note_mark(kind, place.rank()), {"step": step, "text": text})
 
 
 def mark(name: str, content: Any) -> None:
-    """Writes a file below ``job/marks/`` for the node; a full disk under it must not end a training."""
+    """Write a file below ``job/marks/`` for the node; a full disk under it must not end a training."""
     attempt = place.current()
     if attempt is None:
         return

@@ -25,5 +25,5 @@ def as_json(value: float) -> float | str:
 
 
 def on_accelerator(value: Any) -> bool:
-    """Whether reading the value would wait for a GPU."""
+    """Return whether reading the value would wait for a GPU."""
     return getattr(getattr(value, "device", None), "type", "cpu") != "cpu"

@@ -19,13 +19,13 @@ class Optimizers:
         return [{"class": type(each).__name__, "state": each.state_dict()} for each in self._optimizers]
 
     def load(self, saved: Sequence[Mapping[str, Any]]) -> None:
-        """Loads what `state` answered; `differences` has found none."""
+        """Load what `state` answered; `differences` has found none."""
         for optimizer, entry in zip(self._optimizers, saved):  # noqa: B905 (strict= came with 3.10)
             optimizer.load_state_dict(entry["state"])
             _stepped(optimizer)
 
     def differences(self, saved: Sequence[Mapping[str, Any]]) -> list[str]:
-        """What keeps a whole state from being loaded, in words."""
+        """Reason why a whole state cannot be loaded, in words."""
         if len(saved) != len(self._optimizers):
             return ["it has %d optimizer(s), here are %d" % (len(saved), len(self._optimizers))]
         found = []
@@ -71,7 +71,7 @@ class Optimizers:
     def load_by_name(
         self, parameters: Mapping[str, Any], state: Mapping[str, Any], groups: Mapping[str, Mapping[str, Any]]
     ) -> None:
-        """Loads what `by_name` and `groups` answered, on whatever ranks and in whatever groups."""
+        """Load what `by_name` and `groups` answered, on whatever ranks and in whatever groups."""
         for optimizer in self._optimizers:
             names = [[name for name, _ in group] for _, group in self._groups(parameters, optimizer)]
             whole = optimizer.state_dict()

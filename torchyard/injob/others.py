@@ -13,7 +13,7 @@ _watching = False
 
 
 def watch() -> None:
-    """Notes from now on which iterators of any `DataLoader` have been begun and not come to their end."""
+    """Note from now on which iterators of any `DataLoader` have been begun and not come to their end."""
     global _watching  # noqa: PLW0603 (one per process)
     base = getattr(importlib.import_module("torch.utils.data.dataloader"), "_BaseDataLoaderIter", None)
     if base is None or _watching:
@@ -36,7 +36,7 @@ def watch() -> None:
 
 
 def ours(iterator: Any) -> None:
-    """Leaves out an iterator of the attached loader."""
+    """Leave out an iterator of the attached loader."""
     try:
         _ours.add(iterator)
     except TypeError:  # one that cannot be referred to weakly is not watched either
@@ -49,5 +49,5 @@ def begin() -> None:
 
 
 def any_open() -> bool:
-    """Whether batches were taken from a loader that is not attached, and more may be."""
+    """Return whether batches were taken from a loader that is not attached, and more may be."""
     return len(_open) > 0

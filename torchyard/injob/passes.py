@@ -57,17 +57,17 @@ class Pass:
 
     @property
     def live(self) -> bool:
-        """Whether the loop may take more of it."""
+        """Return whether the loop may take more of it."""
         return not self.closed and not self.exhausted
 
     def take(self) -> None:
-        """Counts a batch."""
+        """Count a batch."""
         self.taken += 1
         self.fresh += 1
         self.threads.add(threading.get_ident())
 
     def used(self) -> None:
-        """What was taken so far belongs to a step that is done."""
+        """Count what was taken so far as part of a step that is done."""
         self.fresh = 0
         self.threads = set()
 
@@ -107,14 +107,14 @@ class Pace:
 
 
 class End(NamedTuple):
-    """Where an epoch's own pass ended: batches taken, and whether that was the loader's end."""
+    """End of an epoch's own pass: batches taken, and whether that was the loader's end."""
 
     taken: int
     whole: bool
 
 
 class Ends:
-    """Where the epochs end, to tell whether the resumed one ended where it should."""
+    """Ends of the epochs, to tell whether the resumed one ended where it should."""
 
     def __init__(self, usual: End | None = None) -> None:
         #: That of an epoch that was not interrupted.
@@ -122,7 +122,7 @@ class Ends:
         self._resumed: End | None = None
 
     def verdict(self, end: End) -> str | None:
-        """What is not right about this end of the resumed epoch."""
+        """Reason why this end of the resumed epoch is not right."""
         expected = end.whole if self.usual is None else end == self.usual or (end.whole and self.usual.whole)
         return None if expected else BROKEN_OFF
 

@@ -1,4 +1,4 @@
-"""Where this process is: inside an attempt, or off the queue."""
+"""Place of this process: inside an attempt, or off the queue."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def rank() -> int:
 
 
 def leads() -> bool:
-    """Whether this rank makes and commits the checkpoints of its node's disk: rank 0, and the first rank of each other
+    """Return whether this rank makes and commits the checkpoints of its node's disk: rank 0, the first of each other
     node of the queue, which has a disk of its own. Off the queue the nodes may well share one.
     """
     return rank() == 0 or (current() is not None and _first_of_node())
 
 
 def _first_of_node() -> bool:
-    """What the launcher says, unless the script has started ranks of its own, which inherit its words."""
+    """Variables that the launcher has set, unless the script has started ranks of its own, which inherit them."""
     return os.environ.get("LOCAL_RANK") == "0" and os.environ.get("RANK") == str(rank())
 
 

@@ -24,12 +24,12 @@ class Saver:
         self._staging = Staging()
 
     def settle(self) -> str | None:
-        """Waits until the last checkpoint is committed or discarded; answers why it is not there."""
+        """Wait until the last checkpoint is committed or discarded, and return why it is not there."""
         self._writer.settle()
         return self._writer.failure
 
     def save(self, training: state.State, position: state.Position, metrics: Mapping[str, Any]) -> bool:
-        """Takes a checkpoint; when the job is being stopped it is whole on the disk before all ranks leave.
+        """Take a checkpoint; when the job is being stopped it is whole on the disk before all ranks leave.
 
         Whatever makes it fail, on any rank, ends no training: it is told of, and tried again when the next is due. A
         job that is being stopped leaves without one. Answers whether it was taken, or begun.
@@ -97,7 +97,7 @@ class Saver:
 
 
 def _within_reach(snapshot: state.Snapshot, folder: str) -> state.Snapshot:
-    """What this rank writes of all ranks' snapshots into rank 0's folder.
+    """Write this rank's piece of all ranks' snapshots into rank 0's folder.
 
     Ranks that were started by hand on several disks do not see it: what is theirs goes to rank 0. On the queue each
     node has a folder of its own. Raises SeparateDisksError, on all ranks, where the model itself is in pieces.
@@ -115,7 +115,7 @@ def _within_reach(snapshot: state.Snapshot, folder: str) -> state.Snapshot:
 
 
 def _words(error: Exception) -> str:
-    """What went wrong; with its kind where that is not one of ours, whose words suffice."""
+    """Describe an error; with its kind where that is not one of ours, whose words suffice."""
     return str(error) if isinstance(error, TorchYardError) else "%s: %s" % (type(error).__name__, error)
 
 

@@ -27,7 +27,7 @@ _OPTIMIZER = "optimizer."
 
 
 def wanted(models: Sequence[Any]) -> bool:
-    """Whether a parameter is a DTensor: no rank has it whole."""
+    """Return whether a parameter is a DTensor: no rank has it whole."""
     parts = [model for model in models if hasattr(model, "parameters")]
     if any(kind.__name__ == "FullyShardedDataParallel" for part in parts for kind in _kinds(part)):
         raise AttachError("FullyShardedDataParallel keeps flat parameters that have no names: use fully_shard")
@@ -52,7 +52,7 @@ def collect(models: Models, optimizers: Optimizers) -> dict[str, Any]:
 
 
 def values(models: Models, optimizers: Optimizers) -> dict[str, Any]:
-    """What the optimizer knows of each parameter beside tensors: its numbers, and the options of its group."""
+    """Optimizer state of each parameter beside tensors: its numbers, and the options of its group."""
     parameters = models.parameters()
     plain = {
         name: {key: value for key, value in values.items() if not hasattr(value, "shape")}
@@ -62,7 +62,7 @@ def values(models: Models, optimizers: Optimizers) -> dict[str, Any]:
 
 
 def write(tensors: Mapping[str, Any], folder: str, group: Any) -> None:
-    """Writes the shards of all ranks, which talk over `group`; raises on all of them if one cannot."""
+    """Write the shards of all ranks, which talk over `group`; raises on all of them if one cannot."""
     dcp = importlib.import_module("torch.distributed.checkpoint")
     writer = dcp.FileSystemWriter(os.path.join(folder, FOLDER))
     try:
@@ -82,7 +82,7 @@ def _reader(folder: str) -> Any:
 
 
 def unlike(folder: str, models: Models, optimizers: Optimizers, values: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What keeps the model from being loaded, in words. Every rank may have parameters that others lack."""
+    """Reason why the model cannot be loaded, in words. Every rank may have parameters that others lack."""
     there = _sizes(folder, MODEL)
     here = shapes(models.state())
     found = differences(here, {name: there[name] for name in here if name in there})
@@ -98,7 +98,7 @@ def _sizes(folder: str, prefix: str) -> dict[str, Any]:
 
 
 def load(folder: str, models: Models, optimizers: Optimizers, values: Sequence[Mapping[str, Any]]) -> None:
-    """Loads this rank's part. All ranks call it."""
+    """Load this rank's part. All ranks call it."""
     parameters = models.parameters()
     model = {MODEL + name: value for name, value in models.state().items()}
     state = _template(folder, optimizers.names(parameters))

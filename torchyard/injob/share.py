@@ -11,7 +11,7 @@ from torchyard.injob import layout
 
 
 def limit(devices: Iterable[Any]) -> None:
-    """Lets torch give out no more than the job's part of these devices; a no-op where it has them alone.
+    """Let torch give out no more than the job's part of these devices; a no-op where it has them alone.
 
     What does not come from torch's allocator (a CUDA context, about half a gigabyte; NCCL's buffers) is not counted.
     """

@@ -55,7 +55,7 @@ class Staging:
         return self._copies[key]
 
     def finish(self) -> None:
-        """Fills the copies."""
+        """Fill the copies."""
         streams = set()
         for buffer, tensor in self._waiting:
             if tensor.is_cuda:

@@ -1,4 +1,4 @@
-"""What makes up a training, and how it is written into a checkpoint's folder and read back.
+"""State of a training, written into a checkpoint's folder and read back.
 
     model.pt        the model alone, tensors by name; sharded: absent
     training.pt     format, ranks, step, epoch, optimizer, what is equal on all ranks, what the script adds
@@ -48,7 +48,7 @@ class State:
 
 @dataclass(frozen=True)
 class Position:
-    """How far a training is: optimizer steps done, and the epoch it is in or about to begin."""
+    """Progress of a training: optimizer steps done, and the epoch it is in or about to begin."""
 
     step: int = 0
     epoch: int = 0
@@ -56,13 +56,13 @@ class Position:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What this rank writes: values by file name, tensors by name for the shards."""
+    """Copy of what this rank writes: values by file name, tensors by name for the shards."""
 
     files: Mapping[str, Any]
     shards: Mapping[str, Any] | None
 
     def write(self, folder: str, group: Any = None) -> None:
-        """Writes it; shards together with the other ranks, which talk over `group`. Raises CheckpointError."""
+        """Write it; shards together with the other ranks, which talk over `group`. Raises CheckpointError."""
         try:
             self._write(folder, group)
             return
@@ -141,7 +141,7 @@ def _rank_file(rank: int) -> str:
 
 
 def check(state: State) -> None:
-    """Raises AttachError for what could not be saved, before the training has begun."""
+    """Raise AttachError for what could not be saved, before the training has begun."""
     state.models.check()
     for name, each in {**state.stateful, **state.ranks}.items():
         plain.walk(each.state_dict(), lambda tensor: tensor, name + ".state_dict()")
@@ -177,7 +177,7 @@ class Saved:
             raise ResumeError("%s cannot be read: %s" % (path, error)) from error
 
     def load(self, state: State) -> None:
-        """Brings all objects where they were; raises ResumeError, before it changes one, if they do not fit."""
+        """Bring all objects where they were; raises ResumeError, before it changes one, if they do not fit."""
         model = None if self.sharded else self._model()
         own = self._owns()
         differences = self._differences(state, model, own)
@@ -217,7 +217,7 @@ class Saved:
         self._load_own(state, own)
 
     def _whole(self, state: State) -> Mapping[str, Any]:
-        """What is equal on all ranks, but for what a sharded checkpoint has in pieces beside the model."""
+        """State that is equal on all ranks, but for what a sharded checkpoint has in pieces beside the model."""
         there = self._common["stateful"]
         return {name: each for name, each in state.stateful.items() if not self.sharded or name in there}
 
@@ -226,7 +226,7 @@ class Saved:
         return state.models.beside(moved)
 
     def _owns(self) -> list[Any]:
-        """What each rank had of its own, by rank; only this rank's where no other's is wanted."""
+        """State that each rank had of its own, by rank; only this rank's where no other's is wanted."""
         wanted = [place.rank()] if self._same_ranks() and not self.sharded else range(self._common["ranks"])
         return [self._read(_rank_file(rank), **_mapped(rank != place.rank())) for rank in wanted]
 

@@ -1,4 +1,4 @@
-"""How fast the network between a job's nodes is, as a run has measured it, and what that means for a training.
+"""Speed of the network between a job's nodes, as a run has measured it, and its cost for a training.
 
 The trainer measures and warns in the run's log; the service remembers and warns whoever wants several nodes.
 """
@@ -24,7 +24,7 @@ def share(rate: float, sent: float, step_time: float) -> float:
 
 
 def is_slow(rate: float, sent: float = TYPICAL_BYTES, step_time: float = TYPICAL_STEP) -> bool:
-    """Whether a training waits for the network for a part of its steps that is worth a warning."""
+    """Return whether a training waits for the network for a part of its steps that is worth a warning."""
     return share(rate, sent, step_time) >= WORTH_A_WORD
 
 

@@ -46,7 +46,7 @@ class Launcher(StrEnum):
 
     @property
     def ranked(self) -> bool:
-        """Whether it starts one process per GPU; that holds of what is not found out yet, too."""
+        """Return whether it starts one process per GPU; that holds of what is not found out yet, too."""
         return self in {Launcher.AUTO, Launcher.TORCHRUN, Launcher.LAUNCH}
 
 

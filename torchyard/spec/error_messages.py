@@ -1,4 +1,4 @@
-"""What is wrong with a field, in words that name the mend: shared by the service and by those who read spec files."""
+"""Messages for wrong fields that name the mend: shared by the service and by those who read spec files."""
 
 import difflib
 import json
@@ -79,7 +79,7 @@ def _plain(value: Any) -> Any:
 
 
 def _shown(given: Any) -> str:
-    """What was given, as YAML has it, and not all of a long one."""
+    """Format a given value as YAML has it, and not all of a long one."""
     if given is None:
         return "nothing"
     try:

@@ -1,4 +1,4 @@
-"""What an administrator decides about sharing: the policy file, and what ``/policy`` answers."""
+"""Policy of sharing, as an administrator sets it: the policy file, and the answer of ``/policy``."""
 
 from enum import StrEnum
 from typing import Annotated

@@ -69,7 +69,7 @@ _DRAWN: dict[str, type[Part]] = {"range": Range, "uniform": Uniform, "loguniform
 
 
 def _form(given: Any) -> str | None:
-    """Which of the forms is meant, so that complaints are about that one."""
+    """Tag of the form that is meant, so that complaints are about that one."""
     if isinstance(given, list | tuple):
         return "list"
     if isinstance(given, dict):
@@ -129,7 +129,7 @@ class Sweep(Part):
 
     @model_validator(mode="after")
     def _countable(self) -> Self:
-        """Sets a bound before anything is made: a few words must not stand for a million jobs."""
+        """Set a bound before anything is made: a few words must not stand for a million jobs."""
         if self.trials is None and (drawn := next((n for n, v in self.parameters.items() if count(v) is None), None)):
             raise ValueError(f"parameters.{drawn} is drawn by chance: say how often, with trials, or list its values")
         combinations = self.combinations
@@ -146,7 +146,7 @@ class Sweep(Part):
 
     @property
     def combinations(self) -> int | None:
-        """How many different trials there can be; None if a parameter is drawn between two numbers."""
+        """Number of different trials that there can be; None if a parameter is drawn between two numbers."""
         product = 1
         for values in self.parameters.values():
             if (number := count(values)) is None:
@@ -156,12 +156,12 @@ class Sweep(Part):
 
     @property
     def size(self) -> int:
-        """How many jobs it makes."""
+        """Number of jobs that a sweep makes."""
         return self.trials if self.trials is not None else self.combinations or 0
 
 
 def count(values: Values) -> int | None:
-    """How many values there are to choose from; None for a distribution."""
+    """Number of values to choose from; None for a distribution."""
     match values:
         case tuple():
             return len(values)

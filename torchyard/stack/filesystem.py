@@ -1,4 +1,4 @@
-"""Which file system a folder lies on: SQLite's WAL and flock break on network file systems."""
+"""File system of a folder: SQLite's WAL and flock break on network file systems."""
 
 import re
 from pathlib import Path
@@ -49,7 +49,7 @@ def kind(folder: Path, mountinfo: str | None = None) -> str:
 
 
 def refuse_network(folder: Path) -> None:
-    """Raises NetworkHomeError when the folder lies on a network file system."""
+    """Raise NetworkHomeError when the folder lies on a network file system."""
     found = kind(folder)
     if found in NETWORK:
         raise NetworkHomeError(

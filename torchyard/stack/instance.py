@@ -31,7 +31,7 @@ class Instance:
         self.descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def acquire(self) -> None:
-        """Takes the lock; raises AlreadyRunningError naming the one who has it."""
+        """Take the lock; raises AlreadyRunningError naming the one who has it."""
         deadline = time.monotonic() + LEFTOVERS_S
         while not self._try():
             owner = read(self._path)
@@ -41,13 +41,13 @@ class Instance:
         self.announce("")
 
     def announce(self, url: str) -> None:
-        """Writes down who has the lock, and where its service will listen."""
+        """Write down who has the lock, and where its service will listen."""
         owner = Owner(pid=os.getpid(), started=_start_ticks(os.getpid()), url=url)
         os.ftruncate(self.descriptor, 0)
         os.pwrite(self.descriptor, json.dumps(asdict(owner)).encode(), 0)
 
     def release(self) -> None:
-        """Gives the lock back."""
+        """Give the lock back."""
         os.close(self.descriptor)
 
     def _try(self) -> bool:
@@ -65,7 +65,7 @@ def running(home: Path) -> Owner | None:
 
 
 def is_free(home: Path) -> bool:
-    """Whether nothing of a stack is left in a home folder."""
+    """Return whether nothing of a stack is left in a home folder."""
     path = home / "stack.lock"
     if not path.exists():
         return True
@@ -78,7 +78,7 @@ def is_free(home: Path) -> bool:
 
 
 def read(path: Path) -> Owner | None:
-    """Who wrote the lock file last."""
+    """Process that wrote the lock file last."""
     try:
         return Owner(**json.loads(path.read_text()))
     except (OSError, ValueError, TypeError):
@@ -90,7 +90,7 @@ def _alive(owner: Owner) -> bool:
 
 
 def _start_ticks(pid: int) -> int:
-    """When a process started, in ticks since boot; -1 for one that is gone or only waits to be reaped."""
+    """Start of a process, in ticks since boot; -1 for one that is gone or only waits to be reaped."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -11,7 +11,7 @@ MARGIN_S = 30.0
 
 
 def stop_all(client: Client, tended: Callable[[float], bool]) -> bool:
-    """Cancels the running jobs and waits for their ends; queued ones stay queued.
+    """Cancel the running jobs and wait for their ends; queued ones stay queued.
 
     `tended` is called with seconds to wait and says whether to give up. Returns whether all ended.
     """
@@ -29,7 +29,7 @@ def stop_all(client: Client, tended: Callable[[float], bool]) -> bool:
 
 
 def running(client: Client) -> int:
-    """How many jobs hold devices."""
+    """Number of jobs that hold devices."""
     return len(_running(client))
 
 

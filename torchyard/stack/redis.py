@@ -47,7 +47,7 @@ class Redis:
         return [self.executable, *(word for name, value in words.items() for word in (f"--{name}", value))]
 
     def answers(self) -> bool:
-        """Whether the server answers a ping."""
+        """Return whether the server answers a ping."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(1)
             try:
@@ -67,7 +67,7 @@ def embedded(home: Path) -> Redis:
 
 
 def clear(home: Path) -> None:
-    """Removes the runtime folder once no socket is left in it."""
+    """Remove the runtime folder once no socket is left in it."""
     with suppress(OSError):
         runtime_folder(home).rmdir()
 

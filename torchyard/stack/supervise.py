@@ -61,7 +61,7 @@ class Child:
         return self._process.pid if self._process else None
 
     def start(self) -> None:
-        """Starts the process, which ends by SIGTERM when this one dies, however it dies."""
+        """Start the process, which ends by SIGTERM when this one dies, however it dies."""
         parent = os.getpid()
 
         def prepare() -> None:
@@ -84,7 +84,7 @@ class Child:
         self._since = self._monotonic()
 
     def tend(self) -> None:
-        """Notices a death, and starts the program again once its pause is over, until that succeeds."""
+        """Notice a death, and start the program again once its pause is over, until that succeeds."""
         now = self._monotonic()
         if self._process is not None and self._process.poll() is not None:
             self._failed(now, again=now - self._since <= STEADY_S)
@@ -104,24 +104,24 @@ class Child:
         self._due = now + pause_after(self.failures)
 
     def news(self) -> str | None:
-        """What there is to say of a program that does not stay up, once for each sort of trouble."""
+        """Message about a program that does not stay up, once for each sort of trouble."""
         if self.failures < TOLD_AFTER or self._told == (2 if self.trouble else 1):
             return None
         self._told = 2 if self.trouble else 1
         return f"waiting for {self.program.name}, which {self.words()}"
 
     def words(self) -> str:
-        """What is wrong with it, as a predicate."""
+        """Trouble of the program, as a predicate."""
         if self.trouble:
             return f"cannot be started: {self.trouble}"
         return f"ends at once; {self.program.log} says:\n{tail(self.program.log)}"
 
     def hopeless(self) -> bool:
-        """Whether it has died for long enough to give up a stack that is not ready yet."""
+        """Return whether it has died for long enough to give up a stack that is not ready yet."""
         return self.failures >= TOLD_AFTER and self._monotonic() - self._failing_since >= DYING_S
 
     def stop(self) -> None:
-        """Ends the process: SIGTERM, then SIGKILL."""
+        """End the process: SIGTERM, then SIGKILL."""
         if self._process is None:
             return
         self._process.terminate()
@@ -148,14 +148,14 @@ class Supervisor:
         signal.pthread_sigmask(signal.SIG_BLOCK, self.SIGNALS)
 
     def add(self, program: Program) -> Child:
-        """Starts a program and holds it up from now on; one that cannot be started yet is tried again."""
+        """Start a program and keep it up from now on; one that cannot be started yet is tried again."""
         child = Child(program)
         child.tend()
         self._children.append(child)
         return child
 
     def tend(self, timeout_s: float) -> bool:
-        """Waits for a signal or the timeout, tends the programs; whether this process was asked to end."""
+        """Wait for a signal or the timeout, tend the programs, and return whether this process was asked to end."""
         received = signal.sigtimedwait(self.SIGNALS, timeout_s)
         for child in self._children:
             child.tend()
@@ -166,12 +166,12 @@ class Supervisor:
         return received is not None and received.si_signo in self.SIGNALS - {signal.SIGCHLD}
 
     def run(self) -> None:
-        """Holds everything up until a signal asks for the end."""
+        """Hold everything up until a signal asks for the end."""
         while not self.tend(1.0):
             pass
 
     def wait_until(self, ready: Callable[[], bool], *, timeout_s: float, what: str) -> bool:
-        """Tends until `ready`; False when a signal asked for the end.
+        """Tend until `ready`; False when a signal asked for the end.
 
         Raises StartError with the log of the program that keeps dying for long, or when the time is over.
         """
@@ -186,7 +186,7 @@ class Supervisor:
         return True
 
     def stop(self, *names: str) -> None:
-        """Ends the named programs, or all, the last one started first."""
+        """End the named programs, or all, the last one started first."""
         for child in reversed(self._children):
             if not names or child.program.name in names:
                 child.stop()

@@ -27,7 +27,7 @@ END_S = 45.0
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What ``yard up`` was asked for; `port` 0 takes a free one."""
+    """Options of ``yard up``; `port` 0 takes a free one."""
 
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
@@ -37,7 +37,7 @@ class Options:
 
 
 def run(options: Options) -> None:
-    """Runs the stack in the foreground until SIGINT or SIGTERM.
+    """Run the stack in the foreground until SIGINT or SIGTERM.
 
     Prints ``ready URL`` on stdout once a job can be accepted; everything else goes to stderr.
     """
@@ -80,12 +80,12 @@ class Stack:
 
     @property
     def url(self) -> str:
-        """Where programs on this machine reach the service."""
+        """Address at which programs on this machine reach the service."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.options.host, self.options.host)  # noqa: S104
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     def start(self, supervisor: Supervisor, lock: int) -> bool:
-        """Starts everything and waits until a job can be accepted; False when asked to end before."""
+        """Start everything and wait until a job can be accepted; False when asked to end before."""
         began = datetime.now(UTC)
         home.log_folder().mkdir(parents=True, exist_ok=True, mode=0o700)
         broker = os.environ.get("TORCHYARD_REDIS_URL")
@@ -104,7 +104,7 @@ class Stack:
             )
 
     def end(self, supervisor: Supervisor) -> None:
-        """Ends the worker first, so that what it still sends is taken, then service and Redis."""
+        """End the worker first, so that what it still sends is taken, then service and Redis."""
         try:
             with self._client() as client:
                 self._settle_jobs(client, supervisor)
@@ -115,7 +115,7 @@ class Stack:
         supervisor.stop()
 
     def hints(self) -> str:
-        """What a person does next."""
+        """Hint at what a person does next."""
         with self._client() as client:
             link = client.login_link()
         end = (
@@ -162,7 +162,7 @@ class Stack:
 
 
 def detach(options: Options) -> str:
-    """Runs the stack in the background; returns its URL once a job can be accepted."""
+    """Run the stack in the background, and return its URL once a job can be accepted."""
     home.log_folder().mkdir(parents=True, exist_ok=True, mode=0o700)
     log_path = home.log_folder() / "up.log"
     with log_path.open("wb") as log:
@@ -185,7 +185,7 @@ def detach(options: Options) -> str:
 
 
 def down(*, stop_jobs: bool = False) -> bool:
-    """Ends the stack of this home; False when none runs."""
+    """End the stack of this home; False when none runs."""
     root = home.root()
     owner = instance.running(root)
     if owner is None:
@@ -217,7 +217,7 @@ def _words(options: Options) -> list[str]:
 
 
 def _beats(client: Client, began: datetime) -> bool:
-    """Whether a node has spoken since the stack began to start."""
+    """Return whether a node has spoken since the stack began to start."""
     try:
         nodes = client.nodes()
     except (RefusedError, UnreachableError):

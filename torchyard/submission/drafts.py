@@ -1,4 +1,4 @@
-"""From a YAML file, or the words of ``yard run``, to a spec that the service takes: code, Python, warnings."""
+"""Submissions made ready from a YAML file or the words of ``yard run``: spec, code, Python, warnings."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Prepared:
     """Why `launcher: auto` became what it is."""
 
     def submit(self, client: Client, *, uploaded: Callable[[int], None] = lambda _bytes: None) -> api.Job:
-        """Uploads the code and submits the job; `uploaded` gets the bytes of each file."""
+        """Upload the code and submit the job; `uploaded` gets the bytes of each file."""
         spec = self._with_code(client, uploaded)
         return client.submit(spec, launcher_reason=self.launcher_reason, analysed=True)
 
@@ -105,7 +105,7 @@ def _name_part(path: str) -> str:
 
 
 def prepare(draft: Draft, environment: Mapping[str, str] | None = None) -> Prepared:
-    """Checks a draft, takes the snapshot and fills in the active Python; nothing is sent.
+    """Check a draft, take the snapshot and fill in the active Python; nothing is sent.
 
     Raises SpecError and SnapshotError with the mend.
     """
@@ -129,13 +129,13 @@ def prepare(draft: Draft, environment: Mapping[str, str] | None = None) -> Prepa
 
 
 def wants_all(draft: Draft) -> bool:
-    """Whether the box that it is submitted to says how many GPUs the job gets."""
+    """Return whether the box that it is submitted to says how many GPUs the job gets."""
     resources = draft.data.get("resources")
     return isinstance(resources, dict) and resources.get("gpus") == ALL
 
 
 def override(data: dict[str, Any], text: str) -> None:
-    """Sets ``field.path=value`` in a spec's data; raises SpecError."""
+    """Set ``field.path=value`` in a spec's data; raises SpecError."""
     path, equals, value = text.partition("=")
     if not equals or not path:
         raise SpecError(f"--set {text}: write field=value, such as resources.gpus=2")

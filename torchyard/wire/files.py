@@ -18,7 +18,7 @@ class Root(StrEnum):
 
 
 class Place(Message):
-    """Which of an attempt's files on one node."""
+    """One of an attempt's files on one node."""
 
     root: Root
     path: str
@@ -91,7 +91,7 @@ class CheckpointReport(Message):
 
 
 class CheckpointAnswer(Message):
-    """Which files the store still lacks, by hash; empty with all hashes given: the checkpoint is stored."""
+    """Files that the store still lacks, by hash; empty with all hashes given: the checkpoint is stored."""
 
     checkpoint: str
     missing: list[str]

@@ -10,7 +10,7 @@ from torchyard.wire.registration import Identity
 
 
 class Phase(StrEnum):
-    """What the node knows of an attempt."""
+    """Phase of an attempt, as its node knows it."""
 
     PREPARING = "preparing"
     RUNNING = "running"

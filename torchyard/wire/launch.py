@@ -60,7 +60,7 @@ class Prepared(Message):
 
 
 class Go(Message):
-    """Whether all parts are prepared: if so, where the ranks meet."""
+    """Answer whether all nodes are prepared, and if so, where the ranks meet."""
 
     go: bool
     address: str = ""

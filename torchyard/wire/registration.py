@@ -7,7 +7,7 @@ from torchyard.wire.protocol import Message
 
 
 class Identity(Message):
-    """Who a node is: what proves that silence was death."""
+    """Identity of a node, which proves that silence was death."""
 
     node_id: str
     home_id: str
@@ -16,7 +16,7 @@ class Identity(Message):
 
 
 class Capability(StrEnum):
-    """What a worker knows beyond what all of them do; one that leaves a word out is older, and gets no such jobs."""
+    """Features of a worker beyond those that all have; one that leaves a word out is older, and gets no such jobs."""
 
     #: Jobs that have part of a GPU (`resources.gpu_share`).
     GPU_SHARE = "gpu-share"
@@ -44,7 +44,7 @@ class Register(Message):
 
 
 class Registered(Message):
-    """What a worker needs from the service."""
+    """Settings that a worker gets from the service."""
 
     installation: str
     broker_url: str

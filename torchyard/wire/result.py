@@ -7,7 +7,7 @@ from torchyard.wire.protocol import Message, Text
 
 
 class RankExit(Message):
-    """How one rank ended."""
+    """End of one rank."""
 
     rank: int
     exit_code: int | None = None
@@ -76,7 +76,7 @@ class NoteKind(StrEnum):
 
 
 class JobNote(Message):
-    """What the in-job part has to tell the job's owner beside the log; a newer note takes the place of an older."""
+    """Note of the in-job part for the job's owner beside the log; a newer one takes the place of an older."""
 
     kind: NoteKind
     text: Text

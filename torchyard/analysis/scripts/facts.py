@@ -1,4 +1,4 @@
-"""What a launcher has to know of a program: whether it starts processes itself, whether it trains on several at all."""
+"""Facts about a program for its launcher: whether it starts processes itself, whether it trains on several at all."""
 
 import ast
 import sys
@@ -43,7 +43,7 @@ _LOCAL_RANK_OPTIONS = ("--local-rank", "--local_rank")
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """Of one program."""
+    """Facts about one program."""
 
     starts: str | None
     """Where it surely starts its processes itself, such as ``train.py:12 (torch.multiprocessing.spawn)``."""
@@ -59,7 +59,7 @@ class Facts:
 
 
 def of(program: Program) -> Facts:
-    """Reads a program."""
+    """Read a program."""
     made = [call for call in reach.calls(program) if call.name in STARTERS]
     roots = {name.partition(".")[0] for script in program.scripts for name in script.imported_modules}
     joins = _joins(program)
@@ -81,7 +81,7 @@ def local_rank_option(script: Script) -> str | None:
 
 
 def reads_local_rank(script: Script) -> bool:
-    """Whether the script names the variable LOCAL_RANK."""
+    """Return whether the script names the variable LOCAL_RANK."""
     return _reads(script, {"LOCAL_RANK"})
 
 
@@ -121,7 +121,7 @@ def _of_group(module: str) -> bool:
 
 
 def _unknown(program: Program, roots: set[str]) -> bool:
-    """Whether something imported from elsewhere may join a process group on its own."""
+    """Return whether something imported from elsewhere may join a process group on its own."""
     own = {name.partition(".")[0] for name in program.modules}
     return bool(roots - own - _PLAIN - sys.stdlib_module_names)
 

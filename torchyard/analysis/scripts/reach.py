@@ -34,7 +34,7 @@ class Call:
 
 
 def calls(program: Program) -> Iterator[Call]:
-    """Calls of what was imported, in code that runs from the entry's first line on."""
+    """Call of what was imported, in code that runs from the entry's first line on."""
     return _Reach(program).calls()
 
 
@@ -56,7 +56,7 @@ class _Reach:
         yield from self._calls.values()
 
     def _follow(self, script: Script, root: ast.AST, guarded: bool) -> Iterator[tuple[Script, ast.AST, bool]]:
-        """Notes the calls in a piece of code that runs, and finds the definitions that it mentions."""
+        """Note the calls in a piece of code that runs, and find the definitions that it mentions."""
         for node in self._running(script, root):
             if isinstance(node, ast.Call):
                 self._note(script, node, root, guarded)
@@ -67,7 +67,7 @@ class _Reach:
                 yield *found, guarded or self._depends(script, node, root)
 
     def _running(self, script: Script, root: ast.AST) -> Iterator[ast.AST]:
-        """What runs with a piece of code: of a module, not the bodies of what it defines."""
+        """Statements that run with a piece of code: of a module, not the bodies of what it defines."""
         waiting = [root]
         while waiting:
             node = waiting.pop()
@@ -92,7 +92,7 @@ class _Reach:
         return None if dotted is None else self._defined(dotted, _ROUNDS)
 
     def _defined(self, dotted: str, rounds: int) -> tuple[Script, Definition] | None:
-        """Where a dotted name is defined in the program, also if a package passes it on."""
+        """Find the definition of a dotted name in the program, also if a package passes it on."""
         module, _, name = dotted.rpartition(".")
         script = self._program.modules.get(module)
         if script is None or not rounds:
@@ -103,7 +103,7 @@ class _Reach:
         return None if passed is None else self._defined(passed, rounds - 1)
 
     def _depends(self, script: Script, node: ast.AST, root: ast.AST) -> bool:
-        """Whether a condition around a piece of code, or one before it that leaves, asks for a rank."""
+        """Return whether a condition around a piece of code, or one before it that leaves, asks for a rank."""
         while node is not root and node in script.parents:
             parent = script.parents[node]
             test = getattr(parent, "test", None)
@@ -160,7 +160,7 @@ class _Names:
 
 
 def _rank_names(program: Program) -> _Names:
-    """What has its value from what a launcher has set."""
+    """Names whose value comes from what a launcher has set."""
     found = _Names()
     for _ in range(_ROUNDS):
         before = len(found)

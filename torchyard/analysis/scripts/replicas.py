@@ -1,4 +1,4 @@
-"""What a program that trains replicas of a model on several ranks lacks, found in its source.
+"""Mistakes of a program that trains replicas of a model on several ranks, found in its source.
 
 Notes for the submitter. Whatever may be done in code that is not there, or in a way that is not known here, is taken
 for done.
@@ -70,7 +70,7 @@ class _Used:
         self.roots = {name.partition(".")[0] for script in program.scripts for name in script.imported_modules}
 
     def called(self, wanted: Callable[[str], bool]) -> Iterator[tuple[Script, ast.Call]]:
-        """Calls by the name that they have in the script, or that it stands for."""
+        """Call by the name that they have in the script, or that it stands for."""
         for script, node, name, dotted in self.calls:
             if wanted(name) or wanted(dotted.rpartition(".")[2]):
                 yield script, node

@@ -87,7 +87,7 @@ class Script:
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """What names stand for: imports, and variables that are another name for something imported."""
+        """Map names to what they stand for: imports, and variables that are another name for something imported."""
         names = dict(self.imports)
         for _ in range(_ALIAS_ROUNDS):
             before = len(names)

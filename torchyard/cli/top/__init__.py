@@ -6,7 +6,7 @@ from torchyard.cli import common
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Add the command."""
     app.command()(top)
 
 

@@ -27,14 +27,14 @@ def possible() -> bool:
 
 
 def print_once(snapshot: Snapshot) -> None:
-    """Prints one picture, as long as it needs."""
+    """Print one picture, as long as it needs."""
     choice = Choice().among(snapshot.rows)
     for line in view.whole(snapshot, choice, width=common.console().width):
         common.put(line)
 
 
 def show(feed: Feed) -> None:
-    """Shows the pictures of a feed until the person leaves."""
+    """Show the pictures of a feed until the person leaves."""
     with feed:
         while _until_left(feed) == "suspend":
             os.kill(0, signal.SIGTSTP)

@@ -105,7 +105,7 @@ def _node(node: Node, snapshot: Snapshot, width: int) -> Iterable[Line]:
 
 
 def _fit(lines: Sequence[Line], height: int) -> list[Text]:
-    """As many lines as there is room for, those of free devices last."""
+    """Lines of devices, as many as there is room for, those of free devices last."""
     if len(lines) <= height:
         return [line.text for line in lines]
     kept = sorted(sorted(range(len(lines)), key=lambda at: lines[at].free)[: height - 1])
