@@ -37,6 +37,7 @@ from service.estimation.forecasts import Estimator
 from service.identity.callers import Tokens
 from service.identity.sessions import Codes
 from service.infra.dispatch import Dispatcher, key_prefix
+from service.infra.effects import Effects
 from service.infra.hub import Hub
 from service.infra.observability import Counted, Counters
 from service.scheduler_cache.load import Loader
@@ -110,6 +111,7 @@ def create_app(settings: Settings) -> FastAPI:
         estimator=estimator,
         wake_scheduler=woken.set,
     )
+    db.on_commit(Effects(ctx.hub, dispatcher, woken.set).fire)
     counters.watch(db, dispatcher)
     app.state.context, app.state.woken, app.state.counters = ctx, woken, counters
     app.state.tokens, app.state.codes = Tokens(db, ctx.now_us, ctx.monotonic), Codes(ctx.monotonic)

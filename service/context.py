@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from service.attempts.memory import Memory
 from service.db.engine import Database
+from service.db.unit_of_work import UnitOfWork
 from service.estimation.forecasts import Estimator
 from service.infra.dispatch import Dispatcher
 from service.infra.hub import Hub
@@ -34,3 +36,7 @@ class Context:
     now_us: Callable[[], int] = now_us
     monotonic: Callable[[], float] = time.monotonic
     started: float = field(default_factory=time.monotonic)
+
+    def unit_of_work(self) -> AbstractContextManager[UnitOfWork]:
+        """A write transaction at the present time; see `Database.unit_of_work`."""
+        return self.db.unit_of_work(self.now_us())

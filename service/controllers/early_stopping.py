@@ -9,7 +9,6 @@ from sqlalchemy import Connection, Row, func, select
 from service import lifecycle
 from service.context import Context
 from service.db.models import Group, Job, MetricPoint, MetricSeries
-from service.jobs import change
 from service.jobs.groups import number
 from service.sweeps import asha
 from torchyard.spec.sweeps import EarlyStopping, Sweep
@@ -46,12 +45,9 @@ class Stopper:
         ctx = self._ctx
         try:
             with ctx.db.write() as tx:
-                nodes = change.nodes_of(tx, job)
                 lifecycle.request_stop(tx, job, StopReason.EARLY, None, ctx.now_us(), why)
         except lifecycle.Conflict as conflict:
             _log.info("job %s was not stopped early: %s", job, conflict)
-            return
-        change.announce(ctx, job, nodes)
 
 
 class _Watched:

@@ -108,10 +108,8 @@ class JobLimits:
             "fewer or shared GPUs, or take a higher priority"
         )
         with self._ctx.db.write() as tx:
-            done = lifecycle.give_up(tx, job_id, JobError(cause="start-limit", message=message), self._ctx.now_us())
+            lifecycle.give_up(tx, job_id, JobError(cause="start-limit", message=message), self._ctx.now_us())
         self._waiting.pop(job_id, None)
-        if done:
-            self._tell(job_id)
 
     # Runs that make no step
 
@@ -156,14 +154,11 @@ class JobLimits:
             marked = lifecycle.mark_hung(tx, row.id, now - round(silent_s * 1e6), why, now)
         if marked:
             _log.warning("job %s %s", row.job_id, why)
-            self._tell(row.job_id, row.id)
 
     def _goes_on(self, row: Row[Any]) -> None:
         self._missed.pop(row.id, None)
         with self._ctx.db.write() as tx:
-            cleared = lifecycle.clear_hung(tx, row.id, self._ctx.now_us())
-        if cleared:
-            self._tell(row.job_id)
+            lifecycle.clear_hung(tx, row.id, self._ctx.now_us())
 
     def _stop_hung(self, row: Row[Any]) -> None:
         """Stops it, unless it is stopping already or is only to be shown; with what its stacks say, if they come."""
@@ -176,7 +171,6 @@ class JobLimits:
             said = stacks.describe(tx, row.id, row.dump_serial) or "its stacks could not be had"
             words = f"stopped because it makes no step any more: {said}"
             _stop(tx, row, StopReason.HUNG, self._ctx.now_us(), words)
-        self._tell(row.job_id, row.id)
 
     # Runs that do nothing
 
@@ -204,17 +198,6 @@ class JobLimits:
         words = f"stopped because its devices did nothing for its idle_limit of {format_duration(row.limit)}"
         with self._ctx.db.write() as tx:
             _stop(tx, row, StopReason.IDLE, self._ctx.now_us(), words)
-        self._tell(row.job_id, row.id)
-
-    def _tell(self, job_id: str, attempt_id: str | None = None) -> None:
-        """Wakes who follows the job, and the nodes that have new orders."""
-        if attempt_id is not None:
-            with self._ctx.db.read() as tx:
-                nodes = tx.scalars(select(Member.node).where(Member.attempt_id == attempt_id)).all()
-            for node in nodes:
-                self._ctx.dispatcher.nudge(node)
-        self._ctx.hub.notify(f"job:{job_id}", "jobs", "queue")
-        self._ctx.wake_scheduler()
 
 
 _QUEUED = and_(Job.state == JobState.QUEUED, Job.started_us.is_(None), ~Job.held, ~Job.blocked)

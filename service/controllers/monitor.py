@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from sqlalchemy import ColumnElement, select, update
@@ -50,19 +51,18 @@ class Monitor:
     def republish(self) -> None:
         """Sends the launch message again of what stays ASSIGNED: the first may be lost."""
         ctx = self._ctx
-        now = ctx.now_us()
-        late = now - round(ctx.settings.republish_after_s * 1e6)
+        late = ctx.now_us() - round(ctx.settings.republish_after_s * 1e6)
         waiting = (Attempt.state == AttemptState.ASSIGNED) & (Attempt.nudged_us < late)
         with ctx.db.read() as tx:
             query = select(Attempt.id, Member.node).join(Member, Member.attempt_id == Attempt.id).where(waiting)
             rows = tx.execute(query).all()
         if not rows:
             return
-        with ctx.db.write() as tx:
+        with ctx.unit_of_work() as unit:
             ids = [row.id for row in rows]
-            tx.execute(update(Attempt).where(Attempt.id.in_(ids), waiting).values(nudged_us=now))
-        for row in rows:
-            ctx.dispatcher.launch(row.node, row.id)
+            unit.tx.execute(update(Attempt).where(Attempt.id.in_(ids), waiting).values(nudged_us=unit.now))
+            for row in rows:
+                unit.launch(row.node, row.id)
 
     def void_unclaimed(self) -> None:
         """Takes back what nobody claims; a service that was away gives the nodes their time first."""
@@ -73,23 +73,23 @@ class Monitor:
         ):
             if ctx.monotonic() - ctx.started < limit:
                 continue
-            for attempt, job, late in self._waiting_since(ctx.now_us() - round(limit * 1e6), lacking):
-                self._void(attempt, job, f"node {late} {words} within {limit:g} s")
+            for attempt, late in self._waiting_since(ctx.now_us() - round(limit * 1e6), lacking):
+                self._void(attempt, f"node {late} {words} within {limit:g} s")
 
-    def _waiting_since(self, old: int, lacking: ColumnElement[bool]) -> list[tuple[str, str, str]]:
-        """Attempts that were assigned before a moment, their jobs, and the nodes whose members lack something."""
+    def _waiting_since(self, old: int, lacking: ColumnElement[bool]) -> list[tuple[str, str]]:
+        """Attempts that were assigned before a moment, and the nodes whose members lack something."""
         query = (
-            select(Attempt.id, Attempt.job_id, Member.node)
+            select(Attempt.id, Member.node)
             .join(Member, Member.attempt_id == Attempt.id)
             .where(Attempt.state == AttemptState.ASSIGNED, Attempt.created_us < old, lacking)
             .order_by(Attempt.id, Member.node_rank)
         )
         with self._ctx.db.read() as tx:
             rows = tx.execute(query).all()
-        late: dict[tuple[str, str], list[str]] = {}
-        for attempt, job, node in rows:
-            late.setdefault((attempt, job), []).append(node)
-        return [(attempt, job, ", ".join(names)) for (attempt, job), names in late.items()]
+        late: dict[str, list[str]] = {}
+        for attempt, node in rows:
+            late.setdefault(attempt, []).append(node)
+        return [(attempt, ", ".join(names)) for attempt, names in late.items()]
 
     def mark_silent_nodes(self) -> None:
         """Marks nodes unreachable that were not heard for too long; what runs there may still run."""
@@ -110,21 +110,15 @@ class Monitor:
 
     def _mark(self, name: str, last_seen_us: int | None) -> None:
         ctx = self._ctx
-        with ctx.db.write() as tx:
-            jobs = registration.mark_unreachable(tx, name, last_seen_us, ctx.now_us())
-            waiting = registration.waiting_for(tx, name)
-        for attempt, job in waiting.items():
-            self._void(attempt, job, f"node {name} fell silent before all nodes were prepared")
+        with ctx.unit_of_work() as unit:
+            jobs = registration.mark_unreachable(unit.tx, name, last_seen_us, unit.now)
+            waiting = registration.waiting_for(unit.tx, name)
+            unit.tell_node(name)
+            unit.wake_scheduler()
+        for attempt in waiting:
+            self._void(attempt, f"node {name} fell silent before all nodes were prepared")
         _log.warning("node %s is silent; %d jobs may still be running there", name, len(jobs))
-        ctx.hub.notify(*(f"job:{job}" for job in jobs), "jobs", "queue", f"node:{name}")
-        ctx.wake_scheduler()
 
-    def _void(self, attempt_id: str, job_id: str, why: str) -> None:
-        ctx = self._ctx
-        try:
-            with ctx.db.write() as tx:
-                lifecycle.void(tx, attempt_id, why, ctx.now_us())
-        except lifecycle.Conflict:
-            return  # it was claimed after all
-        ctx.hub.notify(f"job:{job_id}", "jobs", "queue")
-        ctx.wake_scheduler()
+    def _void(self, attempt_id: str, why: str) -> None:
+        with suppress(lifecycle.Conflict), self._ctx.unit_of_work() as unit:  # it was claimed after all
+            lifecycle.void(unit.tx, attempt_id, why, unit.now)

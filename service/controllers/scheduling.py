@@ -69,12 +69,8 @@ class Scheduler:
         ctx = self._ctx
         try:
             with ctx.db.write() as tx:
-                attempt_id = lifecycle.assign(tx, decision.job, decision.placements, ctx.now_us())
+                lifecycle.assign(tx, decision.job, decision.placements, ctx.now_us())
         except lifecycle.Conflict as conflict:
             _log.info("job %s was not assigned: %s", decision.job, conflict)
             return False
-        nodes = [placement.node for placement in decision.placements]
-        for node in nodes:
-            ctx.dispatcher.launch(node, attempt_id)
-        ctx.hub.notify(f"job:{decision.job}", "jobs", "queue", *(f"node:{node}" for node in nodes))
         return True

@@ -3,13 +3,15 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 
+from service.db.unit_of_work import UnitOfWork
 from service.errors import DatabaseBusyError
+from torchyard.ids import now_us
 
 #: Seconds that a transaction waits for others at most: a client hears within five that it should come again.
 WAIT_S = 4.0
@@ -29,6 +31,7 @@ class Database:
         self.engine = _sqlite_engine(url, pool_size) if self.is_sqlite else _engine(url, pool_size)
         self._readers = self.engine if self.is_sqlite else _snapshots(self.engine)
         self._write_lock = threading.Lock()
+        self._committed: Callable[[UnitOfWork], object] | None = None
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -41,9 +44,29 @@ class Database:
             finally:
                 connection.rollback()
 
+    def on_commit(self, committed: Callable[[UnitOfWork], object]) -> None:
+        """Call a function with each unit of work that was committed, in the thread that did; one function at a time."""
+        self._committed = committed
+
+    @contextmanager
+    def unit_of_work(self, now: int | None = None) -> Iterator[UnitOfWork]:
+        """A write transaction at a time (µs): committed at the end of the block, rolled back on an exception. What it
+        has recorded follows the commit.
+        """
+        with self._transaction() as tx:
+            unit = UnitOfWork(tx, now_us() if now is None else now)
+            yield unit
+        if self._committed is not None:
+            self._committed(unit)
+
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that is committed at the end of the block, rolled back on an exception."""
+        """The transaction of a unit of work, for those who need nothing else of it."""
+        with self.unit_of_work() as unit:
+            yield unit.tx
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
         if not self.is_sqlite:
             with self.engine.begin() as connection:
                 yield connection

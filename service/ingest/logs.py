@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Row, select, update
 from service.attempts.memory import AttemptIdentity
 from service.context import Context
 from service.db.models import LogStream, LogTime
+from service.db.unit_of_work import unit_of
 from service.db.upsert import insert
 from service.errors import OffsetAheadError
 from service.storage.store import sync_folder
@@ -35,7 +36,7 @@ def append(ctx: Context, attempt: AttemptIdentity, rank: int, offset: int, data:
             _count(tx, attempt.id, rank, mark + len(new), dropped)
             if new and _is_time_due(stream, now):
                 _note_time(tx, attempt.id, rank, mark, now)
-    ctx.hub.notify(f"logs:{attempt.id}")
+            unit_of(tx).tell(f"logs:{attempt.id}")
     return Mark(offset=mark + len(new))
 
 

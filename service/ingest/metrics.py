@@ -12,6 +12,7 @@ from service.attempts import tracked
 from service.attempts.memory import AttemptIdentity
 from service.context import Context
 from service.db.models import Job, MetricSeries, MetricStream
+from service.db.unit_of_work import unit_of
 from service.db.upsert import insert
 from service.errors import OffsetAheadError, field_problem, field_problems, invalid
 from torchyard.wire import Mark, MetricBatch, MetricRecord
@@ -101,9 +102,10 @@ def record(ctx: Context, attempt: AttemptIdentity, batch: MetricBatch) -> Mark:
         series = _store(tx, ctx, attempt, batch)
         _advance(tx, attempt.id, batch, mark)
         _count(tx, attempt.id, batch, stream)
+        if series is not None:
+            unit_of(tx).tell(f"job:{attempt.job_id}")
     if series is not None:
         ctx.memory.series.put((attempt.id, batch.stream), series)
-        ctx.hub.notify(f"job:{attempt.job_id}")
     return Mark(offset=batch.end)
 
 

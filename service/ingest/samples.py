@@ -6,6 +6,7 @@ from typing import Any
 from service.attempts import memory
 from service.context import Context
 from service.db.models import Sample
+from service.db.unit_of_work import unit_of
 from service.db.upsert import insert
 from service.errors import ProblemError
 from torchyard import wire
@@ -18,7 +19,7 @@ def sample(ctx: Context, node: str, batch: wire.SampleBatch) -> None:
         return
     with ctx.db.write() as tx:
         tx.execute(insert(tx, Sample).on_conflict_do_nothing(), rows)
-    ctx.hub.notify(f"node:{node}")
+        unit_of(tx).tell_node(node)
 
 
 def _row(ctx: Context, node: str, entry: wire.Sample) -> dict[str, Any] | None:

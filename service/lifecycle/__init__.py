@@ -2,8 +2,8 @@
 
 Every function takes the caller's write transaction, checks the table in `torchyard.states`, changes rows by
 compare-and-set on state and version, and writes its event in the same transaction. A `Conflict` means that nothing
-may be committed: leave the ``with db.write()`` block by letting it pass. Waking followers (`Hub`) and publishing to
-nodes is the caller's part, after the commit.
+may be committed: leave the ``with db.write()`` block by letting it pass. Who must hear of a change is recorded in the
+transaction's `UnitOfWork`, and hears of it after the commit.
 """
 
 from service.lifecycle.exceptions import Conflict, Unknown

@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from service.db import upsert
 from service.db.models import Allocation, Device, DeviceUse, Node
+from service.db.unit_of_work import unit_of
 from service.lifecycle.exceptions import Conflict
 from service.scheduler.model.nodes import Placement
 
@@ -64,6 +65,7 @@ def release(tx: Connection, attempt_id: str, now: int, node: str | None = None) 
     freed = held.values(live=False, released_us=now).returning(Allocation.node, Allocation.uuid, Allocation.share)
     for row in sorted(tx.execute(freed), key=lambda row: (row.node, row.uuid)):
         _execute(tx, (row.node, row.uuid), row.share, _FREE, _FREE_PART)
+        unit_of(tx).tell_node(row.node)
 
 
 def _known(tx: Connection) -> Any:

@@ -6,6 +6,7 @@ from sqlalchemy import Connection, Row, func, select, update
 
 from service.accounting import usage
 from service.db.models import Attempt, Event, Member
+from service.db.unit_of_work import unit_of
 from service.lifecycle import carry, faults, gang, gang_result, links, outcome, restore
 from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
@@ -80,6 +81,9 @@ def settle(tx: Connection, attempt_id: str, node: str) -> bool:
     member_on(tx, attempt_id, node)
     tx.execute(update(Member).where(Member.attempt_id == attempt_id, Member.node == node).values(settled=True))
     links.learn(tx, attempt_id)
+    unit_of(tx).tell_job(tx.scalar(select(Attempt.job_id).where(Attempt.id == attempt_id)) or "")
+    unit_of(tx).tell(f"logs:{attempt_id}")
+    unit_of(tx).wake_scheduler()  # its job may wait to start again from a checkpoint that is stored only now
     return attempt_id in carry.awaited(tx, [attempt_id])
 
 
@@ -93,6 +97,7 @@ def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judge
         started_us=attempt.started_us or stored.started_us,
         ended_us=max(stored.ended_us, attempt.started_us or stored.started_us or 0),
     )
+    unit_of(tx).tell(f"logs:{attempt.id}")  # its end, which those who follow it wait for
     release(tx, attempt.id, now)
     faults.condemn(tx, job, attempt.id, judged)
     if decision.job_state is JobState.QUEUED:

@@ -16,7 +16,7 @@ from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
 from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, member_on, members_of
-from service.lifecycle.transitions import change_job, move_attempt, move_job
+from service.lifecycle.transitions import change_job, move_attempt, move_job, nudge_members
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import Go, Prepared, Result, ResultKind
 
@@ -59,6 +59,8 @@ def end(tx: Connection, job: JobRow, attempt: AttemptRow, member: Row[Any], resu
     everybody = members_of(tx, attempt.id)
     if all(one.ended_us for one in everybody):
         return gang_result.merge([_member_result(one) for one in everybody])
+    if first:
+        nudge_members(tx, attempt.id)
     note = Note(kind="part-ended", message=_words(member, result, first=first), data={"node": member.node})
     settle_state(tx, job, attempt, note, now)
     return None

@@ -8,6 +8,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 
 from service.db.chunks import chunks
 from service.db.models import Job
+from service.db.unit_of_work import unit_of
 from service.lifecycle.notes import Note, tell
 from service.lifecycle.rows import CHANGED_US, JOBS
 from torchyard.states import JobState
@@ -34,4 +35,6 @@ def change_waiting(tx: Connection, jobs: Sequence[str], note: Note, now: int, **
         ).all()
         tell(tx, rows, note, now)
         changed += [row.id for row in rows]
+    if changed:
+        unit_of(tx).wake_scheduler()
     return changed

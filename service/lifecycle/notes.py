@@ -7,6 +7,7 @@ from typing import Any, cast
 from sqlalchemy import Connection, Row, Table, insert
 
 from service.db.models import Event
+from service.db.unit_of_work import unit_of
 
 _TELL = insert(cast("Table", Event.__table__))
 
@@ -39,3 +40,5 @@ def tell(tx: Connection, jobs: Iterable[Row[Any]], note: Note, now: int, attempt
     ]
     if events:
         tx.execute(_TELL, events)
+    for event in events:
+        unit_of(tx).tell_job(event["job_id"])

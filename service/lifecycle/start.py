@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 
 from service.db.models import Attempt, Member, Node
+from service.db.unit_of_work import unit_of
 from service.lifecycle import carry, devices, restore
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
@@ -48,6 +49,9 @@ def assign(tx: Connection, job_id: str, places: Sequence[Placement], now: int) -
     tx.execute(insert(Member), ranked)
     share = job.spec.get("resources", {}).get("gpu_share")
     devices.take(tx, attempt_id, given, share, now)
+    for node in given:
+        unit_of(tx).launch(node, attempt_id)
+        unit_of(tx).tell_node(node)
     sized = "" if share is None else f"{format_size(share)} each of "
     note = Note(
         kind="assigned",

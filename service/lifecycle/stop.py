@@ -10,7 +10,7 @@ from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
 from service.lifecycle.rows import AttemptRow, JobRow, live_attempt, lock_job
 from service.lifecycle.start import withdraw
-from service.lifecycle.transitions import change_attempt, change_job, move_attempt, move_job
+from service.lifecycle.transitions import change_attempt, change_job, move_attempt, move_job, nudge_members
 from torchyard.states import JOB_FINAL, STOP_PRECEDENCE, AttemptState, JobState, StopReason
 
 _WORDS = {
@@ -48,6 +48,7 @@ def request_stop(
         return state
     if state in (JobState.STOPPING, JobState.UNREACHABLE):
         change_job(tx, job_id, note, now, stop=reason, stop_actor=actor)
+        nudge_members(tx, live_attempt(tx, job).id)
         return state
     move_attempt(tx, live_attempt(tx, job), AttemptState.STOPPING)
     move_job(tx, job, JobState.STOPPING, note, now, stop=reason, stop_actor=actor)

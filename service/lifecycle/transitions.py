@@ -1,19 +1,24 @@
 """The compare-and-set moves of jobs and attempts, and the events that tell of them."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from sqlalchemy import Connection, Table, bindparam, update
 
 from service.db.models import Attempt
+from service.db.unit_of_work import unit_of
 from service.lifecycle.ended import ended
 from service.lifecycle.exceptions import Conflict, Unknown
 from service.lifecycle.notes import Note, tell
-from service.lifecycle.rows import CHANGED_US, JOBS, AttemptRow, JobRow, lock_job
+from service.lifecycle.rows import CHANGED_US, JOBS, AttemptRow, JobRow, lock_job, members_of
 from torchyard.ids import now_us
-from torchyard.states import ATTEMPT_TRANSITIONS, JOB_FINAL, JOB_TRANSITIONS, AttemptState, JobState
+from torchyard.states import ATTEMPT_FINAL, ATTEMPT_TRANSITIONS, JOB_FINAL, JOB_TRANSITIONS, AttemptState, JobState
 
 # Built once, over tables: to build a statement over a mapped class costs many times what SQLite needs to run it.
 _ATTEMPTS = cast("Table", Attempt.__table__)
+#: A job that moves to one of these states takes nothing from others and gives them nothing.
+_ON_ITS_WAY = (JobState.ASSIGNED, JobState.STARTING, JobState.RUNNING)
+_ORDER_SERIALS = frozenset({"checkpoint_serial", "dump_serial"})
 _COUNT_EVENT = (
     update(JOBS)
     .where(JOBS.c.id == bindparam("job"))
@@ -94,6 +99,10 @@ def _set_job(tx: Connection, job: JobRow, note: Note, now: int, **values: Any) -
     if row is None:
         raise Conflict(f"job {job.number} was changed meanwhile")
     tell(tx, [row], note, now)
+    if values.get("state") in _ON_ITS_WAY:
+        unit_of(tx).tell("queue")
+    else:
+        unit_of(tx).wake_scheduler()
     return row
 
 
@@ -102,4 +111,17 @@ def _set_attempt(tx: Connection, attempt: AttemptRow, **values: Any) -> AttemptR
     row = tx.execute(_SET_ATTEMPT, expected | values).one_or_none()
     if row is None:
         raise Conflict(f"attempt {attempt.id} was changed meanwhile")
+    if _has_new_orders(attempt, values):
+        nudge_members(tx, attempt.id)
     return row
+
+
+def _has_new_orders(attempt: AttemptRow, changed: Mapping[str, Any]) -> bool:
+    """Tell whether the attempt's nodes are to do something else now than they were told."""
+    taken_back = attempt.state == AttemptState.ASSIGNED and changed.get("state") in ATTEMPT_FINAL
+    return taken_back or changed.get("state") == AttemptState.STOPPING or not _ORDER_SERIALS.isdisjoint(changed)
+
+
+def nudge_members(tx: Connection, attempt_id: str) -> None:
+    """Have all nodes of an attempt ask for their orders, once the transaction is committed."""
+    unit_of(tx).nudge(*(member.node for member in members_of(tx, attempt_id)))

@@ -7,7 +7,7 @@ reservation give way each by itself: it takes what it gets.
 """
 
 from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, func, select
 from service import lifecycle
 from service.accounting.policy_settings import current_policy
 from service.context import Context
-from service.db.models import Attempt, Checkpoint, Group, Job, Member, Reservation, User
+from service.db.models import Attempt, Checkpoint, Group, Job, Reservation, User
 from service.preemption.handshake import HandshakeVerdict, PendingPreemption, PreemptionVictim, job_of, judge, named
 from service.scheduler.model.decisions import Cause
 from torchyard.spec import Priority
@@ -52,7 +52,6 @@ def begin(ctx: Context, jobs: Mapping[str, Cause], preemptor: str) -> list[str]:
             numbers = named(rows[each].number for each in chosen)
             verb = "is to give way to it" if len(chosen) == 1 else "are to give way to it"
             lifecycle.insert_event(tx, job, "awaiting", f"{numbers} {verb}", data={"jobs": chosen}, now=now)
-    _announce(ctx, [*chosen, *job_of(preemptor)])
     return chosen
 
 
@@ -95,7 +94,6 @@ def _settle(ctx: Context, group: str, ineligible: Container[str]) -> None:
                 _tell(tx, rows, group, verdict, now)
     except lifecycle.Conflict:
         return  # a job ended meanwhile: the next round sees what is left
-    _announce(ctx, [*(each.job for each in (*verdict.stop, *verdict.keep)), *job_of(group)])
 
 
 def _stop(tx: Connection, each: PreemptionVictim, now: int) -> None:
@@ -188,14 +186,3 @@ def _words(tx: Connection, preemptor: str, now: int) -> str | None:
     )
     row = tx.execute(reserved).one_or_none()
     return None if row is None else f"{'maintenance' if row.maintenance else 'reservation'} {row.name}"
-
-
-def _announce(ctx: Context, jobs: Sequence[str]) -> None:
-    with ctx.db.read() as tx:
-        query = select(Member.node).join(Attempt, Attempt.id == Member.attempt_id)
-        live = query.where(Attempt.job_id.in_(jobs), Attempt.state.in_(lifecycle.LIVE)).distinct()
-        nodes: Sequence[Any] = tx.scalars(live).all()
-    for node in nodes:
-        ctx.dispatcher.nudge(node)
-    ctx.hub.notify(*(f"job:{job}" for job in jobs), "jobs", "queue", *(f"node:{node}" for node in nodes))
-    ctx.wake_scheduler()

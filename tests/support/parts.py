@@ -11,6 +11,7 @@ from service.context import Context
 from service.db.engine import Database
 from service.estimation.forecasts import Estimator
 from service.infra.dispatch import Dispatcher
+from service.infra.effects import Effects
 from service.infra.hub import Hub
 from service.scheduler_cache.load import Loader
 from service.settings import Settings
@@ -93,4 +94,5 @@ def parts(db: Database, folder: Path, **changes: Any) -> Iterator[Parts]:
         monotonic=lambda: clock.s,
         started=clock.s,
     )
+    db.on_commit(Effects(hub, dispatcher, woken.set).fire)
     yield Parts(ctx, clock, dispatcher.messages, woken, hub.topics)

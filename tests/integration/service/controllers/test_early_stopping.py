@@ -107,6 +107,7 @@ def test_a_trial_whose_points_are_gone_keeps_none_of_the_others(made: Parts, db:
 def test_other_sweeps_and_a_new_round_cost_nothing(made: Parts, db: Database) -> None:
     group = submissions.sweep(made.ctx, 2)
     box.start(db, submissions.trials(made.ctx, group)[0], ["box-gpu-0"])
+    made.forget()
     stopper = Stopper(made.ctx)
     stopper.run()
     stopper.run()

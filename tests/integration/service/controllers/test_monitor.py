@@ -28,6 +28,8 @@ def monitor(yard: Parts) -> Iterator[Monitor]:
 
 def test_a_launch_that_was_not_heard_is_published_again(yard: Parts, monitor: Monitor) -> None:
     attempt_id = box.assign(yard.ctx.db, box.add_job(yard.ctx.db), ["box-gpu-0"])
+    assert yard.sent == [("launch", "box", attempt_id)]
+    yard.forget()
     monitor.run()
     assert yard.sent == []
     for rounds in (1, 2):
@@ -140,7 +142,7 @@ def test_a_heartbeat_ends_the_silence(yard: Parts, monitor: Monitor) -> None:
 def test_a_part_that_fails_keeps_no_other_from_being_done(yard: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing but the round's end tells of it, where it is logged and counted."""
     db, done = yard.ctx.db, []
-    for owner, part in ((JobLimits, "look_for_steps"), (maintenance, "keep"), (registration, "mark_unreachable")):
+    for owner, part in ((JobLimits, "look_for_steps"), (maintenance, "reconcile"), (registration, "mark_unreachable")):
         monkeypatch.setattr(owner, part, lambda *_: 1 / 0)
     monkeypatch.setattr(JobLimits, "look_for_idleness", lambda _: done.append("idleness"))
     monkeypatch.setattr(Stopper, "run", lambda _: done.append("early"))

@@ -1,0 +1,48 @@
+"""Effects of a committed unit of work reach whom it names."""
+
+from typing import Any, cast
+
+from sqlalchemy import create_engine
+
+from service.db.unit_of_work import UnitOfWork
+from service.infra.dispatch import Dispatcher
+from service.infra.effects import Effects
+from service.infra.hub import Hub
+
+
+class Receiver:
+    """Hub, dispatcher and scheduler in one, which note what they are told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+
+    def notify(self, *topics: str) -> None:
+        self.told.append(("notify", *topics))
+
+    def nudge(self, node: str) -> None:
+        self.told.append(("nudge", node))
+
+    def launch(self, node: str, attempt_id: str) -> None:
+        self.told.append(("launch", node, attempt_id))
+
+    def wake(self) -> None:
+        self.told.append(("wake",))
+
+
+def test_each_effect_reaches_its_receiver_once() -> None:
+    receiver = Receiver()
+    effects = Effects(cast("Hub", receiver), cast("Dispatcher", receiver), receiver.wake)
+    with create_engine("sqlite://").connect() as tx:
+        unit = UnitOfWork(tx, 0)
+        unit.tell_job("job-1")
+        unit.tell_node("box")
+        unit.nudge("box")
+        unit.launch("far", "att-1")
+        unit.wake_scheduler()
+        effects.fire(unit)
+    assert receiver.told == [
+        ("launch", "far", "att-1"),
+        ("nudge", "box"),
+        ("notify", "job:job-1", "jobs", "node:box", "queue"),
+        ("wake",),
+    ]
