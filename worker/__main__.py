@@ -19,7 +19,7 @@ from torchyard.stack import filesystem
 from worker import app, settings
 from worker.control.backoff import Backoff
 from worker.control.registration import Registration
-from worker.exceptions import RefusedError, UnavailableError
+from worker.exceptions import RequestRefusedError, UnavailableError
 from worker.runtime import Runtime
 
 #: How long a worker that was registered before waits for the service before it starts without.
@@ -29,7 +29,7 @@ logger = logging.getLogger("worker")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs until SIGTERM; the exit status is 0, or 2 for a home that cannot be used."""
+    """Run until SIGTERM; the exit status is 0, or 2 for a home that cannot be used."""
     chosen = parse(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     for noisy in ("httpx", "celery.worker.strategy", "celery.app.trace"):
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         logger.error("%s", error)
         return 2
     try:
-        restart = Program(chosen).run()
+        restart = WorkerProgram(chosen).run()
     finally:
         os.close(lock)
     if restart:
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def parse(arguments: list[str] | None) -> settings.Settings:
+def parse(arguments: list[str] | None) -> settings.WorkerSettings:
     """Settings from the command line."""
     parser = argparse.ArgumentParser(prog="worker", description="The worker of one TorchYard node.")
     parser.add_argument("--name", help="the node's name (default: the host's)")
@@ -86,10 +86,10 @@ def lock_home(home: Path) -> int:
     return descriptor
 
 
-class Program:
+class WorkerProgram:
     """One run of the worker."""
 
-    def __init__(self, chosen: settings.Settings) -> None:
+    def __init__(self, chosen: settings.WorkerSettings) -> None:
         self._settings = chosen
         self._restart = False
         self._said_ready = False
@@ -97,7 +97,7 @@ class Program:
         self._runtime = Runtime(chosen, moved=self._start_again)
 
     def run(self) -> bool:
-        """Works until told to end; True when it should be started again."""
+        """Work until told to end; True when it should be started again."""
         registered = first_registration(self._runtime.registration)
         self._runtime.use(registered)
         broker = self._settings.redis_url or registered.broker_url
@@ -123,7 +123,7 @@ def first_registration(registration: Registration) -> wire.Registered:
     while True:
         try:
             return registration.renew()
-        except (UnavailableError, RefusedError) as error:
+        except (UnavailableError, RequestRefusedError) as error:
             cached = registration.cached()
             if cached is not None and time.monotonic() - began > PATIENCE_S:
                 logger.warning("starting without the service: %s", error)

@@ -17,12 +17,12 @@ from typing import Final, Protocol
 from torchyard import wire
 from worker.attempts import folder
 from worker.attempts.folder import AttemptFolder
-from worker.attempts.kept import Kept
-from worker.attempts.retained import Retained
-from worker.control.accounts import Accounts
+from worker.attempts.kept import KeptFiles
+from worker.attempts.retained import RetainedFiles
+from worker.control.accounts import UnixAccounts
 from worker.control.backoff import Backoff
-from worker.exceptions import RefusedError, UnavailableError, WorkerError
-from worker.forward.attempt import Follower, Tools
+from worker.exceptions import RequestRefusedError, UnavailableError, WorkerError
+from worker.forward.attempt import Follower, FollowerTools
 from worker.forward.bringer import Bringer
 from worker.monitoring import processes, stacks
 from worker.monitoring.inventory import Died, Status
@@ -38,8 +38,8 @@ RENEW_S: Final = 30.0
 logger = logging.getLogger(__name__)
 
 
-class Service(Protocol):
-    """What the agent itself asks of the control plane."""
+class AgentService(Protocol):
+    """Requests that the agent itself makes to the control plane."""
 
     def heartbeat(self, message: wire.Heartbeat) -> wire.Orders: ...
     def stacks(self, attempt: str, dump: wire.StackDump) -> None: ...
@@ -47,7 +47,7 @@ class Service(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Node:
+class Machine:
     """The machine, as the agent sees it."""
 
     identity: wire.Identity
@@ -62,14 +62,14 @@ class Node:
     #: Kills what carries an attempt's id: for one whose folder, and with it the shim's ear, was taken away.
     sweep: Callable[[str], object] = processes.sweep
     #: Files of ended attempts that are too large for the store.
-    kept: Kept | None = None
+    kept: KeptFiles | None = None
     #: Files of ended attempts that the next attempts of their jobs want.
-    retained: Retained | None = None
+    retained: RetainedFiles | None = None
     #: Bytes that the disk keeps free, if the node's administrator has said; and in any case.
     own_floor: int | None = None
     disk_floor: Callable[[], int] = lambda: 0
     #: The UNIX users that jobs can run as.
-    accounts: Accounts | None = None
+    accounts: UnixAccounts | None = None
     #: Reads the stacks of an attempt's processes, for an order with this serial.
     dump: Callable[[AttemptFolder, int], wire.StackDump] = stacks.dump
 
@@ -79,10 +79,10 @@ class Agent:
 
     def __init__(
         self,
-        node: Node,
-        service: Service,
+        node: Machine,
+        service: AgentService,
         register: Callable[[], wire.Registered],
-        tools: Tools,
+        tools: FollowerTools,
     ) -> None:
         self._node = node
         self._service = service
@@ -101,14 +101,14 @@ class Agent:
         self._bringer = Bringer(node.kept, service, tools.blobs, tools.spawn)
 
     def launch(self, attempt: str) -> None:
-        """Starts an attempt in the background, unless it is held already."""
+        """Start an attempt in the background, unless it is held already."""
         try:
             self._hold(AttemptFolder(self._node.attempts, attempt), new=True)
         except ValueError as error:
             logger.warning("a launch message is passed over: %s", error)
 
     def stop(self) -> None:
-        """Lets go of everything; trainings go on."""
+        """Let go of everything; trainings go on."""
         with self._lock:
             self._stopped = True
             held = list(self._held.values())
@@ -117,14 +117,14 @@ class Agent:
                 follower.stop()
 
     def step(self) -> float:
-        """Registers if needed, sends one heartbeat and obeys; returns the seconds until the next."""
+        """Register if needed, send one heartbeat and obey; return the seconds until the next."""
         try:
             registered = self._known_to_service()
             more = self.beat()
         except UnavailableError as error:
             logger.warning("%s", error)
             return self._backoff.next()
-        except RefusedError as error:
+        except RequestRefusedError as error:
             logger.error("%s; registering again", error)
             self._registered = None
             return self._backoff.next()
@@ -143,7 +143,7 @@ class Agent:
     def beat(self) -> bool:
         """One heartbeat; whether its answer asks for something that the next one should tell at once.
 
-        Raises `UnavailableError`, `RefusedError`.
+        Raises `UnavailableError`, `RequestRefusedError`.
         """
         # Read before the inventory is begun: the service judges by it which claims the inventory must show.
         beat = self._beat
@@ -175,7 +175,7 @@ class Agent:
         return self._node.retained.attempts()
 
     def adopt(self) -> list[Status]:
-        """Looks after every attempt on disk; returns the inventory."""
+        """Look after every attempt on disk; return the inventory."""
         statuses = self._node.scan()
         for status in statuses:
             self._hold(AttemptFolder(self._node.attempts, status.attempt), new=False)
@@ -193,7 +193,7 @@ class Agent:
         self._bringer.obey(orders)
 
     def _give(self, order: wire.Order) -> None:
-        """Passes an order to the shim, once."""
+        """Pass an order to the shim, once."""
         if order.action is wire.Action.RUN:
             return
         try:
@@ -212,7 +212,7 @@ class Agent:
             logger.warning("%s: some of its processes outlive SIGKILL", attempt)
 
     def _dump(self, wanted: wire.DumpOrder) -> None:
-        """Reads the stacks in the background, once for each serial; one that could not be sent is read again."""
+        """Read the stacks in the background, once for each serial; one that could not be sent is read again."""
         with self._lock:
             if self._dumps.get(wanted.attempt) == wanted.serial:
                 return
@@ -223,7 +223,7 @@ class Agent:
         try:
             where = AttemptFolder(self._node.attempts, wanted.attempt)
             self._service.stacks(wanted.attempt, self._node.dump(where, wanted.serial))
-        except (OSError, ValueError, RefusedError) as error:
+        except (OSError, ValueError, RequestRefusedError) as error:
             logger.warning("%s: its stacks are not told: %s", wanted.attempt, error)
         except UnavailableError:
             with self._lock:
@@ -302,8 +302,8 @@ def _report(status: Status) -> wire.AttemptReport:
     )
 
 
-def remove(where: AttemptFolder, retained: Retained | None = None) -> None:
-    """Removes an attempt's folder, unless something of it lives; with `retained` the job's files stay there."""
+def remove(where: AttemptFolder, retained: RetainedFiles | None = None) -> None:
+    """Remove an attempt's folder, unless something of it lives; with `retained` the job's files stay there."""
     try:
         descriptor = where.try_lock()
     except FileNotFoundError:

@@ -17,8 +17,8 @@ THREADS: Final = 4
 TRANSPORT: Final = {"socket_timeout": 15, "socket_connect_timeout": 5, "health_check_interval": 10}
 
 
-class Node(Protocol):
-    """What the tasks and the bootstep need of the node."""
+class NodeRuntime(Protocol):
+    """The node's methods that the tasks and the bootstep call."""
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
@@ -26,7 +26,7 @@ class Node(Protocol):
     def nudge(self) -> None: ...
 
 
-def make_app(broker_url: str, key_prefix: str, name: str, node: Node) -> Celery:
+def make_app(broker_url: str, key_prefix: str, name: str, node: NodeRuntime) -> Celery:
     """The Celery app of one node: consumes its queue and runs its agent."""
     app = Celery("torchyard", broker=broker_url, set_as_current=False)
     queue = wire.node_queue(name)
@@ -53,7 +53,7 @@ def make_app(broker_url: str, key_prefix: str, name: str, node: Node) -> Celery:
     return app
 
 
-def _agent_step(node: Node) -> type[Any]:
+def _agent_step(node: NodeRuntime) -> type[Any]:
     class AgentStep(bootsteps.StartStopStep):  # type: ignore[misc]
         def start(self, _worker: Any) -> None:
             node.start()

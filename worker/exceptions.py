@@ -1,4 +1,4 @@
-"""What the worker raises; every message names the mend.
+"""Errors of the worker; every message names the mend.
 
 WorkerError
 ├── UnusableError (the attempt cannot be prepared; the message goes to the job's owner)
@@ -11,7 +11,7 @@ WorkerError
 ├── StoppedError
 ├── MissingBlobError
 ├── UnavailableError
-└── RefusedError
+└── RequestRefusedError
     └── OutOfStepError
 """
 
@@ -65,7 +65,7 @@ class UnavailableError(WorkerError):
     """The service does not answer now: the worker keeps everything on disk and tries again."""
 
 
-class RefusedError(WorkerError):
+class RequestRefusedError(WorkerError):
     """The service answered and said no; `status` is the HTTP status, `problem` its problem+json body."""
 
     def __init__(self, status: int, problem: dict[str, Any], request: str) -> None:
@@ -75,7 +75,7 @@ class RefusedError(WorkerError):
         self.problem = problem
 
 
-class OutOfStepError(RefusedError):
+class OutOfStepError(RequestRefusedError):
     """A batch started beyond what the service has; `offset` is where to go on."""
 
     def __init__(self, offset: int, problem: dict[str, Any], request: str) -> None:

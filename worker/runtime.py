@@ -1,4 +1,4 @@
-"""One worker's parts, put together, and the threads that drive them."""
+"""One worker's components, put together, and the threads that drive them."""
 
 import logging
 import threading
@@ -7,30 +7,30 @@ from functools import partial
 from typing import Any
 
 from torchyard import wire
-from worker.agent import Agent, Node
+from worker.agent import Agent, Machine
 from worker.attempts.folder import finish_removals
-from worker.attempts.kept import Kept
-from worker.attempts.retained import Retained
+from worker.attempts.kept import KeptFiles
+from worker.attempts.retained import RetainedFiles
 from worker.control import capabilities, registration
-from worker.control.accounts import Accounts
-from worker.control.client import ControlPlane
+from worker.control.accounts import UnixAccounts
+from worker.control.client import ControlPlaneClient
 from worker.control.pacer import Pacer
 from worker.control.registration import Registration
 from worker.devices import nvml, offenders
 from worker.devices.discovery import discover
 from worker.devices.locks import DeviceLocks
 from worker.devices.telemetry import Sampler
-from worker.devices.topology import Known
+from worker.devices.topology import CachedTopology
 from worker.devices.xids import Xids
-from worker.forward.attempt import Tools
+from worker.forward.attempt import FollowerTools
 from worker.forward.blobs import BlobSender
 from worker.forward.samples import EVERY_S, SampleForwarder
 from worker.launching import environment, rendezvous
 from worker.launching.carry import FLOOR
 from worker.launching.identity import runs_as
-from worker.launching.launcher import Launcher
+from worker.launching.launcher import AttemptLauncher
 from worker.monitoring import inventory, watch
-from worker.settings import Settings
+from worker.settings import WorkerSettings
 
 logger = logging.getLogger(__name__)
 
@@ -41,19 +41,19 @@ class Runtime:
     `moved` is called when the service names another Redis than the one in use.
     """
 
-    def __init__(self, settings: Settings, *, moved: Callable[[], None]) -> None:
+    def __init__(self, settings: WorkerSettings, *, moved: Callable[[], None]) -> None:
         settings.attempts.mkdir(parents=True, exist_ok=True)
         self._settings = settings
         self._moved = moved
         self._used: wire.Registered | None = None
         self._nvml = nvml.load()
         self._xids = Xids(self._nvml)
-        self._topology = Known(self._nvml) if self._nvml is not None else None
+        self._topology = CachedTopology(self._nvml) if self._nvml is not None else None
         self._locks = DeviceLocks(settings.home)
         self._identity = registration.identity(settings.home)
         self._pacer = Pacer()
         self._stopped = threading.Event()
-        self._control = ControlPlane(settings.address, settings.token)
+        self._control = ControlPlaneClient(settings.address, settings.token)
         self._blobs = BlobSender(self._control)
         self.registration = Registration(settings.home / "registration.json", self._register)
         self._agent = self._make_agent()
@@ -61,7 +61,7 @@ class Runtime:
         self._samples = SampleForwarder(sampler.sample, self._control)
 
     def _make_agent(self) -> Agent:
-        launcher = Launcher(
+        launcher = AttemptLauncher(
             attempts=self._settings.attempts,
             control=self._control,
             injob=environment.install_injob(self._settings.home),
@@ -71,7 +71,7 @@ class Runtime:
             disk_floor=self._disk_floor,
             own_address=lambda interface: rendezvous.own_address(self._settings.address(), interface),
         )
-        tools = Tools(
+        tools = FollowerTools(
             service=self._control,
             blobs=self._blobs,
             watch=watch.of_shim,
@@ -81,7 +81,7 @@ class Runtime:
             xid=self._xids.of,
             limits=self._settings.limits,
         )
-        this = Node(
+        this = Machine(
             identity=self._identity,
             attempts=self._settings.attempts,
             devices=self._devices,
@@ -89,11 +89,11 @@ class Runtime:
             offenders=lambda: [str(offender) for offender in self._offenders()],
             disk_free=lambda: registration.disk_free(self._settings.attempts),
             start=launcher.start,
-            kept=Kept(self._settings.home),
-            retained=Retained(self._settings.home),
+            kept=KeptFiles(self._settings.home),
+            retained=RetainedFiles(self._settings.home),
             own_floor=self._settings.disk_floor,
             disk_floor=lambda: FLOOR if (told := self._disk_floor()) is None else told,
-            accounts=Accounts(partial(runs_as, one_trust_domain=self._settings.one_trust_domain), spawn),
+            accounts=UnixAccounts(partial(runs_as, one_trust_domain=self._settings.one_trust_domain), spawn),
         )
         return Agent(this, self._control, self._renew, tools)
 
@@ -104,12 +104,12 @@ class Runtime:
         return self._used.disk_floor
 
     def use(self, registered: wire.Registered) -> None:
-        """Works with this answer of the service from now on."""
+        """Work with this answer of the service from now on."""
         self._used = registered
         self._blobs.use_inbox(registered.inbox, registered.inbox_probe)
 
     def start(self) -> None:
-        """Starts the agent's threads."""
+        """Start the agent's threads."""
         self._agent.adopt()
         spawn(lambda: finish_removals(self._settings.attempts))
         spawn(self._heartbeats)
@@ -117,7 +117,7 @@ class Runtime:
         spawn(lambda: self._xids.listen(self._stopped))
 
     def stop(self) -> None:
-        """Ends the threads soon; trainings go on."""
+        """End the threads soon; trainings go on."""
         self._stopped.set()
         self._pacer.stop()
         self._agent.stop()
@@ -184,5 +184,5 @@ def _consumes(registered: wire.Registered) -> tuple[str, str]:
 
 
 def spawn(function: Callable[[], Any]) -> None:
-    """Runs a function in a thread that does not keep the worker from ending."""
+    """Run a function in a thread that does not keep the worker from ending."""
     threading.Thread(target=function, daemon=True).start()

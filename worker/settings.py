@@ -12,12 +12,12 @@ from torchyard.injob import layout
 from torchyard.quantities import parse_size
 from torchyard.spec import Resources
 from worker.exceptions import UnavailableError
-from worker.forward.written import Limits
+from worker.forward.written import OutputLimits
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Where a worker keeps and finds things."""
+class WorkerSettings:
+    """Settings of one worker."""
 
     name: str
     """The node's name."""
@@ -37,12 +37,12 @@ class Settings:
     """Words that jobs may ask for (`resources.labels`)."""
     disk_floor: int | None = None
     """Bytes that this node's disk keeps free; None: what the service says."""
-    limits: Limits = field(default_factory=Limits)
+    limits: OutputLimits = field(default_factory=OutputLimits)
     """How much of what a job writes goes to the store by itself."""
 
     @property
     def attempts(self) -> Path:
-        """Holds one folder for each attempt."""
+        """Hold one folder for each attempt."""
         return self.home / "attempts"
 
     def address(self) -> str:
@@ -71,14 +71,14 @@ def from_environment(
     folder: Path | None,
     cpu_slots: int | None,
     labels: Sequence[str] | None = None,
-) -> Settings:
+) -> WorkerSettings:
     """Settings of this process: arguments first, then its environment, then the embedded stack's defaults.
 
     ValueError for a label that no job could ask for, and for limits that are none.
     """
     env = os.environ
     slots = env.get("TORCHYARD_CPU_SLOTS")
-    return Settings(
+    return WorkerSettings(
         name=name or home.node_name(),
         home=(folder or home.worker_folder()).absolute(),
         url=join or env.get("TORCHYARD_URL"),
@@ -100,10 +100,10 @@ def _disk_floor(env: Mapping[str, str]) -> int | None:
         raise ValueError(f"{layout.DISK_FLOOR}: {error}") from error
 
 
-def _limits(env: Mapping[str, str]) -> Limits:
-    usual = Limits()
+def _limits(env: Mapping[str, str]) -> OutputLimits:
+    usual = OutputLimits()
     try:
-        return Limits(
+        return OutputLimits(
             total=parse_size(env.get("TORCHYARD_OUTPUT_LIMIT") or usual.total),
             every_s=float(env.get("TORCHYARD_OUTPUT_EVERY_S") or usual.every_s),
         )

@@ -15,7 +15,7 @@ from worker.attempts import files
 from worker.attempts.folder import AttemptFolder
 from worker.exceptions import MissingBlobError
 from worker.launching import environment
-from worker.launching.launcher import Launcher
+from worker.launching.launcher import AttemptLauncher
 
 
 class FolderControl:
@@ -81,7 +81,7 @@ class Box:
     def __init__(self, root: Path, control: FolderControl | None = None, **launcher: Any) -> None:
         self.attempts = root / "attempts"
         self.control = control or FolderControl(root / "control")
-        self.launcher = Launcher(
+        self.launcher = AttemptLauncher(
             attempts=self.attempts,
             control=self.control,
             injob=environment.install_injob(root),

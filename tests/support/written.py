@@ -9,11 +9,11 @@ from typing import Any
 from torchyard import wire
 from torchyard.wire import Root
 from worker.attempts import tree
-from worker.attempts.kept import Kept
-from worker.exceptions import RefusedError
+from worker.attempts.kept import KeptFiles
+from worker.exceptions import RequestRefusedError
 from worker.forward.blobs import BlobSender
 from worker.forward.outputs import OutputForwarder
-from worker.forward.written import Limits
+from worker.forward.written import OutputLimits
 
 FOLDERS = ("code", "output", "metrics", "marks", "checkpoints")
 
@@ -39,7 +39,7 @@ class Store:
 
     def outputs(self, attempt: str, report: wire.OutputReport) -> wire.Missing:
         if self.refuse_path and any(self.refuse_path == file.path for file in (*report.files, *report.written)):
-            raise RefusedError(422, {}, "POST outputs")
+            raise RequestRefusedError(422, {}, "POST outputs")
         self.reports.append(report)
         stored = [*report.files, *(file for file in report.written if not file.on_node)]
         return wire.Missing(missing=sorted({file.sha256 for file in stored} - self.blobs.keys()), room=self.room)
@@ -51,7 +51,7 @@ class Store:
 
     def upload_blob(self, sha256: str, size: int, content: Iterator[bytes]) -> None:
         if self.refuse:
-            raise RefusedError(self.refuse, {}, "PUT blobs")
+            raise RequestRefusedError(self.refuse, {}, "PUT blobs")
         if not self.forgetful:
             self.blobs[sha256] = b"".join(content)
 
@@ -76,7 +76,7 @@ class Job:
         (self.folder / "yard").mkdir()
         self.store = Store()
         self.sender = BlobSender(self.store)
-        self.kept = Kept(home)
+        self.kept = KeptFiles(home)
         self.spawned: list[Any] = []
 
     def lay_out(
@@ -107,7 +107,7 @@ class Job:
             self.folder,
             owner=os.getuid(),
             kept=self.kept,
-            limits=Limits(**limits),
+            limits=OutputLimits(**limits),
             spawn=self.spawned.append,
         )
 

@@ -12,7 +12,7 @@ _CHUNK: Final = 2**20
 
 
 def second_name(descriptor: int, target: Path) -> None:
-    """Gives an open file another name on the same file system. Raises OSError."""
+    """Give an open file another name on the same file system. Raises OSError."""
     folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         # Given a folder, os.link follows the link in /proc, which leads to the file itself and to no name.
@@ -22,7 +22,7 @@ def second_name(descriptor: int, target: Path) -> None:
 
 
 def copy(descriptor: int, target: Path, size: int) -> None:
-    """Copies an open file's first `size` bytes to a new file, sharing its blocks where the file system can."""
+    """Copy an open file's first `size` bytes to a new file, sharing its blocks where the file system can."""
     out = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
         try:

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def fsync_folder(folder: Path) -> None:
-    """Makes names in a folder survive a power cut."""
+    """Make names in a folder survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -33,7 +33,7 @@ def hold(folder: Path) -> int | None:
 
 
 def reserve(path: Path, size: int) -> None:
-    """Takes space for a file while there is some, for `write_reserved`. Raises OSError."""
+    """Take space for a file while there is some, for `write_reserved`. Raises OSError."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         os.posix_fallocate(descriptor, 0, size)
@@ -42,7 +42,7 @@ def reserve(path: Path, size: int) -> None:
 
 
 def write_reserved(path: Path, data: bytes, spare: Path, *, durable: bool = True) -> None:
-    """As `write_whole`; a full disk takes the space that was reserved at `spare`, and after that the file's own.
+    """Write as `write_whole`; a full disk takes the space that was reserved at `spare`, then the file's own.
 
     A reader may then see it torn for an instant. Raises OSError.
     """
@@ -62,7 +62,7 @@ def write_reserved(path: Path, data: bytes, spare: Path, *, durable: bool = True
 
 
 def write_whole(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o600) -> None:
-    """Writes beside the path and renames; `durable` survives a power cut too. Raises OSError."""
+    """Write beside the path and rename; `durable` survives a power cut too. Raises OSError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:

@@ -27,7 +27,7 @@ _COMMAND_SIZE = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class ShimRecord:
-    """What the shim wrote before it let the job's first instruction run."""
+    """The shim's record of itself, written before the job's first instruction."""
 
     pid: int
     #: Start time of the shim in clock ticks since boot: with the boot id it proves that the pid is still the shim's.
@@ -58,7 +58,7 @@ class AttemptFolder:
         return self.path / name
 
     def create(self) -> None:
-        """Makes the folder and the worker's private part; harmless when they are there."""
+        """Make the folder and the worker's private one in it; harmless when they are there."""
         self.path.mkdir(parents=True, exist_ok=True, mode=0o755)
         self.at(layout.YARD).mkdir(exist_ok=True, mode=0o700)
 
@@ -78,14 +78,14 @@ class AttemptFolder:
         return None
 
     def _is_lock(self, descriptor: int) -> bool:
-        """Whether the name still leads to the locked file: the folder may have been removed in between."""
+        """Return whether the name still leads to the locked file: the folder may have been removed in between."""
         try:
             return os.path.samestat(os.fstat(descriptor), self.at(layout.LOCK).stat())
         except FileNotFoundError:
             return False
 
     def locked(self) -> bool:
-        """Whether somebody holds the lock right now."""
+        """Return whether somebody holds the lock right now."""
         try:
             descriptor = os.open(self.at(layout.LOCK), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -105,7 +105,7 @@ class AttemptFolder:
         return value
 
     def started(self) -> bool:
-        """Whether a shim has been forked, or was about to be: the attempt must never be started again."""
+        """Return whether a shim has been forked, or was about to be: the attempt must never be started again."""
         return self.at(layout.STARTED).exists()
 
     def mark_started(self) -> None:
@@ -114,19 +114,19 @@ class AttemptFolder:
         files.fsync_folder(self.path)
 
     def write_launch(self, launch: dict[str, Any]) -> None:
-        """What the shim is to do; needs no fsync, since after a power cut there is no shim to read it."""
+        """Write what the shim is to do, without fsync: after a power cut there is no shim to read it."""
         files.reserve(self._spare(layout.COMMAND), _COMMAND_SIZE)
         files.write_whole(self.at(layout.LAUNCH), json.dumps(launch).encode(), durable=False)
 
     def read_launch(self) -> dict[str, Any] | None:
-        """What `write_launch` wrote; None also when a power cut has torn it."""
+        """Return what `write_launch` wrote; None also when a power cut has torn it."""
         try:
             return files.read_json(self.at(layout.LAUNCH))
         except ValueError:
             return None
 
     def read_shim(self) -> ShimRecord | None:
-        """What the shim wrote; None means that no instruction of the job has run."""
+        """Return the shim's record; None means that no instruction of the job has run."""
         path = self.at(layout.SHIM)
         try:
             record = files.read_json(path)
@@ -140,16 +140,16 @@ class AttemptFolder:
         return self.at(layout.RESULT).exists()
 
     def read_result(self) -> Result | None:
-        """How the attempt ended, once it has."""
+        """Return the attempt's result; None before its end."""
         content = files.read_json(self.at(layout.RESULT))
         return Result.model_validate(content) if content is not None else None
 
     def reserve_result(self, ranks: int) -> None:
-        """Takes the space of its result while there is some. Raises OSError."""
+        """Take the space of its result while there is some. Raises OSError."""
         files.reserve(self._spare(layout.RESULT), result_size(ranks))
 
     def write_result(self, result: Result) -> None:
-        """Ends the attempt for good, on a full disk too; only for whoever holds the lock."""
+        """End the attempt for good, on a full disk too; only for whoever holds the lock."""
         files.write_reserved(self.at(layout.RESULT), result.model_dump_json().encode(), self._spare(layout.RESULT))
 
     def read_command(self) -> dict[str, Any] | None:
@@ -160,12 +160,12 @@ class AttemptFolder:
             return None
 
     def write_command(self, given: Order) -> None:
-        """Tells the shim, on a full disk too: the job that filled it can be stopped. FileNotFoundError: no folder."""
+        """Tell the shim, on a full disk too: the job that filled it can be stopped. FileNotFoundError: no folder."""
         data = given.model_dump_json().encode()
         files.write_reserved(self.at(layout.COMMAND), data, self._spare(layout.COMMAND), durable=False)
 
     def stop_asked(self) -> StopReason | None:
-        """Why the attempt is to stop, if it is."""
+        """Return why the attempt is to stop; None if it is not."""
         command = self.read_command() or {}
         if command.get("action") not in {Action.STOP, Action.KILL}:
             return None
@@ -177,11 +177,11 @@ class AttemptFolder:
 
     @property
     def temporary(self) -> Path:
-        """What `make_temporary` has made. Raises FileNotFoundError before that."""
+        """The folder that `make_temporary` has made. Raises FileNotFoundError before that."""
         return self.at(layout.TMP).readlink()
 
     def make_temporary(self) -> None:
-        """Makes an empty folder for what the job puts down for a while, instead of the one of an earlier try.
+        """Make an empty folder for what the job puts down for a while, instead of the one of an earlier try.
 
         It lies with the node's other temporary files, not in here: the path of a socket ends at 108 bytes.
         Raises OSError.
@@ -196,7 +196,7 @@ class AttemptFolder:
             link.unlink()
 
     def remove(self) -> None:
-        """Removes the whole folder, and what the job has left of its temporary files; only for whoever holds the lock.
+        """Remove the whole folder, and what the job has left of its temporary files; only for whoever holds the lock.
 
         See `finish_removals` for half a removal.
         """
@@ -206,13 +206,13 @@ class AttemptFolder:
         shutil.rmtree(trash, ignore_errors=True)
 
     def move(self, target: Path) -> None:
-        """Moves the whole folder, but for temporary files, to another name on the same file system; as `remove`."""
+        """Move the whole folder, but for temporary files, to another name on the same file system; as `remove`."""
         self._remove_temporary()
         self.path.rename(target)
 
 
 def finish_removals(attempts: Path) -> None:
-    """Removes what a worker that was killed while it removed folders has left of them."""
+    """Remove what a worker that was killed while it removed folders has left of them."""
     for trash in attempts.glob(".removed-*"):
         shutil.rmtree(trash, ignore_errors=True)
 
@@ -226,7 +226,7 @@ def _lock(descriptor: int, how: int = fcntl.LOCK_EX) -> bool:
 
 
 def order(folder: AttemptFolder, given: Order) -> bool:
-    """Tells the shim what is wanted; it looks every 0.2 s. False when there is no such attempt here."""
+    """Tell the shim what is wanted; it looks every 0.2 s. False when there is no such attempt here."""
     try:
         folder.write_command(given)
     except FileNotFoundError:

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptFiles:
     """The kept files of one worker home."""
 
     home: Path
@@ -32,7 +32,7 @@ class Kept:
         return self.home / "kept"
 
     def folder(self, attempt: str) -> Path:
-        """Where the files of an attempt lie; the id is one of `AttemptFolder`."""
+        """Return the folder of an attempt's files; the id is one of `AttemptFolder`."""
         return self.root / attempt
 
     def attempts(self) -> list[str]:
@@ -42,7 +42,7 @@ class Kept:
         return sorted(path.name for path in self.root.iterdir() if not path.name.startswith("."))
 
     def keep(self, attempt: str, folder: Path, owner: int, places: Iterable[Place]) -> None:
-        """Moves files of an ended attempt here; again after an interruption. Raises OSError."""
+        """Move files of an ended attempt here; again after an interruption. Raises OSError."""
         staging, final = self.root / f"{_STAGING}{attempt}", self.folder(attempt)
         self.root.mkdir(parents=True, exist_ok=True)
         self.root.chmod(0o711)
@@ -61,7 +61,7 @@ class Kept:
         staging.rename(final)
 
     def has(self, attempt: str, place: Place) -> bool:
-        """Whether `keep` has moved the file."""
+        """Return whether `keep` has moved the file."""
         folders = (self.folder(attempt), self.root / f"{_STAGING}{attempt}")
         return any(os.path.lexists(folder / place.root / place.path) for folder in folders)
 
@@ -71,7 +71,7 @@ class Kept:
         return opening.file_inside(folder, f"{place.root}/{place.path}", folder.lstat().st_uid)
 
     def remove(self, attempt: str, place: Place) -> None:
-        """Removes one file, and the folders that are empty without it."""
+        """Remove one file, and the folders that are empty without it."""
         folder = self.folder(attempt)
         parent, name = os.path.split(f"{place.root}/{place.path}")
         try:
@@ -84,12 +84,12 @@ class Kept:
                 _remove_empty(Path(root))
 
     def discard(self, attempt: str) -> None:
-        """Removes all files of an attempt."""
+        """Remove all files of an attempt."""
         shutil.rmtree(self.folder(attempt), ignore_errors=True)
 
 
 def _move(folder: Path, place: Place, staging: Path) -> None:
-    """Renames a file part by part without following a link."""
+    """Rename a file, folder by folder, without following a link."""
     parent, name = os.path.split(f"{tree.FOLDERS[place.root]}/{place.path}")
     target = staging / place.root / place.path
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -26,13 +26,13 @@ _STRANGE: Final = frozenset({errno.ELOOP, errno.ENXIO, errno.ENOTDIR, errno.EISD
 
 
 def strange(error: OSError) -> bool:
-    """Whether it will never be readable; anything else (no descriptors left, a failing disk) may pass."""
+    """Return whether it will never be readable; anything else (no descriptors left, a failing disk) may pass."""
     return isinstance(error, StrangeFileError) or error.errno in _STRANGE
 
 
 @contextmanager
 def folder(base: Path, inside: str) -> Iterator[int]:
-    """Descriptor of ``base/inside``; no part of `inside` may be a link. Raises OSError."""
+    """Descriptor of ``base/inside``; nothing in `inside` may be a link. Raises OSError."""
     descriptor = os.open(base, _FOLDER)
     try:
         for part in Path(inside).parts:
@@ -59,7 +59,7 @@ def file(at: int, name: str, owner: int, *, write: bool = False) -> Iterator[int
 
 @contextmanager
 def file_inside(base: Path, path: str, owner: int) -> Iterator[int]:
-    """Descriptor of the file ``base/path``, opened part by part."""
+    """Descriptor of the file ``base/path``, opened folder by folder."""
     parent, name = os.path.split(path)
     with folder(base, parent) as at, file(at, name, owner) as descriptor:
         yield descriptor

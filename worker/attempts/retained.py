@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Retained:
+class RetainedFiles:
     """The retained files of one worker home."""
 
     home: Path
@@ -36,7 +36,7 @@ class Retained:
         return sorted(path.name for path in self.root.iterdir()) if self.root.is_dir() else []
 
     def retain(self, folder: AttemptFolder) -> bool:
-        """Moves an ended attempt here, without what is ours; only for whoever holds its lock. False: it cannot be."""
+        """Move an ended attempt here, without what is ours; only for whoever holds its lock. False: it cannot be."""
         here = self.root / folder.attempt_id
         try:
             self.root.mkdir(exist_ok=True)
@@ -53,7 +53,7 @@ class Retained:
         return True
 
     def take(self, file: CarriedFile, target: Path) -> bool:
-        """Puts a file in its new place if it is here as it was recorded: by a second name if nothing else has it, else
+        """Put a file in its new place if it is here as it was recorded: by a second name if nothing else has it, else
         as a copy, whose blocks are shared where the file system can. False: it is to be fetched.
         """
         folder = AttemptFolder(self.root, file.attempt).path
@@ -68,11 +68,11 @@ class Retained:
             return False
 
     def discard(self, attempt: str) -> None:
-        """Removes the files of an attempt, if there are any."""
+        """Remove the files of an attempt, if there are any."""
         shutil.rmtree(AttemptFolder(self.root, attempt).path, ignore_errors=True)
 
     def make_room(self, free: Callable[[], int], wanted: int) -> None:
-        """Removes the oldest until so many bytes are free."""
+        """Remove the oldest until so many bytes are free."""
         for attempt in self.attempts():
             if free() >= wanted:
                 return
@@ -81,7 +81,7 @@ class Retained:
 
 
 def _remove(path: Path) -> None:
-    """Removes a folder with all in it, or a file; whatever a job has put there, no link is followed."""
+    """Remove a folder with all in it, or a file; whatever a job has put there, no link is followed."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

@@ -51,7 +51,7 @@ def stamp_of(status: os.stat_result) -> Stamp:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Found:
+class JobFile:
     """A regular file of the job's user."""
 
     root: Root
@@ -85,7 +85,7 @@ class Found:
 
 @dataclass(kw_only=True)
 class Manifest:
-    """What was laid out: hashes by file, and the stamps under which they hold."""
+    """The files that were laid out: their hashes, and the stamps under which these hold."""
 
     #: `JobSpec.outputs`
     patterns: tuple[str, ...] | None = None
@@ -97,7 +97,7 @@ class Manifest:
     carried: dict[Key, str] | None = None
     stamps: dict[Key, Stamp] = field(default_factory=dict)
 
-    def hash_of(self, found: Found) -> str | None:
+    def hash_of(self, found: JobFile) -> str | None:
         """The file's hash if it is as it was laid out."""
         if self.stamps.get(found.key) != found.stamp:
             return None
@@ -109,13 +109,13 @@ class Manifest:
             return self.carried[key] or None
         return self.snapshot.get(key)
 
-    def is_untouched(self, found: Found) -> bool:
-        """Whether it is a file of the snapshot that nobody has written."""
+    def is_untouched(self, found: JobFile) -> bool:
+        """Return whether it is a file of the snapshot that nobody has written."""
         return found.key in self.snapshot and self.hash_of(found) == self.snapshot[found.key]
 
 
 def write(folder: Path, manifest: Manifest) -> None:
-    """Notes what lies in an attempt's folder, with its stamps of now. Raises OSError."""
+    """Note what lies in an attempt's folder, with its stamps of now. Raises OSError."""
     known = manifest.snapshot | (manifest.carried or {})
     for root, path in known:
         with suppress(FileNotFoundError):  # the attempt before had removed it
@@ -133,7 +133,7 @@ def write(folder: Path, manifest: Manifest) -> None:
 
 
 def read(folder: Path) -> Manifest | None:
-    """What `write` noted; None where nothing was, or a power cut has torn it."""
+    """Return what `write` noted; None where nothing was, or a power cut has torn it."""
     try:
         content = files.read_json(folder / MANIFEST)
         return None if content is None else _parsed(content)
@@ -157,7 +157,7 @@ def _hashes(entries: Iterable[Sequence[Any]]) -> dict[Key, str]:
 
 
 def chooser(patterns: Sequence[str] | None) -> Callable[[Root, str], bool]:
-    """Which files are kept, by `JobSpec.outputs`. Beside the working folder a path begins with ``../``."""
+    """Return the rule of `JobSpec.outputs` for a file. Beside the working folder a path begins with ``../``."""
     rules = PathSpec.from_lines("gitignore", patterns or ())
     narrowed = patterns is not None and (not patterns or any(not line.startswith("!") for line in patterns))
 
@@ -188,12 +188,12 @@ class Walk:
         self._roots = [Root.OUTPUT] if manifest is None or manifest.live else list(Root)
         self.passed_over = 0
 
-    def files(self) -> Iterator[Found]:
+    def files(self) -> Iterator[JobFile]:
         """The regular files that are to be kept; links are not followed. Raises OSError for a disk that fails."""
         for root in self._roots:
             yield from self._below(root)
 
-    def _below(self, root: Root) -> Iterator[Found]:
+    def _below(self, root: Root) -> Iterator[JobFile]:
         pending = [""]
         while pending:
             relative = pending.pop()
@@ -222,7 +222,7 @@ class Walk:
         return True
 
     def _list(self, inside: str) -> list[tuple[str, os.stat_result]]:
-        """What lies in a folder, but links; nothing if it is gone, forbidden, or an environment of packages."""
+        """List a folder without its links; nothing if it is gone, forbidden, or an environment of packages."""
         try:
             with opening.folder(self._folder, inside) as at, os.scandir(at) as entries:
                 found = [(entry.name, status) for entry in entries if (status := _status(entry)) is not None]
@@ -250,6 +250,6 @@ def _status(entry: "os.DirEntry[str]") -> os.stat_result | None:
         return None
 
 
-def _found(root: Root, path: str, status: os.stat_result) -> Found:
+def _found(root: Root, path: str, status: os.stat_result) -> JobFile:
     mode = 0o755 if status.st_mode & 0o100 else 0o644
-    return Found(root=root, path=path, stamp=stamp_of(status), mode=mode, alone=status.st_nlink == 1)
+    return JobFile(root=root, path=path, stamp=stamp_of(status), mode=mode, alone=status.st_nlink == 1)

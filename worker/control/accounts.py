@@ -1,4 +1,4 @@
-"""As which of the service's UNIX users this node can run jobs."""
+"""UNIX users of the service as whom this node can run jobs."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ EVERY_S: Final = 60.0
 PATIENCE_S: Final = 1.0
 
 
-class Accounts:
+class UnixAccounts:
     """Looks accounts up in the background: a directory server that hangs must not make the node silent.
 
     `runs_as` looks one up; `spawn` gives a function a thread.
@@ -29,7 +29,7 @@ class Accounts:
         self._looking = threading.Lock()
 
     def ask(self, names: Sequence[str]) -> bool:
-        """Looks these up unless they are known; whether something else is known now than before."""
+        """Look these up unless they are known; return whether something else is known now than before."""
         before = self.known
         if set(names) == before.keys() and self._now() < self._due:
             return False

@@ -1,4 +1,4 @@
-"""Waiting longer after each failure."""
+"""Waiting longer after each failure: a schedule alone, for loops that must not block in a retry as libraries do."""
 
 import random
 

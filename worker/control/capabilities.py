@@ -1,4 +1,4 @@
-"""What this worker can do beyond what all workers do."""
+"""Capabilities of this worker beyond those that all have."""
 
 import functools
 import shutil
@@ -20,7 +20,7 @@ def capabilities(python: Path = Path(sys.executable), *, one_trust_domain: bool 
 
 @functools.cache
 def has_mpi(python: Path) -> bool:
-    """Whether an interpreter's torch was built with MPI; torch is only asked where the machine has MPI at all."""
+    """Return whether an interpreter's torch was built with MPI; torch is only asked where the machine has MPI."""
     if shutil.which("mpirun") is None:
         return False
     try:

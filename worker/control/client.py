@@ -1,6 +1,6 @@
 """The node's end of ``/api/v1/agent``: one method a request, over connections that are kept open.
 
-Nothing is tried again here: a caller knows what it can put off. `UnavailableError` says "later", `RefusedError`
+Nothing is tried again here: a caller knows what it can put off. `UnavailableError` says "later", `RequestRefusedError`
 says "no".
 """
 
@@ -15,7 +15,7 @@ from urllib.parse import quote
 import httpx
 
 from torchyard import wire
-from worker.exceptions import MissingBlobError, OutOfStepError, RefusedError, UnavailableError
+from worker.exceptions import MissingBlobError, OutOfStepError, RequestRefusedError, UnavailableError
 
 CHUNK: Final = 2**20
 #: Bytes a second that a slow disk reads, hashes or brings to rest: the service answers for a whole blob at once.
@@ -26,7 +26,7 @@ PASSING: Final = frozenset({408, 425, 429})
 logger = logging.getLogger(__name__)
 
 
-class ControlPlane:
+class ControlPlaneClient:
     """Client of the service for one node; used from many threads.
 
     `address` and `token` are asked again after a failure, so that a service which comes back on another port, or
@@ -51,7 +51,7 @@ class ControlPlane:
         return httpx.Timeout(usual, connect=min(5.0, usual), read=usual + patience_s)
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         self._client.close()
 
     def register(self, message: wire.Register) -> wire.Registered:
@@ -64,27 +64,27 @@ class ControlPlane:
         self._post("/samples", wire.SampleBatch(samples=samples))
 
     def launch(self, attempt: str) -> wire.Launch | None:
-        """What to launch; None when the attempt is not this node's to start any more."""
+        """Return what to launch; None when the attempt is not this node's to start any more."""
         try:
             return wire.Launch.model_validate_json(self._request("GET", _attempt(attempt)).content)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             _pass_unwanted(error)
             return None
 
     def claim(self, attempt: str, nonce: str) -> bool:
-        """Makes the attempt this node's; False when another nonce has it or it is void."""
+        """Make the attempt this node's; False when another nonce has it or it is void."""
         try:
             self._post(_attempt(attempt, "claim"), wire.Claim(nonce=nonce))
-        except RefusedError as error:
+        except RequestRefusedError as error:
             _pass_unwanted(error)
             return False
         return True
 
     def prepared(self, attempt: str, where: wire.Prepared) -> wire.Go | None:
-        """Tells that the node's part could start; whether all could. None when the attempt is void or over."""
+        """Report that this member could start; return whether all could, None when the attempt is void or over."""
         try:
             return wire.Go.model_validate_json(self._post(_attempt(attempt, "prepared"), where).content)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             _pass_unwanted(error)
             return None
 
@@ -95,14 +95,14 @@ class ControlPlane:
         self._post(_attempt(attempt, "result"), result)
 
     def stacks(self, attempt: str, dump: wire.StackDump) -> None:
-        """What the attempt's processes do."""
+        """Send the stacks of an attempt's processes."""
         self._post(_attempt(attempt, "stacks"), dump)
 
     def notes(self, attempt: str, notes: wire.JobNotes) -> None:
-        """What the in-job part tells the job's owner. A service of the version before does not take it."""
+        """Send what the in-job library tells the job's owner. A service of the version before does not take it."""
         try:
             self._post(_attempt(attempt, "notes"), notes)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             if error.status not in {404, 405}:
                 raise
 
@@ -112,14 +112,14 @@ class ControlPlane:
         return bool(answer.content) and wire.Settled.model_validate_json(answer.content).awaited
 
     def log(self, attempt: str, rank: int, offset: int, data: bytes, dropped: int) -> int:
-        """Sends bytes of a rank's log; returns the mark. `dropped` counts all bytes that were not kept so far."""
+        """Send bytes of a rank's log; return the mark. `dropped` counts all bytes that were not kept so far."""
         query = f"?rank={rank}&offset={offset}&dropped={dropped}"
         headers = {"Content-Type": "application/octet-stream"}
         answer = self._request("POST", _attempt(attempt, "logs") + query, content=data, headers=headers)
         return wire.Mark.model_validate_json(answer.content).offset
 
     def metrics(self, attempt: str, batch: wire.MetricBatch) -> int:
-        """Sends metric records; returns the mark."""
+        """Send metric records; return the mark."""
         return wire.Mark.model_validate_json(self._post(_attempt(attempt, "metrics"), batch).content).offset
 
     def checkpoint(self, attempt: str, report: wire.CheckpointReport) -> wire.CheckpointAnswer:
@@ -127,7 +127,7 @@ class ControlPlane:
         return wire.CheckpointAnswer.model_validate_json(answer.content)
 
     def outputs(self, attempt: str, report: wire.OutputReport) -> wire.Missing:
-        """Reports files that the job has written; returns the hashes that the store lacks, and its room."""
+        """Report files that the job has written; return the hashes that the store lacks, and its room."""
         return wire.Missing.model_validate_json(self._post(_attempt(attempt, "outputs"), report).content)
 
     def blob_placed(self, sha256: str, name: str, size: int, *, linked: bool = False) -> None:
@@ -136,19 +136,19 @@ class ControlPlane:
         self._post(f"/blobs/{sha256}", placed, patience_s=size / SLOWEST)
 
     def upload_blob(self, sha256: str, size: int, content: Iterator[bytes]) -> None:
-        """Uploads a file, read as the connection takes it; the service checks the hash."""
+        """Upload a file, read as the connection takes it; the service checks the hash."""
         headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream"}
         self._request("PUT", f"/blobs/{sha256}", patience_s=size / SLOWEST, content=content, headers=headers)
 
     def fetch_blob(self, sha256: str, target: Path) -> None:
-        """Writes a blob of the store to a file, without checking its hash; raises `MissingBlobError`, OSError."""
+        """Write a blob of the store to a file, without checking its hash; raise `MissingBlobError`, OSError."""
         try:
             with self._streamed("GET", f"/blobs/{sha256}") as answer, target.open("wb") as file:
                 for chunk in answer.iter_bytes(CHUNK):
                     file.write(chunk)
         except httpx.HTTPError as error:
             raise self._unavailable(error) from error
-        except RefusedError as error:
+        except RequestRefusedError as error:
             if error.status == 404:
                 raise MissingBlobError from error
             raise
@@ -204,15 +204,15 @@ class ControlPlane:
             self._secret = None
         if answer.status_code == 409 and isinstance(problem.get("offset"), int):
             raise OutOfStepError(problem["offset"], problem, request)
-        raise RefusedError(answer.status_code, problem, request)
+        raise RequestRefusedError(answer.status_code, problem, request)
 
 
 def _attempt(attempt: str, *rest: str) -> str:
     return "/".join(["/attempts", quote(attempt, safe=""), *rest])
 
 
-def _pass_unwanted(error: RefusedError) -> None:
-    """Passes over those refusals that mean: start something else."""
+def _pass_unwanted(error: RequestRefusedError) -> None:
+    """Pass over those refusals that mean: start something else."""
     if error.status not in {404, 409, 410}:
         raise error
     logger.info("not started: %s", error)

@@ -1,4 +1,4 @@
-"""When the next heartbeat is due."""
+"""The pause between two heartbeats."""
 
 import threading
 import time
@@ -30,13 +30,13 @@ class Pacer:
             self._condition.notify_all()
 
     def stop(self) -> None:
-        """Ends this and every later wait."""
+        """End this and every later wait."""
         with self._condition:
             self._stopped = True
             self._condition.notify_all()
 
     def wait(self, seconds: float) -> bool:
-        """Waits until a heartbeat is due; False when it is time to stop."""
+        """Wait until a heartbeat is due; False when it is time to stop."""
         began = time.monotonic()
         with self._condition:
             while not (self._stopped or self._nudged):

@@ -1,4 +1,4 @@
-"""What this node is: ids that survive the worker, and facts of the machine."""
+"""Registration of this node: ids that survive the worker, and facts of the machine."""
 
 import logging
 import os
@@ -27,7 +27,7 @@ def kept_id(path: Path) -> str:
 
 
 def identity(folder: Path) -> wire.Identity:
-    """Who this node is, as of this boot."""
+    """Return the node's identity, as of this boot."""
     return wire.Identity(
         node_id=kept_id(folder / "node.id"),
         home_id=kept_id(folder / "home.id"),
@@ -72,14 +72,14 @@ class Registration:
         self._ask = ask
 
     def cached(self) -> wire.Registered | None:
-        """What the service said last time, if this home has ever been registered."""
+        """Return the service's last answer; None if this home has never been registered."""
         try:
             return wire.Registered.model_validate_json(self._path.read_bytes())
         except (OSError, ValueError):
             return None
 
     def renew(self) -> wire.Registered:
-        """Asks the service now; raises `UnavailableError` or `RefusedError`."""
+        """Ask the service now; raise `UnavailableError` or `RequestRefusedError`."""
         answer = self._ask()
         if answer != self.cached():
             try:

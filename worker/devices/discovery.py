@@ -7,7 +7,7 @@ import psutil
 
 from torchyard.wire import Device, DeviceKind, Topology
 from worker.devices import nvml as library
-from worker.devices.topology import Known
+from worker.devices.topology import CachedTopology
 
 #: MIG instances are numbered apart from whole GPUs: GPU 2's instance 3 is 1023.
 _MIG_BASE = 1000
@@ -17,7 +17,7 @@ def discover(
     nvml: library.Nvml | None,
     cpu_slots: int | None = None,
     own: Mapping[str, str] = os.environ,
-    topology: Known | None = None,
+    topology: CachedTopology | None = None,
 ) -> list[Device]:
     """All devices of this machine. `cpu_slots`, if given, are offered instead of GPUs.
 

@@ -40,7 +40,7 @@ class DeviceLocks:
         self._kept: int | None = None
 
     def apply(self, devices: Sequence[Device]) -> list[Device]:
-        """Takes the locks that are free; devices of another stack come back as `unusable`, naming the owner."""
+        """Take the locks that are free; devices of another stack come back as `unusable`, naming the owner."""
         applied = [self._apply(device) for device in devices]
         if self._held and self._kept is None:
             with suppress(OSError):  # the locks hold without
@@ -53,7 +53,7 @@ class DeviceLocks:
         return [*held, self._kept] if held and self._kept is not None else held
 
     def close(self) -> None:
-        """Lets go of all, except for what shims hold."""
+        """Let go of all, except for what shims hold."""
         for descriptor in self._held.values():
             os.close(descriptor)
         self._held.clear()
@@ -74,7 +74,7 @@ class DeviceLocks:
         return _unusable(device, f"the TorchYard of {who} owns it: stop that one, or share one stack")
 
     def _take(self, uuid: str) -> dict[str, object] | None:
-        """Locks and signs the file, or tells who has."""
+        """Lock and sign the file, or tell who has."""
         descriptor = self._open(self._folder / f"{uuid.replace('/', '_')}.lock")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -89,7 +89,7 @@ class DeviceLocks:
         return None
 
     def _open(self, path: Path) -> int:
-        """Opens or makes the file; without O_CREAT when it is there, which sticky folders forbid for others' files."""
+        """Open or make the file; without O_CREAT when it is there, which sticky folders forbid for others' files."""
         self._make_folder()
         flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
         try:

@@ -1,4 +1,4 @@
-"""The part of NVML that the worker uses, read into plain values."""
+"""The calls of NVML that the worker uses, read into plain values."""
 # ruff: noqa: N802, N803, N815 (the library's own names)
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Who computes on a GPU that the queue has given to somebody else: isolation by a variable is cooperative."""
+"""Processes on GPUs that the queue has given to somebody else: isolation by a variable is cooperative."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How busy the node and its attempts are."""
+"""Utilisation of the node and of its attempts."""
 
 import os
 import time
@@ -27,7 +27,7 @@ class Sampler:
     def __init__(self, nvml: library.Nvml | None, attempts: Callable[[], Sequence[Status]]) -> None:
         self._nvml = nvml
         self._attempts = attempts
-        self._usage = Usage()
+        self._usage = ProcessUsage()
         psutil.cpu_percent()
 
     def sample(self) -> list[Sample]:
@@ -50,7 +50,7 @@ class Sampler:
         return {card.uuid: _series(card, library.readings(self._nvml, card)) for card in library.cards(self._nvml)}
 
 
-class Usage:
+class ProcessUsage:
     """CPU time that processes have used between two looks at the process table."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Usage:
         self._since = self._until = _boot_ticks()
 
     def turn(self, everyone: Iterable[table.Process]) -> None:
-        """Begins a new interval, with the process table as of now."""
+        """Begin a new interval, with the process table as of now."""
         self._before, self._now = self._now, {process.key: process.cpu_ticks for process in everyone}
         self._since, self._until = self._until, _boot_ticks()
 

@@ -1,4 +1,4 @@
-"""How near the GPUs of a node are to each other: NVLink, PCIe switches, NUMA nodes."""
+"""Topology of a node's GPUs: NVLink, PCIe switches, NUMA nodes."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ _BUS_ID: Final = re.compile(r"([0-9a-f]+):([0-9a-f]{2}):([0-9a-f]{2})\.([0-9a-f]
 
 
 def read(nvml: library.Nvml, cards: Sequence[library.Card], sysfs: Path = PCI_DEVICES) -> dict[str, Topology]:
-    """By UUID; a MIG instance is nobody's peer, so whole GPUs alone have one."""
+    """Return the links by UUID; a MIG instance is nobody's peer, so whole GPUs alone have one."""
     whole = [card for card in cards if card.instance is None]
     buses = {card.uuid: _bus_id(nvml, card) for card in whole}
     wired = {card.uuid: _wired(nvml, card) for card in whole}
@@ -79,7 +79,7 @@ def _numa(sysfs: Path, bus_id: str | None) -> int | None:
     return node if node >= 0 else None
 
 
-class Known:
+class CachedTopology:
     """The topology of cards, asked of the driver only when other cards are there: it costs a call for each link."""
 
     def __init__(self, nvml: library.Nvml, ask: Callable[..., dict[str, Topology]] = read) -> None:
@@ -89,7 +89,7 @@ class Known:
         self._found: dict[str, Topology] = {}
 
     def of(self, cards: Sequence[library.Card]) -> dict[str, Topology]:
-        """As `read`."""
+        """Read the topology once, then return the same."""
         uuids = tuple(card.uuid for card in cards)
         if uuids != self._cards:
             self._found = self._ask(self._nvml, cards)

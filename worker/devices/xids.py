@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class Xids:
-    """What happened to the GPUs since the worker began to listen; safe from many threads."""
+    """XID errors of the GPUs since the worker began to listen; safe from many threads."""
 
     def __init__(self, nvml: library.Nvml | None) -> None:
         self._nvml = nvml
@@ -36,7 +36,7 @@ class Xids:
         return next((xid for at, uuid, xid in reversed(tuple(self._seen)) if uuid in uuids and at >= since_us), None)
 
     def listen(self, stopped: threading.Event) -> None:
-        """Takes note of faults until `stopped` is set; returns at once where there is no driver."""
+        """Take note of faults until `stopped` is set; return at once where there is no driver."""
         nvml, said = self._nvml, ""
         while nvml is not None and not stopped.is_set():
             try:

@@ -5,5 +5,5 @@ the service's own knowledge (its *mark*), learnt from its answers. So a worker t
 and goes on; nothing is missing and nothing is doubled.
 
 Each forwarder has a `pump` that does a bounded piece of work and says whether more is waiting. It raises
-`UnavailableError` when the service is away and `RefusedError` when the service does not want what it was sent.
+`UnavailableError` when the service is away and `RequestRefusedError` when the service does not want what it was sent.
 """

@@ -23,8 +23,8 @@ from typing import Any, Final, Protocol
 from torchyard import wire
 from torchyard.injob import layout
 from worker.attempts.folder import AttemptFolder, ShimRecord
-from worker.attempts.kept import Kept
-from worker.exceptions import RefusedError
+from worker.attempts.kept import KeptFiles
+from worker.exceptions import RequestRefusedError
 from worker.forward import results, upload_stream
 from worker.forward.blobs import BlobSender
 from worker.forward.checkpoints import CheckpointForwarder, CheckpointSink
@@ -34,7 +34,7 @@ from worker.forward.notes import NoteForwarder, NoteSink
 from worker.forward.outputs import OutputForwarder, OutputSink
 from worker.forward.trackers import TrackerForwarder
 from worker.forward.upload_stream import UploadStream
-from worker.forward.written import Limits, has_saved
+from worker.forward.written import OutputLimits, has_saved
 
 #: How long the result may wait for the streams.
 DRAIN_S: Final = 2.0
@@ -53,8 +53,8 @@ DEFAULT_LOG_LIMIT: Final = 2**30
 logger = logging.getLogger(__name__)
 
 
-class Service(LogSink, MetricSink, CheckpointSink, NoteSink, OutputSink, Protocol):
-    """What the follower asks of the control plane."""
+class FollowerService(LogSink, MetricSink, CheckpointSink, NoteSink, OutputSink, Protocol):
+    """Requests that a follower makes to the control plane."""
 
     def running(self, attempt: str, started_us: int) -> None: ...
     def result(self, attempt: str, result: wire.Result) -> None: ...
@@ -65,20 +65,20 @@ class Watch(Protocol):
     """Sees one process end."""
 
     def wait(self, seconds: float) -> bool:
-        """Whether it has ended, after waiting for that at most so long."""
+        """Return whether it has ended, after waiting for that at most so long."""
 
     def close(self) -> None: ...
 
 
 def no_xid(_uuids: Collection[str], _since_us: int) -> None:
-    """For nodes without GPUs."""
+    """Return nothing, for nodes without GPUs."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tools:
-    """What all followers of a node share."""
+class FollowerTools:
+    """Dependencies that all followers of a node share."""
 
-    service: Service
+    service: FollowerService
     blobs: BlobSender
     #: Watches a shim; one that is gone has ended.
     watch: Callable[[ShimRecord], Watch]
@@ -92,13 +92,13 @@ class Tools:
     #: The Xid of a fault that one of these GPUs (UUIDs) has had since a moment (µs).
     xid: Callable[[Collection[str], int], int | None] = no_xid
     #: How much of what a job writes goes to the store.
-    limits: Limits = field(default_factory=Limits)
+    limits: OutputLimits = field(default_factory=OutputLimits)
 
 
 class Follower:
     """Follows one attempt. `fresh`: nothing of it has been sent yet, so its marks are 0."""
 
-    def __init__(self, folder: AttemptFolder, tools: Tools, *, fresh: bool) -> None:
+    def __init__(self, folder: AttemptFolder, tools: FollowerTools, *, fresh: bool) -> None:
         self._folder = folder
         self._tools = tools
         self._fresh = fresh
@@ -137,7 +137,7 @@ class Follower:
             attempt,
             folder,
             owner=owner,
-            kept=Kept(self._folder.attempts.parent),
+            kept=KeptFiles(self._folder.attempts.parent),
             limits=tools.limits,
             spawn=tools.spawn,
         )
@@ -168,7 +168,7 @@ class Follower:
             return self._folder.path.stat().st_uid
 
     def run(self) -> bool:
-        """Follows the attempt to its end; False when `stop` was called or the folder was taken away before."""
+        """Follow the attempt to its end; False when `stop` was called or the folder was taken away before."""
         while not self._stop.is_set() and self._folder.path.exists():
             try:
                 pause = self.step()
@@ -182,11 +182,11 @@ class Follower:
         return False
 
     def stop(self) -> None:
-        """Makes `run` return soon; the attempt goes on."""
+        """Make `run` return soon; the attempt goes on."""
         self._stop.set()
 
     def step(self) -> float | None:
-        """Does what is due; returns the seconds until the next step, or None once everything is settled."""
+        """Do what is due; return the seconds until the next step, or None once everything is settled."""
         return self._phase()
 
     def _wait(self, seconds: float) -> None:
@@ -281,7 +281,7 @@ class Follower:
         try:
             told = complete.model_copy(update=results.moment(result, self._launch()) | {"saved": self._has_saved()})
             self._tools.service.result(self._folder.attempt_id, told)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             if error.status not in {409, 410}:
                 raise
             logger.warning("%s: %s; the rest is brought away", self._folder.attempt_id, error)
@@ -304,7 +304,7 @@ class Follower:
         return self._enter(self._settle)
 
     def _write_notes(self) -> bool:
-        """Tells the job's owner in the launcher's log what was left out."""
+        """Tell the job's owner in the launcher's log what was left out."""
         notes, self._outputs.notes = self._outputs.notes, []
         if not notes:
             return False

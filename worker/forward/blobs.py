@@ -9,13 +9,13 @@ from typing import Protocol
 
 from torchyard import wire
 from worker.attempts import content
-from worker.exceptions import RefusedError
+from worker.exceptions import RequestRefusedError
 
 logger = logging.getLogger(__name__)
 
 
-class BlobStore(Protocol):
-    """Where blobs go."""
+class BlobSink(Protocol):
+    """Service that takes blobs."""
 
     def blob_placed(self, sha256: str, name: str, size: int, *, linked: bool = False) -> None: ...
     def upload_blob(self, sha256: str, size: int, content: Iterator[bytes]) -> None: ...
@@ -24,12 +24,12 @@ class BlobStore(Protocol):
 class BlobSender:
     """Brings open files into the store. `use_inbox` names the inbox once the service has told where it is."""
 
-    def __init__(self, store: BlobStore) -> None:
+    def __init__(self, store: BlobSink) -> None:
         self._store = store
         self._inbox: Path | None = None
 
     def use_inbox(self, inbox: str, probe: str) -> bool:
-        """Places files in the inbox from now on if this node sees the very same folder and may write there."""
+        """Place files in the inbox from now on if this node sees the very same folder and may write there."""
         folder = Path(inbox)
         try:
             same = bool(probe) and (folder / wire.INBOX_PROBE).read_text() == probe
@@ -39,13 +39,13 @@ class BlobSender:
         return self._inbox is not None
 
     def send(self, descriptor: int, sha256: str, size: int) -> None:
-        """Brings a file's first `size` bytes into the store. Raises `UnavailableError`, `RefusedError`, OSError."""
+        """Bring a file's first `size` bytes into the store. Raises WorkerError, OSError."""
         if self._inbox is not None and self._place(self._inbox, descriptor, sha256, size):
             return
         self._store.upload_blob(sha256, size, content.read_chunks(descriptor, size))
 
     def link(self, descriptor: int, sha256: str, size: int) -> bool:
-        """Gives an open file that nobody writes any more to the store as it is, by a second name in the inbox; False
+        """Give an open file that nobody writes any more to the store as it is, by a second name in the inbox; False
         where it has to be copied: to another file system, or of another user than the service's. The first name is the
         caller's to remove. Raises `UnavailableError`.
         """
@@ -57,7 +57,7 @@ class BlobSender:
                 return False  # the service would have to copy it all the same
             content.second_name(descriptor, target)
             self._store.blob_placed(sha256, target.name, size, linked=True)
-        except (OSError, RefusedError) as error:
+        except (OSError, RequestRefusedError) as error:
             logger.debug("%s cannot be linked to the inbox, so it is copied: %s", sha256, error)
             return False
         finally:
@@ -69,7 +69,7 @@ class BlobSender:
         try:
             content.copy(descriptor, target, size)
             self._store.blob_placed(sha256, target.name, size)
-        except (OSError, RefusedError) as error:
+        except (OSError, RequestRefusedError) as error:
             logger.warning("%s cannot be placed in the inbox, so it is uploaded: %s", sha256, error)
             return False
         finally:

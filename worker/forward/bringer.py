@@ -9,7 +9,7 @@ from functools import partial
 
 from torchyard import wire
 from worker.attempts.content import sha256_of
-from worker.attempts.kept import Kept
+from worker.attempts.kept import KeptFiles
 from worker.exceptions import WorkerError
 from worker.forward.blobs import BlobSender
 from worker.forward.outputs import OutputSink
@@ -22,7 +22,7 @@ class Bringer:
 
     def __init__(
         self,
-        kept: Kept | None,
+        kept: KeptFiles | None,
         sink: OutputSink,
         blobs: BlobSender,
         spawn: Callable[[Callable[[], None]], None],
@@ -35,13 +35,13 @@ class Bringer:
         self._busy: set[str] = set()
 
     def obey(self, orders: wire.Orders) -> None:
-        """Starts what the orders say, unless it goes on already."""
+        """Start what the orders say, unless it goes on already."""
         for attempt in orders.discard:
             self._start(attempt, partial(_discard, attempt=attempt))
         for order in orders.bring:
             self._start(order.attempt, partial(self._bring, order=order))
 
-    def _start(self, attempt: str, action: Callable[[Kept], None]) -> None:
+    def _start(self, attempt: str, action: Callable[[KeptFiles], None]) -> None:
         kept = self._kept
         if kept is None or attempt not in kept.attempts():
             return
@@ -51,7 +51,7 @@ class Bringer:
             self._busy.add(attempt)
         self._spawn(lambda: self._run(kept, attempt, action))
 
-    def _run(self, kept: Kept, attempt: str, action: Callable[[Kept], None]) -> None:
+    def _run(self, kept: KeptFiles, attempt: str, action: Callable[[KeptFiles], None]) -> None:
         try:
             action(kept)
         except (OSError, WorkerError) as error:
@@ -62,7 +62,7 @@ class Bringer:
             with self._lock:
                 self._busy.discard(attempt)
 
-    def _bring(self, kept: Kept, order: wire.BringOrder) -> None:
+    def _bring(self, kept: KeptFiles, order: wire.BringOrder) -> None:
         room = self._sink.outputs(order.attempt, wire.OutputReport(files=[])).room
         for place in order.files:
             with kept.open(order.attempt, place) as descriptor:
@@ -79,7 +79,7 @@ class Bringer:
                 kept.remove(order.attempt, place)
 
 
-def _discard(kept: Kept, attempt: str) -> None:
+def _discard(kept: KeptFiles, attempt: str) -> None:
     kept.discard(attempt)
 
 

@@ -18,7 +18,7 @@ from torchyard import wire
 from torchyard.injob import layout
 from worker.attempts import files, opening
 from worker.attempts.content import sha256_of
-from worker.exceptions import RefusedError, WorkerError
+from worker.exceptions import RequestRefusedError, WorkerError
 from worker.forward.blobs import BlobSender
 
 #: Kept by the worker in ``yard/``: names of checkpoints that are stored, so that they are not hashed again.
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class CheckpointSink(Protocol):
-    """Where checkpoints are registered."""
+    """Service that registers checkpoints."""
 
     def checkpoint(self, attempt: str, report: wire.CheckpointReport) -> wire.CheckpointAnswer: ...
 
@@ -74,7 +74,7 @@ class CheckpointForwarder:
         self._failure: Exception | None = None
 
     def pump(self) -> bool:
-        """Registers what is new and stores what is registered; True until everything is stored.
+        """Register what is new and store what is registered; True until everything is stored.
 
         Raises what a background run ran into, so that the caller waits before the next.
         """
@@ -125,7 +125,7 @@ class CheckpointForwarder:
     def _register(self, checkpoint: _Checkpoint) -> None:
         try:
             answer = self._sink.checkpoint(self._attempt, checkpoint.report)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             if error.status not in BAD_REPORT:
                 raise
             self._give_up(checkpoint, error)
@@ -137,7 +137,7 @@ class CheckpointForwarder:
         try:
             self._store(checkpoint)
         except WorkerError as error:
-            if isinstance(error, RefusedError) and error.status in BAD_REPORT:
+            if isinstance(error, RequestRefusedError) and error.status in BAD_REPORT:
                 self._give_up(checkpoint, error)
             else:
                 self._failure = error
@@ -195,7 +195,7 @@ class CheckpointForwarder:
         self._found.pop(checkpoint.report.name, None)
 
     def _remove(self, names: list[str]) -> None:
-        """Removes local folders that the service needs no more; never the newest."""
+        """Remove local folders that the service needs no more; never the newest."""
         newest = max((entry.report.step for entry in self._all()), default=None)
         for name in names:
             entry = self._found.get(name)
@@ -224,7 +224,7 @@ class CheckpointForwarder:
 
 
 def parse_manifest(name: str, data: bytes) -> wire.CheckpointReport:
-    """Reads a manifest that a job wrote; raises ValueError when it is not one."""
+    """Read a manifest that a job wrote; raise ValueError when it is not one."""
     content = json.loads(data, parse_constant={"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}.__getitem__)
     if not isinstance(content, dict):
         raise ValueError("its manifest is not an object")

@@ -1,4 +1,4 @@
-"""What a job has written, brought to the store while it runs: files that have been still for a while.
+"""Upload of a running job's files once they have been still for a while.
 
 A lost node then loses little. Rounds are in the background, ever rarer while nothing changes, and rest for fifty times
 as long as they worked.
@@ -12,10 +12,10 @@ from typing import Final
 
 from torchyard import wire
 from worker.attempts import tree
-from worker.attempts.tree import Found, Key, Manifest, Stamp
+from worker.attempts.tree import JobFile, Key, Manifest, Stamp
 from worker.exceptions import WorkerError
 from worker.forward import reports
-from worker.forward.written import Limits, Written, is_lost, is_work
+from worker.forward.written import OutputLimits, WrittenFiles, is_lost, is_work
 
 RESTS: Final = 50
 SLOWEST_S: Final = 600.0
@@ -29,9 +29,9 @@ class Growing:
 
     def __init__(
         self,
-        written: Written,
+        written: WrittenFiles,
         report: Callable[[wire.OutputReport], wire.Missing],
-        limits: Limits,
+        limits: OutputLimits,
         spawn: Callable[[Callable[[], None]], None],
     ) -> None:
         self._written = written
@@ -47,14 +47,14 @@ class Growing:
         self.sent: dict[Key, str] = {}
 
     def pump(self) -> bool:
-        """Starts a round if one is due; there is never more to do at once."""
+        """Start a round if one is due; there is never more to do at once."""
         if self._idle.is_set() and time.monotonic() >= self._due:
             self._idle.clear()
             self._spawn(self._round)
         return False
 
     def rest(self, seconds: float) -> bool:
-        """Whether no round is under way, after waiting for that at most so long."""
+        """Return whether no round is under way, after waiting for that at most so long."""
         return self._idle.wait(seconds)
 
     def _round(self) -> None:
@@ -93,12 +93,12 @@ class Growing:
             self.sent.update({each.key: sha256 for each, sha256 in some})
         return len(brought)
 
-    def _is_still(self, found: Found) -> bool:
-        """Whether it is as the last round saw it, and older than a round."""
+    def _is_still(self, found: JobFile) -> bool:
+        """Return whether it is as the last round saw it, and older than a round."""
         age_s = time.time() - found.mtime_ns / 1e9
         return self._seen.get(found.key) == found.stamp and age_s > self._limits.every_s
 
-    def _changed(self, found: Found, manifest: Manifest | None) -> str | None:
+    def _changed(self, found: JobFile, manifest: Manifest | None) -> str | None:
         """Its hash, if the service does not know that yet."""
         try:
             sha256 = self._written.hash(found, manifest)

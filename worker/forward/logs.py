@@ -29,13 +29,13 @@ _libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_longlong, ctype
 
 
 class LogSink(Protocol):
-    """Where logs go."""
+    """Service that takes logs."""
 
     def log(self, attempt: str, rank: int, offset: int, data: bytes, dropped: int) -> int: ...
 
 
 @dataclass(kw_only=True)
-class _Stream:
+class _LogStream:
     rank: int
     mark: int = 0
     punched: int = 0
@@ -57,7 +57,7 @@ class LogForwarder:
         self._limit = limit
         self._fresh = fresh
         self._node_rank = node_rank
-        self._streams: dict[str, _Stream] = {}
+        self._streams: dict[str, _LogStream] = {}
         self._strange: set[str] = set()
 
     @property
@@ -66,24 +66,24 @@ class LogForwarder:
         return sum(stream.told_dropped for stream in self._streams.values())
 
     def pump(self) -> bool:
-        """Sends at most one batch of every log; True while one has more."""
+        """Send at most one batch of every log; True while one has more."""
         more = False
         for name, stream in self._present():
             more |= self._pump(name, stream)
         return more
 
-    def _present(self) -> Iterator[tuple[str, _Stream]]:
+    def _present(self) -> Iterator[tuple[str, _LogStream]]:
         try:
             found = opening.names_of(self._folder / layout.LOGS)
         except FileNotFoundError:
             return
         for name in found:
             if name not in self._streams and (rank := rank_of(name, self._node_rank)) is not None:
-                self._streams[name] = _Stream(rank=rank, known=self._fresh)
+                self._streams[name] = _LogStream(rank=rank, known=self._fresh)
             if name in self._streams and name not in self._strange:
                 yield name, self._streams[name]
 
-    def _pump(self, name: str, stream: _Stream) -> bool:
+    def _pump(self, name: str, stream: _LogStream) -> bool:
         try:
             return self._forward(name, stream)
         except FileNotFoundError:
@@ -95,7 +95,7 @@ class LogForwarder:
             self._strange.add(name)
             return False
 
-    def _forward(self, name: str, stream: _Stream) -> bool:
+    def _forward(self, name: str, stream: _LogStream) -> bool:
         path = self._folder / layout.LOGS / name
         with opening.plain(path) as descriptor:
             size = os.fstat(descriptor).st_size
@@ -110,7 +110,7 @@ class LogForwarder:
             _punch(path, stream, max(0, min(size, stream.mark if not dropped else size) - KEEP_TAIL))
         return stream.mark < end
 
-    def _send(self, stream: _Stream, data: bytes, dropped: int) -> None:
+    def _send(self, stream: _LogStream, data: bytes, dropped: int) -> None:
         try:
             stream.mark = self._sink.log(self._attempt, stream.rank, stream.mark, data, dropped)
             stream.told_dropped = dropped
@@ -128,8 +128,8 @@ def rank_of(name: str, node_rank: int = 0) -> int | None:
     return int(match.group(1)) if match else None
 
 
-def _punch(path: Path, stream: _Stream, until: int) -> None:
-    """Gives the blocks before `until` back to the file system; offsets stay as they are."""
+def _punch(path: Path, stream: _LogStream, until: int) -> None:
+    """Give the blocks before `until` back to the file system; offsets stay as they are."""
     until -= until % _BLOCK
     if until - stream.punched < PUNCH_STEP:
         return

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from torchyard import wire
 from torchyard.injob import layout
 from worker.attempts import opening
-from worker.exceptions import OutOfStepError, RefusedError
+from worker.exceptions import OutOfStepError, RequestRefusedError
 
 MAX_RECORDS: Final = 2000
 #: Bytes read at once; a line longer than this is no metric.
@@ -30,14 +30,14 @@ logger = logging.getLogger(__name__)
 
 
 class MetricSink(Protocol):
-    """Where metrics go."""
+    """Service that takes metrics."""
 
     def metrics(self, attempt: str, batch: wire.MetricBatch) -> int: ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lines:
-    """What a piece of a metrics file holds."""
+class MetricLines:
+    """Records that were parsed from a piece of a metrics file."""
 
     records: list[tuple[int, wire.MetricRecord]]
     skipped: int
@@ -46,7 +46,7 @@ class Lines:
 
 
 @dataclass(kw_only=True)
-class _Stream:
+class _MetricStream:
     rank: int
     mark: int = 0
     known: bool = False
@@ -82,13 +82,13 @@ class MetricForwarder:
         self._fresh = fresh
         self._inside = inside
         self._pattern = pattern
-        self._streams: dict[str, _Stream] = {}
+        self._streams: dict[str, _MetricStream] = {}
         self._strange: set[str] = set()
         #: Lines that could not be read.
         self.skipped = 0
 
     def pump(self, *, ended: bool) -> bool:
-        """Sends at most one batch of every file; True while one has more.
+        """Send at most one batch of every file; True while one has more.
 
         `ended`: nobody writes any more, so a torn last line will never be whole.
         """
@@ -102,7 +102,7 @@ class MetricForwarder:
         found = [match for name in opening.names(at) if (match := self._pattern.fullmatch(name))][:MAX_STREAMS]
         for match in found:
             if match.string not in self._streams:
-                self._streams[match.string] = _Stream(rank=int(match.group(1)), known=self._fresh)
+                self._streams[match.string] = _MetricStream(rank=int(match.group(1)), known=self._fresh)
         return [match.string for match in found if match.string not in self._strange]
 
     def _pump(self, at: int, name: str, ended: bool) -> bool:
@@ -127,19 +127,19 @@ class MetricForwarder:
             return ended
         return stream.mark != before or not data or stream.batch < MAX_RECORDS
 
-    def _count(self, at: int, name: str, stream: _Stream) -> bool:
-        """Tells how many records a process that has ended took: no line follows those that it had to drop at last.
+    def _count(self, at: int, name: str, stream: _MetricStream) -> bool:
+        """Tell how many records a process that has ended took: no line follows those that it had to drop at last.
 
         True if the service knows less of the stream than it said, and wants that first.
         """
         before = stream.mark
         taken = _taken(at, name, self._owner)
         if taken:
-            self._send(name, stream, Lines(records=[], skipped=0, length=0), taken)
+            self._send(name, stream, MetricLines(records=[], skipped=0, length=0), taken)
         stream.counted = stream.mark >= before
         return not stream.counted
 
-    def _send(self, name: str, stream: _Stream, lines: Lines, taken: int | None = None) -> None:
+    def _send(self, name: str, stream: _MetricStream, lines: MetricLines, taken: int | None = None) -> None:
         if not lines.length and stream.known and taken is None:
             return
         batch = wire.MetricBatch(
@@ -158,19 +158,21 @@ class MetricForwarder:
             self.skipped += lines.skipped
         except OutOfStepError as error:
             stream.mark = error.offset
-        except RefusedError as error:
+        except RequestRefusedError as error:
             if error.status not in _BAD_BATCH:
                 raise
             self._narrow(name, stream, lines, error)
         stream.known = True
 
-    def _narrow(self, name: str, stream: _Stream, lines: Lines, error: RefusedError) -> None:
-        """Finds the line that the service does not take, and steps over it."""
+    def _narrow(self, name: str, stream: _MetricStream, lines: MetricLines, error: RequestRefusedError) -> None:
+        """Find the line that the service does not take, and step over it."""
         if len(lines.records) > 1:
             stream.batch = len(lines.records) // 2
             return
         logger.warning("%s: a line of %s is skipped: %s", self._attempt, name, error)
-        self._send(name, stream, Lines(records=[], skipped=lines.skipped + len(lines.records), length=lines.length))
+        self._send(
+            name, stream, MetricLines(records=[], skipped=lines.skipped + len(lines.records), length=lines.length)
+        )
 
 
 def _taken(at: int, name: str, owner: int) -> int | None:
@@ -186,8 +188,8 @@ def _taken(at: int, name: str, owner: int) -> int | None:
         return None
 
 
-def split(data: bytes, limit: int = MAX_RECORDS, *, ended: bool = False) -> Lines:
-    """Reads the whole lines at the start of `data`, at most `limit` of them; bad ones are counted.
+def split(data: bytes, limit: int = MAX_RECORDS, *, ended: bool = False) -> MetricLines:
+    """Read the whole lines at the start of `data`, at most `limit` of them; bad ones are counted.
 
     The rest waits for its end, unless nothing follows (`ended`) or it is longer than any metric.
     """
@@ -204,7 +206,7 @@ def split(data: bytes, limit: int = MAX_RECORDS, *, ended: bool = False) -> Line
     if taken < limit and position < len(data) and (ended or (position == 0 and len(data) >= READ)):
         position = len(data)
         skipped += 1
-    return Lines(records=records, skipped=skipped, length=position)
+    return MetricLines(records=records, skipped=skipped, length=position)
 
 
 def parse(line: bytes) -> tuple[int, wire.MetricRecord] | None:

@@ -1,4 +1,4 @@
-"""Notes of the in-job part to the job's owner: sent whenever they have changed."""
+"""Notes of the in-job library to the job's owner: sent whenever they have changed."""
 
 import json
 import os
@@ -15,7 +15,7 @@ MAX_TEXT: Final = 1000
 
 
 class NoteSink(Protocol):
-    """Where notes are told."""
+    """Service that takes notes."""
 
     def notes(self, attempt: str, notes: wire.JobNotes) -> None: ...
 
@@ -31,7 +31,7 @@ class NoteForwarder:
         self._sent: list[wire.JobNote] = []
 
     def pump(self) -> bool:
-        """Sends them, if they are others than before."""
+        """Send them, if they are others than before."""
         marks = self._marks()
         found = [note for kind in wire.NoteKind if (note := self._note(kind, marks)) is not None]
         if found != self._sent:
@@ -40,7 +40,7 @@ class NoteForwarder:
         return False
 
     def _note(self, kind: wire.NoteKind, marks: list[str]) -> wire.JobNote | None:
-        """What the ranks say that are furthest."""
+        """Return the notes of the ranks that are furthest."""
         prefix = layout.note_mark(kind, 0).removesuffix("0.json")
         names = [name for name in marks if name.startswith(prefix) and name.endswith(".json")]
         notes = [note for name in names if (note := self._read(name)) is not None]

@@ -1,6 +1,7 @@
-"""What a job has written, when it has ended: all of it is brought to the store, or stays on the node and is listed.
+"""Upload of an ended job's files: each is brought to the store, or stays on the node and is listed.
 
-What is beyond the `Limits`, or would fill the service's disk, is moved to `worker.attempts.kept`: nothing waits for it.
+What is beyond the `OutputLimits`, or would fill the service's disk, is moved to `worker.attempts.kept`: nothing waits
+for it.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,13 +13,13 @@ from torchyard import wire
 from torchyard.injob import layout
 from torchyard.quantities import format_size
 from worker.attempts import tree
-from worker.attempts.kept import Kept
-from worker.attempts.tree import Found, Key, Manifest
-from worker.exceptions import RefusedError, UnavailableError
+from worker.attempts.kept import KeptFiles
+from worker.attempts.tree import JobFile, Key, Manifest
+from worker.exceptions import RequestRefusedError, UnavailableError
 from worker.forward import reports
 from worker.forward.blobs import BlobSender
 from worker.forward.growing import Growing
-from worker.forward.written import BAD_FILE, Limits, Written, is_lost, is_work
+from worker.forward.written import BAD_FILE, OutputLimits, WrittenFiles, is_lost, is_work
 
 ROUNDS: Final = 4
 #: How long the end waits at a time for what goes on in the background.
@@ -26,17 +27,17 @@ IDLE_S: Final = 0.2
 
 
 class OutputSink(Protocol):
-    """Where files are reported."""
+    """Service that takes reports of files."""
 
     def outputs(self, attempt: str, report: wire.OutputReport) -> wire.Missing: ...
 
 
 @dataclass(kw_only=True)
-class Plan:
+class UploadPlan:
     """The files of an attempt, by where they go."""
 
-    stored: dict[Key, tuple[Found, str]] = field(default_factory=dict)
-    on_node: dict[Key, Found] = field(default_factory=dict)
+    stored: dict[Key, tuple[JobFile, str]] = field(default_factory=dict)
+    on_node: dict[Key, JobFile] = field(default_factory=dict)
     deleted: list[wire.Place] = field(default_factory=list)
     #: The program has got further than the files that it began with.
     saved: bool = False
@@ -58,8 +59,8 @@ class OutputForwarder:
         folder: Path,
         *,
         owner: int,
-        kept: Kept,
-        limits: Limits,
+        kept: KeptFiles,
+        limits: OutputLimits,
         spawn: Callable[[Callable[[], None]], None],
     ) -> None:
         self._sink = sink
@@ -68,15 +69,15 @@ class OutputForwarder:
         self._owner = owner
         self._kept = kept
         self._limits = limits
-        self._written = Written(folder=folder, owner=owner, blobs=blobs)
+        self._written = WrittenFiles(folder=folder, owner=owner, blobs=blobs)
         #: For while the job runs.
         self.growing = Growing(self._written, self._report, limits, spawn)
-        self._plan: Plan | None = None
+        self._plan: UploadPlan | None = None
         #: What the owner of the job should know; goes to the launcher's log.
         self.notes: list[str] = []
 
     def pump(self) -> bool:
-        """Reports and stores what there is; nobody writes any more. False once all is stored, or kept here."""
+        """Report and store what there is; nobody writes any more. False once all is stored, or kept here."""
         if not self.growing.rest(IDLE_S):
             return True
         if self._plan is None:
@@ -92,11 +93,11 @@ class OutputForwarder:
     def _report(self, report: wire.OutputReport) -> wire.Missing:
         return self._sink.outputs(self._attempt, report)
 
-    def _look(self) -> Plan:
+    def _look(self) -> UploadPlan:
         manifest = tree.read(self._folder) if (self._folder / layout.STARTED).exists() else None
         walk = tree.Walk(self._folder, self._owner, manifest)
         found = list(walk.files())
-        plan = Plan()
+        plan = UploadPlan()
         within, beyond = self._limits.divide([one for one in found if not (manifest and manifest.is_untouched(one))])
         plan.on_node = {each.key: each for each in beyond}
         for each in within:
@@ -107,7 +108,7 @@ class OutputForwarder:
         self._note(walk, manifest)
         return plan
 
-    def _place(self, plan: Plan, found: Found, manifest: Manifest | None) -> None:
+    def _place(self, plan: UploadPlan, found: JobFile, manifest: Manifest | None) -> None:
         try:
             sha256 = self._written.hash(found, manifest)
         except OSError as error:
@@ -136,11 +137,11 @@ class OutputForwarder:
         places = [wire.Place(root=root, path=path) for root, path in sorted(gone)]
         return [place for place in places if not self._kept.has(self._attempt, place)]
 
-    def _tell(self, plan: Plan) -> set[str]:
-        """Reports everything; returns the hashes that the store lacks."""
+    def _tell(self, plan: UploadPlan) -> set[str]:
+        """Report everything; return the hashes that the store lacks."""
         return {sha256 for report in self._reports(plan) for sha256 in self._told(plan, report)}
 
-    def _reports(self, plan: Plan) -> Iterator[wire.OutputReport]:
+    def _reports(self, plan: UploadPlan) -> Iterator[wire.OutputReport]:
         for some in reports.pieces(list(plan.stored.values())):
             yield reports.stored(some, saved=plan.saved)
         for gone in reports.pieces(plan.deleted):
@@ -148,11 +149,11 @@ class OutputForwarder:
         for left in reports.pieces(list(plan.on_node.values())):
             yield reports.staying(left, str(self._kept.folder(self._attempt)))
 
-    def _told(self, plan: Plan, report: wire.OutputReport) -> list[str]:
-        """Sends a report; of one that is refused its parts, down to the file that is the reason."""
+    def _told(self, plan: UploadPlan, report: wire.OutputReport) -> list[str]:
+        """Send a report; of one that is refused the halves, down to the file that is the reason."""
         try:
             answer = self._report(report)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             if error.status not in BAD_FILE:
                 raise
             parts = reports.halved(report)
@@ -162,7 +163,7 @@ class OutputForwarder:
         self._written.room = answer.room
         return answer.missing
 
-    def _leave_unlisted(self, plan: Plan, report: wire.OutputReport, error: RefusedError) -> None:
+    def _leave_unlisted(self, plan: UploadPlan, report: wire.OutputReport, error: RequestRefusedError) -> None:
         for key in reports.keys(report):
             if key in plan.stored:
                 plan.on_node[key] = plan.stored.pop(key)[0]
@@ -170,14 +171,14 @@ class OutputForwarder:
             if note not in self.notes:
                 self.notes.append(note)
 
-    def _bring(self, plan: Plan, missing: set[str]) -> None:
+    def _bring(self, plan: UploadPlan, missing: set[str]) -> None:
         for found, sha256 in list(plan.stored.values()):
             if sha256 in missing:
                 missing.discard(sha256)
                 if not self._written.send(found, sha256, ended=True):
                     plan.leave(sha256)
 
-    def _keep(self, plan: Plan) -> None:
+    def _keep(self, plan: UploadPlan) -> None:
         if not plan.on_node:
             return
         self._kept.keep(self._attempt, self._folder, self._owner, [each.place for each in plan.on_node.values()])

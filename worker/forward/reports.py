@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 from torchyard import wire
 from torchyard.wire import Root
-from worker.attempts.tree import Found, Key
+from worker.attempts.tree import JobFile, Key
 
 Item = TypeVar("Item")
 
@@ -18,30 +18,30 @@ def pieces(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))
 
 
-def stored(files: Sequence[tuple[Found, str]], *, saved: bool) -> wire.OutputReport:
+def stored(files: Sequence[tuple[JobFile, str]], *, saved: bool) -> wire.OutputReport:
     """Files that the store is to have, with their hashes."""
     output = [_ref(found, sha256) for found, sha256 in files if found.root is Root.OUTPUT]
     others = [_written(found, sha256) for found, sha256 in files if found.root is not Root.OUTPUT]
     return wire.OutputReport(files=output, written=others, saved=saved)
 
 
-def staying(files: Sequence[Found], kept: str) -> wire.OutputReport:
+def staying(files: Sequence[JobFile], kept: str) -> wire.OutputReport:
     """Files that stay on the node, below the folder `kept`."""
     return wire.OutputReport(files=[], written=[_written(found, "", on_node=True) for found in files], kept=kept)
 
 
-def _ref(found: Found, sha256: str) -> wire.FileRef:
+def _ref(found: JobFile, sha256: str) -> wire.FileRef:
     return wire.FileRef(path=found.path, size=found.size, sha256=sha256, mode=found.mode)
 
 
-def _written(found: Found, sha256: str, *, on_node: bool = False) -> wire.WrittenFile:
+def _written(found: JobFile, sha256: str, *, on_node: bool = False) -> wire.WrittenFile:
     return wire.WrittenFile(
         path=found.path, size=found.size, sha256=sha256, mode=found.mode, root=found.root, on_node=on_node
     )
 
 
 def halved(report: wire.OutputReport) -> list[wire.OutputReport]:
-    """Reports of the same files, each with fewer; none of a report that has one file."""
+    """Return reports of the same files, each with fewer; none of a report that has one file."""
     parts = {name: part for name in ("files", "written", "deleted") if (part := getattr(report, name))}
     empty = report.model_copy(update={"files": [], "written": [], "deleted": []})
     if len(parts) > 1:

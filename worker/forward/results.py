@@ -71,7 +71,7 @@ def complete(
 
 
 def _of_own_processes(log: str, known: fingerprints.Recognised | None) -> bool:
-    """Whether processes that a rank has started failed to meet: those of each rank have the same numbers."""
+    """Return whether processes that a rank has started failed to meet: those of each rank have the same numbers."""
     unmet = known is not None and known.name in {fingerprints.LOST_RANK, fingerprints.ADDRESS_IN_USE}
     lines = [_plain(line) for line in _lines(log)]
     unmet = unmet or any(map(_DISTRIBUTED.match, lines[_last_traceback(lines)]))
@@ -79,7 +79,7 @@ def _of_own_processes(log: str, known: fingerprints.Recognised | None) -> bool:
 
 
 def _speechless(result: wire.Result, log: str | None) -> bool:
-    """Whether a process failed on a full disk and its log has no reason: the first `print` that fails ends a program,
+    """Return whether a process failed on a full disk and its log has no reason: a `print` that fails ends a program,
     and what it says of that cannot be written either.
     """
     failed = bool(result.exit_code) and result.stop is None and result.kind is wire.ResultKind.EXITED
@@ -87,7 +87,7 @@ def _speechless(result: wire.Result, log: str | None) -> bool:
 
 
 def moment(result: wire.Result, launch: dict[str, Any]) -> dict[str, int]:
-    """When the node tells of the result, by the clock that its times are of, and how long it has held the devices."""
+    """Return when the node tells of the result, by its own clock, and how long it has held the devices."""
     claimed = launch.get("claimed_steady_us")
     if claimed is None or launch.get("boot_id") != table.boot_id():
         return {"sent_us": now_us()}
@@ -145,7 +145,7 @@ def clean(text: str) -> str:
 
 
 def _last_traceback(lines: list[str]) -> slice:
-    """Where it is; nowhere, at the beginning, if there is none."""
+    """Return its lines; an empty slice at the beginning if there is none."""
     headers = [number for number, line in enumerate(lines) if _plain(line) == _HEADER]
     if not headers:
         return slice(0, 0)

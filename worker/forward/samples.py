@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from torchyard import wire
-from worker.exceptions import RefusedError, UnavailableError
+from worker.exceptions import RequestRefusedError, UnavailableError
 
 EVERY_S: Final = 2.0
 KEEP_S: Final = 600.0
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class SampleSink(Protocol):
-    """Where samples go."""
+    """Service that takes samples."""
 
     def samples(self, samples: list[wire.Sample]) -> None: ...
 
@@ -30,7 +30,7 @@ class SampleForwarder:
         self._waiting: deque[wire.Sample] = deque()
 
     def step(self) -> None:
-        """Takes one sample and sends what is waiting, as far as the service takes it."""
+        """Take one sample and send what is waiting, as far as the service takes it."""
         self._waiting.extend(self._sample())
         self._drop_old()
         try:
@@ -40,7 +40,7 @@ class SampleForwarder:
                 self._drop(len(batch))
         except UnavailableError as error:
             logger.debug("%d samples wait: %s", len(self._waiting), error)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             logger.warning("samples are dropped: %s", error)
             self._drop(BATCH)
 

@@ -42,7 +42,7 @@ class TrackerForwarder:
         return self._translator.runs
 
     def pump(self, *, ended: bool) -> bool:
-        """Reads and sends what has been added, within bounds; True while more is waiting."""
+        """Read and send what has been added, within bounds; True while more is waiting."""
         unread = self._translator.pump(ended=ended)
         # What is in a journal has been synced. Its end may be torn while the disk is full, never for good.
         unsent = self._metrics.pump(ended=False)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from worker.control.backoff import Backoff
-from worker.exceptions import RefusedError, WorkerError
+from worker.exceptions import RequestRefusedError, WorkerError
 
 #: A service that says no is asked again, since it may be restored or mended; but rarely.
 _REFUSED_FIRST_S: Final = 5.0
@@ -29,12 +29,12 @@ class UploadStream:
         self._said = ""
 
     def run(self, now: float) -> None:
-        """Does one piece of work, unless it has to wait."""
+        """Do one piece of work, unless it has to wait."""
         if now < self.due:
             return
         try:
             self.drained = not self._pump()
-        except RefusedError as error:
+        except RequestRefusedError as error:
             self._postpone(now + self._refused.next(), error)
         except (WorkerError, OSError) as error:
             self._postpone(now + self._away.next(), error)
@@ -57,7 +57,7 @@ class UploadStream:
 
 
 def drained(streams: Iterable[UploadStream]) -> bool:
-    """Whether nothing is left in any of them."""
+    """Return whether nothing is left in any of them."""
     return all(stream.drained for stream in streams)
 
 

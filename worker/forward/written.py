@@ -12,8 +12,8 @@ from pathspec import PathSpec
 from torchyard.wire import Root
 from worker.attempts import opening, tree
 from worker.attempts.content import sha256_of
-from worker.attempts.tree import Found, Key, Manifest, Stamp
-from worker.exceptions import RefusedError
+from worker.attempts.tree import JobFile, Key, Manifest, Stamp
+from worker.exceptions import RequestRefusedError
 from worker.forward.blobs import BlobSender
 
 #: Statuses that say that this file is bad, and not that the service does not know this worker now.
@@ -31,19 +31,19 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
-    """How much of one attempt's files on one node goes to the store by itself, and how often that is looked after."""
+class OutputLimits:
+    """Limits of what goes to the store by itself, for each attempt on a node, and how often that is looked after."""
 
     files: int = 100_000
     total: int = 100 * 2**30
     every_s: float = 60.0
 
-    def divide(self, found: Sequence[Found]) -> tuple[list[Found], list[Found]]:
-        """What goes to the store, and what stays: the output folder's files come first, then the newest; one that does
-        not fit any more leaves its place to those after it.
+    def divide(self, found: Sequence[JobFile]) -> tuple[list[JobFile], list[JobFile]]:
+        """Divide files into what goes to the store and what stays: the output folder's first, then the newest; one
+        that does not fit any more leaves its place to those after it.
         """
-        within: list[Found] = []
-        beyond: list[Found] = []
+        within: list[JobFile] = []
+        beyond: list[JobFile] = []
         left = self.total
         for each in sorted(found, key=lambda each: (each.root is not Root.OUTPUT, -each.mtime_ns, each.size)):
             if len(within) < self.files and each.size <= left:
@@ -55,7 +55,7 @@ class Limits:
 
 
 @dataclass(kw_only=True)
-class Written:
+class WrittenFiles:
     """The files of one attempt."""
 
     folder: Path
@@ -65,7 +65,7 @@ class Written:
     room: int | None = None
     _hashes: dict[Key, tuple[Stamp, str]] = field(default_factory=dict)
 
-    def hash(self, found: Found, manifest: Manifest | None) -> str | None:
+    def hash(self, found: JobFile, manifest: Manifest | None) -> str | None:
         """The hash of its content; None while somebody writes it. Raises OSError."""
         known = self._hashes.get(found.key)
         if known is not None and known[0] == found.stamp:
@@ -79,9 +79,9 @@ class Written:
         self._hashes[found.key] = (found.stamp, sha256)
         return sha256
 
-    def send(self, found: Found, sha256: str, *, ended: bool) -> bool:
-        """Brings a file to the store, without copying it where that can be; False where the store refuses it or has no
-        room for it, and where it is not what it was. Raises `UnavailableError`, `RefusedError`, OSError.
+    def send(self, found: JobFile, sha256: str, *, ended: bool) -> bool:
+        """Bring a file to the store, without copying it where that can be; False where the store refuses it or has no
+        room for it, and where it is not what it was. Raises `UnavailableError`, `RequestRefusedError`, OSError.
         """
         try:
             with self.open(found) as descriptor:
@@ -90,7 +90,7 @@ class Written:
                         return False
                     self.blobs.send(descriptor, sha256, found.size)
                 return ended or tree.stamp_of(os.fstat(descriptor)) == found.stamp
-        except RefusedError as error:
+        except RequestRefusedError as error:
             if error.status not in BAD_FILE:
                 raise
             logger.warning("%s stays on the node: %s", found.inside, error)
@@ -107,18 +107,18 @@ class Written:
         self.room -= size
         return True
 
-    def open(self, found: Found) -> opening.Opened:
-        """Its descriptor, opened part by part. Raises OSError."""
+    def open(self, found: JobFile) -> opening.Opened:
+        """Its descriptor, opened folder by folder. Raises OSError."""
         return opening.file_inside(self.folder, found.inside, self.owner)
 
 
 def is_lost(error: OSError) -> bool:
-    """Whether it will never be readable, or is there no more; anything else (a failing disk) may pass."""
+    """Return whether it will never be readable, or is there no more; anything else (a failing disk) may pass."""
     return opening.strange(error) or isinstance(error, FileNotFoundError) or error.errno is None
 
 
 def has_saved(folder: Path, owner: int) -> bool:
-    """Whether a program that began with the files of another attempt has written any but records. Reads no file."""
+    """Return whether a program that began with another attempt's files has written any but records. Reads no file."""
     manifest = tree.read(folder)
     if manifest is None or manifest.carried is None:
         return False
@@ -128,7 +128,7 @@ def has_saved(folder: Path, owner: int) -> bool:
     )
 
 
-def is_work(found: Found, sha256: str, manifest: Manifest | None) -> bool:
-    """Whether a program that began with the files of another attempt has saved something here itself."""
+def is_work(found: JobFile, sha256: str, manifest: Manifest | None) -> bool:
+    """Return whether a program that began with the files of another attempt has saved something here itself."""
     carried = manifest.carried if manifest is not None else None
     return carried is not None and carried.get(found.key) != sha256 and not _RECORDS.match_file(found.path)

@@ -1,1 +1,1 @@
-"""From an assignment to the first instruction: files, environment, command line, and the fork of the shim."""
+"""Starting attempts: files, environment, command line, and the fork of the shim."""

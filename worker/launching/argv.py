@@ -1,4 +1,4 @@
-"""What is executed: the command line of a job's main process."""
+"""The command line of a job's main process."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Programs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Places:
+class AttemptPaths:
     """Folders and files of the attempt that appear in a command line."""
 
     logs: Path
@@ -41,7 +41,7 @@ def python_arguments(command: Sequence[str]) -> tuple[str, ...]:
     return tuple(command[1:] if command[0] in _PYTHON else command)
 
 
-def main_process(spec: JobSpec, programs: Programs, places: Places, local_rank: str | None = None) -> list[str]:
+def main_process(spec: JobSpec, programs: Programs, places: AttemptPaths, local_rank: str | None = None) -> list[str]:
     """The command line that the shim executes.
 
     `local_rank` is the option by which each rank's program is told its number on the node, if it takes one.
@@ -63,7 +63,12 @@ def main_process(spec: JobSpec, programs: Programs, places: Places, local_rank: 
 
 
 def _torchrun(
-    agent: Path, local_world_size: int, programs: Programs, places: Places, ranked: list[str], told: Sequence[str] = ()
+    agent: Path,
+    local_world_size: int,
+    programs: Programs,
+    places: AttemptPaths,
+    ranked: list[str],
+    told: Sequence[str] = (),
 ) -> list[str]:
     torchrun = [str(agent), "-m", "torch.distributed.run", *_rendezvous(places.rendezvous)]
     torchrun += [f"--nproc-per-node={local_world_size}", "--max-restarts=0", "--no-python"]
@@ -72,7 +77,7 @@ def _torchrun(
 
 
 def _rendezvous(rendezvous: Rendezvous | None) -> list[str]:
-    """On several nodes a static one: the c10d rendezvous would hand out node ranks of its own."""
+    """Return torchrun's options: a static rendezvous on several nodes, as c10d hands out node ranks of its own."""
     if rendezvous is None:
         return ["--standalone", "--nnodes=1"]
     return [

@@ -13,8 +13,8 @@ from torchyard.quantities import format_size
 from torchyard.wire import CarriedFile, Carry, Place, Root
 from worker.attempts import content, tree
 from worker.attempts.folder import AttemptFolder
-from worker.attempts.kept import Kept
-from worker.attempts.retained import Retained
+from worker.attempts.kept import KeptFiles
+from worker.attempts.retained import RetainedFiles
 from worker.attempts.tree import Key
 
 #: Free bytes that a copy of a kept file leaves on the node's disk, where nobody has said.
@@ -30,7 +30,7 @@ def lay_out(
     materialize: Callable[[Path, list[CarriedFile]], None],
     floor: int | None = None,
 ) -> tuple[dict[Key, str], list[str]]:
-    """Puts the files in their places and removes what was removed; returns the hashes of those that are there (empty
+    """Put the files in their places and remove what was removed; return the hashes of those that are there (empty
     for one that was kept on the node), and what the job's owner should know.
 
     What the attempt before has left on this node is taken from there; `materialize` brings other files of the store
@@ -57,18 +57,18 @@ def lay_out(
 
 def _not_retained(folder: AttemptFolder, files: list[CarriedFile]) -> list[CarriedFile]:
     """The files that are not on this node, or not as they were recorded; the others are put in their places."""
-    retained = Retained(folder.attempts.parent)
+    retained = RetainedFiles(folder.attempts.parent)
     with ThreadPoolExecutor(_READERS) as pool:
         taken = list(pool.map(lambda file: retained.take(file, _target(folder, file.root, file.path)), files))
     return [file for file, here in zip(files, taken, strict=True) if not here]
 
 
 def release(folder: AttemptFolder, carry: Carry | None) -> None:
-    """Gives up the other names of the files that were moved here: from now on they are this attempt's."""
+    """Give up the other names of the files that were moved here: from now on they are this attempt's."""
     if carry is None:
         return
-    Retained(folder.attempts.parent).discard(carry.attempt)
-    kept = Kept(folder.attempts.parent)
+    RetainedFiles(folder.attempts.parent).discard(carry.attempt)
+    kept = KeptFiles(folder.attempts.parent)
     for file in carry.files:
         place = Place(root=file.root, path=file.path)
         if file.on_node and file.move and kept.has(file.attempt, place) and _is_here(folder, file):
@@ -93,7 +93,7 @@ def _target(folder: AttemptFolder, root: Root, path: str) -> Path:
 
 
 def _is_free(folder: AttemptFolder, root: Root, path: str, notes: list[str]) -> bool:
-    """Whether the file may be put there: below no link, on no folder, and on nothing of ours."""
+    """Return whether the file may be put there: below no link, on no folder, and on nothing of ours."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or ".." in parts:
         raise ValueError(f"{path!r} is no path inside the folder")
@@ -120,8 +120,8 @@ def _remove(folder: AttemptFolder, place: Place) -> None:
 
 
 def _from_node(folder: AttemptFolder, file: CarriedFile, floor: int, notes: list[str]) -> bool:
-    """Takes a file that was too large for the store: by a second name if it may be moved, else as a copy."""
-    kept = Kept(folder.attempts.parent)
+    """Take a file that was too large for the store: by a second name if it may be moved, else as a copy."""
+    kept = KeptFiles(folder.attempts.parent)
     target = _target(folder, file.root, file.path)
     try:
         with kept.open(file.attempt, Place(root=file.root, path=file.path)) as descriptor:

@@ -1,4 +1,4 @@
-"""The job's environment, and the folder that lets it import the in-job part and nothing else of ours."""
+"""The job's environment, and the folder that lets it import the in-job library and nothing else of ours."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ from torchyard.injob import entry_points, layout
 from torchyard.spec import JobSpec
 from torchyard.wire import Device, DeviceKind
 from worker.attempts.folder import AttemptFolder
-from worker.launching.identity import Identity, own_name
+from worker.launching.identity import UnixUser, own_name
 from worker.launching.interpreter import Interpreter
 from worker.launching.rendezvous import Rendezvous
 from worker.trackers import settings as trackers
@@ -49,8 +49,8 @@ def _about_worker(name: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inside:
-    """What a job's environment is made from."""
+class EnvironmentInputs:
+    """Inputs of a job's environment."""
 
     own: Mapping[str, str]
     """The worker's environment."""
@@ -66,7 +66,7 @@ class Inside:
     threads: int
     """CPU cores per rank."""
     restores: bool
-    identity: Identity | None
+    identity: UnixUser | None
     temporary: Path
     """The attempt's own folder for temporary files."""
     tracker_runs: Mapping[str, str] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Inside:
     """Where the ranks of several nodes meet; None on one node."""
 
 
-def build(inside: Inside) -> dict[str, str]:
+def build(inside: EnvironmentInputs) -> dict[str, str]:
     """The environment of every process of the job."""
     return (
         inherited(inside.own)
@@ -94,13 +94,13 @@ def build(inside: Inside) -> dict[str, str]:
     )
 
 
-def _person(identity: Identity | None) -> dict[str, str]:
+def _person(identity: UnixUser | None) -> dict[str, str]:
     if identity is None:
         return {}
     return {"HOME": identity.home, "USER": identity.name, "LOGNAME": identity.name}
 
 
-def _temporary(inside: Inside) -> dict[str, str]:
+def _temporary(inside: EnvironmentInputs) -> dict[str, str]:
     """A TMPDIR of its own: torchrun leaves a folder there for each run, and a killed program all that it has made.
 
     What torch compiles it keeps there as well, for the next run to find: that stays where it is without us.
@@ -114,7 +114,7 @@ def _temporary(inside: Inside) -> dict[str, str]:
     return made
 
 
-def _interpreter(inside: Inside) -> dict[str, str]:
+def _interpreter(inside: EnvironmentInputs) -> dict[str, str]:
     given = inside.spec.env
     bin_folder = inside.interpreter.path.parent
     path = given.get("PATH") or inside.own.get("PATH") or os.defpath
@@ -127,7 +127,7 @@ def _interpreter(inside: Inside) -> dict[str, str]:
     return made | ({"PYTHONPATH": ":".join(search)} if search else {})
 
 
-def _attempt(inside: Inside) -> dict[str, str]:
+def _attempt(inside: EnvironmentInputs) -> dict[str, str]:
     folder, every = inside.folder, inside.spec.checkpoint.every
     made = {
         layout.ATTEMPT_ID: folder.attempt_id,
@@ -156,7 +156,7 @@ def _devices(devices: Sequence[Device]) -> dict[str, str]:
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(names)}
 
 
-def _network(inside: Inside) -> dict[str, str]:
+def _network(inside: EnvironmentInputs) -> dict[str, str]:
     """The interface of gloo and NCCL: what the spec says, else what it or the node has set, else the way to node 0."""
     asked, rendezvous = inside.spec.resources.network_interface, inside.rendezvous
     found = asked or (rendezvous.interface if rendezvous else None)
@@ -168,8 +168,8 @@ def _network(inside: Inside) -> dict[str, str]:
     return {name: value for name, value in names.items() if name not in given}
 
 
-def _several_nodes(inside: Inside) -> dict[str, str]:
-    """What torchrun tells each rank; a program that is started once a node is a rank itself."""
+def _several_nodes(inside: EnvironmentInputs) -> dict[str, str]:
+    """Return what torchrun tells each rank; a program that is started once a node is a rank itself."""
     rendezvous = inside.rendezvous
     if rendezvous is None:
         return {}
@@ -188,7 +188,7 @@ def _several_nodes(inside: Inside) -> dict[str, str]:
 
 
 def install_injob(home: Path) -> Path:
-    """Copies the in-job part to ``<home>/injob-<hash>/torchyard``; returns the folder for PYTHONPATH.
+    """Copy the in-job library to ``<home>/injob-<hash>/torchyard``; return the folder for PYTHONPATH.
 
     Beside it lie the entry points by which frameworks find it. A new version gets a folder of its own, so jobs that run
     keep theirs.

@@ -1,4 +1,4 @@
-"""Which UNIX user a job runs as."""
+"""The UNIX user that a job runs as."""
 
 import os
 import pwd
@@ -10,7 +10,7 @@ _TRUST = "or start it with TORCHYARD_ONE_TRUST_DOMAIN=1, if all users may act as
 
 
 @dataclass(frozen=True, kw_only=True)
-class Identity:
+class UnixUser:
     """A UNIX user that the job's processes turn into."""
 
     name: str
@@ -20,8 +20,8 @@ class Identity:
     home: str
 
 
-def identity(user: str, unix_user: str | None, *, one_trust_domain: bool) -> Identity | None:
-    """Whom a job of `user` runs as; None: as the worker itself.
+def identity(user: str, unix_user: str | None, *, one_trust_domain: bool) -> UnixUser | None:
+    """Return the UNIX user that a job of `user` runs as; None: the worker itself.
 
     `one_trust_domain` is the administrator's word that all users may act as the worker's own UNIX user. Raises
     IdentityError with the remedy when the worker must not run the job.
@@ -46,7 +46,7 @@ def identity(user: str, unix_user: str | None, *, one_trust_domain: bool) -> Ide
 
 
 def runs_as(unix_user: str, *, one_trust_domain: bool) -> bool:
-    """Whether jobs of people with this account can run here."""
+    """Return whether jobs of people with this account can run here."""
     try:
         identity("", unix_user, one_trust_domain=one_trust_domain)
     except IdentityError:
@@ -54,13 +54,13 @@ def runs_as(unix_user: str, *, one_trust_domain: bool) -> bool:
     return True
 
 
-def _account(name: str) -> Identity | None:
+def _account(name: str) -> UnixUser | None:
     try:
         entry = pwd.getpwnam(name)
     except KeyError:
         return None
     groups = tuple(os.getgrouplist(name, entry.pw_gid))
-    return Identity(name=name, uid=entry.pw_uid, gid=entry.pw_gid, groups=groups, home=entry.pw_dir)
+    return UnixUser(name=name, uid=entry.pw_uid, gid=entry.pw_gid, groups=groups, home=entry.pw_dir)
 
 
 def own_name() -> str:

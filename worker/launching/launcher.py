@@ -20,7 +20,7 @@ from worker.attempts import files, tree
 from worker.attempts.folder import AttemptFolder
 from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, UnusableError
 from worker.launching import argv, carry, environment, interpreter, local_rank, prepare, rendezvous, resuming
-from worker.launching.identity import Identity, identity
+from worker.launching.identity import UnixUser, identity
 from worker.monitoring import processes
 from worker.shim import verdict
 from worker.shim.files import DISK_FULL, NO_SPACE, steady_us
@@ -34,8 +34,8 @@ ASK_S = 0.5
 PATIENCE_S = 10.0
 
 
-class ControlPlane(Protocol):
-    """What the launcher asks of the service. All may raise when it does not answer: the attempt is started later."""
+class LaunchService(Protocol):
+    """Requests that the launcher makes. All may raise when the service does not answer: the attempt starts later."""
 
     def launch(self, attempt: str) -> Launch | None:
         """All that is needed to start; None when the service no longer wants it started here."""
@@ -44,33 +44,33 @@ class ControlPlane(Protocol):
         """False when another nonce has it or it is void."""
 
     def prepared(self, attempt: str, where: Prepared) -> Go | None:
-        """Tells that the part of an attempt on several nodes could start; whether all could. None when it is void."""
+        """Report that this member of the attempt could start; return whether all could, None when it is void."""
 
     def fetch_blob(self, sha256: str, target: Path) -> None:
-        """Writes the blob to the target; raises MissingBlobError when the store no longer has it."""
+        """Write the blob to the target; raise MissingBlobError when the store no longer has it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Laid:
+class PreparedAttempt:
     """An attempt whose code and environment are ready."""
 
-    who: Identity | None
+    who: UnixUser | None
     python: interpreter.Interpreter
     cwd: Path
     threads: int
 
 
 def no_locks(_uuids: Sequence[str]) -> list[int]:
-    """For nodes without GPUs."""
+    """Return nothing, for nodes without GPUs."""
     return []
 
 
 @dataclass(frozen=True, kw_only=True)
-class Launcher:
+class AttemptLauncher:
     """Starts attempts of one worker home. Every method may be called from any thread, any number of times."""
 
     attempts: Path
-    control: ControlPlane
+    control: LaunchService
     injob: Path
     """From `environment.install_injob`."""
     python: Path = Path(sys.executable)
@@ -90,7 +90,7 @@ class Launcher:
     """The address by which other nodes reach this one, through an interface if one is named."""
 
     def start(self, attempt_id: str) -> None:
-        """Brings an attempt to life unless somebody has, or the service no longer wants it.
+        """Bring an attempt to life unless somebody has, or the service no longer wants it.
 
         Returns when the job's first instruction has run (``shim.json`` is there), or never will (``result.json`` is).
         Raises what the control plane raises, and OSError; a later call takes up where this one ended.
@@ -150,8 +150,8 @@ class Launcher:
             if held is not None:
                 os.close(held)
 
-    def _ready(self, folder: AttemptFolder, launch: Launch) -> tuple[Launch, Laid, Go] | None:
-        """Lays everything out and waits for the other nodes; None when the attempt is no longer wanted."""
+    def _ready(self, folder: AttemptFolder, launch: Launch) -> tuple[Launch, PreparedAttempt, Go] | None:
+        """Lay everything out and wait for the other nodes; None when the attempt is no longer wanted."""
         settled = self._settled(folder, launch)
         if settled is None:
             return None
@@ -162,7 +162,7 @@ class Launcher:
         return None if go is None else (launch, laid, go)
 
     def _settled(self, folder: AttemptFolder, launch: Launch) -> Launch | None:
-        """Waits until all that the attempt before has left is known; None when this one is no longer wanted."""
+        """Wait until all that the attempt before has left is known; None when this one is no longer wanted."""
         while True:
             _go_on(folder)
             if launch.carry is None or launch.carry.settled:
@@ -174,7 +174,7 @@ class Launcher:
             launch = newer
 
     def _meet(self, folder: AttemptFolder, launch: Launch) -> Go | None:
-        """Waits until all nodes are prepared; None when they will not be. Killed here, it is all done again."""
+        """Wait until all nodes are prepared; None when they will not be. Killed here, it is all done again."""
         resources = launch.spec.resources
         if resources.nodes == 1:
             return Go(go=True)
@@ -193,7 +193,7 @@ class Launcher:
         except UnavailableError:
             return Go(go=False)  # the others wait as well
 
-    def _prepare(self, folder: AttemptFolder, launch: Launch, threads: int) -> Laid:
+    def _prepare(self, folder: AttemptFolder, launch: Launch, threads: int) -> PreparedAttempt:
         spec = launch.spec
         who = identity(launch.user, launch.unix_user, one_trust_domain=self.one_trust_domain)
         python = interpreter.resolve(None if spec.recipe is not None else spec.python, self.python)
@@ -207,15 +207,15 @@ class Launcher:
         store.mend(folder)
         prepare.hand_over(folder, launch, who)
         tree.write(folder.path, manifest)
-        return Laid(who=who, python=python, cwd=cwd, threads=threads)
+        return PreparedAttempt(who=who, python=python, cwd=cwd, threads=threads)
 
     def _record(
-        self, folder: AttemptFolder, launch: Launch, laid: Laid, met: rendezvous.Rendezvous | None
+        self, folder: AttemptFolder, launch: Launch, laid: PreparedAttempt, met: rendezvous.Rendezvous | None
     ) -> dict[str, Any]:
         spec = launch.spec
         if launch.restore is not None:
             spec = resuming.resumed(spec, folder.at(layout.RESTORE))
-        places = argv.Places(
+        places = argv.AttemptPaths(
             logs=folder.at(layout.LOGS),
             marks=folder.at(layout.MARKS),
             cwd=laid.cwd,
@@ -223,7 +223,7 @@ class Launcher:
             rendezvous=met,
         )
         programs = argv.Programs(worker=self.python, job=laid.python.path, rank=RANK)
-        inside = environment.Inside(
+        inside = environment.EnvironmentInputs(
             own=self.own_environment,
             folder=folder,
             spec=spec,
@@ -252,7 +252,7 @@ class Launcher:
         return threads(launch.spec, int(self.cpus * max(1.0, _held(launch)) / max(1, devices)))
 
     def _spawn(self, folder: AttemptFolder, descriptors: list[int]) -> None:
-        """Forks the shim and waits until it has daemonised and let the job go."""
+        """Fork the shim and wait until it has daemonised and let the job go."""
         command = [str(self.python), "-I", "-S", str(SHIM), str(folder.at(layout.LAUNCH)), *map(str, descriptors)]
         with (folder.at(layout.LOGS) / layout.LAUNCHER_LOG).open("ab") as log:
             subprocess.Popen(
@@ -267,7 +267,7 @@ class Launcher:
             ).wait()
 
     def finalize_lost(self, attempt_id: str, *, seconds: float = 60.0) -> bool:
-        """Ends an attempt whose shim is dead: kills what is left of it and writes a LOST result.
+        """End an attempt whose shim is dead: kill what is left of it and write a LOST result.
 
         False when there is nothing to finalize, or when processes outlive SIGKILL for `seconds`: try again later.
         """
@@ -309,7 +309,7 @@ def _rendezvous(launch: Launch, go: Go) -> rendezvous.Rendezvous | None:
 
 
 def _go_on(folder: AttemptFolder) -> None:
-    """Raises StoppedError once the attempt is to stop: no shim is there to obey yet."""
+    """Raise StoppedError once the attempt is to stop: no shim is there to obey yet."""
     if folder.stop_asked() is not None:
         raise StoppedError
 
@@ -330,7 +330,7 @@ def _bury_locked(folder: AttemptFolder, seconds: float) -> bool:
 
 
 def _exits(folder: AttemptFolder) -> list[RankExit]:
-    """What the ranks' wrappers noted before the shim was gone."""
+    """Return the exits that the ranks' wrappers noted before the shim was gone."""
     launch = folder.read_launch() or {}
     ranks = verdict.ranks_of(launch)
     noted = verdict.marked_exits(str(folder.at(layout.MARKS)), ranks, {os.getuid(), launch.get("uid")})
@@ -347,7 +347,7 @@ def with_present(launch: Launch, present: Sequence[Device]) -> Launch:
 
 
 def threads(spec: JobSpec, share: int) -> int:
-    """CPU threads of each process: its part of the cores that the spec names, else of the job's share.
+    """CPU threads of each process: its share of the cores that the spec names, else of the job's share.
 
     A command under `launcher: python` or `none` is taken to start one process for each of its devices.
     """
@@ -357,7 +357,7 @@ def threads(spec: JobSpec, share: int) -> int:
 
 
 def _held(launch: Launch) -> float:
-    """Devices of the attempt; of one that it shares, its part."""
+    """Devices of the attempt; of one that it shares, its fraction."""
     share = launch.spec.resources.gpu_share
     return sum(1.0 if share is None else min(1.0, share / max(1, device.memory)) for device in launch.devices)
 
@@ -374,7 +374,7 @@ def launch_record(
     command: list[str],
     env: dict[str, str],
     cwd: Path,
-    who: Identity | None,
+    who: UnixUser | None,
 ) -> dict[str, Any]:
     """``launch.json``: what the shim is to do, with absolute paths, since it knows nothing of ours."""
     torchrun = launch.spec.launcher.ranked

@@ -1,4 +1,4 @@
-"""How a script of the days of ``torch.distributed.launch`` wants to be told its number on the node.
+"""The option by which a script for ``torch.distributed.launch`` is told its number on the node.
 
 Source: https://docs.pytorch.org/docs/stable/distributed.html#launch-utility: torch before 2.0 passed ``--local_rank``,
 later versions pass ``--local-rank``.

@@ -15,7 +15,7 @@ from worker.attempts import content, opening, tree
 from worker.attempts.folder import AttemptFolder
 from worker.exceptions import CodeError, MissingBlobError, RestoreError
 from worker.launching import argv, carry
-from worker.launching.identity import Identity
+from worker.launching.identity import UnixUser
 
 #: Brings the blob with a hash to a path; raises MissingBlobError when the store no longer has it.
 Fetch = Callable[[str, Path], None]
@@ -25,7 +25,7 @@ _JOB_FOLDERS = (layout.CODE, layout.METRICS, layout.MARKS, layout.CHECKPOINTS, l
 
 
 def lay_out(folder: AttemptFolder, launch: Launch, fetch: Fetch) -> Path:
-    """Makes the job's part of the folder anew; returns its working folder. Raises UnusableError."""
+    """Make the job's folders anew; return its working folder. Raises UnusableError."""
     for name in (layout.JOB, layout.RESTORE, layout.LOGS):
         shutil.rmtree(folder.at(name), ignore_errors=True)
     for name in (layout.LOGS, *_JOB_FOLDERS):
@@ -37,7 +37,7 @@ def lay_out(folder: AttemptFolder, launch: Launch, fetch: Fetch) -> Path:
 
 
 def carry_over(folder: AttemptFolder, launch: Launch, fetch: Fetch, floor: int | None = None) -> tree.Manifest:
-    """Adds the files that the attempt before has left; returns what lies in the folder now. Raises CodeError."""
+    """Add the files that the attempt before has left; return what lies in the folder now. Raises CodeError."""
     snapshot = {(Root.CODE, ref.path): ref.sha256 for ref in launch.code or ()}
     manifest = tree.Manifest(patterns=launch.spec.outputs, live=launch.spec.live is not None, snapshot=snapshot)
     if launch.carry is None:
@@ -84,7 +84,7 @@ def _restore(folder: AttemptFolder, restore: Restore, fetch: Fetch) -> None:
 
 
 def _copy_local(earlier: AttemptFolder, name: str, ref: FileRef, target: Path) -> None:
-    """Takes a file of a checkpoint that is not in the store yet from the attempt that wrote it; raises ValueError.
+    """Take a file of a checkpoint that is not in the store yet from the attempt that wrote it; raise ValueError.
 
     OSError while that is on its way: the next try finds the folder, or the store has the checkpoint.
     """
@@ -99,7 +99,7 @@ def _copy_local(earlier: AttemptFolder, name: str, ref: FileRef, target: Path) -
 
 
 def _materialize(root: Path, refs: Iterable[FileRef], fetch: Fetch) -> None:
-    """Brings files to their places and checks their hashes; raises ValueError for a bad path or a wrong hash."""
+    """Bring files to their places and check their hashes; raise ValueError for a bad path or a wrong hash."""
     targets = {safe_path(root, ref.path): ref for ref in refs}
     for parent in {target.parent for target in targets}:
         parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +126,7 @@ def safe_path(root: Path, name: str) -> Path:
 
 
 def join_links(code: Path, spec: JobSpec) -> None:
-    """Joins the folders and files of `link` into the snapshot; raises CodeError naming the one that cannot be."""
+    """Join the folders and files of `link` into the snapshot; raise CodeError naming the one that cannot be."""
     if not spec.link:
         return
     if spec.link_root is None:
@@ -152,7 +152,7 @@ def check_live(live: Path, spec: JobSpec) -> Path:
 
 
 def check_program(cwd: Path, spec: JobSpec) -> None:
-    """Raises CodeError with the advice when the command's own script or program is a relative path that is missing."""
+    """Raise CodeError with the advice when the command's own script or program is a relative path that is missing."""
     program = _relative_program(spec)
     if program is None or (cwd / program).exists():
         return
@@ -182,8 +182,8 @@ def ranks(launch: Launch) -> range:
     return range(launch.node_rank * count, (launch.node_rank + 1) * count)
 
 
-def hand_over(folder: AttemptFolder, launch: Launch, identity: Identity | None) -> None:
-    """Makes logs, job and restore private; they and the temporary folder become the property of the job's user."""
+def hand_over(folder: AttemptFolder, launch: Launch, identity: UnixUser | None) -> None:
+    """Make logs, job and restore private; they and the temporary folder become the property of the job's user."""
     logs = folder.at(layout.LOGS)
     names = [layout.LAUNCHER_LOG, *map(layout.rank_log, ranks(launch))]
     for name in names:
@@ -196,7 +196,7 @@ def hand_over(folder: AttemptFolder, launch: Launch, identity: Identity | None) 
         _give(path, identity)
 
 
-def _give(path: Path, identity: Identity) -> None:
+def _give(path: Path, identity: UnixUser) -> None:
     if not path.exists():
         return
     os.chown(path, identity.uid, identity.gid, follow_symlinks=False)

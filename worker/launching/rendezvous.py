@@ -1,4 +1,4 @@
-"""Where the ranks of several nodes meet: this node's address, the interface that leads there, and a port.
+"""Rendezvous of several nodes: this node's address, the interface that leads there, and a port.
 
 The first node's address is that of its interface which leads to the service: the other nodes reach the service too, so
 most likely they are on that network. A port is taken from below the range that the system gives to outgoing
@@ -54,7 +54,7 @@ def own_address(service: str, interface: str | None) -> str:
 
 
 def default_address(interface: str | None) -> str:
-    """As `own_address`, of a node that knows nothing of the service."""
+    """Return `own_address` of a node that knows nothing of the service."""
     return own_address("", interface)
 
 
@@ -114,7 +114,7 @@ def _bind(held: socket.socket) -> int:
 
 
 def _ports() -> range:
-    """Ports outside of the range for outgoing connections, the larger part of them."""
+    """Ports outside of the range for outgoing connections, the larger range."""
     try:
         low, high = map(int, _EPHEMERAL.read_text().split())
     except (OSError, ValueError):

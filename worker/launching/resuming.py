@@ -12,7 +12,7 @@ from worker.launching.prepare import safe_path
 
 
 def bring(restore: Path, cwd: Path, spec: JobSpec) -> None:
-    """Puts the checkpoint back to where it lay in the working folder, unless something is there.
+    """Put the checkpoint back to where it lay in the working folder, unless something is there.
 
     A `live` folder is the user's, and has it still. Raises RestoreError for a place outside the folder, and OSError.
     """
@@ -40,7 +40,7 @@ def resumed(spec: JobSpec, restore: Path) -> JobSpec:
 
 
 def _place(restore: Path) -> str | None:
-    """Where a framework's checkpoint lay; None for one that was written for the queue."""
+    """Return the path of a framework's own checkpoint; None for one that was written for the queue."""
     try:
         place = json.loads((restore / layout.ADOPTED).read_bytes())["place"]
         safe_path(restore, place)

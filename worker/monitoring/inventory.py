@@ -1,4 +1,4 @@
-"""What a node holds: every attempt folder and the phase it is in."""
+"""Inventory of a node: every attempt folder and the phase it is in."""
 
 import logging
 from collections.abc import Iterator
@@ -40,12 +40,12 @@ class Status:
 
     @property
     def started_us(self) -> int | None:
-        """When the job's first instruction ran, in microseconds UTC."""
+        """Time of the job's first instruction, in microseconds UTC."""
         return self.shim.started_us if self.shim else None
 
     @property
     def living(self) -> bool:
-        """Whether a shim of this very boot guards it, so that `shim.pid` is the shim's."""
+        """Return whether a shim of this very boot guards it, so that `shim.pid` is the shim's."""
         return self.shim is not None and self.phase in {Phase.RUNNING, Phase.STOPPING}
 
 
@@ -70,7 +70,7 @@ def _attempt(path: Path) -> AttemptFolder | None:
 
 
 def _status(folder: AttemptFolder) -> Status:
-    """What cannot be read is still held: an attempt that the inventory left out would count as dead."""
+    """Return the status, also of a folder that cannot be read: what the inventory leaves out would count as dead."""
     try:
         return status_of(folder)
     except (OSError, ValueError) as error:
@@ -118,7 +118,7 @@ def _living(folder: AttemptFolder) -> Phase:
 
 
 def whole(attempts: Path) -> list[Status]:
-    """As `scan`, with the attempts whose folder somebody took away while their processes live: they count as running,
+    """Scan, and add attempts whose folder somebody took away while their processes live: they count as running,
     since what an inventory lacks is proven dead.
     """
     found = {status.attempt: status for status in scan(attempts)}

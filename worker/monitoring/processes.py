@@ -12,7 +12,7 @@ _PAUSE_S = 0.02
 
 
 def boot_id() -> str:
-    """Changes with every boot: after that nothing of before is alive."""
+    """Return the id of this boot: with the next one nothing of before is alive."""
     return table.boot_id()
 
 
@@ -67,7 +67,7 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def sweep(attempt_id: str, seconds: float = 60.0) -> list[int]:
-    """Kills every process of an attempt; the pids of those that are still there after so long, at best none."""
+    """Kill every process of an attempt; the pids of those that are still there after so long, at best none."""
     deadline = time.monotonic() + seconds
     while left := of_attempt(attempt_id):
         for process in left:

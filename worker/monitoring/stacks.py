@@ -1,4 +1,4 @@
-"""What the processes of a run do right now: Python and native stacks of every rank, read from outside by py-spy.
+"""Python and native stacks of every rank, read from outside by py-spy.
 
 Reading stops a process for some hundred milliseconds and needs nothing of it, so it works when everything in it hangs.
 """
@@ -36,7 +36,7 @@ _REFUSED: Final = ("permission denied", "operation not permitted", "eperm", "ptr
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class StackTarget:
     """A process whose stacks are wanted."""
 
     process: table.Process
@@ -92,7 +92,7 @@ def _python_frames(stack: ProcessStack) -> ProcessStack:
     return stack.model_copy(update={"threads": threads})
 
 
-def targets(folder: AttemptFolder) -> Iterator[Target]:
+def targets(folder: AttemptFolder) -> Iterator[StackTarget]:
     """The ranks' own processes by rank, then all that they have started."""
     shim, launch = folder.read_shim(), folder.read_launch()
     if shim is None or launch is None:
@@ -104,10 +104,10 @@ def targets(folder: AttemptFolder) -> Iterator[Target]:
     known = {process.pid: process for process in below}
     own = {pid: rank for pid, rank in mains if pid in known}
     for pid, rank in sorted(own.items(), key=lambda item: item[1]):
-        yield Target(process=known[pid], rank=rank, main=True)
+        yield StackTarget(process=known[pid], rank=rank, main=True)
     for pid, rank in own.items():
         for process in table.below(everyone, pid):
-            yield Target(process=process, rank=rank, main=False)
+            yield StackTarget(process=process, rank=rank, main=False)
 
 
 def _programs(below: Sequence[table.Process], wrapper: str) -> Iterator[tuple[int, int]]:
@@ -120,7 +120,7 @@ def _programs(below: Sequence[table.Process], wrapper: str) -> Iterator[tuple[in
                 yield process.pid, int(rank)
 
 
-def stack_of(target: Target, read: Reader) -> ProcessStack:
+def stack_of(target: StackTarget, read: Reader) -> ProcessStack:
     """The stacks of one process, or why there are none."""
     command = program_of(target.process.command_line())[:MAX_WORDS]
     about = ProcessStack(pid=target.process.pid, rank=target.rank, main=target.main, command=command)
@@ -146,7 +146,7 @@ def _is_option(word: str) -> bool:
 
 
 def _is_code(option: str) -> bool:
-    """Whether it is Python's ``-c``, perhaps behind other letters, after which comes no script."""
+    """Return whether it is Python's ``-c``, perhaps behind other letters, after which comes no script."""
     return option.endswith("c") and not option.startswith("--")
 
 
@@ -158,7 +158,7 @@ def _read(pid: int, read: Reader) -> list[Any]:
 
 
 def py_spy(pid: int, native: bool) -> list[Any]:
-    """Reads a process with py-spy; raises `UnreadableError` with the mend."""
+    """Read a process with py-spy; raise `UnreadableError` with the mend."""
     command = [str(PY_SPY), "dump", "--json", *(["--native"] if native else []), "--pid", str(pid)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=True)
@@ -174,7 +174,7 @@ def py_spy(pid: int, native: bool) -> list[Any]:
 
 
 def refusal(words: str) -> str:
-    """Why py-spy failed, in a sentence with the mend if there is one."""
+    """Return why py-spy failed, in a sentence with the mend if there is one."""
     if any(sign in words.lower() for sign in _REFUSED):
         return _MEND
     lines = [line.strip() for line in words.splitlines() if line.strip()]
@@ -196,7 +196,7 @@ def _frame(found: dict[str, Any]) -> Frame:
 
 
 def activity(frames: Iterable[Frame]) -> dict[str, str | None]:
-    """What a thread does, by the libraries' calls on top of its stack, and where the job's own code called them."""
+    """Return a thread's activity by the library calls on top of its stack, and where the job's own code made them."""
     python = [frame for frame in frames if not frame.native]
     top = list(takewhile(_of_library, python))
     below = python[len(top) :]

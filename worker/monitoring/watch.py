@@ -14,7 +14,7 @@ class ProcessWatch:
         self._descriptor = descriptor
 
     def wait(self, seconds: float) -> bool:
-        """Whether the process has ended, after waiting for that at most so long."""
+        """Return whether the process has ended, after waiting for that at most so long."""
         if self._descriptor is None:
             return True
         poll = select.poll()
@@ -31,6 +31,6 @@ class ProcessWatch:
 
 
 def of_shim(record: ShimRecord) -> ProcessWatch:
-    """Watches the shim that wrote a record; a shim of an earlier boot has ended."""
+    """Watch the shim that wrote a record; a shim of an earlier boot has ended."""
     same_boot = record.boot_id == processes.boot_id()
     return ProcessWatch(processes.open_process(record.pid, record.start_ticks) if same_boot else None)

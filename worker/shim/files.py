@@ -1,4 +1,4 @@
-"""What the shim reads and writes, made so that a full disk does not hurt."""
+"""Files that the shim reads and writes, made so that a full disk does not hurt."""
 
 import errno
 import json
@@ -33,7 +33,7 @@ FULL = 4096
 
 
 def full(path: str) -> bool:
-    """Whether nothing can be added to a file."""
+    """Return whether nothing can be added to a file."""
     try:
         disk = os.statvfs(path)
     except OSError:
@@ -61,7 +61,7 @@ def write_whole(path: str, content: Json, mode: int = 0o600) -> None:
 
 
 def read_mark(path: str, owners: set[int | None]) -> Json | None:
-    """What the job wrote: only a small regular file of its own user is believed."""
+    """Read a mark of the job: only a small regular file of its own user is believed."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -92,7 +92,7 @@ class ResultFile:
         os.posix_fallocate(self._descriptor, 0, result_size(ranks))
 
     def write(self, result: Json) -> None:
-        """Ends the attempt for good, over a power cut too."""
+        """End the attempt for good, over a power cut too."""
         data = json.dumps(result).encode()
         os.pwrite(self._descriptor, data, 0)
         os.ftruncate(self._descriptor, len(data))

@@ -1,4 +1,4 @@
-"""From a fork of the shim to the job's first instruction."""
+"""The shim's fork, up to the job's first instruction."""
 
 import ctypes
 import difflib
@@ -20,7 +20,7 @@ _COMMON = ("python", "python3", "torchrun", "accelerate", "deepspeed", "mpirun",
 IGNORED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
-class StartError(Exception):
+class ProgramStartError(Exception):
     """The program cannot be executed."""
 
 
@@ -38,7 +38,7 @@ class Fork:
         os.close(problem)
 
     def record(self, path: str) -> tuple[int, int]:
-        """Writes ``shim.json``: without it no instruction of the job has run. Returns the time of the start, by the
+        """Write ``shim.json``: without it no instruction of the job has run. Returns the time of the start, by the
         wall clock and by the steady one.
         """
         own, started_us, started_steady_us = table.Process(os.getpid()), now_us(), steady_us()
@@ -47,13 +47,13 @@ class Fork:
         return started_us, started_steady_us
 
     def go(self) -> None:
-        """Lets the program run; raises StartError when it cannot be executed."""
+        """Let the program run; raise ProgramStartError when it cannot be executed."""
         os.write(self._go, b"g")
         os.close(self._go)
         with open(self._problem, "rb") as pipe:
             problem = pipe.read().decode(errors="replace")
         if problem:
-            raise StartError(problem)
+            raise ProgramStartError(problem)
 
     def abandon(self) -> None:
         """The child leaves without having run anything."""

@@ -1,4 +1,4 @@
-"""Whether the ranks of one node have met, by the kernel's own tables: the program itself is not touched.
+"""Detection of ranks that have met on one node, by the kernel's own tables: the program itself is not touched.
 
 A rank that has joined a process group holds a connection to another rank, or to the store that torchrun's agent keeps.
 Ranks that look for a store which nobody opened try again and again, each time with a new socket, for half an hour and
@@ -77,8 +77,8 @@ def _link(path: str) -> str:
         return ""
 
 
-class Ranks:
-    """What is known of the ranks since they were started. Each look is one reading of the process table."""
+class RankConnections:
+    """Connections of the ranks since they were started. Each look is one reading of the process table."""
 
     def __init__(self) -> None:
         self.joined = False
@@ -88,7 +88,7 @@ class Ranks:
         self._trees: list[list[table.Process]] = []
 
     def look(self, agent: int, wrappers: Iterable[int]) -> None:
-        """Looks at the ranks below these wrappers, and at the agent that started them."""
+        """Look at the ranks below these wrappers, and at the agent that started them."""
         everyone = table.everyone()
         self._trees = [table.below(everyone, wrapper) for wrapper in wrappers]
         sockets = Sockets(agent)
@@ -102,12 +102,12 @@ class Ranks:
 
     @property
     def lost(self) -> bool:
-        """Whether each rank looks for a store that nobody has opened, so that none of them will ever come."""
+        """Return whether each rank looks for a store that nobody has opened, so that none of them will ever come."""
         return not self.joined and bool(self._trees) and all(any(map(self._seeks, tree)) for tree in self._trees)
 
     @property
     def own_processes(self) -> bool:
-        """Whether it is processes that the ranks have started, not the ranks themselves, that look for one."""
+        """Return whether it is processes that the ranks have started, not the ranks themselves, that look for one."""
         return not any(tree and self._seeks(tree[0]) for tree in self._trees)
 
     def _seeks(self, process: table.Process) -> bool:
@@ -129,7 +129,7 @@ class JoinWatch:
         self._expected: int = launch.get("meets", 0)
         self._here: int = launch.get("local_world_size", 0)
         self._mark: str = launch["paths"].get("unjoined", "")
-        self._ranks = Ranks()
+        self._ranks = RankConnections()
         self._told = False
         self._tell_at = now + PATIENCE_S
         #: Monotonic time of the next look.

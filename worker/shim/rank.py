@@ -34,7 +34,7 @@ class ExitMark:
         os.posix_fallocate(self._descriptor, 0, SPACE)
 
     def begin(self, child: int) -> None:
-        """Names the program, by which the shim knows whose it was should this wrapper be killed."""
+        """Name the program, by which the shim knows whose it was should this wrapper be killed."""
         os.pwrite(self._descriptor, json.dumps({"rank": self._rank, "pid": child}).encode().ljust(SPACE), 0)
 
     def write(self, code: int) -> None:
@@ -70,7 +70,7 @@ def redirect(folder: str, rank: int) -> None:
 
 
 def become(program: list[str], parent: int) -> None:
-    """In the child: dies with the wrapper, and turns into the rank's program. Never returns."""
+    """Turn the child into the rank's program, which dies with the wrapper. Never returns."""
     try:
         # torchrun signals the wrapper's group; the program gets each signal once, from the wrapper.
         os.setpgid(0, 0)
@@ -88,7 +88,7 @@ def become(program: list[str], parent: int) -> None:
 
 
 def run(program: list[str], started: Callable[[int], None] = lambda _: None) -> int:
-    """Runs the program to its end, handing signals on; its exit code, or the negative signal. `started` has its pid."""
+    """Run the program to its end, handing signals on; its exit code, or the negative signal. `started` has its pid."""
     signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
     wrapper = os.getpid()
     child = os.fork()
@@ -107,14 +107,14 @@ def run(program: list[str], started: Callable[[int], None] = lambda _: None) -> 
 
 
 def hand_on(child: int, number: int) -> None:
-    """Gives the program a signal; if stopped it goes on to take it, and need not wait for torchrun's SIGKILL."""
+    """Give the program a signal; if stopped it goes on to take it, and need not wait for torchrun's SIGKILL."""
     os.kill(child, number)
     if number != signal.SIGUSR1:
         os.kill(child, signal.SIGCONT)
 
 
 def leave(code: int) -> None:
-    """Ends this process as the program ended. Never returns."""
+    """End this process as the program ended. Never returns."""
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if -code != signal.SIGKILL:

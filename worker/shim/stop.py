@@ -4,8 +4,8 @@
 PRECEDENCE = {"drain": 0, "preempt": 1, "early": 2, "idle": 3, "hung": 4, "timeout": 5, "cancel": 6}
 
 
-class Stop:
-    """Why and until when: the stronger reason wins, and the earlier deadline."""
+class PendingStop:
+    """Reason and deadline of a stop: the stronger reason wins, and the earlier deadline."""
 
     def __init__(self) -> None:
         self.reason: str | None = None
@@ -20,7 +20,7 @@ class Stop:
         return self.reason is not None
 
     def ask(self, reason: str, grace_s: float, now: float, patience_s: float = 0.0) -> bool:
-        """Whether there is a new reason to announce; an unknown one counts as a cancel."""
+        """Return whether there is a new reason to announce; an unknown one counts as a cancel."""
         reason = reason if reason in PRECEDENCE else "cancel"
         self.deadline = min(self.deadline, now + grace_s)
         self.patient_until = min(self.patient_until, now + min(patience_s, grace_s / 2))

@@ -18,8 +18,8 @@ from worker.shim.files import (
     steady_us,
     write_whole,
 )
-from worker.shim.fork import IGNORED, LIBC, Fork, StartError
-from worker.shim.stop import Stop
+from worker.shim.fork import IGNORED, LIBC, Fork, ProgramStartError
+from worker.shim.stop import PendingStop
 
 PR_SET_CHILD_SUBREAPER = 36
 #: Seconds between two looks at the command file.
@@ -40,7 +40,7 @@ class Shim:
         self.owners: set[int | None] = {os.getuid(), launch["uid"]}
         self.result_file = ResultFile(self.paths["result"], len(self.ranks))
         self.commands = CommandFile(self.paths["command"])
-        self.stop = Stop()
+        self.stop = PendingStop()
         self.asked_us: int | None = None
         #: Of the control file; grows with everything the ranks are asked.
         self.serial = 0
@@ -81,7 +81,7 @@ class Shim:
         self.write(self.judge())
 
     def begin(self) -> Json | None:
-        """Starts the job; the result, if it cannot be started."""
+        """Start the job; the result, if it cannot be started."""
         fork = Fork(self.launch)
         self.main = fork.pid
         try:
@@ -92,7 +92,7 @@ class Shim:
         self.limit = time.monotonic() + (self.launch["time_limit_s"] or float("inf"))
         try:
             fork.go()
-        except StartError as error:
+        except ProgramStartError as error:
             os.unlink(self.paths["shim"])
             return self.unusable(error)
         self.started_us = started_us
@@ -125,7 +125,7 @@ class Shim:
             self.terminate()
 
     def look_for_ranks(self, now: float) -> None:
-        """Ends a start in which no rank can ever meet another: it would wait for half an hour."""
+        """End a start in which no rank can ever meet another: it would wait for half an hour."""
         if now >= self.join_watch.due:
             self.fingerprint = self.join_watch.look(self.main, [each.pid for each in self.wrappers()], now)
         if self.fingerprint is not None:
@@ -134,7 +134,7 @@ class Shim:
             self.killed = True
 
     def obey(self, now: float) -> None:
-        """Does what the agent wrote last."""
+        """Do what the agent wrote last."""
         command: Json = self.commands.new() or {}
         action = command.get("action")
         if action == "checkpoint" and not self.stop and command.get("serial") != self.answered:
@@ -153,7 +153,7 @@ class Shim:
             self.stop.announced = self.announce("stop")
 
     def announce(self, action: str) -> bool:
-        """Writes the file that the ranks poll; False when the disk is full."""
+        """Write the file that the ranks poll; False when the disk is full."""
         content: Json = {"action": action, "serial": self.serial, "reason": self.stop.reason}
         if action == "stop":
             content["grace_s"] = round(max(0.0, self.stop.deadline - time.monotonic()), 1)
@@ -165,7 +165,7 @@ class Shim:
         return True
 
     def polled(self) -> bool:
-        """Whether the job looks at the control file."""
+        """Return whether the job looks at the control file."""
         try:
             return any(name.startswith("polled-") for name in os.listdir(self.paths["marks"]))
         except OSError:
@@ -192,7 +192,7 @@ class Shim:
         return [each for each in found if each.parent not in pids]
 
     def reap(self) -> bool:
-        """Collects the dead; True when nothing is left to wait for."""
+        """Collect the dead; True when nothing is left to wait for."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -206,7 +206,7 @@ class Shim:
                 self.orphans[pid] = (status, self.now_us())
 
     def share_the_grace(self) -> None:
-        """What the SIGTERM to a single program left behind is told as well, and has the rest of the grace."""
+        """Signal also what the SIGTERM to a single program left behind; it has the rest of the grace."""
         if not self.terminated or self.torchrun:
             return
         while time.monotonic() < self.stop.deadline and not self.reap():
@@ -276,7 +276,7 @@ class Shim:
 
 
 def _daemonize() -> int:
-    """Forks; returns in the child, with the descriptor whose closing lets the parent go."""
+    """Fork; return in the child, with the descriptor whose closing lets the parent go."""
     wait, ready = os.pipe()
     if os.fork():
         os.close(ready)

@@ -24,12 +24,12 @@ class Process:
 
     @property
     def key(self) -> tuple[int, int]:
-        """What no other process of this boot has."""
+        """The pid and start time, which no other process of this boot has."""
         return self.pid, self.start_ticks
 
     @property
     def dead(self) -> bool:
-        """Whether it only waits to be reaped."""
+        """Return whether it only waits to be reaped."""
         return self.state in "ZX"
 
     def command_line(self) -> list[str]:
@@ -49,7 +49,7 @@ class Process:
             return []
 
     def same(self) -> bool:
-        """Whether the pid is still this process's."""
+        """Return whether the pid is still this process's."""
         try:
             return Process(self.pid).key == self.key
         except OSError:
@@ -114,6 +114,6 @@ def descendants(root: int) -> list[Process]:
 
 
 def boot_id() -> str:
-    """Changes with every boot."""
+    """Return the id of this boot."""
     with open("/proc/sys/kernel/random/boot_id") as file:
         return file.read().strip()

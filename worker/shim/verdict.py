@@ -1,4 +1,4 @@
-"""How it ended: exit codes of the ranks, and which of them failed first."""
+"""The attempt's outcome: exit codes of the ranks, and which of them failed first."""
 
 import os
 import re
@@ -14,7 +14,7 @@ MAX_WORDS = 1000
 
 
 class Exit(NamedTuple):
-    """How one rank ended: with a code or by a signal."""
+    """One rank's end: a code or a signal."""
 
     rank: int
     exit_code: int | None
@@ -39,7 +39,7 @@ def ranks_of(launch: Json) -> range:
 def marked_exits(
     marks: str, ranks: range, owners: set[int | None], moment: Callable[[int], int] | None = None
 ) -> list[Exit]:
-    """What the rank wrappers noted; a rank whose wrapper was killed is missing.
+    """Return the exits that rank wrappers noted; a rank whose wrapper was killed is missing.
 
     `moment` turns the steady clock into the caller's; without it the times are those of the wall clock.
     """
@@ -60,7 +60,7 @@ def _marked_exit(marks: str, rank: int, owners: set[int | None], moment: Callabl
 def killed_exits(
     marks: str, ranks: range, owners: set[int | None], orphans: Mapping[int, tuple[int, int]]
 ) -> list[Exit]:
-    """How ranks ended whose wrappers were killed before they could note it.
+    """Return the exits of ranks whose wrappers were killed before they could note them.
 
     A program dies with its wrapper and is then the shim's to collect: `orphans` has the wait status and the moment of
     each such process by its pid, which the wrapper had noted.
@@ -107,6 +107,6 @@ def stopped_at_step(outcome: str, owners: set[int | None]) -> int | None:
 
 
 def unsaved(outcome: str, owners: set[int | None]) -> str | None:
-    """Why nothing was saved at a stop, in the words of the rank that could not."""
+    """Return why nothing was saved at a stop, in the words of the rank that could not."""
     words = (read_mark(outcome, owners) or {}).get("unsaved")
     return words[:MAX_WORDS] if isinstance(words, str) and words else None

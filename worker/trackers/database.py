@@ -19,7 +19,7 @@ _COUNTER: Final = (4, 24)
 
 
 class BusyError(sqlite3.OperationalError):
-    """It is being written: what was read does not count, read again later."""
+    """The database is being written: what was read does not count, read again later."""
 
 
 @contextmanager
@@ -53,14 +53,14 @@ def opened(base: Path, path: str, owner: int) -> Iterator[sqlite3.Connection]:
 
 
 def stamp(base: Path, path: str, owner: int) -> tuple[Any, ...]:
-    """What changes whenever something is written. Raises OSError."""
+    """Return a mark that changes whenever something is written. Raises OSError."""
     with opening.file_inside(base, path, owner) as descriptor:
         status = os.fstat(descriptor)
     return (status.st_ino, status.st_size, status.st_mtime_ns, _beside(base / path, "-wal"))
 
 
 def _state(name: Path, descriptor: int) -> tuple[Any, ...]:
-    """Of a database without a log, while no transaction writes to it. Raises `BusyError`."""
+    """Return the mark of a database without a log while no transaction writes to it. Raises `BusyError`."""
     if _beside(name, "-wal") is not None or (_beside(name, "-journal") or (0, 0))[0] > 0:
         raise BusyError(f"{name} is being written: read again later")
     status = os.fstat(descriptor)
@@ -77,7 +77,7 @@ def _beside(name: Path, suffix: str) -> tuple[int, int] | None:
 
 
 def _has_open(descriptor: int) -> bool:
-    """Whether this process has the file open a second time: SQLite takes a path, which the job may turn elsewhere."""
+    """Return whether this process has the file open a second time: the job may redirect the path that SQLite opens."""
     wanted = os.fstat(descriptor)
     for other in map(int, opening.names_of(Path("/proc/self/fd"))):
         try:

@@ -23,7 +23,7 @@ _MLFLOW: Final = re.compile(r"((?:.*/)?[^/]+/([0-9a-f]{32}))/metrics/(.+)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class TrackerSource:
     """A file that a tracker writes."""
 
     kind: Tracker
@@ -49,7 +49,7 @@ class Source:
 
 def sources(
     base: Path, kinds: Collection[Tracker], *, skip: Collection[str] = (), trackio: Path | None = None
-) -> list[Source]:
+) -> list[TrackerSource]:
     """The trackers' files below a folder, without its own folders of the names in `skip`.
 
     `trackio` is the folder in which Trackio keeps its databases.
@@ -58,26 +58,26 @@ def sources(
     return [source for source in found if source is not None and source.kind in kinds]
 
 
-def _source(base: Path, path: str, trackio: Path | None) -> Source | None:
+def _source(base: Path, path: str, trackio: Path | None) -> TrackerSource | None:
     folder, name = os.path.split(path)
     if ".tfevents." in name:
         return _events(base, path, folder, name)
     if name.endswith(".wandb") and (match := _WANDB.fullmatch(path)):
-        return Source(kind=Tracker.WANDB, base=base, path=path, run=match[2], order=(match[1], match[2]))
+        return TrackerSource(kind=Tracker.WANDB, base=base, path=path, run=match[2], order=(match[1], match[2]))
     if "/metrics/" in path and (match := _MLFLOW.fullmatch(path)):
-        return Source(kind=Tracker.MLFLOW, base=base, path=path, run=match[1], metric=match[3])
+        return TrackerSource(kind=Tracker.MLFLOW, base=base, path=path, run=match[1], metric=match[3])
     if name.endswith(".db") and base / folder == trackio:
         run = name.removesuffix(".db")
-        return Source(kind=Tracker.TRACKIO, base=base, path=path, run=run, order=(name,), database=True)
+        return TrackerSource(kind=Tracker.TRACKIO, base=base, path=path, run=run, order=(name,), database=True)
     return mlflow_database(base, path) if name.endswith(_DATABASES) else None
 
 
-def mlflow_database(base: Path, path: str) -> Source:
-    """What may be a database of MLflow's: only its tables tell."""
-    return Source(kind=Tracker.MLFLOW, base=base, path=path, run=path, order=(0, path), database=True)
+def mlflow_database(base: Path, path: str) -> TrackerSource:
+    """Find files that may be a database of MLflow's: only its tables tell."""
+    return TrackerSource(kind=Tracker.MLFLOW, base=base, path=path, run=path, order=(0, path), database=True)
 
 
-def _events(base: Path, path: str, folder: str, name: str) -> Source | None:
+def _events(base: Path, path: str, folder: str, name: str) -> TrackerSource | None:
     if match := _EVENTS.fullmatch(name):
         order = (int(match[1]), int(match[3]), int(match[4]), folder)
         about: dict[str, Any] = {"pid": int(match[3]), "host": match[2]}
@@ -85,7 +85,7 @@ def _events(base: Path, path: str, folder: str, name: str) -> Source | None:
         order, about = (int(match[1]), 0, 0, folder), {}
     else:
         return None
-    return Source(kind=Tracker.TENSORBOARD, base=base, path=path, run=folder, order=order, **about)
+    return TrackerSource(kind=Tracker.TENSORBOARD, base=base, path=path, run=folder, order=order, **about)
 
 
 def walk(base: Path, skip: Collection[str] = ()) -> Iterator[str]:

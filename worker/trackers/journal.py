@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from torchyard.injob import numbers
-from worker.trackers.points import Point
+from worker.trackers.points import TrackerPoint
 
 #: A record holds as many values at most (`forward.metrics`).
 MAX_VALUES: Final = 1000
@@ -31,7 +31,7 @@ class Journal:
         self._recover()
 
     def _recover(self) -> None:
-        """Reads how far it got, and cuts off what was being written when the worker was killed."""
+        """Read how far it got, and cut off what was being written when the worker was killed."""
         position = whole = 0
         try:
             with self._path.open("rb") as file:
@@ -46,8 +46,8 @@ class Journal:
             return
         os.truncate(self._path, whole)
 
-    def append(self, points: Iterable[tuple[int, Point]]) -> None:
-        """Adds points with their sources' numbers. Raises OSError, and then nothing counts as read."""
+    def append(self, points: Iterable[tuple[int, TrackerPoint]]) -> None:
+        """Add points with their sources' numbers. Raises OSError, and then nothing counts as read."""
         lines = [line for source, point in points for line in self._lines(source, point)]
         if not lines:
             return
@@ -67,7 +67,7 @@ class Journal:
             os.close(descriptor)
         self.ends |= {line["s"]: line["e"] for line in lines if "e" in line}
 
-    def _lines(self, source: int, point: Point) -> Iterator[dict[str, Any]]:
+    def _lines(self, source: int, point: TrackerPoint) -> Iterator[dict[str, Any]]:
         """One, or several where the values are too many; the last one alone says that the point is whole."""
         values = {name: numbers.as_json(value) for name, value in point.values.items() if _is_name(name)}
         self.skipped += len(point.values) - len(values)

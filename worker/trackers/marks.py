@@ -1,4 +1,4 @@
-"""What the in-job part tells the node of a job's trackers: JSON files in ``job/marks/``, which may hold anything."""
+"""Marks of the in-job library about trackers: JSON files in ``job/marks/``, which may hold anything."""
 
 import json
 import os

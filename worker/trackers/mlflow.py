@@ -5,7 +5,7 @@ import sys
 from typing import Final
 
 from torchyard.injob.mlflow import TAG
-from worker.trackers.points import Chunk, Point, Read, whole
+from worker.trackers.points import Chunk, Read, TrackerPoint, whole
 
 
 def read(chunk: Chunk, limit: int, name: str) -> Read:
@@ -34,7 +34,7 @@ def _rest(chunk: Chunk, at: int, found: Read, name: str) -> int:
 def _take(line: bytes, end: int, found: Read, name: str) -> None:
     try:
         time_ms, value, *more = line.decode().split()
-        point = Point(end, whole(int(more[0])) if more else 0, whole(int(time_ms) * 1000), {name: float(value)})
+        point = TrackerPoint(end, whole(int(more[0])) if more else 0, whole(int(time_ms) * 1000), {name: float(value)})
     except ValueError:
         found.skipped += 1
     else:
@@ -49,7 +49,7 @@ _ROWS: Final = (
 
 
 def _runs(job: str | None) -> tuple[str, tuple[str, ...]]:
-    """Which runs count: those that carry the job's tag, or all."""
+    """Return the runs that count: those that carry the job's tag, or all."""
     return ("1", ()) if job is None else (_TAGGED, (TAG, job))
 
 
@@ -73,9 +73,11 @@ def read_rows(connection: sqlite3.Connection, after: int, limit: int, job: str |
     return found
 
 
-def _of_row(end: int, run: str, label: str, name: str, value: float, time_ms: int, step: int, is_nan: int) -> Point:
+def _of_row(
+    end: int, run: str, label: str, name: str, value: float, time_ms: int, step: int, is_nan: int
+) -> TrackerPoint:
     """MLflow keeps infinity as the largest number, and what is none as 0 with a flag."""
     number = float("nan") if is_nan else float(value)
     if abs(number) >= sys.float_info.max:
         number = float("inf") if number > 0 else float("-inf")
-    return Point(end, whole(step), whole(time_ms * 1000), {str(name): number}, run, label)
+    return TrackerPoint(end, whole(step), whole(time_ms * 1000), {str(name): number}, run, label)

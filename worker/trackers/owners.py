@@ -10,7 +10,7 @@ from torchyard.spec import Tracker
 from worker.attempts import opening
 from worker.attempts.folder import AttemptFolder
 from worker.monitoring import processes
-from worker.trackers.find import Source
+from worker.trackers.find import TrackerSource
 
 _MARK: Final = re.compile(r"pid-(\d{1,6})")
 _WANDB_PID: Final = re.compile(rb"[A-Za-z]+Thread[^:\n]*:(\d+)")
@@ -45,7 +45,7 @@ class Owners:
         self._ranks |= self._marked()
 
     def _marked(self) -> dict[int, int]:
-        """What the ranks' wrappers have noted."""
+        """Return the pids that the ranks' wrappers have noted."""
         found = dict[int, int]()
         try:
             with opening.folder(self._folder.path, layout.MARKS) as at:
@@ -59,7 +59,7 @@ class Owners:
         return found
 
 
-def pid_of(source: Source, owner: int) -> int | None:
+def pid_of(source: TrackerSource, owner: int) -> int | None:
     """The process that writes a source, where that can be told from files."""
     if source.kind is Tracker.WANDB:
         match = _WANDB_PID.search(_head(source.base, f"{Path(source.path).parent}/logs/debug.log", owner))
@@ -67,16 +67,16 @@ def pid_of(source: Source, owner: int) -> int | None:
     return source.pid
 
 
-def started(source: Source, owner: int) -> tuple[Any, ...]:
-    """What runs of one tracker are ordered by."""
+def started(source: TrackerSource, owner: int) -> tuple[Any, ...]:
+    """Sort key of the runs of one tracker."""
     if source.kind is Tracker.MLFLOW:
         match = _START.search(_head(source.base, f"{source.run}/meta.yaml", owner))
         return (int(match[1]) if match else 0, source.run)
     return source.order
 
 
-def label(source: Source, first_run: str, owner: int) -> str:
-    """By what names of a run that is not the first are told apart."""
+def label(source: TrackerSource, first_run: str, owner: int) -> str:
+    """Prefix of the names of a run that is not the first."""
     if source.kind is Tracker.TENSORBOARD:
         return _folder_label(source.run, first_run)
     if source.kind is Tracker.MLFLOW:

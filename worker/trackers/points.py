@@ -1,4 +1,4 @@
-"""What all readers take and give."""
+"""Types that all readers take and return."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ GLOBAL_STEPS: Final = ("trainer/global_step", "train/global_step", "global_step"
 _INT64: Final = 2**63
 
 
-class Point(NamedTuple):
+class TrackerPoint(NamedTuple):
     """Values that were logged together."""
 
     #: Place in the source after which the next record begins.
@@ -37,16 +37,16 @@ class Chunk:
 
     @property
     def last(self) -> bool:
-        """Whether the file ends with it."""
+        """Return whether the file ends with it."""
         return self.at + len(self.data) >= self.size
 
 
 @dataclass(kw_only=True)
 class Read:
-    """What a reader found, and where it goes on."""
+    """Points that a reader found, and where it goes on."""
 
     end: int
-    points: list[Point] = field(default_factory=list)
+    points: list[TrackerPoint] = field(default_factory=list)
     #: Records that could not be read.
     skipped: int = 0
 
@@ -82,7 +82,7 @@ def global_step(values: Mapping[str, float], counter: int) -> int:
 
 
 def whole(number: float) -> int:
-    """As an integer that every database can hold. Raises ValueError."""
+    """Return a number as an integer that every database can hold. Raises ValueError."""
     found = int(number)
     if not -_INT64 <= found < _INT64:
         raise ValueError(f"{number} is beyond 64 bits")

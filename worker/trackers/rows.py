@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from torchyard.spec import Tracker
 from worker.trackers import database, mlflow, trackio
 from worker.trackers.database import BusyError
-from worker.trackers.find import Source
+from worker.trackers.find import TrackerSource
 from worker.trackers.points import Read
 
 #: Looks at a database that is being written, and seconds between them: at the end of the job all of it must be read.
@@ -30,7 +30,7 @@ class Databases:
         #: What each was like when nothing new was in it.
         self._idle: dict[str, tuple[Any, ...]] = {}
 
-    def size(self, source: Source, job: str | None = None) -> int:
+    def size(self, source: TrackerSource, job: str | None = None) -> int:
         """Number of the newest row, of `job` alone if that is given; 0 where there is none, or none can be read."""
         try:
             stamp = database.stamp(source.base, source.path, self._owner)
@@ -43,7 +43,7 @@ class Databases:
             logger.debug("%s has no rows now: %s", source.key, error)
         return 0
 
-    def _last(self, source: Source, job: str | None) -> int:
+    def _last(self, source: TrackerSource, job: str | None) -> int:
         def last(connection: sqlite3.Connection) -> int:
             return trackio.last(connection) if source.kind is Tracker.TRACKIO else mlflow.last_row(connection, job)
 
@@ -54,8 +54,10 @@ class Databases:
         except sqlite3.DatabaseError:  # it is none, or of another program
             return 0
 
-    def read(self, source: Source, start: int, limit: int, job: str | None = None, *, ended: bool) -> Read | None:
-        """What was added behind a row; None if nothing was. Raises OSError and sqlite3.Error."""
+    def read(
+        self, source: TrackerSource, start: int, limit: int, job: str | None = None, *, ended: bool
+    ) -> Read | None:
+        """Read what was added behind a row; None if nothing was. Raises OSError and sqlite3.Error."""
 
         def rows(connection: sqlite3.Connection) -> Read:
             if source.kind is Tracker.TRACKIO:
@@ -71,7 +73,7 @@ class Databases:
         self._idle[source.key] = stamp
         return None
 
-    def _between(self, source: Source, looks: int, ask: Callable[[sqlite3.Connection], Answer]) -> Answer:
+    def _between(self, source: TrackerSource, looks: int, ask: Callable[[sqlite3.Connection], Answer]) -> Answer:
         """An answer from between two transactions."""
         while True:
             try:

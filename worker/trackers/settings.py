@@ -1,4 +1,4 @@
-"""What a job's environment says to its trackers: where it says nothing, they write where the node reads."""
+"""Environment of a job's trackers: where the job says nothing, they write where the node reads."""
 
 from collections.abc import Mapping, Set
 from pathlib import Path

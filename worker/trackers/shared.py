@@ -11,7 +11,7 @@ from torchyard.spec import Tracker
 from worker.attempts import opening
 from worker.attempts.folder import AttemptFolder
 from worker.trackers import find, marks
-from worker.trackers.find import Source
+from worker.trackers.find import TrackerSource
 
 #: Stores of a process that are looked at.
 _MAX_STORES: Final = 16
@@ -31,15 +31,15 @@ def _paths(told: Any) -> list[Path]:
     return [Path(os.path.normpath(each)) for each in wanted[:_MAX_STORES]]
 
 
-def sources(store: Path) -> list[Source]:
+def sources(store: Path) -> list[TrackerSource]:
     """The metrics of one of `stores`."""
     if store.is_dir():
         return find.sources(store, {Tracker.MLFLOW})
     return [find.mlflow_database(store.parent, store.name)]
 
 
-def made_by(source: Source, owner: int, job: str) -> bool:
-    """Whether a run of a file store carries the job's tag."""
+def made_by(source: TrackerSource, owner: int, job: str) -> bool:
+    """Return whether a run of a file store carries the job's tag."""
     try:
         with opening.file_inside(source.base, f"{source.run}/tags/{TAG}", owner) as descriptor:
             return os.read(descriptor, 256).decode(errors="replace").strip() == job

@@ -1,4 +1,4 @@
-"""What is settled once about each of the trackers' files of an attempt, and outlives the worker."""
+"""Decisions about each of the trackers' files of an attempt, made once, which outlive the worker."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -12,7 +12,7 @@ _NAME: Final = "state.json"
 
 
 @dataclass(kw_only=True)
-class State:
+class TrackerState:
     """Kept in the attempt folder; written before the first point that depends on it."""
 
     #: How much of each file was there before the job began.
@@ -25,7 +25,7 @@ class State:
     runs: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, folder: Path) -> "State | None":
+    def load(cls, folder: Path) -> "TrackerState | None":
         """The state of an attempt; None where its trackers are not read."""
         try:
             content = files.read_json(folder / layout.TRACKERS / _NAME)

@@ -16,7 +16,7 @@ _MAX_META: Final = 2**16
 
 
 def mend(folder: AttemptFolder) -> None:
-    """Makes a store that was laid out from an earlier attempt's files one of this attempt. Raises OSError."""
+    """Make a store that was laid out from an earlier attempt's files one of this attempt. Raises OSError."""
     store = folder.at(layout.MLFLOW_STORE)
     for meta in (*store.glob("*/meta.yaml"), *store.glob("*/*/meta.yaml")):
         if meta.is_symlink() or not meta.is_file() or meta.stat().st_size > _MAX_META:

@@ -9,7 +9,7 @@ from typing import Final
 
 from torchyard.export.crc32c import masked
 from worker.trackers import protobuf
-from worker.trackers.points import Chunk, Point, Read, whole
+from worker.trackers.points import Chunk, Read, TrackerPoint, whole
 
 _LENGTH: Final = struct.Struct("<QI")
 _CHECKSUM: Final = struct.Struct("<I")
@@ -50,7 +50,7 @@ def read(chunk: Chunk, limit: int) -> Read:
 
 
 def _length(data: bytes, at: int) -> int | None:
-    """Of the message at a place; None while that is not whole, -1 if no record begins there."""
+    """Return the length of the message at a place; None while that is not whole, -1 if no record begins there."""
     if at + _LENGTH.size > len(data):
         return None
     length, checksum = _LENGTH.unpack_from(data, at)
@@ -89,8 +89,8 @@ def _take(data: bytes, at: int, length: int, end: int, found: Read) -> None:
         found.skipped += 1
 
 
-def _points(event: bytes, end: int) -> Iterator[Point]:
-    """Of an `Event`: 1 time, 2 step, 5 summary."""
+def _points(event: bytes, end: int) -> Iterator[TrackerPoint]:
+    """Parse an `Event`: 1 time, 2 step, 5 summary."""
     time_s, step, values = 0.0, 0, dict[str, float]()
     for number, value in protobuf.fields(event):
         if number == 1:
@@ -100,7 +100,7 @@ def _points(event: bytes, end: int) -> Iterator[Point]:
         elif number == 5:
             values |= _summary(protobuf.message(value))
     if values:
-        yield Point(end, step, _microseconds(time_s), values)
+        yield TrackerPoint(end, step, _microseconds(time_s), values)
 
 
 def _microseconds(time_s: float) -> int:
@@ -117,7 +117,7 @@ def _summary(summary: bytes) -> dict[str, float]:
 
 
 def _scalar(content: bytes) -> tuple[str, float | None]:
-    """Of a `Summary.Value`: 1 tag, 2 simple value, 8 tensor, 9 metadata."""
+    """Parse a `Summary.Value`: 1 tag, 2 simple value, 8 tensor, 9 metadata."""
     tag, scalar, tensor, plugin = "", None, b"", "scalars"
     for number, value in protobuf.fields(content):
         if number == 1:

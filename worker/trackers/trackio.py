@@ -5,7 +5,7 @@ import sqlite3
 from datetime import datetime
 from typing import Any, Final
 
-from worker.trackers.points import Point, Read, global_step, numbers, whole
+from worker.trackers.points import Read, TrackerPoint, global_step, numbers, whole
 
 _NOT_FINITE: Final = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _ROWS: Final = "SELECT id, run_name, step, timestamp, metrics FROM metrics WHERE id > ? ORDER BY id LIMIT ?"
@@ -23,7 +23,7 @@ def read(connection: sqlite3.Connection, after: int, limit: int) -> Read:
         found.end = int(number)
         try:
             values = numbers(_finite(_json(logged)))
-            point = Point(found.end, global_step(values, step), _microseconds(moment), values, str(run))
+            point = TrackerPoint(found.end, global_step(values, step), _microseconds(moment), values, str(run))
         except (ValueError, TypeError, AttributeError):
             found.skipped += 1
         else:
@@ -40,7 +40,7 @@ def _json(logged: str | bytes) -> dict[str, Any]:
 
 
 def _finite(logged: dict[str, Any]) -> dict[str, Any]:
-    """With the words for what JSON cannot say turned into numbers."""
+    """Turn the words for what JSON cannot say into numbers."""
     return {name: _number(value) for name, value in logged.items()}
 
 

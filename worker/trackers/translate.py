@@ -1,4 +1,4 @@
-"""From an attempt's trackers' files to the journals that are forwarded.
+"""Translation of an attempt's tracker files into the journals that are forwarded.
 
     search ──> settle rank and name's prefix of new files ──> read what has been added ──> journal
 
@@ -20,11 +20,11 @@ from torchyard.spec import Tracker
 from worker.attempts import opening
 from worker.attempts.folder import AttemptFolder
 from worker.trackers import find, marks, mlflow, owners, shared, tensorboard, wandb
-from worker.trackers.find import Source
+from worker.trackers.find import TrackerSource
 from worker.trackers.journal import Journal
-from worker.trackers.points import Chunk, Point, Read
+from worker.trackers.points import Chunk, Read, TrackerPoint
 from worker.trackers.rows import Databases
-from worker.trackers.state import State
+from worker.trackers.state import TrackerState
 
 #: Bytes of a file, and records of it, that are read at once.
 READ: Final = 2**19
@@ -60,9 +60,9 @@ class Translator:
         self._owners = owners.Owners(folder, owner, self._first_rank)
         self._databases = Databases(owner)
         self._job = str(launch.get("env", {}).get(layout.JOB_ID, ""))
-        self._state = State.load(folder.path)
+        self._state = TrackerState.load(folder.path)
         self._journals: dict[str, Journal] = {}
-        self._known: dict[str, Source] = {}
+        self._known: dict[str, TrackerSource] = {}
         #: How far each source has been read, as far as that is more than its journal says.
         self._ends: dict[int, int] = {}
         self._due = 0.0
@@ -80,7 +80,7 @@ class Translator:
         return self._state.runs if self._state is not None else None
 
     def pump(self, *, ended: bool) -> bool:
-        """Reads what has been added, within bounds; True while more is waiting. Raises OSError."""
+        """Read what has been added, within bounds; True while more is waiting. Raises OSError."""
         began = self._now()
         if self._state is None or not self._kinds or (began < self._due and not ended):
             return False
@@ -92,8 +92,8 @@ class Translator:
         self._due = began if more else began + max(EVERY_S, REST * took)
         return more
 
-    def _search(self, state: State) -> None:
-        """Looks for new files; those that were there before the job began count once they have grown."""
+    def _search(self, state: TrackerState) -> None:
+        """Look for new files; those that were there before the job began count once they have grown."""
         new = []
         for source in self._found():
             if source.key in state.sources:
@@ -106,19 +106,19 @@ class Translator:
             self._settle(state, source)
         state.save(self._folder.path)
 
-    def _found(self) -> Iterator[Source]:
+    def _found(self) -> Iterator[TrackerSource]:
         for base, (skip, trackio_folder) in self._places.items():
             yield from find.sources(base, self._kinds, skip=skip, trackio=trackio_folder)
         if Tracker.MLFLOW in self._kinds:
             for store in shared.stores(self._folder, self._owner, self._places):
                 yield from shared.sources(store)
 
-    def _is_own(self, source: Source) -> bool:
-        """Whether nobody else writes there."""
+    def _is_own(self, source: TrackerSource) -> bool:
+        """Return whether nobody else writes there."""
         return source.base == self._folder.at(layout.JOB)
 
-    def _is_ours(self, source: Source) -> bool:
-        """Whether this attempt writes it: in a folder that is not its own alone, its process tells, or its tag."""
+    def _is_ours(self, source: TrackerSource) -> bool:
+        """Return whether this attempt writes it: where others write too, its process tells, or its tag."""
         if self._is_own(source):
             return True
         if source.kind is Tracker.MLFLOW:
@@ -127,7 +127,7 @@ class Translator:
             return False
         return self._owners.rank(owners.pid_of(source, self._owner)) is not None
 
-    def _is_recent(self, source: Source) -> bool:
+    def _is_recent(self, source: TrackerSource) -> bool:
         shim = self._folder.read_shim()
         return shim is None or source.order[0] >= shim.started_us // 1_000_000 - _SKEW_S
 
@@ -136,7 +136,7 @@ class Translator:
         shim = self._folder.read_shim()
         return 0 if shim is None else shim.started_us // 1000 * 1000
 
-    def _settle(self, state: State, source: Source) -> None:
+    def _settle(self, state: TrackerState, source: TrackerSource) -> None:
         if len(state.sources) >= MAX_SOURCES:
             return
         rank = self._owners.rank(owners.pid_of(source, self._owner)) if self._ranked else None
@@ -151,7 +151,7 @@ class Translator:
         state.sources[source.key] = {"number": len(state.sources), "stream": stream, "prefix": prefix}
         self._known[source.key] = source
 
-    def _read_all(self, state: State, ended: bool) -> bool:
+    def _read_all(self, state: TrackerState, ended: bool) -> bool:
         found: defaultdict[str, list[tuple[int, Read]]] = defaultdict(list)
         left, more = AT_ONCE, False
         for key, source in self._known.items():
@@ -185,8 +185,8 @@ class Translator:
             self._journals[stream] = Journal(self._folder.at(layout.TRACKERS) / stream)
         return self._journals[stream]
 
-    def _name(self, state: State, read: Read, source: Source, about: Mapping[str, Any]) -> None:
-        """Gives what is reported its name there, and names of runs other than the first a prefix."""
+    def _name(self, state: TrackerState, read: Read, source: TrackerSource, about: Mapping[str, Any]) -> None:
+        """Give what is reported its name there, and names of runs other than the first a prefix."""
         if read.points and (names := marks.renamed(self._folder, self._owner).get(source.kind)):
             read.points = [_renamed(point, names) for point in read.points]
         if source.database:
@@ -194,15 +194,15 @@ class Translator:
         elif about["prefix"]:
             read.points = [_prefixed(point, about["prefix"]) for point in read.points]
 
-    def _of_run(self, state: State, point: Point, source: Source, stream: str) -> Point:
+    def _of_run(self, state: TrackerState, point: TrackerPoint, source: TrackerSource, stream: str) -> TrackerPoint:
         run = f"{source.run}/{point.run}"
         if stream not in state.first_runs:
             state.first_runs[stream] = run
             state.save(self._folder.path)
         return point if run == state.first_runs[stream] else _prefixed(point, f"{point.label or point.run}/")
 
-    def _read(self, source: Source, start: int, ended: bool) -> tuple[Read | None, bool]:
-        """What was added to a source, and whether there is more; None if nothing was."""
+    def _read(self, source: TrackerSource, start: int, ended: bool) -> tuple[Read | None, bool]:
+        """Read what was added to a source, and whether there is more; None if nothing was."""
         try:
             if source.database:
                 rows = self._databases.read(source, start, LIMIT, self._tagged(source), ended=ended)
@@ -220,33 +220,33 @@ class Translator:
         read = _READERS[source.kind](chunk, source)
         return (read, read.end < size) if read.end > start else (None, False)
 
-    def _tagged(self, source: Source) -> str | None:
+    def _tagged(self, source: TrackerSource) -> str | None:
         """The job whose runs alone count, in a store that others use too."""
         return None if self._is_own(source) else self._job
 
-    def _size(self, source: Source) -> int:
+    def _size(self, source: TrackerSource) -> int:
         if source.database:
             return self._databases.size(source, self._tagged(source))
         return size_of(source, self._owner)
 
 
-_READERS: Final[Mapping[Tracker, Callable[[Chunk, Source], Read]]] = {
+_READERS: Final[Mapping[Tracker, Callable[[Chunk, TrackerSource], Read]]] = {
     Tracker.TENSORBOARD: lambda chunk, _: tensorboard.read(chunk, LIMIT),
     Tracker.WANDB: lambda chunk, _: wandb.read(chunk, LIMIT),
     Tracker.MLFLOW: lambda chunk, source: mlflow.read(chunk, LIMIT, source.metric),
 }
 
 
-def _renamed(point: Point, names: Mapping[str, str]) -> Point:
+def _renamed(point: TrackerPoint, names: Mapping[str, str]) -> TrackerPoint:
     return point._replace(values={names.get(name, name): value for name, value in point.values.items()})
 
 
-def _prefixed(point: Point, prefix: str) -> Point:
+def _prefixed(point: TrackerPoint, prefix: str) -> TrackerPoint:
     return point._replace(values={prefix + name: value for name, value in point.values.items()})
 
 
 def places(folder: AttemptFolder, launch: Mapping[str, Any]) -> dict[Path, tuple[tuple[str, ...], Path | None]]:
-    """Where the trackers' files are looked for: each folder with the names in it that are not, and Trackio's folder."""
+    """Return where trackers' files are looked for: each folder with the names to leave out, and Trackio's folder."""
     job = folder.at(layout.JOB)
     chosen = launch.get("env", {}).get("TRACKIO_DIR")
     trackio_folder = Path(os.path.normpath(Path(launch.get("cwd", "/"), chosen))) if chosen else None
@@ -257,17 +257,17 @@ def places(folder: AttemptFolder, launch: Mapping[str, Any]) -> dict[Path, tuple
 
 
 def prepare(folder: AttemptFolder, launch: Mapping[str, Any], owner: int) -> None:
-    """Notes what of trackers' files is there before the job begins; for the launcher. Raises OSError."""
+    """Note what of trackers' files is there before the job begins; for the launcher. Raises OSError."""
     kinds = tuple(map(Tracker, launch["trackers"]))
     if not kinds:
         return
     job = folder.at(layout.JOB)
     skip, trackio_folder = places(folder, launch)[job]
     found = find.sources(job, kinds, skip=skip, trackio=trackio_folder)
-    State(baseline={source.key: size_of(source, owner) for source in found}).save(folder.path)
+    TrackerState(baseline={source.key: size_of(source, owner) for source in found}).save(folder.path)
 
 
-def size_of(source: Source, owner: int) -> int:
+def size_of(source: TrackerSource, owner: int) -> int:
     """Bytes of a source, or rows of a database; 0 if it cannot be read."""
     if source.database:
         return Databases(owner).size(source)

@@ -10,7 +10,7 @@ import zlib
 from typing import Any, Final
 
 from worker.trackers import protobuf
-from worker.trackers.points import Chunk, Point, Read, global_step, numbers, whole
+from worker.trackers.points import Chunk, Read, TrackerPoint, global_step, numbers, whole
 
 _FILE_HEADER: Final = 7
 _BLOCK: Final = 32768
@@ -21,7 +21,7 @@ _OWN: Final = ("_step", "_timestamp", "_runtime", "_wandb")
 
 
 def read(chunk: Chunk, limit: int) -> Read:
-    """What was logged by the whole records at the start of a chunk, from at most `limit` pieces."""
+    """Return what the whole records at the start of a chunk have logged, from at most `limit` pieces."""
     found = Read(end=chunk.at)
     place = _FILE_HEADER if chunk.at == 0 else chunk.at
     record: bytes | None = None
@@ -94,15 +94,15 @@ def _take(record: bytes | None, end: int, found: Read) -> None:
         found.points.append(point)
 
 
-def _point(logged: dict[str, Any], counter: int, end: int) -> Point:
+def _point(logged: dict[str, Any], counter: int, end: int) -> TrackerPoint:
     own = {name: logged.pop(name, None) for name in _OWN}
     values = numbers(logged)
     time_s = own["_timestamp"] if isinstance(own["_timestamp"], int | float) else 0
-    return Point(end, global_step(values, counter), whole(time_s * 1e6), values)
+    return TrackerPoint(end, global_step(values, counter), whole(time_s * 1e6), values)
 
 
 def _history(record: bytes) -> tuple[dict[str, Any], int]:
-    """What a `Record` logged and at which step: 2 history, of which 1 items and 2 step."""
+    """Return what a `Record` logged and at which step: 2 history, of which 1 items and 2 step."""
     logged, step = dict[str, Any](), 0
     for number, value in protobuf.fields(record):
         if number != 2:
@@ -119,7 +119,7 @@ def _history(record: bytes) -> tuple[dict[str, Any], int]:
 
 
 def _item(item: bytes) -> tuple[str, Any]:
-    """Of a `HistoryItem`: 1 key, or 2 the parts of a nested one; 16 its value as JSON."""
+    """Parse a `HistoryItem`: 1 key, or 2 the words of a nested one; 16 its value as JSON."""
     key, parts, value = "", list[str](), None
     for number, content in protobuf.fields(item):
         if number == 1:

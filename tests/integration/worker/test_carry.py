@@ -11,7 +11,7 @@ from tests.support.node import Box, ended, log
 from torchyard.wire import CarriedFile, Carry, Place, ResultKind, Root
 from worker.attempts import tree
 from worker.attempts.folder import AttemptFolder
-from worker.attempts.retained import Retained
+from worker.attempts.retained import RetainedFiles
 from worker.forward.written import has_saved
 from worker.launching import carry
 
@@ -218,5 +218,5 @@ def test_a_disk_that_runs_short_retains_the_newest(tmp_path: Path) -> None:
     free = iter([1, 5, 9])
     for name in ("att-1", "att-2", "att-3"):
         (tmp_path / "retained" / name / "job").mkdir(parents=True)
-    Retained(tmp_path).make_room(lambda: next(free), 9)
-    assert Retained(tmp_path).attempts() == ["att-3"]
+    RetainedFiles(tmp_path).make_room(lambda: next(free), 9)
+    assert RetainedFiles(tmp_path).attempts() == ["att-3"]

@@ -9,8 +9,8 @@ import pytest
 from tests.support import fake_service
 from tests.support.fake_service import TOKEN, FakeService, Live
 from torchyard import wire
-from worker.control.client import ControlPlane
-from worker.exceptions import MissingBlobError, OutOfStepError, RefusedError, UnavailableError
+from worker.control.client import ControlPlaneClient
+from worker.exceptions import MissingBlobError, OutOfStepError, RequestRefusedError, UnavailableError
 
 
 @pytest.fixture
@@ -25,13 +25,13 @@ def live(fake: FakeService) -> Iterator[Live]:
 
 
 @pytest.fixture
-def control(live: Live) -> Iterator[ControlPlane]:
-    client = ControlPlane(lambda: live.url, lambda: TOKEN, timeout_s=2)
+def control(live: Live) -> Iterator[ControlPlaneClient]:
+    client = ControlPlaneClient(lambda: live.url, lambda: TOKEN, timeout_s=2)
     yield client
     client.close()
 
 
-def test_a_launch_and_its_claim(fake: FakeService, control: ControlPlane) -> None:
+def test_a_launch_and_its_claim(fake: FakeService, control: ControlPlaneClient) -> None:
     attempt = fake.assign(["true"])
     assert control.launch(attempt) == fake.launches[attempt]
     assert control.claim(attempt, "one")
@@ -40,14 +40,14 @@ def test_a_launch_and_its_claim(fake: FakeService, control: ControlPlane) -> Non
     assert control.launch("att-unknown") is None
 
 
-def test_files_are_awaited_where_the_service_says_so(fake: FakeService, control: ControlPlane) -> None:
+def test_files_are_awaited_where_the_service_says_so(fake: FakeService, control: ControlPlaneClient) -> None:
     attempt = fake.assign(["true"])
     assert not control.settled(attempt), "an older service says nothing"
     fake.awaited.add(attempt)
     assert control.settled(attempt)
 
 
-def test_a_gap_is_refused_with_the_mark(fake: FakeService, control: ControlPlane) -> None:
+def test_a_gap_is_refused_with_the_mark(fake: FakeService, control: ControlPlaneClient) -> None:
     attempt = fake.assign(["true"])
     assert control.log(attempt, 0, 0, b"\xff\n", 0) == 2
     with pytest.raises(OutOfStepError) as log:
@@ -59,7 +59,7 @@ def test_a_gap_is_refused_with_the_mark(fake: FakeService, control: ControlPlane
     assert metrics.value.offset == 0
 
 
-def test_files_go_up_and_come_down(fake: FakeService, control: ControlPlane, tmp_path: Path) -> None:
+def test_files_go_up_and_come_down(fake: FakeService, control: ControlPlaneClient, tmp_path: Path) -> None:
     data = bytes(3 * 2**20)
     sha256 = "0" * 64
     fake.blobs[sha256] = data
@@ -69,7 +69,7 @@ def test_files_go_up_and_come_down(fake: FakeService, control: ControlPlane, tmp
         control.fetch_blob("1" * 64, tmp_path / "other")
 
 
-def test_overload_and_absence_are_the_same_to_a_caller(live: Live, control: ControlPlane) -> None:
+def test_overload_and_absence_are_the_same_to_a_caller(live: Live, control: ControlPlaneClient) -> None:
     live.fake.down = True
     with pytest.raises(UnavailableError, match="503"):
         control.settled("att-1")
@@ -78,7 +78,7 @@ def test_overload_and_absence_are_the_same_to_a_caller(live: Live, control: Cont
     with pytest.raises(UnavailableError, match="ReadTimeout"):
         control.settled("att-1")
     # A large file takes the service its time to read, hash and bring to rest.
-    with pytest.raises(RefusedError):
+    with pytest.raises(RequestRefusedError):
         control.blob_placed("0" * 64, "name", 10**9)
     live.fake.delay = 0
     live.halt()
@@ -88,7 +88,7 @@ def test_overload_and_absence_are_the_same_to_a_caller(live: Live, control: Cont
     control.settled("att-1")
 
 
-def test_who_does_not_answer_is_named_whoever_asks(live: Live, control: ControlPlane) -> None:
+def test_who_does_not_answer_is_named_whoever_asks(live: Live, control: ControlPlaneClient) -> None:
     live.halt()
 
     def ask(_: int) -> str:
@@ -101,17 +101,17 @@ def test_who_does_not_answer_is_named_whoever_asks(live: Live, control: ControlP
     assert all(message.startswith(f"the service at {live.url}/ does not answer") for message in said)
 
 
-def test_a_refusal_says_why(control: ControlPlane) -> None:
-    with pytest.raises(RefusedError, match=r"POST .*/running was refused with 404: Not Found"):
+def test_a_refusal_says_why(control: ControlPlaneClient) -> None:
+    with pytest.raises(RequestRefusedError, match=r"POST .*/running was refused with 404: Not Found"):
         control.running("a/b", 1)
 
 
 def test_a_new_token_and_a_new_address_are_found(live: Live) -> None:
     tokens, addresses = ["old", TOKEN], ["http://127.0.0.1:1", live.url]
-    control = ControlPlane(lambda: addresses.pop(0), lambda: tokens.pop(0))
+    control = ControlPlaneClient(lambda: addresses.pop(0), lambda: tokens.pop(0))
     with pytest.raises(UnavailableError):
         control.settled("att-1")
-    with pytest.raises(RefusedError):
+    with pytest.raises(RequestRefusedError):
         control.settled("att-1")
     control.settled("att-1")
     assert live.fake.settled == ["att-1"]

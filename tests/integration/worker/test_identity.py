@@ -8,11 +8,11 @@ import pytest
 from tests.support.node import Box, log
 from tests.support.written import Store
 from torchyard.wire import CarriedFile, Carry, Place, ResultKind, Root
-from worker.attempts.kept import Kept
-from worker.attempts.retained import Retained
+from worker.attempts.kept import KeptFiles
+from worker.attempts.retained import RetainedFiles
 from worker.forward.blobs import BlobSender
 from worker.forward.outputs import OutputForwarder
-from worker.forward.written import Limits
+from worker.forward.written import OutputLimits
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
 
@@ -60,8 +60,8 @@ def test_what_the_owner_wrote_is_kept_as_theirs_and_no_file_of_others_is_taken(b
     folder.at("job/code/followed").symlink_to(secret)
 
     store = Store()
-    kept = Kept(box.attempts.parent)
-    limits = Limits(total=1000)
+    kept = KeptFiles(box.attempts.parent)
+    limits = OutputLimits(total=1000)
     forwarder = OutputForwarder(
         store,
         BlobSender(store),
@@ -90,7 +90,7 @@ def test_the_next_attempt_of_the_owner_takes_their_own_files_and_no_others(box: 
     secret = short_tmp / "secret"
     secret.write_text("secret")
     os.link(secret, first.at("job/code/stolen"))
-    assert Retained(box.attempts.parent).retain(first)
+    assert RetainedFiles(box.attempts.parent).retain(first)
     files = [
         CarriedFile(**box.control.put(path, data).model_dump(), root=Root.CODE, attempt=first.attempt_id, move=True)
         for path, data in (("mine", b"mine\n"), ("stolen", b"secret"))

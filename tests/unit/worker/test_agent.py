@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from torchyard import wire
-from worker.agent import RENEW_S, Agent, Node, remove
+from worker.agent import RENEW_S, Agent, Machine, remove
 from worker.attempts.folder import AttemptFolder
-from worker.control.accounts import Accounts
-from worker.exceptions import RefusedError, UnavailableError
-from worker.forward.attempt import Tools
+from worker.control.accounts import UnixAccounts
+from worker.exceptions import RequestRefusedError, UnavailableError
+from worker.forward.attempt import FollowerTools
 from worker.forward.blobs import BlobSender
 from worker.monitoring import inventory
 
@@ -36,7 +36,7 @@ class World:
         self.told: list[tuple[str, int]] = []
         self.away = False
         service: Any = self
-        tools = Tools(
+        tools = FollowerTools(
             service=service,
             blobs=BlobSender(service),
             watch=lambda _: service,
@@ -45,7 +45,7 @@ class World:
             spawn=self.threads.append,
             now=lambda: self.now,
         )
-        node = Node(
+        node = Machine(
             identity=IDENTITY,
             attempts=attempts,
             devices=list,
@@ -53,7 +53,7 @@ class World:
             disk_free=lambda: 5,
             start=self.start,
             dump=self.dump,
-            accounts=Accounts(lambda name: name == "ada", lambda look: look(), lambda: self.now),
+            accounts=UnixAccounts(lambda name: name == "ada", lambda look: look(), lambda: self.now),
         )
         self.agent = Agent(node, self, self.register, tools)
 
@@ -224,7 +224,7 @@ def test_a_service_that_may_have_been_restarted_is_asked_again(world: World) -> 
 
 def test_a_service_that_does_not_know_the_node_is_told_again(world: World) -> None:
     world.agent.step()
-    world.error = RefusedError(404, {}, "POST heartbeat")
+    world.error = RequestRefusedError(404, {}, "POST heartbeat")
     world.agent.step()
     world.error = None
     world.agent.step()

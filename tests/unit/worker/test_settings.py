@@ -4,7 +4,7 @@ import pytest
 
 from torchyard import home
 from worker.exceptions import UnavailableError
-from worker.settings import Settings, from_environment
+from worker.settings import WorkerSettings, from_environment
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHYARD_HOME", str(tmp_path))
 
 
-def settings(**arguments: object) -> Settings:
+def settings(**arguments: object) -> WorkerSettings:
     given = {"name": None, "join": None, "token_file": None, "folder": None, "cpu_slots": None} | arguments
     return from_environment(**given)  # type: ignore[arg-type]
 

@@ -9,13 +9,13 @@ import pytest
 
 from tests.support.plane import Plane, sha256
 from torchyard import wire
-from worker.control.client import ControlPlane
+from worker.control.client import ControlPlaneClient
 from worker.forward.blobs import BlobSender
 
 DATA = os.urandom(3 * 2**20 + 1)
 
 
-class Spy(ControlPlane):
+class Spy(ControlPlaneClient):
     """Counts which way the files took."""
 
     ways: tuple[str, ...] = ()

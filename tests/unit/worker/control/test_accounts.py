@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.wait import until
 from worker.control import accounts
-from worker.control.accounts import EVERY_S, Accounts
+from worker.control.accounts import EVERY_S, UnixAccounts
 
 
 class Directory:
@@ -15,7 +15,7 @@ class Directory:
         self.users = {"ada"}
         self.asked: list[str] = []
         self.now = 0.0
-        self.accounts = Accounts(self.runs_as, lambda look: look(), lambda: self.now)
+        self.accounts = UnixAccounts(self.runs_as, lambda look: look(), lambda: self.now)
 
     def runs_as(self, name: str) -> bool:
         self.asked.append(name)
@@ -48,7 +48,7 @@ def test_a_directory_that_hangs_holds_up_nobody_and_is_asked_by_one(monkeypatch:
         asked.append(name)
         return answers.wait(30)
 
-    known = Accounts(runs_as, spawn)
+    known = UnixAccounts(runs_as, spawn)
     assert not known.ask(["ada"])
     assert not known.ask(["ada"])
     assert (known.known, asked) == ({}, ["ada"])

@@ -61,7 +61,7 @@ def test_one_numa_node_is_none(tmp_path: Path) -> None:
 
 def test_instances_of_mig_have_none_and_devices_carry_theirs() -> None:
     nvml = RecordedNvml(Record("GPU-a", bus=bus(1)), Record("GPU-b", instances=[Record("MIG-1")]))
-    devices = discover(nvml, own={}, topology=topology.Known(nvml))
+    devices = discover(nvml, own={}, topology=topology.CachedTopology(nvml))
     assert [(device.uuid, device.topology) for device in devices] == [("GPU-a", Topology()), ("MIG-1", None)]
 
 
@@ -73,7 +73,7 @@ def test_the_driver_is_asked_again_only_for_other_cards() -> None:
         return {}
 
     nvml = RecordedNvml(Record("GPU-a"), Record("GPU-b"))
-    known = topology.Known(nvml, read)
+    known = topology.CachedTopology(nvml, read)
     for lost in (False, False, True):
         nvml.cards[1].lost = lost
         known.of(library.cards(nvml))

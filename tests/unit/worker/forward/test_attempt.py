@@ -8,9 +8,9 @@ import pytest
 
 from torchyard import wire
 from worker.attempts.folder import AttemptFolder, ShimRecord
-from worker.exceptions import RefusedError, UnavailableError
+from worker.exceptions import RequestRefusedError, UnavailableError
 from worker.forward import attempt as attempts
-from worker.forward.attempt import Follower, Tools
+from worker.forward.attempt import Follower, FollowerTools
 from worker.forward.blobs import BlobSender
 
 
@@ -99,7 +99,7 @@ class World:
         self.folder.mark_started()
 
     def follower(self) -> Follower:
-        tools = Tools(
+        tools = FollowerTools(
             service=self.service,
             blobs=BlobSender(self.service),
             watch=lambda _: self.shim,
@@ -205,7 +205,7 @@ def test_the_result_is_sent_until_it_is_taken(world: World) -> None:
 def test_a_result_that_nobody_wants_still_brings_the_rest(world: World, status: int) -> None:
     world.speak()
     world.end()
-    world.service.errors["result"] = RefusedError(status, {}, "POST result")
+    world.service.errors["result"] = RequestRefusedError(status, {}, "POST result")
     world.run(world.follower())
     assert world.service.calls[-1] == "settled"
 
@@ -245,7 +245,7 @@ def test_a_new_checkpoint_is_known_before_the_result(world: World) -> None:
 def test_what_is_left_out_is_said_in_the_launchers_log(world: World) -> None:
     world.speak()
     world.write("job/output/file", b"x")
-    world.service.errors["blob"] = RefusedError(413, {}, "PUT blobs")
+    world.service.errors["blob"] = RequestRefusedError(413, {}, "PUT blobs")
     world.end()
     world.run(world.follower())
     assert b"torchyard: 1 file (1 B) is too much for the store" in world.service.log_bytes[-1]

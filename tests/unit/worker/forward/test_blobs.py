@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from torchyard import wire
-from worker.exceptions import RefusedError
+from worker.exceptions import RequestRefusedError
 from worker.forward.blobs import BlobSender
 
 DATA = b"content" * 1000
@@ -23,7 +23,7 @@ class Store:
 
     def blob_placed(self, sha256: str, name: str, size: int) -> None:
         if self.refuse:
-            raise RefusedError(422, {}, "POST blobs")
+            raise RequestRefusedError(422, {}, "POST blobs")
         assert name.startswith(f"{sha256}.")
         data = (self.inbox / name).read_bytes()
         assert len(data) == size

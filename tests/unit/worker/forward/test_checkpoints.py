@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from torchyard import wire
-from worker.exceptions import RefusedError, UnavailableError
+from worker.exceptions import RequestRefusedError, UnavailableError
 from worker.forward.blobs import BlobSender
 from worker.forward.checkpoints import CheckpointForwarder, parse_manifest
 
@@ -27,7 +27,7 @@ class Store:
         if self.away:
             raise UnavailableError
         if self.refuse:
-            raise RefusedError(self.refuse, {}, "POST checkpoints")
+            raise RequestRefusedError(self.refuse, {}, "POST checkpoints")
         self.reports.append(report)
         missing = [file.sha256 for file in report.files if file.sha256 and file.sha256 not in self.blobs]
         return wire.CheckpointAnswer(checkpoint="ckpt-1", missing=missing, remove=self.remove)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchyard import wire
-from worker.exceptions import OutOfStepError, RefusedError
+from worker.exceptions import OutOfStepError, RequestRefusedError
 from worker.forward import metrics
 from worker.forward.metrics import MetricForwarder, parse, split
 
@@ -28,7 +28,7 @@ class Sink:
     def metrics(self, attempt: str, batch: wire.MetricBatch) -> int:
         self.batches.append(batch)
         if any(record.step == self.poison for _, record in batch.records):
-            raise RefusedError(422, {}, "POST metrics")
+            raise RequestRefusedError(422, {}, "POST metrics")
         if batch.offset > self.mark:
             raise OutOfStepError(self.mark, {}, "POST metrics")
         if batch.end > self.mark:

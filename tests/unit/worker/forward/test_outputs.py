@@ -6,7 +6,7 @@ import pytest
 from tests.support.written import Job, sha256
 from torchyard import wire
 from torchyard.wire import Root
-from worker.exceptions import RefusedError, UnavailableError
+from worker.exceptions import RequestRefusedError, UnavailableError
 from worker.forward import reports
 
 
@@ -183,7 +183,7 @@ def test_a_token_that_is_refused_for_a_while_costs_no_file(job: Job) -> None:
     forwarder = job.forwarder()
     job.write("output/a", b"1")
     job.store.refuse = 401
-    with pytest.raises(RefusedError):
+    with pytest.raises(RequestRefusedError):
         forwarder.pump()
     job.store.refuse = 0
     while forwarder.pump():

@@ -1,5 +1,5 @@
 from torchyard import wire
-from worker.exceptions import RefusedError, UnavailableError
+from worker.exceptions import RequestRefusedError, UnavailableError
 from worker.forward.samples import BATCH, KEEP_S, SampleForwarder
 
 
@@ -53,7 +53,7 @@ def test_the_oldest_are_dropped_after_ten_minutes() -> None:
 def test_refused_samples_are_not_sent_again() -> None:
     sink, sensor = Sink(), Sensor()
     forwarder = SampleForwarder(sensor, sink)
-    sink.error = RefusedError(422, {}, "POST samples")
+    sink.error = RequestRefusedError(422, {}, "POST samples")
     forwarder.step()
     sink.error = None
     forwarder.step()

@@ -1,6 +1,6 @@
 import pytest
 
-from worker.exceptions import RefusedError, UnavailableError
+from worker.exceptions import RequestRefusedError, UnavailableError
 from worker.forward.upload_stream import UploadStream, drained, pause, run_all
 
 
@@ -52,7 +52,7 @@ def test_an_absent_service_is_asked_again_soon_and_then_every_five_seconds() -> 
 def test_a_refusal_is_asked_again_rarely() -> None:
     pump = Pump()
     stream = UploadStream("logs", pump)
-    pump.error = RefusedError(404, {}, "POST logs")
+    pump.error = RequestRefusedError(404, {}, "POST logs")
     stream.run(0)
     assert 2.5 <= stream.due <= 5
 

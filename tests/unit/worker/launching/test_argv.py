@@ -11,7 +11,9 @@ from worker.launching.rendezvous import Rendezvous
 from worker.shim import rank
 
 PROGRAMS = argv.Programs(worker=Path("/ty/bin/python"), job=Path("/env/bin/python"), rank=Path("/ty/rank.py"))
-PLACES = argv.Places(logs=Path("/a/logs"), marks=Path("/a/marks"), cwd=Path("/a/code"), recipe=Path("/a/recipe.json"))
+PLACES = argv.AttemptPaths(
+    logs=Path("/a/logs"), marks=Path("/a/marks"), cwd=Path("/a/code"), recipe=Path("/a/recipe.json")
+)
 
 
 def command(**spec: Any) -> str:

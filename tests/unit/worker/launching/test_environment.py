@@ -9,7 +9,7 @@ from torchyard.spec import JobSpec
 from torchyard.wire import Device, DeviceKind
 from worker.attempts.folder import AttemptFolder
 from worker.launching import environment
-from worker.launching.identity import Identity
+from worker.launching.identity import UnixUser
 from worker.launching.interpreter import Interpreter
 from worker.launching.rendezvous import Rendezvous
 
@@ -47,7 +47,7 @@ def build(spec: dict[str, Any] | None = None, **changed: Any) -> dict[str, str]:
         "identity": None,
         "temporary": Path("/tmp/torchyard-1"),
     }
-    return environment.build(environment.Inside(**(values | changed)))
+    return environment.build(environment.EnvironmentInputs(**(values | changed)))
 
 
 def test_the_whole_environment_of_a_job() -> None:
@@ -125,7 +125,7 @@ def test_what_torch_has_compiled_is_for_the_next_attempt_too() -> None:
         env = build(spec, **changed)
         return env.get("TMPDIR"), env.get("TORCHINDUCTOR_CACHE_DIR")
 
-    ada = Identity(name="ada", uid=1, gid=1, groups=(1,), home="/home/ada")
+    ada = UnixUser(name="ada", uid=1, gid=1, groups=(1,), home="/home/ada")
     assert places(identity=ada) == ("/tmp/torchyard-1", "/tmp/torchinductor_ada")
     kept = OWN | {"TMPDIR": "/tmp", "TORCHINDUCTOR_CACHE_DIR": "/cache"}
     assert places(own=kept) == ("/tmp/torchyard-1", "/cache")
@@ -163,7 +163,7 @@ def test_conda_and_plain_interpreters() -> None:
 
 
 def test_another_user_has_a_home_of_their_own() -> None:
-    env = build(identity=Identity(name="ada", uid=1, gid=1, groups=(1,), home="/home/ada"))
+    env = build(identity=UnixUser(name="ada", uid=1, gid=1, groups=(1,), home="/home/ada"))
     assert (env["HOME"], env["USER"], env["LOGNAME"]) == ("/home/ada", "ada", "ada")
 
 

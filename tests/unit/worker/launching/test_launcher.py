@@ -6,7 +6,7 @@ import pytest
 from torchyard.spec import JobSpec
 from torchyard.wire import Device, DeviceKind, Launch
 from worker.exceptions import DeviceGoneError
-from worker.launching.launcher import Launcher, threads, with_present
+from worker.launching.launcher import AttemptLauncher, threads, with_present
 
 
 def gpu(uuid: str, index: int) -> Device:
@@ -44,7 +44,7 @@ SHARE = gpu("", 0).memory // 4
     [(2, {}, 8), (1, {}, 8), (0, {}, 8), (2, {"cpus": 6}, 3), (8, {"cpus": 4}, 1), (4, {"gpu_share": SHARE}, 2)],
 )
 def test_threads_of_a_rank(tmp_path: Path, devices: int, resources: dict[str, int], threads: int) -> None:
-    node = Launcher(attempts=tmp_path, control=None, injob=tmp_path, cpus=64)  # type: ignore[arg-type]
+    node = AttemptLauncher(attempts=tmp_path, control=None, injob=tmp_path, cpus=64)  # type: ignore[arg-type]
     wanted = launch(*(gpu(f"GPU-{index}", index) for index in range(devices)), **resources)
     assert node._threads(wanted, 8) == threads
 

@@ -12,7 +12,7 @@ import pytest
 from torchyard import wire
 from torchyard.wire import Frame
 from worker.monitoring import stacks
-from worker.monitoring.stacks import Target, UnreadableError, activity
+from worker.monitoring.stacks import StackTarget, UnreadableError, activity
 from worker.shim import table
 
 TORCH = "/opt/envs/x/lib/python3.11/site-packages/torch"
@@ -111,10 +111,10 @@ def test_of_a_command_line_only_program_and_script_are_shown(line: list[str], sh
     assert stacks.program_of(line) == shown
 
 
-def own() -> Target:
+def own() -> StackTarget:
     process = table.find(os.getpid())
     assert process is not None
-    return Target(process=process, rank=3, main=True)
+    return StackTarget(process=process, rank=3, main=True)
 
 
 def test_a_process_that_cannot_be_read_says_why() -> None:

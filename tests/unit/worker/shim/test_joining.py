@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.wait import until
 from worker.shim import joining, table
-from worker.shim.joining import JoinWatch, Ranks
+from worker.shim.joining import JoinWatch, RankConnections
 
 LISTENS = (
     "import socket\ns = socket.create_server(('127.0.0.1', 0))\nprint(s.getsockname()[1], flush=True)\n"
@@ -67,36 +67,36 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def look(ranks: Ranks, agent: int, *wrappers: Started) -> Ranks:
+def look(ranks: RankConnections, agent: int, *wrappers: Started) -> RankConnections:
     ranks.look(agent, [each.pid for each in wrappers])
     return ranks
 
 
 def test_a_rank_that_is_connected_with_another_has_joined(start: Start) -> None:
     first, agent = start(LISTENS), start(IDLES).pid
-    assert not look(Ranks(), agent, first).joined
+    assert not look(RankConnections(), agent, first).joined
     second = start(CONNECTS.format(port=first.said))
-    until(lambda: look(Ranks(), agent, first, second).joined, seconds=30, what="the connection")
+    until(lambda: look(RankConnections(), agent, first, second).joined, seconds=30, what="the connection")
 
 
 def test_a_rank_that_is_connected_with_the_agent_has_joined_and_with_others_has_not(start: Start) -> None:
     store = start(LISTENS)
     rank = start(CONNECTS.format(port=store.said))
     (agent,) = (each.pid for each in table.descendants(store.pid))
-    until(lambda: look(Ranks(), agent, rank).joined, seconds=30, what="the connection")
-    assert not look(Ranks(), start(IDLES).pid, rank).joined
+    until(lambda: look(RankConnections(), agent, rank).joined, seconds=30, what="the connection")
+    assert not look(RankConnections(), start(IDLES).pid, rank).joined
 
 
 @pytest.mark.parametrize("deeper", [False, True])
 def test_ranks_that_all_seek_in_vain_are_lost(start: Start, free_port: int, deeper: bool) -> None:
-    ranks, seeks = Ranks(), SEEKS.format(port=free_port)
+    ranks, seeks = RankConnections(), SEEKS.format(port=free_port)
     agent, first, second = start(IDLES).pid, start(seeks, deeper=deeper), start(seeks, deeper=deeper)
     until(lambda: look(ranks, agent, first, second).lost, seconds=30, what="ranks that seek")
     assert ranks.own_processes is deeper
 
 
 def test_one_rank_that_does_not_seek_may_yet_open_the_store(start: Start, free_port: int) -> None:
-    seeker, ranks, agent = start(SEEKS.format(port=free_port)), Ranks(), start(IDLES).pid
+    seeker, ranks, agent = start(SEEKS.format(port=free_port)), RankConnections(), start(IDLES).pid
     until(lambda: look(ranks, agent, seeker).lost, seconds=30, what="a rank that seeks")
     assert not look(ranks, agent, seeker, start(IDLES)).lost
 

@@ -60,7 +60,7 @@ def test_wait_statuses() -> None:
 
 
 def test_the_stronger_reason_wins_and_the_earlier_deadline() -> None:
-    asked = stop.Stop()
+    asked = stop.PendingStop()
     assert not asked
     assert asked.ask("preempt", 60, now=100)
     assert asked.deadline == 160

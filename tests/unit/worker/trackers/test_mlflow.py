@@ -5,12 +5,12 @@ from pathlib import Path
 
 from tests.support import mlflow_store
 from worker.trackers import database, mlflow
-from worker.trackers.points import Chunk, Point
+from worker.trackers.points import Chunk, TrackerPoint
 
 MAX = sys.float_info.max
 
 
-def read(data: bytes, at: int = 0, *, ended: bool = False) -> tuple[list[Point], int, int]:
+def read(data: bytes, at: int = 0, *, ended: bool = False) -> tuple[list[TrackerPoint], int, int]:
     """Points, end and skipped lines of a file from a place on."""
     found = mlflow.read(Chunk(data=data[at:], at=at, size=len(data), ended=ended), 1000, "loss")
     return found.points, found.end, found.skipped

@@ -6,10 +6,10 @@ import pytest
 from tests.support import events
 from torchyard.export.crc32c import crc32c
 from worker.trackers import tensorboard
-from worker.trackers.points import Chunk, Point
+from worker.trackers.points import Chunk, TrackerPoint
 
 
-def read(data: bytes, at: int = 0, *, ended: bool = False) -> tuple[list[Point], int, int]:
+def read(data: bytes, at: int = 0, *, ended: bool = False) -> tuple[list[TrackerPoint], int, int]:
     """Points, end and skipped records of a file from a place on."""
     found = tensorboard.read(Chunk(data=data[at:], at=at, size=len(data), ended=ended), 100_000)
     return found.points, found.end, found.skipped
@@ -54,7 +54,7 @@ def test_however_the_file_grows_each_point_is_read_once() -> None:
     data = events.file([events.scalar(f"tag/{n % 7}", n / 3, n) for n in range(200)])
     whole = read(data)[0]
     chance = random.Random(5)
-    found: list[Point] = []
+    found: list[TrackerPoint] = []
     at = size = 0
     while at < len(data):
         size = min(len(data), size + chance.randrange(1, 90))

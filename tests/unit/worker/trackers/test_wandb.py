@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.events import field, varint
 from worker.trackers import wandb
-from worker.trackers.points import Chunk, Point
+from worker.trackers.points import Chunk, TrackerPoint
 
 BLOCK = 32768
 
@@ -46,7 +46,7 @@ def history(values: Mapping[str, Any], step: int, time_s: float = 1.5) -> bytes:
     return b"\x08\x01" + field(2, content)
 
 
-def read(data: bytes, at: int = 0, *, ended: bool = False) -> tuple[list[Point], int, int]:
+def read(data: bytes, at: int = 0, *, ended: bool = False) -> tuple[list[TrackerPoint], int, int]:
     """Points, end and skipped records of a file from a place on."""
     found = wandb.read(Chunk(data=data[at:], at=at, size=len(data), ended=ended), 100_000)
     return found.points, found.end, found.skipped
@@ -78,7 +78,7 @@ def test_however_the_file_grows_each_point_is_read_once() -> None:
     data = log(records)
     whole = read(data)[0]
     assert [point.step for point in whole] == list(range(150))
-    found: list[Point] = []
+    found: list[TrackerPoint] = []
     at = size = 0
     while at < len(data):
         size = min(len(data), size + chance.randrange(1, 9000))
@@ -107,7 +107,7 @@ def test_a_damaged_piece_is_counted_and_what_follows_is_read(place: int) -> None
 
 def test_a_record_beyond_all_sizes_is_stepped_over() -> None:
     data = log([field(5, b"y" * 40 * BLOCK), history({"loss": 1}, 1)])
-    at, found = 0, list[Point]()
+    at, found = 0, list[TrackerPoint]()
     while at < len(data):
         some = wandb.read(Chunk(data=data[at : at + 2**19], at=at, size=len(data)), 100_000)
         assert some.end > at
