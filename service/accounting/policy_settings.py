@@ -7,8 +7,11 @@ from pydantic import ValidationError
 from sqlalchemy import Connection, select
 
 from service.db import upsert
+from service.db.engine import Database
 from service.db.models import Installation
 from service.errors import field_problem
+from service.identity import audit
+from service.identity.callers import Caller
 from torchyard.spec.policy import Order, Policy
 
 KEY = "policy"
@@ -22,6 +25,21 @@ def current_policy(tx: Connection) -> Policy:
     """Return the policy as it is stored now."""
     stored = tx.scalar(select(Installation.value).where(Installation.key == KEY))
     return Policy() if stored is None else _read(stored)
+
+
+def get_policy(db: Database) -> Policy:
+    """Return the policy that the scheduler follows."""
+    with db.read() as tx:
+        return current_policy(tx)
+
+
+def change_policy(db: Database, caller: Caller, policy: Policy, now: int) -> None:
+    """Set the policy, as `set_policy` does, and have the scheduler follow it at once."""
+    with db.unit_of_work(now) as unit:
+        set_policy(unit.tx, policy)
+        values = policy.model_dump(mode="json", exclude_defaults=True)
+        audit.record(unit.tx, caller, "policy.set", "policy", now, **values)
+        unit.wake_scheduler()
 
 
 @lru_cache(maxsize=4)

@@ -11,10 +11,12 @@ from service.accounting.accounts import EVERYBODY, AccountKey
 from service.accounting.gpu_time import HOUR_US
 from service.accounting.policy_settings import current_policy
 from service.accounting.usage import RunningUsage
+from service.db.engine import Database
 from service.db.models import Allocation, Attempt, Job, Project, User
 from service.db.records.accounting import AccountKind, AccountRecord
 from service.errors import not_found
-from service.identity import people
+from service.identity import audit, users
+from service.identity.callers import Caller
 from torchyard.api.sharing import Quota, QuotaValues, Standing
 
 #: GPU-seconds of usage from which on somebody counts among those who share the box.
@@ -22,14 +24,14 @@ NOTICED_S = 36.0
 KINDS: tuple[AccountKind, ...] = ("user", "project")
 
 
-def quotas(tx: Connection, now: int, only_user: str | None = None) -> list[Quota]:
-    """Return all quotas, the defaults first; of users, `only_user` (an id) if given."""
-    running = usage.running(tx, now, idle=False)
-    found = [quota for kind in KINDS for quota in _of_kind(tx, kind, running, now)]
-    if only_user is None:
+def quotas(db: Database, caller: Caller, now: int) -> list[Quota]:
+    """Return the quotas that the caller may see, the defaults first: of users, only administrators see others'."""
+    with db.read() as tx:
+        running = usage.running(tx, now, idle=False)
+        found = [quota for kind in KINDS for quota in _of_kind(tx, kind, running, now)]
+    if caller.admin:
         return found
-    mine = people.user_by_id(tx, only_user).name
-    return [each for each in found if each.kind == "project" or each.name in (mine, EVERYBODY)]
+    return [each for each in found if each.kind == "project" or each.name in (caller.name, EVERYBODY)]
 
 
 def quota(tx: Connection, kind: AccountKind, name: str, now: int) -> Quota:
@@ -37,17 +39,21 @@ def quota(tx: Connection, kind: AccountKind, name: str, now: int) -> Quota:
     return next(each for each in _of_kind(tx, kind, usage.running(tx, now, idle=False), now) if each.name == name)
 
 
-def change(tx: Connection, kind: AccountKind, name: str, values: QuotaValues) -> None:
+def set_quota(db: Database, caller: Caller, kind: AccountKind, name: str, values: QuotaValues, now: int) -> Quota:
     """Set the given values, None removes one; ``not-found`` for an unknown name."""
     given = values.model_dump(include=values.model_fields_set)
-    accounts.set_limits(tx, _key(tx, kind, name), given)
+    with db.unit_of_work(now) as unit:
+        accounts.set_limits(unit.tx, _key(unit.tx, kind, name), given)
+        audit.record(unit.tx, caller, "quota.set", f"{kind}/{name}", now, **given)
+        unit.wake_scheduler()
+        return quota(unit.tx, kind, name, now)
 
 
 def _key(tx: Connection, kind: AccountKind, name: str) -> AccountKey:
     if name == EVERYBODY:
         return kind, name
     if kind == "user":
-        return kind, people.user(tx, name).id
+        return kind, users.by_name(tx, name).id
     if tx.scalar(select(Project.name).where(Project.name == name)) is None:
         raise not_found("project", name)
     return kind, name

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, case, func, select
 from service.accounting import usage
 from service.accounting.gpu_time import DAY_US, HOUR_US, UsageKind
 from service.accounting.usage import RunningUsage
+from service.db.engine import Database
 from service.db.models import Attempt, Device, Job, Node, Usage, User
 from service.errors import field_problem
 from torchyard.api.sharing import By, Digest, Hours, UsageReport, UsageRow, Waste
@@ -101,9 +102,10 @@ def _day(number: int) -> str:
     return str(_EPOCH + timedelta(days=number))
 
 
-def report(tx: Connection, span: DateRange, by: By, now: int) -> UsageReport:
-    """GPU-hours of these days, by user, project or day."""
-    found = used(tx, span, by, usage.running(tx, now))
+def report(db: Database, span: DateRange, by: By, now: int) -> UsageReport:
+    """Return the GPU-hours of these days, by user, project or day."""
+    with db.read() as tx:
+        found = used(tx, span, by, usage.running(tx, now))
     return UsageReport(since=span.since, until=span.until, by=by, rows=_rows(found, by), total=_total(found))
 
 
@@ -132,8 +134,13 @@ def _hours(kinds: Mapping[UsageKind, int]) -> dict[str, float]:
     return {**shown, "total": round(sum(kinds.values()) / HOUR_US, 4)}
 
 
-def digest(tx: Connection, name: str, span: DateRange, now: int) -> Digest:
-    """One week: who used how much, what was wasted and the mend, how full the box was, how long people waited."""
+def digest(db: Database, name: str, span: DateRange, now: int) -> Digest:
+    """Return one week's usage by user and project, waste with its remedy, utilization and waiting times."""
+    with db.read() as tx:
+        return _digest(tx, name, span, now)
+
+
+def _digest(tx: Connection, name: str, span: DateRange, now: int) -> Digest:
     running = usage.running(tx, now)
     found = used(tx, span, "user", running)
     total, capacity = _total(found), _capacity(tx, span, now)

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 
 from sqlalchemy import ColumnElement, select, update
 
@@ -36,7 +35,7 @@ class Monitor:
             self.void_unclaimed,
             self.mark_silent_nodes,
             self._job_limits.run,
-            partial(maintenance.reconcile, ctx),
+            lambda: maintenance.reconcile(ctx.db, ctx.now_us()),
             Stopper(ctx).run,
         )
 

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, delete, select
 
+from service.db.engine import Database
 from service.db.models import Token
 from service.db.records.identity import TokenRecord
 from service.errors import ProblemError
-from service.identity import people
-from service.identity.callers import Caller, hash_secret
+from service.identity import tokens, users
+from service.identity.callers import Caller, Tokens, hash_secret
 from torchyard import api
 
 SESSION_S = 30 * 86_400
@@ -44,8 +45,17 @@ class Codes:
         return token_id if until > self._monotonic() else None
 
 
-def begin(tx: Connection, token_id: str, now: int) -> api.NewToken:
-    """A session with the rights of a token; ``unauthorized`` if that no longer counts. Old sessions are removed."""
+def open_session(db: Database, token_id: str, now: int) -> tuple[api.User, api.NewToken]:
+    """Open a session with the rights of a token; return its user and its own token. Old sessions are removed.
+
+    ``unauthorized`` if the token is not valid any more, ``forbidden`` for a node's.
+    """
+    with db.write() as tx:
+        session = _begin(tx, token_id, now)
+        return users.by_name(tx, session.user), session
+
+
+def _begin(tx: Connection, token_id: str, now: int) -> api.NewToken:
     tx.execute(delete(Token).where(Token.parent_id.is_not(None), Token.expires_us < now))
     token = TokenRecord.first(tx.execute(select(Token.__table__).where(Token.id == token_id)))
     if token is None or token.revoked_us is not None or (token.expires_us is not None and token.expires_us <= now):
@@ -54,10 +64,12 @@ def begin(tx: Connection, token_id: str, now: int) -> api.NewToken:
         raise ProblemError("forbidden", "A node's token opens no session: use a person's.")
     expires_us = min(now + SESSION_S * 1_000_000, token.expires_us or 2**62)
     parent = token.parent_id or token.id  # a session's own session belongs to the same token
-    return people.issue(tx, token.user_id, NAME, token.scopes, now, expires_us=expires_us, parent_id=parent)
+    return tokens.issue(tx, token.user_id, NAME, token.scopes, now, expires_us=expires_us, parent_id=parent)
 
 
-def end(tx: Connection, caller: Caller, now: int) -> None:
+def close_session(db: Database, cache: Tokens, caller: Caller, now: int) -> None:
     """Revoke the caller's session; a bearer token is not a session and stays."""
-    if tx.scalar(select(Token.parent_id).where(Token.id == caller.token_id)) is not None:
-        people.revoke(tx, caller, caller.token_id, now)
+    with db.write() as tx:
+        if tx.scalar(select(Token.parent_id).where(Token.id == caller.token_id)) is not None:
+            tokens.end(tx, caller, caller.token_id, now)
+    cache.forget()

@@ -8,8 +8,8 @@ from service import lifecycle
 from service.context import Context
 from service.db.models import Attempt, Group, Job, Member
 from service.errors import ProblemError
+from service.identity import audit
 from service.identity.callers import Caller, may_change
-from service.identity.people import audit
 from service.jobs import groups
 from service.jobs.change import refusals
 from torchyard.states import JOB_FINAL, JobState, StopReason
@@ -89,5 +89,5 @@ def resume(tx: Connection, group: Row[str], caller: Caller, now: int) -> Sequenc
     if group.paused is None:
         return ()
     tx.execute(update(Group).where(Group.id == group.id).values(paused=None, resumed_us=now))
-    audit(tx, caller, "sweep.resume", group.id, now, paused=group.paused)
+    audit.record(tx, caller, "sweep.resume", group.id, now, paused=group.paused)
     return ()

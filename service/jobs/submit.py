@@ -11,8 +11,8 @@ from service.context import Context
 from service.db import idempotency, upsert
 from service.db.models import Project, Snapshot
 from service.errors import ProblemError, field_problem
+from service.identity import audit
 from service.identity.callers import Caller
-from service.identity.people import audit
 from service.jobs import fit, groups, launching, planning, present, versions
 from service.jobs.submission import Submission
 from service.lifecycle import dependencies
@@ -137,7 +137,7 @@ def _project_exists(tx: Connection, submission: Submission) -> bool:
 def _create_project(tx: Connection, submission: Submission, now: int) -> None:
     values = {"name": submission.spec.project, "created_us": now}
     if tx.execute(upsert.insert(tx, Project).values(**values).on_conflict_do_nothing()).rowcount:
-        audit(tx, submission.caller, "project.create", submission.spec.project, now, by="submission")
+        audit.record(tx, submission.caller, "project.create", submission.spec.project, now, by="submission")
 
 
 def _check(tx: Connection, submission: Submission, plan: planning.SubmissionPlan) -> str:

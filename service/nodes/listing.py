@@ -1,22 +1,36 @@
 """Nodes as people see them: devices, who holds them, the last telemetry."""
 
 from collections import defaultdict
-from typing import Literal
+from typing import Any, Literal
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, select
 
+from service.db.engine import Database
 from service.db.models import Allocation, Attempt, Device, Job, Node, Sample, User
 from service.db.records.nodes import DeviceRecord, NodeRecord
+from service.errors import not_found
 from service.infra.times import moment
 from torchyard import api
 
 
-def present(tx: Connection, name: str | None = None) -> list[api.Node]:
-    """All nodes by name, or the one that is named."""
-    query = select(Node.__table__).order_by(Node.name)
-    nodes = NodeRecord.all(tx.execute(query if name is None else query.where(Node.name == name)))
-    devices, holders = _devices(tx), _holders(tx)
-    return [_node(node, _latest(tx, node.name), devices[node.name], holders) for node in nodes]
+def list_nodes(db: Database) -> list[api.Node]:
+    """Return all nodes, by name."""
+    return _present(db, select(Node.__table__).order_by(Node.name))
+
+
+def get_node(db: Database, name: str) -> api.Node:
+    """Return a node by name; ``not-found`` for an unknown one."""
+    found = _present(db, select(Node.__table__).where(Node.name == name))
+    if not found:
+        raise not_found("node", name)
+    return found[0]
+
+
+def _present(db: Database, query: Select[Any]) -> list[api.Node]:
+    with db.read() as tx:
+        nodes = NodeRecord.all(tx.execute(query))
+        devices, holders = _devices(tx), _holders(tx)
+        return [_node(node, _latest(tx, node.name), devices[node.name], holders) for node in nodes]
 
 
 def _node(

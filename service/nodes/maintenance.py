@@ -4,13 +4,12 @@ A node begins to drain as long before its maintenance as a checkpoint may take (
 are still there then are asked to write a checkpoint, stop, and wait elsewhere, as with ``drain?stop_jobs=true``.
 """
 
-from dataclasses import dataclass, field
-
 from sqlalchemy import Connection, select, update
 
 from service.accounting.policy_settings import current_policy
-from service.context import Context
+from service.db.engine import Database
 from service.db.models import Node, Reservation
+from service.db.unit_of_work import UnitOfWork
 from service.errors import ProblemError
 from service.infra.times import moment
 from service.nodes import registration, reservations
@@ -18,46 +17,34 @@ from service.nodes import registration, reservations
 ACTOR = "maintenance"
 
 
-@dataclass(frozen=True, kw_only=True)
-class MaintenanceChanges:
-    """Nodes and jobs that one reconciliation has changed."""
-
-    drained: list[str] = field(default_factory=list)
-    resumed: list[str] = field(default_factory=list)
-    stopped: list[str] = field(default_factory=list)
-    """Jobs that were asked to stop."""
-
-
-def reconcile(ctx: Context) -> None:
+def reconcile(db: Database, now: int) -> None:
     """Drain and resume nodes as the reservations say; called every second by the leader."""
-    now = ctx.now_us()
-    with ctx.db.read() as tx:
+    with db.read() as tx:
         if _due(tx, now) == _draining(tx):
             return
-    with ctx.db.write() as tx:
-        changed = _apply(tx, now)
-    for name in changed.drained:
-        ctx.dispatcher.nudge(name)
-    touched = [f"node:{name}" for name in changed.drained + changed.resumed]
-    ctx.hub.notify(*touched, *(f"job:{job}" for job in changed.stopped), "jobs", "queue")
-    ctx.wake_scheduler()
+    with db.unit_of_work(now) as unit:
+        _apply(unit)
 
 
-def _apply(tx: Connection, now: int) -> MaintenanceChanges:
+def _apply(unit: UnitOfWork) -> None:
     """Drain nodes whose maintenance comes near, and resume those whose maintenance is over."""
-    changed = MaintenanceChanges()
-    due, draining = _due(tx, now), _draining(tx)
+    due, draining = _due(unit.tx, unit.now), _draining(unit.tx)
     for name in sorted(draining.keys() - due.keys()):
-        registration.set_draining(tx, name, False)
-        _mark(tx, name, None)
-        changed.resumed.append(name)
+        registration.set_draining(unit.tx, name, False)
+        _mark(unit.tx, name, None)
+        unit.tell_node(name)
     for name in sorted(due):
-        _mark(tx, name, due[name])
+        _mark(unit.tx, name, due[name])
         if name not in draining:
-            registration.set_draining(tx, name, True)
-            changed.drained.append(name)
-            changed.stopped.extend(registration.stop_jobs(tx, name, ACTOR, now))
-    return changed
+            _drain(unit, name)
+    unit.wake_scheduler()
+
+
+def _drain(unit: UnitOfWork, name: str) -> None:
+    registration.set_draining(unit.tx, name, True)
+    registration.stop_jobs(unit.tx, name, ACTOR, unit.now)
+    unit.tell_node(name)
+    unit.nudge(name)
 
 
 def keep_drained(tx: Connection, node: str) -> None:

@@ -7,10 +7,11 @@ from typing import Literal
 
 from sqlalchemy import Connection, func, insert, select, update
 
+from service.db.engine import Database
 from service.db.models import Device, Installation, Node, Project, Reservation, User
 from service.db.records.nodes import ReservationRecord
 from service.errors import field_problem, not_found
-from service.identity import people
+from service.identity import audit, users
 from service.identity.callers import Caller
 from service.infra.times import moment
 from torchyard.api import sharing
@@ -72,12 +73,21 @@ def _span(resources: ReservedResources) -> str:
     return f"from {moment(resources.starts_us):%Y-%m-%d %H:%M} to {moment(resources.ends_us):%Y-%m-%d %H:%M} UTC"
 
 
-def create(tx: Connection, caller: Caller, new: sharing.NewReservation, now: int) -> sharing.Reservation:
+def create(db: Database, caller: Caller, new: sharing.NewReservation, now: int) -> sharing.Reservation:
     """Store a reservation; problems name the field, and what is free instead."""
+    with db.unit_of_work(now) as unit:
+        made = _create(unit.tx, caller, new, now)
+        told = made.model_dump(mode="json", include={"name", "starts_at", "ends_at", "maintenance"})
+        audit.record(unit.tx, caller, "reservation.create", made.id, now, **told)
+        unit.wake_scheduler()
+    return made
+
+
+def _create(tx: Connection, caller: Caller, new: sharing.NewReservation, now: int) -> sharing.Reservation:
     tx.execute(select(Installation.key).where(Installation.key == "id").with_for_update())  # one at a time
     starts_us, ends_us = _interval(new, now)
     _check_purpose(new)
-    users = [people.user(tx, name).id for name in dict.fromkeys(new.users)]
+    user_ids = [users.by_name(tx, name).id for name in dict.fromkeys(new.users)]
     _check_projects(tx, new.projects)
     devices = _devices(tx)
     for name in new.nodes:
@@ -93,7 +103,7 @@ def create(tx: Connection, caller: Caller, new: sharing.NewReservation, now: int
         "id": new_id("res"),
         "name": new.name,
         "maintenance": new.maintenance,
-        "users": users,
+        "users": user_ids,
         "projects": list(dict.fromkeys(new.projects)),
         "nodes": list(dict.fromkeys(new.nodes)),
         "gpus": new.gpus,
@@ -158,12 +168,15 @@ def _resources(record: ReservationRecord) -> ReservedResources:
     )
 
 
-def reservations(tx: Connection, now: int, *, past: bool = False) -> list[sharing.Reservation]:
+def list_reservations(db: Database, now: int, *, past: bool = False) -> list[sharing.Reservation]:
     """Return reservations that hold now or later, by their start; with `past`, all."""
-    if not past:
-        return _present(tx, _to_come(tx, now), now)
+    with db.read() as tx:
+        return _present(tx, _all(tx) if past else _to_come(tx, now), now)
+
+
+def _all(tx: Connection) -> list[ReservationRecord]:
     query = select(Reservation.__table__).order_by(Reservation.starts_us, Reservation.id)
-    return _present(tx, ReservationRecord.all(tx.execute(query)), now)
+    return ReservationRecord.all(tx.execute(query))
 
 
 def find(tx: Connection, id_: str) -> ReservationRecord:
@@ -174,12 +187,14 @@ def find(tx: Connection, id_: str) -> ReservationRecord:
     return found
 
 
-def cancel(tx: Connection, id_: str, now: int) -> str:
-    """Give back what is reserved; return the reservation's name. ``not-found`` for one that is over."""
+def cancel(db: Database, caller: Caller, id_: str, now: int) -> None:
+    """Give back what is reserved; ``not-found`` for a reservation that is over."""
     own = (Reservation.id == id_, Reservation.cancelled_us.is_(None), Reservation.ends_us > now)
-    if not tx.execute(update(Reservation).where(*own).values(cancelled_us=now)).rowcount:
-        raise not_found("reservation to come", id_)
-    return find(tx, id_).name
+    with db.unit_of_work(now) as unit:
+        if not unit.tx.execute(update(Reservation).where(*own).values(cancelled_us=now)).rowcount:
+            raise not_found("reservation to come", id_)
+        audit.record(unit.tx, caller, "reservation.cancel", id_, now, name=find(unit.tx, id_).name)
+        unit.wake_scheduler()
 
 
 def _present(tx: Connection, records: Sequence[ReservationRecord], now: int) -> list[sharing.Reservation]:

@@ -18,7 +18,7 @@ from torchyard.spec import JobSpec
 ADA = Caller(user_id="user-ada", name="ada", admin=True, scopes=frozenset({"admin"}), node=None, token_id="token")
 
 
-def order(key: str | None = None, **fields: Any) -> submit.Order:
+def order(key: str | None = None, **fields: Any) -> submit.Submission:
     """An order of `ada`; without work of its own it is a command that does nothing."""
     work = {} if fields.keys() & {"recipe", "command"} else {"command": ["true"]}
     launcher = {} if "recipe" in fields else {"launcher": "none"}

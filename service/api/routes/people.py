@@ -9,8 +9,7 @@ from service.api.answers import answer
 from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
-from service.errors import ProblemError
-from service.identity import people
+from service.identity import audit, tokens, users
 from service.identity.callers import Caller
 from torchyard import api
 from torchyard.api.sharing import UserChanges
@@ -25,13 +24,11 @@ Admin = Annotated[Caller, requires("admin")]
 @router.get("/settings", response_model=api.Settings)
 def settings(caller: Reader, ctx: Ctx) -> Response:
     """The installation, and who is looking."""
-    with ctx.db.read() as tx:
-        user = people.user_by_id(tx, caller.user_id)
     return answer(
         api.Settings(
             version=version("torchyard"),
             installation=ctx.installation,
-            user=user,
+            user=users.own_user(ctx.db, caller),
             scopes=sorted(caller.scopes),
             keep_ended_s=ctx.settings.keep_ended_s,
         )
@@ -41,76 +38,60 @@ def settings(caller: Reader, ctx: Ctx) -> Response:
 @router.get("/users", response_model=list[api.User], dependencies=[requires("read")])
 def list_users(ctx: Ctx) -> Response:
     """Everybody, by name."""
-    with ctx.db.read() as tx:
-        return answer(people.users(tx))
+    return answer(users.list_users(ctx.db))
 
 
 @router.post("/users", status_code=201, response_model=api.User)
 def create_user(new: api.NewUser, caller: Admin, ctx: Ctx) -> Response:
     """Adds a user; a token for them is made with ``POST /tokens``."""
-    with ctx.db.write() as tx:
-        return answer(people.create_user(tx, caller, new, ctx.now_us()), status=201)
+    return answer(users.create_user(ctx.db, caller, new, ctx.now_us()), status=201)
 
 
 @router.patch("/users/{name}", response_model=api.User)
 def change_user(request: Request, name: str, changes: UserChanges, caller: Admin, ctx: Ctx) -> Response:
     """Changes rights or UNIX account of a user; `active: false` ends their tokens and sessions at once."""
-    with ctx.db.write() as tx:
-        changed = people.change_user(tx, caller, name, changes, ctx.now_us())
-    request.app.state.tokens.forget()
-    return answer(changed)
+    return answer(users.change_user(ctx.db, request.app.state.tokens, caller, name, changes, ctx.now_us()))
 
 
 @router.delete("/users/{name}", status_code=204)
 def delete_user(request: Request, name: str, caller: Admin, ctx: Ctx) -> None:
     """Deactivates a user: tokens and sessions end. The name, usage and jobs stay; those that wait or run go on."""
-    with ctx.db.write() as tx:
-        people.change_user(tx, caller, name, UserChanges(active=False), ctx.now_us())
-    request.app.state.tokens.forget()
+    users.deactivate_user(ctx.db, request.app.state.tokens, caller, name, ctx.now_us())
 
 
 @router.get("/tokens", response_model=list[api.Token])
 def list_tokens(caller: Reader, ctx: Ctx, everybody: Annotated[bool, Query(alias="all")] = False) -> Response:
     """One's own tokens and sessions that count; `all` for administrators."""
-    if everybody and not caller.admin:
-        raise ProblemError("forbidden", "all: only an administrator sees other people's tokens.")
-    with ctx.db.read() as tx:
-        return answer(people.tokens(tx, ctx.now_us(), None if everybody else caller.user_id))
+    listed = tokens.all_tokens if everybody else tokens.own_tokens
+    return answer(listed(ctx.db, caller, ctx.now_us()))
 
 
 @router.post("/tokens", status_code=201, response_model=api.NewToken)
 def create_token(asked: api.TokenRequest, caller: Reader, ctx: Ctx) -> Response:
     """Makes a token, no mightier than the one in use. Only this answer has its secret."""
-    with ctx.db.write() as tx:
-        made = people.create_token(tx, caller, asked, ctx.now_us())
+    made = tokens.create_token(ctx.db, caller, asked, ctx.now_us())
     return answer(made, status=201, headers={"Cache-Control": "no-store"})
 
 
 @router.delete("/tokens/{token}", status_code=204)
 def revoke_token(request: Request, token: str, caller: Reader, ctx: Ctx) -> None:
     """Ends a token, and the sessions that it has opened, at once."""
-    with ctx.db.write() as tx:
-        people.revoke(tx, caller, token, ctx.now_us())
-    request.app.state.tokens.forget()
+    tokens.revoke(ctx.db, request.app.state.tokens, caller, token, ctx.now_us())
 
 
 @router.get("/projects", response_model=list[api.Project], dependencies=[requires("read")])
 def list_projects(ctx: Ctx) -> Response:
     """All projects, by name."""
-    with ctx.db.read() as tx:
-        return answer(people.projects(tx))
+    return answer(users.list_projects(ctx.db))
 
 
 @router.post("/projects", status_code=201, response_model=api.Project)
 def create_project(new: api.NewProject, caller: Admin, ctx: Ctx) -> Response:
     """Adds a project."""
-    with ctx.db.write() as tx:
-        return answer(people.create_project(tx, caller, new.name, ctx.now_us()), status=201)
+    return answer(users.create_project(ctx.db, caller, new.name, ctx.now_us()), status=201)
 
 
 @router.get("/audit", response_model=api.Page[api.AuditEntry], dependencies=[requires("admin")])
 def list_audit(ctx: Ctx, cursor: str | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Response:
     """What people have changed, the newest first."""
-    with ctx.db.read() as tx:
-        items, following = people.audit_page(tx, cursor, limit)
-    return answer(api.Page[api.AuditEntry](items=items, next=following))
+    return answer(audit.page(ctx.db, cursor, limit))

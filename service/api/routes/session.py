@@ -10,7 +10,7 @@ from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
 from service.errors import ProblemError, field_problem
-from service.identity import people, sessions
+from service.identity import sessions
 from service.identity.callers import Caller, Tokens, hash_secret
 from service.infra.times import moment
 from torchyard import api
@@ -27,9 +27,7 @@ def sign_in(request: Request, asked: api.SignIn, ctx: Ctx) -> Response:
     token_id = _token_id(request, asked)
     if token_id is None:
         raise ProblemError("unauthorized", "This token or code is unknown or used up: ask for a new one.")
-    with ctx.db.write() as tx:
-        session = sessions.begin(tx, token_id, ctx.now_us())
-        user = people.user(tx, session.user)
+    user, session = sessions.open_session(ctx.db, token_id, ctx.now_us())
     made = answer(user, status=201)
     auth.set_cookie(ctx, made, session.secret)
     return made
@@ -49,9 +47,7 @@ def _token_id(request: Request, asked: api.SignIn) -> str | None:
 @router.delete("", status_code=204)
 def sign_out(request: Request, response: Response, caller: Reader, ctx: Ctx) -> None:
     """Ends the session and clears its cookie."""
-    with ctx.db.write() as tx:
-        sessions.end(tx, caller, ctx.now_us())
-    request.app.state.tokens.forget()
+    sessions.close_session(ctx.db, request.app.state.tokens, caller, ctx.now_us())
     auth.drop_cookie(ctx, response)
 
 

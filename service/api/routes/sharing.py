@@ -12,7 +12,6 @@ from service.api.routes.router import api_router
 from service.context import Context
 from service.db.records.accounting import AccountKind
 from service.identity.callers import Caller
-from service.identity.people import audit
 from service.infra.etags import etag
 from service.nodes import reservations
 from torchyard.api import sharing
@@ -29,8 +28,7 @@ _CSV: dict[int | str, dict[str, Any]] = {200: {"content": {"text/csv": {"schema"
 @router.get("/policy", response_model=Policy, dependencies=[requires("read")])
 def show_policy(request: Request, ctx: Ctx) -> Response:
     """The policy that the scheduler follows."""
-    with ctx.db.read() as tx:
-        policy = policy_settings.current_policy(tx)
+    policy = policy_settings.get_policy(ctx.db)
     tag = etag(policy)
     return not_modified(request, tag) or answer(policy, tag=tag)
 
@@ -38,30 +36,20 @@ def show_policy(request: Request, ctx: Ctx) -> Response:
 @router.put("/policy", response_model=Policy)
 def set_policy(policy: Policy, caller: Admin, ctx: Ctx) -> Response:
     """Sets the whole policy: fields that are absent get their defaults."""
-    with ctx.db.write() as tx:
-        policy_settings.set_policy(tx, policy)
-        audit(tx, caller, "policy.set", "policy", ctx.now_us(), **policy.model_dump(mode="json", exclude_defaults=True))
-    _changed(ctx)
+    policy_settings.change_policy(ctx.db, caller, policy, ctx.now_us())
     return answer(policy)
 
 
 @router.get("/quotas", response_model=list[sharing.Quota])
 def list_quotas(caller: Reader, ctx: Ctx) -> Response:
     """Quotas and how people stand: one's own and the projects'; everybody's for administrators."""
-    with ctx.db.read() as tx:
-        return answer(quotas.quotas(tx, ctx.now_us(), None if caller.admin else caller.user_id))
+    return answer(quotas.quotas(ctx.db, caller, ctx.now_us()))
 
 
 @router.put("/quotas/{kind}/{name}", response_model=sharing.Quota)
 def set_quota(kind: AccountKind, name: str, values: sharing.QuotaValues, caller: Admin, ctx: Ctx) -> Response:
     """Sets quotas of a user or project, or of the name ``*``, everybody's default."""
-    now = ctx.now_us()
-    with ctx.db.write() as tx:
-        quotas.change(tx, kind, name, values)
-        audit(tx, caller, "quota.set", f"{kind}/{name}", now, **values.model_dump(exclude_unset=True))
-        made = quotas.quota(tx, kind, name, now)
-    _changed(ctx)
-    return answer(made)
+    return answer(quotas.set_quota(ctx.db, caller, kind, name, values, ctx.now_us()))
 
 
 @router.get("/usage", response_model=sharing.UsageReport, dependencies=[requires("read")], responses=_CSV)
@@ -74,8 +62,7 @@ def show_usage(
 ) -> Response:
     """GPU-hours by user, project or day, of four weeks unless `from` says more; with what runs."""
     now = ctx.now_us()
-    with ctx.db.read() as tx:
-        found = usage_report.report(tx, usage_report.days(since, until, now), by, now)
+    found = usage_report.report(ctx.db, usage_report.days(since, until, now), by, now)
     if format == "json":
         return answer(found)
     return Response(usage_report.as_csv(found), media_type="text/csv; charset=utf-8")
@@ -87,39 +74,22 @@ def show_digest(
 ) -> Response:
     """One week of the box: who used it, what was wasted and the mend, how full it was, how long people waited."""
     now = ctx.now_us()
-    with ctx.db.read() as tx:
-        return answer(usage_report.digest(tx, *usage_report.week(week, now), now))
+    return answer(usage_report.digest(ctx.db, *usage_report.week(week, now), now))
 
 
 @router.get("/reservations", response_model=list[sharing.Reservation], dependencies=[requires("read")])
 def list_reservations(ctx: Ctx, past: Annotated[bool, Query(alias="all")] = False) -> Response:
     """Reservations that hold now or later, by their start; `all` with those that are over."""
-    with ctx.db.read() as tx:
-        return answer(reservations.reservations(tx, ctx.now_us(), past=past))
+    return answer(reservations.list_reservations(ctx.db, ctx.now_us(), past=past))
 
 
 @router.post("/reservations", status_code=201, response_model=sharing.Reservation)
 def create_reservation(new: sharing.NewReservation, caller: Admin, ctx: Ctx) -> Response:
     """Keeps nodes or GPUs for users and projects, or takes nodes out of use for a maintenance."""
-    now = ctx.now_us()
-    with ctx.db.write() as tx:
-        made = reservations.create(tx, caller, new, now)
-        told = made.model_dump(mode="json", include={"name", "starts_at", "ends_at", "maintenance"})
-        audit(tx, caller, "reservation.create", made.id, now, **told)
-    _changed(ctx)
-    return answer(made, status=201)
+    return answer(reservations.create(ctx.db, caller, new, ctx.now_us()), status=201)
 
 
 @router.delete("/reservations/{reservation}", status_code=204)
 def cancel_reservation(reservation: str, caller: Admin, ctx: Ctx) -> None:
     """Gives back what is reserved; a maintenance ends."""
-    now = ctx.now_us()
-    with ctx.db.write() as tx:
-        name = reservations.cancel(tx, reservation, now)
-        audit(tx, caller, "reservation.cancel", reservation, now, name=name)
-    _changed(ctx)
-
-
-def _changed(ctx: Context) -> None:
-    ctx.hub.notify("queue")
-    ctx.wake_scheduler()
+    reservations.cancel(ctx.db, caller, reservation, ctx.now_us())

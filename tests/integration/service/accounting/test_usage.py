@@ -266,8 +266,8 @@ def test_what_runs_takes_no_more_questions_the_more_of_it_there_is(db: Database)
     gpus = box.add_node(db, devices=4)
 
     def questions() -> int:
-        with db.read() as tx, statements.asked(db) as told:
-            usage_report.report(tx, usage_report.days(None, None, START), "user", START)
+        with statements.asked(db) as told:
+            usage_report.report(db, usage_report.days(None, None, START), "user", START)
         return len(told)
 
     runs = [add_run(db, gpus[:1], hours=4)[1]]
@@ -320,8 +320,7 @@ def test_the_digest_names_wastes_and_whose_they_are(db: Database, gpus: list[str
     with db.write() as tx:
         tx.execute(update(Job).where(Job.id == job).values(eligible_us=START - 2 * HOUR))
         tx.execute(update(Node).values(registered_us=START - 10 * HOUR))
-    with db.read() as tx:
-        digest = usage_report.digest(tx, name, span, START)
+    digest = usage_report.digest(db, name, span, START)
     (ada,) = digest.users
     assert (ada.of, ada.failed, ada.idle, ada.useful, ada.total) == ("ada", 7, 1.5, 0.5, 9)
     assert [row.of for row in digest.projects] == ["default"]
@@ -331,6 +330,5 @@ def test_the_digest_names_wastes_and_whose_they_are(db: Database, gpus: list[str
         ("failed", 7, 2),
         ("idle", 1.5, 3),
     ]
-    with db.read() as tx:
-        before = usage_report.digest(tx, *usage_report.week("2023-W01", START), START)
+    before = usage_report.digest(db, *usage_report.week("2023-W01", START), START)
     assert (before.total.total, before.held, before.wastes) == (0, None, [])

@@ -11,7 +11,7 @@ from service.db.engine import Database
 from service.db.leader import Leader
 from service.db.models import Device, Member, Node, User
 from service.errors import ProblemError
-from service.identity import people, unix_accounts
+from service.identity import unix_accounts, users
 from service.infra.observability import Counters
 from service.jobs import fit
 from service.nodes import registration
@@ -68,7 +68,7 @@ def test_what_no_node_would_run_is_refused_with_the_mend(db: Database) -> None:
     told = "the UNIX account ghost of ada does not exist on node root: an administrator creates it there"
     assert str(refusal(db)).startswith(f"never-fits, user: user: {told}")
     with db.read() as tx:
-        assert "names another with `yard users set ada --unix-user ACCOUNT`" in str(people.user(tx, "ada").warning)
+        assert "names another with `yard users set ada --unix-user ACCOUNT`" in str(users.by_name(tx, "ada").warning)
     box.add_node(db, "own", capabilities=[Capability.UNIX_ACCOUNTS])
     say(db, "own", {"ghost": False})
     assert "the worker on node own may not become ghost, the UNIX account of ada" in str(refusal(db))

@@ -6,7 +6,7 @@ from sqlalchemy import insert, update
 from service.db.engine import Database
 from service.db.models import Device, User
 from service.errors import ProblemError
-from service.identity import people
+from service.identity import users
 from service.jobs import fit
 from tests.support import box
 from torchyard.spec import JobSpec, Launcher, Resources
@@ -77,7 +77,7 @@ def test_a_user_whom_no_node_would_run_is_refused_with_the_mend(db: Database) ->
         with pytest.raises(ProblemError) as caught:
             fit.check(tx, spec, ada)
         assert "`yard users set ada --unix-user ACCOUNT`" in str(caught.value.detail)
-        told = {each.name: each.warning for each in people.users(tx)}
+    told = {each.name: each.warning for each in users.list_users(db)}
     assert told["bob"] is None
     assert "ada has no UNIX account, so node strict will run none of their jobs" in str(told["ada"])
     box.add_node(db, "older", capabilities=None)

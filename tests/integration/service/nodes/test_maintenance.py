@@ -42,7 +42,7 @@ def add(yard: Parts, starts_min: int, ends_min: int, **values: Any) -> str:
 
 
 def draining(yard: Parts) -> bool:
-    maintenance.reconcile(yard.ctx)
+    maintenance.reconcile(yard.ctx.db, yard.ctx.now_us())
     with yard.ctx.db.read() as tx:
         return bool(tx.scalar(select(Node.draining).where(Node.name == "box")))
 

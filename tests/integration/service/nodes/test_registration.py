@@ -287,22 +287,19 @@ def test_offenders_are_shown_with_their_node_until_they_leave(yard: Database) ->
     words = "process 7 (python) of mallory uses GPU box-gpu-0, which the queue has given to nobody"
     for offenders in ([words], []):
         seen(yard, heartbeat(offenders=offenders))
-        with yard.read() as tx:
-            (node,) = listing.present(tx)
+        (node,) = listing.list_nodes(yard)
         assert node.offenders == offenders
 
 
 def test_labels_and_topology_are_stored_and_shown(yard: Database) -> None:
     near = wire.Topology(numa=1, links={"box-gpu-1": wire.LinkLevel.NVLINK})
     register(yard, labels=["ib", "fast-disk"], devices=[device(0, topology=near), device(1)])
-    with yard.read() as tx:
-        (node,) = listing.present(tx)
+    (node,) = listing.list_nodes(yard)
     assert node.labels == ["ib", "fast-disk"]
     assert [each.topology for each in node.devices] == [near, None]
     assert not seen(yard, heartbeat(devices=[device(0, topology=near), device(1)], beat=0)).changed
     register(yard)
-    with yard.read() as tx:
-        (node,) = listing.present(tx)
+    (node,) = listing.list_nodes(yard)
     assert node.labels == []
 
 

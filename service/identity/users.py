@@ -1,0 +1,145 @@
+"""Users and projects."""
+
+from sqlalchemy import Connection, func, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from service.db.engine import Database
+from service.db.models import Project, Token, User
+from service.db.records.identity import UserRecord
+from service.errors import ProblemError, not_found
+from service.identity import audit, unix_accounts
+from service.identity.callers import Caller, Tokens
+from service.infra.times import moment
+from torchyard import api
+from torchyard.api.sharing import UserChanges
+from torchyard.ids import new_id
+
+
+def _user(record: UserRecord, warnings: unix_accounts.AccountWarnings) -> api.User:
+    active = record.deactivated_us is None
+    account = unix_accounts.UserAccount(record.id, record.name, record.unix_user)
+    return api.User(
+        id=record.id,
+        name=record.name,
+        admin=record.admin,
+        unix_user=record.unix_user,
+        created_at=moment(record.created_us),
+        active=active,
+        warning=warnings.warning(account) if active else None,
+    )
+
+
+def list_users(db: Database) -> list[api.User]:
+    """Return all users, by name."""
+    query = select(User.__table__).order_by(User.name)
+    with db.read() as tx:
+        warnings = unix_accounts.AccountWarnings(tx)
+        return [_user(each, warnings) for each in UserRecord.each(tx.execute(query))]
+
+
+def own_user(db: Database, caller: Caller) -> api.User:
+    """Return the user who calls."""
+    with db.read() as tx:
+        return by_id(tx, caller.user_id)
+
+
+def by_name(tx: Connection, name: str) -> api.User:
+    """Return a user by name; ``not-found`` for an unknown one."""
+    found = UserRecord.first(tx.execute(select(User.__table__).where(User.name == name)))
+    if found is None:
+        raise not_found("user", name)
+    return _user(found, unix_accounts.AccountWarnings(tx))
+
+
+def by_id(tx: Connection, user_id: str) -> api.User:
+    """Return a user by id."""
+    found = UserRecord.one(tx.execute(select(User.__table__).where(User.id == user_id)))
+    return _user(found, unix_accounts.AccountWarnings(tx))
+
+
+def create_user(db: Database, caller: Caller, new: api.NewUser, now: int) -> api.User:
+    """Add a user; ``conflict`` if the name is taken."""
+    with db.write() as tx:
+        try:
+            tx.execute(insert(User).values(id=new_id("user"), created_us=now, **new.model_dump()))
+        except IntegrityError as error:
+            raise ProblemError("conflict", f"name: there is a user {new.name} already: take another name.") from error
+        audit.record(tx, caller, "user.create", new.name, now, admin=new.admin, unix_user=new.unix_user)
+        return by_name(tx, new.name)
+
+
+def change_user(db: Database, cache: Tokens, caller: Caller, name: str, changes: UserChanges, now: int) -> api.User:
+    """Change a user; ``conflict`` if no administrator would be left.
+
+    A deactivated user loses all tokens and sessions, a former administrator those with the scope admin.
+    """
+    with db.write() as tx:
+        changed = _change_user(tx, caller, name, changes, now)
+    cache.forget()
+    return changed
+
+
+def deactivate_user(db: Database, cache: Tokens, caller: Caller, name: str, now: int) -> None:
+    """Deactivate a user, as `change_user` does."""
+    change_user(db, cache, caller, name, UserChanges(active=False), now)
+
+
+def _change_user(tx: Connection, caller: Caller, name: str, changes: UserChanges, now: int) -> api.User:
+    given = changes.model_dump(include=changes.model_fields_set)
+    administrators = _lock_administrators(tx, name)
+    before = by_name(tx, name)
+    after = before.model_copy(update=given)
+    if administrators == {before.id} and not (after.admin and after.active):
+        raise ProblemError(
+            "conflict",
+            f"{name} is the only administrator: make somebody else one first (`yard users set NAME --admin`)",
+        )
+    deactivated_us = None if after.active else func.coalesce(User.deactivated_us, now)
+    values = {"admin": after.admin, "unix_user": after.unix_user, "deactivated_us": deactivated_us}
+    tx.execute(update(User).where(User.id == before.id).values(**values))
+    if not after.active:
+        _hand_on_nodes(tx, caller, before)
+    _end_tokens(tx, after, now)
+    audit.record(tx, caller, "user.change", name, now, **given)
+    return by_name(tx, name)
+
+
+def _lock_administrators(tx: Connection, name: str) -> set[str]:
+    """Lock a user and all administrators, whose ids it returns: of two, each could remove the other."""
+    query = select(User.id, User.admin, User.deactivated_us).where(or_(User.name == name, User.admin))
+    rows = tx.execute(query.order_by(User.id).with_for_update())
+    return {row.id for row in rows if row.admin and row.deactivated_us is None}
+
+
+def _hand_on_nodes(tx: Connection, caller: Caller, leaving: api.User) -> None:
+    """Give the tokens of nodes to another administrator: without them, nodes would fall silent."""
+    heir = caller.user_id
+    if heir == leaving.id:
+        others = select(User.id).where(User.admin, User.deactivated_us.is_(None), User.id != leaving.id)
+        heir = tx.execute(others.order_by(User.created_us, User.id).limit(1)).scalar_one()
+    tx.execute(update(Token).where(Token.user_id == leaving.id, Token.node.is_not(None)).values(user_id=heir))
+
+
+def _end_tokens(tx: Connection, owner: api.User, now: int) -> None:
+    """Revoke the tokens that their owner is not entitled to any more."""
+    query = select(Token.id, Token.scopes).where(Token.user_id == owner.id, Token.revoked_us.is_(None))
+    ended = [row.id for row in tx.execute(query) if not owner.active or ("admin" in row.scopes and not owner.admin)]
+    tx.execute(update(Token).where(Token.id.in_(ended)).values(revoked_us=now))
+
+
+def list_projects(db: Database) -> list[api.Project]:
+    """Return all projects, by name."""
+    with db.read() as tx:
+        rows = tx.execute(select(Project.name, Project.created_us).order_by(Project.name)).all()
+    return [api.Project(name=row.name, created_at=moment(row.created_us)) for row in rows]
+
+
+def create_project(db: Database, caller: Caller, name: str, now: int) -> api.Project:
+    """Add a project; ``conflict`` if there is one of the name."""
+    with db.write() as tx:
+        try:
+            tx.execute(insert(Project).values(name=name, created_us=now))
+        except IntegrityError as error:
+            raise ProblemError("conflict", f"name: there is a project {name} already.") from error
+        audit.record(tx, caller, "project.create", name, now)
+    return api.Project(name=name, created_at=moment(now))
