@@ -11,13 +11,11 @@ ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1
 WORKDIR /src
 COPY constraints.txt ./
 
-# The control plane needs no torch: the tested set without torch's family is installed as it stands.
+# The control plane needs no torch.
 FROM base AS service
-RUN grep -Ev '^(#|torch|nvidia-|cuda-|triton|scikit-learn|scipy|mypy|ruff|pytest|playwright|hypothesis|pixeltable)' constraints.txt > service.txt \
-    && pip install --requirement service.txt
 COPY . .
 COPY --from=dashboard /src/service/dashboard/dist service/dashboard/dist
-RUN pip install --no-deps . \
+RUN pip install --constraint constraints.txt '.[service]' ./box \
     && useradd --uid 10001 --home-dir /var/lib/torchyard --create-home torchyard
 USER 10001
 WORKDIR /var/lib/torchyard
@@ -28,7 +26,7 @@ FROM base AS worker
 COPY . .
 # pgrep, for the health check
 RUN apt-get update && apt-get install --yes --no-install-recommends procps=2:* && rm -rf /var/lib/apt/lists/* \
-    && pip install --constraint constraints.txt . \
+    && pip install --constraint constraints.txt '.[box]' ./box \
     && useradd --uid 10001 --create-home torchyard && mkdir /work && chown torchyard /work
 USER 10001
 WORKDIR /work

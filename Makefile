@@ -10,15 +10,15 @@ export PYTHONDONTWRITEBYTECODE :=
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(STAMPS)/venv: pyproject.toml constraints.txt
+$(STAMPS)/venv: pyproject.toml box/pyproject.toml constraints.txt
 	@sh scripts/preflight.sh $(PYTHON)
 	@mkdir -p $(STAMPS)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[box]' --editable ./box
 	@touch $@
 
 $(STAMPS)/dev: $(STAMPS)/venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[box,dev]' --editable ./box
 	@touch $@
 
 .PHONY: setup
@@ -44,6 +44,13 @@ $(DASHBOARD)/dist/index.html: $(STAMPS)/venv $(DASHBOARD_SOURCES)
 
 .PHONY: dashboard
 dashboard: $(DASHBOARD)/dist/index.html ## Build the web dashboard
+
+# Without what an earlier build has left: setuptools would take up modules that are gone.
+.PHONY: dist
+dist: $(STAMPS)/dev dashboard ## Build wheels and sdists of both distributions
+	rm -rf dist build box/build
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python -m build --no-isolation --outdir dist box
 
 .PHONY: lint
 lint: $(STAMPS)/dev ## Check style, types and import contracts
@@ -87,4 +94,4 @@ bench: $(STAMPS)/dev ## Measure control plane and trainer and print tables
 
 .PHONY: clean
 clean: ## Remove what the other targets made
-	rm -rf $(VENV) $(VENV)-compat $(STAMPS) $(DASHBOARD)/node_modules $(DASHBOARD)/dist
+	rm -rf $(VENV) $(VENV)-compat $(STAMPS) dist build box/build $(DASHBOARD)/node_modules $(DASHBOARD)/dist

@@ -19,6 +19,7 @@ TorchYardError
 ├── SpecError
 ├── PolicyError
 ├── SnapshotError
+├── MissingExtraError
 └── StackError
     ├── NetworkHomeError
     ├── NoRedisError
@@ -75,6 +76,10 @@ class PolicyError(TorchYardError):
 
 class SnapshotError(TorchYardError):
     """The code folder cannot be uploaded."""
+
+
+class MissingExtraError(TorchYardError):
+    """A part of TorchYard is not installed here: pip install 'torchyard[box]'."""
 
 
 class StackError(TorchYardError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from torchyard.cli import common
+from torchyard.cli import common, extras
 from torchyard.injob.state import MODEL
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def average(
     Checkpoints along one run, or of runs from the same start; averaging unrelated runs is worth nothing. The file
     holds a plain state dict of CPU tensors.
     """
+    extras.require("checkpoints average", "trainer")
     with tempfile.TemporaryDirectory(prefix="yard-average-") as name, common.connect() as client:
         folders = [
             client.download_checkpoint(without_the_rest(each), Path(name) / each.id)

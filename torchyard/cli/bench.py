@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from torchyard.cli import common
+from torchyard.cli import common, extras
 
 if TYPE_CHECKING:
     from torchyard.api import Job, Output
@@ -64,6 +64,7 @@ def strategies(
     """
     from torchyard.cli import submit
 
+    extras.require("bench", "trainer")
     _check(model, data, offline=offline)
     given = [*_words(model=model, data=data, epochs=epochs, steps=steps), *["--offline"] * offline, *["--save"] * save]
     # Isolated: the job's path holds our in-job part alone, which would hide the rest of the distribution.

@@ -27,7 +27,7 @@ from torchyard.cli import (
     terminal,
     top,
 )
-from torchyard.exceptions import TorchYardError
+from torchyard.exceptions import MissingExtraError, TorchYardError
 
 #: As with `docker run`: the command's own failure, where other codes are the job's.
 OWN_FAILURE = 125
@@ -81,6 +81,9 @@ def run() -> None:
     """Run the command line of this process."""
     try:
         app(prog_name="yard")
+    except MissingExtraError as error:
+        fail(str(error))
+        sys.exit(2)
     except TorchYardError as error:
         fail(str(error))
         sys.exit(OWN_FAILURE if sys.argv[1:2] and sys.argv[1] in JOB_COMMANDS else 1)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from torchyard.cli import common
+from torchyard.cli import common, extras
 
 
 def register(app: typer.Typer) -> None:
@@ -65,6 +65,7 @@ def simulate(
         raise typer.BadParameter("give a trace, or --from-history")
     if save_trace is not None and not from_history:
         raise typer.BadParameter("there is nothing to save without --from-history", param_hint="--save-trace")
+    extras.require("simulate", "service")
     options = [
         "--gpus",
         str(gpus),

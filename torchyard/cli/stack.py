@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import torchyard
-from torchyard.cli import common
+from torchyard.cli import common, extras
 
 PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
@@ -40,6 +40,7 @@ def up(
     """
     from torchyard.stack import up as stack
 
+    extras.require("up", "box")
     options = stack.Options(host=host, port=port, cpu_slots=cpu_slots, stop_jobs=stop_jobs, behind_proxy=behind_proxy)
     if detach:
         print(f"ready {stack.detach(options)}")
@@ -72,11 +73,13 @@ def login(json: common.Json = False) -> None:
 
 def service(context: typer.Context) -> None:
     """Run the service alone; its own --help tells more."""
+    extras.require("service", "service")
     os.execv(sys.executable, [sys.executable, "-m", "service", *context.args])  # noqa: S606
 
 
 def worker(context: typer.Context) -> None:
     """Run a node's worker: `yard worker --join URL`."""
+    extras.require("worker", "worker")
     os.execv(sys.executable, [sys.executable, "-m", "worker", *context.args])  # noqa: S606
 
 
