@@ -55,7 +55,7 @@ def stack() -> Iterator[str]:
         yield owner.url
         return
     console.print("starting Redis, service and worker …")
-    url = up.detach(up.Options(port=0, cpu_slots=None if gpus() >= 2 else 2, stop_jobs=True))
+    url = up.detach(up.StackOptions(port=0, cpu_slots=None if gpus() >= 2 else 2, stop_jobs=True))
     try:
         yield url
     finally:

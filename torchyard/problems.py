@@ -6,34 +6,34 @@ BASE = "https://torchyard.dev/problems/"
 
 
 @dataclass(frozen=True)
-class Kind:
+class ProblemType:
     """A problem type: its short title and HTTP status."""
 
     title: str
     status: int
 
 
-KINDS: dict[str, Kind] = {
-    "invalid-request": Kind("The request is not valid", 422),
-    "never-fits": Kind("The job could never start on this installation", 422),
-    "idempotency-mismatch": Kind("The idempotency key was used for another body", 422),
-    "unauthorized": Kind("No valid token or session", 401),
-    "forbidden": Kind("Not allowed", 403),
-    "not-found": Kind("Not found", 404),
-    "method-not-allowed": Kind("The resource does not have this method", 405),
-    "conflict": Kind("The request contradicts what is stored", 409),
-    "not-acceptable-state": Kind("The job is in a state that does not allow this", 409),
-    "precondition-failed": Kind("The resource has changed", 412),
-    "payload-too-large": Kind("The body is too large", 413),
-    "unsupported-media-type": Kind("The content type is not read here", 415),
-    "range-not-satisfiable": Kind("The range lies outside the file", 416),
-    "unknown-host": Kind("The Host header is not one of this installation's", 421),
-    "protocol-mismatch": Kind("The agent's protocol is not spoken here", 426),
-    "precondition-required": Kind("If-Match is required", 428),
-    "too-many-requests": Kind("Too many requests", 429),
-    "internal": Kind("The service failed", 500),
-    "unavailable": Kind("Not available now", 503),
-    "insufficient-storage": Kind("A disk of the service is full", 507),
+KINDS: dict[str, ProblemType] = {
+    "invalid-request": ProblemType("The request is not valid", 422),
+    "never-fits": ProblemType("The job could never start on this installation", 422),
+    "idempotency-mismatch": ProblemType("The idempotency key was used for another body", 422),
+    "unauthorized": ProblemType("No valid token or session", 401),
+    "forbidden": ProblemType("Not allowed", 403),
+    "not-found": ProblemType("Not found", 404),
+    "method-not-allowed": ProblemType("The resource does not have this method", 405),
+    "conflict": ProblemType("The request contradicts what is stored", 409),
+    "not-acceptable-state": ProblemType("The job is in a state that does not allow this", 409),
+    "precondition-failed": ProblemType("The resource has changed", 412),
+    "payload-too-large": ProblemType("The body is too large", 413),
+    "unsupported-media-type": ProblemType("The content type is not read here", 415),
+    "range-not-satisfiable": ProblemType("The range lies outside the file", 416),
+    "unknown-host": ProblemType("The Host header is not one of this installation's", 421),
+    "protocol-mismatch": ProblemType("The agent's protocol is not spoken here", 426),
+    "precondition-required": ProblemType("If-Match is required", 428),
+    "too-many-requests": ProblemType("Too many requests", 429),
+    "internal": ProblemType("The service failed", 500),
+    "unavailable": ProblemType("Not available now", 503),
+    "insufficient-storage": ProblemType("A disk of the service is full", 507),
 }
 
 

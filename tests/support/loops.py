@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset, RandomSampler
 
 import torchyard
 from torchyard.injob import control
-from torchyard.injob.attach import Run
+from torchyard.injob.attach import TrainingRun
 
 
 class Numbers(Dataset[Tensor]):
@@ -92,7 +92,7 @@ class Script:
         if loop.workers:
             self.loader.multiprocessing_context = "fork"
         self.other = DataLoader(Numbers(loop.batches * 2), batch_size=2, shuffle=True)
-        self.run: Run = torchyard.attach(loader=self.loader, weights=self.weights, restore=restore)
+        self.run: TrainingRun = torchyard.attach(loader=self.loader, weights=self.weights, restore=restore)
         self._kept: list[Any] = []
 
     def train(self) -> "Script":

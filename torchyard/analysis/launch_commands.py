@@ -29,7 +29,7 @@ _SHORT = {"-r": "redirects", "-t": "tee"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Understood:
+class LaunchCommand:
     """Command without its own launcher, and what that launcher was told."""
 
     command: tuple[str, ...]
@@ -52,7 +52,7 @@ def by_hand(words: Sequence[str]) -> str | None:
     return None
 
 
-def understand(words: Sequence[str]) -> Understood | None:
+def understand(words: Sequence[str]) -> LaunchCommand | None:
     """The command without its launcher where that is torchrun, else as it is; None where it has none."""
     if (found := by_hand(words)) is None:
         return None
@@ -64,11 +64,11 @@ def understand(words: Sequence[str]) -> Understood | None:
     return _torchrun(words, 1 + python_program(words[1:]).own, known) or _as_it_is(words)
 
 
-def _as_it_is(words: Sequence[str]) -> Understood:
-    return Understood(command=tuple(words), launcher=Launcher.NONE)
+def _as_it_is(words: Sequence[str]) -> LaunchCommand:
+    return LaunchCommand(command=tuple(words), launcher=Launcher.NONE)
 
 
-def _torchrun(words: Sequence[str], start: int, launcher: Launcher) -> Understood | None:
+def _torchrun(words: Sequence[str], start: int, launcher: Launcher) -> LaunchCommand | None:
     """None for options that are not known, and for a program that is no Python."""
     given: dict[str, str] = {}
     index, interpreter = start, ["python"]
@@ -88,7 +88,7 @@ def _torchrun(words: Sequence[str], start: int, launcher: Launcher) -> Understoo
         return None
     if "use-env" in given:
         launcher = Launcher.TORCHRUN
-    return Understood(
+    return LaunchCommand(
         command=(*interpreter, *words[index:]),
         launcher=launcher,
         left_out=tuple(words[:index]),

@@ -9,12 +9,12 @@ from pathlib import PurePath
 
 from torchyard.analysis import commands, launch_commands
 from torchyard.analysis.scripts import facts, source
-from torchyard.analysis.scripts.facts import Facts
+from torchyard.analysis.scripts.facts import ProgramFacts
 from torchyard.spec import JobSpec, Launcher
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class LauncherChoice:
     """Launcher of a command, and the reason for it."""
 
     launcher: Launcher
@@ -30,28 +30,28 @@ class Choice:
         return spec.model_copy(update={"launcher": self.launcher, "command": command})
 
 
-def choose(spec: JobSpec, read: source.Read | None = None, *, has_torch: bool | None = None) -> Choice:
+def choose(spec: JobSpec, read: source.Read | None = None, *, has_torch: bool | None = None) -> LauncherChoice:
     """The launcher of a spec that says `auto`, and its own otherwise.
 
     `read` gives the files of the job's working folder, and `has_torch` says whether its Python has torch: None where
     nobody can tell.
     """
     if spec.recipe is not None or spec.command is None:
-        return Choice(launcher=Launcher.TORCHRUN, command=())
+        return LauncherChoice(launcher=Launcher.TORCHRUN, command=())
     understood = launch_commands.understand(spec.command) if _decides(spec) else None
     if understood is not None:
-        return Choice(
+        return LauncherChoice(
             launcher=understood.launcher,
             command=understood.command,
             reason=_left_out(understood),
             mismatch=_mismatch(spec, understood),
         )
     if spec.launcher is not Launcher.AUTO:
-        return Choice(launcher=spec.launcher, command=spec.command)
+        return LauncherChoice(launcher=spec.launcher, command=spec.command)
     if not commands.is_python(spec.command):
-        return Choice(launcher=Launcher.NONE, command=spec.command)
+        return LauncherChoice(launcher=Launcher.NONE, command=spec.command)
     launcher, reason = _of_python(spec, read_facts(spec, read), has_torch=has_torch)
-    return Choice(launcher=launcher, command=spec.command, reason=reason)
+    return LauncherChoice(launcher=launcher, command=spec.command, reason=reason)
 
 
 def _decides(spec: JobSpec) -> bool:
@@ -59,14 +59,14 @@ def _decides(spec: JobSpec) -> bool:
     return spec.launcher.ranked
 
 
-def _left_out(understood: launch_commands.Understood) -> str:
+def _left_out(understood: launch_commands.LaunchCommand) -> str:
     if not understood.left_out:
         return ""
     typed = " ".join(understood.left_out)
     return f"the command asks for it (`{typed}` is left out: the queue starts one process per GPU itself)"
 
 
-def _mismatch(spec: JobSpec, understood: launch_commands.Understood) -> str:
+def _mismatch(spec: JobSpec, understood: launch_commands.LaunchCommand) -> str:
     resources, asked = spec.resources, understood.processes
     if understood.nodes != resources.nodes and understood.nodes > 1:
         return f"command: it asks for {understood.nodes} nodes: say resources: {{nodes: {understood.nodes}}} as well"
@@ -78,7 +78,7 @@ def _mismatch(spec: JobSpec, understood: launch_commands.Understood) -> str:
     return ""
 
 
-def _of_python(spec: JobSpec, found: Facts | None, *, has_torch: bool | None) -> tuple[Launcher, str]:
+def _of_python(spec: JobSpec, found: ProgramFacts | None, *, has_torch: bool | None) -> tuple[Launcher, str]:
     if found is not None and found.starts is not None:
         return Launcher.PYTHON, f"{found.starts} starts the processes itself"
     if found is not None and has_torch is False and not found.imports_torch:
@@ -90,13 +90,13 @@ def _of_python(spec: JobSpec, found: Facts | None, *, has_torch: bool | None) ->
     return Launcher.TORCHRUN, ""
 
 
-def read_facts(spec: JobSpec, read: source.Read | None) -> Facts | None:
+def read_facts(spec: JobSpec, read: source.Read | None) -> ProgramFacts | None:
     """Read the facts from the source of a Python command; None where it is not at hand or is no Python."""
     program = read_program(spec, read)
     return None if program is None else facts.of(program)
 
 
-def read_program(spec: JobSpec, read: source.Read | None) -> source.Program | None:
+def read_program(spec: JobSpec, read: source.Read | None) -> source.ProgramSource | None:
     """The parsed source of a Python command."""
     if read is None or spec.command is None or not commands.is_python(spec.command):
         return None
@@ -110,7 +110,7 @@ def _inside(path: str) -> bool:
     return not path.startswith("/") and ".." not in PurePath(path).parts
 
 
-def doubts(spec: JobSpec, found: Facts | None) -> list[str]:
+def doubts(spec: JobSpec, found: ProgramFacts | None) -> list[str]:
     """Warnings about a ranked launcher, by the source of the script."""
     if found is None or spec.launcher not in {Launcher.TORCHRUN, Launcher.LAUNCH}:
         return []

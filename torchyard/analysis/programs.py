@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from torchyard.analysis import commands, interpreters, launch_commands
-from torchyard.analysis.launchers import Choice
+from torchyard.analysis.launchers import LauncherChoice
 from torchyard.exceptions import SpecError
 from torchyard.spec import JobSpec, Launcher
 
@@ -28,7 +28,10 @@ _CLOSE = 0.75
 
 
 def check(
-    given: JobSpec, choice: Choice, python: interpreters.Python | None, environment: Mapping[str, str] | None = None
+    given: JobSpec,
+    choice: LauncherChoice,
+    python: interpreters.Python | None,
+    environment: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Warnings; `given` is the spec before its launcher was chosen.
 

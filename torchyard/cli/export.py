@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torchyard.client.client import Client
 
 
-class Form(StrEnum):
+class ExportFormat(StrEnum):
     """Formats of exported metrics."""
 
     CSV = "csv"
@@ -23,7 +23,7 @@ class Form(StrEnum):
     MLFLOW = "mlflow"
 
 
-def export(client: "Client", job: "Job", names: list[str], form: Form, to: str | None) -> str:
+def export(client: "Client", job: "Job", names: list[str], form: ExportFormat, to: str | None) -> str:
     """Write a job's points and return where they are. Raises TorchYardError with the mend."""
     try:
         return _WRITERS[form](client, job, names, to)
@@ -84,9 +84,9 @@ def _mlflow(client: "Client", job: "Job", names: list[str], to: str | None) -> s
 
 
 _MLFLOW_STATUS: Final[Mapping[str, str]] = {"succeeded": "FINISHED", "failed": "FAILED", "cancelled": "KILLED"}
-_WRITERS: Final[Mapping[Form, Callable[["Client", "Job", list[str], str | None], str]]] = {
-    Form.CSV: _csv,
-    Form.PARQUET: _parquet,
-    Form.TENSORBOARD: _tensorboard,
-    Form.MLFLOW: _mlflow,
+_WRITERS: Final[Mapping[ExportFormat, Callable[["Client", "Job", list[str], str | None], str]]] = {
+    ExportFormat.CSV: _csv,
+    ExportFormat.PARQUET: _parquet,
+    ExportFormat.TENSORBOARD: _tensorboard,
+    ExportFormat.MLFLOW: _mlflow,
 }

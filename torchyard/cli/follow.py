@@ -66,7 +66,7 @@ class Screen:
         self._drawn = text
 
 
-class Lines:
+class LineBuffer:
     """Cuts one rank's text into whole lines, so that ranks do not mix inside a line.
 
     What a program draws over with carriage returns, as progress bars do, is shown as a terminal would show it.
@@ -97,7 +97,7 @@ class Lines:
             self._rest = ""
 
 
-class Ranks:
+class RankLogs:
     """Threads that print the logs of one attempt's ranks."""
 
     def __init__(self, client: Client, job: Job, screen: Screen) -> None:
@@ -111,7 +111,7 @@ class Ranks:
             thread.start()
 
     def _print(self, client: Client, job: str, rank: int, size: int, screen: Screen) -> None:
-        lines = Lines(screen.write, screen.bar, f"[{rank}] " if size > 1 else "")
+        lines = LineBuffer(screen.write, screen.bar, f"[{rank}] " if size > 1 else "")
         try:
             for chunk in client.follow_logs(job, rank=rank, attempt=self.attempt):
                 lines.feed(chunk.text)
@@ -177,12 +177,12 @@ def _wants_cancel(job: Job, interrupts: Interrupts) -> bool:
 
 
 def _to_the_end(client: Client, job: Job, screen: Screen) -> Job:
-    ranks: Ranks | None = None
+    ranks: RankLogs | None = None
     while True:
         if job.attempt and job.started_at and (ranks is None or ranks.attempt != job.attempt):
             if ranks is not None:
                 ranks.join()
-            ranks = Ranks(client, job, screen)
+            ranks = RankLogs(client, job, screen)
         if job.state in JOB_FINAL:
             break
         screen.status(_status(client, job))

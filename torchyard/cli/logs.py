@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from torchyard.cli import common, loglines, moments
-from torchyard.cli.export import Form
+from torchyard.cli.export import ExportFormat
 from torchyard.cli.terminal import clean, joined
 
 if TYPE_CHECKING:
@@ -124,13 +124,13 @@ def _print_rank(client: "Client", job: str, rank: int, attempt: int | None, view
 def _follow_rank(
     client: "Client", job: str, rank: int, attempt: int | None, view: _View, screen: "Screen", prefix: str
 ) -> None:
-    from torchyard.cli.follow import Lines
+    from torchyard.cli.follow import LineBuffer
 
     def write(text: str) -> None:
         found = (line for line in text.splitlines(keepends=True) if _matches(line.removeprefix(prefix), view.pattern))
         screen.write("".join(found))
 
-    lines, behind, since = Lines(write, screen.bar, prefix), 0, view.since
+    lines, behind, since = LineBuffer(write, screen.bar, prefix), 0, view.since
     feed = screen.write if view.raw else lines.feed
     if view.tail is not None:
         end, behind = client.log_tail(job, view.tail, rank=rank, attempt=attempt, since=since)
@@ -164,7 +164,7 @@ def metrics(
     job: common.JobRef,
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these series.")] = None,
     form: Annotated[
-        Form | None, typer.Option("--export", help="Write all points, for another tool.", show_default=False)
+        ExportFormat | None, typer.Option("--export", help="Write all points, for another tool.", show_default=False)
     ] = None,
     to: Annotated[
         str | None,
@@ -194,7 +194,7 @@ def metrics(
         common.warn(f"{lost:,} records were lost, mostly because the disk was full: their points are missing")
 
 
-def _export(client: "Client", job: str, names: list[str], form: Form, to: str | None) -> None:
+def _export(client: "Client", job: str, names: list[str], form: ExportFormat, to: str | None) -> None:
     from torchyard.cli.export import export
 
     place = export(client, client.job(job), names, form, to)

@@ -10,7 +10,7 @@ from torchyard.cli.transfer import progress
 if TYPE_CHECKING:
     from torchyard.api import Checkpoint, Job, Output
     from torchyard.client.client import Client
-    from torchyard.client.pulling import Pulled
+    from torchyard.client.pulling import PullResult
 
 #: Seconds without a new file after which kept files are no longer waited for.
 PATIENCE_S = 60.0
@@ -26,7 +26,7 @@ def pull(
     files: bool,
     by_hand: bool,
     kept: bool,
-) -> "Pulled":
+) -> "PullResult":
     """Bring everything into the folder, and say what stays elsewhere, and why."""
     from torchyard.client import pulling
 

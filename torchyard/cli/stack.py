@@ -41,7 +41,9 @@ def up(
     from torchyard.stack import up as stack
 
     extras.require("up", "box")
-    options = stack.Options(host=host, port=port, cpu_slots=cpu_slots, stop_jobs=stop_jobs, behind_proxy=behind_proxy)
+    options = stack.StackOptions(
+        host=host, port=port, cpu_slots=cpu_slots, stop_jobs=stop_jobs, behind_proxy=behind_proxy
+    )
     if detach:
         print(f"ready {stack.detach(options)}")
         common.note("`yard down` ends it, `yard login` opens the dashboard")

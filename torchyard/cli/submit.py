@@ -10,7 +10,7 @@ from torchyard.cli import common
 if TYPE_CHECKING:
     from torchyard.api import DryRun, Group, Job
     from torchyard.client.client import Client
-    from torchyard.submission.drafts import Draft, Prepared
+    from torchyard.submission.drafts import Draft, PreparedSubmission
 
 #: Exit code where the person leaves the job running: as after any Ctrl-C, so that `yard run … && next` goes no further.
 LEFT = 130
@@ -142,7 +142,7 @@ def _environment(pairs: list[str]) -> dict[str, str] | None:
     return dict(pair.split("=", 1) for pair in pairs) or None
 
 
-def _prepare(client: "Client", draft: "Draft") -> "Prepared":
+def _prepare(client: "Client", draft: "Draft") -> "PreparedSubmission":
     from torchyard.submission import drafts
 
     if drafts.wants_all(draft):

@@ -10,7 +10,7 @@ from torchyard.client.client import Client
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class PullLayout:
     """Folders that files go to, by the root that they are relative to."""
 
     output: Path
@@ -27,18 +27,18 @@ class Layout:
         return download.inside(folder, file.name)
 
 
-def as_in_job(folder: Path) -> Layout:
+def as_in_job(folder: Path) -> PullLayout:
     """Side by side in one folder, as below the job's own."""
-    return Layout(output=folder / "output", code=folder / "code", job=folder, nodes=folder)
+    return PullLayout(output=folder / "output", code=folder / "code", job=folder, nodes=folder)
 
 
-def as_by_hand(folder: Path) -> Layout:
+def as_by_hand(folder: Path) -> PullLayout:
     """Layout in the code folder itself; what the program calls ``../data/x`` is beside it."""
-    return Layout(output=folder / "output", code=folder, job=folder.parent, nodes=folder)
+    return PullLayout(output=folder / "output", code=folder, job=folder.parent, nodes=folder)
 
 
 @dataclass
-class Pulled:
+class PullResult:
     """Result of a pull, by file."""
 
     written: list[Path] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Pulled:
     refused: list[tuple[Path, str]] = field(default_factory=list)
 
 
-def planned(files: Iterable[api.Output], layout: Layout) -> list[tuple[api.Output, Path]]:
+def planned(files: Iterable[api.Output], layout: PullLayout) -> list[tuple[api.Output, Path]]:
     """The files that can be downloaded, with their places; equal ones of several nodes count once."""
     plan: dict[Path, api.Output] = {}
     for file in sorted(files, key=lambda file: file.node_rank):
@@ -67,9 +67,9 @@ def pull(
     base: Path,
     careful: bool,
     progress: Callable[[int], None],
-) -> Pulled:
+) -> PullResult:
     """Download files; `careful` leaves alone what the user may have changed, and what leads out of `base`."""
-    pulled = Pulled()
+    pulled = PullResult()
     for file, place in plan:
         reason = _objection(file, place, base) if careful else None
         if reason is not None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Row:
+class TraceRow:
     """One job; times in seconds, the submission since the epoch."""
 
     submit_time: float
@@ -25,11 +25,11 @@ class Row:
     priority: str
 
 
-def rows(client: "Client") -> Iterator[Row]:
+def rows(client: "Client") -> Iterator[TraceRow]:
     """Jobs that have ended and had held GPUs, newest first."""
     for job in client.jobs(state=[state.value for state in JOB_FINAL]):
         if job.gpus and job.attempt and (held_s := _held_s(client, job)) is not None:
-            yield Row(
+            yield TraceRow(
                 submit_time=job.created_at.timestamp(),
                 duration=held_s,
                 num_gpus=job.gpus,
@@ -53,8 +53,8 @@ def _between(start: datetime | None, end: datetime | None) -> float | None:
     return None if start is None or end is None else max((end - start).total_seconds(), 0.0)
 
 
-def write(rows: Iterable[Row], file: TextIO) -> None:
+def write(rows: Iterable[TraceRow], file: TextIO) -> None:
     """The jobs as CSV, in the order in which they came."""
     out = csv.writer(file, lineterminator="\n")
-    out.writerow(field.name for field in fields(Row))
+    out.writerow(field.name for field in fields(TraceRow))
     out.writerows(astuple(row) for row in sorted(rows, key=lambda row: row.submit_time))

@@ -281,22 +281,22 @@ _BY_NAME = {each.name: each for each in FINGERPRINTS}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recognised:
+class RecognisedFailure:
     """A failure, with what its words name: a module, a file."""
 
     name: str
     subject: str | None = None
 
 
-def recognise(words: str) -> Recognised | None:
+def recognise(words: str) -> RecognisedFailure | None:
     """The failure that these last words tell of, if it is known."""
     words = "\n".join(line[:MAX_LINE] for line in words.split("\n"))
-    best: tuple[int, Recognised] | None = None
+    best: tuple[int, RecognisedFailure] | None = None
     for each in FINGERPRINTS:
         for match in each.pattern.finditer(words) if each.pattern else ():
             if best is None or match.start() > best[0]:
                 subject = match[1] if match.re.groups else None
-                best = match.start(), Recognised(name=each.name, subject=subject)
+                best = match.start(), RecognisedFailure(name=each.name, subject=subject)
     return best[1] if best else None
 
 

@@ -30,7 +30,7 @@ class _Steps:
         cls.done += 1
 
 
-class Saves:
+class SaveSchedule:
     """Times at which this process saves its state, and whether a stop can wait for the next."""
 
     def __init__(self, control_file: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -76,7 +76,7 @@ def follow(module: Any) -> None:
         return
     found = adoption.restored()
     _Steps.done = 0 if found is None else found.step
-    saves = Saves(attempt.path(layout.CONTROL))
+    saves = SaveSchedule(attempt.path(layout.CONTROL))
 
     def stepped(*_: Any) -> None:
         _Steps.count()
@@ -97,7 +97,7 @@ def _give_up() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _registering(save_state: Callable[..., Any], saves: Saves) -> Callable[..., Any]:
+def _registering(save_state: Callable[..., Any], saves: SaveSchedule) -> Callable[..., Any]:
     """`save_state`, after which a job leaves that is being stopped."""
 
     @functools.wraps(save_state)

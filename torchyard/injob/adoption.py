@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from torchyard.injob import checkpoints, collective, files, layout, place
 
 
-class Adopted(NamedTuple):
+class AdoptedCheckpoint(NamedTuple):
     """A framework's checkpoint that the attempt resumes from."""
 
     #: Where it lies now.
@@ -25,7 +25,7 @@ class Adopted(NamedTuple):
 SHARE = 0.05
 
 
-class _Pace:
+class _AdoptionLimit:
     """Limit on how often this process adopts checkpoints: a script may well write one every second."""
 
     ready_at = 0.0
@@ -43,36 +43,36 @@ def adopt(
     With `leaves` a job that is being stopped ends here. Raises as `checkpoint` does.
     """
     begun = time.monotonic()
-    (now,) = collective.broadcast([int(wanted or begun >= _Pace.ready_at)])
-    _Pace.skipped = None if now else (step, path, metrics or {})
+    (now,) = collective.broadcast([int(wanted or begun >= _AdoptionLimit.ready_at)])
+    _AdoptionLimit.skipped = None if now else (step, path, metrics or {})
     if not now:
         return 0
     where = place_of(path)
-    taking = checkpoints.Checkpoint(step, metrics or {}, leaves=leaves)
+    taking = checkpoints.CheckpointWriter(step, metrics or {}, leaves=leaves)
     with taking as folder:
         if place.leads() and os.path.exists(path):  # of several nodes one may have it alone
             _link(path, str(folder / where))
             files.write_json(str(folder / layout.ADOPTED), {"place": where, "step": step})
     ended = time.monotonic()
-    _Pace.ready_at = ended + (ended - begun) / SHARE
+    _AdoptionLimit.ready_at = ended + (ended - begun) / SHARE
     return taking.size
 
 
 def adopt_the_last() -> None:
     """The training has ended: commits its last checkpoint, if that was passed over. Every rank calls it."""
-    skipped = _Pace.skipped
+    skipped = _AdoptionLimit.skipped
     if skipped is not None:
         step, path, metrics = skipped
         adopt(step, path, metrics, leaves=False, wanted=True)
 
 
-def restored() -> Adopted | None:
+def restored() -> AdoptedCheckpoint | None:
     """The framework's checkpoint that the attempt resumes from, if it resumes from one."""
     folder = checkpoints.restore()
     marker = None if folder is None else files.read_json(str(folder / layout.ADOPTED))
     if folder is None or not isinstance(marker, dict):
         return None
-    return Adopted(path=str(folder / marker["place"]), place=marker["place"], step=int(marker["step"]))
+    return AdoptedCheckpoint(path=str(folder / marker["place"]), place=marker["place"], step=int(marker["step"]))
 
 
 def place_of(path: str) -> str:

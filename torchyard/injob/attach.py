@@ -37,7 +37,7 @@ def attach(
     extra: Mapping[str, Any] | None = None,
     check: Callable[[dict[str, Any]], None] | None = None,
     **stateful: Any,
-) -> Run:
+) -> TrainingRun:
     """Follow a training loop: metrics, checkpoints, exact resume, a clean stop. It wraps nothing.
 
         run = torchyard.attach(model=model, optimizer=optimizer, loader=loader)
@@ -48,7 +48,7 @@ def attach(
 
     Call it on every rank, after the model is wrapped and the optimizer made, before the first batch. If the job goes
     on from a checkpoint, everything given is loaded from it; off the queue nothing is recorded, and a checkpoint is
-    taken only by `Run.save`.
+    taken only by `TrainingRun.save`.
 
     - `model`: a module, or the stages of one in a list; bare, in DDP, sharded by `fully_shard`, compiled.
     - `optimizer`: an optimizer or several.
@@ -61,12 +61,12 @@ def attach(
       Otherwise rank 0 writes the whole model, portably, as ``model.pt``.
     - `asynchronous`: write beside the training. It needs host memory for one copy of what this rank writes.
     - `extra`: plain data that is saved, too. On resume `check` gets what was saved, before anything is loaded, and
-      may raise; afterwards it is `Run.extra`.
+      may raise; afterwards it is `TrainingRun.extra`.
     - `restore`: the checkpoint to go on from instead of `torchyard.restore()`.
 
     A run that is stopped and resumed is bit for bit the one that was not, on the CPU with as many ranks, where chance
     comes from the streams of Python, NumPy and torch in this process and from generators of the loader and its
-    samplers. Chance in loader processes is not followed: their streams begin anew. See `Run.inexact`.
+    samplers. Chance in loader processes is not followed: their streams begin anew. See `TrainingRun.inexact`.
 
     Raises AttachError for what cannot be saved, ResumeError for a checkpoint that does not fit; then nothing is
     changed.
@@ -74,7 +74,7 @@ def attach(
     importlib.import_module("torch.utils.data")
     models = _several(model)
     share.limit(share.of(models))
-    training = state.State(
+    training = state.TrainingState(
         models=Models(models),
         optimizers=Optimizers(_several(optimizer)),
         stateful={name: each for name, each in stateful.items() if each is not None},
@@ -85,14 +85,14 @@ def attach(
     )
     state.check(training)
     folder = checkpoints.restore() if restore is None else restore
-    saved = None if folder is None else state.Saved(os.fspath(folder))
+    saved = None if folder is None else state.LoadedCheckpoint(os.fspath(folder))
     if saved is not None:
         if check is not None:
             check(saved.extra)
         saved.load(training)
     if models or training.stateful or training.ranks or _several(optimizer):
         control.choose()
-    return Run(training, saved, asynchronous=asynchronous)
+    return TrainingRun(training, saved, asynchronous=asynchronous)
 
 
 def _several(value: Any) -> list[Any]:
@@ -101,10 +101,12 @@ def _several(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-class Run:
+class TrainingRun:
     """A training that is followed from its loop; made by `attach`."""
 
-    def __init__(self, training: state.State, saved: state.Saved | None, *, asynchronous: bool) -> None:
+    def __init__(
+        self, training: state.TrainingState, saved: state.LoadedCheckpoint | None, *, asynchronous: bool
+    ) -> None:
         position = state.Position() if saved is None else saved.position
         #: Steps of the optimizer done, over all attempts.
         self.step = position.step

@@ -21,7 +21,7 @@ EXIT_PATIENCE_S = 60.0
 RUNNING, FAILED, DONE = 0, 1, 2
 
 
-class Task:
+class ThreadedCall:
     """One call in a thread of its own."""
 
     def __init__(self, call: Callable[[], Exception | None] | Callable[[], None]) -> None:
@@ -50,7 +50,7 @@ class Task:
         return DONE if self.failure is None else FAILED
 
 
-class Pending:
+class PendingCheckpoint:
     """A checkpoint that is being written."""
 
     def __init__(
@@ -69,7 +69,7 @@ class Pending:
         self._committing = False
         #: Why it is not there, once it has ended; None if it is.
         self.failure: str | None = None
-        self._task = Task(write)
+        self._task = ThreadedCall(write)
 
     def look(self, *, wait: bool) -> bool:
         """Go on as far as all ranks have come, and return whether it has ended. All ranks call it at once."""
@@ -84,7 +84,7 @@ class Pending:
                 return True
             self._committing = True
             self._write_s = self._task.seconds
-            self._task = Task(lambda: self.folder.commit(self._metrics))
+            self._task = ThreadedCall(lambda: self.folder.commit(self._metrics))
             if not wait:
                 return False
 
@@ -117,12 +117,12 @@ class Writer:
     """Writes a process's checkpoints one after the other; every rank makes the same calls."""
 
     def __init__(self) -> None:
-        self._pending: Pending | None = None
+        self._pending: PendingCheckpoint | None = None
         #: Why the last checkpoint that has ended is not there.
         self.failure: str | None = None
         atexit.register(self._close)
 
-    def start(self, pending: Pending) -> None:
+    def start(self, pending: PendingCheckpoint) -> None:
         """A checkpoint is being written; `should_checkpoint` looks after it from here on."""
         self._pending = pending
         control.watch(self._look)

@@ -16,7 +16,7 @@ from torchyard.injob import chance, dealing, others, passes
 from torchyard.injob.counting import count, generators, has_order
 from torchyard.injob.cursor import Cursor
 from torchyard.injob.epoch import Epoch
-from torchyard.injob.passes import Pass
+from torchyard.injob.passes import LoaderPass
 
 LAZY = "the sampler draws from the global random streams as it goes: give it its own generator"
 LAZY_AND_PASSES = "the sampler draws from its generator as it goes, and so do other passes through the loader"
@@ -40,7 +40,7 @@ class Batches(Cursor):
         self._reads_ahead = base is not loader
         self._generators = generators(loader, base)
         self._epoch = Epoch(self._at_end)
-        self._starting = Pass()
+        self._starting = LoaderPass()
         #: Where the streams were when the epoch began, and in the one that is resumed.
         self._begun: dict[str, Any] | None = None
         self._begun_then: dict[str, Any] | None = None
@@ -53,7 +53,7 @@ class Batches(Cursor):
     def _base(self) -> Any:
         return self._find_base()
 
-    def _at_end(self, now: Pass) -> bool:
+    def _at_end(self, now: LoaderPass) -> bool:
         try:
             return now.exhausted or now.taken >= len(self._loader)
         except TypeError:  # an iterable need not know its length
@@ -120,14 +120,14 @@ class Batches(Cursor):
         replicas, batch_size = dealing.replicas(self._base), dealing.batch_size(self._base)
         same = replicas == state["replicas"] and batch_size == state["batch_size"]
         if same and not (other_ranks and replicas is None):
-            goal = Pass(taken=state["taken"], consumed=state["consumed"], drawn=state["drawn"])
+            goal = LoaderPass(taken=state["taken"], consumed=state["consumed"], drawn=state["drawn"])
             goal.iteration = state.get("iteration")
             self._load_epoch(state, goal)
         elif replicas is not None and state["replicas"] is not None:
-            goal = Pass(consumed=dealing.consumed(self._base, state))
+            goal = LoaderPass(consumed=dealing.consumed(self._base, state))
             self._epoch.resume([goal] if goal.consumed else [])
         else:
-            goal = Pass()
+            goal = LoaderPass()
             self._epoch.resume([])
             if state["taken"]:
                 self._add(OTHER_BATCHES)
@@ -136,15 +136,15 @@ class Batches(Cursor):
             self._add("the data set is an iterable: its first %d batches are read again and dropped" % goal.taken)
         _set(self._generators, state["generators"])
 
-    def _load_epoch(self, state: Mapping[str, Any], goal: Pass) -> None:
+    def _load_epoch(self, state: Mapping[str, Any], goal: LoaderPass) -> None:
         """Read a stored state; what checkpoints of older versions do not hold is taken to have been nothing."""
         for reason in state.get("inexact", ()):
             self._epoch.add_reason(reason)
         first, confirmed = state.get("pace", (None, False))
-        self._epoch.pace = passes.Pace(first, confirmed=confirmed)
+        self._epoch.pace = passes.BatchesPerStep(first, confirmed=confirmed)
         usual = state.get("usual_end")
-        self._epoch.ends = passes.Ends(None if usual is None else passes.End(*usual))
-        before = [Pass(**each) for each in state.get("before", ())] if goal.taken else []
+        self._epoch.ends = passes.PassEnds(None if usual is None else passes.PassEnd(*usual))
+        before = [LoaderPass(**each) for each in state.get("before", ())] if goal.taken else []
         self._begun_then = state.get("begun")
         self._generators_after = state["generators"] if goal.taken and state.get("passes_after") else None
         if goal.iteration is not None:
@@ -185,7 +185,7 @@ class Batches(Cursor):
         """The index sampler's batches in the pass that begins; in a resumed one those that are left."""
         return self._indices(self._starting, sampler)
 
-    def _indices(self, now: Pass, sampler: Iterable[Any]) -> Iterator[Any]:
+    def _indices(self, now: LoaderPass, sampler: Iterable[Any]) -> Iterator[Any]:
         resumed = now.after if now.consumed or now.drawn else None
         skipped = 0 if now.limit is not None else now.taken
         self._draw(now)
@@ -221,7 +221,7 @@ class Batches(Cursor):
             return dealing.batches_left(self._base, now.consumed)
         return len(sampler)
 
-    def _draw(self, now: Pass) -> None:
+    def _draw(self, now: LoaderPass) -> None:
         """Go back to where the streams were when the order was drawn, or note where they are."""
         if now.drawn is None:
             now.drawn = {"random": chance.capture(), "generators": _states(self._generators)}
@@ -233,7 +233,7 @@ class Batches(Cursor):
         """The loader's batches as the loop takes them."""
         return self._counted(self._starting, batches)
 
-    def _counted(self, now: Pass, batches: Iterator[Any]) -> Iterator[Any]:
+    def _counted(self, now: LoaderPass, batches: Iterator[Any]) -> Iterator[Any]:
         try:
             # A loader around another one begins the inner one only now.
             self._starting = now
@@ -248,7 +248,7 @@ class Batches(Cursor):
         finally:
             now.closed = not now.exhausted
 
-    def _settle(self, now: Pass) -> None:
+    def _settle(self, now: LoaderPass) -> None:
         """A loader that reads ahead has drawn the order and loaded the first batches of a resumed pass."""
         if now.after is None:
             return
@@ -257,7 +257,7 @@ class Batches(Cursor):
         chance.restore(now.after)
         now.after = None
 
-    def _drop(self, now: Pass, batches: Iterator[Any]) -> None:
+    def _drop(self, now: LoaderPass, batches: Iterator[Any]) -> None:
         """Read again what was taken, where there is no order of indices to leave it out of."""
         if now.after is None or not now.taken or has_order(self._base):
             return

@@ -37,7 +37,7 @@ class Cadence:
         """Return whether a checkpoint is due so long after the last."""
         return seconds >= self._interval
 
-    def lacks_room(self, attempt: place.Attempt) -> str | None:
+    def lacks_room(self, attempt: place.CurrentAttempt) -> str | None:
         """Reason why the disk has no room for one more and for the copy that is stored of it; None if it has."""
         status = os.statvfs(attempt.folder)
         free, floor = status.f_bavail * status.f_frsize, int(os.environ.get(layout.DISK_FLOOR, FLOOR))

@@ -71,7 +71,7 @@ class Folder:
         shutil.rmtree(old, ignore_errors=True)
 
 
-class Checkpoint(AbstractContextManager[Path]):
+class CheckpointWriter(AbstractContextManager[Path]):
     """One checkpoint being written by all ranks; use `checkpoint`."""
 
     def __init__(self, step: int, metrics: Mapping[str, Any], *, leaves: bool = True) -> None:
@@ -206,7 +206,7 @@ def checkpoint(step: int, metrics: Mapping[str, Any] | None = None) -> AbstractC
     Off the queue the folder is ``./checkpoints/step-…``, and a second one at the same step replaces the first, so a
     script works unchanged.
     """
-    return Checkpoint(int(step), metrics or {})
+    return CheckpointWriter(int(step), metrics or {})
 
 
 def restore() -> Path | None:

@@ -19,7 +19,7 @@ MAX_CALLS = 4096
 NOTHING, CHECKPOINT, STOP = 0, 1, 2
 
 
-class Request(NamedTuple):
+class ControlRequest(NamedTuple):
     """Requests of ``control.json``."""
 
     action: str
@@ -34,9 +34,9 @@ class ControlFile:
     def __init__(self, path: str) -> None:
         self._path = path
         self._seen: tuple[int, int] | None = None
-        self._request: Request | None = None
+        self._request: ControlRequest | None = None
 
-    def read(self) -> Request | None:
+    def read(self) -> ControlRequest | None:
         try:
             status = os.stat(self._path)
         except OSError:
@@ -45,12 +45,12 @@ class ControlFile:
             content = files.read_json(self._path)
             if isinstance(content, dict):
                 grace_s = float(content.get("grace_s", "inf"))
-                self._request = Request(str(content.get("action")), int(content.get("serial", 0)), grace_s)
+                self._request = ControlRequest(str(content.get("action")), int(content.get("serial", 0)), grace_s)
                 self._seen = (status.st_ino, status.st_mtime_ns)
         return self._request
 
 
-def decide(request: Request | None, served: int | None, due: bool) -> int:
+def decide(request: ControlRequest | None, served: int | None, due: bool) -> int:
     """STOP, CHECKPOINT or NOTHING; `served` is the serial of the last request that a checkpoint answered."""
     if request is not None and request.action == "stop":
         return STOP
@@ -71,7 +71,7 @@ class Agreement:
     the pace of the calls and sends it along.
     """
 
-    def __init__(self, attempt: place.Attempt | None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, attempt: place.CurrentAttempt | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         # Off the queue nobody asks for anything.
         self._control = ControlFile(os.devnull if attempt is None else attempt.path(layout.CONTROL))
@@ -171,7 +171,7 @@ class Agreement:
         self._saved_at = self._clock()
 
 
-def _mark(attempt: place.Attempt) -> None:
+def _mark(attempt: place.CurrentAttempt) -> None:
     """Tell the shim that this job polls, so that a stop needs no signal."""
     path = os.path.join(attempt.path(layout.MARKS), layout.polled_mark(place.rank()))
     try:

@@ -12,7 +12,7 @@ from typing import Any
 from torchyard.injob import others
 
 
-class _Order:
+class _CountedSampler:
     """A loader's index sampler, told of by the cursor. Iterating draws nothing before the first index is wanted."""
 
     def __init__(self, cursor: Any, sampler: Any) -> None:
@@ -52,7 +52,7 @@ def _ordered(kind: Any) -> type:
         @property
         def _index_sampler(self) -> Any:
             sampler = super()._index_sampler
-            return _Order(self._torchyard, sampler) if has_order(self) else sampler
+            return _CountedSampler(self._torchyard, sampler) if has_order(self) else sampler
 
     return _named(Ordered, kind)
 

@@ -63,7 +63,7 @@ class Cursor:
         """The epoch is over: the next place is the beginning of another one."""
 
 
-class Own(Cursor):
+class StatefulCursor(Cursor):
     """The place in a loader or sampler that keeps it itself, with `state_dict` and `load_state_dict`."""
 
     def __init__(self, loader: Any) -> None:

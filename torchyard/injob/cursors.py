@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from torchyard.injob.batches import Batches
-from torchyard.injob.cursor import Cursor, Own
+from torchyard.injob.cursor import Cursor, StatefulCursor
 
 
 def of(loader: Any) -> Cursor:
     """The cursor for a loader, from the most exact to none."""
     if _tells_its_place(loader):
-        return Own(loader)
+        return StatefulCursor(loader)
     # A DataLoader, or one of Accelerate's around it; but not the one that deals batches out from rank 0.
     if hasattr(loader, "_index_sampler") and not hasattr(loader, "_fetch_batches"):
         return Batches(loader)

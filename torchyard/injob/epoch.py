@@ -7,26 +7,26 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from torchyard.injob import passes
-from torchyard.injob.passes import Ends, Pace, Pass
+from torchyard.injob.passes import BatchesPerStep, LoaderPass, PassEnds
 
 
 class Epoch:
     """Passes in the order in which they began; in a resumed epoch the first of them repeat what they were."""
 
-    def __init__(self, at_end: Callable[[Pass], bool]) -> None:
+    def __init__(self, at_end: Callable[[LoaderPass], bool]) -> None:
         self._at_end = at_end
-        self._passes: list[Pass] = []
+        self._passes: list[LoaderPass] = []
         #: What the passes of a resumed epoch were, up to its own.
-        self._replay: list[Pass] = []
+        self._replay: list[LoaderPass] = []
         #: Fed the last step.
-        self.own: Pass | None = None
+        self.own: LoaderPass | None = None
         #: Goes on with one from a checkpoint.
-        self._resumed: Pass | None = None
+        self._resumed: LoaderPass | None = None
         self._bounded = False
         self._idle = 0
         self._after_end = 0
-        self.pace = Pace()
-        self.ends = Ends()
+        self.pace = BatchesPerStep()
+        self.ends = PassEnds()
         self._unconfirmed = False
         self._continued = False
         #: Why a resumed run is not, or would not be, exactly the one that was stopped; in the order of finding.
@@ -38,13 +38,13 @@ class Epoch:
             self.reasons.append(reason)
 
     @property
-    def now(self) -> Pass:
+    def now(self) -> LoaderPass:
         """The epoch's own pass; before its first step what is to be resumed, or what the loop is in."""
         if self.own is not None:
             return self.own
         if len(self._passes) < len(self._replay):
             return self._replay[-1]
-        return next((each for each in reversed(self._passes) if not each.closed), None) or Pass()
+        return next((each for each in reversed(self._passes) if not each.closed), None) or LoaderPass()
 
     @property
     def at_last(self) -> bool:
@@ -57,7 +57,7 @@ class Epoch:
         """Return whether steps were reported after the loop, which a run that resumes here would report again."""
         return self._after_end > 0 and self._idle < 2 and not self.reasons
 
-    def resume(self, replay: list[Pass]) -> None:
+    def resume(self, replay: list[LoaderPass]) -> None:
         """The next epoch is one that was interrupted."""
         self._replay, self._continued = replay, True
         self._unconfirmed = bool(replay) and not self.pace.confirmed and self.pace.first is not None
@@ -73,12 +73,12 @@ class Epoch:
         for reason in self.pending():
             self.add_reason(reason)
         if self.own is not None:
-            end = passes.End(self.own.taken, self._at_end(self.own))
+            end = passes.PassEnd(self.own.taken, self._at_end(self.own))
             self.add_reason(self.ends.note(end, resumed=self.own is self._resumed))
         self._clear([])
         self._bounded = False
 
-    def _clear(self, replay: list[Pass]) -> None:
+    def _clear(self, replay: list[LoaderPass]) -> None:
         self._passes, self._replay, self.own, self._resumed = [], replay, None, None
         self._idle = self._after_end = 0
 
@@ -87,17 +87,17 @@ class Epoch:
         own = self._resumed
         if own is None or own.live:
             return []
-        found = self.ends.verdict(passes.End(own.taken, self._at_end(own)))
+        found = self.ends.verdict(passes.PassEnd(own.taken, self._at_end(own)))
         unlike = self._unconfirmed and not self.pace.confirmed
         return ([] if found is None else [found]) + ([passes.AHEAD] if unlike else [])
 
-    def start(self) -> Pass:
+    def start(self) -> LoaderPass:
         """A pass begins."""
         if not self._bounded and self.now.exhausted:
             self.end()  # of an epoch that the script does not tell of
         place = len(self._passes)
         if place >= len(self._replay):
-            begun = Pass()
+            begun = LoaderPass()
         elif place == len(self._replay) - 1:
             begun = self._resumed = replace(self._replay[place], threads=set())
         else:
@@ -108,7 +108,7 @@ class Epoch:
         self._passes.append(begun)
         return begun
 
-    def take(self, taken: Pass) -> None:
+    def take(self, taken: LoaderPass) -> None:
         """The loop takes a batch."""
         taken.take()
         if taken.limit is not None and taken.taken > taken.limit:
@@ -125,7 +125,7 @@ class Epoch:
             each.used()
         self._after_end = self._after_end + 1 if self.own is not None and self.own.exhausted else 0
 
-    def _feed(self, fed: list[Pass]) -> None:
+    def _feed(self, fed: list[LoaderPass]) -> None:
         live = [each for each in fed if not each.closed]
         own = (live or fed)[-1]
         if any(each.threads - {threading.get_ident()} for each in fed):
@@ -142,7 +142,7 @@ class Epoch:
         self._idle = 0
         self.add_reason(self.pace.step(own.fresh, at_end=self._at_end(own)))
 
-    def _another(self, own: Pass) -> None:
+    def _another(self, own: LoaderPass) -> None:
         """Another pass feeds steps."""
         self.pace.begin()
         if self.own is not None and self.own.live:
@@ -161,13 +161,13 @@ class Epoch:
         elif self.own is not None and self.own.exhausted:
             self.add_reason(self.pace.idle())
 
-    def before(self) -> list[Pass]:
+    def before(self) -> list[LoaderPass]:
         """The passes before the epoch's own."""
         now = self.now
         known = self._replay if now in self._replay else self._passes
         return known[: known.index(now)] if now in known else []
 
-    def after(self) -> list[Pass]:
+    def after(self) -> list[LoaderPass]:
         """The passes after the epoch's own."""
         now = self.now
         return self._passes[self._passes.index(now) + 1 :] if now in self._passes else []

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 
-class TorchYardError(RuntimeError):
+class InJobError(RuntimeError):
     """Base of everything that the in-job part raises."""
 
 
-class CheckpointError(TorchYardError):
+class CheckpointError(InJobError):
     """A checkpoint could not be written, committed or found."""
 
 
@@ -41,7 +41,7 @@ class SeparateDisksError(CheckpointError):
         super().__init__(" ".join((type(self).__doc__ or "").split()))
 
 
-class AttachError(TorchYardError):
+class AttachError(InJobError):
     """An object that was given to `attach` cannot be saved or loaded."""
 
 

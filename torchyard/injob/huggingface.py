@@ -26,12 +26,12 @@ _SIGN_S = 30.0
 
 def follow_trainer(module: Any) -> None:
     """Called with ``transformers.trainer`` once that is imported."""
-    callback = type("TorchYardCallback", (Following, module.TrainerCallback), {"__module__": __name__})
+    callback = type("TorchYardCallback", (TrainerHooks, module.TrainerCallback), {"__module__": __name__})
     module.DEFAULT_CALLBACKS.append(callback)
     module.Trainer.train = _resuming(module.Trainer.train)
 
 
-class Following:
+class TrainerHooks:
     """The callback's hooks, with the Trainer's own names. Every rank makes the same calls."""
 
     #: This step's checkpoint was asked for by the queue.

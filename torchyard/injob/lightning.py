@@ -46,7 +46,7 @@ def _class(package: str) -> Any:
     name = _CLASSES[package]
     if name not in globals():
         base = importlib.import_module(package).Callback
-        globals()[name] = type(name, (Following, base), {"__module__": __name__})
+        globals()[name] = type(name, (LightningHooks, base), {"__module__": __name__})
     return globals()[name]
 
 
@@ -57,7 +57,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError("module %r has no attribute %r" % (__name__, name))
 
 
-class _Progress:
+class _FitCounts:
     """Counts of this process: a script may call `fit` several times, with one Trainer or many."""
 
     #: Calls of `fit` that have begun.
@@ -66,7 +66,7 @@ class _Progress:
     steps = 0
 
 
-class Following:
+class LightningHooks:
     """The callback's hooks. Every rank makes the same calls."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Following:
         self._total: int | None = None
         self._epoch: int | None = None
         self._cursor = cursor.Cursor()
-        self._saved: state.Saved | None = None
+        self._saved: state.LoadedCheckpoint | None = None
         self._deferred = False
         self._told_at = float("-inf")
         self._save_file: Callable[..., None]
@@ -95,8 +95,8 @@ class Following:
         if stage != "fit":
             return
         control.choose()
-        _Progress.fits += 1
-        self._fit, self._loaders = _Progress.fits, 0
+        _FitCounts.fits += 1
+        self._fit, self._loaders = _FitCounts.fits, 0
         folder = checkpoints.restore()
         if folder is not None:
             self._resume(trainer, str(folder))
@@ -126,7 +126,7 @@ class Following:
         return save_checkpoint
 
     def _adopt(self, trainer: Any, path: str) -> None:
-        step = _Progress.steps + trainer.global_step
+        step = _FitCounts.steps + trainer.global_step
         try:
             adoption.adopt(step, path, _scalars(trainer), leaves=False)
         except Exception as error:  # noqa: BLE001 (the script's own file is there all the same)
@@ -137,7 +137,7 @@ class Following:
         if found is None:
             return
         if os.path.exists(os.path.join(folder, state.TRAINING)):
-            saved = state.Saved(folder)
+            saved = state.LoadedCheckpoint(folder)
             if saved.extra.get("fit") != self._fit:
                 return
             self._saved = saved
@@ -166,7 +166,7 @@ class Following:
         if resumed is not None:
             self._say_inexact(resumed)
 
-    def _say_inexact(self, resumed: state.Saved) -> None:
+    def _say_inexact(self, resumed: state.LoadedCheckpoint) -> None:
         reasons = [*resumed.inexact, *self._cursor.reasons]
         if not reasons:
             # Lightning knows nothing of the place that is kept beside its file.
@@ -179,9 +179,9 @@ class Following:
         self._epoch = trainer.current_epoch
         self._cursor.begin(trainer.current_epoch, resumed=resumed)
 
-    def _training(self) -> state.State:
+    def _training(self) -> state.TrainingState:
         """Files of a checkpoint beside Lightning's own."""
-        return state.State(
+        return state.TrainingState(
             models=Models([]),
             optimizers=Optimizers([]),
             stateful={},
@@ -193,7 +193,7 @@ class Following:
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
         steps = trainer.estimated_stepping_batches
-        self._total = None if steps in {float("inf"), -1} else int(steps) + _Progress.steps
+        self._total = None if steps in {float("inf"), -1} else int(steps) + _FitCounts.steps
         self._step = trainer.global_step
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
@@ -230,7 +230,7 @@ class Following:
         now = time.monotonic()
         if place.rank() == 0 and now - self._told_at >= _SIGN_S:
             self._told_at = now
-            metrics.report(_Progress.steps + trainer.global_step, self._total, {"epoch": trainer.current_epoch})
+            metrics.report(_FitCounts.steps + trainer.global_step, self._total, {"epoch": trainer.current_epoch})
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
         self._report(trainer)
@@ -238,7 +238,7 @@ class Following:
             adoption.adopt_the_last()
         except Exception as error:  # noqa: BLE001 (the training is done)
             place.say("the last checkpoint is not registered: %s" % error)
-        _Progress.steps += trainer.global_step
+        _FitCounts.steps += trainer.global_step
 
     def _defers(self, trainer: Any) -> bool:
         """Return whether to wait for the next step: a run that resumes from here would leave out a validation
@@ -252,10 +252,10 @@ class Following:
 
     def _save(self, trainer: Any) -> None:
         self._deferred = False
-        step = _Progress.steps + self._step
+        step = _FitCounts.steps + self._step
         position = state.Position(step=step, epoch=trainer.current_epoch)
         stopping, began = control.stopping(), time.monotonic()
-        taking = checkpoints.Checkpoint(step, _scalars(trainer))
+        taking = checkpoints.CheckpointWriter(step, _scalars(trainer))
         try:
             with taking as folder:
                 _write(trainer.strategy, self._save_file, str(folder / FILE))
@@ -273,7 +273,7 @@ class Following:
     def _report(self, trainer: Any, *, progress: bool = False) -> None:
         # On all ranks, since Lightning may sum values up over them.
         found = dict(_named(trainer.callback_metrics))
-        step = _Progress.steps + trainer.global_step
+        step = _FitCounts.steps + trainer.global_step
         fresh = {name: value for name, value in found.items() if not self._is_told(name, step, value)}
         self._told.update({name: (step, value) for name, value in fresh.items()})
         if place.rank() != 0:

@@ -21,7 +21,7 @@ FLUSH_SECONDS = 0.2
 MAX_WAITING = 1_000_000
 
 
-class Record(NamedTuple):
+class MetricsReport(NamedTuple):
     """One call of `report`, as taken in the training loop."""
 
     step: int
@@ -30,7 +30,7 @@ class Record(NamedTuple):
     total_steps: int | None
 
 
-class Pending(NamedTuple):
+class DeviceScalar(NamedTuple):
     """A copy of a GPU scalar, read later and elsewhere; `stream` is where it was made."""
 
     tensor: Any
@@ -53,7 +53,7 @@ class Recorder:
         atexit.register(self.close)
 
     def _reset(self) -> None:
-        self._waiting: collections.deque[Record] = collections.deque()
+        self._waiting: collections.deque[MetricsReport] = collections.deque()
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -77,7 +77,7 @@ class Recorder:
                 values[name] = self._take(name, value)
         self._step = self._step + 1 if step is None else int(step)
         if len(self._waiting) < MAX_WAITING:
-            self._waiting.append(Record(self._step, now, values, total_steps))
+            self._waiting.append(MetricsReport(self._step, now, values, total_steps))
         else:
             self._next += 1
         if self._thread is None:
@@ -85,7 +85,7 @@ class Recorder:
 
     def _take(self, name: str, value: Any) -> Any:
         if numbers.on_accelerator(value) and value.numel() == 1:
-            return Pending(value.detach().clone(), _stream(value))
+            return DeviceScalar(value.detach().clone(), _stream(value))
         number = numbers.as_float(value)
         if number is None:
             self._warn("%s is not a number (%s): not recorded" % (name, type(value).__name__))
@@ -161,16 +161,16 @@ def _stream(tensor: Any) -> Any:
     return sys.modules["torch"].cuda.current_stream(tensor.device) if tensor.is_cuda else None
 
 
-def _pending(batch: list[Record]) -> Iterator[tuple[dict[str, Any], str, Pending]]:
+def _pending(batch: list[MetricsReport]) -> Iterator[tuple[dict[str, Any], str, DeviceScalar]]:
     for record in batch:
         for name, value in record.values.items():
-            if type(value) is Pending:
+            if type(value) is DeviceScalar:
                 yield record.values, name, value
 
 
-def _resolve(batch: list[Record]) -> None:
+def _resolve(batch: list[MetricsReport]) -> None:
     """Read all GPU scalars of a batch with one transfer for each stream and type."""
-    groups: dict[Any, list[tuple[dict[str, Any], str, Pending]]] = {}
+    groups: dict[Any, list[tuple[dict[str, Any], str, DeviceScalar]]] = {}
     for found in _pending(batch):
         tensor = found[2].tensor
         groups.setdefault((tensor.device, tensor.dtype, found[2].stream), []).append(found)
@@ -190,7 +190,7 @@ def _read(tensors: list[Any], stream: Any) -> list[float | None]:
         return [None] * len(tensors)
 
 
-def _line(number: int, record: Record) -> str:
+def _line(number: int, record: MetricsReport) -> str:
     values = {name: numbers.as_json(value) for name, value in record.values.items() if value is not None}
     line = {"n": number, "step": record.step, "t": record.time_us, "v": values}
     if record.total_steps is not None:

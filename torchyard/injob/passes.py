@@ -28,7 +28,7 @@ OTHER_LOADER = "batches are also taken from a loader that is not attached, which
 
 
 @dataclass(eq=False)
-class Pass:
+class LoaderPass:
     """One way through the loader."""
 
     #: Batches that the loop has taken of it, with those taken before the run was resumed.
@@ -72,7 +72,7 @@ class Pass:
         self.threads = set()
 
 
-class Pace:
+class BatchesPerStep:
     """Batches taken for each step: a loop that reads ahead takes more for its first step than for the next."""
 
     def __init__(self, first: int | None = None, *, confirmed: bool = False) -> None:
@@ -106,27 +106,27 @@ class Pace:
         return AHEAD if alone or len(self._range) > 1 else None
 
 
-class End(NamedTuple):
+class PassEnd(NamedTuple):
     """End of an epoch's own pass: batches taken, and whether that was the loader's end."""
 
     taken: int
     whole: bool
 
 
-class Ends:
+class PassEnds:
     """Ends of the epochs, to tell whether the resumed one ended where it should."""
 
-    def __init__(self, usual: End | None = None) -> None:
+    def __init__(self, usual: PassEnd | None = None) -> None:
         #: That of an epoch that was not interrupted.
         self.usual = usual
-        self._resumed: End | None = None
+        self._resumed: PassEnd | None = None
 
-    def verdict(self, end: End) -> str | None:
+    def verdict(self, end: PassEnd) -> str | None:
         """Reason why this end of the resumed epoch is not right."""
         expected = end.whole if self.usual is None else end == self.usual or (end.whole and self.usual.whole)
         return None if expected else BROKEN_OFF
 
-    def note(self, end: End, *, resumed: bool) -> str | None:
+    def note(self, end: PassEnd, *, resumed: bool) -> str | None:
         """An epoch has ended; answers what that betrays of the resumed one before it."""
         if resumed:
             self._resumed = end

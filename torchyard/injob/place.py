@@ -12,7 +12,7 @@ from torchyard.injob import layout
 
 
 @dataclass(frozen=True)
-class Attempt:
+class CurrentAttempt:
     """The attempt that this process belongs to."""
 
     folder: str
@@ -27,14 +27,16 @@ class Attempt:
 
 
 @functools.lru_cache(maxsize=None)
-def current() -> Attempt | None:
+def current() -> CurrentAttempt | None:
     """The attempt, or None off the queue. The environment is read once."""
     folder = os.environ.get(layout.ATTEMPT_DIR, "")
     if not folder or not os.path.isdir(os.path.join(folder, layout.JOB)):
         return None
     every = os.environ.get(layout.CHECKPOINT_EVERY)
     never = every == layout.NEVER
-    return Attempt(folder=folder, checkpoint_every=float(every) if every and not never else None, chooses=not never)
+    return CurrentAttempt(
+        folder=folder, checkpoint_every=float(every) if every and not never else None, chooses=not never
+    )
 
 
 def process_group() -> Any:

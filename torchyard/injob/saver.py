@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from torchyard.injob import checkpoints, collective, control, notes, numbers, place, state
-from torchyard.injob.background import Pending, Writer
-from torchyard.injob.exceptions import OtherRankError, SeparateDisksError, TorchYardError
+from torchyard.injob.background import PendingCheckpoint, Writer
+from torchyard.injob.exceptions import InJobError, OtherRankError, SeparateDisksError
 from torchyard.injob.staging import Staging, taken
 
 BROKEN, UNPREPARED, READY = 0, 1, 2
@@ -28,7 +28,7 @@ class Saver:
         self._writer.settle()
         return self._writer.failure
 
-    def save(self, training: state.State, position: state.Position, metrics: Mapping[str, Any]) -> bool:
+    def save(self, training: state.TrainingState, position: state.Position, metrics: Mapping[str, Any]) -> bool:
         """Take a checkpoint; when the job is being stopped it is whole on the disk before all ranks leave.
 
         Whatever makes it fail, on any rank, ends no training: it is told of, and tried again when the next is due. A
@@ -60,14 +60,14 @@ class Saver:
         else:
             notes.checkpoint_failed(step, _words(error))
 
-    def _write(self, training: state.State, position: state.Position, metrics: Mapping[str, Any]) -> None:
+    def _write(self, training: state.TrainingState, position: state.Position, metrics: Mapping[str, Any]) -> None:
         began = time.monotonic()
-        taking = checkpoints.Checkpoint(position.step, metrics)
+        taking = checkpoints.CheckpointWriter(position.step, metrics)
         with taking as folder:
             _within_reach(state.take(training, position, taken), str(folder)).write(str(folder), _group(training))
         control.measured(time.monotonic() - began, 0.0, taking.size)
 
-    def _start(self, training: state.State, position: state.Position, metrics: Mapping[str, Any]) -> None:
+    def _start(self, training: state.TrainingState, position: state.Position, metrics: Mapping[str, Any]) -> None:
         began = time.monotonic()
         folder, group = checkpoints.Folder(position.step), _group(training)
         snapshot, failure = self._snapshot(training, position)
@@ -79,14 +79,16 @@ class Saver:
             values = {name: numbers.as_float(value) for name, value in metrics.items()}
             names = state.names(training)
             stall = time.monotonic() - began
-            self._writer.start(Pending(folder, lambda: snapshot.write(folder.path, group), values, names, stall))
+            self._writer.start(
+                PendingCheckpoint(folder, lambda: snapshot.write(folder.path, group), values, names, stall)
+            )
             return
         folder.discard()
         raise failure or unprepared or OtherRankError()
 
     def _snapshot(
-        self, training: state.State, position: state.Position
-    ) -> tuple[state.Snapshot | None, Exception | None]:
+        self, training: state.TrainingState, position: state.Position
+    ) -> tuple[state.StateSnapshot | None, Exception | None]:
         try:
             self._staging.begin()
             snapshot = state.take(training, position, self._staging.copy)
@@ -96,7 +98,7 @@ class Saver:
         return snapshot, None
 
 
-def _within_reach(snapshot: state.Snapshot, folder: str) -> state.Snapshot:
+def _within_reach(snapshot: state.StateSnapshot, folder: str) -> state.StateSnapshot:
     """Write this rank's piece of all ranks' snapshots into rank 0's folder.
 
     Ranks that were started by hand on several disks do not see it: what is theirs goes to rank 0. On the queue each
@@ -111,13 +113,13 @@ def _within_reach(snapshot: state.Snapshot, folder: str) -> state.Snapshot:
         raise SeparateDisksError
     theirs = collective.gathered({} if seen else snapshot.files)
     files = {name: value for each in theirs for name, value in each.items()}
-    return state.Snapshot(files={**files, **(snapshot.files if seen else {})}, shards=None)
+    return state.StateSnapshot(files={**files, **(snapshot.files if seen else {})}, shards=None)
 
 
 def _words(error: Exception) -> str:
     """Describe an error; with its kind where that is not one of ours, whose words suffice."""
-    return str(error) if isinstance(error, TorchYardError) else "%s: %s" % (type(error).__name__, error)
+    return str(error) if isinstance(error, InJobError) else "%s: %s" % (type(error).__name__, error)
 
 
-def _group(training: state.State) -> Any:
+def _group(training: state.TrainingState) -> Any:
     return collective.background_group() if training.sharded else None

@@ -32,7 +32,7 @@ _PART = ".part"
 
 
 @dataclass(frozen=True)
-class State:
+class TrainingState:
     """The objects whose state a checkpoint holds."""
 
     models: Models
@@ -55,7 +55,7 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class StateSnapshot:
     """Copy of what this rank writes: values by file name, tensors by name for the shards."""
 
     files: Mapping[str, Any]
@@ -84,7 +84,7 @@ class Snapshot:
             os.rename(path + _PART, path)
 
 
-def names(state: State) -> list[str]:
+def names(state: TrainingState) -> list[str]:
     """Files of a whole checkpoint on this node's disk, as the rank that leads there knows them."""
     common = [TRAINING, *([shards.INDEX] if state.sharded else [])] if place.rank() == 0 else []
     return common + [_rank_file(rank) for rank in _ranks_here()]
@@ -97,7 +97,7 @@ def _ranks_here() -> range:
     return range(rank, min(count, rank + int(os.environ.get("LOCAL_WORLD_SIZE", count))))
 
 
-def take(state: State, position: Position, tensor: Callable[[Any], Any]) -> Snapshot:
+def take(state: TrainingState, position: Position, tensor: Callable[[Any], Any]) -> StateSnapshot:
     """The state of this moment, with `tensor` applied to each tensor. On every rank at once."""
     found: dict[str, Any] = {_rank_file(place.rank()): _own(state)}
     common = {
@@ -118,13 +118,13 @@ def take(state: State, position: Position, tensor: Callable[[Any], Any]) -> Snap
             found[MODEL] = model
     found[TRAINING] = common
     kept = found if place.rank() == 0 else {name: found[name] for name in [_rank_file(place.rank())]}
-    return Snapshot(
+    return StateSnapshot(
         files={name: plain.walk(value, tensor, name) for name, value in kept.items()},
         shards=None if pieces is None else {name: tensor(value) for name, value in pieces.items()},
     )
 
 
-def _own(state: State) -> dict[str, Any]:
+def _own(state: TrainingState) -> dict[str, Any]:
     return {
         "random": state.cursor.random or chance.capture(),
         "loader": state.cursor.state(),
@@ -140,7 +140,7 @@ def _rank_file(rank: int) -> str:
     return "rank-%d.pt" % rank
 
 
-def check(state: State) -> None:
+def check(state: TrainingState) -> None:
     """Raise AttachError for what could not be saved, before the training has begun."""
     state.models.check()
     for name, each in {**state.stateful, **state.ranks}.items():
@@ -148,7 +148,7 @@ def check(state: State) -> None:
     plain.walk(state.extra, lambda tensor: tensor, "extra")
 
 
-class Saved:
+class LoadedCheckpoint:
     """A checkpoint to continue from, read; nothing is changed before `load`."""
 
     def __init__(self, folder: str) -> None:
@@ -176,7 +176,7 @@ class Saved:
         except (pickle.UnpicklingError, EOFError, OSError, RuntimeError) as error:
             raise ResumeError("%s cannot be read: %s" % (path, error)) from error
 
-    def load(self, state: State) -> None:
+    def load(self, state: TrainingState) -> None:
         """Bring all objects where they were; raises ResumeError, before it changes one, if they do not fit."""
         model = None if self.sharded else self._model()
         own = self._owns()
@@ -196,7 +196,7 @@ class Saved:
         found: Mapping[str, Any] = self._read(MODEL, **_mapped())
         return found
 
-    def _differences(self, state: State, model: Mapping[str, Any] | None, own: Sequence[Any]) -> list[str]:
+    def _differences(self, state: TrainingState, model: Mapping[str, Any] | None, own: Sequence[Any]) -> list[str]:
         if model is None:
             values = [each["optimizer"] for each in own]
             found = shards.unlike(self._folder, self._in_pieces(state), state.optimizers, values)
@@ -206,7 +206,7 @@ class Saved:
             found = state.models.differences(model) + state.optimizers.differences(self._common["optimizer"])
         return found + _unlike(self._common["stateful"], self._whole(state))
 
-    def _load(self, state: State, model: Mapping[str, Any] | None, own: Sequence[Any]) -> None:
+    def _load(self, state: TrainingState, model: Mapping[str, Any] | None, own: Sequence[Any]) -> None:
         if model is None:
             shards.load(self._folder, self._in_pieces(state), state.optimizers, [each["optimizer"] for each in own])
         else:
@@ -216,12 +216,12 @@ class Saved:
             each.load_state_dict(self._common["stateful"][name])
         self._load_own(state, own)
 
-    def _whole(self, state: State) -> Mapping[str, Any]:
+    def _whole(self, state: TrainingState) -> Mapping[str, Any]:
         """State that is equal on all ranks, but for what a sharded checkpoint has in pieces beside the model."""
         there = self._common["stateful"]
         return {name: each for name, each in state.stateful.items() if not self.sharded or name in there}
 
-    def _in_pieces(self, state: State) -> Models:
+    def _in_pieces(self, state: TrainingState) -> Models:
         moved = [each for name, each in state.stateful.items() if name not in self._whole(state)]
         return state.models.beside(moved)
 
@@ -233,7 +233,7 @@ class Saved:
     def _same_ranks(self) -> bool:
         return bool(self._common["ranks"] == collective.world_size())
 
-    def _load_own(self, state: State, own: Sequence[Any]) -> None:
+    def _load_own(self, state: TrainingState, own: Sequence[Any]) -> None:
         places = [each["loader"] for each in own]
         if not self._same_ranks():
             self._load_other_ranks(state, own)
@@ -248,7 +248,7 @@ class Saved:
         self.random = mine["random"]
         state.cursor.load([mine["loader"]], self.random, other_ranks=False)
 
-    def _load_other_ranks(self, state: State, own: Sequence[Any]) -> None:
+    def _load_other_ranks(self, state: TrainingState, own: Sequence[Any]) -> None:
         streams = [each["random"] for each in own]
         self.random = streams[0]
         if not chance.same(streams):

@@ -36,36 +36,36 @@ def _different(values: tuple[Value, ...]) -> tuple[Value, ...]:
 Rising = AfterValidator(_rising)
 
 
-class Part(BaseModel):
+class SweepModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
-class Range(Part):
+class Range(SweepModel):
     """Whole numbers from `range[0]` to below `range[1]`, all of them."""
 
     range: Annotated[tuple[int, int], Rising]
 
 
-class Uniform(Part):
+class Uniform(SweepModel):
     """Drawn evenly between two numbers."""
 
     uniform: Annotated[tuple[Finite, Finite], Rising]
 
 
-class LogUniform(Part):
+class LogUniform(SweepModel):
     """Drawn so that every order of magnitude is as likely."""
 
     loguniform: Annotated[tuple[Annotated[Finite, Field(gt=0)], Annotated[Finite, Field(gt=0)]], Rising]
 
 
-class Integer(Part):
+class Integer(SweepModel):
     """A whole number drawn evenly, both ends included."""
 
     integer: Annotated[tuple[int, int], Rising]
 
 
 Listed = Annotated[tuple[Value, ...], Field(min_length=1, max_length=MAX_TRIALS), AfterValidator(_different)]
-_DRAWN: dict[str, type[Part]] = {"range": Range, "uniform": Uniform, "loguniform": LogUniform, "integer": Integer}
+_DRAWN: dict[str, type[SweepModel]] = {"range": Range, "uniform": Uniform, "loguniform": LogUniform, "integer": Integer}
 
 
 def _form(given: Any) -> str | None:
@@ -91,7 +91,7 @@ Values = Annotated[
 ]
 
 
-class EarlyStopping(Part):
+class EarlyStopping(SweepModel):
     """ASHA (Li et al. 2020): at each rung a trial goes on if it is among the best ``1/reduction`` that got there."""
 
     metric: Name
@@ -104,7 +104,7 @@ class EarlyStopping(Part):
     """Each rung is this many times as far as the one before, and keeps one in this many."""
 
 
-class Sweep(Part):
+class Sweep(SweepModel):
     """A grid, or random search; `{lr: [0.1, 0.01]}` alone is a grid."""
 
     parameters: Annotated[dict[Name, Values], Field(min_length=1, max_length=32)]

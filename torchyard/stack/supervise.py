@@ -30,7 +30,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Program:
+class SupervisedProgram:
     """A program to hold up; its output is appended to `log`."""
 
     name: str
@@ -43,7 +43,7 @@ class Program:
 class Child:
     """A program and the process that runs it now, if any."""
 
-    def __init__(self, program: Program, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, program: SupervisedProgram, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.program = program
         self.failures = 0
         #: Why the program cannot even be started.
@@ -147,7 +147,7 @@ class Supervisor:
         self._children: list[Child] = []
         signal.pthread_sigmask(signal.SIG_BLOCK, self.SIGNALS)
 
-    def add(self, program: Program) -> Child:
+    def add(self, program: SupervisedProgram) -> Child:
         """Start a program and keep it up from now on; one that cannot be started yet is tried again."""
         child = Child(program)
         child.tend()

@@ -17,7 +17,7 @@ from torchyard import home
 from torchyard.client.client import Client
 from torchyard.exceptions import PortTakenError, RefusedError, StartError, TorchYardError, UnreachableError
 from torchyard.stack import filesystem, instance, jobs, redis
-from torchyard.stack.supervise import Program, Supervisor
+from torchyard.stack.supervise import SupervisedProgram, Supervisor
 
 DEFAULT_PORT = 8765
 START_S = 90.0
@@ -26,7 +26,7 @@ END_S = 45.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class StackOptions:
     """Options of ``yard up``; `port` 0 takes a free one."""
 
     host: str = "127.0.0.1"
@@ -36,7 +36,7 @@ class Options:
     behind_proxy: bool = False
 
 
-def run(options: Options) -> None:
+def run(options: StackOptions) -> None:
     """Run the stack in the foreground until SIGINT or SIGTERM.
 
     Prints ``ready URL`` on stdout once a job can be accepted; everything else goes to stderr.
@@ -49,7 +49,7 @@ def run(options: Options) -> None:
         raise StartError(f"the stack cannot go on: {error}") from error
 
 
-def _run(options: Options, root: Path) -> None:
+def _run(options: StackOptions, root: Path) -> None:
     filesystem.refuse_network(root)
     lock = instance.Instance(root)
     lock.acquire()
@@ -74,7 +74,7 @@ def _run(options: Options, root: Path) -> None:
 class Stack:
     """The programs of one home folder."""
 
-    options: Options
+    options: StackOptions
     root: Path
     port: int
 
@@ -140,7 +140,7 @@ class Stack:
         slots = self.options.cpu_slots
         return command if slots is None else [*command, "--cpu-slots", str(slots)]
 
-    def _program(self, name: str, argv: list[str], extra: dict[str, str], lock: int) -> Program:
+    def _program(self, name: str, argv: list[str], extra: dict[str, str], lock: int) -> SupervisedProgram:
         environment = {
             **os.environ,
             "TORCHYARD_HOME": str(self.root),
@@ -150,7 +150,7 @@ class Stack:
             **extra,
         }
         log = home.log_folder() / f"{name}.log"
-        return Program(name=name, argv=argv, environment=environment, log=log, pass_fds=(lock,))
+        return SupervisedProgram(name=name, argv=argv, environment=environment, log=log, pass_fds=(lock,))
 
     def _answers(self) -> bool:
         try:
@@ -161,7 +161,7 @@ class Stack:
         return ready and home.node_token_file().exists()
 
 
-def detach(options: Options) -> str:
+def detach(options: StackOptions) -> str:
     """Run the stack in the background, and return its URL once a job can be accepted."""
     home.log_folder().mkdir(parents=True, exist_ok=True, mode=0o700)
     log_path = home.log_folder() / "up.log"
@@ -209,7 +209,7 @@ def _pause(seconds: float) -> bool:
     return False
 
 
-def _words(options: Options) -> list[str]:
+def _words(options: StackOptions) -> list[str]:
     words = ["--host", options.host, "--port", str(options.port)]
     words += [] if options.cpu_slots is None else ["--cpu-slots", str(options.cpu_slots)]
     words += ["--stop-jobs"] if options.stop_jobs else []

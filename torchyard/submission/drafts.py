@@ -27,7 +27,7 @@ class Draft:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
+class PreparedSubmission:
     """A spec that is ready but for its code, which is still to be uploaded."""
 
     spec: JobSpec
@@ -104,7 +104,7 @@ def _name_part(path: str) -> str:
     return name.strip("._-")[:MAX_NAME]
 
 
-def prepare(draft: Draft, environment: Mapping[str, str] | None = None) -> Prepared:
+def prepare(draft: Draft, environment: Mapping[str, str] | None = None) -> PreparedSubmission:
     """Check a draft, take the snapshot and fill in the active Python; nothing is sent.
 
     Raises SpecError and SnapshotError with the mend.
@@ -120,7 +120,7 @@ def prepare(draft: Draft, environment: Mapping[str, str] | None = None) -> Prepa
     if found.launcher_reason:
         told.append(f"launcher: {found.spec.launcher.value}, because {found.launcher_reason}")
     code = code if code and (code.files or spec.link) else None
-    return Prepared(
+    return PreparedSubmission(
         spec=found.spec if code is None else found.spec.model_copy(update={"link_root": str(code.root)}),
         code=code,
         warnings=(*told, *found.warnings),

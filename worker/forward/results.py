@@ -56,7 +56,7 @@ def complete(
     log = log_of_failure(result, folder, first_rank)
     known = recognise(log) if log else None
     if log and ranked and _of_own_processes(log, known):
-        known = fingerprints.Recognised(name=fingerprints.OWN_PROCESSES)
+        known = fingerprints.RecognisedFailure(name=fingerprints.OWN_PROCESSES)
     unsaid = fingerprints.DISK_FULL if _speechless(result, log) else None
     return result.model_copy(
         update={
@@ -70,7 +70,7 @@ def complete(
     )
 
 
-def _of_own_processes(log: str, known: fingerprints.Recognised | None) -> bool:
+def _of_own_processes(log: str, known: fingerprints.RecognisedFailure | None) -> bool:
     """Return whether processes that a rank has started failed to meet: those of each rank have the same numbers."""
     unmet = known is not None and known.name in {fingerprints.LOST_RANK, fingerprints.ADDRESS_IN_USE}
     lines = [_plain(line) for line in _lines(log)]
@@ -124,7 +124,7 @@ def extract(text: str) -> str:
     return "\n".join(block).encode()[-MAX_TRACEBACK:].decode(errors="ignore")
 
 
-def recognise(text: str) -> fingerprints.Recognised | None:
+def recognise(text: str) -> fingerprints.RecognisedFailure | None:
     """The failure that a log ends with: by what was said after its last traceback (as NCCL's watchdog does, from C++),
     else by that. What an earlier traceback says was mended by the job itself.
     """

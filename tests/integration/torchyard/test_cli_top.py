@@ -22,7 +22,7 @@ from tests.support.live import Live
 from tests.support.wait import until
 from torchyard.api import TokenRequest
 from torchyard.cli.top.feed import look
-from torchyard.cli.top.snapshot import Choice
+from torchyard.cli.top.snapshot import Selection
 from torchyard.client.client import LOG_END, Client
 
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
@@ -172,7 +172,7 @@ def test_a_look_is_four_requests_whatever_is_in_the_log(live_service: Live, clie
         agent.start().write("".join(f"{percent}%|#####\r" for percent in range(2**14)))
         sent: list[str] = []
         client.connection._http.event_hooks["request"].append(lambda request: sent.append(request.url.path))
-        seen = look(client, Choice())
+        seen = look(client, Selection())
     assert len(sent) == 4, sent
     assert seen.log is not None
     assert seen.log.data.endswith(b"\r16383%|#####\r")

@@ -34,7 +34,7 @@ def wrote(plane: Plane, files: dict[str, bytes], mode: int = 0o644) -> Seeded:
     return seeded
 
 
-def pull(client: Client, seeded: Seeded, folder: Path, baseline: dict[str, bytes] | None = None) -> pulling.Pulled:
+def pull(client: Client, seeded: Seeded, folder: Path, baseline: dict[str, bytes] | None = None) -> pulling.PullResult:
     found = [
         each.model_copy(update={"baseline": sha256((baseline or {})[each.name])})
         if each.name in (baseline or {})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torchyard.analysis.scripts import reach
 from torchyard.analysis.scripts.reach import Call
-from torchyard.analysis.scripts.source import Program, Script
+from torchyard.analysis.scripts.source import ProgramSource, Script
 
 #: Functions that start one process per device, each of which joins a process group of their own.
 STARTERS = frozenset(
@@ -42,7 +42,7 @@ _LOCAL_RANK_OPTIONS = ("--local-rank", "--local_rank")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class ProgramFacts:
     """Facts about one program."""
 
     starts: str | None
@@ -58,12 +58,12 @@ class Facts:
     """The option by which the entry script takes its rank, where it does not read LOCAL_RANK."""
 
 
-def of(program: Program) -> Facts:
+def of(program: ProgramSource) -> ProgramFacts:
     """Read a program."""
     made = [call for call in reach.calls(program) if call.name in STARTERS]
     roots = {name.partition(".")[0] for script in program.scripts for name in script.imported_modules}
     joins = _joins(program)
-    return Facts(
+    return ProgramFacts(
         starts=_where(call for call in made if not call.guarded),
         may_start=_uncalled(program.entry, made) or _processes(program),
         joins=joins,
@@ -99,7 +99,7 @@ def _uncalled(entry: Script, made: list[Call]) -> str | None:
     return None
 
 
-def _processes(program: Program) -> str | None:
+def _processes(program: ProgramSource) -> str | None:
     """Processes that are started one by one, beside a process group: ranks, perhaps."""
     if not any(_names(script, {"init_process_group"}) for script in program.scripts):
         return None
@@ -107,7 +107,7 @@ def _processes(program: Program) -> str | None:
     return _where(made)
 
 
-def _joins(program: Program) -> bool:
+def _joins(program: ProgramSource) -> bool:
     return any(
         _reads(script, reach.RANK_WORDS)
         or _names(script, _OF_GROUPS)
@@ -120,7 +120,7 @@ def _of_group(module: str) -> bool:
     return module == "torch.distributed" or module.startswith("torch.distributed.")
 
 
-def _unknown(program: Program, roots: set[str]) -> bool:
+def _unknown(program: ProgramSource, roots: set[str]) -> bool:
     """Return whether something imported from elsewhere may join a process group on its own."""
     own = {name.partition(".")[0] for name in program.modules}
     return bool(roots - own - _PLAIN - sys.stdlib_module_names)

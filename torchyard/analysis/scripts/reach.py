@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchyard.analysis.scripts.source import Definition, Program, Script
+from torchyard.analysis.scripts.source import Definition, ProgramSource, Script
 
 #: What a launcher tells the processes that it starts.
 RANK_WORDS = frozenset(
@@ -33,13 +33,13 @@ class Call:
     """It depends on what a launcher has set."""
 
 
-def calls(program: Program) -> Iterator[Call]:
+def calls(program: ProgramSource) -> Iterator[Call]:
     """Call of what was imported, in code that runs from the entry's first line on."""
     return _Reach(program).calls()
 
 
 class _Reach:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ProgramSource) -> None:
         self._program = program
         self._ranks = _rank_names(program)
         #: Code that runs, and whether only under a launcher's condition.
@@ -141,7 +141,7 @@ def _asks_for_main(test: ast.expr) -> bool:
     return any(isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(test))
 
 
-class _Names:
+class _SourceNames:
     """Variables and functions by their source, such as ``args.rank``; the last word of each is looked at first."""
 
     def __init__(self) -> None:
@@ -159,9 +159,9 @@ class _Names:
         return last_name(node) in self._last and ast.unparse(node) in self._whole
 
 
-def _rank_names(program: Program) -> _Names:
+def _rank_names(program: ProgramSource) -> _SourceNames:
     """Names whose value comes from what a launcher has set."""
-    found = _Names()
+    found = _SourceNames()
     for _ in range(_ROUNDS):
         before = len(found)
         for node in (node for script in program.scripts for node in script.nodes):
@@ -172,7 +172,7 @@ def _rank_names(program: Program) -> _Names:
     return found
 
 
-def _tainted(node: ast.AST, known: _Names) -> Iterator[str]:
+def _tainted(node: ast.AST, known: _SourceNames) -> Iterator[str]:
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value is not None:
         if any(_says_rank(each, known) for each in ast.walk(node.value)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -183,7 +183,7 @@ def _tainted(node: ast.AST, known: _Names) -> Iterator[str]:
             yield node.name
 
 
-def _says_rank(node: ast.AST, known: _Names) -> bool:
+def _says_rank(node: ast.AST, known: _SourceNames) -> bool:
     if isinstance(node, ast.Constant):
         return node.value in RANK_WORDS if isinstance(node.value, str) else False
     if isinstance(node, ast.Name | ast.Attribute):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from torchyard.analysis.scripts.reach import last_name
-from torchyard.analysis.scripts.source import Program, Script
+from torchyard.analysis.scripts.source import ProgramSource, Script
 
 _REPLICATES = frozenset({"DistributedDataParallel", "fully_shard", "FullyShardedDataParallel"})
 #: Other ways to bring gradients together, by hand or by a library that is given the model.
@@ -46,17 +46,17 @@ _ALIKE = (
 _Place = tuple[str, int, str]
 
 
-def notes(program: Program) -> list[str]:
+def notes(program: ProgramSource) -> list[str]:
     """Notes as ``name:line: what, and the mend``, in the order of files and lines."""
-    used = _Used(program)
+    used = _UsedNames(program)
     found = [*_same_order(used), *_alone(used), *_same_samples(used), *_alike(used)]
     return [f"{path}:{line}: {advice}" for path, line, advice in sorted(set(found))]
 
 
-class _Used:
+class _UsedNames:
     """Calls and names of all files of a program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ProgramSource) -> None:
         self._scripts = program.scripts
         self.calls = [
             (script, node, last_name(node.func), script.dotted(node.func) or "")
@@ -93,7 +93,7 @@ def _names_of(node: ast.AST, script: Script) -> tuple[str, ...]:
     return ()
 
 
-def _same_order(used: _Used) -> Iterator[_Place]:
+def _same_order(used: _UsedNames) -> Iterator[_Place]:
     # `run.epochs` of torchyard.attach tells the sampler.
     if "set_epoch" in used.names or "attach" in used.names or used.by_library:
         return
@@ -103,7 +103,7 @@ def _same_order(used: _Used) -> Iterator[_Place]:
             yield script.path, call.lineno, _ORDER
 
 
-def _alone(used: _Used) -> Iterator[_Place]:
+def _alone(used: _UsedNames) -> Iterator[_Place]:
     known = used.replicates or used.by_library
     if known or any(_EXCHANGE.fullmatch(name) or name in _REPLICATES for name in used.names):
         return
@@ -114,7 +114,7 @@ def _alone(used: _Used) -> Iterator[_Place]:
         yield script.path, call.lineno, _ALONE
 
 
-def _same_samples(used: _Used) -> Iterator[_Place]:
+def _same_samples(used: _UsedNames) -> Iterator[_Place]:
     if not used.replicates or used.by_library or used.any_name(_DEALS):
         return
     for script, call in used.called(lambda name: name == "DataLoader"):
@@ -125,7 +125,7 @@ def _same_samples(used: _Used) -> Iterator[_Place]:
             yield script.path, call.lineno, _SAME
 
 
-def _alike(used: _Used) -> Iterator[_Place]:
+def _alike(used: _UsedNames) -> Iterator[_Place]:
     if not used.replicates or used.by_library or not any(_DRAWS.fullmatch(name) for name in used.names):
         return
     seeding = list(used.called(lambda name: bool(_SEED.search(name))))

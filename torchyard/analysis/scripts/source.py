@@ -133,7 +133,7 @@ def parse(path: str, text: str, module: str = "") -> Script | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Program:
+class ProgramSource:
     """The entry script and the files of its folder that it imports."""
 
     entry: Script
@@ -146,7 +146,7 @@ class Program:
         return [self.entry, *self.modules.values()]
 
 
-def program(read: Read, script: str | None = None, module: str | None = None) -> Program | None:
+def program(read: Read, script: str | None = None, module: str | None = None) -> ProgramSource | None:
     """The program that a script's path or a module's name starts; None if its source is not there or is no Python."""
     path = posixpath.normpath(script) if script else _module_path(read, "", module or "", runs=True)
     text = read(path) if path else None
@@ -154,7 +154,7 @@ def program(read: Read, script: str | None = None, module: str | None = None) ->
         return None
     # Python looks beside a script, and for ``-m`` in the working folder.
     root = posixpath.dirname(path) if script else ""
-    return Program(entry=entry, modules=_walk(read, entry, list(dict.fromkeys((root, "", "src")))))
+    return ProgramSource(entry=entry, modules=_walk(read, entry, list(dict.fromkeys((root, "", "src")))))
 
 
 def _walk(read: Read, entry: Script, roots: list[str]) -> dict[str, Script]:

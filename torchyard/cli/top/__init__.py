@@ -17,10 +17,10 @@ def top() -> None:
     """
     from torchyard.cli.top import screen
     from torchyard.cli.top.feed import Feed, look
-    from torchyard.cli.top.snapshot import Choice
+    from torchyard.cli.top.snapshot import Selection
 
     client = common.connect()
-    first = look(client, Choice())
+    first = look(client, Selection())
     if screen.possible():
         screen.show(Feed(client, first))
     else:

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from torchyard.cli import format as shown
-from torchyard.cli.top.snapshot import Choice, Log, Snapshot
+from torchyard.cli.top.snapshot import BoxSnapshot, LogTail, Selection
 from torchyard.client.client import LOG_END, Client
 from torchyard.exceptions import NotFoundError, ServiceError, TooManyRequestsError, UnreachableError
 from torchyard.states import JOB_HOLDS_GPUS
@@ -21,21 +21,21 @@ MOST_JOBS, MOST_LINES = 100, 200
 AWAY = (UnreachableError, ServiceError, TooManyRequestsError)
 
 
-def look(client: Client, choice: Choice) -> Snapshot:
+def look(client: Client, choice: Selection) -> BoxSnapshot:
     """The box as it is now; the log is that of the chosen job, if it has started."""
     nodes = client.nodes()
     # The queue first: a job that starts between the two answers is in both, not in neither.
     queue = client.queue(limit=MOST_JOBS)
     jobs = list(client.jobs(limit=MOST_JOBS, state=sorted(JOB_HOLDS_GPUS)))
-    seen = Snapshot(at=shown.now(), nodes=nodes, jobs=jobs, queue=queue)
+    seen = BoxSnapshot(at=shown.now(), nodes=nodes, jobs=jobs, queue=queue)
     chosen = choice.among(seen.rows).job
     log = _log(client, chosen) if chosen in {job.id for job in jobs} else None
-    return Snapshot(at=seen.at, nodes=nodes, jobs=jobs, queue=queue, log=log)
+    return BoxSnapshot(at=seen.at, nodes=nodes, jobs=jobs, queue=queue, log=log)
 
 
-def _log(client: Client, job: str | None) -> Log | None:
+def _log(client: Client, job: str | None) -> LogTail | None:
     try:
-        return Log(job=job, data=client.log_tail(job, MOST_LINES, most=LOG_END)[0]) if job else None
+        return LogTail(job=job, data=client.log_tail(job, MOST_LINES, most=LOG_END)[0]) if job else None
     except NotFoundError:
         return None
 
@@ -43,9 +43,9 @@ def _log(client: Client, job: str | None) -> Log | None:
 class Feed:
     """The newest picture, kept up to date by a thread; it owns the client."""
 
-    def __init__(self, client: Client, first: Snapshot) -> None:
+    def __init__(self, client: Client, first: BoxSnapshot) -> None:
         self.snapshot = first
-        self.choice = Choice().among(first.rows)
+        self.choice = Selection().among(first.rows)
         self._client = client
         self._seen = time.monotonic()
         self._away = False

@@ -14,7 +14,7 @@ from torchyard.cli import common
 from torchyard.cli.top import view
 from torchyard.cli.top.feed import Feed
 from torchyard.cli.top.keys import Keys, unbuffered
-from torchyard.cli.top.snapshot import Choice, Snapshot
+from torchyard.cli.top.snapshot import BoxSnapshot, Selection
 
 #: Seconds until a new picture or another size of the terminal is seen.
 LOOK_S = 0.2
@@ -26,9 +26,9 @@ def possible() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and not common.console().is_dumb_terminal
 
 
-def print_once(snapshot: Snapshot) -> None:
+def print_once(snapshot: BoxSnapshot) -> None:
     """Print one picture, as long as it needs."""
-    choice = Choice().among(snapshot.rows)
+    choice = Selection().among(snapshot.rows)
     for line in view.whole(snapshot, choice, width=common.console().width):
         common.put(line)
 

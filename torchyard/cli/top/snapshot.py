@@ -11,7 +11,7 @@ Row = Job | QueueEntry
 
 
 @dataclass(frozen=True, kw_only=True)
-class Log:
+class LogTail:
     """The end of a job's log."""
 
     job: str
@@ -19,7 +19,7 @@ class Log:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Snapshot:
+class BoxSnapshot:
     """The service's answers of one moment."""
 
     at: datetime
@@ -28,7 +28,7 @@ class Snapshot:
     jobs: Sequence[Job]
     #: The first jobs that wait, in their order.
     queue: Sequence[QueueEntry]
-    log: Log | None = None
+    log: LogTail | None = None
 
     @property
     def rows(self) -> list[Row]:
@@ -38,19 +38,19 @@ class Snapshot:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class Selection:
     """The chosen job and its place among the rows."""
 
     job: str | None = None
     place: int = 0
 
-    def among(self, rows: Sequence[Row]) -> "Choice":
+    def among(self, rows: Sequence[Row]) -> "Selection":
         """The same job; where it has gone, the one in its place."""
         ids = [job_id(row) for row in rows]
         place = ids.index(self.job) if self.job in ids else self.place
         return _at(ids, place)
 
-    def moved(self, rows: Sequence[Row], by: int) -> "Choice":
+    def moved(self, rows: Sequence[Row], by: int) -> "Selection":
         """The job that is so many rows further down."""
         return _at([job_id(row) for row in rows], self.among(rows).place + by)
 
@@ -60,8 +60,8 @@ def job_id(row: Row) -> str:
     return row.id if isinstance(row, Job) else row.job
 
 
-def _at(ids: Sequence[str], place: int) -> Choice:
+def _at(ids: Sequence[str], place: int) -> Selection:
     if not ids:
-        return Choice()
+        return Selection()
     place = max(0, min(place, len(ids) - 1))
-    return Choice(job=ids[place], place=place)
+    return Selection(job=ids[place], place=place)

@@ -13,7 +13,7 @@ from torchyard.cli.box import device_row
 from torchyard.cli.format import status
 from torchyard.cli.terminal import Part, joined, styled
 from torchyard.cli.top.feed import MOST_JOBS
-from torchyard.cli.top.snapshot import Choice, Log, Row, Snapshot, job_id
+from torchyard.cli.top.snapshot import BoxSnapshot, LogTail, Row, Selection, job_id
 from torchyard.quantities import format_duration, format_size
 
 #: Lines of the log in a printed picture.
@@ -28,14 +28,14 @@ AWAY = Style(color="bright_black", bold=False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class BoxLine:
     """A line of the box; what is `free` goes first where room is short."""
 
     text: Text
     free: bool = False
 
 
-def picture(snapshot: Snapshot, choice: Choice, *, away: bool, width: int, height: int) -> list[Text]:
+def picture(snapshot: BoxSnapshot, choice: Selection, *, away: bool, width: int, height: int) -> list[Text]:
     """Exactly as many lines as the terminal has; grey while the service is away."""
     rows, box = snapshot.rows, _box(snapshot.nodes, snapshot, width)
     room = max(0, height - 2)
@@ -52,17 +52,17 @@ def picture(snapshot: Snapshot, choice: Choice, *, away: bool, width: int, heigh
     return [_cut(line, width) for line in lines[:height]]
 
 
-def whole(snapshot: Snapshot, choice: Choice, *, width: int) -> list[Text]:
+def whole(snapshot: BoxSnapshot, choice: Selection, *, width: int) -> list[Text]:
     """All lines, for a reader without a screen."""
     box = [line.text for line in _box(snapshot.nodes, snapshot, width)]
-    jobs = _jobs(snapshot.rows, snapshot, Choice(), width)
+    jobs = _jobs(snapshot.rows, snapshot, Selection(), width)
     lines = [_header(snapshot, away=False), *box, *jobs, *_log(snapshot, choice, PRINTED_LINES)]
     for line in lines:
         line.rstrip()
     return lines
 
 
-def _header(snapshot: Snapshot, *, away: bool) -> Text:
+def _header(snapshot: BoxSnapshot, *, away: bool) -> Text:
     moment = snapshot.at.astimezone()
     if away:
         return joined([("yard top", "bold"), "  ", (f"reconnecting, data from {moment:%H:%M}", "bold red")])
@@ -82,29 +82,31 @@ def _footer(first: int, listed: int, count: int) -> Text:
 # The box
 
 
-def _box(nodes: Sequence[Node], snapshot: Snapshot, width: int) -> list[Line]:
+def _box(nodes: Sequence[Node], snapshot: BoxSnapshot, width: int) -> list[BoxLine]:
     if not nodes:
-        return [Line(text=styled("no node has registered: `yard up`, or `yard worker --join URL` on a node", "yellow"))]
+        return [
+            BoxLine(text=styled("no node has registered: `yard up`, or `yard worker --join URL` on a node", "yellow"))
+        ]
     return [line for node in nodes for line in _node(node, snapshot, width)]
 
 
-def _node(node: Node, snapshot: Snapshot, width: int) -> Iterable[Line]:
+def _node(node: Node, snapshot: BoxSnapshot, width: int) -> Iterable[BoxLine]:
     gone = node.state == "unreachable"
     why = f" for {node.maintenance}" if node.maintenance else ""
     seen = f", seen {shown.ago(node.last_seen_at, snapshot.at)}" if gone else ""
     facts = f"  {shown.capacity(node)}, {format_size(node.disk_free)} of disk free"
     state = (f"{node.state}{why}{seen}", shown.STYLES.get(node.state, "red"))
-    yield Line(text=joined([(node.name, "bold"), " ", state, "" if gone else facts]))
+    yield BoxLine(text=joined([(node.name, "bold"), " ", state, "" if gone else facts]))
     for device in node.devices:
         kind, name, memory, use, *held = device_row(device)
         measured = ("", "") if gone else (memory, use)  # what was true minutes ago is not known now
         cells = _cells((kind, name, *measured), DEVICE) + _two(held, width, DEVICE, DEVICE_JOBS)
-        yield Line(text=_row(cells), free=not device.holders and device.unusable is None)
+        yield BoxLine(text=_row(cells), free=not device.holders and device.unusable is None)
     for offender in node.offenders:
-        yield Line(text=styled(offender, "red"))
+        yield BoxLine(text=styled(offender, "red"))
 
 
-def _fit(lines: Sequence[Line], height: int) -> list[Text]:
+def _fit(lines: Sequence[BoxLine], height: int) -> list[Text]:
     """Lines of devices, as many as there is room for, those of free devices last."""
     if len(lines) <= height:
         return [line.text for line in lines]
@@ -117,13 +119,13 @@ def _fit(lines: Sequence[Line], height: int) -> list[Text]:
 # The jobs
 
 
-def _jobs(rows: Sequence[Row], snapshot: Snapshot, choice: Choice, width: int) -> list[Text]:
+def _jobs(rows: Sequence[Row], snapshot: BoxSnapshot, choice: Selection, width: int) -> list[Text]:
     heading = _columns(("", "JOB", "USER", "STATE", "GPUS", "TIME"), "NAME", "", width)
     heading.stylize("dim")
     return [heading, *(_job(row, snapshot, choice, width) for row in rows)]
 
 
-def _job(row: Row, snapshot: Snapshot, choice: Choice, width: int) -> Text:
+def _job(row: Row, snapshot: BoxSnapshot, choice: Selection, width: int) -> Text:
     state, time, told = _running(row, snapshot) if isinstance(row, Job) else _waiting(row, snapshot)
     chosen = choice.job == job_id(row)
     cells = (">" if chosen else "", str(row.number), row.user, state, str(row.gpus), time)
@@ -141,16 +143,16 @@ def _columns(fixed: Iterable[Part], name: str, told: Part, width: int) -> Text:
     return _row((mark, number, shown_name, *others, shown_told))
 
 
-def _running(job: Job, snapshot: Snapshot) -> tuple[Text, str, Text]:
+def _running(job: Job, snapshot: BoxSnapshot) -> tuple[Text, str, Text]:
     return shown.state(job), shown.elapsed(job, snapshot.at), status(job)
 
 
-def _waiting(entry: QueueEntry, snapshot: Snapshot) -> tuple[Text, str, Text]:
+def _waiting(entry: QueueEntry, snapshot: BoxSnapshot) -> tuple[Text, str, Text]:
     state = styled("held" if entry.held else "queued", shown.STYLES["queued"])
     return state, _starts(entry, snapshot), styled(entry.reason, "")
 
 
-def _starts(entry: QueueEntry, snapshot: Snapshot) -> str:
+def _starts(entry: QueueEntry, snapshot: BoxSnapshot) -> str:
     if entry.expected_start_at is None:
         return ""
     return f"in {format_duration(max(60.0, (entry.expected_start_at - snapshot.at).total_seconds() // 60 * 60))}"
@@ -164,7 +166,7 @@ def _first(place: int, count: int, room: int) -> int:
 # The log
 
 
-def _log(snapshot: Snapshot, choice: Choice, height: int) -> list[Text]:
+def _log(snapshot: BoxSnapshot, choice: Selection, height: int) -> list[Text]:
     """A heading and the last lines of the chosen job's log, or what it waits for."""
     row = snapshot.rows[choice.place] if choice.job is not None else None
     if row is None:
@@ -181,7 +183,7 @@ def _log(snapshot: Snapshot, choice: Choice, height: int) -> list[Text]:
     return [heading, *(styled(line, "") for line in last)]
 
 
-def _end(log: Log | None, job: str) -> list[str]:
+def _end(log: LogTail | None, job: str) -> list[str]:
     if log is None or log.job != job:
         return ["…"]
     readable = log.data.decode(errors="replace").encode()

@@ -14,7 +14,7 @@ from torchyard.stack import up
 def test_what_a_detached_stack_fails_of_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHYARD_HOME", str(tmp_path / "home"))
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(StartError) as caught:
-        up.detach(up.Options(port=taken.getsockname()[1]))
+        up.detach(up.StackOptions(port=taken.getsockname()[1]))
     assert str(caught.value).startswith("127.0.0.1:")
     assert "choose another with --port" in str(caught.value)
 

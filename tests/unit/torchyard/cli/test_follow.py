@@ -1,6 +1,6 @@
 import pytest
 
-from torchyard.cli.follow import Lines
+from torchyard.cli.follow import LineBuffer
 
 
 class Written:
@@ -9,7 +9,7 @@ class Written:
     def __init__(self, prefix: str = "") -> None:
         self.text = ""
         self.bars: list[str] = []
-        self.lines = Lines(self._write, self.bars.append, prefix)
+        self.lines = LineBuffer(self._write, self.bars.append, prefix)
 
     def _write(self, lines: str) -> None:
         self.text += lines

@@ -40,7 +40,7 @@ def attempt(owner: str, begin: float | None, end: float) -> Attempt:
     return Attempt.model_validate(fields | given)
 
 
-def rows(box: Box) -> list[history.Row]:
+def rows(box: Box) -> list[history.TraceRow]:
     return list(history.rows(cast("Client", box)))
 
 
@@ -51,7 +51,7 @@ def ended(**changes: Any) -> Job:
 
 def test_a_job_that_ran_once() -> None:
     (row,) = rows(Box(ended(gpus=4, user="bob", project="vision", priority="high")))
-    assert row == history.Row(
+    assert row == history.TraceRow(
         submit_time=BEGIN.timestamp(), duration=3600, num_gpus=4, user="bob", project="vision", priority="high"
     )
 

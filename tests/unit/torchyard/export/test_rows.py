@@ -1,12 +1,12 @@
 import io
 
 from torchyard.export import rows
-from torchyard.export.rows import Row
+from torchyard.export.rows import MetricRow
 
 
 def test_numbers_are_written_so_that_they_are_read_back() -> None:
     file = io.StringIO()
-    points = [Row('a "b", c', 0, 3, 1700000000.123456, 0.1), Row("loss", 1, -1, 0.0, float("nan"))]
+    points = [MetricRow('a "b", c', 0, 3, 1700000000.123456, 0.1), MetricRow("loss", 1, -1, 0.0, float("nan"))]
     rows.write_csv(points, file)
     assert file.getvalue().splitlines() == [
         "name,rank,step,time,value",

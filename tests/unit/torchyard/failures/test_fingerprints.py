@@ -62,13 +62,13 @@ def test_a_nan_that_torch_finds_itself() -> None:
 def test_python_names_what_is_missing() -> None:
     with pytest.raises(ImportError) as module:
         __import__("no_such_module.deep")
-    assert fingerprints.recognise(said(module.value)) == fingerprints.Recognised(
+    assert fingerprints.recognise(said(module.value)) == fingerprints.RecognisedFailure(
         name=fingerprints.MISSING_MODULE, subject="no_such_module"
     )
     with pytest.raises(FileNotFoundError) as file:
         open("/no/such/file.pt")  # noqa: PTH123, SIM115
     known = fingerprints.recognise(said(file.value))
-    assert known == fingerprints.Recognised(name="missing-file", subject="/no/such/file.pt")
+    assert known == fingerprints.RecognisedFailure(name="missing-file", subject="/no/such/file.pt")
     assert (fingerprints.advice(known.name, known.subject) or "").startswith("the file /no/such/file.pt is not on")
     assert "python:" in (fingerprints.advice(fingerprints.MISSING_MODULE, "no_such_module") or "")
 
@@ -86,7 +86,7 @@ def test_python_names_what_is_missing() -> None:
 )
 def test_an_import_error_is_told_with_its_own_words(error: ImportError, subject: str | None) -> None:
     known = fingerprints.recognise(f"step 1\n{said(error)}\n")
-    assert known == fingerprints.Recognised(name="import-error", subject=subject)
+    assert known == fingerprints.RecognisedFailure(name="import-error", subject=subject)
     told = fingerprints.advice(known.name, known.subject) or ""
     assert told.startswith(f"a module cannot be imported ({subject or 'its traceback shows where'}): the environment")
     assert fingerprints.blame(known.name) is Blame.JOB
@@ -227,10 +227,10 @@ def test_a_python_without_torch_and_a_script_that_is_not_there_in_pythons_own_wo
         return done.stderr
 
     found = fingerprints.recognise(said("-m", "torch.distributed.run", "--standalone"))
-    assert found == fingerprints.Recognised(name=fingerprints.NO_TORCH, subject=sys.executable)
+    assert found == fingerprints.RecognisedFailure(name=fingerprints.NO_TORCH, subject=sys.executable)
     assert f"`{sys.executable} -m pip install torch`" in str(fingerprints.advice(found.name, found.subject))
     found = fingerprints.recognise(said("/nowhere/train.py"))
-    assert found == fingerprints.Recognised(name="missing-script", subject="/nowhere/train.py")
+    assert found == fingerprints.RecognisedFailure(name="missing-script", subject="/nowhere/train.py")
 
 
 def test_blame() -> None:

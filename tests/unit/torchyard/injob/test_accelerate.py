@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from torchyard.injob.accelerate import Saves
+from torchyard.injob.accelerate import SaveSchedule
 
 
 class Clock:
@@ -32,7 +32,7 @@ def ask(folder: Path, **content: object) -> str:
 def test_a_stop_waits_for_a_state_that_is_due_in_time(
     tmp_path: Path, clock: Clock, every: float, grace_s: float, hopeless: bool
 ) -> None:
-    saves = Saves(ask(tmp_path, action="stop", grace_s=grace_s), clock)
+    saves = SaveSchedule(ask(tmp_path, action="stop", grace_s=grace_s), clock)
     assert not saves.hopeless(), "before the first state the job is stopped by a signal"
     clock.now += every
     saves.saved()
@@ -43,7 +43,7 @@ def test_a_stop_waits_for_a_state_that_is_due_in_time(
 
 
 def test_what_is_no_stop_is_no_reason_to_leave(tmp_path: Path, clock: Clock) -> None:
-    saves = Saves(ask(tmp_path, action="checkpoint"), clock)
+    saves = SaveSchedule(ask(tmp_path, action="checkpoint"), clock)
     assert not saves.hopeless()
     clock.now += 3600
     saves.saved()

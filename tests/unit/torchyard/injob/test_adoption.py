@@ -17,8 +17,8 @@ def working_folder(folder: AttemptFolder, tmp_path: Path, monkeypatch: pytest.Mo
     (work / "out" / "checkpoint-20").mkdir(parents=True)
     (work / "out" / "checkpoint-20" / "model.bin").write_text("weights")
     monkeypatch.chdir(work)
-    monkeypatch.setattr(adoption._Pace, "ready_at", 0.0)
-    monkeypatch.setattr(adoption._Pace, "skipped", None)
+    monkeypatch.setattr(adoption._AdoptionLimit, "ready_at", 0.0)
+    monkeypatch.setattr(adoption._AdoptionLimit, "skipped", None)
     return work
 
 
@@ -55,7 +55,7 @@ def test_what_is_not_there_is_no_checkpoint(folder: AttemptFolder) -> None:
 def test_those_that_come_too_often_are_passed_over_but_the_last_is_not(
     folder: AttemptFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adoption._Pace, "ready_at", float("inf"))
+    monkeypatch.setattr(adoption._AdoptionLimit, "ready_at", float("inf"))
     adoption.adopt(20, "out/checkpoint-20")
     assert folder.checkpoints() == []
     adoption.adopt_the_last()
@@ -64,7 +64,7 @@ def test_those_that_come_too_often_are_passed_over_but_the_last_is_not(
 
 
 def test_one_that_is_wanted_is_never_passed_over(folder: AttemptFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adoption._Pace, "ready_at", float("inf"))
+    monkeypatch.setattr(adoption._AdoptionLimit, "ready_at", float("inf"))
     adoption.adopt(20, "out/checkpoint-20", wanted=True)
     assert len(folder.checkpoints()) == 1
 

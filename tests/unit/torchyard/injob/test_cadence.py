@@ -25,7 +25,7 @@ def test_the_first_is_due_soon_and_the_next_by_what_it_cost() -> None:
 
 
 def test_it_leaves_free_what_must_stay_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    attempt = place.Attempt(str(tmp_path), None)
+    attempt = place.CurrentAttempt(str(tmp_path), None)
     chosen = cadence.Cadence()
     monkeypatch.setenv(layout.DISK_FLOOR, "0")
     assert chosen.lacks_room(attempt) is None

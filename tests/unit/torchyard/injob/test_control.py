@@ -3,7 +3,7 @@ import pytest
 import torchyard
 from tests.support.attempt import AttemptFolder
 from torchyard.injob import control, place
-from torchyard.injob.control import CHECKPOINT, NOTHING, STOP, Request
+from torchyard.injob.control import CHECKPOINT, NOTHING, STOP, ControlRequest
 
 
 class Clock:
@@ -18,15 +18,15 @@ class Clock:
     [
         (None, None, False, NOTHING),
         (None, None, True, CHECKPOINT),
-        (Request("checkpoint", 1), None, False, CHECKPOINT),
-        (Request("checkpoint", 1), 1, False, NOTHING),
-        (Request("checkpoint", 2), 1, False, CHECKPOINT),
-        (Request("stop", 1), 1, False, STOP),
-        (Request("stop", 1), None, True, STOP),
-        (Request("dance", 1), None, False, NOTHING),
+        (ControlRequest("checkpoint", 1), None, False, CHECKPOINT),
+        (ControlRequest("checkpoint", 1), 1, False, NOTHING),
+        (ControlRequest("checkpoint", 2), 1, False, CHECKPOINT),
+        (ControlRequest("stop", 1), 1, False, STOP),
+        (ControlRequest("stop", 1), None, True, STOP),
+        (ControlRequest("dance", 1), None, False, NOTHING),
     ],
 )
-def test_decide(request_: Request | None, served: int | None, due: bool, decision: int) -> None:
+def test_decide(request_: ControlRequest | None, served: int | None, due: bool, decision: int) -> None:
     assert control.decide(request_, served, due) == decision
 
 
@@ -46,7 +46,7 @@ def test_interval_follows_the_pace(calls: int, seconds: float, expected: int) ->
 
 
 def agreement(folder: AttemptFolder, clock: Clock, every: float | None = None) -> control.Agreement:
-    return control.Agreement(place.Attempt(str(folder.root), every), clock)
+    return control.Agreement(place.CurrentAttempt(str(folder.root), every), clock)
 
 
 def test_the_first_poll_leaves_a_mark(folder: AttemptFolder) -> None:
@@ -114,7 +114,7 @@ def test_a_torn_control_file_is_read_again(folder: AttemptFolder) -> None:
     path.write_text('{"action": "st')
     assert reader.read() is None
     folder.ask("stop", serial=4)
-    assert reader.read() == Request("stop", 4)
+    assert reader.read() == ControlRequest("stop", 4)
 
 
 def test_off_the_queue_it_is_false(off_the_queue: object) -> None:

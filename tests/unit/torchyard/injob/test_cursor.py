@@ -52,7 +52,7 @@ class Numbers(torch.utils.data.Dataset[int]):
         self.epoch = epoch
 
 
-class Own:
+class StatefulCursor:
     """Keeps its place itself."""
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ def test_what_was_taken_is_not_loaded_again(off_the_queue: Path) -> None:
 
 
 def test_a_loader_that_keeps_its_place(off_the_queue: Path) -> None:
-    whole, before, after, run = stopped_and_resumed(Own, off_the_queue, at=13)
+    whole, before, after, run = stopped_and_resumed(StatefulCursor, off_the_queue, at=13)
     assert before + after == whole
     assert run.inexact is None
 

@@ -16,10 +16,10 @@ def test_the_room_for_the_next_checkpoint_is_judged_by_the_last(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cadence, "FIRST_S", 0.0)
-    monkeypatch.setattr(adoption._Pace, "ready_at", 0.0)
+    monkeypatch.setattr(adoption._AdoptionLimit, "ready_at", 0.0)
     args, flow = SimpleNamespace(output_dir="out"), SimpleNamespace(should_save=False)
     state = SimpleNamespace(global_step=3, max_steps=9, epoch=1.0, log_history=[])
-    following = huggingface.Following()
+    following = huggingface.TrainerHooks()
     following.on_train_begin(args, state, flow)
     until(lambda: following.on_step_end(args, state, flow) or flow.should_save, what="a checkpoint that is due")
     saved = tmp_path / "out/checkpoint-3"

@@ -4,7 +4,7 @@ import torch
 import torchyard
 from tests.support.attempt import AttemptFolder
 from torchyard.injob import metrics
-from torchyard.injob.metrics import Pending, Record
+from torchyard.injob.metrics import DeviceScalar, MetricsReport
 
 
 def test_tensors_of_any_type_and_shape_with_one_element(folder: AttemptFolder) -> None:
@@ -26,8 +26,9 @@ def test_copies_that_wait_are_read_together(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(metrics, "_read", counted)
     batch = [
-        Record(step, 0, {"loss": Pending(torch.tensor(float(step)), None), "lr": 0.1}, None) for step in range(3)
-    ] + [Record(3, 0, {"hits": Pending(torch.tensor(7), None)}, None)]
+        MetricsReport(step, 0, {"loss": DeviceScalar(torch.tensor(float(step)), None), "lr": 0.1}, None)
+        for step in range(3)
+    ] + [MetricsReport(3, 0, {"hits": DeviceScalar(torch.tensor(7), None)}, None)]
     metrics._resolve(batch)
     assert sorted(read) == [1, 3]
     assert [record.values for record in batch] == [

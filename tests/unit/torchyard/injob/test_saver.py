@@ -13,7 +13,7 @@ import torchyard
 from tests.support import attempt, disks, wait
 from tests.support.attempt import AttemptFolder
 from torchyard.injob import cadence, control, layout
-from torchyard.injob.attach import Run
+from torchyard.injob.attach import TrainingRun
 from torchyard.injob.exceptions import AttachError, ResumeError
 
 
@@ -230,7 +230,7 @@ def test_what_does_not_fit_is_named_and_changes_nothing(off_the_queue: Path) -> 
     assert "is this a checkpoint of torchyard.attach?" in refused(nn.Linear(3, 2))
 
 
-def torchyard_run(model: nn.Module, **options: Any) -> Run:
+def torchyard_run(model: nn.Module, **options: Any) -> TrainingRun:
     run = torchyard.attach(model=model, **options)
     run.save()
     run.finish()
@@ -265,12 +265,12 @@ def test_wrappers_leave_no_trace_in_the_names(wrap: Any, off_the_queue: Path) ->
 
 
 def test_a_module_of_that_name_keeps_it(off_the_queue: Path) -> None:
-    class Own(nn.Module):
+    class StatefulCursor(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.module = nn.Linear(2, 2)
 
-    torchyard_run(Own())
+    torchyard_run(StatefulCursor())
     saved = torch.load(off_the_queue / "checkpoints/step-000000000/model.pt", weights_only=True)
     assert list(saved) == ["module.weight", "module.bias"]
 

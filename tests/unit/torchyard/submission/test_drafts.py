@@ -18,7 +18,7 @@ def yaml_file(folder: Path, text: str) -> Path:
     return path
 
 
-def prepare(folder: Path, text: str, *overrides: str) -> drafts.Prepared:
+def prepare(folder: Path, text: str, *overrides: str) -> drafts.PreparedSubmission:
     return drafts.prepare(drafts.from_file(yaml_file(folder, text), overrides), NOWHERE)
 
 

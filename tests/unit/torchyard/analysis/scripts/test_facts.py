@@ -67,7 +67,7 @@ if __name__ == '__main__':
 """
 
 
-def read(text: str, files: Mapping[str, str] | None = None, entry: str = "train.py") -> facts.Facts:
+def read(text: str, files: Mapping[str, str] | None = None, entry: str = "train.py") -> facts.ProgramFacts:
     program = source.program({entry: text, **(files or {})}.get, entry)
     assert program is not None
     return facts.of(program)

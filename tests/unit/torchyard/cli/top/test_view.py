@@ -10,7 +10,7 @@ from rich.console import Console, Group
 
 from torchyard.api import Job, Node, NodeDevice, QueueEntry
 from torchyard.cli.top import view
-from torchyard.cli.top.snapshot import Choice, Log, Snapshot
+from torchyard.cli.top.snapshot import BoxSnapshot, LogTail, Selection
 from torchyard.spec import JobSpec
 
 AT = datetime.fromisoformat("2026-01-05T21:05:00+00:00")
@@ -48,15 +48,15 @@ def entry(number: int, **values: Any) -> QueueEntry:
 
 
 def snapshot(
-    *nodes: Node, jobs: list[Job] | None = None, queue: list[QueueEntry] | None = None, log: Log | None = None
-) -> Snapshot:
-    return Snapshot(at=AT, nodes=nodes, jobs=jobs or [], queue=queue or [], log=log)
+    *nodes: Node, jobs: list[Job] | None = None, queue: list[QueueEntry] | None = None, log: LogTail | None = None
+) -> BoxSnapshot:
+    return BoxSnapshot(at=AT, nodes=nodes, jobs=jobs or [], queue=queue or [], log=log)
 
 
-def drawn(seen: Snapshot, size: tuple[int, int], place: int = 0, *, away: bool = False) -> list[str]:
+def drawn(seen: BoxSnapshot, size: tuple[int, int], place: int = 0, *, away: bool = False) -> list[str]:
     """The picture as a terminal of that size gets it, line by line."""
     width, height = size
-    choice = Choice(place=place).among(seen.rows)
+    choice = Selection(place=place).among(seen.rows)
     file = io.StringIO()
     console = Console(file=file, width=width, height=height, markup=False, emoji=False, highlight=False)
     console.print(Group(*view.picture(seen, choice, away=away, width=width, height=height)))
@@ -70,7 +70,7 @@ def drawn(seen: Snapshot, size: tuple[int, int], place: int = 0, *, away: bool =
 def test_a_picture_has_the_box_the_jobs_and_the_log(size: tuple[int, int]) -> None:
     running = job(7, progress={"step": 120, "total_steps": 500, "eta_s": 300}, latest={"loss": 0.5})
     waiting = entry(8, expected_start_at=AT + timedelta(hours=2))
-    log = Log(job="job-7", data=b"step 1\n 10%|#\r 20%|##\r\nstep 2")
+    log = LogTail(job="job-7", data=b"step 1\n 10%|#\r 20%|##\r\nstep 2")
     box = node(device(0, held=True, utilization=93.0, memory_used=70 * 10**9), device(1))
     lines = drawn(snapshot(box, jobs=[running], queue=[waiting], log=log), size)
     assert "1 running, 1 waiting" in lines[0]
@@ -95,7 +95,7 @@ def test_foreign_text_takes_one_line_and_steers_nothing(size: tuple[int, int]) -
     box = node(device(0, held=True, job_name=HOSTILE, user=HOSTILE), name=HOSTILE, offenders=[HOSTILE])
     running = job(7, name=HOSTILE, user=HOSTILE, latest={HOSTILE: 0.5})
     waiting = entry(8, name=HOSTILE, user=HOSTILE, reason=HOSTILE)
-    log = Log(job="job-7", data=b"\xff\x1b[2J\x1b]0;t\x07" + HOSTILE.encode())
+    log = LogTail(job="job-7", data=b"\xff\x1b[2J\x1b]0;t\x07" + HOSTILE.encode())
     lines = drawn(snapshot(box, jobs=[running], queue=[waiting], log=log), size)
     assert not set("".join(lines)) & set("\x1b\r\t\x07\u202e")
     if size in SIZES:
@@ -142,7 +142,7 @@ def test_the_last_picture_stays_grey_while_the_service_is_away() -> None:
     here, away = drawn(seen, (80, 24)), drawn(seen, (80, 24), away=True)
     assert away[1:] == here[1:]
     assert f"reconnecting, data from {AT.astimezone():%H:%M}" in away[0]
-    lines = view.picture(seen, Choice().among(seen.rows), away=True, width=80, height=24)
+    lines = view.picture(seen, Selection().among(seen.rows), away=True, width=80, height=24)
     console = Console(file=io.StringIO(), width=80, color_system="standard", force_terminal=True)
     shown = [segment for line in lines[1:-1] for segment in console.render(line) if segment.text.strip()]
     assert shown
@@ -150,7 +150,7 @@ def test_the_last_picture_stays_grey_while_the_service_is_away() -> None:
 
 
 def test_a_log_of_another_job_is_not_shown_as_the_chosen_ones() -> None:
-    seen = snapshot(node(), jobs=[job(7), job(6)], log=Log(job="job-7", data=b"of seven"))
+    seen = snapshot(node(), jobs=[job(7), job(6)], log=LogTail(job="job-7", data=b"of seven"))
     assert "of seven" in "".join(drawn(seen, (80, 24)))
     assert "of seven" not in "".join(drawn(seen, (80, 24), place=1))
 
