@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,13 +66,17 @@ class Stack:
 
 
 @contextmanager
-def running(home: Path, *, slots: int = 2, **environment: str) -> Iterator[Stack]:
+def running(
+    home: Path, *, slots: int = 2, yard: Sequence[str] = YARD, cwd: Path | None = None, **environment: str
+) -> Iterator[Stack]:
     """Starts the stack, and ends it with its jobs."""
     env = {**os.environ, "TORCHYARD_HOME": str(home), "TORCHYARD_HEARTBEAT_S": "1", **environment}
     for name in ("TORCHYARD_URL", "TORCHYARD_TOKEN"):
         env.pop(name, None)
-    command = [*YARD, "up", "--port", "0", "--cpu-slots", str(slots), "--stop-jobs"]
-    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command = [*yard, "up", "--port", "0", "--cpu-slots", str(slots), "--stop-jobs"]
+    with subprocess.Popen(
+        command, env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             word, _, url = process.stdout.readline().strip().partition(" ")

@@ -7,9 +7,8 @@ import pytest
 
 from tests.support import distributions
 from torchyard.cli import extras
-from torchyard.exceptions import MissingExtraError
 
-RUN = "import sys; sys.path.append(sys.argv.pop(1)); from torchyard.cli.main import run; run()"
+RUN = "import sys; sys.path += sys.argv.pop(1).split(':'); from torchyard.cli.main import run; run()"
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +20,9 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site
 
 
-def yard(core: Path, *words: str, home: Path) -> subprocess.CompletedProcess[str]:
+def yard(core: Path, *words: str, home: Path, also: Path | None = None) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TORCHYARD_")}
-    command = [sys.executable, "-I", "-S", "-c", RUN, str(core), *words]
+    command = [sys.executable, "-I", "-S", "-c", RUN, f"{also or core}:{core}", *words]
     return subprocess.run(
         command, env={**kept, "TORCHYARD_HOME": str(home)}, cwd=home, capture_output=True, text=True, check=False
     )
@@ -68,14 +67,13 @@ def test_a_command_that_needs_more_says_what_to_install(
     assert done.stderr.count("\n") == 1
 
 
-def test_another_package_of_the_same_name_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_package_of_the_same_name_is_not_ours(core: Path, tmp_path: Path) -> None:
     (tmp_path / "trainer").mkdir()
     (tmp_path / "trainer" / "__init__.py").touch()
-    monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    others = {name: each for name, each in sys.modules.items() if name.partition(".")[0] != "trainer"}
-    monkeypatch.setattr(sys, "modules", others)
-    with pytest.raises(MissingExtraError, match=r"`yard bench` needs the trainer: pip install 'torchyard\[trainer\]'"):
-        extras.require("bench", "trainer")
+    distributions.link(["torch"], tmp_path)
+    done = yard(core, "bench", "strategies", home=tmp_path, also=tmp_path)
+    assert done.returncode == 2
+    assert "`yard bench` needs the trainer" in done.stderr
 
 
 @pytest.mark.parametrize("extra", ["service", "worker", "trainer", "box"])
