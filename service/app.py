@@ -99,7 +99,7 @@ def create_app(settings: Settings) -> FastAPI:
     app = bare()
     estimator = Estimator()
     counters, dispatcher = Counters(), Dispatcher(settings.broker_url, key_prefix(installation))
-    store = BlobStore(settings.artifacts)
+    store = BlobStore(settings.artifacts, settings.disk_floor)
     ctx = Context(
         settings=settings,
         db=db,

@@ -1,18 +1,17 @@
 """Rows of the blobs in the artifact store: which are here, which somebody still needs."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import AsyncIterable, Callable, Collection, Iterable
 from typing import Any
 
+from anyio import to_thread
 from sqlalchemy import ColumnElement, Connection, delete, exists, or_, select
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
 
-from service.context import Context
 from service.db.chunks import chunks
+from service.db.engine import Database
 from service.db.models import Blob, BlobGrant, Checkpoint, CheckpointFile, Output, SnapshotFile
 from service.db.upsert import insert
-from service.errors import NoRoomError, ProblemError
-from service.storage.store import Upload, is_hash
+from service.errors import ProblemError
+from service.storage.store import BlobStore, Upload, is_hash
 
 #: Bytes that are written to disk at once.
 _BUFFER = 2**20
@@ -28,51 +27,55 @@ def missing(tx: Connection, hashes: Iterable[str]) -> list[str]:
     return [sha256 for sha256 in wanted if sha256 not in have]
 
 
-async def receive(ctx: Context, request: Request, sha256: str, limit: int | None, user_id: str | None = None) -> None:
-    """Stream a request's body into the store; memory holds a megabyte of it at most.
+async def receive(
+    db: Database,
+    store: BlobStore,
+    body: AsyncIterable[bytes],
+    sha256: str,
+    *,
+    now_us: Callable[[], int],
+    limit: int | None = None,
+    user_id: str | None = None,
+) -> None:
+    """Stream a body of at most `limit` bytes into the store; memory holds a megabyte of it at most.
 
     With `user_id`, the user may then use the blob in snapshots.
     """
-    check_room(ctx)
-    with ctx.store.upload(sha256, limit) as upload:
+    store.check_room()
+
+    def finish(upload: Upload, rest: bytes) -> None:
+        upload.write(rest)
+        upload.commit()
+        _insert(db, store, sha256, upload.size, now_us(), user_id)
+
+    with store.upload(sha256, limit) as upload:
         buffer = bytearray()
-        async for chunk in request.stream():
+        async for chunk in body:
             buffer += chunk
             if len(buffer) >= _BUFFER:
-                check_room(ctx)
-                await run_in_threadpool(upload.write, bytes(buffer))
+                store.check_room()
+                await to_thread.run_sync(upload.write, bytes(buffer))
                 buffer.clear()
-        await run_in_threadpool(_finish, ctx, upload, bytes(buffer), user_id)
+        await to_thread.run_sync(finish, upload, bytes(buffer))
 
 
-def _finish(ctx: Context, upload: Upload, rest: bytes, user_id: str | None) -> None:
-    upload.write(rest)
-    upload.commit()
-    _insert(ctx, upload.sha256, upload.size, user_id)
-
-
-def take_over(ctx: Context, name: str, sha256: str, size: int, *, linked: bool = False) -> None:
+def take_over(
+    db: Database, store: BlobStore, name: str, sha256: str, size: int, now: int, *, linked: bool = False
+) -> None:
     """Take a file that a node has placed in the inbox into the store."""
-    ctx.store.take_over(name, sha256, size, linked=linked)
-    _insert(ctx, sha256, size, None)
+    store.take_over(name, sha256, size, linked=linked)
+    _insert(db, store, sha256, size, now, None)
 
 
-def _insert(ctx: Context, sha256: str, size: int, user_id: str | None) -> None:
-    with ctx.store.lock(sha256), ctx.db.write() as tx:
-        if not ctx.store.has(sha256):  # `collect` removed the same blob's older copy, and with it this one
+def _insert(db: Database, store: BlobStore, sha256: str, size: int, now: int, user_id: str | None) -> None:
+    with store.lock(sha256), db.write() as tx:
+        if not store.has(sha256):  # `collect` removed the same blob's older copy, and with it this one
             raise ProblemError("unavailable", f"Blob {sha256} was removed while it arrived: send it again.")
-        values = {"sha256": sha256, "size": size, "created_us": ctx.now_us()}
+        values = {"sha256": sha256, "size": size, "created_us": now}
         tx.execute(insert(tx, Blob).values(**values).on_conflict_do_nothing())
         if user_id is not None:
             grant = {"sha256": sha256, "user_id": user_id}
             tx.execute(insert(tx, BlobGrant).values(**grant).on_conflict_do_nothing())
-
-
-def check_room(ctx: Context) -> None:
-    """Raise `NoRoomError` when the store's disk is nearly full."""
-    free = ctx.store.free()
-    if free < ctx.settings.disk_floor:
-        raise NoRoomError(free)
 
 
 def _referred(sha256: Any) -> ColumnElement[bool]:
@@ -86,23 +89,23 @@ def _referred(sha256: Any) -> ColumnElement[bool]:
     )
 
 
-def collect(ctx: Context, hashes: Collection[str]) -> int:
+def collect(db: Database, store: BlobStore, hashes: Collection[str]) -> int:
     """Remove those blobs that nothing refers to any more; return how many."""
-    return sum(_collect_one(ctx, sha256) for sha256 in set(hashes))
+    return sum(_collect_one(db, store, sha256) for sha256 in set(hashes))
 
 
-def _collect_one(ctx: Context, sha256: str) -> bool:
+def _collect_one(db: Database, store: BlobStore, sha256: str) -> bool:
     if not is_hash(sha256):
         return False
-    with ctx.store.lock(sha256):
-        with ctx.db.write() as tx:
+    with store.lock(sha256):
+        with db.write() as tx:
             # Locked first and judged after, so that a reference made meanwhile is seen (`missing` takes the same lock).
             row = tx.execute(select(Blob.sha256).where(Blob.sha256 == sha256).with_for_update()).one_or_none()
             if row is None or tx.scalar(select(_referred(sha256))):
                 return False
             tx.execute(delete(BlobGrant).where(BlobGrant.sha256 == sha256))
             tx.execute(delete(Blob).where(Blob.sha256 == sha256))
-        ctx.store.delete(sha256)
+        store.delete(sha256)
     return True
 
 

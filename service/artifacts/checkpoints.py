@@ -11,7 +11,7 @@ from service import lifecycle
 from service.artifacts import blobs, checkpoint_shards
 from service.artifacts.checkpoint_shards import CheckpointShard
 from service.attempts.memory import AttemptIdentity
-from service.context import Context
+from service.db.engine import Database
 from service.db.models import Attempt, Checkpoint, CheckpointFile, Job
 from service.db.records.artifacts import CheckpointRecord
 from service.db.records.record import Record
@@ -20,7 +20,7 @@ from service.errors import BadPathError, NotAHashError, ProblemError, field_prob
 from service.identity.callers import Caller
 from service.infra.times import moment
 from service.storage import paths, retention
-from service.storage.store import is_hash
+from service.storage.store import BlobStore, is_hash
 from torchyard import api
 from torchyard.ids import new_id
 from torchyard.quantities import format_size
@@ -46,38 +46,45 @@ class _OwnedCheckpoint(Record):
     user_id: str
 
 
-def report(ctx: Context, attempt: AttemptIdentity, message: CheckpointReport, node: str) -> CheckpointAnswer:
-    """Register a checkpoint, and store it once its hashes are given and its blobs are here; of an attempt on several
-    nodes, once every node has done so for its own files.
+def report(
+    db: Database, store: BlobStore, attempt: AttemptIdentity, message: CheckpointReport, node: str, now: int
+) -> CheckpointAnswer:
+    """Register a checkpoint, and store it once its hashes are given and its blobs are here.
 
-    May be sent any number of times. One that newer stored checkpoints have made superfluous is dropped at once, so
-    that the node does not bring it for nothing.
+    Of an attempt on several nodes, every node must have done so for its own files. May be sent any number of times. One
+    that newer stored checkpoints have made superfluous is dropped at once, so that the node does not bring it for
+    nothing.
     """
     shard = CheckpointShard(of=len(attempt.nodes), node_rank=attempt.nodes.index(node))
     _check(message, shard)
-    now = ctx.now_us()
-    with ctx.db.write() as tx:
-        job = lifecycle.lock_job(tx, attempt.job_id)
-        policy = StoredSpec(job.spec).checkpoint
-        found = _find(tx, attempt, message.name) or _insert(tx, attempt, message, now)
-        missing: list[str] = []
-        doomed: list[str] = []
-        hashed = all(file.sha256 for file in message.files)
-        if found.state == "committed" and (hashed or checkpoint_shards.is_new(tx, found.id, shard)):
-            checkpoint_shards.set_files(tx, found.id, message, shard)
-        if found.state == "committed" and hashed:
-            if _comes_too_late(tx, attempt, found.id, policy):
-                doomed = retention.mark_deleted(tx, [found.id], now)
-            elif not (missing := blobs.missing(tx, (str(file.sha256) for file in message.files))) and (
-                checkpoint_shards.all_stored(tx, found.id, shard)
-            ):
-                _store(tx, attempt, found, now)
-                doomed = retention.enforce(tx, attempt.job_id, policy, now)
-        answer = CheckpointAnswer(checkpoint=found.id, missing=missing, remove=_removable(tx, attempt.id))
-    ctx.hub.notify(f"job:{attempt.job_id}")
-    ctx.wake_scheduler()  # a job may wait to start again from it
-    blobs.collect(ctx, doomed)
+    with db.unit_of_work(now) as unit:
+        answer, doomed = _report(unit.tx, attempt, message, shard, now)
+        unit.tell(f"job:{attempt.job_id}")
+        unit.wake_scheduler()  # a job may wait to start again from it
+    blobs.collect(db, store, doomed)
     return answer
+
+
+def _report(
+    tx: Connection, attempt: AttemptIdentity, message: CheckpointReport, shard: CheckpointShard, now: int
+) -> tuple[CheckpointAnswer, list[str]]:
+    job = lifecycle.lock_job(tx, attempt.job_id)
+    found = _find(tx, attempt, message.name) or _insert(tx, attempt, message, now)
+    missing: list[str] = []
+    doomed: list[str] = []
+    hashed = all(file.sha256 for file in message.files)
+    if found.state == "committed" and (hashed or checkpoint_shards.is_new(tx, found.id, shard)):
+        checkpoint_shards.set_files(tx, found.id, message, shard)
+    if found.state == "committed" and hashed:
+        policy = StoredSpec(job.spec).checkpoint
+        if _comes_too_late(tx, attempt, found.id, policy):
+            doomed = retention.mark_deleted(tx, [found.id], now)
+        elif not (missing := blobs.missing(tx, (str(file.sha256) for file in message.files))) and (
+            checkpoint_shards.all_stored(tx, found.id, shard)
+        ):
+            _store(tx, attempt, found, now)
+            doomed = retention.enforce(tx, attempt.job_id, policy, now)
+    return CheckpointAnswer(checkpoint=found.id, missing=missing, remove=_removable(tx, attempt.id)), doomed
 
 
 def _check(message: CheckpointReport, shard: CheckpointShard) -> None:
@@ -148,8 +155,13 @@ def _removable(tx: Connection, attempt_id: str) -> list[str]:
     return list(tx.scalars(query.order_by(Checkpoint.name)))
 
 
-def of_job(tx: Connection, job_id: str) -> list[api.Checkpoint]:
-    """The job's checkpoints, the newest last; ``not-found`` for an unknown job."""
+def of_job(db: Database, job_id: str) -> list[api.Checkpoint]:
+    """Return the job's checkpoints, the newest last; ``not-found`` for an unknown job."""
+    with db.read() as tx:
+        return _of_job(tx, job_id)
+
+
+def _of_job(tx: Connection, job_id: str) -> list[api.Checkpoint]:
     spec = tx.scalar(select(Job.spec).where(Job.id == job_id))
     if spec is None:
         raise not_found("job", job_id)
@@ -192,32 +204,35 @@ def _resource(
     )
 
 
-def get(tx: Connection, checkpoint_id: str) -> api.Checkpoint:
-    """One checkpoint; ``not-found`` for an unknown or deleted one."""
-    job_id = tx.scalar(select(Checkpoint.job_id).where(Checkpoint.id == checkpoint_id))
-    found = of_job(tx, job_id) if job_id else []
+def get(db: Database, checkpoint_id: str) -> api.Checkpoint:
+    """Return one checkpoint; ``not-found`` for an unknown or deleted one."""
+    with db.read() as tx:
+        job_id = tx.scalar(select(Checkpoint.job_id).where(Checkpoint.id == checkpoint_id))
+        found = _of_job(tx, job_id) if job_id else []
     for checkpoint in found:
         if checkpoint.id == checkpoint_id:
             return checkpoint
     raise not_found("checkpoint", checkpoint_id)
 
 
-def file_hash(tx: Connection, checkpoint_id: str, name: str) -> str:
-    """Hash of a file of a stored checkpoint; ``not-found`` for any other name."""
+def file_hash(db: Database, checkpoint_id: str, name: str) -> str:
+    """Return the hash of a file of a stored checkpoint; ``not-found`` for any other name."""
     query = (
         select(CheckpointFile.sha256)
         .join(Checkpoint, Checkpoint.id == CheckpointFile.checkpoint_id)
         .where(Checkpoint.id == checkpoint_id, CheckpointFile.path == name, Checkpoint.state == "stored")
     )
-    sha256 = tx.scalar(query)
+    with db.read() as tx:
+        sha256 = tx.scalar(query)
     if sha256 is None:
         raise not_found(f"file in stored checkpoint {checkpoint_id[:40]!r} named", name)
     return sha256
 
 
-def delete(ctx: Context, checkpoint_id: str, caller: Caller) -> None:
+def delete(db: Database, store: BlobStore, checkpoint_id: str, caller: Caller, now: int) -> None:
     """Delete a checkpoint for its job's owner or an administrator; ``conflict`` while a job needs it."""
-    with ctx.db.write() as tx:
+    with db.unit_of_work(now) as unit:
+        tx = unit.tx
         owned = _owned(tx, checkpoint_id, caller)
         lifecycle.lock_job(tx, owned.job_id)
         if checkpoint_id in retention.pinned(tx, owned.job_id):
@@ -225,12 +240,12 @@ def delete(ctx: Context, checkpoint_id: str, caller: Caller) -> None:
                 "conflict",
                 "A job that is not over would start from this checkpoint: cancel that job, or wait for its next one.",
             )
-        hashes = retention.mark_deleted(tx, [checkpoint_id], ctx.now_us())
+        hashes = retention.mark_deleted(tx, [checkpoint_id], now)
         data = {"checkpoint": checkpoint_id, "step": owned.step}
         message = f"checkpoint of step {owned.step} deleted"
-        lifecycle.insert_event(tx, owned.job_id, "checkpoint", message, actor=caller.name, data=data)
-    ctx.hub.notify(f"job:{owned.job_id}")
-    blobs.collect(ctx, hashes)
+        lifecycle.insert_event(tx, owned.job_id, "checkpoint", message, actor=caller.name, data=data, now=now)
+        unit.tell(f"job:{owned.job_id}")
+    blobs.collect(db, store, hashes)
 
 
 def _owned(tx: Connection, checkpoint_id: str, caller: Caller) -> _OwnedCheckpoint:

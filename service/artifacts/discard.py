@@ -13,6 +13,7 @@ from sqlalchemy.orm import aliased
 from service import lifecycle
 from service.artifacts import blobs, housekeeping
 from service.context import Context
+from service.db.engine import Database
 from service.db.models import (
     Attempt,
     Checkpoint,
@@ -30,6 +31,7 @@ from service.db.models import (
 from service.identity.callers import Caller
 from service.jobs import change
 from service.storage import retention
+from service.storage.store import BlobStore
 from torchyard.quantities import format_duration, format_size
 from torchyard.spec import KEEP
 from torchyard.states import JOB_FINAL, JobState
@@ -51,24 +53,21 @@ def discard(ctx: Context, caller: Caller, ref: str) -> Row[Any]:
         hashes.extend(_mark(tx, job_id, now, actor=actor))
 
     changed = change.act(ctx, caller, ref, mark)
-    _remove(ctx, [changed.id])
-    blobs.collect(ctx, hashes)
+    _remove(ctx.db, ctx.store, [changed.id])
+    blobs.collect(ctx.db, ctx.store, hashes)
     return changed
 
 
-def sweep(ctx: Context) -> None:
-    """Delete the files of jobs that are past their retention, and those that a killed service has left half deleted."""
-    now = ctx.now_us()
-    _expire(ctx, now)
-    with ctx.db.read() as tx:
+def sweep(db: Database, store: BlobStore, now: int, keep_s: int | None) -> None:
+    """Delete the files of jobs that ended more than `keep_s` ago, and those that a killed service left half deleted."""
+    if keep_s is not None:
+        _expire(db, store, now, keep_s)
+    with db.read() as tx:
         lately = list(tx.scalars(select(Job.id).where(Job.discarded_us > now - housekeeping.DAY_US)))
-    _remove(ctx, lately)
+    _remove(db, store, lately)
 
 
-def _expire(ctx: Context, now: int) -> None:
-    keep_s = ctx.settings.keep_ended_s
-    if keep_s is None:
-        return
+def _expire(db: Database, store: BlobStore, now: int, keep_s: int) -> None:
     kept = exists().where(Tag.job_id == Job.id, Tag.tag == KEEP)
     query = (
         select(Job.id)
@@ -77,16 +76,15 @@ def _expire(ctx: Context, now: int) -> None:
         .order_by(Job.ended_us)
         .limit(_AT_ONCE)
     )
-    with ctx.db.read() as tx:
+    with db.read() as tx:
         old = list(tx.scalars(query))
     for job_id in old:
         try:
-            with ctx.db.write() as tx:
-                hashes = _mark(tx, job_id, now, why=f", as of all jobs that ended {format_duration(keep_s)} ago")
+            with db.unit_of_work(now) as unit:
+                hashes = _mark(unit.tx, job_id, now, why=f", as of all jobs that ended {format_duration(keep_s)} ago")
         except lifecycle.Conflict:  # somebody has begun to need it just now
             continue
-        change.announce(ctx, job_id, [])
-        blobs.collect(ctx, hashes)
+        blobs.collect(db, store, hashes)
 
 
 def _mark(tx: Connection, job_id: str, now: int, *, actor: str | None = None, why: str = "") -> list[str]:
@@ -156,19 +154,19 @@ def _forget(tx: Connection, job_id: str, now: int) -> list[str]:
     return hashes
 
 
-def _remove(ctx: Context, jobs: Sequence[str]) -> None:
+def _remove(db: Database, store: BlobStore, jobs: Sequence[str]) -> None:
     """Remove logs and points that no row refers to any more; may be repeated."""
     for job_id in jobs:
-        with ctx.db.read() as tx:
+        with db.read() as tx:
             # A node that was lost may have come back since, and brought its logs.
             has_logs = exists().where(LogStream.attempt_id == Attempt.id)
             attempts = list(tx.scalars(select(Attempt.id).where(Attempt.job_id == job_id, ~has_logs)))
             has_points = exists().where(MetricPoint.series_id == MetricSeries.id)
             series = list(tx.scalars(select(MetricSeries.id).where(MetricSeries.job_id == job_id, has_points)))
         for attempt in attempts:
-            ctx.store.delete_logs(attempt)
+            store.delete_logs(attempt)
         while series:
-            with ctx.db.write() as tx:
+            with db.write() as tx:
                 _remove_some(tx, series)
 
 

@@ -3,10 +3,11 @@
 from sqlalchemy import Connection, delete, exists, select
 
 from service.artifacts import blobs
-from service.context import Context
 from service.db import idempotency
+from service.db.engine import Database
 from service.db.models import Checkpoint, IdempotencyKey, Member, Sample, Snapshot, SnapshotFile
 from service.storage.retention import mark_deleted
+from service.storage.store import BlobStore
 from torchyard.quantities import SECONDS
 
 DAY_US = SECONDS["d"] * 1_000_000
@@ -15,19 +16,18 @@ KEEP_SAMPLES_US = 7 * DAY_US
 ABANDONED_US = DAY_US
 
 
-def sweep(ctx: Context) -> None:
+def sweep(db: Database, store: BlobStore, now: int) -> None:
     """Remove everything old or abandoned. Call it every few minutes, outside any transaction."""
-    now = ctx.now_us()
-    ctx.store.sweep_inbox(ABANDONED_US / 1_000_000)
-    with ctx.db.write() as tx:
+    store.sweep_inbox(ABANDONED_US / 1_000_000)
+    with db.write() as tx:
         tx.execute(delete(Sample).where(Sample.time_us < now - KEEP_SAMPLES_US))
         tx.execute(delete(IdempotencyKey).where(IdempotencyKey.created_us < now - idempotency.KEPT_US))
-    with ctx.db.write() as tx:
+    with db.write() as tx:
         _drop_uncommitted_snapshots(tx, now - ABANDONED_US)
         _drop_vanished_checkpoints(tx, now)
-    with ctx.db.read() as tx:
+    with db.read() as tx:
         orphans = blobs.orphans(tx, now - ABANDONED_US)
-    blobs.collect(ctx, orphans)
+    blobs.collect(db, store, orphans)
 
 
 def _drop_uncommitted_snapshots(tx: Connection, before_us: int) -> None:

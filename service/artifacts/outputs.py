@@ -11,6 +11,7 @@ from service.artifacts import blobs
 from service.attempts.memory import AttemptIdentity
 from service.context import Context
 from service.db.chunks import chunks
+from service.db.engine import Database
 from service.db.models import Attempt, Blob, Job, Member, Output, SnapshotFile
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
@@ -19,7 +20,7 @@ from service.errors import BadPathError, NotAHashError, field_problem, not_found
 from service.identity.callers import Caller
 from service.jobs import change
 from service.storage import paths
-from service.storage.store import is_hash
+from service.storage.store import BlobStore, is_hash
 from torchyard import api
 from torchyard.wire import FileRef, Missing, OutputReport, Place, Root, WrittenFile
 
@@ -61,7 +62,7 @@ class _ListedFile(Record):
     baseline: str | None
 
 
-def report(ctx: Context, attempt: AttemptIdentity, message: OutputReport, node: str) -> Missing:
+def report(db: Database, store: BlobStore, attempt: AttemptIdentity, message: OutputReport, node: str) -> Missing:
     """Record the files that an attempt has written on a node, in place of what older reports said of them.
 
     Return the hashes of blobs that are missing, and how many bytes the store has room for.
@@ -71,14 +72,15 @@ def report(ctx: Context, attempt: AttemptIdentity, message: OutputReport, node: 
     replaced: set[str] = set()
     missing: list[str] = []
     if rows or message.saved:
-        with ctx.db.write() as tx:
+        with db.unit_of_work() as unit:
+            tx = unit.tx
             if message.saved:
                 tx.execute(update(Attempt).where(Attempt.id == attempt.id, ~Attempt.saved).values(saved=True))
             replaced, stored = _store(tx, attempt, rows)
             missing = blobs.missing(tx, stored)
-        ctx.hub.notify(f"job:{attempt.job_id}")
-        blobs.collect(ctx, replaced)
-    return Missing(missing=missing, room=max(0, ctx.store.free() - ctx.settings.disk_floor))
+            unit.tell(f"job:{attempt.job_id}")
+        blobs.collect(db, store, replaced)
+    return Missing(missing=missing, room=store.room())
 
 
 def _rows(attempt: AttemptIdentity, message: OutputReport, node_rank: int) -> list[dict[str, Any]]:
@@ -156,15 +158,16 @@ def _before(tx: Connection, attempt: AttemptIdentity, rows: list[dict[str, Any]]
         yield from _ReportedFile.each(tx.execute(query))
 
 
-def of_job(tx: Connection, job_id: str, *, every: bool = False) -> list[api.Output]:
+def of_job(db: Database, job_id: str, *, every: bool = False) -> list[api.Output]:
     """Return the job's files, sorted by name; ``not-found`` for an unknown job.
 
     Unless `every` one is wanted, of each name the one that `file_hash` takes, if it is here.
     """
-    job = tx.execute(select(Job.id, Job.spec).where(Job.id == job_id)).one_or_none()
-    if job is None:
-        raise not_found("job", job_id)
-    found = _ListedFile.all(tx.execute(_all_of(job.id, StoredSpec(job.spec).code)))
+    with db.read() as tx:
+        spec = tx.scalar(select(Job.spec).where(Job.id == job_id))
+        if spec is None:
+            raise not_found("job", job_id)
+        found = _ListedFile.all(tx.execute(_all_of(job_id, StoredSpec(spec).code)))
     return [_presented(file) for file in (found if every else _first_of_each(found))]
 
 
@@ -207,7 +210,7 @@ def _presented(file: _ListedFile) -> api.Output:
     )
 
 
-def file_hash(tx: Connection, job_id: str, name: str, *, root: Root | None = None, node_rank: int | None = None) -> str:
+def file_hash(db: Database, job_id: str, name: str, *, root: Root | None = None, node_rank: int | None = None) -> str:
     """Return the hash of a stored file, else ``not-found``.
 
     Of several with one name: the output folder's before the working folder's, the lowest node rank's before others'.
@@ -218,7 +221,8 @@ def file_hash(tx: Connection, job_id: str, name: str, *, root: Root | None = Non
         query = query.where(Output.root == root.value)
     if node_rank is not None:
         query = query.where(Output.node_rank == node_rank)
-    sha256 = tx.scalar(query.order_by(_ROOTS, Output.node_rank).limit(1))
+    with db.read() as tx:
+        sha256 = tx.scalar(query.order_by(_ROOTS, Output.node_rank).limit(1))
     if sha256 is None:
         raise not_found(f"output of job {job_id[:40]!r} named", name)
     return sha256

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, exists, insert, select, update
 
 from service.artifacts import blobs
-from service.context import Context
 from service.db import upsert
+from service.db.engine import Database
 from service.db.models import Blob, BlobGrant, Snapshot, SnapshotFile
 from service.db.records.record import Record
 from service.errors import BadPathError, NotAHashError, ProblemError, field_problem, not_found
@@ -32,15 +32,15 @@ class _SnapshotState(Record):
     committed: bool
 
 
-def create(ctx: Context, user_id: str, files: Sequence[FileRef]) -> MissingBlobs:
+def create(db: Database, user_id: str, files: Sequence[FileRef], now: int) -> MissingBlobs:
     """Register a manifest; the same one of the same user is the same snapshot.
 
     Raises an ``invalid-request`` problem for a bad path, hash, size or too many files or bytes.
     """
     _check(files)
     digest = _digest(files)
-    with ctx.db.write() as tx:
-        snapshot = _find(tx, user_id, digest) or _insert(tx, user_id, digest, files, ctx.now_us())
+    with db.write() as tx:
+        snapshot = _find(tx, user_id, digest) or _insert(tx, user_id, digest, files, now)
         return _answer(tx, snapshot, user_id)
 
 
@@ -124,9 +124,9 @@ def _own(tx: Connection, snapshot_id: str, user_id: str) -> _SnapshotState:
     return found
 
 
-def announced_size(ctx: Context, snapshot_id: str, user_id: str, sha256: str) -> int:
+def announced_size(db: Database, snapshot_id: str, user_id: str, sha256: str) -> int:
     """Bytes of a blob that the user's snapshot waits for; ``not-found`` if it is not in the manifest."""
-    with ctx.db.read() as tx:
+    with db.read() as tx:
         _own(tx, snapshot_id, user_id)
         query = select(SnapshotFile.size).where(SnapshotFile.snapshot_id == snapshot_id, SnapshotFile.sha256 == sha256)
         size = tx.scalar(query.limit(1))
@@ -135,9 +135,9 @@ def announced_size(ctx: Context, snapshot_id: str, user_id: str, sha256: str) ->
     return size
 
 
-def commit(ctx: Context, snapshot_id: str, user_id: str) -> MissingBlobs:
+def commit(db: Database, snapshot_id: str, user_id: str) -> MissingBlobs:
     """Make the snapshot usable; a ``conflict`` while blobs are missing or are not as large as announced."""
-    with ctx.db.write() as tx:
+    with db.write() as tx:
         snapshot = _own(tx, snapshot_id, user_id)
         if not snapshot.committed:
             if missing := _missing(tx, snapshot_id, user_id):

@@ -25,8 +25,8 @@ def running(ctx: Context, woken: threading.Event, counters: Counters) -> Iterato
 
     def clean() -> None:
         if leader.leads():
-            housekeeping.sweep(ctx)
-            discard.sweep(ctx)
+            housekeeping.sweep(ctx.db, ctx.store, ctx.now_us())
+            discard.sweep(ctx.db, ctx.store, ctx.now_us(), ctx.settings.keep_ended_s)
 
     loops = [
         Repeated("scheduler", scheduler.run, every_s=SCHEDULE_S, failed=counters.scheduler_errors.inc, woken=woken),

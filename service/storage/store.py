@@ -85,10 +85,11 @@ class Upload:
 
 
 class BlobStore:
-    """Content-addressed files below one folder."""
+    """Content-addressed files below one folder; `floor` bytes of its file system are to stay free."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, floor: int = 0) -> None:
         self.root = root
+        self.floor = floor
         self.blobs = root / "blobs"
         self.inbox = root / "inbox"
         self.logs = root / "logs"
@@ -183,6 +184,16 @@ class BlobStore:
     def free(self) -> int:
         """Free bytes of the file system."""
         return shutil.disk_usage(self.root).free
+
+    def room(self) -> int:
+        """Bytes that may still be stored before the floor is reached."""
+        return max(0, self.free() - self.floor)
+
+    def check_room(self) -> None:
+        """Raise `errors.NoRoomError` when the file system is nearly full."""
+        free = self.free()
+        if free < self.floor:
+            raise errors.NoRoomError(free)
 
     def sweep_inbox(self, older_than_s: float) -> int:
         """Remove uploads and placed files that nobody finished; return how many."""

@@ -79,7 +79,7 @@ def parts(db: Database, folder: Path, **changes: Any) -> Iterator[Parts]:
     """A context over `db`; settings as given."""
     clock, dispatcher, hub, woken, estimator = Clock(), Recorder(), RecordingHub(), threading.Event(), Estimator()
     settings = Settings(data=folder, database_url=db.url, broker_url="memory://", **changes)
-    store = BlobStore(folder / "artifacts")
+    store = BlobStore(folder / "artifacts", settings.disk_floor)
     ctx = Context(
         settings=settings,
         db=db,

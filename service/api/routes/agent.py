@@ -252,14 +252,14 @@ def samples(message: wire.SampleBatch, ctx: Ctx, node: Node) -> None:
 def checkpoint(attempt_id: str, message: wire.CheckpointReport, ctx: Ctx, node: Node) -> Response:
     """A checkpoint is committed, or its hashes are known."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
-    return answer(checkpoints.report(ctx, attempt, message, node))
+    return answer(checkpoints.report(ctx.db, ctx.store, attempt, message, node, ctx.now_us()))
 
 
 @router.post("/attempts/{attempt_id}/outputs")
 def output(attempt_id: str, message: wire.OutputReport, ctx: Ctx, node: Node) -> Response:
     """What the job has written."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
-    return answer(outputs.report(ctx, attempt, message, node))
+    return answer(outputs.report(ctx.db, ctx.store, attempt, message, node))
 
 
 @router.get("/blobs/{sha256}", dependencies=[Depends(node_name)])
@@ -273,10 +273,10 @@ def blob(sha256: str, request: Request, ctx: Ctx) -> Response:
 @router.put("/blobs/{sha256}", status_code=NOTHING, dependencies=[Depends(node_name)])
 async def upload(sha256: str, request: Request, ctx: Ctx) -> None:
     """A streamed blob; its hash is checked."""
-    await blobs.receive(ctx, request, sha256, limit=None)
+    await blobs.receive(ctx.db, ctx.store, request.stream(), sha256, now_us=ctx.now_us)
 
 
 @router.post("/blobs/{sha256}", status_code=NOTHING, dependencies=[Depends(node_name)])
 def placed(sha256: str, message: wire.Placed, ctx: Ctx) -> None:
     """A file lies in the inbox; its hash is checked and it is taken over."""
-    blobs.take_over(ctx, message.placed, sha256, message.size, linked=message.linked)
+    blobs.take_over(ctx.db, ctx.store, message.placed, sha256, message.size, ctx.now_us(), linked=message.linked)

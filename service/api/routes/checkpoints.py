@@ -22,8 +22,7 @@ Ctx = Annotated[Context, Depends(context)]
 @router.get("/jobs/{job_id}/checkpoints", response_model=list[api.Checkpoint], dependencies=[requires("read")])
 def of_job(job_id: JobId, request: Request, ctx: Ctx) -> Response:
     """The job's checkpoints, the newest last."""
-    with ctx.db.read() as tx:
-        found = checkpoints.of_job(tx, job_id)
+    found = checkpoints.of_job(ctx.db, job_id)
     tag = etag(found)
     return not_modified(request, tag) or answer(found, tag=tag)
 
@@ -31,19 +30,17 @@ def of_job(job_id: JobId, request: Request, ctx: Ctx) -> Response:
 @router.get("/checkpoints/{checkpoint_id}", response_model=api.Checkpoint, dependencies=[requires("read")])
 def show(checkpoint_id: str, ctx: Ctx) -> Response:
     """One checkpoint."""
-    with ctx.db.read() as tx:
-        return answer(checkpoints.get(tx, checkpoint_id))
+    return answer(checkpoints.get(ctx.db, checkpoint_id))
 
 
 @router.get("/checkpoints/{checkpoint_id}/files/{name:file}", response_class=Response, dependencies=[requires("read")])
 def file(checkpoint_id: str, name: str, request: Request, ctx: Ctx) -> Response:
     """A file of a stored checkpoint; ranges are answered, and its hash is the ETag."""
-    with ctx.db.read() as tx:
-        sha256 = checkpoints.file_hash(tx, checkpoint_id, name)
+    sha256 = checkpoints.file_hash(ctx.db, checkpoint_id, name)
     return download(request, ctx.store, sha256, name)
 
 
 @router.delete("/checkpoints/{checkpoint_id}", status_code=204)
 def delete(checkpoint_id: str, ctx: Ctx, caller: Caller = requires("submit")) -> None:
     """Deletes a checkpoint that no job needs any more."""
-    checkpoints.delete(ctx, checkpoint_id, caller)
+    checkpoints.delete(ctx.db, ctx.store, checkpoint_id, caller, ctx.now_us())

@@ -32,8 +32,7 @@ def of_job(
     """The files that the job has written, by name. With `all` also further files of one name (other folders, other
     nodes), those that are not here yet or stay on their nodes, and those that the job has removed.
     """
-    with ctx.db.read() as tx:
-        found = outputs.of_job(tx, job_id, every=every)
+    found = outputs.of_job(ctx.db, job_id, every=every)
     tag = etag(found)
     return not_modified(request, tag) or answer(found, tag=tag)
 
@@ -42,8 +41,7 @@ def of_job(
 def bring(job_id: JobId, caller: Submitter, ctx: Ctx) -> Response:
     """Asks the nodes for those files that stay there since they are too large; they arrive one after the other."""
     found = outputs.bring(ctx, caller, job_id)
-    with ctx.db.read() as tx:
-        return answer(outputs.of_job(tx, found.id, every=True), status=202)
+    return answer(outputs.of_job(ctx.db, found.id, every=True), status=202)
 
 
 @router.get("/jobs/{job_id}/outputs/{name:file}", response_class=Response)
@@ -58,6 +56,5 @@ def file(
     """A file; ranges are answered, and its hash is the ETag. Of several with one name it is the output folder's, and
     the lowest node rank's, unless `root` and `node_rank` say which.
     """
-    with ctx.db.read() as tx:
-        sha256 = outputs.file_hash(tx, job_id, name, root=root, node_rank=node_rank)
+    sha256 = outputs.file_hash(ctx.db, job_id, name, root=root, node_rank=node_rank)
     return download(request, ctx.store, sha256, name)

@@ -20,7 +20,7 @@ Ctx = Annotated[Context, Depends(context)]
 @router.post("/snapshots", response_model=api.MissingBlobs)
 def create(manifest: api.NewSnapshot, ctx: Ctx, caller: Caller = requires("submit")) -> Response:
     """Registers a manifest; answered by the hashes of the files that you have yet to upload."""
-    return answer(snapshots.create(ctx, caller.user_id, manifest.files))
+    return answer(snapshots.create(ctx.db, caller.user_id, manifest.files, ctx.now_us()))
 
 
 @router.put("/snapshots/{snapshot_id}/blobs/{sha256}", status_code=204)
@@ -28,11 +28,12 @@ async def upload(
     snapshot_id: str, sha256: str, request: Request, ctx: Ctx, caller: Caller = requires("submit")
 ) -> None:
     """A file of the manifest, streamed; its hash is checked."""
-    size = await run_in_threadpool(snapshots.announced_size, ctx, snapshot_id, caller.user_id, sha256)
-    await blobs.receive(ctx, request, sha256, limit=size, user_id=caller.user_id)
+    size = await run_in_threadpool(snapshots.announced_size, ctx.db, snapshot_id, caller.user_id, sha256)
+    body = request.stream()
+    await blobs.receive(ctx.db, ctx.store, body, sha256, now_us=ctx.now_us, limit=size, user_id=caller.user_id)
 
 
 @router.post("/snapshots/{snapshot_id}/commit", response_model=api.MissingBlobs)
 def commit(snapshot_id: str, ctx: Ctx, caller: Caller = requires("submit")) -> Response:
     """Makes the snapshot usable as `code` of a spec."""
-    return answer(snapshots.commit(ctx, snapshot_id, caller.user_id))
+    return answer(snapshots.commit(ctx.db, snapshot_id, caller.user_id))

@@ -281,7 +281,7 @@ def test_housekeeping_removes_what_is_old_or_abandoned(data_plane: Plane) -> Non
     data_plane.node.post("/api/v1/agent/samples", content=wire.SampleBatch(samples=samples).model_dump_json())
     leftover = data_plane.ctx.store.inbox / ".upload-x"
     leftover.write_bytes(b"")
-    housekeeping.sweep(data_plane.ctx)
+    housekeeping.sweep(data_plane.ctx.db, data_plane.ctx.store, data_plane.ctx.now_us())
     assert leftover.exists()
     assert sha256(b"orphan") in blobs(data_plane)
 
@@ -290,7 +290,7 @@ def test_housekeeping_removes_what_is_old_or_abandoned(data_plane: Plane) -> Non
         tx.execute(update(Blob).values(created_us=1))
         tx.exec_driver_sql(f"UPDATE snapshots SET created_us = 1 WHERE id = '{made['id']}'")
     data_plane.set_state(seeded, "failed", settled=True)
-    housekeeping.sweep(data_plane.ctx)
+    housekeeping.sweep(data_plane.ctx.db, data_plane.ctx.store, data_plane.ctx.now_us())
     assert not leftover.exists()
     assert blobs(data_plane) == {sha256(b"kept")}
     assert data_plane.live.client.post(f"/api/v1/snapshots/{made['id']}/commit").status_code == 404

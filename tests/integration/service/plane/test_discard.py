@@ -1,4 +1,3 @@
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -116,8 +115,7 @@ def test_what_still_runs_arrives_or_is_needed_is_left_alone(data_plane: Plane) -
     ):
         answer = ask(data_plane, seeded)
         assert (answer.status_code, words in answer.json()["detail"]) == (409, True), answer.text
-    in_a_year = after(data_plane.ctx, 365, keep_days=90)
-    discard.sweep(in_a_year)
+    sweep(data_plane.ctx, 365, keep_days=90)
     assert all(all(holds(data_plane, seeded).values()) for seeded in (arriving, needed, trial))
     for seeded in (waiting, other):
         data_plane.set_state(seeded, "cancelled", settled=True)
@@ -128,10 +126,10 @@ def test_what_still_runs_arrives_or_is_needed_is_left_alone(data_plane: Plane) -
         assert not any(holds(data_plane, seeded).values())
 
 
-def after(ctx: Context, days: float, keep_days: int | None) -> Context:
-    """The service so much later, which keeps files for so long."""
-    settings = replace(ctx.settings, keep_ended_s=None if keep_days is None else keep_days * 86_400)
-    return replace(ctx, settings=settings, now_us=lambda: ctx.now_us() + round(days * DAY_US))
+def sweep(ctx: Context, days: float = 0, keep_days: int | None = None) -> None:
+    """A round of housekeeping so much later, by a service that keeps files for so long."""
+    keep_s = None if keep_days is None else keep_days * 86_400
+    discard.sweep(ctx.db, ctx.store, ctx.now_us() + round(days * DAY_US), keep_s)
 
 
 def test_old_jobs_go_by_themselves_unless_somebody_keeps_them(data_plane: Plane) -> None:
@@ -139,9 +137,9 @@ def test_old_jobs_go_by_themselves_unless_somebody_keeps_them(data_plane: Plane)
     with data_plane.ctx.db.write() as tx:
         tx.execute(insert(Tag).values(job_id=kept.job, tag="keep"))
     for days, keep_days in ((9999, None), (89, 90)):
-        discard.sweep(after(data_plane.ctx, days, keep_days))
+        sweep(data_plane.ctx, days, keep_days)
         assert all(holds(data_plane, old).values())
-    discard.sweep(after(data_plane.ctx, 91, 90))
+    sweep(data_plane.ctx, 91, 90)
     assert not any(holds(data_plane, old).values())
     assert all(holds(data_plane, kept).values())
     (event,) = (e for e in data_plane.get(f"/jobs/{old.job}/events").json()["items"] if e["kind"] == "discarded")
@@ -152,15 +150,15 @@ def test_old_jobs_go_by_themselves_unless_somebody_keeps_them(data_plane: Plane)
 def test_what_a_killed_service_has_left_goes_later(data_plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
     seeded = ended(data_plane)
     with monkeypatch.context() as killed:
-        killed.setattr(discard, "_remove", lambda _ctx, _jobs: None)
+        killed.setattr(discard, "_remove", lambda _db, _store, _jobs: None)
         assert ask(data_plane, seeded).status_code == 200
     assert points(data_plane) == 60
     assert not any(holds(data_plane, seeded).values()), "nobody sees half of it"
-    discard.sweep(data_plane.ctx)
+    sweep(data_plane.ctx)
     assert points(data_plane) == 0
     assert not (data_plane.ctx.store.logs / seeded.attempt).exists()
     data_plane.log(seeded, 0, b"from a node that was lost")
-    discard.sweep(data_plane.ctx)
+    sweep(data_plane.ctx)
     assert holds(data_plane, seeded)["log"] == "from a node that was lost"
 
 

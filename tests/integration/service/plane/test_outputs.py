@@ -25,7 +25,7 @@ def written(path: str, data: bytes, root: str = "code", **more: Any) -> wire.Wri
 def tell(plane: Plane, seeded: Seeded, *files: wire.WrittenFile, node: str | None = None, **more: Any) -> wire.Missing:
     facts = memory.facts(plane.ctx.db, plane.ctx.memory, seeded.attempt)
     message = wire.OutputReport(files=more.pop("output", []), written=list(files), **more)
-    return outputs.report(plane.ctx, facts, message, node or home.node_name())
+    return outputs.report(plane.ctx.db, plane.ctx.store, facts, message, node or home.node_name())
 
 
 def listed(plane: Plane, seeded: Seeded, **params: Any) -> list[dict[str, Any]]:

@@ -35,7 +35,7 @@ def report(
         ],
     )
     facts = memory.facts(plane.ctx.db, plane.ctx.memory, gang.attempt)
-    return checkpoints.report(plane.ctx, facts, message, NODES[node_rank]())
+    return checkpoints.report(plane.ctx.db, plane.ctx.store, facts, message, NODES[node_rank](), plane.ctx.now_us())
 
 
 def bring(plane: Plane, gang: Seeded, node_rank: int, files: dict[str, bytes], step: int = 7) -> None:
@@ -94,7 +94,9 @@ def test_an_output_of_two_nodes_is_the_first_ones(data_plane: Plane, gang: Seede
         data = b"strategy" + b"0" * node_rank
         files = [wire.FileRef(path="strategy.json", size=len(data), sha256=sha256(data))]
         message = wire.OutputReport(files=files)
-        for wanted in outputs.report(data_plane.ctx, facts, message, NODES[node_rank]()).missing:
+        for wanted in outputs.report(
+            data_plane.ctx.db, data_plane.ctx.store, facts, message, NODES[node_rank]()
+        ).missing:
             assert wanted == sha256(data)
             data_plane.put(data)
     (found,) = data_plane.get(f"/jobs/{gang.job}/outputs").json()
