@@ -7,17 +7,28 @@ from typing import Any
 from fastapi import Request, Response
 from pydantic import BaseModel
 
-from service.infra.etags import names
+from service.infra.etags import Tagged, names
 
 JSON = "application/json"
 
 
 def not_modified(request: Request, tag: str) -> Response | None:
     """The 304 for a client that has this version already."""
-    header = request.headers.get("if-none-match")
-    if header is None or not names(header, tag):
-        return None
+    return _same(tag) if names(known_tags(request), tag) else None
+
+
+def known_tags(request: Request) -> str | None:
+    """Tags of the versions that the client has: the header If-None-Match."""
+    return request.headers.get("if-none-match")
+
+
+def _same(tag: str) -> Response:
     return Response(status_code=304, headers={"ETag": tag})
+
+
+def tagged(found: Tagged[Any], status: int = 200) -> Response:
+    """A JSON answer with its ETag; the 304 where there is no body."""
+    return _same(found.tag) if found.body is None else answer(found.body, tag=found.tag, status=status)
 
 
 def answer(

@@ -6,13 +6,12 @@ Between events a follower holds neither a thread nor a database connection. All 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 
-from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 
 from service.api import sse
 from service.context import Context
-from service.db.models import Job
 from service.infra.hub import Listener
+from service.jobs import queries
 from service.telemetry import logs
 
 #: Bytes of log in one event.
@@ -70,8 +69,7 @@ class LogFollower:
         return await run_in_threadpool(self._view)
 
     def _view(self) -> logs.LogView:
-        with self._ctx.db.read() as tx:
-            return logs.view(tx, self._job_id, self._rank, self._number)
+        return logs.current(self._ctx.db, self._job_id, self._rank, self._number)
 
     def _next(self, seen: logs.LogView) -> bytes | None:
         """The next event; None when all that can be shown is sent."""
@@ -114,15 +112,9 @@ def _tell(ctx: Context, topics: frozenset[str]) -> list[bytes]:
     if not topics:
         return [sse.PING]
     jobs = [topic.removeprefix("job:") for topic in topics if topic.startswith("job:")]
-    told = [sse.event("job", job) for job in _versions(ctx, jobs)] if 0 < len(jobs) <= MAX_JOBS else []
+    told = [sse.event("job", job) for job in queries.versions_of(ctx.db, jobs)] if 0 < len(jobs) <= MAX_JOBS else []
     if not topics.isdisjoint({"jobs", "queue"}) or len(jobs) > MAX_JOBS:
         told.append(sse.event("jobs", {}))
     if any(topic.startswith("node:") for topic in topics):
         told.append(sse.event("nodes", {}))
     return told
-
-
-def _versions(ctx: Context, job_ids: list[str]) -> list[dict[str, str | int]]:
-    with ctx.db.read() as tx:
-        rows = tx.execute(select(Job.id, Job.version).where(Job.id.in_(job_ids)).order_by(Job.number))
-        return [{"id": row.id, "version": row.version} for row in rows]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, text
 
 from service.db.unit_of_work import UnitOfWork
 from service.errors import DatabaseBusyError
@@ -85,6 +85,11 @@ class Database:
                 connection.commit()
         finally:
             self._write_lock.release()
+
+    def ping(self) -> None:
+        """Ask the database for an answer; raise SQLAlchemy's error if there is none."""
+        with self.read() as tx:
+            tx.execute(text("SELECT 1"))
 
     def dispose(self) -> None:
         """Closes all connections."""

@@ -22,7 +22,7 @@ from service.scheduler.explain.forecast import Expected
 from service.scheduler.model.jobs import IneligibleReason, Waiting
 from service.scheduler.model.state import State
 from service.scheduler.policy.order import order
-from torchyard.api import QueueEntry, Reason, Why
+from torchyard.api import Page, QueueEntry, Reason, Why
 from torchyard.spec import Priority
 from torchyard.spec.policy import Policy
 from torchyard.states import JobState
@@ -50,6 +50,14 @@ def queue_snapshot(ctx: Context, asked: str | None = None) -> Iterator[tuple[Con
         policy = current_policy(tx)
         queue = order(state, now, policy) if state.waiting else ()
         yield tx, QueueSnapshot(state=state, policy=policy, queue=queue, now=now)
+
+
+def page(ctx: Context, start: int, limit: int) -> Page[QueueEntry]:
+    """Return a page of the queue, from place `start` (from 0)."""
+    with queue_snapshot(ctx) as (tx, seen):
+        items = entries(tx, seen, start, limit)
+    more = start + limit < len(seen.queue)
+    return Page[QueueEntry](items=items, next=str(start + limit) if more else None)
 
 
 def entries(tx: Connection, seen: QueueSnapshot, start: int, limit: int) -> list[QueueEntry]:

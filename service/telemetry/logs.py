@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, exists, func, select
 
+from service.db.engine import Database
 from service.db.models import Attempt, Job, LogStream, LogTime, Member
 from service.errors import not_found
 from service.storage.store import BlobStore
@@ -38,6 +39,19 @@ class LogView:
     def tag(self) -> tuple[object, ...]:
         """What an ETag is made of."""
         return self.attempt_id, self.size
+
+
+def current(db: Database, job_id: str, rank: int, number: int | None = None) -> LogView:
+    """Return the log of a rank as it is now, as `view` does."""
+    with db.read() as tx:
+        return view(tx, job_id, rank, number)
+
+
+def current_since(db: Database, job_id: str, rank: int, number: int | None, time_us: int | None) -> tuple[LogView, int]:
+    """Return the log of a rank as it is now, and the offset of what came at `time_us` or later (see `start_since`)."""
+    with db.read() as tx:
+        seen = view(tx, job_id, rank, number)
+        return seen, 0 if time_us is None else start_since(tx, seen, rank, time_us)
 
 
 def view(tx: Connection, job_id: str, rank: int, number: int | None = None) -> LogView:
@@ -117,17 +131,18 @@ def line_start(store: BlobStore, seen: LogView, rank: int, offset: int) -> int:
     return reach + newline + 1 if newline >= 0 or reach == 0 else offset
 
 
-def streams(tx: Connection, job_id: str) -> list[api.LogStream]:
-    """All logs of a job, by attempt and rank."""
-    if tx.scalar(select(Job.id).where(Job.id == job_id)) is None:
-        raise not_found("job", job_id)
+def streams(db: Database, job_id: str) -> list[api.LogStream]:
+    """Return all logs of a job, by attempt and rank; ``not-found`` for an unknown job."""
     query = (
         select(Attempt.number.label("attempt"), LogStream.rank, LogStream.size, LogStream.dropped_bytes)
         .join(Attempt, Attempt.id == LogStream.attempt_id)
         .where(Attempt.job_id == job_id)
         .order_by(Attempt.number, LogStream.rank)
     )
-    return [api.LogStream(**row._mapping) for row in tx.execute(query)]
+    with db.read() as tx:
+        if tx.scalar(select(Job.id).where(Job.id == job_id)) is None:
+            raise not_found("job", job_id)
+        return [api.LogStream(**row._mapping) for row in tx.execute(query)]
 
 
 def decode(data: bytes, *, last: bool) -> tuple[str, int]:

@@ -11,9 +11,10 @@ from sqlalchemy import Connection, Row, func, select
 from sqlalchemy.orm import aliased
 
 from service.attempts import tracked
+from service.db.engine import Database
 from service.db.models import Attempt, Job, MetricPoint, MetricSeries, MetricStream, Node, Sample
 from service.errors import field_problem, not_found
-from service.infra.etags import etag
+from service.infra.etags import Tagged, etag, names
 from service.telemetry.series import MetricsCursor, Points, join, last_steps, thin
 from torchyard import api
 
@@ -38,6 +39,13 @@ class MetricsQuery:
 
     def wants(self, series: Row[Any]) -> bool:
         return (not self.names or series.name in self.names) and self.rank in (None, series.rank)
+
+
+def of_job(db: Database, job_id: str, query: MetricsQuery, known: str | None) -> Tagged[api.Metrics]:
+    """Return the job's series, as `read` does, unless the client knows their tag (its If-None-Match is `known`)."""
+    with db.read() as tx:
+        current = tag(tx, job_id)
+        return Tagged(current, None if names(known, current) else read(tx, job_id, query))
 
 
 def tag(tx: Connection, job_id: str) -> str:
@@ -189,21 +197,24 @@ def _resource(name: str, rank: int, points: Points, max_points: int | None) -> a
     return api.Series.model_construct(name=name, rank=rank, points=thinned.rows())
 
 
-def telemetry_of_job(tx: Connection, job_id: str, max_points: int, since: str | None) -> api.Metrics:
-    """Series of what was sampled of the job's processes; a point's step is its time in whole seconds. Of a job that
-    has run on several nodes, each name begins with its node's.
+def telemetry_of_job(db: Database, job_id: str, max_points: int, since: str | None) -> api.Metrics:
+    """Return the telemetry series of the job's processes; a point's step is its time in whole seconds.
+
+    Of a job that has run on several nodes, each name begins with its node's.
     """
-    if tx.scalar(select(Job.id).where(Job.id == job_id)) is None:
-        raise not_found("job", job_id)
     attempts = select(Attempt.id).where(Attempt.job_id == job_id)
-    return _telemetry(tx, Sample.attempt_id.in_(attempts), max_points, since)
+    with db.read() as tx:
+        if tx.scalar(select(Job.id).where(Job.id == job_id)) is None:
+            raise not_found("job", job_id)
+        return _telemetry(tx, Sample.attempt_id.in_(attempts), max_points, since)
 
 
-def telemetry_of_node(tx: Connection, node: str, max_points: int, since: str | None) -> api.Metrics:
-    """Series of what was sampled of the node itself; a point's step is its time in whole seconds."""
-    if tx.scalar(select(Node.name).where(Node.name == node)) is None:
-        raise not_found("node", node)
-    return _telemetry(tx, (Sample.node == node) & (Sample.attempt_id == ""), max_points, since)
+def telemetry_of_node(db: Database, node: str, max_points: int, since: str | None) -> api.Metrics:
+    """Return the telemetry series of the node itself; a point's step is its time in whole seconds."""
+    with db.read() as tx:
+        if tx.scalar(select(Node.name).where(Node.name == node)) is None:
+            raise not_found("node", node)
+        return _telemetry(tx, (Sample.node == node) & (Sample.attempt_id == ""), max_points, since)
 
 
 def _telemetry(tx: Connection, where: Any, max_points: int, since: str | None) -> api.Metrics:

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, select
 
 from service import lifecycle
+from service.db.engine import Database
 from service.db.models import Attempt, Member, Stacks
 from service.db.upsert import insert
 from service.errors import TooLargeError
@@ -84,7 +85,7 @@ def _phrases(process: ProcessStack) -> tuple[str, str]:
     return f"is in {doing}{place}", f"are in {doing}{place}"
 
 
-def present(tx: Connection, job_id: str) -> list[api.Stacks]:
+def of_job(db: Database, job_id: str) -> list[api.Stacks]:
     """The stacks of the job's newest attempt that has any, the newest first."""
     query = (
         select(Attempt.number, Member.node, Stacks.__table__)
@@ -93,7 +94,8 @@ def present(tx: Connection, job_id: str) -> list[api.Stacks]:
         .where(Attempt.job_id == job_id)
         .order_by(Attempt.number.desc(), Stacks.serial.desc(), Stacks.node_rank)
     )
-    rows = tx.execute(query).all()
+    with db.read() as tx:
+        rows = tx.execute(query).all()
     return [_present(row) for row in rows if row.number == rows[0].number]
 
 

@@ -4,14 +4,14 @@ from typing import Annotated
 
 from fastapi import Depends, Query, Request, Response
 
-from service.api.answers import answer, not_modified
+from service.api.answers import answer, known_tags, not_modified, tagged
 from service.api.auth import context, requires
 from service.api.routes.filters import Limit, Listed
 from service.api.routes.router import api_router
 from service.context import Context
 from service.identity.callers import Caller
-from service.infra.etags import etag as make_etag
-from service.jobs import group_actions, groups
+from service.infra.etags import etag
+from service.jobs import group_actions, group_queries, groups
 from torchyard import api
 
 router = api_router("groups", "/groups")
@@ -30,11 +30,9 @@ def list_groups(
     limit: Limit = 50,
 ) -> Response:
     """Sweeps, the newest first; a state passes that any trial is in."""
-    with ctx.db.read() as tx:
-        rows, following = groups.page(tx, filters, cursor, limit)
-        items = groups.present_all(tx, rows)
-    etag = make_etag(following, items)
-    return not_modified(request, etag) or answer(api.Page[api.Group](items=items, next=following), tag=etag)
+    page = group_queries.page(ctx.db, filters, cursor, limit)
+    tag = etag(page.next, page.items)
+    return not_modified(request, tag) or answer(page, tag=tag)
 
 
 @router.get("/{group}", response_model=api.Group, dependencies=[requires("read")])
@@ -42,12 +40,7 @@ def show_group(
     request: Request, group: str, ctx: Ctx, metric: Metric = None, mode: groups.Mode | None = None
 ) -> Response:
     """A sweep by id or number, with its best trial by a metric."""
-    with ctx.db.read() as tx:
-        found = groups.find(tx, group)
-        etag = groups.tag(tx, found, metric, mode)
-        if (same := not_modified(request, etag)) is not None:
-            return same
-        return answer(groups.present(tx, found, groups.objective(tx, found, metric, mode)), tag=etag)
+    return tagged(group_queries.group(ctx.db, group, metric, mode, known_tags(request)))
 
 
 @router.get("/{group}/trials", response_model=api.Page[api.Job], dependencies=[requires("read")])
@@ -62,14 +55,8 @@ def list_trials(
     limit: Limit = 50,
 ) -> Response:
     """The trials by their numbers; or the best first, then those that have not reported the metric."""
-    with ctx.db.read() as tx:
-        found = groups.find(tx, group)
-        etag = groups.tag(tx, found, metric, mode, best_first, cursor, limit)
-        if (same := not_modified(request, etag)) is not None:
-            return same
-        by = groups.objective(tx, found, metric, mode)
-        items, following = groups.trials(tx, found, by, best_first=best_first, cursor=cursor, limit=limit)
-    return answer(api.Page[api.Job](items=items, next=following), tag=etag)
+    query = group_queries.TrialsQuery(metric=metric, mode=mode, best_first=best_first, cursor=cursor, limit=limit)
+    return tagged(group_queries.trials(ctx.db, group, query, known_tags(request)))
 
 
 @router.post("/{group}/cancel", response_model=api.Group)
@@ -97,6 +84,4 @@ def resume_group(group: str, caller: Submitter, ctx: Ctx) -> Response:
 
 
 def _presented(ctx: Context, caller: Caller, group: str, action: group_actions.Action) -> Response:
-    found = group_actions.act(ctx, caller, group, action)
-    with ctx.db.read() as tx:
-        return answer(groups.present(tx, found), tag=groups.tag(tx, found, None, None))
+    return tagged(group_queries.changed(ctx.db, group_actions.act(ctx, caller, group, action)))

@@ -1,7 +1,6 @@
 """Liveness, readiness and metrics of the service."""
 
 from fastapi import APIRouter, Depends, Request, Response
-from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from service.api.answers import object_answer
@@ -24,8 +23,7 @@ async def healthz() -> Response:
 def readyz(ctx: Context = Depends(context)) -> Response:
     """The database answers too."""
     try:
-        with ctx.db.read() as tx:
-            tx.execute(text("SELECT 1"))
+        ctx.db.ping()
     except SQLAlchemyError as error:
         raise ProblemError("unavailable", "The database does not answer: see the service's log.") from error
     return object_answer({"status": "ready"})

@@ -7,7 +7,7 @@ from fastapi import Depends, Header, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from service import lifecycle
-from service.api.answers import answer, not_modified
+from service.api.answers import answer, known_tags, not_modified, tagged
 from service.api.auth import context, requires
 from service.api.openapi import reference
 from service.api.routes.filters import AnyState, Limit, Listed
@@ -17,7 +17,7 @@ from service.context import Context
 from service.db import idempotency
 from service.identity.callers import Caller
 from service.infra.etags import etag as make_etag
-from service.jobs import body, change, find, present, sizing, submit, versions
+from service.jobs import body, change, queries, sizing, submit
 from service.jobs.submission import Submission
 from torchyard import api
 from torchyard.spec import JobSpec
@@ -103,13 +103,8 @@ def list_jobs(
     """Jobs, the newest first; several states or tags are alternatives. `group` shows the trials of one sweep alone,
     ``trials=false`` none of any sweep.
     """
-    with ctx.db.read() as tx:
-        rows, following = find.page(tx, replace(filters, group=group, trials=trials), cursor, limit)
-        etag = versions.tag_of_list(rows, following)
-        if (same := not_modified(request, etag)) is not None:
-            return same
-        items = present.jobs(tx, [row.id for row in rows])
-    return answer(api.Page[api.Job](items=items, next=following), tag=etag)
+    narrowed = replace(filters, group=group, trials=trials)
+    return tagged(queries.page(ctx.db, narrowed, cursor, limit, known_tags(request)))
 
 
 @router.get("/counts", response_model=api.JobCounts, dependencies=[requires("read")])
@@ -119,8 +114,7 @@ def count_jobs(
     filters: AnyState,
 ) -> Response:
     """How many jobs a list with these filters would have, by state."""
-    with ctx.db.read() as tx:
-        states = find.counts(tx, filters)
+    states = queries.counts(ctx.db, filters)
     etag = make_etag(states)
     return not_modified(request, etag) or answer(api.JobCounts(states=states), tag=etag)
 
@@ -145,37 +139,27 @@ def _unchanged(ctx: Context, request: Request, job_id: str) -> Response | None:
     """
     if not ctx.db.is_sqlite or "if-none-match" not in request.headers:
         return None
-    with ctx.db.read() as tx:
-        return not_modified(request, versions.tag(versions.find(tx, job_id)))
+    return not_modified(request, queries.tag(ctx.db, job_id))
 
 
 def _show(ctx: Context, request: Request, job_id: str) -> Response:
-    with ctx.db.read() as tx:
-        found = versions.find(tx, job_id)
-        etag = versions.tag(found)
-        return not_modified(request, etag) or answer(present.jobs(tx, [found.id])[0], tag=etag)
+    return tagged(queries.job(ctx.db, job_id, known_tags(request)))
 
 
 async def _ended(ctx: Context, job_id: str, wait: float) -> None:
     """Returns at the job's end, after `wait` seconds, or when the service ends."""
-    found = await run_in_threadpool(_version, ctx, job_id)
+    found = await run_in_threadpool(queries.job_id, ctx.db, job_id)
     deadline = ctx.monotonic() + wait
-    async with ctx.hub.listen(f"job:{found.id}") as listener:
-        while not versions.is_over(await run_in_threadpool(_version, ctx, found.id)):
+    async with ctx.hub.listen(f"job:{found}") as listener:
+        while not await run_in_threadpool(queries.is_over, ctx.db, found):
             left = deadline - ctx.monotonic()
             if left <= 0 or listener.closing:
                 return
             await listener.wait(min(left, LOOK_S))
 
 
-def _version(ctx: Context, job_id: str) -> Any:
-    with ctx.db.read() as tx:
-        return versions.find(tx, job_id)
-
-
 def _presented(ctx: Context, found: Any, status: int = 200) -> Response:
-    with ctx.db.read() as tx:
-        return answer(present.jobs(tx, [found.id])[0], tag=versions.tag(found), status=status)
+    return tagged(queries.changed(ctx.db, found), status)
 
 
 @router.patch("/{job_id}", response_model=api.Job)
@@ -236,22 +220,10 @@ def rerun_job(
 @router.get("/{job_id}/events", response_model=api.Page[api.Event], dependencies=[requires("read")])
 def list_events(request: Request, job_id: str, ctx: Ctx, cursor: str | None = None, limit: Limit = 200) -> Response:
     """What happened to the job, the oldest first."""
-    with ctx.db.read() as tx:
-        found = versions.find(tx, job_id)
-        etag = make_etag(found.id, found.last_event, cursor, limit)
-        if (same := not_modified(request, etag)) is not None:
-            return same
-        items = present.events(tx, found.id, find.position(cursor or "0"), limit + 1)
-    following = str(items[limit - 1].seq) if len(items) > limit else None
-    return answer(api.Page[api.Event](items=items[:limit], next=following), tag=etag)
+    return tagged(queries.events(ctx.db, job_id, cursor, limit, known_tags(request)))
 
 
 @router.get("/{job_id}/attempts", response_model=list[api.Attempt], dependencies=[requires("read")])
 def list_attempts(request: Request, job_id: str, ctx: Ctx) -> Response:
     """The tries at running the job, the first one first."""
-    with ctx.db.read() as tx:
-        found = versions.find(tx, job_id)
-        etag = versions.tag_of_attempts(tx, found.id)
-        if (same := not_modified(request, etag)) is not None:
-            return same
-        return answer(present.attempts(tx, found.id), tag=etag)
+    return tagged(queries.attempts(ctx.db, job_id, known_tags(request)))

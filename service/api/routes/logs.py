@@ -46,9 +46,8 @@ def raw(
     """Bytes of a rank's log. The headers `TorchYard-Offset`, `TorchYard-Next-Offset`, `TorchYard-Size` and
     `TorchYard-Attempt` say which; go on at the next offset until it is the size.
     """
-    with ctx.db.read() as tx:
-        view = logs.view(tx, job_id, rank, attempt)
-        arrived = 0 if since is None else logs.start_since(tx, view, rank, microseconds(since))
+    since_us = None if since is None else microseconds(since)
+    view, arrived = logs.current_since(ctx.db, job_id, rank, attempt, since_us)
     tag = etag(view.tag)
     if (same := not_modified(request, tag)) is not None:
         return same
@@ -68,8 +67,7 @@ def raw(
 @router.get("/jobs/{job_id}/logs/streams", response_model=list[api.LogStream])
 def streams(job_id: JobId, request: Request, ctx: Ctx) -> Response:
     """The logs that there are, by attempt and rank."""
-    with ctx.db.read() as tx:
-        found = logs.streams(tx, job_id)
+    found = logs.streams(ctx.db, job_id)
     tag = etag(found)
     return not_modified(request, tag) or answer(found, tag=tag)
 

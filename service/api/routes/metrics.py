@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, Query, Request, Response
 
-from service.api.answers import answer, not_modified
+from service.api.answers import answer, known_tags, tagged
 from service.api.auth import context, requires
 from service.api.routes.refs import JobId
 from service.api.routes.router import api_router
@@ -33,25 +33,17 @@ def of_job(
     earlier one is left out.
     """
     wanted = frozenset(name for part in names or () for name in part.split(",") if name)
-    with ctx.db.read() as tx:
-        tag = metrics.tag(tx, job_id)
-        if (same := not_modified(request, tag)) is not None:
-            return same
-        query = metrics.MetricsQuery(
-            names=wanted, rank=rank, max_points=None if all_points else max_points, since=since
-        )
-        return answer(metrics.read(tx, job_id, query), tag=tag)
+    query = metrics.MetricsQuery(names=wanted, rank=rank, max_points=None if all_points else max_points, since=since)
+    return tagged(metrics.of_job(ctx.db, job_id, query, known_tags(request)))
 
 
 @router.get("/jobs/{job_id}/telemetry", response_model=api.Metrics)
 def telemetry(job_id: JobId, ctx: Ctx, max_points: MaxPoints = 1000, since: Since = None) -> Response:
     """Processor, memory and GPU of the job's processes, sampled every 2 s and kept for a week."""
-    with ctx.db.read() as tx:
-        return answer(metrics.telemetry_of_job(tx, job_id, max_points, since))
+    return answer(metrics.telemetry_of_job(ctx.db, job_id, max_points, since))
 
 
 @router.get("/nodes/{name}/telemetry", response_model=api.Metrics)
 def node_telemetry(name: str, ctx: Ctx, max_points: MaxPoints = 1000, since: Since = None) -> Response:
     """Processor, memory and GPUs of a node, sampled every 2 s and kept for a week."""
-    with ctx.db.read() as tx:
-        return answer(metrics.telemetry_of_node(tx, name, max_points, since))
+    return answer(metrics.telemetry_of_node(ctx.db, name, max_points, since))

@@ -5,13 +5,13 @@ from typing import Annotated
 from fastapi import Depends, Request, Response
 
 from service import lifecycle
-from service.api.answers import answer, not_modified
+from service.api.answers import answer, not_modified, tagged
 from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
 from service.identity.callers import Caller
 from service.infra.etags import etag
-from service.jobs import change, present, versions
+from service.jobs import change, queries
 from service.telemetry import stacks
 from torchyard import api
 
@@ -22,8 +22,7 @@ Ctx = Annotated[Context, Depends(context)]
 @router.get("/{job_id}/stacks", response_model=list[api.Stacks], dependencies=[requires("read")])
 def list_stacks(request: Request, job_id: str, ctx: Ctx) -> Response:
     """Stacks of the newest attempt that has any, the newest first; taken when it seemed to hang or somebody asked."""
-    with ctx.db.read() as tx:
-        found = stacks.present(tx, versions.find(tx, job_id).id)
+    found = stacks.of_job(ctx.db, queries.job_id(ctx.db, job_id))
     tag = etag([(each.attempt, each.node_rank, each.serial) for each in found])
     return not_modified(request, tag) or answer(found, tag=tag)
 
@@ -32,5 +31,4 @@ def list_stacks(request: Request, job_id: str, ctx: Ctx) -> Response:
 def ask_for_stacks(job_id: str, caller: Annotated[Caller, requires("submit")], ctx: Ctx) -> Response:
     """Asks for the stacks of a running job's processes; they come within seconds."""
     found = change.act(ctx, caller, job_id, lifecycle.request_dump)
-    with ctx.db.read() as tx:
-        return answer(present.jobs(tx, [found.id])[0], tag=versions.tag(found), status=202)
+    return tagged(queries.changed(ctx.db, found), status=202)

@@ -1,0 +1,94 @@
+"""Queries of jobs for the API: each reads in one transaction of its own.
+
+A job is named by its id or number; ``not-found`` for an unknown one. `known` is the client's If-None-Match.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import select
+
+from service.db.engine import Database
+from service.db.models import Job
+from service.infra.etags import Tagged, etag, names
+from service.jobs import find, present, versions
+from torchyard import api
+from torchyard.states import JobState
+
+
+def job_id(db: Database, ref: str) -> str:
+    """Return the id of a job."""
+    with db.read() as tx:
+        return str(versions.find(tx, ref).id)
+
+
+def tag(db: Database, ref: str) -> str:
+    """Return the ETag of a job."""
+    with db.read() as tx:
+        return versions.tag(versions.find(tx, ref))
+
+
+def is_over(db: Database, ref: str) -> bool:
+    """Return true once the job has ended."""
+    with db.read() as tx:
+        return versions.is_over(versions.find(tx, ref))
+
+
+def job(db: Database, ref: str, known: str | None) -> Tagged[api.Job]:
+    """Return a job."""
+    with db.read() as tx:
+        found = versions.find(tx, ref)
+        current = versions.tag(found)
+        return Tagged(current, None if names(known, current) else present.jobs(tx, [found.id])[0])
+
+
+def changed(db: Database, version: Any) -> Tagged[api.Job]:
+    """Return a job after a change, with the ETag of the version that the change has made."""
+    with db.read() as tx:
+        return Tagged(versions.tag(version), present.jobs(tx, [version.id])[0])
+
+
+def versions_of(db: Database, job_ids: Sequence[str]) -> list[dict[str, str | int]]:
+    """Return id and version of jobs by id, as the stream of changes tells them; unknown ones are left out."""
+    query = select(Job.id, Job.version).where(Job.id.in_(job_ids)).order_by(Job.number)
+    with db.read() as tx:
+        return [{"id": row.id, "version": row.version} for row in tx.execute(query)]
+
+
+def page(
+    db: Database, filters: find.Filters, cursor: str | None, limit: int, known: str | None
+) -> Tagged[api.Page[api.Job]]:
+    """Return a page of jobs, the newest first."""
+    with db.read() as tx:
+        rows, following = find.page(tx, filters, cursor, limit)
+        current = versions.tag_of_list(rows, following)
+        if names(known, current):
+            return Tagged(current, None)
+        items = present.jobs(tx, [row.id for row in rows])
+    return Tagged(current, api.Page[api.Job](items=items, next=following))
+
+
+def counts(db: Database, filters: find.Filters) -> dict[JobState, int]:
+    """Count the jobs of a list, by state."""
+    with db.read() as tx:
+        return find.counts(tx, filters)
+
+
+def events(db: Database, ref: str, cursor: str | None, limit: int, known: str | None) -> Tagged[api.Page[api.Event]]:
+    """Return a page of a job's events, the oldest first."""
+    with db.read() as tx:
+        found = versions.find(tx, ref)
+        current = etag(found.id, found.last_event, cursor, limit)
+        if names(known, current):
+            return Tagged(current, None)
+        items = present.events(tx, found.id, find.position(cursor or "0"), limit + 1)
+    following = str(items[limit - 1].seq) if len(items) > limit else None
+    return Tagged(current, api.Page[api.Event](items=items[:limit], next=following))
+
+
+def attempts(db: Database, ref: str, known: str | None) -> Tagged[list[api.Attempt]]:
+    """Return a job's attempts, the first one first."""
+    with db.read() as tx:
+        found = versions.find(tx, ref)
+        current = versions.tag_of_attempts(tx, found.id)
+        return Tagged(current, None if names(known, current) else present.attempts(tx, found.id))
