@@ -27,7 +27,7 @@ State = dict[str, Tensor]
 
 
 def read(path: Path) -> State:
-    """The model of a checkpoint, on the CPU by the names that it has alone."""
+    """Return the model of a checkpoint, on the CPU by the names that it has alone."""
     if path.is_dir() and not (path / MODEL).exists():
         return assembled(path / shards.FOLDER)
     loaded: State = torch.load(path / MODEL if path.is_dir() else path, map_location="cpu", weights_only=True)
@@ -35,7 +35,7 @@ def read(path: Path) -> State:
 
 
 def assembled(folder: Path) -> State:
-    """The model put together from the shards of all ranks."""
+    """Put the model together from the shards of all ranks."""
     reader = FileSystemReader(folder)
     found = reader.read_metadata().state_dict_metadata
     tensors = {
@@ -51,13 +51,13 @@ def assembled(folder: Path) -> State:
 
 
 def _averages(name: str, found: Container[str]) -> bool:
-    """Whether a tensor is the moving average of another one of the checkpoint."""
+    """Return True for a tensor that is the moving average of another one of the checkpoint."""
     own = name.removeprefix(shards.MODEL)
     return own.startswith(PREFIX) and shards.MODEL + own.removeprefix(PREFIX) in found
 
 
 def mean(models: Iterable[State]) -> State:
-    """The mean of floating point tensors; others (counters) are the last one's. Raises AverageError."""
+    """Return the mean of floating point tensors; others (counters) are the last one's. Raises AverageError."""
     total: State = {}
     last: State = {}
     count = 0

@@ -42,7 +42,7 @@ from trainer.run import run
 
 
 def read_recipe(path: Path) -> Recipe:
-    """The recipe in a file; raises RecipeError with one line for each mistake."""
+    """Return the recipe in a file; raises RecipeError with one line for each mistake."""
     try:
         content = yaml.safe_load(path.read_text())
         content = content.get("recipe", content) if isinstance(content, dict) else content
@@ -72,7 +72,7 @@ def _spawn(ranks: int, recipe: Recipe, url: str | None) -> None:
 
 
 def _place(options: argparse.Namespace) -> dict[str, str]:
-    """What a launcher would have said of this rank; raises RecipeError for half of it."""
+    """Return the variables that a launcher would have set for this rank; raises RecipeError for half of them."""
     given = {"RANK": options.rank, "WORLD_SIZE": options.world_size}
     local = {"LOCAL_RANK": options.local_rank, "LOCAL_WORLD_SIZE": options.local_world_size}
     for options_ in (given, local):

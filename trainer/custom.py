@@ -13,7 +13,7 @@ from trainer.exceptions import RecipeError
 
 
 def made(noun: str, target: str, options: Mapping[str, Any]) -> Any:
-    """What the target answers to the options; `noun` is the recipe's key, for messages.
+    """Call the target with the options and return its answer; `noun` is the recipe's key, for messages.
 
     Raises RecipeError where it cannot be imported or does not take the options.
     """
@@ -43,7 +43,7 @@ def _imported(noun: str, target: str) -> Callable[..., Any]:
 
 @contextmanager
 def _own_code() -> Iterator[None]:
-    """The working folder comes first while the target is imported, and last when it imports something later."""
+    """Put the working folder first while the target is imported, and last when it imports something later."""
     folder = str(Path.cwd())
     sys.path.insert(0, folder)
     try:

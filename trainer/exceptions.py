@@ -1,4 +1,4 @@
-"""What the trainer raises; every message says the mend."""
+"""The trainer's errors; every message says the mend."""
 
 
 class TrainerError(Exception):

@@ -10,19 +10,19 @@ from torch import Tensor
 
 
 def derive(seed: int, *names: object) -> int:
-    """A seed below 2**63 for a purpose: ``derive(seed, "rank", 3)``."""
+    """Derive a seed below 2**63 for a purpose: ``derive(seed, "rank", 3)``."""
     text = ":".join(map(str, (seed, *names)))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
 def seed_all(seed: int) -> None:
-    """Seeds Python, numpy and torch (also on the GPU)."""
+    """Seed Python, numpy and torch (also on the GPU)."""
     random.seed(seed)
     numpy.random.seed(seed % 2**32)
     torch.manual_seed(seed)
 
 
-class Streams:
+class RandomStreams:
     """Random streams of the GPUs behind a process's first, whose own a checkpoint holds anyway."""
 
     def __init__(self, devices: Sequence[torch.device]) -> None:

@@ -1,4 +1,4 @@
-"""One rank's part of a training, from the environment that a launcher has made."""
+"""The training of one rank, from the environment that a launcher has made."""
 
 import logging
 import os
@@ -7,19 +7,19 @@ import sys
 import torchyard
 from torchyard.recipe import Recipe
 from trainer.distributed.process_group import joined
-from trainer.distributed.rendezvous import meeting
+from trainer.distributed.rendezvous import rendezvous_for
 from trainer.distributed.world import World
 from trainer.loop.components import build
 from trainer.loop.training import Training
 
 
 def run(recipe: Recipe, url: str | None = None) -> None:
-    """Trains as the rank that the environment says; `url` is a rendezvous given by hand."""
+    """Train as the rank that the environment says; `url` is a rendezvous given by hand."""
     logging.basicConfig(format="%(message)s", level=logging.INFO, stream=sys.stdout)
-    with joined(recipe.strategy, meeting(recipe, os.environ, url)) as world:
+    with joined(recipe.strategy, rendezvous_for(recipe, os.environ, url)) as world:
         train(recipe, world)
 
 
 def train(recipe: Recipe, world: World) -> None:
-    """The training itself; whatever uses the process group is gone when it returns."""
+    """Train; whatever uses the process group is gone when it returns."""
     Training(build(recipe, world), torchyard.restore()).run()

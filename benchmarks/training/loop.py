@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader
 
 from torchyard.recipe import Recipe
 from trainer.data import DATA
-from trainer.data.sampler import Shares, TrainSampler
+from trainer.data.sampler import BatchShares, TrainSampler
 from trainer.distributed.process_group import joined
 from trainer.distributed.world import World
 from trainer.loop.components import build
@@ -50,7 +50,7 @@ def by_hand(recipe: Recipe, world: World) -> Callable[[int], None]:
     sampler = TrainSampler(
         samples=len(data.train),  # type: ignore[arg-type]
         size=BATCH * world.size,
-        shares=Shares(index=world.rank, count=world.size),
+        shares=BatchShares(index=world.rank, count=world.size),
         seed=recipe.seed,
     )
     loader = DataLoader(data.train, batch_sampler=sampler, collate_fn=lambda batch: batch)
@@ -70,7 +70,7 @@ def ours(recipe: Recipe, world: World) -> Callable[[int], None]:
     training = Training(build(recipe, world))
 
     def epoch(number: int) -> None:
-        training.parts.sampler.set_epoch(number)
+        training.components.sampler.set_epoch(number)
         training.train_epoch(number)
 
     return epoch

@@ -15,7 +15,7 @@ from tests.support.attempt import AttemptFolder
 from torchyard.injob import control, files, layout
 from torchyard.recipe import Recipe
 from trainer.data import DATA
-from trainer.data.sampler import Shares, TrainSampler
+from trainer.data.sampler import BatchShares, TrainSampler
 from trainer.distributed.collectives import local
 from trainer.distributed.process_group import joined
 from trainer.loop.components import build
@@ -90,12 +90,12 @@ def _rank(given: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     control.POLL_SECONDS = 0  # every step asks, so that a checkpoint is due after each
     recipe = Recipe.model_validate(given)
     with joined(recipe.strategy) as world:
-        parts = build(recipe, world)
-        Training(parts).run()
+        components = build(recipe, world)
+        Training(components).run()
         own: dict[str, Tensor] = {}
-        for module in parts.strategy.modules():
+        for module in components.strategy.modules():
             own |= {name: local(value).detach().cpu().clone() for name, value in module.state_dict().items()}
-        return own, parts.strategy.whole_state()
+        return own, components.strategy.whole_state()
 
 
 def exchanged(given: dict[str, Any], world: int) -> list[dict[str, int]]:
@@ -110,7 +110,7 @@ def _one_step(given: dict[str, Any]) -> dict[str, int]:
     recipe = Recipe.model_validate(given)
     with joined(recipe.strategy) as world:
         run = Training(build(recipe, world))
-        strategy = run.parts.strategy
+        strategy = run.components.strategy
         with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiled:
             for batch in run.batches(0):
                 strategy.backward(batch)
@@ -158,7 +158,7 @@ def plainly(given: dict[str, Any], effective_batch: int) -> tuple[dict[str, Tens
 
 
 def _batches(recipe: Recipe, samples: int, size: int, epoch: int) -> list[list[int]]:
-    sampler = TrainSampler(samples=samples, size=size, shares=Shares(), seed=recipe.seed)
+    sampler = TrainSampler(samples=samples, size=size, shares=BatchShares(), seed=recipe.seed)
     sampler.set_epoch(epoch)
     return list(sampler)
 

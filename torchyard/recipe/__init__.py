@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from torchyard.quantities import Duration
-from torchyard.recipe.base import Count, Fraction, Options, Rate
+from torchyard.recipe.base import Count, Fraction, Rate, RecipeOptions
 from torchyard.recipe.data import DataNoun, Digits
 from torchyard.recipe.models import DigitsCnn, ModelNoun
 from torchyard.recipe.optim import Adam, OptimNoun
@@ -18,7 +18,7 @@ from torchyard.recipe.schedule import Constant, ScheduleNoun
 from torchyard.recipe.strategies import Ddp, StrategyNoun
 
 
-class Recipe(Options):
+class Recipe(RecipeOptions):
     """One training run of the built-in trainer."""
 
     model: ModelNoun = DigitsCnn()

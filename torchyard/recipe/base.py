@@ -1,4 +1,4 @@
-"""What all nouns of a recipe share."""
+"""Base of all nouns of a recipe."""
 
 import difflib
 import re
@@ -15,7 +15,7 @@ Count = Annotated[int, Field(ge=1)]
 Target = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$", max_length=200)]
 
 
-class Options(BaseModel):
+class RecipeOptions(BaseModel):
     """Base of every noun: immutable, and unknown keys are refused."""
 
     model_config = ConfigDict(
@@ -28,15 +28,15 @@ class Options(BaseModel):
     )
 
 
-def named(*kinds: type[Options], synonyms: Mapping[str, str] | None = None) -> BeforeValidator:
-    """Accepts a bare name for one of `kinds`, and explains a wrong one in one sentence.
+def named(*kinds: type[RecipeOptions], synonyms: Mapping[str, str] | None = None) -> BeforeValidator:
+    """Accept a bare name for one of `kinds`, and explain a wrong one in one sentence.
 
     `synonyms`: the name here of what others call by another one, in small letters without punctuation.
     """
     names = [str(kind.model_fields["name"].default) for kind in kinds]
 
     def expand(value: Any) -> Any:
-        if isinstance(value, Options):
+        if isinstance(value, RecipeOptions):
             return value
         given = {"name": value} if isinstance(value, str) else value
         if not isinstance(given, dict):
@@ -50,13 +50,13 @@ def named(*kinds: type[Options], synonyms: Mapping[str, str] | None = None) -> B
     return BeforeValidator(expand, json_schema_input_type=_either_form(kinds))
 
 
-def _either_form(kinds: tuple[type[Options], ...]) -> Any:
+def _either_form(kinds: tuple[type[RecipeOptions], ...]) -> Any:
     """The type that the JSON Schema shows: a bare name where no option is required, or the options."""
     bare = tuple(kind.model_fields["name"].default for kind in kinds if not _requires(kind))
     return Union[(Literal[bare], *kinds)] if bare else Union[kinds]  # noqa: UP007 (made from a list)
 
 
-def _requires(kind: type[Options]) -> bool:
+def _requires(kind: type[RecipeOptions]) -> bool:
     return any(field.is_required() for field in kind.model_fields.values())
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from torchyard.recipe.base import Count, Decay, Options, Target, named
+from torchyard.recipe.base import Count, Decay, RecipeOptions, Target, named
 
 Samples = Annotated[int, Field(ge=1, le=10_000_000)]
 #: One number for each channel, or one for all of them.
@@ -13,7 +13,7 @@ Spread = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(min_length=1
 Share = Annotated[float, Field(gt=0, le=1)]
 
 
-class Data(Options):
+class DataOptions(RecipeOptions):
     """Base of all data sets."""
 
     segments: ClassVar[bool | None] = False
@@ -25,7 +25,7 @@ class Data(Options):
         return None
 
 
-class Digits(Data):
+class Digits(DataOptions):
     """scikit-learn's handwritten digits: 1,797 real images of 8 by 8 pixels, ten classes; no download."""
 
     name: Literal["digits"] = "digits"
@@ -39,7 +39,7 @@ class Digits(Data):
         return 1, 8, 8
 
 
-class Synthetic(Data):
+class Synthetic(DataOptions):
     """Noisy images around one random prototype for each class, made on the spot."""
 
     name: Literal["synthetic"] = "synthetic"
@@ -57,7 +57,7 @@ class Synthetic(Data):
         return self.shape
 
 
-class SyntheticSegmentation(Data):
+class SyntheticSegmentation(DataOptions):
     """Coloured rectangles and discs on noise with the class of each pixel, made on the spot; borders count nowhere."""
 
     name: Literal["synthetic_segmentation"] = "synthetic_segmentation"
@@ -77,7 +77,7 @@ class SyntheticSegmentation(Data):
         return 3, self.size, self.size
 
 
-class Images(Data):
+class Images(DataOptions):
     """Base of sets of real images. Chance is drawn for each sample and epoch, so that a resumed run sees the same."""
 
     channels: ClassVar[int] = 3
@@ -181,7 +181,7 @@ class Voc(Images):
     crop_scale: tuple[Share, Share] = (0.25, 1.0)
 
 
-class CustomData(Data):
+class CustomData(DataOptions):
     """A function of the job's own code that answers `trainer.data.DataSets`."""
 
     name: Literal["custom"] = "custom"

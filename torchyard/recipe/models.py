@@ -4,13 +4,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
-from torchyard.recipe.base import Count, Fraction, Options, Target, named
-from torchyard.recipe.data import Data
+from torchyard.recipe.base import Count, Fraction, RecipeOptions, Target, named
+from torchyard.recipe.data import DataOptions
 
 Weights = Literal["none", "imagenet"]
 
 
-class Model(Options):
+class ModelOptions(RecipeOptions):
     """Base of all models."""
 
     segments: ClassVar[bool | None] = False
@@ -25,14 +25,14 @@ class Model(Options):
         """Height and width that an image must have; 0 takes samples of any shape."""
         return 1
 
-    def check(self, data: Data) -> None:
-        """Raises ValueError with the mend where the model cannot take these data."""
+    def check(self, data: DataOptions) -> None:
+        """Raise ValueError with the mend where the model cannot take these data."""
         if None not in {self.segments, data.segments} and self.segments != data.segments:
             raise ValueError(self._other_kind(data))
         if data.sample_shape is not None and self.least_side:
             self._check_image(data, data.sample_shape)
 
-    def _other_kind(self, data: Data) -> str:
+    def _other_kind(self, data: DataOptions) -> str:
         here, there = ("pixel", "sample") if self.segments else ("sample", "pixel")
         mend = "deeplabv3_resnet101 or tiny_segmenter" if data.segments else "resnet, or data: voc"
         return (
@@ -40,7 +40,7 @@ class Model(Options):
             f"take model: {mend}"
         )
 
-    def _check_image(self, data: Data, shape: tuple[int, ...]) -> None:
+    def _check_image(self, data: DataOptions, shape: tuple[int, ...]) -> None:
         least = self.least_side
         if len(shape) != 3 or min(shape[1:]) < least:
             raise ValueError(
@@ -58,7 +58,7 @@ def _name(noun: Any) -> str:
     return str(noun.name)
 
 
-class SmallCnn(Model):
+class SmallCnn(ModelOptions):
     """Base of those with two convolutions and a pooling."""
 
     channels: Count = 32
@@ -87,7 +87,7 @@ class MnistCnn(SmallCnn):
     dropout: Fraction = 0.5
 
 
-class Mlp(Model):
+class Mlp(ModelOptions):
     """A multilayer perceptron; its input width comes from the data."""
 
     name: Literal["mlp"] = "mlp"
@@ -100,7 +100,7 @@ class Mlp(Model):
         return 0
 
 
-class AlexNet(Model):
+class AlexNet(ModelOptions):
     """AlexNet (Krizhevsky 2014, torchvision's): 61 million parameters for a thousand classes."""
 
     name: Literal["alexnet"] = "alexnet"
@@ -114,7 +114,7 @@ class AlexNet(Model):
         return 63
 
 
-class Vgg16(Model):
+class Vgg16(ModelOptions):
     """VGG16 (Simonyan and Zisserman 2014, torchvision's): 138 million parameters for a thousand classes."""
 
     name: Literal["vgg16"] = "vgg16"
@@ -128,7 +128,7 @@ class Vgg16(Model):
         return 32
 
 
-class Resnet(Model):
+class Resnet(ModelOptions):
     """ResNet (He et al. 2015, torchvision's)."""
 
     name: Literal["resnet"] = "resnet"
@@ -138,7 +138,7 @@ class Resnet(Model):
     """Start from weights trained on ImageNet (45 to 170 MB to download); the last layer is new where classes differ."""
 
 
-class DeepLabV3Resnet101(Model):
+class DeepLabV3Resnet101(ModelOptions):
     """DeepLabV3 on a ResNet-101 (Chen et al. 2017, torchvision's): 61 million parameters. Batches need two images."""
 
     name: Literal["deeplabv3_resnet101"] = "deeplabv3_resnet101"
@@ -151,7 +151,7 @@ class DeepLabV3Resnet101(Model):
     """A second output from inside the network is trained as well, with weight 0.5."""
 
 
-class TinyVgg(Model):
+class TinyVgg(ModelOptions):
     """VGG's structure, narrow: for tests and machines without GPUs."""
 
     name: Literal["tiny_vgg"] = "tiny_vgg"
@@ -166,7 +166,7 @@ class TinyVgg(Model):
         return int(2 ** len(self.widths))
 
 
-class TinySegmenter(Model):
+class TinySegmenter(ModelOptions):
     """Three convolutions that answer as DeepLab does: for tests and machines without GPUs."""
 
     name: Literal["tiny_segmenter"] = "tiny_segmenter"
@@ -176,7 +176,7 @@ class TinySegmenter(Model):
     """Channels of the convolutions."""
 
 
-class CustomModel(Model):
+class CustomModel(ModelOptions):
     """A function or class of the job's own code that answers an `nn.Module`."""
 
     name: Literal["custom"] = "custom"

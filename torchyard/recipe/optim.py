@@ -4,10 +4,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from torchyard.recipe.base import Decay, Fraction, Options, Rate, named
+from torchyard.recipe.base import Decay, Fraction, Rate, RecipeOptions, named
 
 
-class Adam(Options):
+class Adam(RecipeOptions):
     name: Literal["adam"] = "adam"
     lr: Rate = 1e-3
     betas: tuple[Fraction, Fraction] = (0.9, 0.999)
@@ -15,7 +15,7 @@ class Adam(Options):
     weight_decay: Decay = 0.0
 
 
-class AdamW(Options):
+class AdamW(RecipeOptions):
     name: Literal["adamw"] = "adamw"
     lr: Rate = 1e-3
     betas: tuple[Fraction, Fraction] = (0.9, 0.999)
@@ -23,7 +23,7 @@ class AdamW(Options):
     weight_decay: Decay = 0.01
 
 
-class Sgd(Options):
+class Sgd(RecipeOptions):
     name: Literal["sgd"] = "sgd"
     lr: Rate = 0.01
     momentum: Fraction = 0.9

@@ -5,23 +5,23 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from torchyard.recipe.base import Count, Fraction, Options, Rate, named
+from torchyard.recipe.base import Count, Fraction, Rate, RecipeOptions, named
 
 
-class Schedule(Options):
-    """What every schedule has."""
+class ScheduleOptions(RecipeOptions):
+    """Base of all schedules: the linear warm-up."""
 
     warmup: Annotated[float, Field(ge=0)] = 0.0
     """Epochs over which the rate rises linearly at the beginning."""
 
 
-class Constant(Schedule):
+class Constant(ScheduleOptions):
     """The learning rate stays."""
 
     name: Literal["constant"] = "constant"
 
 
-class Step(Schedule):
+class Step(ScheduleOptions):
     """The learning rate is multiplied by `gamma` every `size` epochs."""
 
     name: Literal["step"] = "step"
@@ -30,7 +30,7 @@ class Step(Schedule):
     gamma: Rate = 0.1
 
 
-class MultiStep(Schedule):
+class MultiStep(ScheduleOptions):
     """The learning rate is multiplied by `gamma` at each milestone."""
 
     name: Literal["multistep"] = "multistep"
@@ -46,7 +46,7 @@ class MultiStep(Schedule):
         return milestones
 
 
-class Cosine(Schedule):
+class Cosine(ScheduleOptions):
     """The learning rate falls along half a cosine over the whole run."""
 
     name: Literal["cosine"] = "cosine"

@@ -1,16 +1,16 @@
-"""How a model is trained on several devices, and how many processes that takes."""
+"""Strategies to train a model on several devices, and the processes that each takes."""
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from torchyard.recipe.base import Count, Options, named
+from torchyard.recipe.base import Count, RecipeOptions, named
 
 if TYPE_CHECKING:
     from torchyard.recipe import Recipe
 
 
-class Strategy(Options):
+class StrategyOptions(RecipeOptions):
     """Base of all strategies: one process for each device."""
 
     refused: ClassVar[dict[str, str]] = {}
@@ -30,7 +30,7 @@ class Strategy(Options):
     """Places the model's layers one by one."""
 
     def check(self, recipe: "Recipe") -> None:
-        """Raises ValueError with the mend where other keys of the recipe do not go with it."""
+        """Raise ValueError with the mend where other keys of the recipe do not go with it."""
         if recipe.precision == "fp16" and not self.whole_gradients:
             raise ValueError(f"precision fp16 is not for strategy {self._name}: take bf16, single, dp or ddp")
         if self.cuts and recipe.model.layered is False:
@@ -40,7 +40,7 @@ class Strategy(Options):
             )
 
     def check_ranks(self, ranks: int) -> None:
-        """Raises ValueError with the mend where so many processes, those of all nodes, cannot train."""
+        """Raise ValueError with the mend where so many processes, those of all nodes, cannot train."""
 
     @property
     def _name(self) -> str:
@@ -65,11 +65,11 @@ class Strategy(Options):
 
     @property
     def spans_nodes(self) -> bool:
-        """Whether the processes may be on several nodes."""
+        """True if the processes may be on several nodes."""
         return True
 
 
-class OneProcess(Strategy):
+class OneProcess(StrategyOptions):
     """Base of strategies that run in one process."""
 
     def processes(self, devices: int) -> int:  # noqa: ARG002 (one, whatever there is)
@@ -128,13 +128,13 @@ class Dp(OneProcess):
         return (self.first_device_batch or batch_size) + batch_size * others
 
 
-class Broadcast(Strategy):
+class Broadcast(StrategyOptions):
     """Gradients are reduced to rank 0, averaged there and broadcast by hand: the step between dp and ddp."""
 
     name: Literal["broadcast"] = "broadcast"
 
 
-class ParameterServer(Strategy):
+class ParameterServer(StrategyOptions):
     """Workers send gradients to servers, which hold the parameters and the optimizer's state, on the CPU."""
 
     whole_gradients: ClassVar[bool] = False
@@ -171,13 +171,13 @@ class ParameterServer(Strategy):
         return False
 
 
-class Ring(Strategy):
+class Ring(StrategyOptions):
     """Gradients are summed by a ring all-reduce written on send and receive."""
 
     name: Literal["ring"] = "ring"
 
 
-class Ddp(Strategy):
+class Ddp(StrategyOptions):
     """DistributedDataParallel: a replica on each rank, gradients averaged during backward."""
 
     refused: ClassVar[dict[str, str]] = {
@@ -219,7 +219,7 @@ class Ddp(Strategy):
             raise ValueError("strategy.static_graph fails with accumulate above 1 (PyTorch): leave one of them out")
 
 
-class ModelParallel(Strategy):
+class ModelParallel(StrategyOptions):
     """Layers placed over several devices by their size or time, activations moved between them."""
 
     cuts: ClassVar[bool] = True
@@ -250,7 +250,7 @@ class ModelParallel(Strategy):
         return self.devices or there or 2
 
 
-class Pipeline(Strategy):
+class Pipeline(StrategyOptions):
     """Stages of layers, one or more on each rank, fed with microbatches (`torch.distributed.pipelining`)."""
 
     whole_gradients: ClassVar[bool] = False
@@ -290,7 +290,7 @@ class Pipeline(Strategy):
             )
 
 
-class Fsdp(Strategy):
+class Fsdp(StrategyOptions):
     """Fully sharded data parallelism (FSDP2): parameters, gradients and optimizer state are spread over the ranks."""
 
     whole_gradients: ClassVar[bool] = False
@@ -311,7 +311,7 @@ class Fsdp(Strategy):
             )
 
 
-class TensorParallel(Strategy):
+class TensorParallel(StrategyOptions):
     """Each layer's matrices split over all ranks (DTensor); all ranks see the same samples."""
 
     whole_gradients: ClassVar[bool] = False

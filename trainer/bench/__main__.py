@@ -29,11 +29,11 @@ import yaml
 
 from torchyard.injob import layout
 from torchyard.recipe import Recipe
-from torchyard.recipe.base import Options
+from torchyard.recipe.base import RecipeOptions
 from torchyard.recipe.data import Images
 from trainer.bench import choice, plan, table
-from trainer.bench.plan import Case
-from trainer.bench.report import Report
+from trainer.bench.plan import BenchCase
+from trainer.bench.report import ComparisonReport
 from trainer.data import DATA
 from trainer.exceptions import BenchError, DownloadError
 from trainer.models import MODELS
@@ -66,8 +66,8 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
-def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
-    """Runs a case under torchrun; raises BenchError with the end of its output when it fails."""
+def measure(case: BenchCase, options: argparse.Namespace) -> dict[str, Any]:
+    """Run a case under torchrun; raises BenchError with the end of its output when it fails."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
         given = {"recipe": case.recipe.model_dump(mode="json"), "epochs": options.epochs, "saving": options.save}
@@ -85,7 +85,7 @@ def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _environment(devices: int) -> dict[str, str]:
-    """Ours without what belongs to a job around us; as many devices as the case has."""
+    """Return our environment without what belongs to a job around us, with as many devices as the case has."""
     ours = (layout.ATTEMPT_DIR, layout.RESTORE_DIR, "PYTHONPATH")
     environment = {name: value for name, value in os.environ.items() if name not in ours}
     # One thread for each rank, so that a second rank and not a second thread makes the difference.
@@ -94,14 +94,14 @@ def _environment(devices: int) -> dict[str, str]:
     return environment | {"CUDA_VISIBLE_DEVICES": ",".join(visible.split(",")[:devices])}
 
 
-def measured(cases: Sequence[Case], options: argparse.Namespace) -> Iterator[tuple[Case, dict[str, Any]]]:
+def measured(cases: Sequence[BenchCase], options: argparse.Namespace) -> Iterator[tuple[BenchCase, dict[str, Any]]]:
     for number, case in enumerate(cases, start=1):
         print(f"[{number}/{len(cases)}] {case.strategy} on {case.devices}", file=sys.stderr, flush=True)  # noqa: T201
         yield case, measure(case, options)
 
 
 def fetch(recipe: Recipe) -> None:
-    """Brings data and weights before anything is timed; raises DownloadError with the mends."""
+    """Bring data and weights before anything is timed; raises DownloadError with the mends."""
     weighted = getattr(recipe.model, "weights", "none") != "none"
     if not isinstance(recipe.data, Images) and not weighted:
         return
@@ -116,8 +116,8 @@ def fetch(recipe: Recipe) -> None:
         ) from None
 
 
-def facts(options: argparse.Namespace, chosen: choice.Choice, gpus: int) -> list[tuple[str, str]]:
-    """How it was measured, in words."""
+def facts(options: argparse.Namespace, chosen: choice.Comparison, gpus: int) -> list[tuple[str, str]]:
+    """Describe how it was measured, in words."""
     where = torch.cuda.get_device_name() if gpus else f"CPU ranks with gloo, one thread each, {os.cpu_count()} cores"
     size = f"{chosen.batch} on each device" if chosen.per_device else f"{chosen.batch} on all devices together"
     segments = f"{options.repeats} segments of {options.steps} steps"
@@ -136,7 +136,7 @@ def facts(options: argparse.Namespace, chosen: choice.Choice, gpus: int) -> list
     ]
 
 
-def _noun(options: Options) -> str:
+def _noun(options: RecipeOptions) -> str:
     return yaml.safe_dump(options.model_dump(mode="json", by_alias=True), default_flow_style=True, width=10**6).strip()
 
 
@@ -149,7 +149,7 @@ def main(given: Sequence[str] | None = None) -> None:
     numbers = options.devices or plan.counts(gpus or int(os.environ.get(layout.DEVICES) or 2))
     cases = plan.cases(chosen.recipe, chosen.strategies, numbers, chosen.batch, per_device=chosen.per_device)
     fetch(chosen.recipe)
-    report = Report(
+    report = ComparisonReport(
         title=chosen.title,
         rows=table.rows(list(measured(cases, options))),
         facts=facts(options, chosen, gpus),

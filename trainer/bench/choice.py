@@ -1,4 +1,4 @@
-"""What is compared: the recipe, its batch, and its stand-in where nothing can be downloaded."""
+"""The subject of a comparison: the recipe, its batch, and its stand-in where nothing can be downloaded."""
 
 import argparse
 from collections.abc import Mapping
@@ -38,8 +38,8 @@ CPU_SEGMENTER = "tiny_segmenter"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
-    """What is trained in every case."""
+class Comparison:
+    """The recipe and batch that every strategy is measured with."""
 
     recipe: Recipe
     strategies: tuple[str, ...]
@@ -61,8 +61,8 @@ class Choice:
         return f"{what}, {size}"
 
 
-def choose(options: argparse.Namespace, gpus: int) -> Choice:
-    """From the command line; raises RecipeError with the mend."""
+def choose(options: argparse.Namespace, gpus: int) -> Comparison:
+    """Read the comparison from the command line; raises RecipeError with the mend."""
     named = options.model is not None
     if named != (options.data is not None):
         raise RecipeError("--model and --data go together: give both, or neither")
@@ -76,7 +76,7 @@ def choose(options: argparse.Namespace, gpus: int) -> Choice:
     elif named and gpus and isinstance(recipe.data, Images):
         recipe = recipe.model_copy(update={"num_workers": LOADERS})
     per_device = options.per_device or (PER_DEVICE if named and not options.batch else None)
-    return Choice(
+    return Comparison(
         recipe=recipe,
         strategies=tuple(options.strategies or (plan.COMMON if named else plan.STRATEGIES)),
         batch=per_device or options.batch or BATCH,

@@ -5,7 +5,7 @@ from html import escape
 from string import Template
 
 from trainer.bench import published
-from trainer.bench.table import CAVEAT, HEADINGS, Row
+from trainer.bench.table import CAVEAT, HEADINGS, ComparisonRow
 
 _PAGE = Template("""<!DOCTYPE html>
 <html lang="en">
@@ -47,7 +47,7 @@ $warning
 """)
 
 
-def render(title: str, note: str, facts: Sequence[tuple[str, str]], rows: Sequence[Row], svg: str) -> str:
+def render(title: str, note: str, facts: Sequence[tuple[str, str]], rows: Sequence[ComparisonRow], svg: str) -> str:
     """The page; `svg` is an SVG file's text."""
     flagged = any(not row.credible for row in rows)
     return _PAGE.substitute(
@@ -61,7 +61,7 @@ def render(title: str, note: str, facts: Sequence[tuple[str, str]], rows: Sequen
     )
 
 
-def _ours(rows: Sequence[Row]) -> str:
+def _ours(rows: Sequence[ComparisonRow]) -> str:
     return _table(HEADINGS, [(row.cells, row.credible) for row in rows], words=frozenset({0, len(HEADINGS) - 1}))
 
 

@@ -1,11 +1,11 @@
-"""Which strategies are measured on how many devices."""
+"""The strategies of a comparison and the numbers of devices that each is measured on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from torchyard.recipe import Recipe
-from torchyard.recipe.strategies import Strategy
+from torchyard.recipe.strategies import StrategyOptions
 
 #: From one process through the history of data parallelism to DDP.
 STRATEGIES: tuple[str, ...] = ("dp", "broadcast", "parameter_server", "ring", "ddp")
@@ -15,7 +15,7 @@ COUNTS = (1, 2, 4, 8)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class BenchCase:
     """One training to be timed."""
 
     strategy: str
@@ -32,7 +32,7 @@ def counts(devices: int) -> list[int]:
 
 def cases(
     recipe: Recipe, strategies: Sequence[str], numbers: Sequence[int], batch: int, *, per_device: bool = False
-) -> list[Case]:
+) -> list[BenchCase]:
     """One process first, which all others are compared with; every case has the same batch, as `case` says."""
     made = [case(recipe, "single", 1, batch, per_device=per_device)]
     for name in strategies:
@@ -40,11 +40,11 @@ def cases(
     return made
 
 
-def case(recipe: Recipe, strategy: str, devices: int, batch: int, *, per_device: bool = False) -> Case:
+def case(recipe: Recipe, strategy: str, devices: int, batch: int, *, per_device: bool = False) -> BenchCase:
     """One training; `batch` is the effective batch, or `per_device` the samples of each device."""
     given: dict[str, Any] = recipe.model_dump(mode="json", exclude={"batch_size", "global_batch_size"})
     size = {"batch_size" if per_device else "global_batch_size": batch}
     # Every step takes a whole batch, so that steps can be counted as samples.
     fitting = Recipe.model_validate({**given, "strategy": strategy, "drop_last": True, **size})
-    options: Strategy = fitting.strategy
-    return Case(strategy=strategy, devices=devices, processes=options.processes(devices), recipe=fitting)
+    options: StrategyOptions = fitting.strategy
+    return BenchCase(strategy=strategy, devices=devices, processes=options.processes(devices), recipe=fitting)

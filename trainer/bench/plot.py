@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from trainer.bench.published import Published
-from trainer.bench.table import CAVEAT, Row
+from trainer.bench.table import CAVEAT, ComparisonRow
 
 _FLAG = "#b42318"
 
 
-def draw(table: Sequence[Row], published: Sequence[Published], title: str, folder: Path) -> list[Path]:
-    """Writes ``strategies.png`` and ``.svg``: speed-up by devices beside the ideal, bytes sent by strategy.
+def draw(table: Sequence[ComparisonRow], published: Sequence[Published], title: str, folder: Path) -> list[Path]:
+    """Write ``strategies.png`` and ``.svg``: speed-up by devices beside the ideal, bytes sent by strategy.
 
     Figures that others have published of the same model are hollow; efficiency above 100 % has a red ring and its
     reason.
@@ -33,7 +33,7 @@ def draw(table: Sequence[Row], published: Sequence[Published], title: str, folde
     return paths
 
 
-def _speed_up(axes: Any, table: Sequence[Row], published: Sequence[Published]) -> None:
+def _speed_up(axes: Any, table: Sequence[ComparisonRow], published: Sequence[Published]) -> None:
     counts = {row.devices for row in table} | {each.devices for each in published}
     axes.plot([1, max(counts)], [1, max(counts)], linestyle=":", color="grey", label="ideal")
     for name in dict.fromkeys(row.strategy for row in table if row.devices > 1):
@@ -50,7 +50,7 @@ def _speed_up(axes: Any, table: Sequence[Row], published: Sequence[Published]) -
     axes.legend(frameon=False)
 
 
-def _flag(axes: Any, rows: Sequence[Row]) -> None:
+def _flag(axes: Any, rows: Sequence[ComparisonRow]) -> None:
     ring = {"marker": "o", "linestyle": "none", "markersize": 15, "fillstyle": "none", "color": _FLAG}
     for row in rows:
         axes.plot([row.devices], [row.speed_up], markeredgewidth=2, **ring)
@@ -59,7 +59,7 @@ def _flag(axes: Any, rows: Sequence[Row]) -> None:
         axes.annotate(words, (row.devices, row.speed_up), color=_FLAG, fontsize=9, **place)
 
 
-def _traffic(axes: Any, table: Sequence[Row]) -> None:
+def _traffic(axes: Any, table: Sequence[ComparisonRow]) -> None:
     most = max(row.devices for row in table)
     mine = [row for row in table if row.devices == most and row.bytes_per_rank]
     axes.barh([row.strategy for row in mine], [row.bytes_per_rank / 2**20 for row in mine], height=0.5)

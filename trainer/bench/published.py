@@ -1,4 +1,4 @@
-"""What others have published, to see one's own figures beside it."""
+"""Speed-ups that others have published, to see one's own figures beside them."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class Published:
 
     @property
     def credible(self) -> bool:
-        """Whether devices together do no more than each of them alone."""
+        """True unless devices together do more than each of them alone."""
         return self.efficiency <= 1
 
     @property

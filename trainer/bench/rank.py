@@ -13,32 +13,32 @@ import torch.distributed as dist
 
 from torchyard.recipe import Recipe
 from trainer.data.loading import Batch
-from trainer.distributed.collectives import gathered
+from trainer.distributed.collectives import gather_to_rank_0
 from trainer.distributed.process_group import joined
 from trainer.distributed.world import World
 from trainer.exceptions import BenchError
-from trainer.loop.components import Parts, build
+from trainer.loop.components import Components, build
 from trainer.loop.training import Training
 
 
 def endless(training: Training) -> Iterator[Batch]:
     """Batches of one epoch after another; data that is downloaded has been by then."""
-    sampler, epoch = training.parts.sampler, 0
+    sampler, epoch = training.components.sampler, 0
     while True:
         sampler.set_epoch(epoch)
         yield from training.batches(epoch)
         epoch += 1
 
 
-def advance(parts: Parts, batches: Iterator[Batch], steps: int) -> None:
-    """So many steps of the optimizer, to their end on the device."""
+def advance(components: Components, batches: Iterator[Batch], steps: int) -> None:
+    """Take so many steps of the optimizer, to their end on the device."""
     while steps:
         batch = next(batches)
-        parts.strategy.backward(batch)
+        components.strategy.backward(batch)
         if batch.last:
-            parts.strategy.update(parts.recipe.optim.lr, measure=False)
+            components.strategy.update(components.recipe.optim.lr, measure=False)
             steps -= 1
-    if parts.world.device.type == "cuda":
+    if components.world.device.type == "cuda":
         torch.cuda.synchronize()
 
 
@@ -49,13 +49,13 @@ def segments(training: Training, *, warm_up: int, steps: int, repeats: int, savi
     follow; the last one until it is written.
     """
     batches = endless(training)
-    advance(training.parts, batches, warm_up)
-    training.parts.strategy.bytes_sent = 0
+    advance(training.components, batches, warm_up)
+    training.components.strategy.bytes_sent = 0
     measured = []
     for number in range(repeats):
         dist.barrier()
         began = time.perf_counter()
-        advance(training.parts, batches, steps)
+        advance(training.components, batches, steps)
         if saving:
             save(training, steps, last=number == repeats - 1)
         dist.barrier()
@@ -64,37 +64,37 @@ def segments(training: Training, *, warm_up: int, steps: int, repeats: int, savi
 
 
 def save(training: Training, steps: int, *, last: bool) -> None:
-    """Takes a checkpoint after so many more steps; of those before only the newest stays."""
-    if training.parts.world.leads:
+    """Write a checkpoint after so many more steps; of those before only the newest stays."""
+    if training.components.world.leads:
         for old in sorted(Path("checkpoints").glob("step-*[0-9]"))[:-1]:
             shutil.rmtree(old)
     for _ in range(steps):
         training.state.advance()
-    training.parts.strategy.align()
+    training.components.strategy.align()
     taken = training.state.save()
     if not taken or (last and training.state.finish() is not None):
         raise BenchError("a checkpoint could not be saved: leave --save out, or make room in TMPDIR")
 
 
 def measure(given: dict[str, Any], world: World) -> dict[str, Any] | None:
-    """What rank 0 writes down; None on the others."""
+    """Time the training; returns what rank 0 writes down, None on the others."""
     recipe = Recipe.model_validate(given["recipe"])
     training = Training(build(recipe, world))
     epochs: int | None = given.get("epochs")
     steps, repeats = given["steps"], given["repeats"]
     if epochs:
-        steps, repeats = training.parts.sampler.steps_in_epoch(), epochs
+        steps, repeats = training.components.sampler.steps_in_epoch(), epochs
     seconds = segments(
         training, warm_up=given["warm_up"], steps=steps, repeats=repeats, saving=given.get("saving", False)
     )
-    strategy = training.parts.strategy
+    strategy = training.components.strategy
     own = {"sent": strategy.bytes_sent // (steps * repeats), "proof": strategy.proof()}
-    ranks = gathered(own, world)
+    ranks = gather_to_rank_0(own, world)
     if not world.leads:
         return None
     return {
         "seconds": seconds,
-        "samples": steps * training.parts.sampler.effective_batch,
+        "samples": steps * training.components.sampler.effective_batch,
         "bytes_sent": [rank["sent"] for rank in ranks],
         "proof": [rank["proof"] for rank in ranks],
         "device": str(world.device),

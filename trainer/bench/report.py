@@ -1,4 +1,4 @@
-"""What a comparison has found, in the ways that it is handed out: a table in the log, a CSV, pictures, and a page."""
+"""The result of a comparison as it is handed out: a table in the log, a CSV, pictures, and a page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ PAGE = "strategies.html"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
-    """Figures, and what they are of."""
+class ComparisonReport:
+    """Figures of a comparison, with what they were measured on."""
 
     title: str
-    rows: Sequence[table.Row]
+    rows: Sequence[table.ComparisonRow]
     #: How it was measured: name and value.
     facts: Sequence[tuple[str, str]]
     #: The recipe's model, for what others have published of it.
@@ -28,7 +28,7 @@ class Report:
     note: str = ""
 
     def write(self, folder: Path) -> None:
-        """Writes ``strategies.csv``, ``.png``, ``.svg`` and ``.html``."""
+        """Write ``strategies.csv``, ``.png``, ``.svg`` and ``.html``."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / CSV).write_text(table.as_csv(self.rows))
         known = [each for each in published.PUBLISHED if each.model == self.model]
@@ -37,7 +37,7 @@ class Report:
         (folder / PAGE).write_text(page.render(self.title, self.note, self.facts, self.rows, svg))
 
     def show(self) -> None:
-        """Prints our figures, then those that others have published."""
+        """Print our figures, then those that others have published."""
         ours = Table(*table.HEADINGS, title=self.title)
         for row in self.rows:
             ours.add_row(*row.cells)

@@ -1,4 +1,4 @@
-"""From timings to a table: speed-up and efficiency against one process, and what cannot be right."""
+"""A table from timings: speed-up and efficiency against one process, and what cannot be right."""
 
 import csv
 import io
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from trainer.bench.plan import Case
+from trainer.bench.plan import BenchCase
 
 #: Above it a speed-up is no achievement but a mistake in the comparison.
 CREDIBLE = 1.0
@@ -27,7 +27,7 @@ HEADINGS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class ComparisonRow:
     """One measured training; rates are medians over the segments."""
 
     strategy: str
@@ -47,7 +47,7 @@ class Row:
 
     @property
     def credible(self) -> bool:
-        """Whether devices together do no more than each of them alone."""
+        """True unless devices together do more than each of them alone."""
         return self.efficiency <= CREDIBLE
 
     @property
@@ -71,8 +71,8 @@ class Row:
         )
 
 
-def rows(measured: Sequence[tuple[Case, dict[str, Any]]]) -> list[Row]:
-    """The first case is the one that the others are compared with."""
+def rows(measured: Sequence[tuple[BenchCase, dict[str, Any]]]) -> list[ComparisonRow]:
+    """Return a row for each case; the first case is the one that the others are compared with."""
     base = _rate(measured[0][1])
     return [_row(case, result, base) for case, result in measured]
 
@@ -82,9 +82,9 @@ def _rate(result: dict[str, Any]) -> float:
     return int(result["samples"]) / statistics.median(seconds)
 
 
-def _row(case: Case, result: dict[str, Any], base: float) -> Row:
+def _row(case: BenchCase, result: dict[str, Any], base: float) -> ComparisonRow:
     rate = _rate(result)
-    return Row(
+    return ComparisonRow(
         strategy=case.strategy,
         devices=case.devices,
         samples_per_second=rate,
@@ -97,10 +97,10 @@ def _row(case: Case, result: dict[str, Any], base: float) -> Row:
     )
 
 
-def as_csv(table: Sequence[Row]) -> str:
+def as_csv(table: Sequence[ComparisonRow]) -> str:
     """The rows with a heading."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, [*(field.name for field in fields(Row)), "remark"])
+    writer = csv.DictWriter(text, [*(field.name for field in fields(ComparisonRow)), "remark"])
     writer.writeheader()
     writer.writerows({**asdict(row), "remark": row.remark} for row in table)
     return text.getvalue()

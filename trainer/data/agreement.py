@@ -1,4 +1,4 @@
-"""One answer of all ranks to a question that each must answer for itself, such as whether its data are there."""
+"""Agreement of all ranks where each must find out for itself, such as whether its data are there."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def agreed(work: Callable[[], T]) -> T:
-    """Does the work on this rank and waits for the others to have done theirs; all ranks call it.
+    """Do the work on this rank and wait for the others to have done theirs; all ranks call it.
 
     Where the work raised DownloadError on any rank, every rank raises one that says on which and why.
     """
@@ -45,7 +45,7 @@ def _everybodys(problem: str | None) -> list[str | None]:
 
 @contextmanager
 def _patient_group() -> Iterator[Any]:
-    """All ranks over gloo: NCCL's watchdog and the run's own time-out would end a long download."""
+    """Return a group of all ranks over gloo: NCCL's watchdog and the run's own time-out would end a long download."""
     if dist.get_backend() == "mpi":  # has no other groups than its own, and no time-out
         yield dist.group.WORLD
         return

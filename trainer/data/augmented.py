@@ -14,7 +14,7 @@ from trainer.randomness import derive
 Change = Callable[[Any, Any], tuple[Tensor, Any]]
 
 
-class Changed(Dataset[tuple[Tensor, Any]]):
+class TransformedDataset(Dataset[tuple[Tensor, Any]]):
     """Another set's samples, changed one by one."""
 
     def __init__(self, source: Any, change: Change) -> None:
@@ -28,7 +28,7 @@ class Changed(Dataset[tuple[Tensor, Any]]):
         return self._change(*self._source[index])
 
 
-class Augmented(Changed):
+class AugmentedDataset(TransformedDataset):
     """Samples changed at random: what happens to a sample follows from seed, epoch and index alone.
 
     So it does not matter which process loads it, what was loaded before, or where a run was stopped and resumed.
@@ -39,7 +39,7 @@ class Augmented(Changed):
         self._moment = (0, 0)
 
     def begin(self, seed: int, epoch: int) -> None:
-        """The run's seed, and the epoch that the next samples are drawn for."""
+        """Set the run's seed, and the epoch that the next samples are drawn for."""
         self._moment = (seed, epoch)
 
     def __getitem__(self, index: int) -> tuple[Tensor, Any]:
@@ -50,7 +50,7 @@ class Augmented(Changed):
 
 @contextmanager
 def _chance(seed: int) -> Iterator[None]:
-    """Torch's CPU stream begins at the seed; afterwards the process's own goes on where it was."""
+    """Seed torch's CPU stream inside; afterwards the process's own goes on where it was."""
     generator = torch.default_generator  # torch.manual_seed would reach the GPU's streams too
     own = generator.get_state()
     generator.manual_seed(seed)

@@ -7,7 +7,7 @@ from trainer.exceptions import RecipeError
 
 
 def custom_data(options: CustomData) -> DataSets:
-    """Whatever the target answers, if it is `DataSets`; raises RecipeError if not."""
+    """Return the target's answer, if it is `DataSets`; raises RecipeError if not."""
     answer = custom.made("data", options.target, options.options)
     if not isinstance(answer, DataSets):
         raise RecipeError(

@@ -38,7 +38,7 @@ _CHECKSUM = re.compile(r"(md5|sha256):([0-9a-f]+)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class DownloadSource:
     """A file on the network."""
 
     #: The same content at several places, tried in this order.
@@ -52,27 +52,27 @@ class Source:
 
 
 @dataclass
-class Spent:
-    """Time that this process has waited for downloads, its own and those of others: not to be measured as training."""
+class DownloadTime:
+    """Seconds that this process has waited for downloads, its own and others', which are not training time."""
 
     seconds: float = 0.0
 
 
-SPENT = Spent()
+DOWNLOAD_TIME = DownloadTime()
 
 
 def default_root() -> Path:
-    """Where data and weights are kept if the recipe says nothing: `TORCHYARD_DATA`, else the home's cache."""
+    """Folder for data and weights if the recipe says nothing: `TORCHYARD_DATA`, else the home's cache."""
     return Path(os.environ.get(layout.DATA) or "~/.cache/torchyard/data").expanduser()
 
 
 def root_of(given: str | None) -> Path:
-    """The root that a recipe gives, or the default."""
+    """Return the root that a recipe gives, or the default."""
     return Path(given).expanduser() if given else default_root()
 
 
-def obtain(sources: tuple[Source, ...], root: Path, opened: Callable[[], T], *, download: bool = True) -> T:
-    """What `opened` makes of the files, once they are on the file system of every rank; all ranks call it.
+def obtain(sources: tuple[DownloadSource, ...], root: Path, opened: Callable[[], T], *, download: bool = True) -> T:
+    """Open the files once they are on the file system of every rank; all ranks call it.
 
     Raises DownloadError on every rank when the files are missing or unusable on any.
     """
@@ -85,11 +85,11 @@ def obtain(sources: tuple[Source, ...], root: Path, opened: Callable[[], T], *, 
     return agreed(work)
 
 
-def _timed(sources: tuple[Source, ...], root: Path) -> None:
+def _timed(sources: tuple[DownloadSource, ...], root: Path) -> None:
     began = time.perf_counter()
     bring(sources, root)
     seconds = time.perf_counter() - began
-    SPENT.seconds += seconds
+    DOWNLOAD_TIME.seconds += seconds
     if seconds > 1:
         log.info("data in %s are there after %.1f s of download", root, seconds)
 
@@ -104,8 +104,8 @@ def _opened(root: Path, opened: Callable[[], T]) -> T:
         ) from error
 
 
-def bring(sources: tuple[Source, ...], root: Path) -> None:
-    """Makes the files be there on this process's own file system; raises DownloadError."""
+def bring(sources: tuple[DownloadSource, ...], root: Path) -> None:
+    """Make the files be there on this process's own file system; raises DownloadError."""
     try:
         for source in sources:
             if not _present(source, root):
@@ -117,7 +117,7 @@ def bring(sources: tuple[Source, ...], root: Path) -> None:
         ) from error
 
 
-def _bring(source: Source, root: Path) -> None:
+def _bring(source: DownloadSource, root: Path) -> None:
     (root / source.file).parent.mkdir(parents=True, exist_ok=True)
     with _locked(root / f"{source.file}.lock"):
         if not _present(source, root):  # nobody else has in the meantime
@@ -125,17 +125,17 @@ def _bring(source: Source, root: Path) -> None:
             _unpack(source, root)
 
 
-def _present(source: Source, root: Path) -> bool:
+def _present(source: DownloadSource, root: Path) -> bool:
     return (_mark(source, root) if source.unpack else root / source.file).exists()
 
 
-def _mark(source: Source, root: Path) -> Path:
+def _mark(source: DownloadSource, root: Path) -> Path:
     return root / f"{source.file}.done"
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Alone among all processes that see this file system; the lock of a killed one is free."""
+    """Hold a lock that excludes all processes that see this file system; that of a killed one is free."""
     lock = FileLock(path)
     try:
         lock.acquire(blocking=False)
@@ -148,8 +148,8 @@ def _locked(path: Path) -> Iterator[None]:
         lock.release()
 
 
-def _fetch(source: Source, target: Path) -> None:
-    """Downloads from the first place that has the right content."""
+def _fetch(source: DownloadSource, target: Path) -> None:
+    """Download from the first place that has the right content."""
     if target.exists() and _matches(target, source.checksum):
         return
     part = target.with_name(f"{target.name}.part")
@@ -168,7 +168,7 @@ def _fetch(source: Source, target: Path) -> None:
 
 
 def _verdict(part: Path, checksum: str) -> str | None:
-    """What is wrong with a whole download, which is then discarded."""
+    """Check a whole download; returns what is wrong with it, after discarding it."""
     if _matches(part, checksum):
         return None
     part.unlink()
@@ -184,7 +184,7 @@ def _matches(path: Path, checksum: str) -> bool:
 
 
 def _download(url: str, part: Path) -> str | None:
-    """The content into the file, from where it ends; what went wrong, if anything did."""
+    """Continue the download from where the file ends; returns what went wrong, if anything did."""
     import httpx  # a fifth of a second: only for those who download
 
     problem = None
@@ -222,7 +222,7 @@ def _write(response: "httpx.Response", part: Path, *, append: bool) -> None:
         os.fsync(file.fileno())
 
 
-def _unpack(source: Source, root: Path) -> None:
+def _unpack(source: DownloadSource, root: Path) -> None:
     if source.unpack is None:
         return
     archive = root / source.file
@@ -235,7 +235,7 @@ def _unpack(source: Source, root: Path) -> None:
 
 
 def untar(archive: Path) -> None:
-    """Unpacks a tar file beside itself."""
+    """Unpack a tar file beside itself."""
     with tarfile.open(archive) as opened:
         # Python before 3.11.4 has no filters; what is in the archive is known by its checksum all the same.
         opened.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)

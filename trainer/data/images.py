@@ -12,8 +12,8 @@ from torch.utils.data import Dataset
 
 from torchyard.recipe.data import Cifar10, Cifar100, ImageFolder, Images, Mnist, Stl10, Voc
 from trainer.data import downloads
-from trainer.data.augmented import Augmented, Changed
-from trainer.data.downloads import Source
+from trainer.data.augmented import AugmentedDataset, TransformedDataset
+from trainer.data.downloads import DownloadSource
 from trainer.data.sets import Batch, DataSets, Shape
 from trainer.exceptions import DownloadError
 
@@ -26,7 +26,7 @@ def mnist(options: Mnist) -> DataSets:
     from torchvision.datasets import MNIST
 
     sources = tuple(
-        Source(
+        DownloadSource(
             urls=tuple(f"{mirror}{name}" for mirror in MNIST.mirrors),
             file=f"MNIST/raw/{name}",
             checksum=f"md5:{digest}",
@@ -82,7 +82,7 @@ def voc(options: Voc) -> DataSets:
     from torchvision.datasets.voc import DATASET_YEAR_DICT
 
     place = DATASET_YEAR_DICT["2012"]
-    source = Source(
+    source = DownloadSource(
         urls=(place["url"],), file=place["filename"], checksum=f"md5:{place['md5']}", unpack=downloads.untar
     )
     train, validation = _opened(
@@ -91,7 +91,7 @@ def voc(options: Voc) -> DataSets:
     return _sets(options, train, validation, classes=21)
 
 
-class Pixels(Dataset[Batch]):
+class PixelDataset(Dataset[Batch]):
     """Images held in memory as bytes, normalised batch by batch."""
 
     def __init__(self, images: Tensor, targets: Tensor, options: Images) -> None:
@@ -114,24 +114,26 @@ class Pixels(Dataset[Batch]):
 
 
 def gunzip(archive: Path) -> None:
-    """Unpacks a .gz file beside itself."""
+    """Unpack a .gz file beside itself."""
     with gzip.open(archive) as packed, archive.with_suffix("").open("wb") as file:
         shutil.copyfileobj(packed, file)
 
 
-def _archive(dataset: Any) -> Source:
-    """Where torchvision says that a set's archive is."""
-    return Source(urls=(dataset.url,), file=dataset.filename, checksum=f"md5:{dataset.tgz_md5}", unpack=downloads.untar)
+def _archive(dataset: Any) -> DownloadSource:
+    """Address and checksum of a set's archive, as torchvision gives them."""
+    return DownloadSource(
+        urls=(dataset.url,), file=dataset.filename, checksum=f"md5:{dataset.tgz_md5}", unpack=downloads.untar
+    )
 
 
-def _classified(options: Images, sources: tuple[Source, ...], opened: Opened, *, classes: int) -> DataSets:
+def _classified(options: Images, sources: tuple[DownloadSource, ...], opened: Opened, *, classes: int) -> DataSets:
     """Sets whose images are all in memory: quicker, if nothing but their values changes."""
     from trainer.data.transforms import pixels
 
     both = _opened(options, sources, opened)
     if not pixels(options):
         return _sets(options, *both, classes=classes)
-    train, validation = (Pixels(*_held(each), options) for each in both)
+    train, validation = (PixelDataset(*_held(each), options) for each in both)
     return DataSets(train=train, validation=validation, shape=Shape(sample=options.sample_shape, classes=classes))
 
 
@@ -146,7 +148,7 @@ def _held(dataset: Any) -> Batch:
     return images.contiguous(), torch.as_tensor(targets).long()
 
 
-def _opened(options: Images, sources: tuple[Source, ...], opened: Opened) -> tuple[Any, Any]:
+def _opened(options: Images, sources: tuple[DownloadSource, ...], opened: Opened) -> tuple[Any, Any]:
     root = downloads.root_of(options.root)
     return downloads.obtain(sources, root, lambda: (opened(root, True), opened(root, False)), download=options.download)
 
@@ -157,8 +159,8 @@ def _sets(options: Images, train: Any, validation: Any, *, classes: int) -> Data
     change = transforms.segmentation if options.segments else transforms.classification
     changes = options.crop or options.flip
     return DataSets(
-        train=(Augmented if changes else Changed)(train, change(options, training=True)),
-        validation=Changed(validation, change(options, training=False)),
+        train=(AugmentedDataset if changes else TransformedDataset)(train, change(options, training=True)),
+        validation=TransformedDataset(validation, change(options, training=False)),
         shape=Shape(
             sample=options.sample_shape,
             classes=classes,

@@ -1,4 +1,4 @@
-"""From samplers to batches on the device."""
+"""Loading: batches of a sampler on the device."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ Pair = tuple[Tensor, Tensor]
 
 @dataclass(kw_only=True, slots=True)
 class Batch:
-    """What one process computes in one forward pass."""
+    """Samples that one process computes in one forward pass."""
 
     #: (N, …); None on a process that loads nothing.
     inputs: Tensor | None
@@ -36,7 +36,7 @@ class Batch:
 def load(
     dataset: Dataset[Any], sampler: Sampler[list[int]], recipe: Recipe, device: torch.device, stream: tuple[object, ...]
 ) -> Iterator[Pair]:
-    """The sampler's batches on the device; with loader processes, each is copied while the one before is computed on.
+    """Yield the sampler's batches on the device; with loader processes each is copied during the step before.
 
     Chance in loader processes is drawn from `stream` (names for `derive`): it does not touch the rank's own, and a
     run resumed at an epoch sees the same.
@@ -58,7 +58,7 @@ def load(
 
 
 def copied(pairs: Iterator[Pair], device: torch.device, *, ahead: int, channels_last: bool = False) -> Iterator[Pair]:
-    """Each pair on the device, its copy started `ahead` pairs early, on a stream of its own where there are any."""
+    """Yield each pair on the device, its copy begun `ahead` pairs early, on a stream of its own if there are any."""
     side = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
     started: deque[Pair] = deque()
     for pair in pairs:
@@ -79,7 +79,7 @@ def _copy(pair: Pair, device: torch.device, side: Any, channels_last: bool) -> P
 
 
 def _handed_over(pair: Pair, side: Any) -> Pair:
-    """Makes the computing stream wait for the copy, and keeps the memory until it has computed."""
+    """Make the computing stream wait for the copy, and keep the memory until it has computed."""
     if side is not None:
         current = torch.cuda.current_stream(side.device)
         current.wait_stream(side)
@@ -89,7 +89,7 @@ def _handed_over(pair: Pair, side: Any) -> Pair:
 
 
 def padded(pair: Pair, size: int) -> Pair:
-    """The pair with its last sample repeated up to `size` samples, for ranks that must pass equal batches."""
+    """Repeat the pair's last sample up to `size` samples, for ranks that must pass equal batches."""
     missing = size - len(pair[0])
     if missing <= 0:
         return pair

@@ -1,4 +1,4 @@
-"""Which samples each share of a step takes, counted so that a run resumes inside an epoch exactly."""
+"""Samplers that count what was consumed, so that a run resumes inside an epoch exactly."""
 
 import copy
 import math
@@ -14,14 +14,14 @@ from trainer.randomness import derive
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shares:
-    """How the samples of a forward pass are dealt, and which part this process loads."""
+class BatchShares:
+    """Number of equal shares that each pass is dealt to, and the index of this process's share."""
 
     index: int = 0
     count: int = 1
 
 
-class Micro(NamedTuple):
+class AccumulationPass(NamedTuple):
     """One forward and backward pass of all shares together."""
 
     #: Where it begins in the epoch's order, and how many samples it takes.
@@ -45,7 +45,7 @@ class TrainSampler(Sampler[list[int]]):
     """
 
     def __init__(
-        self, *, samples: int, size: int, shares: Shares, seed: int, accumulate: int = 1, drop_last: bool = False
+        self, *, samples: int, size: int, shares: BatchShares, seed: int, accumulate: int = 1, drop_last: bool = False
     ) -> None:
         if drop_last and samples < size:
             raise RecipeError(f"drop_last leaves none of {samples} samples for passes of {size}: leave it out")
@@ -63,12 +63,12 @@ class TrainSampler(Sampler[list[int]]):
         self.consumed = 0
 
     def set_epoch(self, epoch: int, consumed: int = 0) -> None:
-        """Goes to a place in the training: the next iteration starts there."""
+        """Go to a place in the training: the next iteration starts there."""
         self.epoch = epoch
         self.consumed = consumed
 
     def at(self, epoch: int) -> Self:
-        """Another one at the beginning of an epoch, which moves by itself."""
+        """Return a copy at the beginning of an epoch, which moves by itself."""
         other = copy.copy(self)
         other.set_epoch(epoch)
         return other
@@ -80,7 +80,7 @@ class TrainSampler(Sampler[list[int]]):
         self.set_epoch(int(state["epoch"]), int(state["consumed"]))
 
     def advance(self, step_size: int) -> None:
-        """Counts one step of the optimizer, on so many samples, as done."""
+        """Count one step of the optimizer, on so many samples, as done."""
         self.consumed += step_size
 
     @property
@@ -105,12 +105,12 @@ class TrainSampler(Sampler[list[int]]):
         """Passes left in this epoch."""
         return self._passes(self._samples - self.consumed)
 
-    def plan(self) -> Iterator[Micro]:
+    def plan(self) -> Iterator[AccumulationPass]:
         """The passes from `consumed` to the end of the epoch, in step with the batches of `__iter__`."""
         cursor = self.consumed
         while group := self._group(cursor):
             for number, size in enumerate(group, start=1):
-                yield Micro(start=cursor, size=size, step_size=sum(group), last=number == len(group))
+                yield AccumulationPass(start=cursor, size=size, step_size=sum(group), last=number == len(group))
                 cursor += size
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -144,7 +144,7 @@ class EvaluationSampler(Sampler[list[int]]):
     With `equal` those that are short get batches of one sample that does not count.
     """
 
-    def __init__(self, *, samples: int, batch_size: int, shares: Shares, equal: bool = False) -> None:
+    def __init__(self, *, samples: int, batch_size: int, shares: BatchShares, equal: bool = False) -> None:
         self._share = range(shares.index, samples, shares.count)
         self._batch_size = batch_size
         self.common = math.ceil(samples // shares.count / batch_size)
@@ -152,7 +152,7 @@ class EvaluationSampler(Sampler[list[int]]):
         self._fillers = most - math.ceil(len(self._share) / batch_size) if equal else 0
 
     def counts(self) -> Iterator[int]:
-        """How many samples of each batch count, in step with the batches."""
+        """Number of samples of each batch that count, in step with the batches."""
         for start in range(0, len(self._share), self._batch_size):
             yield min(self._batch_size, len(self._share) - start)
         yield from [0] * self._fillers

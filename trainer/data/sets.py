@@ -1,4 +1,4 @@
-"""What a data set is to the trainer."""
+"""Data sets as the trainer sees them."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,7 +17,7 @@ Batch = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """What the model must fit."""
+    """Shape of the samples and number of classes that a model must fit."""
 
     #: Shape of one sample, without the batch.
     sample: tuple[int, ...]
@@ -39,7 +39,7 @@ class DataSets:
             raise RecipeError("the data have no validation samples: hold some back, one is enough")
 
     def begin(self, seed: int, epoch: int) -> None:
-        """Fixes what chance does to the training samples in an epoch: call it before the loader is made.
+        """Fix what chance does to the training samples in an epoch: call it before the loader is made.
 
         The set itself may draw (`Augmented` does): it then has a `begin` as well.
         """

@@ -10,7 +10,7 @@ LOOK_S = 1.0
 
 
 def shield_from_sigterm(worker: int) -> None:  # noqa: ARG001 (the data loader passes its number)
-    """In a loader process: lets no SIGTERM end it but its rank's own.
+    """Shield a loader process from every SIGTERM but its rank's own.
 
     A signal to the whole group of a job would else end the loaders while their rank still needs data for its last
     steps. To ignore it is not enough: with SIGTERM a rank also ends loaders that it leaves behind, and waits for them.
@@ -23,7 +23,7 @@ def shield_from_sigterm(worker: int) -> None:  # noqa: ARG001 (the data loader p
 
 
 def _guard(rank: int, parent: int) -> None:
-    """Ends this process when the rank says so or is gone."""
+    """End this process when the rank says so or is gone."""
     # Who sent a signal is told to those who wait for it, not to handlers.
     while os.getppid() == parent:
         received = signal.sigtimedwait({signal.SIGTERM}, LOOK_S)

@@ -1,4 +1,4 @@
-"""From stored images to what models take.
+"""Transforms from stored images to what models take.
 
 Source: https://docs.pytorch.org/vision/stable/transforms.html (v2, which change image and mask alike).
 """
@@ -18,7 +18,7 @@ from trainer.data.sets import IGNORED
 
 
 def classification(options: Images, *, training: bool) -> Change:
-    """From a PIL image and its class to a tensor (channels, size, size) and the class."""
+    """Transform of a PIL image and its class to a tensor (channels, size, size) and the class."""
     steps = [
         *(_chance(options) if training else []),
         *([] if training and options.crop else _fitting(options)),
@@ -29,7 +29,7 @@ def classification(options: Images, *, training: bool) -> Change:
 
 
 def segmentation(options: Images, *, training: bool) -> Change:
-    """From a PIL image and its mask to tensors (3, size, size) and (size, size); 255 is what counts nowhere."""
+    """Transform of a PIL image and its mask to tensors (3, size, size) and (size, size); 255 counts nowhere."""
     chance = v2.Compose(_chance(options)) if training and (options.crop or options.flip) else v2.Identity()
     return partial(_segmented, chance, v2.Compose(_values(options)), options.side)
 
@@ -51,7 +51,7 @@ def _segmented(chance: Any, values: Any, side: int, image: Any, mask: Any) -> tu
 
 
 def pixels(options: Images) -> bool:
-    """Whether images are used as they are stored, except for their values."""
+    """True if images are used as they are stored, except for their values."""
     return not (options.size or options.crop or options.flip)
 
 

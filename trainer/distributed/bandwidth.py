@@ -1,4 +1,4 @@
-"""How fast ranks on several nodes talk, and whether that is what a training waits for.
+"""Bandwidth between ranks on several nodes, and whether training waits for it.
 
 Several nodes on a slow network train slower than one: the queue never splits what fits one node unless the spec says
 so, and a run that spans nodes measures and says what it costs. The rate is a metric of the run, which the service
@@ -25,7 +25,7 @@ def nodes(world: World, environment: Mapping[str, str]) -> int:
 
 
 def measure(world: World) -> float:
-    """Bytes a second that a rank sends in an all-reduce over all ranks; all ranks call it."""
+    """Measure the bytes a second that a rank sends in an all-reduce over all ranks; all ranks call it."""
     tensor = torch.zeros(PROBE // 4, device=world.device)
     seconds = 0.0
     for _ in range(2):
@@ -38,7 +38,7 @@ def measure(world: World) -> float:
 
 
 def advice(rate: float, sent: float, step_time: float, nodes: int) -> str | None:
-    """A warning when the bytes that a rank sends in a step take a large part of it; None when they do not.
+    """Warn when the bytes that a rank sends in a step take a large part of it; None when they do not.
 
     `rate` in bytes a second, `sent` in bytes, `step_time` in seconds.
     """

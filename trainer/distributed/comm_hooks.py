@@ -27,14 +27,14 @@ class Compression(ABC):
         self._reduced = 0
 
     def hook(self, state: None, bucket: GradBucket) -> Future[Tensor]:  # noqa: ARG002 (DDP's protocol)
-        """For `DistributedDataParallel.register_comm_hook`."""
+        """Reduce a bucket, as `DistributedDataParallel.register_comm_hook` asks."""
         future, size = self.reduce(bucket)
         self._reduced += size
         return future
 
     @abstractmethod
     def reduce(self, bucket: GradBucket) -> tuple[Future[Tensor], int]:
-        """Begins the mean over the ranks; answers it, and the bytes that are handed over."""
+        """Begin the mean over the ranks; returns it, and the bytes that are handed over."""
 
     def reduced(self) -> int:
         """Bytes handed over since the last call."""
@@ -42,8 +42,8 @@ class Compression(ABC):
         return taken
 
 
-class Halved(Compression):
-    """Gradients travel in a type of 16 bits: half the bytes, and its rounding."""
+class HalfPrecisionCompression(Compression):
+    """Compression of gradients to a type of 16 bits: half the bytes, and its rounding."""
 
     def __init__(self, hook: Callable[[dist.ProcessGroup, GradBucket], Future[Tensor]]) -> None:
         super().__init__()
@@ -53,8 +53,8 @@ class Halved(Compression):
         return self._hook(_everybody(), bucket), bucket.buffer().numel() * torch.float16.itemsize
 
 
-class PowerSgd(Compression):
-    """Matrices travel as products of two narrow ones; what that leaves out is added to the next step's gradient.
+class PowerSgdCompression(Compression):
+    """Compression of matrices to products of two narrow ones; what is left out is added to the next step's gradient.
 
     What was left out is different on each rank and as large as the gradients: it makes checkpoints larger by that much
     for each rank, and is lost when another number of ranks goes on, which begins uncompressed as a new run does.
@@ -100,12 +100,14 @@ class PowerSgd(Compression):
 
 
 def compression(options: Ddp, device: torch.device) -> Compression | None:
-    """The hook of the recipe; None for DDP's own all-reduce, which costs no call into Python."""
+    """Return the hook of the recipe; None for DDP's own all-reduce, which costs no call into Python."""
     if options.hook == "allreduce":
         return None
     if options.hook == "powersgd":
-        return PowerSgd(options.powersgd_rank, options.powersgd_start, device)
-    return Halved({"bf16": default_hooks.bf16_compress_hook, "fp16": default_hooks.fp16_compress_hook}[options.hook])
+        return PowerSgdCompression(options.powersgd_rank, options.powersgd_start, device)
+    return HalfPrecisionCompression(
+        {"bf16": default_hooks.bf16_compress_hook, "fp16": default_hooks.fp16_compress_hook}[options.hook]
+    )
 
 
 def _everybody() -> dist.ProcessGroup:

@@ -1,4 +1,4 @@
-"""Which ranks are gone when a collective operation fails: its own error names only a socket."""
+"""Ranks that are gone when a collective operation fails: its own error names only a socket."""
 
 import re
 import time
@@ -25,7 +25,7 @@ _SIGNS = (
 
 
 def explain(error: RuntimeError, store: Store, rank: int, size: int) -> PeerError | None:
-    """Names the ranks that do not answer within `ROLL_CALL_S`; None when the error is of another kind.
+    """Name the ranks that do not answer within `ROLL_CALL_S`; None when the error is of another kind.
 
     Every rank that fails comes here and answers; what hangs, was killed or ended by itself does not.
     """
@@ -40,7 +40,7 @@ def explain(error: RuntimeError, store: Store, rank: int, size: int) -> PeerErro
 
 
 def roll_call(store: Store, rank: int, size: int, seconds: float) -> list[int]:
-    """The ranks that do not answer; rank 0 when its store does not, where it keeps one."""
+    """Return the ranks that do not answer; rank 0 when its store does not, where it keeps one."""
     try:
         store.set(_key(rank), "here")
         deadline = time.monotonic() + seconds

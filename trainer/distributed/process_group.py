@@ -1,4 +1,4 @@
-"""Joining the other ranks: ``env://`` under torchrun, a group of one without it."""
+"""The process group: ``env://`` under torchrun, a group of one without it."""
 
 import gc
 import os
@@ -13,15 +13,15 @@ import torch.distributed as dist
 
 from torchyard.injob import gloo, share
 from torchyard.network import interfaces
-from torchyard.recipe.strategies import Strategy
-from trainer.distributed import lost_ranks, rendezvous
-from trainer.distributed.rendezvous import BY_ENVIRONMENT, Meeting
+from torchyard.recipe.strategies import StrategyOptions
+from trainer.distributed import lost_ranks
+from trainer.distributed.rendezvous import BY_ENVIRONMENT, Rendezvous, initialise, open_store
 from trainer.distributed.world import World, describe, threads_per_rank
 
 
 @contextmanager
-def joined(strategy: Strategy | None = None, held: Meeting = BY_ENVIRONMENT) -> Iterator[World]:
-    """The process group for the time of the block: NCCL for GPU tensors, gloo for those on the CPU.
+def joined(strategy: StrategyOptions | None = None, rendezvous: Rendezvous = BY_ENVIRONMENT) -> Iterator[World]:
+    """Join the process group for the time of the block: NCCL for GPU tensors, gloo for those on the CPU.
 
     What uses the group must be gone at the end of the block: make models in a function that is called in it. Raises
     PeerError when another rank is lost in a collective operation.
@@ -32,8 +32,8 @@ def joined(strategy: Strategy | None = None, held: Meeting = BY_ENVIRONMENT) -> 
     world = describe(environment, torch.cuda.device_count(), strategy)
     if (threads := threads_per_rank(environment, len(os.sched_getaffinity(0)))) is not None:
         torch.set_num_threads(threads)
-    store = rendezvous.meet(held, world.rank, world.size)
-    rendezvous.initialise(held, store, world.rank, world.size, **_bound(world, strategy))
+    store = open_store(rendezvous, world.rank, world.size)
+    initialise(rendezvous, store, world.rank, world.size, **_bound(world, strategy))
     try:
         yield world
     except SystemExit as left:
@@ -50,8 +50,8 @@ def joined(strategy: Strategy | None = None, held: Meeting = BY_ENVIRONMENT) -> 
         _destroy()
 
 
-def _bound(world: World, strategy: Strategy | None) -> dict[str, Any]:
-    """Binds NCCL to the device, where every rank has exactly one: it then connects at once."""
+def _bound(world: World, strategy: StrategyOptions | None) -> dict[str, Any]:
+    """Bind NCCL to the device, where every rank has exactly one: it then connects at once."""
     if world.device.type == "cpu":
         return {}
     torch.cuda.set_device(world.device)

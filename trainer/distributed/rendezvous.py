@@ -1,4 +1,4 @@
-"""How ranks find each other, and which library carries their tensors.
+"""Rendezvous: how ranks find each other, and which library carries their tensors.
 
 Sources: https://docs.pytorch.org/docs/stable/distributed.html (initialization, backends).
 """
@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 
 import torch
 import torch.distributed as dist
-from torch.distributed import HashStore, rendezvous  # type: ignore[attr-defined]
+from torch.distributed import HashStore  # type: ignore[attr-defined]
 from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous as torch_rendezvous
 
 from torchyard.injob import layout
 from torchyard.recipe import Recipe
@@ -25,8 +26,8 @@ _BOTH = "cpu:gloo,cuda:nccl"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Meeting:
-    """Where ranks meet and how they talk."""
+class Rendezvous:
+    """Address at which ranks find each other, with backend and time-out."""
 
     #: ``env://``, ``tcp://host:port`` or ``file:///path``.
     url: str = "env://"
@@ -37,15 +38,15 @@ class Meeting:
 
 
 #: As the launcher says.
-BY_ENVIRONMENT = Meeting()
+BY_ENVIRONMENT = Rendezvous()
 
 
-def meeting(recipe: Recipe, environment: Mapping[str, str], url: str | None = None) -> Meeting:
-    """The meeting that a recipe asks for; `url` is one given by hand, and wins.
+def rendezvous_for(recipe: Recipe, environment: Mapping[str, str], url: str | None = None) -> Rendezvous:
+    """Return the rendezvous that a recipe asks for; `url` is one given by hand, and wins.
 
-    Raises RecipeError where it cannot be held.
+    Raises RecipeError where this machine or launch cannot have it.
     """
-    return Meeting(
+    return Rendezvous(
         url=_checked(url) if url else _url(recipe.rendezvous, environment),
         backend=recipe.backend,
         timeout=timedelta(seconds=recipe.timeout),
@@ -53,7 +54,7 @@ def meeting(recipe: Recipe, environment: Mapping[str, str], url: str | None = No
 
 
 def backend(choice: str, *, gpus: bool) -> str:
-    """The name that `init_process_group` takes; raises RecipeError for what this machine or this torch has not."""
+    """Return the name that `init_process_group` takes; raises RecipeError for what machine or torch do not have."""
     if choice == "mpi":
         if not dist.is_mpi_available():
             raise RecipeError("backend mpi: this torch was built without MPI: take backend: auto, or a torch with it")
@@ -63,33 +64,33 @@ def backend(choice: str, *, gpus: bool) -> str:
     return _BOTH if gpus and choice != "gloo" else "gloo"
 
 
-def meet(held: Meeting, rank: int, size: int) -> Store | None:
-    """The store by which the ranks found each other; None when this process is alone and nobody is to come.
+def open_store(rendezvous: Rendezvous, rank: int, size: int) -> Store | None:
+    """Open the store by which ranks find each other; None when this process is alone and nobody is to come.
 
     Raises RecipeError when nobody said where the others are.
     """
-    if held.url == "env://" and "MASTER_ADDR" not in os.environ:
+    if rendezvous.url == "env://" and "MASTER_ADDR" not in os.environ:
         if size > 1:
             raise RecipeError("WORLD_SIZE is set but MASTER_ADDR is not: start with torchrun, or --rendezvous")
         return None
-    _refuse_leftover(held)
+    _refuse_leftover(rendezvous)
     store: Store
-    store, _, _ = next(rendezvous(held.url, rank, size, timeout=held.timeout))
+    store, _, _ = next(torch_rendezvous(rendezvous.url, rank, size, timeout=rendezvous.timeout))
     return store
 
 
-def initialise(held: Meeting, store: Store | None, rank: int, size: int, **options: Any) -> None:
-    """`init_process_group` with what the meeting says; `options` go there too."""
-    name = backend(held.backend, gpus=torch.cuda.device_count() > 0)
+def initialise(rendezvous: Rendezvous, store: Store | None, rank: int, size: int, **options: Any) -> None:
+    """Call `init_process_group` with what the rendezvous says; `options` go there too."""
+    name = backend(rendezvous.backend, gpus=torch.cuda.device_count() > 0)
     if name == "mpi":
         # mpirun has numbered the processes already.
-        dist.init_process_group("mpi", timeout=held.timeout)
+        dist.init_process_group("mpi", timeout=rendezvous.timeout)
         return
     if store is None:
         store = HashStore()
     # The launcher's agent keeps keys of its own in the same store.
     own = PrefixStore("trainer", store)
-    dist.init_process_group(name, store=own, rank=rank, world_size=size, timeout=held.timeout, **options)
+    dist.init_process_group(name, store=own, rank=rank, world_size=size, timeout=rendezvous.timeout, **options)
 
 
 def _url(choice: str, environment: Mapping[str, str]) -> str:
@@ -121,10 +122,10 @@ def _checked(url: str) -> str:
     raise RecipeError(f"--rendezvous {url}: give env://, tcp://host:port or file:///fresh/path")
 
 
-def _refuse_leftover(held: Meeting) -> None:
-    """A file older than any rank would wait is another run's: ranks that read it never meet, or meet the dead."""
-    if not held.url.startswith("file://"):
+def _refuse_leftover(rendezvous: Rendezvous) -> None:
+    """Refuse a file older than any rank would wait: it is of another run, whose ranks may be dead."""
+    if not rendezvous.url.startswith("file://"):
         return
-    path = Path(urlsplit(held.url).path)
-    if path.exists() and time.time() - path.stat().st_mtime > held.timeout.total_seconds():
+    path = Path(urlsplit(rendezvous.url).path)
+    if path.exists() and time.time() - path.stat().st_mtime > rendezvous.timeout.total_seconds():
         raise RecipeError(f"{path} is left of an earlier run: remove it, or give --rendezvous a fresh path")

@@ -43,11 +43,11 @@ class Replicas(nn.Module):
     def __init__(self, model: nn.Module, devices: Sequence[torch.device], weights: Sequence[int]) -> None:
         super().__init__()
         self.model = model
-        self.copies = [Copy(model, device) for device in devices[1:]]
+        self.copies = [ReplicaCopy(model, device) for device in devices[1:]]
         self.devices = devices
         self._weights = weights
-        self._threads = Threads(devices)
-        self._traffic = Traffic()
+        self._threads = ReplicaThreads(devices)
+        self._traffic = ByteCounter()
         #: Samples of each replica in each pass of the step that is under way.
         self.step: list[list[int]] = []
 
@@ -56,7 +56,7 @@ class Replicas(nn.Module):
         return self.gather(self.each(_call, inputs))
 
     def each(self, work: Work, *tensors: Tensor) -> list[Any]:
-        """What `work` answers for each replica and its samples; replicas without samples are left out."""
+        """Call `work` for each replica and its samples; replicas without samples are left out."""
         sizes = portions(len(tensors[0]), self._weights)
         if self.model.training:
             self.step.append(sizes)
@@ -71,7 +71,7 @@ class Replicas(nn.Module):
         return self._threads.run(jobs)
 
     def gather(self, outputs: list[Any]) -> Any:
-        """Tensors joined on the first device, numbers stacked to a vector, mappings key by key."""
+        """Join tensors on the first device, stack numbers to a vector, and do so for mappings key by key."""
         first = outputs[0]
         if isinstance(first, Mapping):
             return {name: self.gather([each[name] for each in outputs]) for name in first}
@@ -83,7 +83,7 @@ class Replicas(nn.Module):
         return self._traffic.read()
 
     def _replicate(self, wanted: list[int]) -> dict[int, nn.Module]:
-        """The replicas of these places, filled with the present parameters."""
+        """Return the replicas of these places, filled with the present parameters."""
         replicas = {0: self.model} if 0 in wanted else {}
         packed = [(group, torch.cat([each.reshape(-1) for each in group])) for group in _alike(self.model.parameters())]
         for place in wanted:
@@ -96,7 +96,7 @@ class Replicas(nn.Module):
         return replicas
 
     def _move(self, tensor: Tensor, place: int, *, counted: bool = False) -> Tensor:
-        """A copy on a replica's device, through which gradients come back."""
+        """Copy to a replica's device, through which gradients come back."""
         if place == 0 and not counted:
             return tensor.to(self.devices[0])
         moved = tensor.to(self.devices[place], non_blocking=True, copy=True)
@@ -107,7 +107,7 @@ class Replicas(nn.Module):
         return moved
 
 
-class Copy:
+class ReplicaCopy:
     """The structure of a model without parameters of its own: it is filled for each pass."""
 
     def __init__(self, model: nn.Module, device: torch.device) -> None:
@@ -124,7 +124,7 @@ class Copy:
             delattr(module, name)
 
     def filled(self, model: nn.Module, values: Mapping[Tensor, Tensor]) -> nn.Module:
-        """The copy with these values in place of the model's parameters, and with its buffers and mode."""
+        """Fill the copy with these values in place of the model's parameters, and with its buffers and mode."""
         for module, name, parameter in self._places:
             setattr(module, name, values[parameter])
         for here, there in zip(self.module.modules(), model.modules(), strict=True):
@@ -139,7 +139,7 @@ class Copy:
         return [tensor for tensor in filled.values() if tensor is not None]
 
 
-class Threads:
+class ReplicaThreads:
     """A thread for each distinct device: devices work at once, replicas of one device one after the other.
 
     One after the other, replicas on the CPU draw their random numbers in the same order in every run.
@@ -149,7 +149,7 @@ class Threads:
         self._pool = ThreadPoolExecutor(len(set(devices)), "replica")
 
     def run(self, jobs: list[tuple[torch.device, Callable[[], Any]]]) -> list[Any]:
-        """The answer of each job, in order; raises what the first of them raised."""
+        """Return the answer of each job, in order; raises what the first of them raised."""
         by_device: dict[torch.device, list[int]] = {}
         for number, (device, _) in enumerate(jobs):
             by_device.setdefault(device, []).append(number)
@@ -166,8 +166,8 @@ class Threads:
         return [answers[number] for number in range(len(jobs))]
 
 
-class Traffic:
-    """Bytes, added up by several threads."""
+class ByteCounter:
+    """Sum of bytes that several threads add to."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -184,7 +184,7 @@ class Traffic:
 
 
 def _carried(kind: str) -> Callable[[], Any]:
-    """The modes of this thread, to be entered in others: gradients and autocast belong to a thread each."""
+    """Return the modes of this thread, to be entered in others: gradients and autocast belong to a thread each."""
     gradients = torch.is_grad_enabled()
     options: dict[str, Any] = {
         "dtype": torch.get_autocast_dtype(kind),

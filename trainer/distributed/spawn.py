@@ -21,7 +21,7 @@ GRACE_S = 8.0
 
 
 def run(ranks: int, function: Callable[..., None], *arguments: Any) -> None:
-    """Calls ``function(*arguments)`` in as many processes as ranks; returns when all have ended well.
+    """Call ``function(*arguments)`` in as many processes as ranks; returns when all have ended well.
 
     The function lies at the top of a module. Each process has the environment that torchrun would make; the store by
     which they meet is this process's, on a port that was free. Raises SpawnError with the reason when a rank fails,
@@ -45,7 +45,7 @@ def run(ranks: int, function: Callable[..., None], *arguments: Any) -> None:
 
 
 def environment(rank: int, ranks: int, port: int) -> dict[str, str]:
-    """What torchrun tells a rank of a node alone."""
+    """Environment variables that torchrun sets for a rank of a single node."""
     return {
         "RANK": str(rank),
         "LOCAL_RANK": str(rank),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from torchyard.injob import layout
-from torchyard.recipe.strategies import Ddp, Strategy
+from torchyard.recipe.strategies import Ddp, StrategyOptions
 from trainer.exceptions import RecipeError
 
 
@@ -28,12 +28,12 @@ class World:
 
     @property
     def leads(self) -> bool:
-        """Whether this rank writes what is written once."""
+        """True on rank 0, which writes what is written once."""
         return self.rank == 0
 
 
-def describe(environment: Mapping[str, str], gpus: int, strategy: Strategy | None = None) -> World:
-    """The place that the launcher gave this process; devices follow LOCAL_RANK, never RANK.
+def describe(environment: Mapping[str, str], gpus: int, strategy: StrategyOptions | None = None) -> World:
+    """Return the place that the launcher gave this process; devices follow LOCAL_RANK, never RANK.
 
     Raises RecipeError if there are GPUs, but fewer than this node's processes need.
     """
@@ -48,9 +48,9 @@ def describe(environment: Mapping[str, str], gpus: int, strategy: Strategy | Non
 
 
 def _devices(
-    environment: Mapping[str, str], gpus: int, strategy: Strategy, local_rank: int
+    environment: Mapping[str, str], gpus: int, strategy: StrategyOptions, local_rank: int
 ) -> tuple[torch.device, ...]:
-    """The part of the node's devices that is this process's: GPUs in order, or logical ones."""
+    """Return this process's share of the node's devices: GPUs in order, or logical ones."""
     # A launcher that does not say how many ranks are here has no servers behind the others.
     here = environment.get("LOCAL_WORLD_SIZE")
     workers = local_rank + 1 if here is None else int(here) - strategy.servers_per_node
@@ -69,7 +69,7 @@ def _devices(
 
 
 def threads_per_rank(environment: Mapping[str, str], cores: int) -> int | None:
-    """An even share of the cores; None if the environment decides."""
+    """Return an even share of the cores; None if the environment decides."""
     if "OMP_NUM_THREADS" in environment:
         return None
     return max(1, cores // int(environment.get("LOCAL_WORLD_SIZE", "1")))

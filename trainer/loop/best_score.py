@@ -7,8 +7,8 @@ from typing import Any
 from torchyard.injob import layout
 
 
-class Best:
-    """Tells which evaluations are worth a checkpoint, whatever `checkpoint_every` says of their epochs."""
+class BestScore:
+    """Score that decides which evaluations are worth a checkpoint, whatever `checkpoint_every` says of their epochs."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._mode, _, self._metric = environment.get(layout.KEEP_BEST, "").partition(" ")
@@ -18,16 +18,16 @@ class Best:
         self.state: dict[str, Any] = {"of": self._of, "value": None}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Goes on from the `state` of a checkpoint of this job."""
+        """Go on from the `state` of a checkpoint of this job."""
         if saved.get("of") == self._of:
             self.state["value"] = saved["value"]
 
     def lacks(self, scores: Mapping[str, float]) -> bool:
-        """Whether there is a metric to judge by, and an evaluation does not have it."""
+        """True if there is a metric to judge by, and an evaluation does not have it."""
         return bool(self._metric) and bool(scores) and self._metric not in scores
 
     def improved(self, scores: Mapping[str, float]) -> bool:
-        """Takes an evaluation's scores in; whether they are better than all before."""
+        """Take an evaluation's scores in; returns True if they are better than all before."""
         value = scores.get(self._metric)
         if value is None or not math.isfinite(value):
             return False

@@ -1,4 +1,4 @@
-"""From a recipe to everything that a run is made of."""
+"""Components of a run, made from its recipe."""
 
 from dataclasses import dataclass
 
@@ -7,43 +7,43 @@ from trainer import randomness
 from trainer.data import DATA, DataSets
 from trainer.data.sampler import TrainSampler
 from trainer.distributed.world import World
-from trainer.loop.metrics_window import Correct
+from trainer.loop.metrics_window import CorrectCounter
 from trainer.models import MODELS
 from trainer.numerics import compute
-from trainer.optimization.ema import Average
+from trainer.optimization.ema import MovingAverage
 from trainer.optimization.objective import objective_for
 from trainer.optimization.optimizers import OPTIMIZERS
 from trainer.optimization.schedules import SCHEDULES, Factor
-from trainer.strategies import STRATEGIES, Strategy, Task
+from trainer.strategies import STRATEGIES, Strategy, TrainingTask
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
-    """Everything a run is made of."""
+class Components:
+    """Everything that a run is made of."""
 
     recipe: Recipe
     data: DataSets
     strategy: Strategy
     factor: Factor
     sampler: TrainSampler
-    average: Average | None
-    correct: Correct
+    average: MovingAverage | None
+    correct: CorrectCounter
 
     @property
     def world(self) -> World:
         return self.strategy.world
 
 
-def build(recipe: Recipe, world: World) -> Parts:
-    """Makes the parts; weights are the same on all ranks, later chance is each rank's own."""
+def build(recipe: Recipe, world: World) -> Components:
+    """Make the components; weights are the same on all ranks, later chance is each rank's own."""
     compute.switch(recipe)
     strategy = STRATEGIES[recipe.strategy.name](recipe.strategy, world)
     data = DATA[recipe.data.name](recipe.data)
     sampler = _sampler(recipe, strategy, len(data.train))  # type: ignore[arg-type]
     randomness.seed_all(recipe.seed)
     model = compute.shaped(MODELS[recipe.model.name](recipe.model, data.shape), recipe)
-    correct = Correct(objective_for(data.shape))
-    task = Task(
+    correct = CorrectCounter(objective_for(data.shape))
+    task = TrainingTask(
         objective=correct.counting(),
         make_optimizer=lambda parameters: OPTIMIZERS[recipe.optim.name](recipe.optim, parameters),
         numerics=compute.numerics_for(recipe, world.device),
@@ -53,13 +53,13 @@ def build(recipe: Recipe, world: World) -> Parts:
     )
     strategy.prepare(model, task)
     strategy.seed(recipe.seed)
-    return Parts(
+    return Components(
         recipe=recipe,
         data=data,
         strategy=strategy,
         factor=SCHEDULES[recipe.schedule.name](recipe.schedule),
         sampler=sampler,
-        average=None if recipe.ema_decay is None else Average(strategy.modules(), recipe.ema_decay),
+        average=None if recipe.ema_decay is None else MovingAverage(strategy.modules(), recipe.ema_decay),
         correct=correct,
     )
 

@@ -9,7 +9,7 @@ from torch.utils.data import Dataset
 from torchyard.recipe import Recipe
 from trainer.data.loading import Pair, load, padded
 from trainer.data.sampler import EvaluationSampler
-from trainer.distributed.collectives import added
+from trainer.distributed.collectives import sum_over_ranks
 from trainer.strategies.base import Strategy
 
 
@@ -19,7 +19,7 @@ def evaluate(
     recipe: Recipe,
     poll: Callable[[], None] = lambda: None,
 ) -> dict[str, float]:
-    """Each score's exact value over the whole set, the same on every rank.
+    """Return each score's exact value over the whole set, the same on every rank.
 
     `poll` is called before each batch that all shares have.
     """
@@ -52,13 +52,13 @@ def _evaluated(strategy: Strategy, dataset: Dataset[Any], recipe: Recipe, poll: 
             assert pair is not None
             measured = objective.measure(objective.trim(outputs, count), pair[1][:count]).tolist()
             sums = [a + b for a, b in zip(sums or [0.0] * len(measured), measured, strict=True)]
-    return objective.conclude(added(sums), samples)
+    return objective.conclude(sum_over_ranks(sums), samples)
 
 
 def _passes(
     strategy: Strategy, dataset: Dataset[Any], sampler: EvaluationSampler, recipe: Recipe
 ) -> Iterator[tuple[Pair | None, int]]:
-    """The batches of this process, and how many samples of each count; no data for one that loads nothing."""
+    """Yield the batches of this process with the samples of each that count; no data for one that loads nothing."""
     if not strategy.loads:
         for count in sampler.counts():
             yield None, count

@@ -1,4 +1,4 @@
-"""What has happened since the last report: losses weighted by samples, speed, waiting, memory."""
+"""Metrics since the last report: losses weighted by samples, speed, waiting, memory."""
 
 import resource
 import time
@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trainer.distributed.collectives import summed
+from trainer.distributed.collectives import all_reduce_sum
 from trainer.distributed.world import World
 from trainer.optimization.objective import Objective
 
 
-class Correct:
-    """Samples of training that the model had right when it was trained on them; dropout and all."""
+class CorrectCounter:
+    """Count of training samples that the model had right when it was trained on them; dropout and all."""
 
     def __init__(self, objective: Objective) -> None:
         self._objective = objective
@@ -25,11 +25,11 @@ class Correct:
 
     @property
     def known(self) -> bool:
-        """Whether there is such a thing."""
+        """True if the objective says which samples are right."""
         return self._objective.correct is not None
 
     def counting(self) -> Objective:
-        """The objective, whose loss counts them: there all strategies have outputs and targets of samples alone."""
+        """Return the objective with a loss that counts them: padding never reaches a loss."""
         return replace(self._objective, loss=self._loss) if self.known else self._objective
 
     def _loss(self, outputs: Any, targets: Tensor) -> Tensor:
@@ -39,7 +39,7 @@ class Correct:
         return self._objective.loss(outputs, targets)
 
     def total(self) -> int:
-        """How many since `begin`; here a rank waits for its devices."""
+        """Return the count since `begin`; here a rank waits for its devices."""
         if self._unread:
             # Replicas have devices of their own.
             first = self._unread[0].device
@@ -48,15 +48,15 @@ class Correct:
         return self._read
 
     def begin(self, count: int = 0) -> None:
-        """Counts anew."""
+        """Count anew."""
         self._read = count
         self._unread.clear()
 
 
-class Window:
-    """Keeps losses on the device, so that a step never waits for the GPU; reduced over the ranks when it is read."""
+class MetricsWindow:
+    """Losses and times since the last report, kept on the device so that no step waits, reduced when they are read."""
 
-    def __init__(self, world: World, correct: Correct, *, counts: bool = True) -> None:
+    def __init__(self, world: World, correct: CorrectCounter, *, counts: bool = True) -> None:
         # Without `counts`, this rank's time and losses are left out: another one has the same share.
         self._world = world
         self._counts = counts
@@ -74,28 +74,28 @@ class Window:
         self.waited = 0.0
 
     def add(self, loss_sum: Tensor, samples: int) -> None:
-        """One pass: this rank's summed loss over its samples that count."""
+        """Add one pass: this rank's summed loss over its samples that count."""
         self._unread.append(loss_sum)
         self._own += samples
 
     def step(self, samples: int) -> None:
-        """One step of the optimizer, on so many samples of all ranks."""
+        """Count one step of the optimizer, on so many samples of all ranks."""
         self._steps += 1
         self._samples += samples
 
     def begin(self) -> None:
-        """Training time counts from here."""
+        """Start counting training time."""
         self._since = time.perf_counter()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """What is done inside is not training."""
+        """Leave out of the training time what is done inside."""
         self._seconds += time.perf_counter() - self._since
         yield
         self._since = time.perf_counter()
 
     def read(self, devices: int) -> dict[str, float]:
-        """Means over all ranks since the last reading, the same on every rank; all ranks call it.
+        """Return means over all ranks since the last reading, the same on every rank; all ranks call it.
 
         Memory in bytes: a GPU's peak of this process, or on the CPU the process's own.
         """
@@ -106,7 +106,7 @@ class Window:
         # On the CPU, since not every rank need have a GPU.
         right = float(self._correct.total()) if self._counts else 0.0
         everything = torch.tensor([*self._sums(), right, *own, *peaks], dtype=torch.float64)
-        total, samples, right, all_waited, all_seconds, ranks, *peaks = summed(everything).tolist()
+        total, samples, right, all_waited, all_seconds, ranks, *peaks = all_reduce_sum(everything).tolist()
         seconds = all_seconds / ranks
         throughput = self._samples / seconds
         read = {

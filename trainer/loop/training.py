@@ -19,11 +19,11 @@ from trainer.data.loading import Batch, Pair, load, padded
 from trainer.data.sampler import TrainSampler
 from trainer.distributed import bandwidth
 from trainer.loop import proof
-from trainer.loop.best_score import Best
-from trainer.loop.components import Parts
+from trainer.loop.best_score import BestScore
+from trainer.loop.components import Components
 from trainer.loop.evaluation import evaluate
-from trainer.loop.log_interval import STEPS_IF_DETERMINISTIC, Pace
-from trainer.loop.metrics_window import Window
+from trainer.loop.log_interval import STEPS_IF_DETERMINISTIC, LogInterval
+from trainer.loop.metrics_window import MetricsWindow
 
 log = logging.getLogger("trainer")
 SHARDS = "shards"
@@ -33,36 +33,36 @@ MEND = "resume with the recipe that wrote it, or start a new job"
 class Training:
     """One run, from wherever it is to its end."""
 
-    def __init__(self, parts: Parts, restore: Path | None = None) -> None:
-        self.parts = parts
-        self.window = Window(parts.world, parts.correct, counts=parts.strategy.counts)
-        recipe = parts.recipe
-        self.pace = Pace(recipe.log_every or (STEPS_IF_DETERMINISTIC if recipe.deterministic else None))
+    def __init__(self, components: Components, restore: Path | None = None) -> None:
+        self.components = components
+        self.window = MetricsWindow(components.world, components.correct, counts=components.strategy.counts)
+        recipe = components.recipe
+        self.interval = LogInterval(recipe.log_every or (STEPS_IF_DETERMINISTIC if recipe.deterministic else None))
         self._begun: Iterator[Pair] | None = None
         self._network_judged = False
-        self.best = Best(os.environ)
-        self.state = torchyard.attach(restore=restore, loader=parts.sampler, **self._saved())
+        self.best = BestScore(os.environ)
+        self.state = torchyard.attach(restore=restore, loader=components.sampler, **self._saved())
         self.best.restore((self.state.extra or {}).get("best", {}))
-        parts.strategy.restored()
+        components.strategy.restored()
         self.resumed_step = self.step
 
     def _saved(self) -> dict[str, Any]:
-        """What makes up a checkpoint."""
-        parts, strategy = self.parts, self.parts.strategy
+        """Return the objects and options of a checkpoint."""
+        components, strategy = self.components, self.components.strategy
         model, optimizer = strategy.saved()
         own: dict[str, Any] = {"window": self.window, **strategy.own()}
         everywhere: dict[str, Any] = {"scaler": strategy.scaler}
-        if parts.average is not None and strategy.sharded:
-            model = [*model, parts.average]  # in pieces, as the parameters are
-        elif parts.average is not None:
-            everywhere["ema"] = parts.average
+        if components.average is not None and strategy.sharded:
+            model = [*model, components.average]  # in pieces, as the parameters are
+        elif components.average is not None:
+            everywhere["ema"] = components.average
         return {
             "model": model,
             "optimizer": optimizer,
             "sharded": strategy.sharded,
             "ranks": own,
             "extra": {
-                "recipe": parts.recipe.model_dump(mode="json"),
+                "recipe": components.recipe.model_dump(mode="json"),
                 "sharded": strategy.sharded,
                 "best": self.best.state,
             },
@@ -71,9 +71,9 @@ class Training:
         }
 
     def _check(self, extra: dict[str, Any]) -> None:
-        """Raises ResumeError when a checkpoint does not hold what this recipe goes on from."""
-        saved, recipe = extra.get("recipe", {}), self.parts.recipe.model_dump(mode="json")
-        there, here = held(saved, extra.get("sharded")), held(recipe, self.parts.strategy.sharded)
+        """Raise ResumeError when a checkpoint does not hold what this recipe goes on from."""
+        saved, recipe = extra.get("recipe", {}), self.components.recipe.model_dump(mode="json")
+        there, here = held(saved, extra.get("sharded")), held(recipe, self.components.strategy.sharded)
         if there["strategy"] == SHARDS:
             there["strategy"] = here["strategy"]  # pieces can be put together, or cut anew
         for what, value in here.items():
@@ -90,14 +90,14 @@ class Training:
     @property
     def total_steps(self) -> int:
         """Steps done and to come."""
-        sampler = self.parts.sampler
-        later = max(0, self.parts.recipe.epochs - sampler.epoch - 1)
+        sampler = self.components.sampler
+        later = max(0, self.components.recipe.epochs - sampler.epoch - 1)
         return self.step + sampler.steps_left() + later * sampler.steps_in_epoch()
 
     def run(self) -> None:
-        """Trains to the last epoch. Leaves by SystemExit(0) when stopped, after a checkpoint."""
+        """Train to the last epoch. Leaves by SystemExit(0) when stopped, after a checkpoint."""
         self._announce()
-        recipe, sampler = self.parts.recipe, self.parts.sampler
+        recipe, sampler = self.components.recipe, self.components.sampler
         self.window.begin()
         for epoch in self.state.epochs(recipe.epochs):
             self.train_epoch(epoch)
@@ -113,46 +113,48 @@ class Training:
                     self._save(scores)
         lost = self.state.finish()
         self._export()
-        proof.record(self.parts.strategy, recipe.strategy.name, self.step - self.resumed_step, self.parts.world)
+        proof.record(
+            self.components.strategy, recipe.strategy.name, self.step - self.resumed_step, self.components.world
+        )
         if lost is not None:
             # The last epoch always leaves one: what was trained would be gone, and nobody told.
             raise CheckpointError(lost)
 
     def _export(self) -> None:
-        """Leaves portable files: the model, where its checkpoints are in pieces, and with averaged weights."""
-        if self.parts.strategy.sharded:
+        """Write portable files: the model, where its checkpoints are sharded, and with averaged weights."""
+        if self.components.strategy.sharded:
             self._export_as("model.pt")
-        if self.parts.average is not None:
+        if self.components.average is not None:
             with self._averaged():
                 self._export_as("ema.pt")
 
     def _export_as(self, name: str) -> None:
         folder = os.environ.get(layout.OUTPUT_DIR)
-        whole = self.parts.strategy.whole_state() if folder else {}
-        if self.parts.world.leads and folder:
+        whole = self.components.strategy.whole_state() if folder else {}
+        if self.components.world.leads and folder:
             torch.save(whole, Path(folder) / name)
 
     def _announce(self) -> None:
-        recipe, strategy = self.parts.recipe, self.parts.strategy
-        shown = proof.record(strategy, recipe.strategy.name, 0, self.parts.world)
+        recipe, strategy = self.components.recipe, self.components.strategy
+        shown = proof.record(strategy, recipe.strategy.name, 0, self.components.world)
         if shown is None:
             return
         if self.state.resumed:
             log.info("resumed at step %d, epoch %d", self.step, self.state.epoch + 1)
-        size, passes = self.parts.sampler.effective_batch, recipe.accumulate
+        size, passes = self.components.sampler.effective_batch, recipe.accumulate
         log.info(
             "strategy %s  ranks %d  effective batch %d = %d share(s) x %d samples x %d pass(es)",
-            *(recipe.strategy.name, self.parts.world.size, size),
+            *(recipe.strategy.name, self.components.world.size, size),
             *(strategy.shares.count, size // passes // strategy.shares.count, passes),
         )
 
     def _due(self, every: int) -> bool:
-        done = self.parts.sampler.epoch + 1
-        return done % every == 0 or done == self.parts.recipe.epochs
+        done = self.components.sampler.epoch + 1
+        return done % every == 0 or done == self.components.recipe.epochs
 
     def train_epoch(self, epoch: int) -> None:
-        """From the sampler's place to the end of the epoch; without evaluation."""
-        parts, strategy, window = self.parts, self.parts.strategy, self.window
+        """Train from the sampler's place to the end of the epoch; without evaluation."""
+        components, strategy, window = self.components, self.components.strategy, self.window
         counts = strategy.counts
         for batch in self.batches(epoch):
             loss = strategy.backward(batch)
@@ -160,32 +162,32 @@ class Training:
                 window.add(loss, batch.count)
             if not batch.last:
                 continue
-            measured = self.pace.due(self.state.step + 1)
+            measured = self.interval.due(self.state.step + 1)
             rate = self.rate
             norm = strategy.update(rate, measure=measured)
-            if parts.average is not None:
-                parts.average.update()
+            if components.average is not None:
+                components.average.update()
             window.step(batch.step_size)
-            parts.sampler.advance(batch.step_size)
+            components.sampler.advance(batch.step_size)
             self.state.advance()
             if measured:
                 self._log(rate, norm)
             # The last step has nothing to save: evaluation asks again, and the epoch's own checkpoint follows.
-            if torchyard.should_checkpoint() and parts.sampler.steps_left():
+            if torchyard.should_checkpoint() and components.sampler.steps_left():
                 with window.paused():
                     self._save({})
 
     def batches(self, epoch: int) -> Iterator[Batch]:
-        """The passes of this process, from the sampler's place to the end of the epoch."""
-        parts, strategy = self.parts, self.parts.strategy
+        """Yield the passes of this process, from the sampler's place to the end of the epoch."""
+        components, strategy = self.components, self.components.strategy
         # The sampler's place moves while the loader reads: both plans are drawn from here.
-        plan = list(parts.sampler.plan())
+        plan = list(components.sampler.plan())
         if not strategy.loads:
             for micro in plan:
                 yield Batch(inputs=None, targets=None, count=0, step_size=micro.step_size, last=micro.last)
             return
         begun, self._begun = self._begun, None
-        pairs = self._load(epoch, parts.sampler) if begun is None else begun
+        pairs = self._load(epoch, components.sampler) if begun is None else begun
         began = time.perf_counter()
         for micro, pair in zip(plan, pairs, strict=True):
             self.window.waited += time.perf_counter() - began
@@ -195,27 +197,27 @@ class Training:
             began = time.perf_counter()
 
     def _begin(self, epoch: int) -> None:
-        """Has loader processes fetch the first samples of an epoch while the model is evaluated and saved."""
-        recipe = self.parts.recipe
-        if recipe.num_workers and self.parts.strategy.loads and epoch < recipe.epochs:
-            self._begun = self._load(epoch, self.parts.sampler.at(epoch))
+        """Have loader processes fetch the first samples of an epoch while the model is evaluated and saved."""
+        recipe = self.components.recipe
+        if recipe.num_workers and self.components.strategy.loads and epoch < recipe.epochs:
+            self._begun = self._load(epoch, self.components.sampler.at(epoch))
 
     def _load(self, epoch: int, sampler: TrainSampler) -> Iterator[Pair]:
-        parts = self.parts
-        parts.data.begin(parts.recipe.seed, epoch)
-        stream = ("train", epoch, parts.strategy.shares.index)
-        return load(parts.data.train, sampler, parts.recipe, parts.world.device, stream)
+        components = self.components
+        components.data.begin(components.recipe.seed, epoch)
+        stream = ("train", epoch, components.strategy.shares.index)
+        return load(components.data.train, sampler, components.recipe, components.world.device, stream)
 
     @property
     def rate(self) -> float:
         """Learning rate of the next step."""
-        recipe = self.parts.recipe
-        return recipe.optim.lr * self.parts.factor(self.parts.sampler.progress, recipe.epochs)
+        recipe = self.components.recipe
+        return recipe.optim.lr * self.components.factor(self.components.sampler.progress, recipe.epochs)
 
     def _log(self, rate: float, norm: Tensor | None) -> None:
-        strategy = self.parts.strategy
+        strategy = self.components.strategy
         values = self.window.read(strategy.device_count)
-        self.pace.reported(values["step_time"])
+        self.interval.reported(values["step_time"])
         values |= self._judge_network(values["step_time"])
         values["lr"] = rate
         if norm is not None:
@@ -223,39 +225,43 @@ class Training:
         self._report(values | strategy.measures())
 
     def _judge_network(self, step_time: float) -> dict[str, float]:
-        """Once, on several nodes: how fast they talk; says when that is what the training waits for."""
-        count = bandwidth.nodes(self.parts.world, os.environ)
+        """Measure the network once, on several nodes, and warn when training waits for it."""
+        count = bandwidth.nodes(self.components.world, os.environ)
         steps = self.step - self.resumed_step
         # A first step is slower than the others.
         if count == 1 or steps == 1 or self._network_judged:
             return {}
         self._network_judged = True
-        rate = bandwidth.measure(self.parts.world)
-        sent = self.parts.strategy.bytes_sent / steps
-        if self.parts.world.leads and (warning := bandwidth.advice(rate, sent, step_time, count)):
+        rate = bandwidth.measure(self.components.world)
+        sent = self.components.strategy.bytes_sent / steps
+        if self.components.world.leads and (warning := bandwidth.advice(rate, sent, step_time, count)):
             log.warning(warning)
         return {speed.METRIC: rate}
 
     def _report(self, values: dict[str, float]) -> None:
-        if self.parts.world.leads:
+        if self.components.world.leads:
             torchyard.report(step=self.step, total_steps=self.total_steps, metrics=values)
 
     def _evaluate(self) -> dict[str, float]:
-        parts = self.parts
+        components = self.components
         with self._averaged():
-            scores = evaluate(parts.strategy, parts.data.validation, parts.recipe, self._poll_in_evaluation)
+            scores = evaluate(
+                components.strategy, components.data.validation, components.recipe, self._poll_in_evaluation
+            )
         values = {f"val/{name}": value for name, value in scores.items()}
         self._report(values)
-        if parts.world.leads:
+        if components.world.leads:
             shown = "  ".join(f"{name} {value:.4f}" for name, value in values.items())
-            log.info("epoch %d/%d  step %d  %s", parts.sampler.epoch + 1, parts.recipe.epochs, self.step, shown)
+            log.info(
+                "epoch %d/%d  step %d  %s", components.sampler.epoch + 1, components.recipe.epochs, self.step, shown
+            )
             if self.best.lacks(values):
                 log.warning(f"keep_best: no evaluation has its metric: take one of {', '.join(values)}")
         return values
 
     def _averaged(self) -> AbstractContextManager[None]:
-        """Exchanges the weights with their moving average, if one is kept; twice is not at all."""
-        return nullcontext() if self.parts.average is None else self.parts.average.exchanged()
+        """Exchange the weights with their moving average, if one is kept; twice is not at all."""
+        return nullcontext() if self.components.average is None else self.components.average.exchanged()
 
     def _poll_in_evaluation(self) -> None:
         # A checkpoint that is merely due can wait for the scores; a stop cannot, and evaluation starts anew later.
@@ -264,12 +270,12 @@ class Training:
                 self._save({})
 
     def _save(self, scores: dict[str, float]) -> None:
-        self.parts.strategy.align()
+        self.components.strategy.align()
         self.state.save(metrics=scores)
 
 
 def held(recipe: dict[str, Any], sharded: bool | None) -> dict[str, Any]:
-    """What is in the checkpoints of a recipe (as plain data), by the key that decides it."""
+    """Return what the checkpoints of a recipe (as plain data) hold, by the key that decides it."""
     return {
         "model": recipe.get("model"),
         "optim": recipe.get("optim", {}).get("name"),

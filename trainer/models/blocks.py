@@ -1,4 +1,4 @@
-"""The parts of a model that are called one after the other: what is gathered, compiled or computed anew as one."""
+"""Blocks: modules of a model that are called one after the other, and gathered, compiled or recomputed as one."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ Named = tuple[str, nn.Module]
 
 
 def blocks(model: nn.Module) -> list[Named]:
-    """Modules with parameters, none inside another, by name: the layers of containers, whole where they are composed.
+    """Return modules with parameters, none inside another, by name: the layers of containers, whole where composed.
 
     The layers of a `Sequential` are blocks; so is a residual block, because only its own forward knows the order
     inside. Parameters that several blocks share stay with the model.
@@ -20,7 +20,7 @@ def blocks(model: nn.Module) -> list[Named]:
 
 
 def chained(module: nn.Module) -> tuple[nn.Module, ...] | None:
-    """The modules that it calls one after the other, where it does nothing else; else None."""
+    """Return the modules that it calls one after the other, where it does nothing else; else None."""
     if isinstance(module, nn.Sequential):
         return tuple(module) if type(module).forward is nn.Sequential.forward else None
     return getattr(module, "in_order", None)

@@ -9,7 +9,7 @@ from trainer.exceptions import RecipeError
 
 
 def custom_model(options: CustomModel, shape: Shape) -> nn.Module:  # noqa: ARG001 (all models are made alike)
-    """Whatever the target answers, if it is a module; raises RecipeError if not."""
+    """Return the target's answer, if it is a module; raises RecipeError if not."""
     model = custom.made("model", options.target, options.options)
     if not isinstance(model, nn.Module):
         raise RecipeError(

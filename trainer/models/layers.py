@@ -15,7 +15,7 @@ _ORDERS = {
 
 
 def as_layers(model: nn.Module) -> list[tuple[str, nn.Module]]:
-    """The model's layers with the prefixes of their names in its state dict: applied in turn, they are the model.
+    """Return the layers with the prefixes of their names in the state dict: applied in turn, they are the model.
 
     They are the model's own modules, so that training them trains it. Sources of the orders: the forward methods of
     torchvision.models.alexnet, vgg and resnet. Raises RecipeError for models whose forward is not a sequence.

@@ -10,7 +10,7 @@ from trainer.data import Shape
 
 
 def tiny_vgg(options: TinyVgg, shape: Shape) -> nn.Module:
-    """VGG's parts and names, with few channels; takes (N, channels, height, width)."""
+    """VGG's layers and names, with few channels; takes (N, channels, height, width)."""
     features: list[nn.Module] = []
     inputs = shape.sample[0]
     for width in options.widths:

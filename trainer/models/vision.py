@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from torchyard.recipe.models import AlexNet, DeepLabV3Resnet101, Resnet, Vgg16
 from trainer.data import Shape, downloads
-from trainer.data.downloads import Source
+from trainer.data.downloads import DownloadSource
 from trainer.exceptions import RecipeError
 
 _RESNETS = {18: "resnet18", 34: "resnet34", 50: "resnet50", 101: "resnet101"}
@@ -59,7 +59,7 @@ def _image_model(name: str, options: Any, shape: Shape, **given: Any) -> nn.Modu
 
 
 def _imagenet(name: str) -> dict[str, Tensor]:
-    """The weights that torchvision had first; brought once to each file system, all ranks call it."""
+    """Return the weights that torchvision had first; brought once to each file system, all ranks call it."""
     from torchvision import models
 
     source = weights_source(models.get_model_weights(name)["IMAGENET1K_V1"].url)
@@ -69,16 +69,16 @@ def _imagenet(name: str) -> dict[str, Tensor]:
     )
 
 
-def weights_source(url: str) -> Source:
+def weights_source(url: str) -> DownloadSource:
     """A file of weights: its name holds the beginning of its SHA-256, as `torch.hub` has it."""
     file = PurePosixPath(urlsplit(url).path).name
     digest = re.search(r"-([0-9a-f]{8,})\.", file)
     assert digest is not None, url
-    return Source(urls=(url,), file=f"weights/{file}", checksum=f"sha256:{digest[1]}")
+    return DownloadSource(urls=(url,), file=f"weights/{file}", checksum=f"sha256:{digest[1]}")
 
 
 def _fill(model: nn.Module, weights: dict[str, Tensor]) -> None:
-    """Loads what has the model's names and shapes: a last layer for other classes stays new."""
+    """Load what has the model's names and shapes: a last layer for other classes stays new."""
     own = model.state_dict()
     fitting = {name: value for name, value in weights.items() if name in own and own[name].shape == value.shape}
     model.load_state_dict(fitting, strict=False)

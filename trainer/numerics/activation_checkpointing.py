@@ -1,4 +1,4 @@
-"""Activation checkpointing: a part's activations are dropped after forward and computed again in backward.
+"""Activation checkpointing: activations of a segment are dropped after forward and computed again in backward.
 
 Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost": of n layers in a row, about sqrt(n) pieces keep only
 their inputs. Composed blocks (residual blocks, say) are pieces of their own. Costs one more forward pass, and gives the
@@ -22,7 +22,7 @@ from trainer.models.blocks import chained
 
 
 def recompute(modules: Iterable[nn.Module]) -> None:
-    """Changes the modules in place, whole models or parts of one; parameters and their names stay.
+    """Change the modules, whole models or segments of one, in place; parameters and their names stay.
 
     Raises RecipeError for one in which nothing can be computed again.
     """
@@ -35,14 +35,14 @@ def recompute(modules: Iterable[nn.Module]) -> None:
 
 
 def _change(module: nn.Module, *, outermost: bool) -> bool:
-    """Answers whether there was something to change."""
+    """Return True if there was something to change."""
     layers = chained(module)
     children = list(module.children()) if layers is None else layers
     plain = not any(list(each.children()) for each in children)
     if layers is not None and plain:
-        return len(layers) == 1 or _become(module, _InPieces)
+        return len(layers) == 1 or _become(module, _RecomputedSegments)
     if layers is None and not outermost and not isinstance(module, (nn.ModuleList, nn.ModuleDict)):
-        return bool(children) and _become(module, _Whole)
+        return bool(children) and _become(module, _RecomputedWhole)
     changed = [_change(each, outermost=False) for each in children]
     return any(changed)
 
@@ -53,15 +53,15 @@ def _become(module: nn.Module, kind: type[nn.Module]) -> bool:
     return True
 
 
-class _Whole(nn.Module):
-    """Put before a module's own class."""
+class _RecomputedWhole(nn.Module):
+    """Mixin before a module's own class: all its activations are computed again."""
 
     def forward(self, *arguments: Any, **options: Any) -> Any:
         return _checkpointed(partial(super().forward, **options), [self], *arguments)
 
 
-class _InPieces(nn.Module):
-    """Put before the class of a chain. Its last piece keeps its activations: backward begins with them."""
+class _RecomputedSegments(nn.Module):
+    """Mixin before the class of a chain. Its last segment keeps its activations: backward begins with them."""
 
     def forward(self, values: Any) -> Any:
         layers: Sequence[nn.Module] = tuple(self) if isinstance(self, nn.Sequential) else cast("Any", self).in_order
@@ -91,7 +91,7 @@ def _checkpointed(function: Callable[..., Any], modules: Sequence[nn.Module], *a
 
 @contextmanager
 def _uncounted(counting: Sequence[_BatchNorm]) -> Iterator[None]:
-    """Running statistics stay as the first forward left them."""
+    """Keep running statistics as the first forward left them."""
     before = [(each.momentum, _copy(each.num_batches_tracked)) for each in counting]
     for each in counting:
         each.momentum = 0.0

@@ -1,4 +1,4 @@
-"""In which types, layouts and with which algorithms a model is computed."""
+"""Types, memory layouts and algorithms that a model is computed with."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -28,15 +28,15 @@ class Numerics:
     activation_checkpointing: bool = False
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """Around forward and loss: automatic mixed precision (Micikevicius et al. 2018)."""
+        """Return the context for forward and loss: automatic mixed precision (Micikevicius et al. 2018)."""
         return nullcontext() if self.compute is None else torch.autocast(self.device_type, dtype=self.compute)
 
     def scaler(self) -> torch.amp.GradScaler:
-        """Keeps fp16's small gradients from vanishing; passes through for the other types."""
+        """Return what keeps fp16's small gradients from vanishing; passes through for the other types."""
         return torch.amp.GradScaler(self.device_type, enabled=self.compute is torch.float16)
 
     def change(self, modules: Iterable[nn.Module], compiled: Iterable[nn.Module]) -> None:
-        """Makes modules compute activations again and be compiled, as the recipe says; in place, names stay.
+        """Apply activation checkpointing and compilation to modules, as the recipe says; in place, names stay.
 
         Raises RecipeError for modules without layers or blocks whose activations could be dropped.
         """
@@ -58,7 +58,7 @@ def numerics_for(recipe: Recipe, device: torch.device) -> Numerics:
 
 
 def switch(recipe: Recipe) -> None:
-    """Sets this process's switches, which are global in PyTorch; before the first product on a GPU.
+    """Set this process's switches, which are global in PyTorch; before the first product on a GPU.
 
     Source: https://docs.pytorch.org/docs/stable/notes/randomness.html. With `deterministic`, an operation that has no
     such algorithm raises RuntimeError, which names it.
@@ -74,5 +74,5 @@ def switch(recipe: Recipe) -> None:
 
 
 def shaped(model: nn.Module, recipe: Recipe) -> nn.Module:
-    """The model with the memory layout of the recipe."""
+    """Return the model with the memory layout of the recipe."""
     return model.to(memory_format=torch.channels_last) if recipe.channels_last else model

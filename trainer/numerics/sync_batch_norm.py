@@ -13,21 +13,21 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 
 def synchronised(model: nn.Module, device: torch.device) -> nn.Module:
-    """The model, its batch normalisations changed to those over all ranks; parameters and their names stay."""
+    """Change the model's batch normalisations to those over all ranks; parameters and their names stay."""
     if device.type != "cpu":
         return nn.SyncBatchNorm.convert_sync_batchnorm(model)  # type: ignore[no-any-return,no-untyped-call]
     for module in model.modules():
         if isinstance(module, _BatchNorm):
             # DDP refuses PyTorch's SyncBatchNorm on the CPU, so it is not one.
-            module.__class__ = type(f"Synchronised{type(module).__name__}", (_OverRanks, type(module)), {})
+            module.__class__ = type(f"Synchronised{type(module).__name__}", (_SynchronisedBatchNorm, type(module)), {})
     return model
 
 
-class _OverRanks(_BatchNorm):
-    """Put before the class of a layer. Two all-reduces forward, two backward; ranks may differ in batch size."""
+class _SynchronisedBatchNorm(_BatchNorm):
+    """Mixin before the class of a layer. Two all-reduces forward, two backward; ranks may differ in batch size."""
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """(N, channels, ...) to the same; statistics are taken in fp32, or in fp64 of fp64.
+        """Normalise (N, channels, ...); statistics are taken in fp32, or in fp64 of fp64.
 
         Raises ValueError if all ranks together have one value for each channel.
         """
@@ -55,7 +55,7 @@ class _OverRanks(_BatchNorm):
 
     @torch.no_grad()
     def _track(self, mean: Tensor, variance: Tensor) -> None:
-        """Moves the running statistics as every batch normalisation does."""
+        """Move the running statistics as every batch normalisation does."""
         if self.running_mean is None or self.running_var is None or self.num_batches_tracked is None:
             return
         self.num_batches_tracked.add_(1)

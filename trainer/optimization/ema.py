@@ -13,8 +13,8 @@ from trainer.distributed.collectives import local
 PREFIX = "ema."
 
 
-class Average:
-    """A second copy of parameters, which follows them slowly; of a sharded parameter, of the piece that is here.
+class MovingAverage:
+    """A second copy of parameters, which follows them slowly; of a sharded parameter, of this rank's shard.
 
     It begins with the initial weights. Buffers are not averaged: an evaluation sees those of the model.
     """
@@ -22,20 +22,20 @@ class Average:
     def __init__(self, modules: Iterable[nn.Module], decay: float) -> None:
         live = {name: parameter.detach() for module in modules for name, parameter in module.named_parameters()}
         self._decay = decay
-        # By name, so that another number of ranks or stages finds its part in a checkpoint.
+        # By name, so that another number of ranks or stages finds its own in a checkpoint.
         self._named = {name: parameter.clone() for name, parameter in live.items()}
         self._live = [local(parameter) for parameter in live.values()]
         self._average = [local(average) for average in self._named.values()]
 
     @torch.no_grad()
     def update(self) -> None:
-        """After each step of the optimizer."""
+        """Follow the parameters after each step of the optimizer."""
         if self._live:  # a stage of a pipeline may have no parameters
             torch._foreach_lerp_(self._average, self._live, 1 - self._decay)
 
     @contextmanager
     def exchanged(self) -> Iterator[None]:
-        """The parameters hold the average inside, and the average holds theirs."""
+        """Swap parameters and their averages inside the block."""
         self._exchange()
         try:
             yield

@@ -1,4 +1,4 @@
-"""What is minimised, and what is measured. Sums over samples, so that shares of any size add up exactly."""
+"""Objectives and scores, as sums over samples, so that shares of any size add up exactly."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ class Objective:
 
 
 def objective_for(shape: Shape) -> Objective:
-    """What models of this shape are trained on."""
+    """Return the objective that models for this shape of data are trained on."""
     return OBJECTIVES[shape.kind](shape)
 
 

@@ -7,7 +7,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable
 
-from torchyard.recipe.schedule import Constant, Cosine, MultiStep, Schedule, Step
+from torchyard.recipe.schedule import Constant, Cosine, MultiStep, ScheduleOptions, Step
 
 #: The factor to the learning rate after so many epochs (with fractions) of so many.
 Factor = Callable[[float, int], float]
@@ -33,8 +33,8 @@ def cosine(options: Cosine) -> Factor:
     return _warmed(options, factor)
 
 
-def _warmed(options: Schedule, factor: Factor) -> Factor:
-    """The factor after a linear rise from 0 over the first epochs."""
+def _warmed(options: ScheduleOptions, factor: Factor) -> Factor:
+    """Return the factor after a linear rise from 0 over the first epochs."""
     if not options.warmup:
         return factor
     return lambda progress, epochs: min(1.0, progress / options.warmup) * factor(progress, epochs)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trainer.distributed.world import World
-from trainer.strategies.base import Strategy, Task
+from trainer.strategies.base import Strategy, TrainingTask
 from trainer.strategies.broadcast import BroadcastStrategy
 from trainer.strategies.ddp import DdpStrategy
 from trainer.strategies.dp import DpStrategy
@@ -16,7 +16,7 @@ from trainer.strategies.ring import RingStrategy
 from trainer.strategies.single import SingleStrategy
 from trainer.strategies.tensor_parallel import TensorParallelStrategy
 
-__all__ = ["STRATEGIES", "Strategy", "Task"]
+__all__ = ["STRATEGIES", "Strategy", "TrainingTask"]
 
 STRATEGIES: dict[str, Callable[[Any, World], Strategy]] = {
     "broadcast": BroadcastStrategy,

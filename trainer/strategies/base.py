@@ -1,4 +1,4 @@
-"""What a strategy does for the loop."""
+"""Interface between the loop and a strategy."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 
 from trainer import randomness
 from trainer.data.loading import Batch
-from trainer.data.sampler import Shares
+from trainer.data.sampler import BatchShares
 from trainer.distributed.collectives import local
 from trainer.distributed.world import World
 from trainer.exceptions import RecipeError
@@ -22,8 +22,8 @@ from trainer.optimization.optimizers import Parameters
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
-    """What a strategy trains."""
+class TrainingTask:
+    """Objective, optimizer and sizes that a strategy trains a model with."""
 
     objective: Objective
     make_optimizer: Callable[[Parameters], Optimizer]
@@ -36,7 +36,7 @@ class Task:
 
 
 class Strategy(ABC):
-    """How one model is trained by several devices.
+    """A way to train one model by several devices.
 
     The loop calls `prepare` once, then for each pass `backward` and for each step of the optimizer `update`. The
     default methods are those of a whole model on each rank; a strategy overrides what it does otherwise.
@@ -56,10 +56,10 @@ class Strategy(ABC):
     module: nn.Module
     #: Steps `parameters()`; for checkpoints too.
     optimizer: Optimizer
-    task: Task
+    task: TrainingTask
 
     def __init__(self, options: Any, world: World) -> None:
-        """Raises RecipeError where so many processes cannot train with these options."""
+        """Take the options; raises RecipeError where so many processes cannot train with them."""
         try:
             options.check_ranks(world.size)
         except ValueError as error:
@@ -68,14 +68,14 @@ class Strategy(ABC):
         self.world = world
         #: Bytes that this rank has sent to others since the start, as far as the strategy can count them.
         self.bytes_sent = 0
-        self.streams = randomness.Streams(world.devices)
+        self.streams = randomness.RandomStreams(world.devices)
 
     # The layout: who takes which samples.
 
     @property
-    def shares(self) -> Shares:
-        """The part of each pass that this process loads."""
-        return Shares(index=self.world.rank, count=self.world.size)
+    def shares(self) -> BatchShares:
+        """Share of each pass that this process loads."""
+        return BatchShares(index=self.world.rank, count=self.world.size)
 
     def pass_size(self, batch_size: int) -> int:
         """Samples of all shares in one pass, when each device takes `batch_size`."""
@@ -83,12 +83,12 @@ class Strategy(ABC):
 
     @property
     def loads(self) -> bool:
-        """Whether this process needs samples."""
+        """True if this process needs samples."""
         return True
 
     @property
     def counts(self) -> bool:
-        """Whether losses and scores of this process count; one process of each share does."""
+        """True if losses and scores of this process count; one process of each share does."""
         return True
 
     @property
@@ -98,8 +98,8 @@ class Strategy(ABC):
 
     # The life.
 
-    def prepare(self, model: nn.Module, task: Task) -> None:
-        """Takes a model on the CPU, the same on all ranks: places it, wraps it, makes the optimizer."""
+    def prepare(self, model: nn.Module, task: TrainingTask) -> None:
+        """Take a model on the CPU, the same on all ranks: place it, wrap it, make the optimizer."""
         self.task = task
         self.model = model
         self.module = self.wrap(model)
@@ -111,15 +111,15 @@ class Strategy(ABC):
         self.optimizer = task.make_optimizer([{"params": self.parameters()}])
 
     def seed(self, seed: int) -> None:
-        """Begins the random streams of the training, when the model is made and placed."""
+        """Begin the random streams of the training, when the model is made and placed."""
         randomness.seed_all(randomness.derive(seed, "rank", self.chance))
 
     @abstractmethod
     def wrap(self, model: nn.Module) -> nn.Module:
-        """Places the model on this process's device(s); answers the module whose forward is trained."""
+        """Place the model on this process's device(s); returns the module whose forward is trained."""
 
     def parameters(self) -> list[nn.Parameter]:
-        """What this process's optimizer steps."""
+        """Parameters that this process's optimizer steps."""
         return list(self.model.parameters())
 
     @property
@@ -128,14 +128,14 @@ class Strategy(ABC):
         return 1
 
     def synchronise(self, last: bool) -> None:  # noqa: B027 (some exchange nothing in backward)
-        """Before a pass: whether its backward exchanges gradients, as only the last of a step does."""
+        """Prepare a pass whose backward exchanges gradients only if it is the last of a step."""
 
     def weight(self, step_size: int) -> float:
         """Factor to a rank's *summed* loss that makes the gradient the exact mean over the whole step's samples."""
         return self.averaged_over / step_size
 
     def backward(self, batch: Batch) -> Tensor:
-        """One pass forward and back: adds to the gradients; the loss summed over this process's samples."""
+        """Run one pass forward and back: adds to the gradients; returns the loss summed over this process's samples."""
         self.synchronise(batch.last)
         with self.task.numerics.autocast():
             loss = self.pass_loss(batch)
@@ -145,15 +145,15 @@ class Strategy(ABC):
         return loss.detach()
 
     def pass_loss(self, batch: Batch) -> Tensor:
-        """Forward: the loss summed over this process's samples."""
+        """Run forward; returns the loss summed over this process's samples."""
         assert batch.targets is not None
         return self.task.objective.loss(self.module(batch.inputs), batch.targets)
 
     def exchange(self) -> None:  # noqa: B027 (most strategies do it within backward)
-        """Brings the gradients of all ranks together, after the last pass of a step."""
+        """Bring the gradients of all ranks together, after the last pass of a step."""
 
     def update(self, rate: float, *, measure: bool) -> Tensor | None:
-        """One step of the optimizer; the norm of the gradients if it was asked for or is clipped."""
+        """Take one step of the optimizer; returns the norm of the gradients if it was asked for or is clipped."""
         self.exchange()
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -169,27 +169,27 @@ class Strategy(ABC):
         return norm
 
     def gradient_norm(self) -> Tensor:
-        """The 2-norm of all gradients together, the same on every rank."""
+        """Return the 2-norm of all gradients together, the same on every rank."""
         gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
         return nn.utils.get_total_norm(gradients)
 
     def clip(self, limit: float, norm: Tensor) -> None:
-        """Scales the gradients down to the limit."""
+        """Scale the gradients down to the limit."""
         nn.utils.clip_grads_with_norm_(self.parameters(), limit, norm)
 
     def align(self) -> None:  # noqa: B027 (most ranks never drift apart)
-        """Before an evaluation or a checkpoint, on all ranks: each takes what rank 0 would save, buffers above all."""
+        """Give every rank what rank 0 would save (buffers); before an evaluation or a checkpoint, on all ranks."""
 
     @torch.no_grad()
     def predict(self, inputs: Tensor | None) -> Any:
-        """Outputs in evaluation mode; None on a process that does not see them, or was given no samples."""
+        """Return outputs in evaluation mode; None on a process that does not see them, or was given no samples."""
         if inputs is None:
             return None
         with self.task.numerics.autocast():
             return self.model(inputs)
 
     def modules(self) -> list[nn.Module]:
-        """The parts of the model that this process holds: switched between training and evaluation, and saved."""
+        """Modules that this process holds: switched between training and evaluation, and saved."""
         return [self.model]
 
     def called(self) -> list[nn.Module]:
@@ -197,7 +197,7 @@ class Strategy(ABC):
         return self.modules()
 
     def compiled(self) -> list[nn.Module]:
-        """What is compiled, each by itself."""
+        """Modules that are compiled, each by itself."""
         return self.called()
 
     @property
@@ -206,13 +206,13 @@ class Strategy(ABC):
         return self.world.size * len(self.world.devices)
 
     def measures(self) -> dict[str, float]:
-        """Figures of its own for a report, since the one before; all ranks call it."""
+        """Return figures of its own for a report, since the one before; all ranks call it."""
         return {}
 
     # What goes into checkpoints, and what is recorded.
 
     def restored(self) -> None:  # noqa: B027 (most strategies hold nothing else)
-        """After a checkpoint was loaded, or none: brings everything that follows from the parameters up to date."""
+        """Bring up to date what follows from the parameters, after a checkpoint was loaded or none was."""
 
     def saved(self) -> tuple[Any, Any]:
         """Model and optimizer for `torchyard.attach`."""
@@ -223,11 +223,11 @@ class Strategy(ABC):
         return {"gpu_streams": self.streams} if self.streams.devices else {}
 
     def whole_state(self) -> dict[str, Tensor]:
-        """The whole model by the names it has alone, on the CPU; whole on rank 0 at least. All ranks call it."""
+        """Return the whole model by the names it has alone, on the CPU; whole on rank 0 at least. All ranks call it."""
         return {name: value.detach().cpu() for name, value in self.model.state_dict().items()}
 
     def proof(self) -> dict[str, Any]:
-        """What shows that this strategy and no other is at work on this rank: sizes in bytes."""
+        """Return what shows that this strategy and no other is at work on this rank: sizes in bytes."""
         return {"parameter_bytes": placed([each for module in self.modules() for each in module.parameters()])}
 
 

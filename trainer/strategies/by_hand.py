@@ -1,4 +1,4 @@
-"""What strategies share that bring gradients together themselves, after backward, instead of leaving it to DDP."""
+"""Base of strategies that bring gradients together themselves, after backward, instead of leaving it to DDP."""
 
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from trainer.exceptions import RecipeError
-from trainer.strategies.base import Strategy, Task
+from trainer.strategies.base import Strategy, TrainingTask
 
 #: Bytes that travel together, as in DistributedDataParallel: large enough to be quick, small enough to copy.
 BUCKET_BYTES = 25 * 2**20
@@ -22,13 +22,13 @@ class ByHandStrategy(Strategy):
     A parameter without a gradient is refused, as DDP refuses it: other ranks may have one, and would wait.
     """
 
-    def prepare(self, model: nn.Module, task: Task) -> None:
+    def prepare(self, model: nn.Module, task: TrainingTask) -> None:
         super().prepare(model, task)
         self._buckets = bucketed(parameter for parameter in self.parameters() if parameter.requires_grad)
 
     def wrap(self, model: nn.Module) -> nn.Module:
         model.to(self.world.device)
-        share([*model.parameters(), *model.buffers()])
+        broadcast_tensors([*model.parameters(), *model.buffers()])
         return model
 
     @torch.no_grad()
@@ -38,12 +38,12 @@ class ByHandStrategy(Strategy):
             flat = pack(gradients)
             self.bytes_sent += self.combine(flat)
             unpack(flat, gradients)
-        sent = share(self.model.buffers())
+        sent = broadcast_tensors(self.model.buffers())
         self.bytes_sent += sent * (self.world.size - 1) if self.world.leads else 0
 
     @abstractmethod
     def combine(self, flat: Tensor) -> int:
-        """Makes the vector the same on all ranks, in place; the bytes that this rank handed to others."""
+        """Make the vector the same on all ranks, in place; returns the bytes that this rank handed to others."""
 
     def _gradients(self, bucket: list[Tensor]) -> list[Tensor]:
         found = [parameter.grad for parameter in bucket if parameter.grad is not None]
@@ -64,8 +64,8 @@ def _lacks(parameter: Tensor) -> bool:
     return parameter.requires_grad and parameter.grad is None
 
 
-def share(tensors: Iterable[Tensor]) -> int:
-    """Gives rank 0's values to all ranks, in place; their bytes."""
+def broadcast_tensors(tensors: Iterable[Tensor]) -> int:
+    """Give rank 0's values to all ranks, in place; returns their bytes."""
     total = 0
     for bucket in bucketed(tensor.detach() for tensor in tensors):
         flat = pack(bucket)
@@ -90,11 +90,11 @@ def bucketed(tensors: Iterable[Tensor], limit: int = BUCKET_BYTES) -> list[list[
 
 
 def pack(tensors: list[Tensor]) -> Tensor:
-    """All elements in one new vector."""
+    """Copy all elements to one new vector."""
     return torch.cat([tensor.reshape(-1) for tensor in tensors])
 
 
 def unpack(flat: Tensor, tensors: list[Tensor]) -> None:
-    """Writes a vector made by `pack` back into tensors of those shapes."""
+    """Write a vector made by `pack` back into tensors of those shapes."""
     for tensor, part in zip(tensors, torch.split(flat, [tensor.numel() for tensor in tensors]), strict=True):
         tensor.copy_(part.view_as(tensor))

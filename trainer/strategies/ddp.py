@@ -13,12 +13,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 from torchyard.recipe.strategies import Ddp
 from trainer.distributed.collectives import all_reduce_bytes
-from trainer.distributed.comm_hooks import PowerSgd, compression
+from trainer.distributed.comm_hooks import PowerSgdCompression, compression
 from trainer.distributed.world import World
 from trainer.exceptions import RecipeError
 from trainer.numerics.sync_batch_norm import synchronised
 from trainer.strategies.base import Strategy
-from trainer.strategies.by_hand import share
+from trainer.strategies.by_hand import broadcast_tensors
 
 
 class DdpStrategy(Strategy):
@@ -47,7 +47,7 @@ class DdpStrategy(Strategy):
             gradient_as_bucket_view=self.options.gradient_as_bucket_view,
         )
         if not (self.options.find_unused_parameters or self.options.static_graph or has_sparse_gradients(model)):
-            settle(wrapped)
+            fix_bucket_layout(wrapped)
         self._compression = compression(self.options, self.world.device)
         if self._compression is not None:
             wrapped.register_comm_hook(None, self._compression.hook)
@@ -70,38 +70,38 @@ class DdpStrategy(Strategy):
 
     def align(self) -> None:
         # DDP shares them before forward, so that after the last step of an epoch they differ.
-        share(self.model.buffers())
+        broadcast_tensors(self.model.buffers())
 
     def own(self) -> dict[str, Any]:
-        return {"powersgd": self._compression} if isinstance(self._compression, PowerSgd) else {}
+        return {"powersgd": self._compression} if isinstance(self._compression, PowerSgdCompression) else {}
 
     def proof(self) -> dict[str, Any]:
         return {**super().proof(), "hook": self.options.hook, "bucket_bytes": bucket_bytes(self.module)}
 
 
 def reduce_in_backward(wrapped: DistributedDataParallel, whether: bool) -> None:
-    """What `no_sync` does, without a block around the pass."""
+    """Switch DDP's reduction on or off, as `no_sync` does, without a block around the pass."""
     # Assigned, even the same value costs microseconds.
     if wrapped.require_backward_grad_sync != whether:
         wrapped.require_backward_grad_sync = whether
 
 
-def settle(wrapped: DistributedDataParallel) -> None:
-    """Has DDP lay out its buckets before training, from the last parameter to the first.
+def fix_bucket_layout(wrapped: DistributedDataParallel) -> None:
+    """Have DDP lay out its buckets before training, from the last parameter to the first.
 
     By itself it lays them out anew after the first step, in the order in which gradients came. From three ranks on
     the place in a bucket decides in which order values are added up: a run that is resumed, and so takes its first
     step again, would come to other bits.
     """
     model = wrapped.module
-    wrapped.module = Once(model)
+    wrapped.module = ParameterProbe(model)
     wrapped(None).backward()  # not without any input: DDP on a GPU takes the first of those that it has moved
     wrapped.module = model
     wrapped.zero_grad()
 
 
-class Once(nn.Module):
-    """Stands in for a model where there are no samples: uses every parameter once."""
+class ParameterProbe(nn.Module):
+    """A stand-in for a model where there are no samples: uses every parameter once."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class Once(nn.Module):
 
 
 def has_sparse_gradients(model: nn.Module) -> bool:
-    """Whether DDP waits for gradients that the stand-in cannot give."""
+    """True if DDP waits for gradients that the stand-in cannot give."""
     embeddings = (each for each in model.modules() if isinstance(each, (nn.Embedding, nn.EmbeddingBag)))
     return any(each.sparse for each in embeddings)
 

@@ -8,14 +8,14 @@ from torch import Tensor, nn
 from torchyard.recipe.strategies import Dp
 from trainer import randomness
 from trainer.data.loading import Batch
-from trainer.data.sampler import Shares
+from trainer.data.sampler import BatchShares
 from trainer.distributed.replicas import Replicas
 from trainer.distributed.world import World
-from trainer.strategies.base import Strategy, Task, placed
+from trainer.strategies.base import Strategy, TrainingTask, placed
 
 
 class DpStrategy(Strategy):
-    """Loads one batch for all devices and deals it to them; parameters and optimizer are on the first.
+    """One batch for all devices, dealt to them; parameters and optimizer are on the first.
 
     With `first_device_batch` that device, which holds more, gets fewer samples ("balanced" DataParallel). With
     `loss_in_model` each replica computes the loss of its own samples, so that outputs stay where they are, and a
@@ -32,14 +32,14 @@ class DpStrategy(Strategy):
         self._deals: dict[str, list[list[int]]] = {"pass": [], "step": []}
 
     @property
-    def shares(self) -> Shares:
-        return Shares()
+    def shares(self) -> BatchShares:
+        return BatchShares()
 
     def pass_size(self, batch_size: int) -> int:
         others = len(self.world.devices) - 1
         return (self.options.first_device_batch or batch_size) + batch_size * others
 
-    def prepare(self, model: nn.Module, task: Task) -> None:
+    def prepare(self, model: nn.Module, task: TrainingTask) -> None:
         self._weights = self._shares_of(task.share_size)
         super().prepare(model, task)
 

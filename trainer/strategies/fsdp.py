@@ -26,7 +26,7 @@ from torch.distributed.fsdp._fully_shard._fsdp_api import AllGather, ReduceScatt
 from torchyard.recipe.strategies import Fsdp
 from trainer.distributed.world import World
 from trainer.models.blocks import blocks
-from trainer.strategies.base import Task
+from trainer.strategies.base import TrainingTask
 from trainer.strategies.mesh import DATA, MeshStrategy
 
 #: Its running statistics want full precision, and with them the parameters, as under autocast.
@@ -41,7 +41,7 @@ class FsdpStrategy(MeshStrategy):
     def __init__(self, options: Fsdp, world: World) -> None:
         super().__init__(options, world, options.tensor_parallel)
 
-    def prepare(self, model: nn.Module, task: Task) -> None:
+    def prepare(self, model: nn.Module, task: TrainingTask) -> None:
         self._compute = task.numerics.compute
         # Parameters are gathered in the computing type, which halves the bytes on the way: nothing is left to autocast.
         super().prepare(model, replace(task, numerics=replace(task.numerics, compute=None)))

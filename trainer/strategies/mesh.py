@@ -1,4 +1,4 @@
-"""What strategies on a device mesh share: ranks in rows (data) and columns (tensor), parameters as DTensors.
+"""Base of strategies on a device mesh: ranks in rows (data) and columns (tensor), parameters as DTensors.
 
 Rank r has row r // t and column r % t of a mesh with t columns. A row is a tensor group: its ranks see the same samples
 and draw the same chance.
@@ -18,13 +18,13 @@ from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor
 
-from trainer.data.sampler import Shares
+from trainer.data.sampler import BatchShares
 from trainer.distributed.collectives import all_reduce_bytes, local
 from trainer.distributed.world import World
 from trainer.exceptions import RecipeError
 from trainer.strategies.base import Strategy
-from trainer.strategies.by_hand import bucketed, pack, share, unpack
-from trainer.strategies.splitting import Split, plan_of, split
+from trainer.strategies.by_hand import broadcast_tensors, bucketed, pack, unpack
+from trainer.strategies.splitting import TensorSplit, plan_of, split
 
 DATA, TENSOR = "data", "tensor"
 
@@ -38,11 +38,11 @@ class MeshStrategy(Strategy):
     def __init__(self, options: Any, world: World, tensor: int) -> None:
         super().__init__(options, world)
         self.tensor = tensor
-        self.planned: dict[str, Split] = {}
+        self.planned: dict[str, TensorSplit] = {}
 
     @property
-    def shares(self) -> Shares:
-        return Shares(index=self.world.rank // self.tensor, count=self.world.size // self.tensor)
+    def shares(self) -> BatchShares:
+        return BatchShares(index=self.world.rank // self.tensor, count=self.world.size // self.tensor)
 
     @property
     def counts(self) -> bool:
@@ -76,8 +76,8 @@ class MeshStrategy(Strategy):
             count = torch.compiler.disable(partial(self._count, kind))  # type: ignore[no-untyped-call]
             model.get_submodule(name).register_forward_hook(count)
 
-    def _count(self, kind: Split, _: nn.Module, arguments: tuple[Tensor], output: Tensor) -> None:
-        """Adds what a split layer makes this rank send, forward and backward, in a ring; from the sizes."""
+    def _count(self, kind: TensorSplit, _: nn.Module, arguments: tuple[Tensor], output: Tensor) -> None:
+        """Add what a split layer makes this rank send, forward and backward, in a ring; from the sizes."""
         if kind == "rows":
             self.bytes_sent += all_reduce_bytes(output.nbytes, self.tensor)
         elif arguments[0].requires_grad and torch.is_grad_enabled():
@@ -86,7 +86,7 @@ class MeshStrategy(Strategy):
             self.bytes_sent += output.nbytes * (self.tensor - 1) // self.tensor
 
     def shard(self, model: nn.Module) -> nn.Module:
-        """Spreads over the data ranks what is to be, and brings the rest to the device."""
+        """Shard over the data ranks what is to be, and bring the rest to the device."""
         return model.to(self.world.device)
 
     @torch.no_grad()
@@ -95,11 +95,11 @@ class MeshStrategy(Strategy):
             self._average_replicated()
         if self.world.size > 1:
             # As under DDP all ranks take the buffers of rank 0: a checkpoint holds one state of them.
-            sent = share(local(each) for each in self.model.buffers())
+            sent = broadcast_tensors(local(each) for each in self.model.buffers())
             self.bytes_sent += sent * (self.world.size - 1) if self.world.leads else 0
 
     def _average_replicated(self) -> None:
-        """Ranks of a tensor group compute these gradients alike but for rounding, which must not add up."""
+        """Average gradients that ranks of a tensor group compute alike but for rounding, which must not add up."""
         gradients = [
             local(parameter.grad)
             for parameter in self.parameters()
@@ -112,7 +112,7 @@ class MeshStrategy(Strategy):
             self.bytes_sent += all_reduce_bytes(flat.nbytes, self.tensor)
 
     def gradient_norm(self) -> Tensor:
-        """From the sums of squares of this rank's pieces, added over those mesh dimensions that hold other pieces."""
+        """Sum the squares of this rank's shards over those mesh dimensions that hold other shards; returns the root."""
         pieces: dict[tuple[str, ...], list[Tensor]] = {}
         for parameter in self.parameters():
             if parameter.grad is not None:

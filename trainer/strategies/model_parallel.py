@@ -19,26 +19,26 @@ from trainer.distributed.collectives import all_reduce_bytes
 from trainer.distributed.world import World
 from trainer.exceptions import RecipeError
 from trainer.strategies.base import Strategy
-from trainer.strategies.by_hand import share
-from trainer.strategies.ddp import bucket_bytes, reduce_in_backward, settle
-from trainer.strategies.placement import Part, operations_of, parameter_bytes, place
+from trainer.strategies.by_hand import broadcast_tensors
+from trainer.strategies.ddp import bucket_bytes, fix_bucket_layout, reduce_in_backward
+from trainer.strategies.placement import StageModule, operations_of, parameter_bytes, place
 
 
-class Split(nn.Module):
-    """Parts of a model, each on its device; outputs come back to the first one, where the targets are."""
+class SplitModel(nn.Module):
+    """Stages of a model, each on its device; outputs come back to the first one, where the targets are."""
 
-    def __init__(self, parts: Sequence[Part], devices: Sequence[torch.device]) -> None:
+    def __init__(self, stages: Sequence[StageModule], devices: Sequence[torch.device]) -> None:
         super().__init__()
-        self.parts = nn.ModuleList(part.to(device) for part, device in zip(parts, devices, strict=True))
+        self.stages = nn.ModuleList(stage.to(device) for stage, device in zip(stages, devices, strict=True))
         self.devices = tuple(devices)
         #: Bytes of activations handed from one place to the next, forward.
         self.moved = 0
 
     def forward(self, values: Any) -> Any:
-        for number, (part, device) in enumerate(zip(self.parts, self.devices, strict=True)):
+        for number, (stage, device) in enumerate(zip(self.stages, self.devices, strict=True)):
             if number:
                 self.moved += values.nbytes
-            values = part(values.to(device, non_blocking=True))
+            values = stage(values.to(device, non_blocking=True))
         return _moved(values, self.devices[0])
 
 
@@ -62,11 +62,11 @@ class ModelParallelStrategy(Strategy):
         sample = self.task.sample_shape
         placed = place(model, len(self.world.devices), what="devices", balance=self.options.balance, sample=sample)
         self._operations = operations_of(placed, sample)
-        self.split = Split([Part(layers) for layers in placed], self.world.devices)
+        self.split = SplitModel([StageModule(layers) for layers in placed], self.world.devices)
         if self.world.size == 1:
             return self.split  # with a single replica there is nobody to talk to
         wrapped = DistributedDataParallel(self.split, device_ids=None)
-        settle(wrapped)
+        fix_bucket_layout(wrapped)
         self._reduced = all_reduce_bytes(sum(bucket_bytes(wrapped)), self.world.size)
         return wrapped
 
@@ -84,8 +84,8 @@ class ModelParallelStrategy(Strategy):
 
     def align(self) -> None:
         if self.world.size > 1:
-            for part in self.split.parts:
-                share(part.buffers())
+            for stage in self.split.stages:
+                broadcast_tensors(stage.buffers())
 
     @torch.no_grad()
     def predict(self, inputs: Tensor | None) -> Any:
@@ -93,7 +93,7 @@ class ModelParallelStrategy(Strategy):
             return self.split(inputs)
 
     def called(self) -> list[nn.Module]:
-        return list(self.split.parts)
+        return list(self.split.stages)
 
     def proof(self) -> dict[str, Any]:
         return {
@@ -104,11 +104,11 @@ class ModelParallelStrategy(Strategy):
                 {
                     "place": number,
                     "device": str(device),
-                    "layers": part.names,
-                    "parameter_bytes": parameter_bytes(part),
+                    "layers": stage.names,
+                    "parameter_bytes": parameter_bytes(stage),
                     "operations": self._operations[number],
                 }
-                for number, (part, device) in enumerate(zip(self.split.parts, self.split.devices, strict=True))
+                for number, (stage, device) in enumerate(zip(self.split.stages, self.split.devices, strict=True))
             ],
             "activation_bytes_moved": self.split.moved,
         }

@@ -20,17 +20,17 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGP
 
 from torchyard.recipe.strategies import Pipeline
 from trainer.data.loading import Batch
-from trainer.data.sampler import Shares
-from trainer.distributed.collectives import gathered, summed
-from trainer.strategies.base import Strategy, Task
-from trainer.strategies.placement import Layers, Part, activations, operations_of, parameter_bytes, place
+from trainer.data.sampler import BatchShares
+from trainer.distributed.collectives import all_reduce_sum, gather_to_rank_0
+from trainer.strategies.base import Strategy, TrainingTask
+from trainer.strategies.placement import Layers, StageModule, activations, operations_of, parameter_bytes, place
 
 _SINGLE = {"gpipe": ScheduleGPipe, "1f1b": Schedule1F1B}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
-    """What the last stage compares a microbatch with."""
+class MicrobatchTarget:
+    """Targets that the last stage compares a microbatch with."""
 
     #: (N, …) with padding.
     targets: Tensor
@@ -40,8 +40,8 @@ class Target:
     weight: float
 
 
-class Stage(PipelineStage):
-    """A stage that counts the bytes it sends, from the very tensors."""
+class CountingStage(PipelineStage):
+    """A pipeline stage that counts the bytes it sends, from the very tensors."""
 
     sent = 0
 
@@ -56,18 +56,18 @@ class Stage(PipelineStage):
         return operations
 
 
-class Computed(nn.Module):
-    """A stage's layers as the pipeline calls them: in the recipe's types; answers what can be sent."""
+class AutocastStage(nn.Module):
+    """A stage's layers in the recipe's types, as the pipeline calls them; the output can be sent."""
 
-    def __init__(self, part: Part, autocast: Callable[[], Any]) -> None:
+    def __init__(self, layers: StageModule, autocast: Callable[[], Any]) -> None:
         super().__init__()
-        self.part = part
+        self.layers = layers
         self._autocast = autocast
 
     def forward(self, values: Tensor) -> Any:
         # Around the forward pass alone: backward runs in the same call of the schedule, and wants none.
         with self._autocast():
-            outputs = self.part(values)
+            outputs = self.layers(values)
         # In NHWC layout it could not be sent.
         return outputs.contiguous() if isinstance(outputs, Tensor) else outputs
 
@@ -81,20 +81,20 @@ class PipelineStrategy(Strategy):
     equal_batches = True
     sharded = True
     options: Pipeline
-    model: Part
+    model: StageModule
 
     @property
-    def shares(self) -> Shares:
-        return Shares()
+    def shares(self) -> BatchShares:
+        return BatchShares()
 
     @property
     def first(self) -> bool:
-        """Whether this rank has the first stage."""
+        """True if this rank has the first stage."""
         return self.world.rank == 0
 
     @property
     def last(self) -> bool:
-        """Whether this rank has the last stage."""
+        """True if this rank has the last stage."""
         return self.world.rank == self.world.size - 1
 
     @property
@@ -109,38 +109,38 @@ class PipelineStrategy(Strategy):
     def stages_per_rank(self) -> int:
         return self.options.stages_per_rank if self.options.schedule == "interleaved" else 1
 
-    def prepare(self, model: nn.Module, task: Task) -> None:
+    def prepare(self, model: nn.Module, task: TrainingTask) -> None:
         self._names = list(model.state_dict())
         super().prepare(model, task)
 
     def wrap(self, model: nn.Module) -> nn.Module:
         self.stages = self.world.size * self.stages_per_rank
         sample = self.task.sample_shape
-        parts = place(model, self.stages, what="stages", balance=self.options.balance, sample=sample)
-        self._operations = operations_of(parts, sample)
+        layers_by_stage = place(model, self.stages, what="stages", balance=self.options.balance, sample=sample)
+        self._operations = operations_of(layers_by_stage, sample)
         # Only these: the layers of other ranks are given up with the model.
-        self.placed = {index: parts[index] for index in range(self.world.rank, self.stages, self.world.size)}
-        self.model = Part([layer for layers in self.placed.values() for layer in layers]).to(self.world.device)
+        self.placed = {index: layers_by_stage[index] for index in range(self.world.rank, self.stages, self.world.size)}
+        self.model = StageModule([layer for layers in self.placed.values() for layer in layers]).to(self.world.device)
         for layers in self.placed.values():
             _keep_inputs(layers[0][1])
-        boundaries = self._boundaries(parts)
+        boundaries = self._boundaries(layers_by_stage)
         self.training = self._stages(boundaries)
         self._train = self._schedule(self.training, self._loss_of_microbatch)
         # Without a loss a schedule only goes forward.
         self._predict = self._schedule(self._stages(boundaries), None)
         return self.model
 
-    def _boundaries(self, parts: list[Layers]) -> list[Tensor]:
-        """What goes into the first stage and comes out of each, for one microbatch; without memory."""
+    def _boundaries(self, layers_by_stage: list[Layers]) -> list[Tensor]:
+        """Return inputs of the first stage and outputs of each, for one microbatch; without memory."""
         size = self.task.share_size // self.options.microbatches
         inputs = torch.empty(size, *self.task.sample_shape, device="meta")
-        found = activations(parts, inputs.shape, self.world.device, self.task.numerics.autocast())
+        found = activations(layers_by_stage, inputs.shape, self.world.device, self.task.numerics.autocast())
         return [inputs, *(each.requires_grad_() for each in found)]
 
-    def _stages(self, boundaries: list[Tensor]) -> list[Stage]:
+    def _stages(self, boundaries: list[Tensor]) -> list[CountingStage]:
         return [
-            Stage(
-                Computed(Part(layers), self.task.numerics.autocast),
+            CountingStage(
+                AutocastStage(StageModule(layers), self.task.numerics.autocast),
                 index,
                 self.stages,
                 self.world.device,
@@ -150,14 +150,14 @@ class PipelineStrategy(Strategy):
             for index, layers in self.placed.items()
         ]
 
-    def _schedule(self, stages: list[Stage], loss: Callable[..., Tensor] | None) -> Any:
+    def _schedule(self, stages: list[CountingStage], loss: Callable[..., Tensor] | None) -> Any:
         # Our losses are sums: gradients of microbatches are added, not averaged.
         options: dict[str, Any] = {"loss_fn": loss, "scale_grads": False}
         if self.options.schedule == "interleaved":
             return ScheduleInterleaved1F1B(stages, self.options.microbatches, **options)  # type: ignore[arg-type]
         return _SINGLE[self.options.schedule](stages[0], self.options.microbatches, **options)
 
-    def _loss_of_microbatch(self, outputs: Any, target: Target) -> Tensor:
+    def _loss_of_microbatch(self, outputs: Any, target: MicrobatchTarget) -> Tensor:
         objective = self.task.objective
         with self.task.numerics.autocast():
             loss = objective.loss(objective.trim(outputs, target.count), target.targets[: target.count])
@@ -180,11 +180,11 @@ class PipelineStrategy(Strategy):
             return None
         return [(each,) for each in inputs.chunk(self.options.microbatches)]
 
-    def _targets(self, batch: Batch) -> list[Target]:
+    def _targets(self, batch: Batch) -> list[MicrobatchTarget]:
         assert batch.targets is not None
         size = self.task.share_size // self.options.microbatches
         return [
-            Target(
+            MicrobatchTarget(
                 targets=each, count=min(max(batch.count - number * size, 0), size), weight=self.weight(batch.step_size)
             )
             for number, each in enumerate(batch.targets.chunk(self.options.microbatches))
@@ -193,7 +193,7 @@ class PipelineStrategy(Strategy):
     def gradient_norm(self) -> Tensor:
         gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
         own = nn.utils.get_total_norm(gradients).to(self.world.device)
-        return summed(own**2).sqrt()
+        return all_reduce_sum(own**2).sqrt()
 
     @torch.no_grad()
     def predict(self, inputs: Tensor | None) -> Any:
@@ -203,11 +203,11 @@ class PipelineStrategy(Strategy):
         return self._predict.step(arg_mbs=self._inputs(inputs))
 
     def called(self) -> list[nn.Module]:
-        return [cast("Computed", stage.submod).part for stage in self.training]
+        return [cast("AutocastStage", stage.submod).layers for stage in self.training]
 
     def whole_state(self) -> dict[str, Tensor]:
         merged: dict[str, Tensor] = {}
-        for own in gathered(super().whole_state(), self.world):
+        for own in gather_to_rank_0(super().whole_state(), self.world):
             merged |= own
         return {name: merged[name] for name in self._names if name in merged}
 
@@ -230,6 +230,6 @@ class PipelineStrategy(Strategy):
 
 
 def _keep_inputs(layer: nn.Module) -> None:
-    """Makes the first layer of a stage leave its inputs alone: they are leaves of the stage's graph."""
+    """Make the first layer of a stage leave its inputs alone: they are leaves of the stage's graph."""
     if getattr(layer, "inplace", False):
         layer.inplace = False  # type: ignore[assignment]

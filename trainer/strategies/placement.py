@@ -1,4 +1,4 @@
-"""Which layers go where: consecutive ones, balanced by the bytes of their parameters or by time.
+"""Placement of layers: consecutive ones, balanced by the bytes of their parameters or by time.
 
 The two are far apart in convolutional networks: the first layers compute longest, and the last ones have most of the
 parameters. Time is estimated by the operations of a forward pass; backward takes about twice as many of each layer.
@@ -21,22 +21,22 @@ from trainer.models.layers import as_layers
 Layers = Sequence[tuple[str, nn.Module]]
 
 
-#: A prefix cut into parts: its largest one, the sum of squares, and the cuts, negative to prefer late ones.
+#: A prefix cut into stages: its largest one, the sum of squares, and the cuts, negative to prefer late ones.
 _Way = tuple[int, int, tuple[int, ...]]
 
 
-def balanced(sizes: Sequence[int], parts: int) -> list[range]:
-    """Consecutive ranges of indices, none empty, whose largest sum of sizes is as small as can be.
+def balanced(sizes: Sequence[int], stages: int) -> list[range]:
+    """Return consecutive ranges of indices, none empty, whose largest sum of sizes is as small as can be.
 
-    Among those it prefers even ones (by the sum of squares), so that no part is left without a size for nothing; then
-    late cuts: an activation function stays with its layer, and what crosses to the next part is behind the pooling.
-    Raises ValueError for more parts than sizes. Dynamic programming over prefixes: O(parts x len(sizes)^2).
+    Among those it prefers even ones (by the sum of squares), so that no stage is left without a size for nothing; then
+    late cuts: an activation function stays with its layer, and what crosses to the next stage is behind the pooling.
+    Raises ValueError for more stages than sizes. Dynamic programming over prefixes: O(stages x len(sizes)^2).
     """
-    if not 0 < parts <= len(sizes):
-        raise ValueError(f"{len(sizes)} sizes do not make {parts} parts")
+    if not 0 < stages <= len(sizes):
+        raise ValueError(f"{len(sizes)} sizes do not make {stages} stages")
     sums = [0, *accumulate(sizes)]
     best: list[_Way | None] = [(0, 0, (0,)), *[None] * len(sizes)]
-    for _ in range(parts):
+    for _ in range(stages):
         best = [_best_end(best, sums, end) for end in range(len(sums))]
     found = best[-1]
     assert found is not None
@@ -44,7 +44,7 @@ def balanced(sizes: Sequence[int], parts: int) -> list[range]:
 
 
 def _best_end(best: Sequence[_Way | None], sums: Sequence[int], end: int) -> _Way | None:
-    """The best way to end one more part at `end`."""
+    """Return the best way to end one more stage at `end`."""
     ways = []
     for start, before in enumerate(best[:end]):
         if before is not None:
@@ -58,19 +58,19 @@ def parameter_bytes(module: nn.Module) -> int:
 
 
 def place(
-    model: nn.Module, parts: int, *, what: str, balance: str = "bytes", sample: Sequence[int] = ()
+    model: nn.Module, stages: int, *, what: str, balance: str = "bytes", sample: Sequence[int] = ()
 ) -> list[Layers]:
-    """The model's layers in so many parts, in order; raises RecipeError, which names them as `what`, for too many.
+    """Cut the layers into so many stages, in order; raises RecipeError, which names them as `what`, for too many.
 
     `sample` is the shape of one sample, which a balance by time needs.
     """
     layers = as_layers(model)
-    if len(layers) < parts:
+    if len(layers) < stages:
         raise RecipeError(
-            f"the model has {len(layers)} layers, too few for {parts} {what}: take fewer devices or a deeper model"
+            f"the model has {len(layers)} layers, too few for {stages} {what}: take fewer devices or a deeper model"
         )
     sizes = [parameter_bytes(layer) for _, layer in layers] if balance == "bytes" else _times(layers, sample)
-    return [[layers[i] for i in each] for each in balanced(sizes, parts)]
+    return [[layers[i] for i in each] for each in balanced(sizes, stages)]
 
 
 def _times(layers: Layers, sample: Sequence[int]) -> list[int]:
@@ -84,7 +84,7 @@ def _times(layers: Layers, sample: Sequence[int]) -> list[int]:
 
 
 def operations(layers: Layers, sample: Sequence[int]) -> list[int] | None:
-    """Floating point operations of each layer for one sample, forward; nothing is computed.
+    """Count floating point operations of each layer for one sample, forward; nothing is computed.
 
     None where a layer does not take what the one before answers to a sample of floats.
     """
@@ -101,17 +101,17 @@ def operations(layers: Layers, sample: Sequence[int]) -> list[int] | None:
     return found
 
 
-def operations_of(parts: Sequence[Layers], sample: Sequence[int]) -> list[int | None]:
-    """Those of each part, for the record; of a part in which they are not known, None."""
-    found = operations([layer for layers in parts for layer in layers], sample)
+def operations_of(stages: Sequence[Layers], sample: Sequence[int]) -> list[int | None]:
+    """Count the operations of each stage, for the record; None for a stage in which they are not known."""
+    found = operations([layer for layers in stages for layer in layers], sample)
     if found is None:
-        return [None] * len(parts)
-    ends = [0, *accumulate(len(layers) for layers in parts)]
+        return [None] * len(stages)
+    ends = [0, *accumulate(len(layers) for layers in stages)]
     return [sum(found[start:end]) for start, end in pairwise(ends)]
 
 
-class Part(nn.Module):
-    """Consecutive layers, under the names that they have in the whole model."""
+class StageModule(nn.Module):
+    """A stage: consecutive layers, under the names that they have in the whole model."""
 
     def __init__(self, layers: Layers) -> None:
         super().__init__()
@@ -137,13 +137,13 @@ def _hang(root: nn.Module, name: str, layer: nn.Module) -> None:
 
 
 def activations(
-    parts: Sequence[Layers], shape: Sequence[int], device: torch.device, autocast: AbstractContextManager[Any]
+    stages: Sequence[Layers], shape: Sequence[int], device: torch.device, autocast: AbstractContextManager[Any]
 ) -> list[Tensor]:
-    """Tensors on the meta device like what each part answers to inputs of this shape; nothing is computed."""
+    """Return meta tensors like what each stage answers to inputs of this shape; nothing is computed."""
     found = []
     with FakeTensorMode(), torch.no_grad(), autocast:
         values = torch.empty(*shape, device=device)
-        for layers in parts:
+        for layers in stages:
             for _, layer in layers:
                 values = _imagined(layer, values)
             found.append((values.shape, values.dtype))
@@ -151,7 +151,7 @@ def activations(
 
 
 def _imagined(layer: nn.Module, values: Tensor) -> Tensor:
-    """The layer's answer with parameters that have no memory; in evaluation mode, which keeps batch statistics."""
+    """Return the layer's output, parameters without memory; in evaluation mode, which keeps batch statistics."""
     state = {
         name: torch.empty(value.shape, dtype=value.dtype, device=values.device)
         for name, value in chain(layer.named_parameters(), layer.named_buffers())

@@ -34,7 +34,7 @@ class RingStrategy(ByHandStrategy):
 
 
 def all_reduce(vector: Tensor, rank: int, size: int) -> int:
-    """Replaces a contiguous vector by the sum of all ranks' vectors, bitwise the same on all; the bytes sent.
+    """Replace a contiguous vector by the sum of all ranks', bitwise the same on all; returns the bytes sent.
 
     Every chunk is added up in one order and then copied, which is why no rank can have other bits.
     """
@@ -57,7 +57,7 @@ def neighbours(rank: int, size: int) -> tuple[int, int]:
 
 
 def _pass_on(outgoing: Tensor, incoming: Tensor, rank: int, size: int) -> int:
-    """Sends to the right while receiving from the left; the bytes sent."""
+    """Send to the right while receiving from the left; returns the bytes sent."""
     left, right = neighbours(rank, size)
     operations = [dist.P2POp(dist.isend, outgoing, right), dist.P2POp(dist.irecv, incoming, left)]
     for work in dist.batch_isend_irecv(operations):

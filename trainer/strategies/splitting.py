@@ -1,4 +1,4 @@
-"""Which linear layers are split over the ranks of a tensor group, and how (Shoeybi et al. 2019, Megatron-LM).
+"""Splitting of linear layers over the ranks of a tensor group (Shoeybi et al. 2019, Megatron-LM).
 
 Of two consecutive linear layers the first is split by its outputs and the second by its inputs: the activations between
 them stay in pieces, and one sum over the group brings them together. A linear layer that has no partner is split by its
@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from trainer.models.blocks import Named, chained
 
-Split = Literal["columns", "rows", "gathered columns"]
+TensorSplit = Literal["columns", "rows", "gathered columns"]
 
 #: Modules that treat every element alike, so that a piece of the activations is enough for them.
 _ELEMENTWISE = (
@@ -41,13 +41,13 @@ _ELEMENTWISE = (
 _COMPOSED = ("torch.nn.modules.transformer", "torch.nn.modules.activation")
 
 
-def plan(chain: Sequence[Named], ranks: int, shared: Collection[str] = ()) -> dict[str, Split]:
-    """How the linear layers among modules that are called in this order are split over so many ranks, by name.
+def plan(chain: Sequence[Named], ranks: int, shared: Collection[str] = ()) -> dict[str, TensorSplit]:
+    """Plan how linear layers among modules called in this order are split over so many ranks, by name.
 
     The width between a pair must be a multiple of the ranks; gathered outputs need not be, but at least one for each.
     Layers whose weights are `shared` stay whole.
     """
-    found: dict[str, Split] = {}
+    found: dict[str, TensorSplit] = {}
     linear = [index for index, (name, module) in enumerate(chain) if type(module) is nn.Linear and name not in shared]
     for index, following in zip_longest(linear, linear[1:]):
         name, module = chain[index]
@@ -67,12 +67,12 @@ def _is_pair(chain: Sequence[Named], ranks: int) -> bool:
     return first.out_features % ranks == 0 and all(type(module) in _ELEMENTWISE for _, module in between)
 
 
-def plan_of(model: nn.Module, ranks: int) -> dict[str, Split]:
-    """How a model's linear layers are split."""
+def plan_of(model: nn.Module, ranks: int) -> dict[str, TensorSplit]:
+    """Plan how a model's linear layers are split."""
     linear = {name: module for name, module in model.named_modules() if isinstance(module, nn.Linear)}
     users = Counter(id(module.weight) for module in linear.values())
     shared = {name for name, module in linear.items() if users[id(module.weight)] > 1}
-    found: dict[str, Split] = {}
+    found: dict[str, TensorSplit] = {}
     for chain in _chains(model):
         found |= plan(chain, ranks, shared)
     return found
@@ -88,8 +88,8 @@ def _chains(model: nn.Module) -> Iterator[list[Named]]:
             yield from ([each] for each in children)
 
 
-def split(model: nn.Module, mesh: DeviceMesh, planned: Mapping[str, Split]) -> None:
-    """Makes the planned layers' parameters DTensors on the mesh, and what lies within a pair fit for pieces."""
+def split(model: nn.Module, mesh: DeviceMesh, planned: Mapping[str, TensorSplit]) -> None:
+    """Make the planned layers' parameters DTensors on the mesh, and what lies within a pair fit for pieces."""
     for name in _dropouts(model, planned):
         dropout = model.get_submodule(name)
         assert isinstance(dropout, nn.Dropout)
@@ -101,14 +101,14 @@ def split(model: nn.Module, mesh: DeviceMesh, planned: Mapping[str, Split]) -> N
     parallelize_module(model, mesh, {name: _style(each) for name, each in planned.items()})
 
 
-def _style(each: Split) -> ParallelStyle:
+def _style(each: TensorSplit) -> ParallelStyle:
     if each == "rows":
         return RowwiseParallel()
     return ColwiseParallel() if each == "columns" else ColwiseParallel(output_layouts=Replicate())
 
 
-def _dropouts(model: nn.Module, planned: Mapping[str, Split]) -> list[str]:
-    """Dropout within a pair."""
+def _dropouts(model: nn.Module, planned: Mapping[str, TensorSplit]) -> list[str]:
+    """Return the names of dropout layers within a pair."""
     found = []
     for chain in _chains(model):
         within = False

@@ -58,18 +58,19 @@ def test_ranks_compute_what_one_process_would() -> None:
     by_rank = ranks.run(over_ranks, len(SIZES))
     for number, layer in enumerate(LAYERS):
         whole = passes(copy.deepcopy(layer), batches(layer))
-        parts = [results[number] for results in by_rank]
+        components = [results[number] for results in by_rank]
         # Without running statistics an evaluation takes its own batch's, on every rank those of that rank, as PyTorch.
         compared = 2 if not list(layer.buffers()) else 3
         near: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-4}
         for name in ("outputs", "inputs"):
-            joined_up = [torch.cat([part[name][each] for part in parts]) for each in range(compared)]
+            joined_up = [torch.cat([part[name][each] for part in components]) for each in range(compared)]
             torch.testing.assert_close(joined_up, whole[name][:compared], **near)
-        for part in parts:
+        for part in components:
             torch.testing.assert_close(part["buffers"], whole["buffers"], **near)
         if compared == 3:
             added = [
-                torch.stack(gradients).sum(0) for gradients in zip(*(part["trained"] for part in parts), strict=True)
+                torch.stack(gradients).sum(0)
+                for gradients in zip(*(part["trained"] for part in components), strict=True)
             ]
             torch.testing.assert_close(added, whole["trained"], rtol=1e-4, atol=1e-3)
 

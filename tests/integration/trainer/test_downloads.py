@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 from tests.support import http_files, ranks
 from trainer.data import downloads
-from trainer.data.downloads import Source
+from trainer.data.downloads import DownloadSource
 from trainer.exceptions import DownloadError
 
 CONTENT = b"0123456789" * 300_000
@@ -19,7 +19,7 @@ def obtained(url: str, roots: list[Path]) -> tuple[str, float]:
     """What this rank read, or was told; ranks have disks of their own where several roots are given."""
     dist.init_process_group("gloo")
     root = roots[dist.get_rank() % len(roots)]
-    source = Source(urls=(url,), file="set.bin", checksum=CHECKSUM)
+    source = DownloadSource(urls=(url,), file="set.bin", checksum=CHECKSUM)
     try:
         found = downloads.obtain((source,), root, (root / "set.bin").read_bytes)
         answer = hashlib.sha256(found).hexdigest()
@@ -27,7 +27,7 @@ def obtained(url: str, roots: list[Path]) -> tuple[str, float]:
         answer = str(error)
     dist.barrier()
     dist.destroy_process_group()
-    return answer, downloads.SPENT.seconds
+    return answer, downloads.DOWNLOAD_TIME.seconds
 
 
 def test_ranks_of_two_jobs_fetch_a_file_once(tmp_path: Path) -> None:

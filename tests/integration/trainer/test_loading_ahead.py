@@ -37,9 +37,9 @@ def watched(given: dict[str, Any], attempt: AttemptFolder, stops: bool) -> tuple
     loop.evaluate, control.POLL_SECONDS = watch, 0
     recipe = Recipe.model_validate(given)
     with joined(recipe.strategy) as world:
-        parts = build(recipe, world)
-        loop.Training(parts).run()
-        return seen, parts.strategy.whole_state()
+        components = build(recipe, world)
+        loop.Training(components).run()
+        return seen, components.strategy.whole_state()
 
 
 def test_the_next_epoch_is_being_loaded_in_evaluation(tmp_path: Path) -> None:

@@ -56,9 +56,9 @@ def each(recipes: list[dict[str, Any]]) -> list[Weights]:
 
 
 def _trained(recipe: Recipe, world: World) -> Weights:
-    parts = build(recipe, world)
-    Training(parts).run()
-    return {name: value.clone() for name, value in parts.strategy.whole_state().items()}
+    components = build(recipe, world)
+    Training(components).run()
+    return {name: value.clone() for name, value in components.strategy.whole_state().items()}
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -100,13 +100,13 @@ def seen(recipe: dict[str, Any]) -> dict[str, Any]:
             found["kernels"].add(layer.weight.is_contiguous(memory_format=torch.channels_last))
 
     with joined(given.strategy) as world:
-        parts = build(given, world)
-        for module in parts.strategy.modules():
+        components = build(given, world)
+        for module in components.strategy.modules():
             for layer in module.modules():
                 layer.register_forward_hook(look)
-        Training(parts).run()
+        Training(components).run()
         found["recomputed"] = any(
-            "Recomputed" in type(each).__name__ for module in parts.strategy.called() for each in module.modules()
+            "Recomputed" in type(each).__name__ for module in components.strategy.called() for each in module.modules()
         )
     return found | {
         "deterministic": torch.are_deterministic_algorithms_enabled() and torch.backends.cudnn.deterministic,
@@ -151,8 +151,8 @@ def overflowing(recipe: dict[str, Any]) -> tuple[list[float], list[bool]]:
     given = Recipe.model_validate(recipe)
     scales, changed = [], []
     with joined(given.strategy) as world:
-        strategy = (parts := build(given, world)).strategy
-        training_run = Training(parts)
+        strategy = (components := build(given, world)).strategy
+        training_run = Training(components)
         update = strategy.update
 
         def watched(rate: float, *, measure: bool) -> Tensor | None:

@@ -21,9 +21,9 @@ from tests.support.wait import until
 from torchyard.recipe import Recipe
 from trainer.command import main
 from trainer.distributed import lost_ranks, spawn
-from trainer.distributed.collectives import summed
+from trainer.distributed.collectives import all_reduce_sum
 from trainer.distributed.process_group import joined
-from trainer.distributed.rendezvous import Meeting
+from trainer.distributed.rendezvous import Rendezvous
 from trainer.exceptions import SpawnError
 from trainer.run import run
 
@@ -34,8 +34,8 @@ def meet(*urls: str) -> list[float]:
     for url in urls:
         if url.startswith("file://"):  # then nothing else leads to the others
             del os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"]
-        with joined(held=Meeting(url=url)) as world:
-            totals.append(float(summed(torch.tensor(world.rank + 1.0))))
+        with joined(rendezvous=Rendezvous(url=url)) as world:
+            totals.append(float(all_reduce_sum(torch.tensor(world.rank + 1.0))))
     return totals
 
 
@@ -49,11 +49,11 @@ def test_all_ways_lead_to_the_same_group(tmp_path: Path) -> None:
 
 
 def lose_rank_1(how: int) -> None:
-    with joined(held=Meeting(timeout=timedelta(seconds=1))) as world:
-        summed(torch.ones(1))
+    with joined(rendezvous=Rendezvous(timeout=timedelta(seconds=1))) as world:
+        all_reduce_sum(torch.ones(1))
         if world.rank == 1:
             os.kill(os.getpid(), how)
-        summed(torch.ones(1))
+        all_reduce_sum(torch.ones(1))
 
 
 @pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])

@@ -8,14 +8,14 @@ import torchvision
 
 from tests.support import http_files
 from torchyard.recipe import Recipe
-from torchyard.recipe.models import Model
+from torchyard.recipe.models import ModelOptions
 from trainer.data import Shape
 from trainer.exceptions import DownloadError, RecipeError
 from trainer.models import MODELS, vision
 from trainer.models.layers import as_layers
 
 
-def options(name: str, **given: Any) -> Model:
+def options(name: str, **given: Any) -> ModelOptions:
     data = {"name": "custom", "target": "a:b"}
     return Recipe.model_validate({"model": {"name": name, **given}, "data": data}).model
 

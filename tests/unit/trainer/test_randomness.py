@@ -11,5 +11,5 @@ def test_ranks_and_purposes_have_their_own_seeds() -> None:
 
 def test_streams_are_those_of_other_gpus_than_the_first() -> None:
     first, second, cpu = torch.device("cuda", 0), torch.device("cuda", 1), torch.device("cpu")
-    assert randomness.Streams([first, second, first, second]).devices == [second]
-    assert randomness.Streams([cpu, cpu]).devices == []
+    assert randomness.RandomStreams([first, second, first, second]).devices == [second]
+    assert randomness.RandomStreams([cpu, cpu]).devices == []

@@ -8,7 +8,7 @@ receive over gloo (https://docs.pytorch.org/docs/stable/distributed.html, point-
 Slow by design: for parameters of P bytes each worker sends P and receives P in a step, and each of m servers passes n
 times P/m both ways, while the workers wait; ring and all-reduce move less than 2 P per rank, and DDP hides that behind
 the backward pass. On GPUs every byte also crosses to host memory. A worker keeps two buffers of P there, a server
-two of its part.
+two of its shard.
 
 What a server holds is whole parameters, spread by size. A parameter without a gradient is refused. Buffers (batch
 statistics) are worker 0's, handed on with the parameters by the first server.
@@ -24,13 +24,13 @@ Not run on two GPUs so far.
 from torchyard.recipe.strategies import ParameterServer
 from trainer.distributed.world import World
 from trainer.strategies.base import Strategy
-from trainer.strategies.parameter_server.server import Server
-from trainer.strategies.parameter_server.worker import Worker
+from trainer.strategies.parameter_server.server import ServerStrategy
+from trainer.strategies.parameter_server.worker import WorkerStrategy
 
 __all__ = ["parameter_server"]
 
 
 def parameter_server(options: ParameterServer, world: World) -> Strategy:
-    """The side of this rank; raises RecipeError when there are no workers."""
+    """Return the strategy of this rank's side; raises RecipeError when there are no workers."""
     serves = world.rank >= world.size - options.servers
-    return Server(options, world) if serves else Worker(options, world)
+    return ServerStrategy(options, world) if serves else WorkerStrategy(options, world)

@@ -1,4 +1,4 @@
-"""What workers and servers have in common: who is who, and the optimizer's state as one."""
+"""Common base of workers and servers: who is who, and the optimizer's state as one."""
 
 from abc import abstractmethod
 from typing import Any
@@ -9,17 +9,17 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from torchyard.recipe.strategies import ParameterServer
-from trainer.data.sampler import Shares
-from trainer.distributed.collectives import summed
+from trainer.data.sampler import BatchShares
+from trainer.distributed.collectives import all_reduce_sum
 from trainer.distributed.world import World
-from trainer.strategies.base import Strategy, Task
+from trainer.strategies.base import Strategy, TrainingTask
 
 CPU = torch.device("cpu")
 
 
 class ParameterServerStrategy(Strategy):
     """One side of the exchange. Every rank's optimizer lists all parameters in the model's order; those of servers
-    have the state, each of its own part. As a whole it is that of a model trained by one process.
+    have the state, each of its own shard. As a whole it is that of a model trained by one process.
     """
 
     options: ParameterServer
@@ -32,20 +32,20 @@ class ParameterServerStrategy(Strategy):
         self.recent: list[int] = []
 
     @property
-    def shares(self) -> Shares:
-        return Shares(index=self.world.rank % len(self.workers), count=len(self.workers))
+    def shares(self) -> BatchShares:
+        return BatchShares(index=self.world.rank % len(self.workers), count=len(self.workers))
 
     @property
     def device_count(self) -> int:
         return len(self.workers)
 
-    def prepare(self, model: nn.Module, task: Task) -> None:
+    def prepare(self, model: nn.Module, task: TrainingTask) -> None:
         super().prepare(model, task)
         self.optimizer.register_state_dict_post_hook(self._whole)
-        self.optimizer.register_load_state_dict_pre_hook(self._part)
+        self.optimizer.register_load_state_dict_pre_hook(self._own_state)
 
     def _whole(self, optimizer: Optimizer, state: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 (a hook of torch)
-        """Brings the servers' states to rank 0, which writes checkpoints; all ranks call `state_dict` together."""
+        """Bring the servers' states to rank 0, which writes checkpoints; all ranks call `state_dict` together."""
         if self.world.rank in self.servers:
             dist.send_object_list([state["state"]], dst=0, device=CPU)
         elif self.world.leads:
@@ -59,8 +59,8 @@ class ParameterServerStrategy(Strategy):
         state: dict[int, Any] = received[0]
         return state
 
-    def _part(self, optimizer: Optimizer, state: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 (a hook of torch)
-        """Of a whole state, what this rank steps."""
+    def _own_state(self, optimizer: Optimizer, state: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 (a hook of torch)
+        """Keep of a whole state what this rank steps."""
         return {**state, "state": {index: each for index, each in state["state"].items() if index in self.stepped}}
 
     @property
@@ -69,8 +69,8 @@ class ParameterServerStrategy(Strategy):
         """Numbers of the parameters, in the optimizer's order, that this rank steps."""
 
     def norm_over_servers(self, own: Tensor) -> Tensor:
-        """The 2-norm of all gradients from that of each rank's part; all ranks call it."""
-        return summed(own**2).sqrt()
+        """Return the 2-norm of all gradients from that of each rank's shard; all ranks call it."""
+        return all_reduce_sum(own**2).sqrt()
 
     def measures(self) -> dict[str, float]:
         if not self.options.asynchronous:
@@ -80,7 +80,7 @@ class ParameterServerStrategy(Strategy):
             own[:2] = torch.tensor([sum(self.recent), len(self.recent)])
             own[2 + self.world.rank - self.servers.start] = max(self.recent)
         self.recent.clear()
-        total, updates, *most = summed(own).tolist()
+        total, updates, *most = all_reduce_sum(own).tolist()
         return {"staleness/mean": total / max(updates, 1), "staleness/max": max(most)}
 
     def proof(self) -> dict[str, Any]:

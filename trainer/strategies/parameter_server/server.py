@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from trainer.data.loading import Batch
 from trainer.strategies.base import placed
 from trainer.strategies.parameter_server.common import CPU, ParameterServerStrategy
-from trainer.strategies.parameter_server.spreading import Layout, Part, parts
+from trainer.strategies.parameter_server.sharding import FlatLayout, Shard, shards
 
 
-class Outline:
+class ModelOutline:
     """The whole model for a checkpoint, in names and shapes alone; of one that is loaded, what this server holds."""
 
     def __init__(self, model: nn.Module, held: Mapping[str, Tensor]) -> None:
@@ -33,11 +33,11 @@ class Outline:
             value.copy_(saved[name])
 
 
-class Server(ParameterServerStrategy):
+class ServerStrategy(ParameterServerStrategy):
     """A rank without a device. Its `model` is on the meta device; what it holds lies in one buffer, ready to send."""
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        self._hold(parts(model, len(self.servers))[self.world.rank - self.servers.start])
+        self._hold(shards(model, len(self.servers))[self.world.rank - self.servers.start])
         self._listed = {name: self._held.get(name, _outline(value)) for name, value in model.named_parameters()}
         self._steps = 0
         #: Updates done; and how many those were when each worker last took parameters.
@@ -49,13 +49,13 @@ class Server(ParameterServerStrategy):
         return self.model
 
     @torch.no_grad()
-    def _hold(self, part: Part) -> None:
-        layout, count = Layout(part.tensors), len(part.parameters)
+    def _hold(self, shard: Shard) -> None:
+        layout, count = FlatLayout(shard.tensors), len(shard.parameters)
         self._sent, self._received, self._sum = (layout.buffer(CPU) for _ in range(3))
         own, self._incoming, self._total = map(layout.views, (self._sent, self._received, self._sum))
-        torch._foreach_copy_(own, part.tensors)
-        self._held = dict(zip(part.parameters, map(nn.Parameter, own[:count]), strict=True))
-        self._buffers = dict(zip(part.buffers, own[count:], strict=True))
+        torch._foreach_copy_(own, shard.tensors)
+        self._held = dict(zip(shard.parameters, map(nn.Parameter, own[:count]), strict=True))
+        self._buffers = dict(zip(shard.buffers, own[count:], strict=True))
 
     @property
     def loads(self) -> bool:
@@ -76,7 +76,7 @@ class Server(ParameterServerStrategy):
         return []
 
     def saved(self) -> tuple[Any, Any]:
-        return Outline(self.model, {**self._held, **self._buffers}), self.optimizer
+        return ModelOutline(self.model, {**self._held, **self._buffers}), self.optimizer
 
     def whole_state(self) -> dict[str, Tensor]:
         return {name: value.detach() for name, value in {**self._held, **self._buffers}.items()}
@@ -94,7 +94,7 @@ class Server(ParameterServerStrategy):
         return norm
 
     def exchange(self) -> None:
-        """Adds the gradients in the order of ranks, so that every run comes to the same bits."""
+        """Add the gradients in the order of ranks, so that every run comes to the same bits."""
         for worker in self.workers:
             dist.recv(self._received if worker else self._sum, worker)
             if worker:
@@ -112,7 +112,7 @@ class Server(ParameterServerStrategy):
                 buffer.copy_(value)
 
     def _serve(self, rate: float) -> None:
-        """Takes gradients from whoever comes, until all workers have done this step; fast ones may be ahead."""
+        """Take gradients from whoever comes, until all workers have done this step; fast ones may be ahead."""
         self._steps += 1
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -132,7 +132,7 @@ class Server(ParameterServerStrategy):
         self._pushed[worker] += 1
 
     def _answer(self, workers: Sequence[int]) -> None:
-        """Sends what this server holds."""
+        """Send what this server holds."""
         sent: list[Any] = [dist.isend(self._sent, worker) for worker in workers]
         for worker, work in zip(workers, sent, strict=True):
             work.wait()

@@ -9,55 +9,55 @@ from torch import Tensor, nn
 from trainer.data.loading import Batch
 from trainer.exceptions import RecipeError
 from trainer.strategies.parameter_server.common import CPU, ParameterServerStrategy
-from trainer.strategies.parameter_server.spreading import Layout, Part, parts
+from trainer.strategies.parameter_server.sharding import FlatLayout, Shard, shards
 
 
-class Route:
+class ServerConnection:
     """Messages between this worker and one server: gradients there, parameters back, buffers both ways."""
 
-    def __init__(self, server: int, part: Part, device: torch.device) -> None:
+    def __init__(self, server: int, shard: Shard, device: torch.device) -> None:
         self._server = server
-        self._part = part
-        self._layout = Layout(part.tensors)
+        self._own_state = shard
+        self._layout = FlatLayout(shard.tensors)
         self._packed = self._layout.buffer(device)
         self._received = self._layout.buffer(CPU)
 
     def expect(self) -> Any:
-        """Begins to receive parameters."""
+        """Begin to receive parameters."""
         return dist.irecv(self._received, self._server)
 
     @torch.no_grad()
     def push(self) -> tuple[Any, Tensor]:
-        """Begins to send the gradients; the message is to be kept until that is done."""
+        """Begin to send the gradients; the message is to be kept until that is done."""
         views = self._layout.views(self._packed)
-        torch._foreach_copy_(views, [*self._gradients(), *self._part.buffers.values()])
+        torch._foreach_copy_(views, [*self._gradients(), *self._own_state.buffers.values()])
         message = self._packed.to(CPU)
         return dist.isend(message, self._server), message
 
     def _gradients(self) -> list[Tensor]:
-        lacking = [name for name, parameter in self._part.parameters.items() if parameter.grad is None]
+        lacking = [name for name, parameter in self._own_state.parameters.items() if parameter.grad is None]
         if lacking:
             raise RecipeError(
                 f"{', '.join(lacking)} got no gradient: let forward use it, or set its requires_grad to False; or take "
                 "strategy: {name: ddp, find_unused_parameters: true}"
             )
-        return [parameter.grad for parameter in self._part.parameters.values() if parameter.grad is not None]
+        return [parameter.grad for parameter in self._own_state.parameters.values() if parameter.grad is not None]
 
     @torch.no_grad()
     def take(self) -> None:
-        """Puts what was received into the replica."""
+        """Put what was received into the replica."""
         received = self._received.to(self._packed.device)
-        torch._foreach_copy_(self._part.tensors, self._layout.views(received))
+        torch._foreach_copy_(self._own_state.tensors, self._layout.views(received))
 
 
-class Worker(ParameterServerStrategy):
+class WorkerStrategy(ParameterServerStrategy):
     """A rank with a replica of the model on its device."""
 
     def wrap(self, model: nn.Module) -> nn.Module:
         model.to(self.world.device)
         self._routes = [
-            Route(server, part, self.world.device)
-            for server, part in zip(self.servers, parts(model, len(self.servers)), strict=True)
+            ServerConnection(server, shard, self.world.device)
+            for server, shard in zip(self.servers, shards(model, len(self.servers)), strict=True)
         ]
         self._samples = 0
         return model
@@ -93,7 +93,7 @@ class Worker(ParameterServerStrategy):
         return norm
 
     def _alone(self, measure: bool) -> Tensor | None:
-        """Makes the gradients the mean over this worker's own samples, and clips them."""
+        """Make the gradients the mean over this worker's own samples, and clip them."""
         gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
         torch._foreach_div_(gradients, self._samples)
         norm = self.gradient_norm() if measure else None

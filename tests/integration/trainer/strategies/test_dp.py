@@ -58,7 +58,7 @@ def sent(given: dict[str, Any]) -> int:
     parsed = Recipe.model_validate(given)
     with joined(parsed.strategy) as world:
         run = Training(build(parsed, world))
-        strategy = run.parts.strategy
+        strategy = run.components.strategy
         for batch in run.batches(0):
             strategy.backward(batch)
             if batch.last:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from tests.support import ranks, training, wait
 from torchyard.recipe import Recipe
 from trainer.distributed.process_group import joined
-from trainer.distributed.rendezvous import meeting
+from trainer.distributed.rendezvous import rendezvous_for
 from trainer.loop.components import build
 from trainer.loop.training import Training
 
@@ -125,8 +125,8 @@ def hold_back(folder: str, given: dict[str, Any]) -> dict[str, Any]:
     """Worker 1 sends its first gradient when worker 0 has done four steps."""
     parsed = Recipe.model_validate(given)
     with joined(parsed.strategy) as world:
-        parts = build(parsed, world)
-        original, done = parts.strategy.update, 0
+        components = build(parsed, world)
+        original, done = components.strategy.update, 0
 
         def update(rate: float, *, measure: bool) -> Tensor | None:
             nonlocal done
@@ -138,9 +138,9 @@ def hold_back(folder: str, given: dict[str, Any]) -> dict[str, Any]:
                 Path(folder, "ahead").touch()
             return norm
 
-        parts.strategy.update = update  # type: ignore[method-assign]
-        Training(parts).run()
-        return parts.strategy.proof()
+        components.strategy.update = update  # type: ignore[method-assign]
+        Training(components).run()
+        return components.strategy.proof()
 
 
 def test_a_slow_worker_sends_stale_gradients(tmp_path: Path) -> None:
@@ -153,11 +153,11 @@ def test_a_slow_worker_sends_stale_gradients(tmp_path: Path) -> None:
 
 def lose_worker_1(given: dict[str, Any]) -> None:
     parsed = Recipe.model_validate(given)
-    with joined(parsed.strategy, meeting(parsed, os.environ)) as world:
-        parts = build(parsed, world)
+    with joined(parsed.strategy, rendezvous_for(parsed, os.environ)) as world:
+        components = build(parsed, world)
         if world.rank == 1:
-            parts.strategy.update = die  # type: ignore[method-assign]
-        Training(parts).run()
+            components.strategy.update = die  # type: ignore[method-assign]
+        Training(components).run()
 
 
 def die(rate: float, *, measure: bool) -> None:

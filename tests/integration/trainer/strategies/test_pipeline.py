@@ -59,7 +59,7 @@ def passes(given: dict[str, Any]) -> str:
     parsed = Recipe.model_validate(given)
     with joined(parsed.strategy) as world:
         run = Training(build(parsed, world))
-        strategy = run.parts.strategy
+        strategy = run.components.strategy
         assert isinstance(strategy, PipelineStrategy)
         seen: list[str] = []
         for stage in strategy.training:

@@ -16,7 +16,7 @@ from trainer.exceptions import RecipeError
 from trainer.loop.components import build
 from trainer.numerics import compute
 from trainer.optimization.objective import CLASSIFICATION
-from trainer.strategies import STRATEGIES, Strategy, Task
+from trainer.strategies import STRATEGIES, Strategy, TrainingTask
 
 RANKS = 3
 STRATEGY = pytest.mark.parametrize("strategy", ["ddp", "broadcast", "ring"])
@@ -101,8 +101,8 @@ def beginning(given: dict[str, Any]) -> tuple[Tensor, Tensor]:
     """A rank's initial weights, and the dropout mask that it draws first."""
     parsed = Recipe.model_validate(given)
     with joined(parsed.strategy) as world:
-        parts = build(parsed, world)
-        weights = nn.utils.parameters_to_vector(parts.strategy.model.parameters()).detach()
+        components = build(parsed, world)
+        weights = nn.utils.parameters_to_vector(components.strategy.model.parameters()).detach()
         return weights, nn.functional.dropout(torch.ones(100))
 
 
@@ -120,7 +120,7 @@ def prepared(given: dict[str, Any], model: nn.Module, world: World) -> Strategy:
     parsed = Recipe.model_validate(given)
     name = parsed.strategy.name
     strategy = STRATEGIES[name](parsed.strategy, world)
-    task = Task(
+    task = TrainingTask(
         objective=CLASSIFICATION,
         make_optimizer=lambda parameters: torch.optim.SGD(parameters, lr=0.1),
         numerics=compute.numerics_for(parsed, world.device),

@@ -9,7 +9,7 @@ from trainer.exceptions import RecipeError
 VOC = ["--model", "deeplabv3_resnet101", "--data", "voc"]
 
 
-def chosen(*words: str, gpus: int = 0) -> choice.Choice:
+def chosen(*words: str, gpus: int = 0) -> choice.Comparison:
     return choice.choose(arguments(list(words)), gpus)
 
 

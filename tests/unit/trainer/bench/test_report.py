@@ -8,7 +8,7 @@ import pytest
 
 from torchyard.recipe import Recipe
 from trainer.bench import plan, table
-from trainer.bench.report import Report
+from trainer.bench.report import ComparisonReport
 
 
 class Outside(HTMLParser):
@@ -29,7 +29,7 @@ def report(seconds: float, folder: Path, note: str = "") -> dict[str, str]:
     cases = plan.cases(Recipe(), ["ddp"], [2], 8, per_device=True)
     results = [{"seconds": [took], "samples": 100, "bytes_sent": [2**20]} for took in (1.0, seconds)]
     facts = [("Devices", "CPU <slots>")]
-    made = Report(
+    made = ComparisonReport(
         title="a on b",
         rows=table.rows(list(zip(cases, results, strict=True))),
         facts=facts,

@@ -9,7 +9,7 @@ import pytest
 from tests.support import http_files
 from tests.support.http_files import Files
 from trainer.data import downloads
-from trainer.data.downloads import Source
+from trainer.data.downloads import DownloadSource
 from trainer.exceptions import DownloadError
 
 CONTENT = bytes(range(256)) * 5000
@@ -22,9 +22,9 @@ def files() -> Iterator[Files]:
         yield served
 
 
-def source(files: Files, *names: str, content: bytes = CONTENT) -> Source:
+def source(files: Files, *names: str, content: bytes = CONTENT) -> DownloadSource:
     urls = tuple(files.url(name) for name in names or ("a.bin",))
-    return Source(urls=urls, file="sub/a.bin", checksum=f"sha256:{hashlib.sha256(content).hexdigest()}")
+    return DownloadSource(urls=urls, file="sub/a.bin", checksum=f"sha256:{hashlib.sha256(content).hexdigest()}")
 
 
 def names(root: Path) -> set[str]:
@@ -98,7 +98,7 @@ def archive() -> bytes:
 
 def test_an_archive_counts_only_with_its_mark(files: Files, tmp_path: Path) -> None:
     content = files.contents["a.tar.gz"] = archive()
-    packed = Source(
+    packed = DownloadSource(
         urls=(files.url("a.tar.gz"),),
         file="a.tar.gz",
         checksum=f"md5:{hashlib.md5(content).hexdigest()}",
@@ -113,7 +113,7 @@ def test_an_archive_counts_only_with_its_mark(files: Files, tmp_path: Path) -> N
 
 
 def test_an_archive_that_is_none_is_an_error(files: Files, tmp_path: Path) -> None:
-    packed = Source(
+    packed = DownloadSource(
         urls=(files.url("a.bin"),),
         file="a.tar",
         checksum=f"sha256:{hashlib.sha256(CONTENT).hexdigest()}",

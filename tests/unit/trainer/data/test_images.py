@@ -9,13 +9,13 @@ from torch.utils.data import DataLoader
 
 from tests.support import http_files, pictures
 from torchyard.recipe import Recipe
-from torchyard.recipe.data import Data
+from torchyard.recipe.data import DataOptions
 from trainer.data import DATA, DataSets
-from trainer.data.images import Pixels
+from trainer.data.images import PixelDataset
 from trainer.exceptions import DownloadError
 
 
-def options(name: str, root: Path, **given: Any) -> Data:
+def options(name: str, root: Path, **given: Any) -> DataOptions:
     download = {} if name == "image_folder" else {"download": False}
     recipe = {
         "model": {"name": "custom", "target": "a:b"},
@@ -73,8 +73,8 @@ def test_the_quick_way_gives_the_same_values(tmp_path: Path, monkeypatch: pytest
     for name, size in (("mnist", 28), ("cifar10", 32), ("stl10", 96)):
         write(name, tmp_path, monkeypatch)
         quick, slow = made(name, tmp_path).validation, made(name, tmp_path, size=size).validation
-        assert isinstance(quick, Pixels)
-        assert not isinstance(slow, Pixels)
+        assert isinstance(quick, PixelDataset)
+        assert not isinstance(slow, PixelDataset)
         together, targets = quick.__getitems__([3, 0])
         torch.testing.assert_close(together[0], slow[3][0])
         torch.testing.assert_close(quick[0][0], slow[0][0])

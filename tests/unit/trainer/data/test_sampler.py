@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.data.sampler import EvaluationSampler, Shares, TrainSampler
+from trainer.data.sampler import BatchShares, EvaluationSampler, TrainSampler
 from trainer.exceptions import RecipeError
 
 
@@ -14,7 +14,7 @@ def samplers(samples: int, batch_size: int, shares: int, accumulate: int = 1) ->
         TrainSampler(
             samples=samples,
             size=batch_size * shares,
-            shares=Shares(index=index, count=shares),
+            shares=BatchShares(index=index, count=shares),
             accumulate=accumulate,
             seed=3,
         )
@@ -116,7 +116,9 @@ def test_reading_ahead_does_not_advance() -> None:
 @given(samples=st.integers(1, 200), batch_size=st.integers(1, 17), world=st.integers(1, 5), equal=st.booleans())
 def test_evaluation_counts_every_sample_once(samples: int, batch_size: int, world: int, equal: bool) -> None:
     ranks = [
-        EvaluationSampler(samples=samples, batch_size=batch_size, shares=Shares(index=index, count=world), equal=equal)
+        EvaluationSampler(
+            samples=samples, batch_size=batch_size, shares=BatchShares(index=index, count=world), equal=equal
+        )
         for index in range(world)
     ]
     batches = [list(zip(rank, rank.counts(), strict=True)) for rank in ranks]
@@ -129,7 +131,7 @@ def test_evaluation_counts_every_sample_once(samples: int, batch_size: int, worl
 
 def test_a_batch_smaller_than_the_shares_is_refused() -> None:
     with pytest.raises(RecipeError, match="smaller than the 4 shares"):
-        TrainSampler(samples=10, size=3, shares=Shares(count=4), seed=0)
+        TrainSampler(samples=10, size=3, shares=BatchShares(count=4), seed=0)
 
 
 @given(samples=st.integers(1, 100), size=st.integers(2, 17), shares=st.integers(1, 2), accumulate=st.integers(1, 3))
@@ -137,8 +139,8 @@ def test_the_last_pass_may_be_dropped(samples: int, size: int, shares: int, accu
     given_ = {"samples": samples, "size": size, "accumulate": accumulate, "drop_last": True, "seed": 0}
     if samples < size:
         with pytest.raises(RecipeError, match="drop_last leaves none"):
-            TrainSampler(shares=Shares(count=shares), **given_)  # type: ignore[arg-type]
+            TrainSampler(shares=BatchShares(count=shares), **given_)  # type: ignore[arg-type]
         return
-    sampler = TrainSampler(shares=Shares(count=shares), **given_)  # type: ignore[arg-type]
+    sampler = TrainSampler(shares=BatchShares(count=shares), **given_)  # type: ignore[arg-type]
     assert {micro.size for micro in sampler.plan()} == {size}
     assert len(sampler) == samples // size

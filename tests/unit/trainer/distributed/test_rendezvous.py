@@ -5,14 +5,14 @@ import pytest
 
 from torchyard.recipe import Recipe
 from trainer.distributed import rendezvous
-from trainer.distributed.rendezvous import Meeting, meeting
+from trainer.distributed.rendezvous import Rendezvous, rendezvous_for
 from trainer.exceptions import RecipeError
 
 TWO = {"MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
 
 
 def url(choice: str, environment: dict[str, str], by_hand: str | None = None) -> str:
-    return meeting(Recipe.model_validate({"rendezvous": choice}), environment, by_hand).url
+    return rendezvous_for(Recipe.model_validate({"rendezvous": choice}), environment, by_hand).url
 
 
 def test_where_ranks_meet() -> None:
@@ -39,9 +39,9 @@ def test_a_rendezvous_that_is_none(wrong: str) -> None:
 
 def test_ranks_that_nobody_tells_where_to_meet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MASTER_ADDR", raising=False)
-    assert rendezvous.meet(Meeting(), 0, 1) is None
+    assert rendezvous.open_store(Rendezvous(), 0, 1) is None
     with pytest.raises(RecipeError, match="start with torchrun"):
-        rendezvous.meet(Meeting(), 0, 2)
+        rendezvous.open_store(Rendezvous(), 0, 2)
 
 
 def test_the_file_of_an_earlier_run_is_refused(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_the_file_of_an_earlier_run_is_refused(tmp_path: Path) -> None:
     left.touch()
     os.utime(left, (0, 0))
     with pytest.raises(RecipeError, match="left of an earlier run"):
-        rendezvous.meet(Meeting(url=f"file://{left}"), 0, 2)
+        rendezvous.open_store(Rendezvous(url=f"file://{left}"), 0, 2)
 
 
 def test_backends() -> None:

@@ -3,11 +3,11 @@ import math
 import pytest
 
 from torchyard.injob import layout
-from trainer.loop.best_score import Best
+from trainer.loop.best_score import BestScore
 
 
-def of(keep_best: str, job: str = "job-1") -> Best:
-    return Best({layout.KEEP_BEST: keep_best, layout.JOB_ID: job})
+def of(keep_best: str, job: str = "job-1") -> BestScore:
+    return BestScore({layout.KEEP_BEST: keep_best, layout.JOB_ID: job})
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_each_evaluation_that_beats_all_before(keep_best: str, values: list[floa
 
 
 def test_nothing_is_the_best_where_nobody_asked() -> None:
-    best = Best({})
+    best = BestScore({})
     assert not best.improved({"val/accuracy": 1.0})
     assert not best.lacks({"val/accuracy": 1.0})
 

@@ -2,13 +2,13 @@ import torch
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from trainer.optimization.ema import Average
+from trainer.optimization.ema import MovingAverage
 
 
-def trained(steps: int) -> tuple[nn.Module, Average, AveragedModel]:
+def trained(steps: int) -> tuple[nn.Module, MovingAverage, AveragedModel]:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
-    average = Average([model], 0.9)
+    average = MovingAverage([model], 0.9)
     theirs = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.9))
     theirs.update_parameters(model)  # theirs begins with the first weights that it is shown
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

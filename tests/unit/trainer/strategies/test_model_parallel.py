@@ -10,8 +10,8 @@ from trainer.data import Shape
 from trainer.distributed.world import World
 from trainer.exceptions import RecipeError
 from trainer.models import MODELS
-from trainer.strategies.model_parallel import ModelParallelStrategy, Split
-from trainer.strategies.placement import Part, operations_of, parameter_bytes, place
+from trainer.strategies.model_parallel import ModelParallelStrategy, SplitModel
+from trainer.strategies.placement import StageModule, operations_of, parameter_bytes, place
 
 CPU = torch.device("cpu")
 
@@ -42,12 +42,12 @@ def model(name: str, size: int, device: str, classes: int = 10) -> nn.Module:
 def test_large_models_are_split_before_their_second_linear_layer(name: str, first: str, megabytes: list[int]) -> None:
     """Their first one has most of the parameters."""
     whole = model(name, 224, "meta")
-    parts = [Part(layers) for layers in place(whole, 2, what="devices")]
-    sizes = [parameter_bytes(part) for part in parts]
+    stages = [StageModule(layers) for layers in place(whole, 2, what="devices")]
+    sizes = [parameter_bytes(stage) for stage in stages]
     assert sum(sizes) == parameter_bytes(whole)
     assert [round(size / 1e6) for size in sizes] == megabytes
-    assert parts[1].names[0] == first
-    assert parts[0].state_dict().keys() | parts[1].state_dict().keys() == whole.state_dict().keys()
+    assert stages[1].names[0] == first
+    assert stages[0].state_dict().keys() | stages[1].state_dict().keys() == whole.state_dict().keys()
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,9 @@ def test_bytes_and_time_are_shared_out_as_documented(
 ) -> None:
     """Per cent of the first of two places."""
     whole, sample = model(name, 224, "meta", classes), (3, 224, 224)
-    parts = place(whole, 2, what="devices", balance=balance, sample=sample)
-    sizes = [sum(parameter_bytes(layer) for _, layer in layers) for layers in parts]
-    first, second = operations_of(parts, sample)
+    stages = place(whole, 2, what="devices", balance=balance, sample=sample)
+    sizes = [sum(parameter_bytes(layer) for _, layer in layers) for layers in stages]
+    first, second = operations_of(stages, sample)
     assert first is not None
     assert second is not None
     assert round(100 * sizes[0] / sum(sizes), 1) == bytes_share
@@ -87,7 +87,7 @@ def test_a_balance_by_time_needs_operations_that_can_be_counted() -> None:
 def test_each_part_lies_and_computes_on_its_device() -> None:
     """Tensors of the second device have no values, and so nothing that is computed there comes back."""
     first, second = nn.Linear(3, 4), nn.Linear(4, 2)
-    split = Split([Part([("0", first)]), Part([("1", second)])], (CPU, torch.device("meta")))
+    split = SplitModel([StageModule([("0", first)]), StageModule([("1", second)])], (CPU, torch.device("meta")))
     assert [each.weight.device.type for each in (first, second)] == ["cpu", "meta"]
     seen: list[str] = []
     for layer in (first, second):
@@ -100,7 +100,7 @@ def test_each_part_lies_and_computes_on_its_device() -> None:
 
 def test_alexnet_over_two_places_answers_what_it_answers_whole() -> None:
     whole = model("alexnet", 64, "cpu").eval()
-    split = Split([Part(layers) for layers in place(whole, 2, what="devices")], (CPU, CPU))
+    split = SplitModel([StageModule(layers) for layers in place(whole, 2, what="devices")], (CPU, CPU))
     samples = torch.randn(2, 3, 64, 64)
     with torch.no_grad():
         assert torch.equal(split(samples), whole(samples))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from trainer.exceptions import RecipeError
-from trainer.strategies.placement import Part, activations, balanced, parameter_bytes, place
+from trainer.strategies.placement import StageModule, activations, balanced, parameter_bytes, place
 
 
 @st.composite
@@ -23,21 +23,21 @@ def largest(sizes: list[int], ranges: list[range]) -> int:
 
 @given(problems())
 def test_parts_are_consecutive_and_none_is_empty(problem: tuple[list[int], int]) -> None:
-    sizes, parts = problem
-    ranges = balanced(sizes, parts)
-    assert len(ranges) == parts
+    sizes, stages = problem
+    ranges = balanced(sizes, stages)
+    assert len(ranges) == stages
     assert all(ranges)
     assert [i for each in ranges for i in each] == list(range(len(sizes)))
 
 
 @given(problems())
 def test_no_other_way_has_a_smaller_largest_part(problem: tuple[list[int], int]) -> None:
-    sizes, parts = problem
+    sizes, stages = problem
     ways = (
         [range(start, end) for start, end in pairwise((0, *cuts, len(sizes)))]
-        for cuts in combinations(range(1, len(sizes)), parts - 1)
+        for cuts in combinations(range(1, len(sizes)), stages - 1)
     )
-    assert largest(sizes, balanced(sizes, parts)) == min(largest(sizes, way) for way in ways)
+    assert largest(sizes, balanced(sizes, stages)) == min(largest(sizes, way) for way in ways)
 
 
 def test_a_part_without_parameters_is_avoided() -> None:
@@ -48,10 +48,10 @@ def test_what_has_no_parameters_stays_with_the_layer_before() -> None:
     assert balanced([9, 0, 0, 9, 0], 2) == [range(3), range(3, 5)]
 
 
-@pytest.mark.parametrize("parts", [0, 3])
-def test_more_parts_than_sizes_are_refused(parts: int) -> None:
+@pytest.mark.parametrize("stages", [0, 3])
+def test_more_parts_than_sizes_are_refused(stages: int) -> None:
     with pytest.raises(ValueError, match="2 sizes"):
-        balanced([1, 1], parts)
+        balanced([1, 1], stages)
 
 
 def network() -> nn.Sequential:
@@ -61,12 +61,12 @@ def network() -> nn.Sequential:
 
 def test_parts_keep_the_names_and_are_the_model() -> None:
     model = network().eval()
-    parts = [Part(layers) for layers in place(model, 3, what="devices")]
-    whole = {name: value for part in parts for name, value in part.state_dict().items()}
+    stages = [StageModule(layers) for layers in place(model, 3, what="devices")]
+    whole = {name: value for stage in stages for name, value in stage.state_dict().items()}
     assert whole.keys() == model.state_dict().keys()
-    assert sum(map(parameter_bytes, parts)) == parameter_bytes(model)
+    assert sum(map(parameter_bytes, stages)) == parameter_bytes(model)
     samples = torch.randn(2, 1, 8, 8)
-    assert torch.equal(parts[2](parts[1](parts[0](samples))), model(samples))
+    assert torch.equal(stages[2](stages[1](stages[0](samples))), model(samples))
 
 
 def test_a_model_with_too_few_layers_is_refused() -> None:
@@ -82,7 +82,7 @@ def test_activations_have_the_shapes_and_types_of_the_real_ones(autocast: bool, 
     with context, torch.no_grad():
         values, real = torch.randn(5, 1, 8, 8), []
         for each in layers:
-            values = Part(each)(values)
+            values = StageModule(each)(values)
             real.append((values.shape, values.dtype))
     before = model[0][1].running_mean.clone()  # type: ignore[index, union-attr, operator]
     context = torch.autocast("cpu", dtype=torch.bfloat16) if autocast else nullcontext()

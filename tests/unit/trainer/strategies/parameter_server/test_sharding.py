@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from trainer.exceptions import RecipeError
-from trainer.strategies.parameter_server.spreading import Layout, parts, spread
+from trainer.strategies.parameter_server.sharding import FlatLayout, assign, shards
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from trainer.strategies.parameter_server.spreading import Layout, parts, spread
     ],
 )
 def test_the_largest_goes_first_to_whoever_has_least(sizes: list[int], servers: int, held: list[list[int]]) -> None:
-    assert spread(sizes, servers) == held
+    assert assign(sizes, servers) == held
 
 
 def test_buffers_and_frozen_parameters() -> None:
@@ -27,7 +27,7 @@ def test_buffers_and_frozen_parameters() -> None:
     model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
     model[0].bias.requires_grad_(False)
     model.register_buffer("scratch", torch.zeros(1), persistent=False)
-    first, second = parts(model, 2)
+    first, second = shards(model, 2)
     assert list(first.parameters) == ["0.weight"]
     assert list(second.parameters) == ["1.weight", "1.bias"]
     assert list(first.buffers) == ["1.running_mean", "1.running_var", "1.num_batches_tracked"]
@@ -36,15 +36,15 @@ def test_buffers_and_frozen_parameters() -> None:
 
 def test_a_server_without_a_parameter_is_refused() -> None:
     with pytest.raises(RecipeError, match=r"strategy.servers \(3\) is more than the model has parameters: take 2"):
-        parts(nn.Linear(3, 2), 3)
+        shards(nn.Linear(3, 2), 3)
 
 
 def test_tensors_of_any_type_in_one_buffer() -> None:
     tensors = [torch.tensor([1.5]), torch.tensor(7), torch.ones(3, dtype=torch.float16), torch.zeros(0, 4)]
-    layout = Layout(tensors)
+    layout = FlatLayout(tensors)
     assert layout.size == 4 + 4 + 8 + 6 + 2  # a gap before the number of eight bytes, and one at the end
     views = layout.views(layout.buffer(torch.device("cpu")))
     torch._foreach_copy_(views, tensors)
     for view, tensor in zip(views, tensors, strict=True):
         assert torch.equal(view, tensor)
-    assert Layout([torch.zeros(5, 3), torch.zeros(2)]).size == 4 * 17
+    assert FlatLayout([torch.zeros(5, 3), torch.zeros(2)]).size == 4 * 17
