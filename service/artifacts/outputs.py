@@ -15,6 +15,7 @@ from service.db.engine import Database
 from service.db.models import Attempt, Blob, Job, Member, Output, SnapshotFile
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
+from service.db.unit_of_work import unit_of
 from service.db.upsert import insert
 from service.errors import BadPathError, NotAHashError, field_problem, not_found
 from service.identity.callers import Caller
@@ -230,14 +231,11 @@ def file_hash(db: Database, job_id: str, name: str, *, root: Root | None = None,
 
 def bring(ctx: Context, caller: Caller, ref: str) -> Row[Any]:
     """Ask the nodes for the node-local files of a job, at the request of its owner; return the job's version."""
-    nodes: list[str] = []
 
     def ask(tx: Connection, job_id: str, _actor: str | None, _now: int) -> None:
         waiting = (Output.job_id == job_id, Output.state == ON_NODE)
         tx.execute(update(Output).where(*waiting).values(wanted=True))
-        nodes.extend(tx.scalars(select(Member.node).distinct().join(Output, WRITER).where(*waiting)))
+        unit_of(tx).nudge(*tx.scalars(select(Member.node).distinct().join(Output, WRITER).where(*waiting)))
+        unit_of(tx).tell_job(job_id)
 
-    changed = change.act(ctx, caller, ref, ask)
-    for node in nodes:
-        ctx.dispatcher.nudge(node)
-    return changed
+    return change.act(ctx, caller, ref, ask)

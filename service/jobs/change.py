@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, delete, insert, select
 
 from service import lifecycle
 from service.context import Context
-from service.db.models import Attempt, Checkpoint, Job, Member, Tag
+from service.db.models import Checkpoint, Job, Tag
 from service.errors import ProblemError, field_problem
 from service.identity.callers import Caller, may_change
 from service.jobs import body, submit, versions
@@ -31,11 +31,8 @@ def act(ctx: Context, caller: Caller, ref: str, action: Action) -> Row[Any]:
     with refusals(), ctx.db.write() as tx:
         found = versions.find(tx, ref)
         may_change(caller, found.user_id)
-        nodes = nodes_of(tx, found.id)
         action(tx, found.id, caller.name, ctx.now_us())
-        changed = versions.find(tx, found.id)
-    announce(ctx, found.id, nodes)
-    return changed
+        return versions.find(tx, found.id)
 
 
 @contextmanager
@@ -47,24 +44,6 @@ def refusals() -> Iterator[None]:
         raise ProblemError("not-found", str(error)) from error
     except lifecycle.Conflict as error:
         raise ProblemError("not-acceptable-state", str(error)) from error
-
-
-def nodes_of(tx: Connection, job_id: str) -> list[str]:
-    """Nodes that hold a live attempt of the job and must hear of the change."""
-    query = (
-        select(Member.node)
-        .join(Attempt, Attempt.id == Member.attempt_id)
-        .where(Attempt.job_id == job_id, Attempt.state.in_(lifecycle.LIVE))
-    )
-    return list(tx.scalars(query))
-
-
-def announce(ctx: Context, job_id: str, nodes: list[str]) -> None:
-    """Tells those who follow the job, and its nodes, that it has changed."""
-    for node in nodes:
-        ctx.dispatcher.nudge(node)
-    ctx.hub.notify(f"job:{job_id}", "jobs", "queue", *(f"node:{node}" for node in nodes))
-    ctx.wake_scheduler()
 
 
 def patch(ctx: Context, caller: Caller, ref: str, if_match: str | None, changes: api.JobChanges) -> Row[Any]:
@@ -79,9 +58,7 @@ def patch(ctx: Context, caller: Caller, ref: str, if_match: str | None, changes:
         versions.check_match(if_match, found.version)
         if given:
             _apply(tx, caller, found, given, ctx.now_us())
-        changed = versions.find(tx, found.id)
-    announce(ctx, found.id, [])
-    return changed
+        return versions.find(tx, found.id)
 
 
 def _apply(tx: Connection, caller: Caller, found: Row[Any], given: dict[str, Any], now: int) -> None:

@@ -6,7 +6,8 @@ from sqlalchemy import Connection, Row, select, update
 
 from service import lifecycle
 from service.context import Context
-from service.db.models import Attempt, Group, Job, Member
+from service.db.models import Group, Job
+from service.db.unit_of_work import unit_of
 from service.errors import ProblemError
 from service.identity import audit
 from service.identity.callers import Caller, may_change
@@ -22,26 +23,8 @@ def act(ctx: Context, caller: Caller, ref: str, action: Action) -> Row[str]:
     with refusals(), ctx.db.write() as tx:
         group = groups.find(tx, ref)
         may_change(caller, group.user_id)
-        nodes = _nodes(tx, group.id)
-        changed = action(tx, group, caller, ctx.now_us())
-        found = groups.find(tx, group.id)
-    for node in nodes:
-        ctx.dispatcher.nudge(node)
-    ctx.hub.notify(f"group:{group.id}", "jobs", "queue", *(f"job:{job}" for job in changed))
-    ctx.wake_scheduler()
-    return found
-
-
-def _nodes(tx: Connection, group_id: str) -> Sequence[str]:
-    """Nodes that hold live attempts of the group and must hear of a change."""
-    query = (
-        select(Member.node)
-        .distinct()
-        .join(Attempt, Attempt.id == Member.attempt_id)
-        .join(Job, Job.id == Attempt.job_id)
-        .where(Job.group_id == group_id, Attempt.state.in_(lifecycle.LIVE))
-    )
-    return list(tx.scalars(query))
+        action(tx, group, caller, ctx.now_us())
+        return groups.find(tx, group.id)
 
 
 def cancel(tx: Connection, group: Row[str], caller: Caller, now: int) -> Sequence[str]:
@@ -89,5 +72,7 @@ def resume(tx: Connection, group: Row[str], caller: Caller, now: int) -> Sequenc
     if group.paused is None:
         return ()
     tx.execute(update(Group).where(Group.id == group.id).values(paused=None, resumed_us=now))
+    unit_of(tx).tell("jobs")
+    unit_of(tx).wake_scheduler()
     audit.record(tx, caller, "sweep.resume", group.id, now, paused=group.paused)
     return ()

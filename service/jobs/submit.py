@@ -10,6 +10,7 @@ from service.accounting import accounts
 from service.context import Context
 from service.db import idempotency, upsert
 from service.db.models import Project, Snapshot
+from service.db.unit_of_work import unit_of
 from service.errors import ProblemError, field_problem
 from service.identity import audit
 from service.identity.callers import Caller
@@ -40,12 +41,12 @@ def submit(ctx: Context, submission: Submission) -> Submitted:
     submission = launching.resolve_launcher(ctx, submission)
     plan = planning.plan(submission.spec)  # before the transaction: what can be checked alone holds up nobody
     if submission.key is None:
-        return _announced(ctx, _store(ctx, submission, plan))
+        return _store(ctx, submission, plan)
     try:
-        return _announced(ctx, _store(ctx, submission, plan))
+        return _store(ctx, submission, plan)
     except IntegrityError:
         # The same key came at the same time, and the other request has just committed its job.
-        return _announced(ctx, _store(ctx, submission, plan))
+        return _store(ctx, submission, plan)
 
 
 def check(ctx: Context, submission: Submission) -> api.DryRun:
@@ -73,14 +74,6 @@ def check(ctx: Context, submission: Submission) -> api.DryRun:
     )
 
 
-def _announced(ctx: Context, submitted: Submitted) -> Submitted:
-    if submitted.new:
-        ctx.wake_scheduler()
-        topic = "job" if isinstance(submitted.made, api.Job) else "group"
-        ctx.hub.notify("jobs", "queue", f"{topic}:{submitted.made.id}")
-    return submitted
-
-
 def _store(ctx: Context, submission: Submission, plan: planning.SubmissionPlan) -> Submitted:
     now = ctx.now_us()
     _check_rights(submission)
@@ -98,6 +91,8 @@ def _store(ctx: Context, submission: Submission, plan: planning.SubmissionPlan) 
         first = planning.store(tx, plan, _shared(submission, ctx.now_us(), blocked=needs.blocked), needs, note)
         if submission.key:
             idempotency.remember(tx, submission.caller.user_id, submission.key, submission.fingerprint, first, now)
+        unit_of(tx).tell_job(first)
+        unit_of(tx).wake_scheduler()
         return _submitted(tx, first, sweep=plan.sweep is not None, new=True)
 
 

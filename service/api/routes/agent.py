@@ -16,14 +16,12 @@ from service.api.routes.router import api_router
 from service.artifacts import blobs, checkpoints, outputs
 from service.attempts import memory
 from service.context import Context
-from service.errors import OffsetAheadError, ProblemError, StaleSpecError, TooLargeError, not_found
+from service.errors import OffsetAheadError, ProblemError, TooLargeError, not_found
 from service.identity.callers import Caller
 from service.infra.dispatch import key_prefix
-from service.nodes import launches, registration
-from service.telemetry import stacks
+from service.nodes import reports
 from torchyard import wire
 from torchyard.spec import MAX_NODES
-from torchyard.states import JOB_FINAL
 
 MAX_LOG_BATCH = 2**20
 #: Protocol versions that are spoken: this one and the one before.
@@ -70,19 +68,13 @@ def _refusals() -> Iterator[None]:
         raise ProblemError("conflict", str(error)) from error
 
 
-def _tell(ctx: Context, job_id: str, *topics: str) -> None:
-    ctx.hub.notify(f"job:{job_id}", "jobs", *topics)
-
-
 @router.post("/register")
 def register(message: wire.Register, ctx: Ctx, node: Node) -> Response:
     """A worker has started."""
     if message.node != node:
         raise ProblemError("forbidden", f"This token is node {node}'s, not {message.node[:80]}'s: use the node's own.")
-    with _refusals(), ctx.db.write() as tx:
-        registration.register(tx, message, ctx.now_us(), ctx.settings.heartbeat_s)
-    ctx.hub.notify(f"node:{node}")
-    ctx.wake_scheduler()
+    with _refusals():
+        reports.register(ctx, message)
     return answer(
         wire.Registered(
             installation=ctx.installation,
@@ -99,103 +91,71 @@ def register(message: wire.Register, ctx: Ctx, node: Node) -> Response:
 @router.post("/heartbeat")
 def heartbeat(message: wire.Heartbeat, ctx: Ctx, node: Node) -> Response:
     """A worker is alive; answered by its orders."""
-    with _refusals(), ctx.db.write() as tx:
-        seen = registration.record_heartbeat(tx, node, message, ctx.now_us())
-    ctx.hub.notify(f"node:{node}")
-    for job_id in seen.changed:
-        _tell(ctx, job_id)
-    if seen.wake:
-        ctx.wake_scheduler()
-    return answer(seen.orders)
+    with _refusals():
+        return answer(reports.heartbeat(ctx, node, message))
 
 
 @router.get("/attempts/{attempt_id}")
 def launch(attempt_id: str, ctx: Ctx, node: Node) -> Response:
     """All that is needed to start an attempt; one that cannot be started any more ends here."""
-    try:
-        with ctx.db.read() as tx:
-            return answer(launches.launch(tx, attempt_id, node))
-    except StaleSpecError as error:
-        now = ctx.now_us()
-        unusable = wire.Result(kind=wire.ResultKind.UNUSABLE, message=error.detail, ended_us=now)
-        with _refusals(), ctx.db.write() as tx:
-            lifecycle.finish(tx, attempt_id, unusable, now, node=node)
-        _tell(ctx, memory.of_node(ctx.db, ctx.memory, attempt_id, node).job_id)
-        raise
+    with _refusals():
+        return answer(reports.launch(ctx, node, attempt_id))
 
 
 @router.post("/attempts/{attempt_id}/claim", status_code=NOTHING)
 def claim(attempt_id: str, message: wire.Claim, ctx: Ctx, node: Node) -> None:
     """The node takes the attempt."""
-    attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
-    with _refusals(), ctx.db.write() as tx:
-        lifecycle.claim(tx, attempt_id, node, message.nonce, ctx.now_us())
-    _tell(ctx, attempt.job_id)
+    memory.of_node(ctx.db, ctx.memory, attempt_id, node)
+    with _refusals():
+        reports.claim(ctx, node, attempt_id, message)
 
 
 @router.post("/attempts/{attempt_id}/prepared")
 def prepared(attempt_id: str, message: wire.Prepared, ctx: Ctx, node: Node) -> Response:
     """The node's part of an attempt on several nodes could start; answered by whether all could."""
-    attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
-    with _refusals(), ctx.db.write() as tx:
-        go = lifecycle.prepared(tx, attempt_id, node, message, ctx.now_us())
-    if go.go:
-        _tell(ctx, attempt.job_id)
-    return answer(go)
+    memory.of_node(ctx.db, ctx.memory, attempt_id, node)
+    with _refusals():
+        return answer(reports.prepared(ctx, node, attempt_id, message))
 
 
 @router.post("/attempts/{attempt_id}/running", status_code=NOTHING)
 def running(attempt_id: str, message: wire.Started, ctx: Ctx, node: Node) -> None:
     """The job's first instruction ran."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
-    with _refusals(), ctx.db.write() as tx:
-        lifecycle.mark_running(tx, attempt_id, message.started_us, ctx.now_us())
-        ctx.estimator.begin(tx, attempt.job_id, ctx.now_us())
-    _tell(ctx, attempt.job_id)
+    with _refusals():
+        reports.running(ctx, attempt, message)
 
 
 @router.post("/attempts/{attempt_id}/result", status_code=NOTHING)
 def result(attempt_id: str, message: wire.Result, ctx: Ctx, node: Node) -> None:
     """The attempt is over."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
-    with _refusals(), ctx.db.write() as tx:
-        state = lifecycle.finish(tx, attempt_id, message, ctx.now_us(), node=node)
-        ctx.estimator.done(tx, attempt.job_id, ctx.now_us())
-    if state not in JOB_FINAL:
-        for other in attempt.nodes:  # they may have to end their parts
-            if other != node:
-                ctx.dispatcher.nudge(other)
-    _tell(ctx, attempt.job_id, f"logs:{attempt_id}", f"node:{node}", "queue")
-    ctx.wake_scheduler()
+    with _refusals():
+        reports.result(ctx, node, attempt, message)
 
 
 @router.post("/attempts/{attempt_id}/stacks", status_code=NOTHING)
 def take_stacks(attempt_id: str, message: wire.StackDump, ctx: Ctx, node: Node) -> None:
     """What the attempt's processes on the node do."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
-    with _refusals(), ctx.db.write() as tx:
-        stacks.store(tx, attempt_id, node, message, ctx.now_us())
-    _tell(ctx, attempt.job_id)
+    with _refusals():
+        reports.take_stacks(ctx, node, attempt, message)
 
 
 @router.post("/attempts/{attempt_id}/notes", status_code=NOTHING)
 def take_notes(attempt_id: str, message: wire.JobNotes, ctx: Ctx, node: Node) -> None:
     """What the in-job part tells the job's owner."""
-    attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
-    with _refusals(), ctx.db.write() as tx:
-        lifecycle.take_notes(tx, attempt_id, message.notes, ctx.now_us())
-    _tell(ctx, attempt.job_id)
+    memory.of_node(ctx.db, ctx.memory, attempt_id, node)
+    with _refusals():
+        reports.take_notes(ctx, attempt_id, message)
 
 
 @router.post("/attempts/{attempt_id}/settled")
 def settled(attempt_id: str, ctx: Ctx, node: Node) -> Response:
     """The node has sent everything of the attempt and forgets it; answered by whether its files are wanted there."""
-    attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
-    with _refusals(), ctx.db.write() as tx:
-        awaited = lifecycle.settle(tx, attempt_id, node)
-    ctx.hub.notify(f"job:{attempt.job_id}", f"logs:{attempt_id}")
-    ctx.wake_scheduler()  # its job may wait to start again from a checkpoint that is stored only now
-    return answer(wire.Settled(awaited=awaited))
+    memory.of_node(ctx.db, ctx.memory, attempt_id, node)
+    with _refusals():
+        return answer(reports.settled(ctx, node, attempt_id))
 
 
 @router.post("/attempts/{attempt_id}/logs")
