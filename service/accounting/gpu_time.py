@@ -52,7 +52,7 @@ Split = Counter[tuple[int, UsageKind]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class HeldDevice:
+class DeviceOccupancy:
     """One device of an attempt, from its assignment to its release, and when it was seen idle (in order, disjoint)."""
 
     since_us: int
@@ -77,7 +77,7 @@ class AttemptTimeline:
     saved_us: int | None = None
 
 
-def split(held: Iterable[HeldDevice], timeline: AttemptTimeline) -> Split:
+def split(held: Iterable[DeviceOccupancy], timeline: AttemptTimeline) -> Split:
     """GPU time by day (since 1970-01-01) and kind. The kinds add up to all that was held, to the microsecond."""
     found: Split = Counter()
     for each in held:
@@ -108,12 +108,12 @@ def idle_spans(seen: Iterable[tuple[int, float]], bucket_us: int) -> tuple[Span,
     return tuple(spans)
 
 
-def _part(held: HeldDevice, at: int) -> int:
+def _part(held: DeviceOccupancy, at: int) -> int:
     """Return the attempt's fraction of the device's time until then; rounding here once keeps sums exact."""
     return held.share * (at - held.since_us) // held.of
 
 
-def _pieces(held: HeldDevice, timeline: AttemptTimeline) -> Iterator[tuple[int, int, UsageKind]]:
+def _pieces(held: DeviceOccupancy, timeline: AttemptTimeline) -> Iterator[tuple[int, int, UsageKind]]:
     """Yield intervals (start, end, kind), each of one kind and one day."""
     since, until = held.since_us, held.until_us
     phases = _phases(timeline)

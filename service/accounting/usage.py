@@ -7,18 +7,18 @@ nobody: nothing of theirs ran.
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from sqlalchemy import Connection, Row, and_, case, exists, func, or_, select, update
+from sqlalchemy import Connection, and_, case, exists, func, or_, select, update
 
 from service.accounting import accounts, gpu_time
-from service.accounting.gpu_time import AttemptTimeline, HeldDevice, Split, UsageKind, WorkOutcome
+from service.accounting.gpu_time import AttemptTimeline, DeviceOccupancy, Split, UsageKind, WorkOutcome
 from service.accounting.policy_settings import current_policy
 from service.db import upsert
 from service.db.chunks import chunks
 from service.db.models import Allocation, Attempt, Checkpoint, Device, Job, Member, Node, Sample, Usage, User
 from service.db.records.record import Record
 from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState
+from torchyard.wire import Result
 
 #: Samples that are read of an attempt that ends, of one that runs, and of all that run: long runs are seen coarsely.
 SAMPLES, SAMPLES_RUNNING, SAMPLES_OF_ALL = 500, 100, 10_000
@@ -32,6 +32,28 @@ CLAIM_US, ANSWER_US = 120 * 1_000_000, 2 * 1_000_000
 
 _OUTCOMES = {JobState.QUEUED: WorkOutcome.CONTINUED, JobState.FAILED: WorkOutcome.FAILED}
 _HOLDING = [state for state in AttemptState if state not in ATTEMPT_FINAL]
+
+
+@dataclass(frozen=True, slots=True)
+class _EndedAttempt(Record):
+    """An attempt that has ended, and whose it is."""
+
+    id: str
+    created_us: int
+    claimed_us: int | None
+    started_us: int | None
+    ended_us: int | None
+    result: Result | None
+    user_id: str
+    project: str
+
+
+@dataclass(frozen=True, slots=True)
+class _MemberResult(Record):
+    """Result of an attempt's member, by its node."""
+
+    node: str
+    result: Result | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,33 +115,44 @@ class _SampledBucket(Record):
     sampled: Mapping[str, float] | None
 
 
-def charge(tx: Connection, job: Row[Any], attempt: Row[Any], became: JobState, now: int) -> None:
+def charge(tx: Connection, attempt_id: str, became: JobState, now: int, *, first_us: int | None) -> None:
     """Charge an attempt that has just ended; to be called once, in its transaction, after its devices are free.
 
-    `job` as it was before, `attempt` with its times, `became` the job's new state.
+    `became` is the job's new state, `first_us` its first start before the attempt ended, if it had one.
     """
+    attempt = _ended(tx, attempt_id)
     outcome = _OUTCOMES.get(became, WorkOutcome.KEPT)
     held = _by_node_clock(tx, attempt, _held(tx, [attempt.id], now, SAMPLES)[attempt.id])
     timeline = AttemptTimeline(
         outcome=outcome,
         started_us=_within(attempt, held),
-        restart=_is_restart(job.started_us, attempt.created_us),
+        restart=_is_restart(first_us, attempt.created_us),
         saved_us=_saved_us(tx, attempt.id) if outcome is WorkOutcome.CONTINUED else None,
     )
     split = gpu_time.split(held, timeline)
     if not split:
         return
-    _store(tx, job, attempt.id, split)
+    _store(tx, attempt, split)
     half_life, gpu_s = current_policy(tx).half_life, split.total() / 1e6
     # One order for all writers: no deadlock.
-    accounts.charge(tx, ("project", job.project), gpu_s, now, half_life)
-    accounts.charge(tx, ("user", job.user_id), gpu_s, now, half_life)
+    accounts.charge(tx, ("project", attempt.project), gpu_s, now, half_life)
+    accounts.charge(tx, ("user", attempt.user_id), gpu_s, now, half_life)
 
 
-def _by_node_clock(tx: Connection, attempt: Row[Any], held: Sequence[HeldDevice]) -> list[HeldDevice]:
+def _ended(tx: Connection, attempt_id: str) -> _EndedAttempt:
+    query = (
+        select(Attempt.__table__, Job.user_id, Job.project)
+        .join(Job, Job.id == Attempt.job_id)
+        .where(Attempt.id == attempt_id)
+    )
+    return _EndedAttempt.one(tx.execute(query))
+
+
+def _by_node_clock(tx: Connection, attempt: _EndedAttempt, held: Sequence[DeviceOccupancy]) -> list[DeviceOccupancy]:
     """The devices for as long as their nodes measured, whatever was done to a clock meanwhile."""
-    parts = tx.execute(select(Member.node, Member.result).where(Member.attempt_id == attempt.id))
-    measured = {part.node: (part.result or attempt.result or {}).get("held_us") for part in parts}
+    query = select(Member.node, Member.result).where(Member.attempt_id == attempt.id)
+    results = {each.node: each.result or attempt.result for each in _MemberResult.each(tx.execute(query))}
+    measured = {node: None if result is None else result.held_us for node, result in results.items()}
     claimed_us = min(max(0, (attempt.claimed_us or 0) - attempt.created_us), CLAIM_US)
     return [
         each
@@ -131,13 +164,13 @@ def _by_node_clock(tx: Connection, attempt: Row[Any], held: Sequence[HeldDevice]
     ]
 
 
-def _within(attempt: Row[Any], held: Sequence[HeldDevice]) -> int | None:
+def _within(attempt: _EndedAttempt, held: Sequence[DeviceOccupancy]) -> int | None:
     """Return the start of the attempt, set right so that it lies in the time that it held its devices."""
     if attempt.started_us is None or not held:
         return None
-    started_us, ended_us = int(attempt.started_us), int(attempt.ended_us)
-    latest = max(each.until_us for each in held) - max(0, ended_us - started_us)
-    return max(min(started_us, latest), min(each.since_us for each in held))
+    ran_us = max(0, (attempt.ended_us or attempt.started_us) - attempt.started_us)
+    latest = max(each.until_us for each in held) - ran_us
+    return max(min(attempt.started_us, latest), min(each.since_us for each in held))
 
 
 def running(tx: Connection, now: int, *, idle: bool = True) -> list[RunningUsage]:
@@ -175,13 +208,13 @@ def _clocks(tx: Connection) -> dict[str, _NodeClock]:
 
 
 def _measured(
-    attempt: RunningAttempt, held: Sequence[HeldDevice], clocks: Mapping[str, _NodeClock], now: int
-) -> list[HeldDevice]:
+    attempt: RunningAttempt, held: Sequence[DeviceOccupancy], clocks: Mapping[str, _NodeClock], now: int
+) -> list[DeviceOccupancy]:
     """The devices for as long as their nodes have measured so far; by the service's clock where they have not."""
     return [replace(each, until_us=_until(attempt, each, clocks.get(each.node), now)) for each in held]
 
 
-def _until(attempt: RunningAttempt, held: HeldDevice, clock: _NodeClock | None, now: int) -> int:
+def _until(attempt: RunningAttempt, held: DeviceOccupancy, clock: _NodeClock | None, now: int) -> int:
     measured = None if clock is None else clock.held_us.get(attempt.id)
     if clock is None or measured is None or held.until_us != now:
         return held.until_us
@@ -201,16 +234,18 @@ def _is_restart(first_us: int | None, created_us: int) -> bool:
     return first_us is not None and first_us < created_us
 
 
-def _store(tx: Connection, job: Row[Any], attempt_id: str, split: Split) -> None:
+def _store(tx: Connection, attempt: _EndedAttempt, split: Split) -> None:
     days: defaultdict[str, dict[str, int]] = defaultdict(dict)
     rows = []
     for (day, kind), gpu_us in sorted(split.items()):
         days[str(day)][kind] = gpu_us
-        rows.append({"day": day, "user_id": job.user_id, "project": job.project, "kind": kind, "gpu_us": gpu_us})
+        rows.append(
+            {"day": day, "user_id": attempt.user_id, "project": attempt.project, "kind": kind, "gpu_us": gpu_us}
+        )
     add = upsert.insert(tx, Usage)
     more = {"gpu_us": Usage.gpu_us + add.excluded.gpu_us}
     tx.execute(add.on_conflict_do_update(index_elements=["day", "user_id", "project", "kind"], set_=more), rows)
-    tx.execute(update(Attempt).where(Attempt.id == attempt_id).values(gpu_time=dict(days)))
+    tx.execute(update(Attempt).where(Attempt.id == attempt.id).values(gpu_time=dict(days)))
 
 
 def read_split(stored: Mapping[str, Mapping[str, int]]) -> Split:
@@ -228,7 +263,7 @@ def _saved_us(tx: Connection, attempt_id: str) -> int | None:
     return tx.scalar(select(func.max(Checkpoint.created_us)).where(Checkpoint.attempt_id == attempt_id, usable))
 
 
-def _held(tx: Connection, attempts: Sequence[str], now: int, samples: int) -> dict[str, list[HeldDevice]]:
+def _held(tx: Connection, attempts: Sequence[str], now: int, samples: int) -> dict[str, list[DeviceOccupancy]]:
     """The devices of attempts, and when they were idle, as far as so many samples of each of its nodes tell."""
     query = (
         select(
@@ -244,7 +279,7 @@ def _held(tx: Connection, attempts: Sequence[str], now: int, samples: int) -> di
         .join(Device, and_(Device.node == Allocation.node, Device.uuid == Allocation.uuid))
         .order_by(Allocation.attempt_id, Allocation.node, Allocation.index)
     )
-    found: defaultdict[str, list[HeldDevice]] = defaultdict(list)
+    found: defaultdict[str, list[DeviceOccupancy]] = defaultdict(list)
     for some in chunks(attempts):
         seen = _seen(tx, some, now, samples) if samples else {}
         for device in _AllocatedDevice.each(tx.execute(query.where(Allocation.attempt_id.in_(some)))):
@@ -252,11 +287,11 @@ def _held(tx: Connection, attempts: Sequence[str], now: int, samples: int) -> di
     return found
 
 
-def _one(device: _AllocatedDevice, buckets: Sequence[_SampledBucket], now: int) -> HeldDevice:
+def _one(device: _AllocatedDevice, buckets: Sequence[_SampledBucket], now: int) -> DeviceOccupancy:
     series = f"{device.kind}.{device.index}.utilization"
     known = [(each.number, busy) for each in buckets if (busy := (each.sampled or {}).get(series)) is not None]
     shared = device.share is not None and device.memory > 0
-    return HeldDevice(
+    return DeviceOccupancy(
         node=device.node,
         since_us=device.created_us,
         until_us=now if device.released_us is None else device.released_us,

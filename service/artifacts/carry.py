@@ -33,7 +33,7 @@ class _LeftFile(Record):
 
 @dataclass(frozen=True, slots=True)
 class _Delivery(Record):
-    """How far an attempt's node has come with bringing its files."""
+    """Progress of an attempt's node with bringing its files."""
 
     settled: bool
     unreachable: bool

@@ -105,7 +105,7 @@ def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judge
     else:
         _conclude(tx, job, attempt, decision, stored, now)
     # Last: jobs are locked before accounts by everybody, and this end may have locked those that waited for the job.
-    usage.charge(tx, job, attempt, decision.job_state, now)
+    usage.charge(tx, attempt.id, decision.job_state, now, first_us=job.started_us)
     return decision.job_state
 
 

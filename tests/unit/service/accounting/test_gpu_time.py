@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from service.accounting.gpu_time import (
     DAY_US,
     AttemptTimeline,
-    HeldDevice,
+    DeviceOccupancy,
     UsageKind,
     WorkOutcome,
     idle_spans,
@@ -21,12 +21,12 @@ MOMENTS = st.integers(0, 5 * DAY_US)
 
 
 @st.composite
-def helds(draw: st.DrawFn) -> HeldDevice:
+def helds(draw: st.DrawFn) -> DeviceOccupancy:
     since, until = draw(MOMENTS), draw(MOMENTS)
     edges = sorted(draw(st.sets(MOMENTS, max_size=8)))
     idle = tuple(zip(edges[::2], edges[1::2], strict=False))
     of = draw(st.integers(1, 80 * 2**30))
-    return HeldDevice(since_us=since, until_us=until, share=draw(st.integers(1, of)), of=of, idle=idle)
+    return DeviceOccupancy(since_us=since, until_us=until, share=draw(st.integers(1, of)), of=of, idle=idle)
 
 
 COURSES = st.builds(
@@ -39,7 +39,7 @@ COURSES = st.builds(
 
 
 @given(st.lists(helds(), max_size=4), COURSES)
-def test_the_kinds_add_up_to_all_that_was_held(held: list[HeldDevice], timeline: AttemptTimeline) -> None:
+def test_the_kinds_add_up_to_all_that_was_held(held: list[DeviceOccupancy], timeline: AttemptTimeline) -> None:
     whole = sum(each.share * max(0, each.until_us - each.since_us) // each.of for each in held)
     found = split(held, timeline)
     assert sum(found.values()) == whole
@@ -48,7 +48,7 @@ def test_the_kinds_add_up_to_all_that_was_held(held: list[HeldDevice], timeline:
 
 @given(helds(), COURSES)
 def test_a_day_holds_no_more_than_a_day_and_nothing_outside_the_time_held(
-    held: HeldDevice, timeline: AttemptTimeline
+    held: DeviceOccupancy, timeline: AttemptTimeline
 ) -> None:
     days: Counter[int] = Counter()
     for (day, _), value in split([held], timeline).items():
@@ -59,8 +59,8 @@ def test_a_day_holds_no_more_than_a_day_and_nothing_outside_the_time_held(
 
 
 @given(helds(), COURSES)
-def test_what_was_measured_idle_is_idle(held: HeldDevice, timeline: AttemptTimeline) -> None:
-    whole = HeldDevice(since_us=held.since_us, until_us=held.until_us, idle=((0, 6 * DAY_US),))
+def test_what_was_measured_idle_is_idle(held: DeviceOccupancy, timeline: AttemptTimeline) -> None:
+    whole = DeviceOccupancy(since_us=held.since_us, until_us=held.until_us, idle=((0, 6 * DAY_US),))
     assert {kind for _, kind in split([whole], timeline)} <= {UsageKind.IDLE}
 
 
@@ -77,7 +77,7 @@ def kinds(timeline: AttemptTimeline, **held: object) -> dict[UsageKind, float]:
     """Hours by kind of a device held from hour 1 to hour 11."""
     fields: dict[str, object] = {"since_us": HOUR, "until_us": 11 * HOUR} | held
     found: Counter[UsageKind] = Counter()
-    for (_, kind), value in split([HeldDevice(**fields)], timeline).items():  # type: ignore[arg-type]
+    for (_, kind), value in split([DeviceOccupancy(**fields)], timeline).items():  # type: ignore[arg-type]
         found[kind] += value
     return {kind: value / HOUR for kind, value in found.items()}
 
