@@ -7,20 +7,16 @@ job = client.submit(JobSpec(command=("train.py",), live="/home/me/project"))
 print(client.wait(job.id).state)
 """
 
-import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
-from urllib.parse import quote
 
-import httpx
-
-from torchyard import api, exceptions, ids, snapshot
-from torchyard.client import download, log_stream
+from torchyard import api, exceptions, ids
+from torchyard.client import log_stream
 from torchyard.client.calls import body_of, part
 from torchyard.client.connection import Connection
+from torchyard.client.file_calls import FileCalls
+from torchyard.client.log_calls import LogCalls
 from torchyard.client.sharing_calls import SharingCalls
 from torchyard.client.sweep_calls import SweepCalls
 from torchyard.spec import JobSpec
@@ -28,12 +24,9 @@ from torchyard.states import JOB_FINAL, JobState
 
 #: Seconds that one request of a long poll may last.
 LONG_POLL_S = 30
-LOG_PIECE = 2**20
-#: Bytes of a log's end that are fetched for its last lines, and the most that one answer holds.
-LOG_END, LOG_END_MOST = 2**16, 2**22
 
 
-class Client(SweepCalls, SharingCalls):
+class Client(LogCalls, FileCalls, SweepCalls, SharingCalls):
     """The service, as the owner of a token sees it.
 
     Finds URL and token in the arguments, in ``TORCHYARD_URL`` and ``TORCHYARD_TOKEN``, or in ``TORCHYARD_HOME``.
@@ -177,155 +170,6 @@ class Client(SweepCalls, SharingCalls):
     def attempts(self, job: str) -> list[api.Attempt]:
         """The job's attempts, oldest first."""
         return list(self._pages(api.Attempt, f"/jobs/{part(job)}/attempts", {}))
-
-    # What a job writes
-
-    def log_streams(self, job: str) -> list[api.LogStream]:
-        """The logs that there are: one per attempt and rank."""
-        return list(self._pages(api.LogStream, f"/jobs/{part(job)}/logs/streams", {}))
-
-    def logs(
-        self, job: str, *, rank: int = 0, attempt: int | None = None, offset: int = 0, since: datetime | None = None
-    ) -> Iterator[bytes]:
-        """A rank's log so far, in pieces; rank -1 is the launcher's own.
-
-        With `since`, only what arrived from then on, exact to a few seconds; so in `log_tail` and `follow_logs`.
-        """
-        while True:
-            answer = self._log(job, rank, attempt, since, offset=offset, limit=LOG_PIECE)
-            if answer.content:
-                yield answer.content
-            behind = int(answer.headers["TorchYard-Next-Offset"])
-            if behind <= offset or behind >= int(answer.headers["TorchYard-Size"]):
-                return
-            offset, since = behind, None
-
-    def _log(
-        self, job: str, rank: int, attempt: int | None, since: datetime | None, *, offset: int = 0, limit: int = 1
-    ) -> httpx.Response:
-        begin = since.isoformat() if since else None
-        params = {"rank": rank, "attempt": attempt, "offset": offset, "limit": limit, "since": begin}
-        return self.connection.request("GET", f"/jobs/{part(job)}/logs", params=params)
-
-    def log_tail(
-        self,
-        job: str,
-        lines: int,
-        *,
-        rank: int = 0,
-        attempt: int | None = None,
-        most: int = LOG_END_MOST,
-        since: datetime | None = None,
-    ) -> tuple[bytes, int]:
-        """The last lines of a rank's log so far, and the offset behind them; only its end is fetched.
-
-        They are fewer where they do not fit into `most` bytes; up to LOG_END bytes are one request.
-        """
-        size = LOG_END
-        while True:
-            answer = self._log(job, rank, attempt, since, offset=-size, limit=size)
-            reach, start = answer.content, int(answer.headers["TorchYard-Offset"])
-            if len(reach) < size or reach.rstrip(b"\n").count(b"\n") >= lines or size >= most:
-                break
-            size *= 4
-        kept = re.findall(rb"[^\n]*\n|[^\n]+", reach)
-        return b"".join(kept[max(0, len(kept) - lines) :]), start + len(reach)
-
-    def follow_logs(
-        self, job: str, *, rank: int = 0, attempt: int | None = None, offset: int = 0, since: datetime | None = None
-    ) -> Iterator[log_stream.LogChunk]:
-        """A rank's log as it grows, until the attempt has ended and all is here.
-
-        Reconnects where it broke off, also across a restart of the service; raises UnreachableError when that stays
-        away for minutes.
-        """
-        if since is not None:
-            now = self._log(job, rank, attempt, since, offset=offset).headers
-            attempt, offset = int(now["TorchYard-Attempt"]) or attempt, int(now["TorchYard-Offset"])
-        params = {"rank": rank, "attempt": attempt, "offset": offset}
-        return log_stream.follow(self.connection, f"/jobs/{part(job)}/logs/stream", params)
-
-    def metrics(
-        self,
-        job: str,
-        *,
-        names: Iterable[str] = (),
-        max_points: int | None = None,
-        all_points: bool = False,
-        since: str | None = None,
-    ) -> api.Metrics:
-        """Metric series; `since` is the `cursor` of an earlier answer, to get only what is newer. A long series is
-        thinned to `max_points`, peaks kept, unless all points are wanted.
-        """
-        params = {
-            "names": ",".join(names) or None,
-            "max_points": max_points,
-            "all_points": all_points or None,
-            "since": since,
-        }
-        return self._get(api.Metrics, f"/jobs/{part(job)}/metrics", params)
-
-    def checkpoints(self, job: str) -> list[api.Checkpoint]:
-        """The job's checkpoints, by step."""
-        return list(self._pages(api.Checkpoint, f"/jobs/{part(job)}/checkpoints", {}))
-
-    def outputs(self, job: str, *, every: bool = False) -> list[api.Output]:
-        """The files that the job has written and that can be downloaded, one of each name.
-
-        `every`: also further files of one name (of other folders and nodes), those that are not here, and those that
-        the job has removed.
-        """
-        return list(self._pages(api.Output, f"/jobs/{part(job)}/outputs", {"all": "true" if every else None}))
-
-    def bring_outputs(self, job: str) -> None:
-        """Ask the nodes for the files that stay there since they are too large for the store."""
-        self.connection.request("POST", f"/jobs/{part(job)}/outputs/bring")
-
-    def download_checkpoint(
-        self, checkpoint: api.Checkpoint, folder: Path, *, progress: Callable[[int], None] = lambda _bytes: None
-    ) -> Path:
-        """Bring a checkpoint's files into a folder, and continue what an earlier call left unfinished."""
-        for file in checkpoint.files:
-            path = f"/checkpoints/{part(checkpoint.id)}/files/{quote(file.name)}"
-            target = download.inside(folder, file.name)
-            download.fetch(self.connection, path, target, size=file.size, sha256=file.sha256, progress=progress)
-        return folder
-
-    def download_output(
-        self, job: str, output: api.Output, folder: Path, *, progress: Callable[[int], None] = lambda _bytes: None
-    ) -> Path:
-        """Bring one output file into a folder, under its own name."""
-        return self.download_to(job, output, download.inside(folder, output.name), progress=progress)
-
-    def download_to(
-        self, job: str, output: api.Output, target: Path, *, progress: Callable[[int], None] = lambda _bytes: None
-    ) -> Path:
-        """Bring one output file to a path."""
-        path = f"/jobs/{part(job)}/outputs/{quote(output.name)}?root={output.root}&node_rank={output.node_rank}"
-        download.fetch(self.connection, path, target, size=output.size, sha256=output.sha256, progress=progress)
-        if output.mode & 0o100:
-            target.chmod(target.stat().st_mode | 0o111)
-        return target
-
-    # Code
-
-    def upload_snapshot(self, code: snapshot.Snapshot, *, progress: Callable[[int], None] = lambda _bytes: None) -> str:
-        """Upload what the service lacks of a code folder, and return the snapshot's id for `JobSpec.code`."""
-        files = [file.ref().model_dump(mode="json") for file in code.files]
-        answer = self.connection.request("POST", "/snapshots", json={"files": files})
-        made = api.MissingBlobs.model_validate_json(answer.content)
-        by_hash = {file.sha256: file for file in code.files}
-        for sha256 in made.missing:
-            self._upload(made.id, by_hash[sha256])
-            progress(by_hash[sha256].size)
-        if not made.committed:
-            self.connection.request("POST", f"/snapshots/{made.id}/commit")
-        return made.id
-
-    def _upload(self, snapshot_id: str, file: snapshot.CodeFile) -> None:
-        path = f"/snapshots/{snapshot_id}/blobs/{file.sha256}"
-        headers = {"Content-Length": str(file.size), "Content-Type": "application/octet-stream"}
-        self.connection.request("PUT", path, content=lambda: snapshot.pieces(file.source), headers=headers)
 
     # The box and its people
 

@@ -8,22 +8,28 @@ Lightning's own file such a checkpoint holds each rank's random streams and plac
 from __future__ import annotations
 
 import importlib
-import inspect
-import multiprocessing
 import os
-import signal
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from torchyard.injob import adoption, checkpoints, control, cursor, cursors, metrics, notes, place, state
+from torchyard.injob import (
+    adoption,
+    checkpoints,
+    control,
+    cursor,
+    cursors,
+    lightning_trainer,
+    metrics,
+    notes,
+    place,
+    state,
+)
 from torchyard.injob.modules import Models
 from torchyard.injob.optimizers import Optimizers
 from torchyard.injob.staging import taken
 
-#: Lightning's own file in a checkpoint of this callback.
-FILE = "lightning.ckpt"
 _CLASSES = {"lightning.pytorch": "LightningCallback", "pytorch_lightning": "PytorchLightningCallback"}
 _NO_STREAMS = "it holds no random streams"
 #: A sign of life is given so often where nothing is logged, as in a long validation.
@@ -100,8 +106,10 @@ class LightningHooks:
         folder = checkpoints.restore()
         if folder is not None:
             self._resume(trainer, str(folder))
-        _wrap(trainer, "save_checkpoint", lambda save: self._saving(trainer, save))
-        _wrap(trainer.strategy, "process_dataloader", lambda process: self._processing(trainer, process))
+        lightning_trainer.wrap(trainer, "save_checkpoint", lambda save: self._saving(trainer, save))
+        lightning_trainer.wrap(
+            trainer.strategy, "process_dataloader", lambda process: self._processing(trainer, process)
+        )
 
     def _processing(self, trainer: Any, process: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """The strategy's last word on each loader, before that is iterated."""
@@ -128,12 +136,12 @@ class LightningHooks:
     def _adopt(self, trainer: Any, path: str) -> None:
         step = _FitCounts.steps + trainer.global_step
         try:
-            adoption.adopt(step, path, _scalars(trainer), leaves=False)
+            adoption.adopt(step, path, lightning_trainer.scalars(trainer), leaves=False)
         except Exception as error:  # noqa: BLE001 (the script's own file is there all the same)
             place.say("the checkpoint of step %d is not registered: %s" % (step, error))
 
     def _resume(self, trainer: Any, folder: str) -> None:
-        found = _file(folder)
+        found = lightning_trainer.file_in(folder)
         if found is None:
             return
         if os.path.exists(os.path.join(folder, state.TRAINING)):
@@ -150,7 +158,9 @@ class LightningHooks:
         if connector is None:
             place.say("this version of Lightning cannot be told what to resume from: the training begins anew")
             return
-        _wrap(connector, "resume_start", lambda start: _from(connector, start, found))
+        lightning_trainer.wrap(
+            connector, "resume_start", lambda start: lightning_trainer.resuming_from(connector, start, found)
+        )
 
     def _follow(self, trainer: Any, loader: Any) -> None:
         """A loader is ready to be iterated: the training's is followed, and resumed where it was."""
@@ -255,13 +265,13 @@ class LightningHooks:
         step = _FitCounts.steps + self._step
         position = state.Position(step=step, epoch=trainer.current_epoch)
         stopping, began = control.stopping(), time.monotonic()
-        taking = checkpoints.CheckpointWriter(step, _scalars(trainer))
+        taking = checkpoints.CheckpointWriter(step, lightning_trainer.scalars(trainer))
         try:
             with taking as folder:
-                _write(trainer.strategy, self._save_file, str(folder / FILE))
+                lightning_trainer.write(trainer.strategy, self._save_file, str(folder / lightning_trainer.FILE))
                 state.take(self._training(), position, taken).write(str(folder))
         except SystemExit:
-            _end_launcher(trainer)
+            lightning_trainer.end_launcher(trainer)
             raise
         except Exception as error:
             if stopping:
@@ -272,7 +282,7 @@ class LightningHooks:
 
     def _report(self, trainer: Any, *, progress: bool = False) -> None:
         # On all ranks, since Lightning may sum values up over them.
-        found = dict(_named(trainer.callback_metrics))
+        found = dict(lightning_trainer.named_values(trainer.callback_metrics))
         step = _FitCounts.steps + trainer.global_step
         fresh = {name: value for name, value in found.items() if not self._is_told(name, step, value)}
         self._told.update({name: (step, value) for name, value in fresh.items()})
@@ -295,75 +305,3 @@ def _equal(one: Any, other: Any) -> bool:
         return repr(float(one)) == repr(float(other))  # not-a-number is like itself
     except (TypeError, ValueError, RuntimeError):
         return False
-
-
-def _wrap(owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
-    """Put something around a method of this one object; not around what an earlier `fit` has put there."""
-    vars(owner).pop(name, None)
-    setattr(owner, name, wrapper(getattr(owner, name)))
-
-
-def _file(folder: str) -> str | None:
-    """Lightning's file in a checkpoint: this callback's, or one that the script's own callback wrote."""
-    own = os.path.join(folder, FILE)
-    if os.path.exists(own):
-        return own
-    found = [
-        os.path.join(parent, name)
-        for parent, folders, names in os.walk(folder)
-        for name in (*folders, *names)
-        if name.endswith(".ckpt")
-    ]
-    return found[0] if len(found) == 1 else None
-
-
-def _from(connector: Any, resume_start: Callable[..., Any], path: str) -> Callable[..., Any]:
-    """Lightning's reading of a checkpoint, once of this one whatever `fit` was given: it is the newest of the job."""
-    options = {"weights_only": False} if "weights_only" in inspect.signature(resume_start).parameters else {}
-
-    def wrapped(checkpoint_path: Any = None, *_: Any, **__: Any) -> Any:
-        del connector.resume_start
-        if checkpoint_path and place.rank() == 0:
-            place.say("the job goes on from its own checkpoint instead of %s" % checkpoint_path)
-        return resume_start(path, **options)
-
-    return wrapped
-
-
-def _write(strategy: Any, write: Callable[..., None], path: str) -> None:
-    """Lightning's own file, written by all ranks. One that fails alone says so only when all are done."""
-    failures: list[Exception] = []
-    save = strategy.save_checkpoint
-
-    def guarded(*args: Any, **options: Any) -> None:
-        try:
-            save(*args, **options)
-        except Exception as error:  # noqa: BLE001 (raised below: the others wait at a barrier)
-            failures.append(error)
-
-    strategy.save_checkpoint = guarded
-    try:
-        write(path, weights_only=False)
-    finally:
-        del strategy.save_checkpoint
-    if failures:
-        raise failures[0]
-
-
-def _end_launcher(trainer: Any) -> None:
-    """End the process that spawned the ranks: Lightning would wait there for a result that rank 0 does not have."""
-    parent = multiprocessing.parent_process()
-    spawned = type(getattr(trainer.strategy, "launcher", None)).__name__ == "_MultiProcessingLauncher"
-    if spawned and parent is not None and parent.pid is not None and place.rank() == 0:
-        os.kill(parent.pid, signal.SIGTERM)
-
-
-def _named(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Values by the names that loggers give them: what is logged by step and by epoch has two."""
-    for name, value in values.items():
-        if name + "_step" not in values:
-            yield name, value
-
-
-def _scalars(trainer: Any) -> dict[str, Any]:
-    return {name: value for name, value in _named(trainer.callback_metrics) if getattr(value, "numel", int)() == 1}

@@ -23,7 +23,8 @@ from tests.support.wait import until
 from torchyard.api import TokenRequest
 from torchyard.cli.top.feed import look
 from torchyard.cli.top.snapshot import Selection
-from torchyard.client.client import LOG_END, Client
+from torchyard.client.client import Client
+from torchyard.client.log_calls import LOG_END
 
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
 YARD = (sys.executable, "-m", "torchyard.cli.main")

@@ -7,7 +7,8 @@ from typing import Self
 
 from torchyard.cli import format as shown
 from torchyard.cli.top.snapshot import BoxSnapshot, LogTail, Selection
-from torchyard.client.client import LOG_END, Client
+from torchyard.client.client import Client
+from torchyard.client.log_calls import LOG_END
 from torchyard.exceptions import NotFoundError, ServiceError, TooManyRequestsError, UnreachableError
 from torchyard.states import JOB_HOLDS_GPUS
 

@@ -1,0 +1,73 @@
+"""Calls of the client about files: snapshots, checkpoints and outputs."""
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+from torchyard import api, snapshot
+from torchyard.client import download
+from torchyard.client.calls import Calls, part
+
+
+class FileCalls(Calls):
+    """Snapshots, checkpoints and outputs, as part of `torchyard.Client`."""
+
+    def checkpoints(self, job: str) -> list[api.Checkpoint]:
+        """The job's checkpoints, by step."""
+        return list(self._pages(api.Checkpoint, f"/jobs/{part(job)}/checkpoints", {}))
+
+    def outputs(self, job: str, *, every: bool = False) -> list[api.Output]:
+        """The files that the job has written and that can be downloaded, one of each name.
+
+        `every`: also further files of one name (of other folders and nodes), those that are not here, and those that
+        the job has removed.
+        """
+        return list(self._pages(api.Output, f"/jobs/{part(job)}/outputs", {"all": "true" if every else None}))
+
+    def bring_outputs(self, job: str) -> None:
+        """Ask the nodes for the files that stay there since they are too large for the store."""
+        self.connection.request("POST", f"/jobs/{part(job)}/outputs/bring")
+
+    def download_checkpoint(
+        self, checkpoint: api.Checkpoint, folder: Path, *, progress: Callable[[int], None] = lambda _bytes: None
+    ) -> Path:
+        """Bring a checkpoint's files into a folder, and continue what an earlier call left unfinished."""
+        for file in checkpoint.files:
+            path = f"/checkpoints/{part(checkpoint.id)}/files/{quote(file.name)}"
+            target = download.inside(folder, file.name)
+            download.fetch(self.connection, path, target, size=file.size, sha256=file.sha256, progress=progress)
+        return folder
+
+    def download_output(
+        self, job: str, output: api.Output, folder: Path, *, progress: Callable[[int], None] = lambda _bytes: None
+    ) -> Path:
+        """Bring one output file into a folder, under its own name."""
+        return self.download_to(job, output, download.inside(folder, output.name), progress=progress)
+
+    def download_to(
+        self, job: str, output: api.Output, target: Path, *, progress: Callable[[int], None] = lambda _bytes: None
+    ) -> Path:
+        """Bring one output file to a path."""
+        path = f"/jobs/{part(job)}/outputs/{quote(output.name)}?root={output.root}&node_rank={output.node_rank}"
+        download.fetch(self.connection, path, target, size=output.size, sha256=output.sha256, progress=progress)
+        if output.mode & 0o100:
+            target.chmod(target.stat().st_mode | 0o111)
+        return target
+
+    def upload_snapshot(self, code: snapshot.Snapshot, *, progress: Callable[[int], None] = lambda _bytes: None) -> str:
+        """Upload what the service lacks of a code folder, and return the snapshot's id for `JobSpec.code`."""
+        files = [file.ref().model_dump(mode="json") for file in code.files]
+        answer = self.connection.request("POST", "/snapshots", json={"files": files})
+        made = api.MissingBlobs.model_validate_json(answer.content)
+        by_hash = {file.sha256: file for file in code.files}
+        for sha256 in made.missing:
+            self._upload(made.id, by_hash[sha256])
+            progress(by_hash[sha256].size)
+        if not made.committed:
+            self.connection.request("POST", f"/snapshots/{made.id}/commit")
+        return made.id
+
+    def _upload(self, snapshot_id: str, file: snapshot.CodeFile) -> None:
+        path = f"/snapshots/{snapshot_id}/blobs/{file.sha256}"
+        headers = {"Content-Length": str(file.size), "Content-Type": "application/octet-stream"}
+        self.connection.request("PUT", path, content=lambda: snapshot.pieces(file.source), headers=headers)
