@@ -11,10 +11,13 @@ from service.context import Context
 from service.controllers.early_stopping import Stopper
 from service.controllers.job_limits import JobLimits
 from service.db.leader import Leader
-from service.db.models import Attempt, Member, Node
+from service.db.models import Attempt, Job, Member, Node
+from service.db.records.spec import StoredSpec
+from service.errors import StaleSpecError
 from service.infra.threads import call_all
-from service.nodes import maintenance, registration
+from service.nodes import launches, maintenance, registration
 from torchyard.states import AttemptState
+from torchyard.wire import Result, ResultKind
 
 _log = logging.getLogger(__name__)
 
@@ -48,13 +51,14 @@ class Monitor:
         call_all(self._parts)
 
     def republish(self) -> None:
-        """Sends the launch message again of what stays ASSIGNED: the first may be lost."""
+        """Send the launch message again of what stays ASSIGNED, since the first may be lost; end what no node can start."""
         ctx = self._ctx
         late = ctx.now_us() - round(ctx.settings.republish_after_s * 1e6)
         waiting = (Attempt.state == AttemptState.ASSIGNED) & (Attempt.nudged_us < late)
         with ctx.db.read() as tx:
-            query = select(Attempt.id, Member.node).join(Member, Member.attempt_id == Attempt.id).where(waiting)
-            rows = tx.execute(query).all()
+            query = select(Attempt.id, Member.node, Job.spec).join(Job, Job.id == Attempt.job_id)
+            late_members = tx.execute(query.join(Member, Member.attempt_id == Attempt.id).where(waiting)).all()
+        rows = [row for row in late_members if self._can_start(row.id, row.node, StoredSpec(row.spec))]
         if not rows:
             return
         with ctx.unit_of_work() as unit:
@@ -62,6 +66,17 @@ class Monitor:
             unit.tx.execute(update(Attempt).where(Attempt.id.in_(ids), waiting).values(nudged_us=unit.now))
             for row in rows:
                 unit.launch(row.node, row.id)
+
+    def _can_start(self, attempt_id: str, node: str, spec: StoredSpec) -> bool:
+        """End an attempt whose spec, stored by an earlier version, is not valid any more."""
+        try:
+            launches.valid_spec(spec)
+        except StaleSpecError as error:
+            with suppress(lifecycle.Conflict), self._ctx.unit_of_work() as unit:
+                unusable = Result(kind=ResultKind.UNUSABLE, message=error.detail, ended_us=unit.now)
+                lifecycle.finish(unit.tx, attempt_id, unusable, unit.now, node=node)
+            return False
+        return True
 
     def void_unclaimed(self) -> None:
         """Takes back what nobody claims; a service that was away gives the nodes their time first."""

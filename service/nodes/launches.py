@@ -33,6 +33,16 @@ class _LaunchedMember(Record):
     node_rank: int
 
 
+def valid_spec(stored: StoredSpec) -> JobSpec:
+    """Return a stored job's spec; raises `StaleSpecError` if this version does not accept it any more."""
+    try:
+        return stored.model()
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "spec"
+        raise StaleSpecError(f"{place}: {error_messages.message(first, JobSpec)}") from error
+
+
 def launch(tx: Connection, attempt_id: str, node: str) -> wire.Launch:
     """Return the launch of the attempt's member on the node.
 
@@ -42,12 +52,7 @@ def launch(tx: Connection, attempt_id: str, node: str) -> wire.Launch:
     member = _member(tx, attempt_id, node)
     if member.state not in lifecycle.LIVE:
         raise ProblemError("not-acceptable-state", f"Attempt {attempt_id} is {member.state}: forget it.")
-    try:
-        spec = member.spec.model()
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "spec"
-        raise StaleSpecError(f"{place}: {error_messages.message(first, JobSpec)}") from error
+    spec = valid_spec(member.spec)
     return wire.Launch(
         attempt=attempt_id,
         job=member.job_id,

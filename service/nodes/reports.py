@@ -3,7 +3,6 @@
 from service import lifecycle
 from service.attempts import memory
 from service.context import Context
-from service.errors import StaleSpecError
 from service.nodes import launches, registration
 from service.telemetry import stacks
 from torchyard import wire
@@ -28,15 +27,9 @@ def heartbeat(ctx: Context, node: str, message: wire.Heartbeat) -> wire.Orders:
 
 
 def launch(ctx: Context, node: str, attempt_id: str) -> wire.Launch:
-    """Return all that is needed to start an attempt; one whose spec is not valid any more ends here."""
-    try:
-        with ctx.db.read() as tx:
-            return launches.launch(tx, attempt_id, node)
-    except StaleSpecError as error:
-        with ctx.unit_of_work() as unit:
-            unusable = wire.Result(kind=wire.ResultKind.UNUSABLE, message=error.detail, ended_us=unit.now)
-            lifecycle.finish(unit.tx, attempt_id, unusable, unit.now, node=node)
-        raise
+    """Return all that is needed to start an attempt; problems as `launches.launch`."""
+    with ctx.db.read() as tx:
+        return launches.launch(tx, attempt_id, node)
 
 
 def claim(ctx: Context, node: str, attempt_id: str, message: wire.Claim) -> None:

@@ -97,7 +97,7 @@ def heartbeat(message: wire.Heartbeat, ctx: Ctx, node: Node) -> Response:
 
 @router.get("/attempts/{attempt_id}")
 def launch(attempt_id: str, ctx: Ctx, node: Node) -> Response:
-    """All that is needed to start an attempt; one that cannot be started any more ends here."""
+    """All that is needed to start an attempt."""
     with _refusals():
         return answer(reports.launch(ctx, node, attempt_id))
 

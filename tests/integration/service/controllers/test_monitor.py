@@ -11,7 +11,7 @@ from service.controllers.job_limits import JobLimits
 from service.controllers.monitor import Monitor
 from service.db.engine import Database
 from service.db.leader import Leader
-from service.db.models import Event, Node
+from service.db.models import Event, Job, Node
 from service.nodes import maintenance, registration
 from tests.support import box
 from tests.support.parts import Parts
@@ -37,6 +37,22 @@ def test_a_launch_that_was_not_heard_is_published_again(yard: Parts, monitor: Mo
         monitor.run()
         monitor.run()
         assert yard.sent == [("launch", "box", attempt_id)] * rounds
+
+
+def test_an_attempt_whose_spec_is_valid_no_more_ends_instead(yard: Parts, monitor: Monitor) -> None:
+    job_id = box.add_job(yard.ctx.db)
+    box.assign(yard.ctx.db, job_id, ["box-gpu-0"])
+    with yard.ctx.db.write() as tx:
+        tx.execute(
+            update(Job).where(Job.id == job_id).values(spec={**box.job_row(yard.ctx.db, job_id).spec, "gone": 1})
+        )
+    yard.forget()
+    yard.clock.sleep(2.5)
+    monitor.republish()
+    job = box.job_row(yard.ctx.db, job_id)
+    assert (job.state, job.error["cause"]) == (JobState.FAILED, "unusable")
+    assert "gone: unknown field: leave it out" in job.error["message"]
+    assert yard.sent == []
 
 
 def test_an_unclaimed_attempt_is_taken_back(yard: Parts, monitor: Monitor) -> None:
