@@ -1,15 +1,14 @@
 """Settings of the service, from ``TORCHYARD_*`` variables."""
 
-import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated
 
-from torchyard import home
+from pydantic import BeforeValidator, Field
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from torchyard import home, settingsfile
 from torchyard.quantities import SECONDS, parse_duration, parse_size
-
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,39 +48,62 @@ class Settings:
 
     @classmethod
     def from_environment(cls) -> "Settings":
-        """Settings of this process's environment; defaults are those of the embedded stack.
+        """Load the settings of this process; defaults are those of the embedded stack.
 
         ValueError for a variable that cannot be read.
         """
         data = home.root() / "service"
-        env = os.environ
+        found = settingsfile.from_environment(Environment)
         return cls(
             data=data,
-            database_url=env.get("TORCHYARD_DATABASE_URL") or f"sqlite:///{data / 'torchyard.db'}",
-            broker_url=env.get("TORCHYARD_REDIS_URL") or "redis://127.0.0.1:6379/0",
-            host=env.get("TORCHYARD_HOST", cls.host),
-            port=_read("TORCHYARD_PORT", int, cls.port),
-            allowed_hosts=cls.allowed_hosts + tuple(filter(None, env.get("TORCHYARD_ALLOWED_HOSTS", "").split(","))),
-            behind_proxy=env.get("TORCHYARD_BEHIND_PROXY", "") == "1",
-            heartbeat_s=_read("TORCHYARD_HEARTBEAT_S", float, cls.heartbeat_s),
-            unreachable_after_s=_read("TORCHYARD_UNREACHABLE_AFTER_S", float, cls.unreachable_after_s),
-            disk_floor=_read("TORCHYARD_DISK_FLOOR", parse_size, cls.disk_floor),
-            keep_ended_s=_read("TORCHYARD_KEEP_ENDED", _days, cls.keep_ended_s),
+            database_url=found.database_url or f"sqlite:///{data / 'torchyard.db'}",
+            broker_url=found.redis_url,
+            host=found.host,
+            port=found.port,
+            allowed_hosts=cls.allowed_hosts + found.allowed_hosts,
+            behind_proxy=found.behind_proxy,
+            heartbeat_s=found.heartbeat_s,
+            unreachable_after_s=found.unreachable_after_s,
+            disk_floor=found.disk_floor,
+            keep_ended_s=found.keep_ended,
         )
 
 
-def _read(name: str, read: Callable[[str], Value], default: Value) -> Value:
-    text = os.environ.get(name)
-    if not text:
-        return default
-    try:
-        return read(text)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
-
-
-def _days(text: str) -> int:
+def _days(text: object) -> int:
     seconds = parse_duration(text)
     if seconds < SECONDS["d"]:
         raise ValueError(f"{text} is less than a day: say for how long jobs keep their files, such as 90d")
     return seconds
+
+
+class Environment(BaseSettings):
+    """Variables of the service, each named ``TORCHYARD_`` and its field; an empty one counts as absent."""
+
+    model_config = SettingsConfigDict(env_prefix=settingsfile.PREFIX, env_ignore_empty=True, validate_default=False)
+
+    database_url: str | None = Field(
+        default=None, description="Database; without it an SQLite file in `TORCHYARD_HOME`."
+    )
+    redis_url: str = Field(
+        default="redis://127.0.0.1:6379/0", description="Redis; `yard up` starts its own where this is not set."
+    )
+    host: str = Field(default=Settings.host, description="Address to listen on.")
+    port: int = Field(default=Settings.port, description="Port to listen on; 0 takes a free one.")
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(settingsfile.words)] = Field(
+        default=(), description="Names by which clients reach the service, between commas, beside this machine's own."
+    )
+    behind_proxy: bool = Field(
+        default=Settings.behind_proxy, description="A proxy in front ends TLS; needed to listen beyond this machine."
+    )
+    heartbeat_s: float = Field(default=Settings.heartbeat_s, description="Seconds between a node's heartbeats.")
+    unreachable_after_s: float = Field(
+        default=Settings.unreachable_after_s, description="Seconds of silence after which a node counts as unreachable."
+    )
+    disk_floor: Annotated[int, BeforeValidator(parse_size)] = Field(
+        default=Settings.disk_floor,
+        description="Free disk below which nothing is launched, such as `2GiB`; nodes are told.",
+    )
+    keep_ended: Annotated[int, BeforeValidator(_days)] | None = Field(
+        default=Settings.keep_ended_s,
+        description="How long jobs keep their files after their end, such as `90d`; without it for ever.",
+    )

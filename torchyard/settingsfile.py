@@ -1,15 +1,18 @@
-"""Settings as files: YAML or JSON, read so that every error names the field."""
+"""Settings as files (YAML or JSON) and as variables, read so that every error names the field or the variable."""
 
 from pathlib import Path
 from typing import TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from torchyard.exceptions import TorchYardError
 from torchyard.spec import error_messages
 
 Model = TypeVar("Model", bound=BaseModel)
+#: What the names of our variables begin with.
+PREFIX = "TORCHYARD_"
 
 
 def read(path: Path, model: type[Model], problem: type[TorchYardError], shape: str) -> Model:
@@ -29,3 +32,22 @@ def read(path: Path, model: type[Model], problem: type[TorchYardError], shape: s
     except ValidationError as error:
         wrong = (f"{path}: {'.'.join(map(str, e['loc']))}: {error_messages.message(e, model)}" for e in error.errors())
         raise problem("\n".join(wrong)) from error
+
+
+def from_environment(kind: type[Model]) -> Model:
+    """Load settings that take their fields from variables; raises ValueError naming each that cannot be read."""
+    try:
+        return kind()
+    except ValidationError as error:
+        raise ValueError("\n".join(map(_about_variable, error.errors()))) from error
+
+
+def _about_variable(problem: ErrorDetails) -> str:
+    variable = f"{PREFIX}{problem['loc'][0]}".upper()
+    cause = problem.get("ctx", {}).get("error")
+    return f"{variable}: {cause}" if cause else f"{variable}: {problem['input']!r}: {problem['msg']}"
+
+
+def words(value: object) -> tuple[str, ...]:
+    """Split words between commas, without repetitions."""
+    return tuple(dict.fromkeys(filter(None, map(str.strip, str(value).split(",")))))

@@ -1,14 +1,14 @@
 """Settings of a worker, from its arguments and ``TORCHYARD_*`` variables."""
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from torchyard import home
-from torchyard.injob import layout
+from torchyard import home, settingsfile
 from torchyard.quantities import parse_size
 from torchyard.spec import Resources
 from worker.exceptions import UnavailableError
@@ -76,39 +76,19 @@ def from_environment(
 
     ValueError for a label that no job could ask for, and for limits that are none.
     """
-    env = os.environ
-    slots = env.get("TORCHYARD_CPU_SLOTS")
+    found = settingsfile.from_environment(Environment)
     return WorkerSettings(
         name=name or home.node_name(),
         home=(folder or home.worker_folder()).absolute(),
-        url=join or env.get("TORCHYARD_URL"),
-        token_file=token_file or Path(env.get("TORCHYARD_NODE_TOKEN_FILE") or home.node_token_file()),
-        cpu_slots=cpu_slots if cpu_slots is not None else int(slots) if slots else None,
-        redis_url=env.get("TORCHYARD_REDIS_URL"),
-        one_trust_domain=env.get("TORCHYARD_ONE_TRUST_DOMAIN") == "1",
-        disk_floor=_disk_floor(env),
-        labels=_labels(env.get("TORCHYARD_LABELS", "").split(",") if labels is None else labels),
-        limits=_limits(env),
+        url=join or found.url,
+        token_file=token_file or found.node_token_file or home.node_token_file(),
+        cpu_slots=found.cpu_slots if cpu_slots is None else cpu_slots,
+        redis_url=found.redis_url,
+        one_trust_domain=found.one_trust_domain,
+        disk_floor=found.disk_floor,
+        labels=_labels(found.labels if labels is None else labels),
+        limits=OutputLimits(total=found.output_limit, every_s=found.output_every_s),
     )
-
-
-def _disk_floor(env: Mapping[str, str]) -> int | None:
-    given = env.get(layout.DISK_FLOOR)
-    try:
-        return parse_size(given) if given else None
-    except ValueError as error:
-        raise ValueError(f"{layout.DISK_FLOOR}: {error}") from error
-
-
-def _limits(env: Mapping[str, str]) -> OutputLimits:
-    usual = OutputLimits()
-    try:
-        return OutputLimits(
-            total=parse_size(env.get("TORCHYARD_OUTPUT_LIMIT") or usual.total),
-            every_s=float(env.get("TORCHYARD_OUTPUT_EVERY_S") or usual.every_s),
-        )
-    except ValueError as error:
-        raise ValueError(f"TORCHYARD_OUTPUT_LIMIT, TORCHYARD_OUTPUT_EVERY_S: {error}") from error
 
 
 def _labels(given: Sequence[str]) -> tuple[str, ...]:
@@ -118,3 +98,36 @@ def _labels(given: Sequence[str]) -> tuple[str, ...]:
     except ValidationError as error:
         problem = error.errors()[0]
         raise ValueError(f"labels: {problem['input']!r}: {problem['msg']}") from error
+
+
+class Environment(BaseSettings):
+    """Variables of a worker, each named ``TORCHYARD_`` and its field; an empty one counts as absent."""
+
+    model_config = SettingsConfigDict(env_prefix=settingsfile.PREFIX, env_ignore_empty=True, validate_default=False)
+
+    url: str | None = Field(
+        default=None, description="The service (`--join`); without it the one that runs in `TORCHYARD_HOME`."
+    )
+    node_token_file: Path | None = Field(
+        default=None,
+        description="File of the node token (`--token-file`); without it `node.token` in `TORCHYARD_HOME`.",
+    )
+    cpu_slots: int | None = Field(
+        default=None, description="CPU slots to offer (`--cpu-slots`); without it as many as fit where there is no GPU."
+    )
+    redis_url: str | None = Field(
+        default=None, description="Redis, where it is reached otherwise than the service says."
+    )
+    one_trust_domain: bool = Field(default=False, description="A worker that is not root may run every user's jobs.")
+    labels: Annotated[tuple[str, ...], NoDecode, BeforeValidator(settingsfile.words)] = Field(
+        default=(), description="Words that jobs may ask for (`resources.labels`), between commas."
+    )
+    disk_floor: Annotated[int, BeforeValidator(parse_size)] | None = Field(
+        default=None, description="Free disk that this node keeps; without it what the service says."
+    )
+    output_limit: Annotated[int, BeforeValidator(parse_size)] = Field(
+        default=OutputLimits().total, description="How much of what an attempt writes goes to the store by itself."
+    )
+    output_every_s: float = Field(
+        default=OutputLimits().every_s, description="Seconds between two looks for new files of a running job."
+    )

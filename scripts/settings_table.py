@@ -1,0 +1,46 @@
+"""Writes docs/settings.md from the classes that read the variables; `--check` only compares."""
+
+import sys
+from pathlib import Path
+
+from pydantic_settings import BaseSettings
+
+from service import settings as service
+from torchyard import settingsfile
+from worker import settings as worker
+
+PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
+PARTS: dict[str, type[BaseSettings]] = {"service": service.Environment, "worker": worker.Environment}
+
+
+def table(kind: type[BaseSettings]) -> str:
+    """A Markdown table of variables, in the order of the class."""
+    rows = ["| variable | default | |", "|---|---|---|"]
+    for name, field in kind.model_fields.items():
+        rows.append(f"| `{settingsfile.PREFIX}{name.upper()}` | {default(name, field.default)} | {field.description} |")
+    return "\n".join(rows)
+
+
+def default(name: str, value: object) -> str:
+    """A default as a person would write it."""
+    if value is None or value == ():
+        return ""
+    if name in {"disk_floor", "output_limit"} and isinstance(value, int):
+        return f"`{value // 2**30}GiB`"
+    return f"`{int(value)}`" if isinstance(value, bool | float) else f"`{value}`"
+
+
+def render(page: str) -> str:
+    """The page with its tables made anew."""
+    for name, kind in PARTS.items():
+        begin, end = f"<!-- {name} settings: begin -->", f"<!-- {name} settings: end -->"
+        before, rest = page.split(begin)
+        page = f"{before}{begin}\n{table(kind)}\n{end}{rest.split(end)[1]}"
+    return page
+
+
+if __name__ == "__main__":
+    text = PAGE.read_text()
+    if "--check" in sys.argv[1:]:
+        sys.exit(text != render(text) and "docs/settings.md is stale: run python scripts/settings_table.py")
+    PAGE.write_text(render(text))
