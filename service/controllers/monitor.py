@@ -51,7 +51,7 @@ class Monitor:
         call_all(self._parts)
 
     def republish(self) -> None:
-        """Send the launch message again of what stays ASSIGNED, since the first may be lost; end what no node can start."""
+        """Publish the launch again of what stays ASSIGNED: the first may be lost. End what no node can start."""
         ctx = self._ctx
         late = ctx.now_us() - round(ctx.settings.republish_after_s * 1e6)
         waiting = (Attempt.state == AttemptState.ASSIGNED) & (Attempt.nudged_us < late)

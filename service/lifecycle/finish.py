@@ -162,7 +162,7 @@ def _facts(tx: Connection, job: JobRow, attempt: AttemptRow) -> outcome.AttemptI
     return outcome.AttemptInputs(
         stop=StopReason(job.stop) if job.stop else None,
         yields_to=(attempt.yielding or {}).get("words", ""),
-        asked=_told(tx, job) if job.stop in {StopReason.EARLY, StopReason.HUNG} else "",
+        asked=_stop_detail(tx, job) if job.stop in {StopReason.EARLY, StopReason.HUNG} else "",
         retries_used=job.retries_used,
         spoiled=carry.spoiled(tx, attempt),
         faults=faults.in_a_row(tx, attempt),
@@ -186,10 +186,14 @@ def _facts(tx: Connection, job: JobRow, attempt: AttemptRow) -> outcome.AttemptI
     )
 
 
-def _told(tx: Connection, job: JobRow) -> str:
-    """What was said when the job was last asked to stop."""
+def _stop_detail(tx: Connection, job: JobRow) -> str:
+    """Return why the job was asked to stop, as `stop.request_stop` has stored it; empty if nobody has."""
     asked = (Event.job_id == job.id, Event.kind == "stop-requested")
-    return tx.scalar(select(Event.message).where(*asked).order_by(Event.seq.desc()).limit(1)) or ""
+    query = select(Event.data, Event.message).where(*asked).order_by(Event.seq.desc()).limit(1)
+    event = tx.execute(query).one_or_none()
+    if event is None:
+        return ""
+    return str(event.data.get("detail", event.message))  # an event of an earlier version has no detail
 
 
 def _actor(job: JobRow, decision: outcome.AttemptOutcome) -> str | None:

@@ -38,7 +38,8 @@ def request_stop(
     state = JobState(job.state)
     if state in JOB_FINAL:
         return _already_over(job, reason)
-    note = Note(kind="stop-requested", message=words or _WORDS[reason], actor=actor, data={"reason": reason})
+    why = words or _WORDS[reason]
+    note = Note(kind="stop-requested", message=why, actor=actor, data={"reason": reason, "detail": why})
     match state:
         case JobState.QUEUED:
             return _cancel_waiting(tx, job, note, now) if reason is StopReason.CANCEL else state

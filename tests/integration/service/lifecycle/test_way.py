@@ -377,3 +377,21 @@ def test_a_port_that_the_launcher_lost_starts_the_job_once_more(db: Database, gp
         states.append(box.finish(db, attempt_id, exit_code=1, fingerprint="address-in-use"))
     assert states == [JobState.QUEUED, JobState.FAILED]
     assert box.job_row(db, job_id).retries_used == 0
+
+
+HUNG = "stopped because it makes no step any more: rank 1 waits in all_reduce"
+
+
+@pytest.mark.parametrize("written", ["now", "before details were stored"])
+def test_why_a_run_was_stopped_is_data_and_not_the_events_words(db: Database, gpus: list[str], written: str) -> None:
+    job_id = box.add_job(db)
+    attempt_id = box.start(db, job_id, gpus[:1])
+    with db.write() as tx:
+        lifecycle.request_stop(tx, job_id, StopReason.HUNG, None, NOW, HUNG)
+        asked = (Event.job_id == job_id, Event.kind == "stop-requested")
+        if written == "now":
+            tx.execute(update(Event).where(*asked).values(message="asked to stop"))
+        else:
+            tx.execute(update(Event).where(*asked).values(data={"reason": "hung"}))
+    box.finish(db, attempt_id, signal=9, stop=StopReason.HUNG)
+    assert box.job_row(db, job_id).error["message"] == f"{HUNG}; `yard stacks` shows all of it"
