@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from torchyard.injob import (
-    chance,
     checkpoints,
     collective,
     control,
@@ -16,6 +15,7 @@ from torchyard.injob import (
     metrics,
     notes,
     place,
+    random_streams,
     saver,
     shards,
     share,
@@ -123,7 +123,7 @@ class TrainingRun:
         self._saved = saved
         self._saver = saver.Saver(asynchronous=asynchronous)
         if saved is not None:
-            chance.restore(saved.random)
+            random_streams.restore(saved.random)
         self._saved_step = position.step
         self._told: str | None = None
         self._tell()
@@ -164,7 +164,7 @@ class TrainingRun:
             epoch = self.epoch
             if resumed is not None:
                 # What the script drew since it attached belongs to no place in the training.
-                chance.restore(resumed.random)
+                random_streams.restore(resumed.random)
             self._training.cursor.begin(epoch, resumed=resumed is not None)
             resumed = None
             yield epoch

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from torchyard.injob import chance, dealing, others, passes
+from torchyard.injob import data_sharding, passes, random_streams, unattached_loaders
 from torchyard.injob.counting import count, generators, has_order
 from torchyard.injob.cursor import Cursor
 from torchyard.injob.epoch import Epoch
@@ -46,7 +46,7 @@ class Batches(Cursor):
         self._begun_then: dict[str, Any] | None = None
         #: Where the generators shall be in a resumed pass, after which others had drawn from them.
         self._generators_after: list[Any] | None = None
-        others.watch()
+        unattached_loaders.watch()
         count(loader, base, self)
 
     @property
@@ -95,15 +95,15 @@ class Batches(Cursor):
 
     def state(self) -> Any:
         now, before = self._epoch.now, self._epoch.before()
-        flaws = self._epoch.flaws() + ([passes.OTHER_LOADER] if now.taken and others.any_open() else [])
+        flaws = self._epoch.flaws() + ([passes.OTHER_LOADER] if now.taken and unattached_loaders.any_open() else [])
         return {
             "taken": now.taken,
             "consumed": now.consumed,
             "drawn": now.drawn,
             "iteration": now.iteration if now.taken else self._iteration,
             "generators": _states(self._generators),
-            "replicas": dealing.replicas(self._base),
-            "batch_size": dealing.batch_size(self._base),
+            "replicas": data_sharding.replicas(self._base),
+            "batch_size": data_sharding.batch_size(self._base),
             "before": [
                 {"taken": each.limit or each.taken, "drawn": each.drawn, "iteration": each.iteration}
                 for each in before[: passes.MOST]
@@ -117,14 +117,14 @@ class Batches(Cursor):
 
     def load(self, states: Sequence[Any], random: dict[str, Any], *, other_ranks: bool) -> None:
         state = states[0]
-        replicas, batch_size = dealing.replicas(self._base), dealing.batch_size(self._base)
+        replicas, batch_size = data_sharding.replicas(self._base), data_sharding.batch_size(self._base)
         same = replicas == state["replicas"] and batch_size == state["batch_size"]
         if same and not (other_ranks and replicas is None):
             goal = LoaderPass(taken=state["taken"], consumed=state["consumed"], drawn=state["drawn"])
             goal.iteration = state.get("iteration")
             self._load_epoch(state, goal)
         elif replicas is not None and state["replicas"] is not None:
-            goal = LoaderPass(consumed=dealing.consumed(self._base, state))
+            goal = LoaderPass(consumed=data_sharding.consumed(self._base, state))
             self._epoch.resume([goal] if goal.consumed else [])
         else:
             goal = LoaderPass()
@@ -158,13 +158,13 @@ class Batches(Cursor):
     def begin(self, epoch: int, *, resumed: bool) -> None:
         super().begin(epoch, resumed=resumed)
         self._epoch.begin(resumed=resumed)
-        others.begin()
+        unattached_loaders.begin()
         then, self._begun_then = self._begun_then, None
         if resumed and then is not None:
             # What the script does in an epoch before its own pass is done again, with the same chance.
-            chance.restore(then["random"])
+            random_streams.restore(then["random"])
             _set(self._generators, then["generators"])
-        self._begun = {"random": chance.capture(), "generators": _states(self._generators)}
+        self._begun = {"random": random_streams.capture(), "generators": _states(self._generators)}
 
     def end(self) -> None:
         self._epoch.end()
@@ -190,12 +190,12 @@ class Batches(Cursor):
         skipped = 0 if now.limit is not None else now.taken
         self._draw(now)
         if now.consumed:
-            sampler = dealing.rest(self._base, now.consumed)
+            sampler = data_sharding.rest(self._base, now.consumed)
         rest = iter(sampler)
         first = list(itertools.islice(rest, 1))
         if resumed is not None:
             self._leave_out(rest, skipped - 1)
-            chance.restore(resumed)
+            random_streams.restore(resumed)
             if not self._reads_ahead:
                 now.after = None
         if not skipped:
@@ -203,9 +203,9 @@ class Batches(Cursor):
         yield from rest
 
     def _leave_out(self, rest: Iterator[Any], count: int) -> None:
-        before, generators = chance.capture(), _states(self._generators)
+        before, generators = random_streams.capture(), _states(self._generators)
         collections.deque(itertools.islice(rest, max(0, count)), maxlen=0)
-        if chance.moved(before):
+        if random_streams.moved(before):
             self._add(LAZY)
         if self._generators_after is None:
             return
@@ -218,15 +218,15 @@ class Batches(Cursor):
         """Batches of an epoch; while the rest of one is dealt anew, what there is of it."""
         now = self._epoch.now
         if now.consumed and not now.exhausted:
-            return dealing.batches_left(self._base, now.consumed)
+            return data_sharding.batches_left(self._base, now.consumed)
         return len(sampler)
 
     def _draw(self, now: LoaderPass) -> None:
         """Go back to where the streams were when the order was drawn, or note where they are."""
         if now.drawn is None:
-            now.drawn = {"random": chance.capture(), "generators": _states(self._generators)}
+            now.drawn = {"random": random_streams.capture(), "generators": _states(self._generators)}
         else:
-            chance.restore(now.drawn["random"])
+            random_streams.restore(now.drawn["random"])
             _set(self._generators, now.drawn["generators"])
 
     def counted(self, batches: Iterator[Any]) -> Iterator[Any]:
@@ -243,7 +243,7 @@ class Batches(Cursor):
                 self._epoch.take(now)
                 yield batch
             self._settle(now)
-            now.random_at_end = chance.capture()
+            now.random_at_end = random_streams.capture()
             now.exhausted = True
         finally:
             now.closed = not now.exhausted
@@ -252,9 +252,9 @@ class Batches(Cursor):
         """A loader that reads ahead has drawn the order and loaded the first batches of a resumed pass."""
         if now.after is None:
             return
-        if chance.moved(now.after):
+        if random_streams.moved(now.after):
             self._add(READ_AHEAD)
-        chance.restore(now.after)
+        random_streams.restore(now.after)
         now.after = None
 
     def _drop(self, now: LoaderPass, batches: Iterator[Any]) -> None:
@@ -262,7 +262,7 @@ class Batches(Cursor):
         if now.after is None or not now.taken or has_order(self._base):
             return
         collections.deque(itertools.islice(batches, now.taken), maxlen=0)
-        chance.restore(now.after)
+        random_streams.restore(now.after)
         now.after = None
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from torchyard.injob import others
+from torchyard.injob import unattached_loaders
 
 
 class _CountedSampler:
@@ -46,7 +46,7 @@ def _ordered(kind: Any) -> type:
     class Ordered(kind):  # type: ignore[misc]
         def __iter__(self) -> Iterator[Any]:
             iterator: Iterator[Any] = super().__iter__()
-            others.ours(iterator)
+            unattached_loaders.ours(iterator)
             return iterator
 
         @property

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torchyard.injob import chance, collective, files, place, plain, shards
+from torchyard.injob import collective, files, place, plain, random_streams, shards
 from torchyard.injob.cursor import Cursor
 from torchyard.injob.exceptions import CheckpointError, ResumeError
 from torchyard.injob.modules import Models, some
@@ -126,7 +126,7 @@ def take(state: TrainingState, position: Position, tensor: Callable[[Any], Any])
 
 def _own(state: TrainingState) -> dict[str, Any]:
     return {
-        "random": state.cursor.random or chance.capture(),
+        "random": state.cursor.random or random_streams.capture(),
         "loader": state.cursor.state(),
         **_named(state.ranks, "own"),
     }
@@ -251,8 +251,8 @@ class LoadedCheckpoint:
     def _load_other_ranks(self, state: TrainingState, own: Sequence[Any]) -> None:
         streams = [each["random"] for each in own]
         self.random = streams[0]
-        if not chance.same(streams):
-            self.random = chance.derived(streams, place.rank(), collective.world_size())
+        if not random_streams.same(streams):
+            self.random = random_streams.derived(streams, place.rank(), collective.world_size())
             self.inexact.append("there were %d ranks: random streams are new ones" % len(own))
         if state.ranks:
             self.inexact.append(

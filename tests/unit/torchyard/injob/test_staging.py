@@ -1,6 +1,6 @@
 import torch
 
-from torchyard.injob import chance
+from torchyard.injob import random_streams as chance
 from torchyard.injob.staging import LARGE, Staging, taken
 
 

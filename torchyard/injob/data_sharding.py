@@ -1,4 +1,4 @@
-"""Dealing the rest of an epoch to another number of ranks, where torch's own `DistributedSampler` drew its order."""
+"""Sharding of an epoch's rest to another number of ranks, where torch's own `DistributedSampler` drew its order."""
 
 from __future__ import annotations
 
