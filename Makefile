@@ -83,6 +83,11 @@ test: $(STAMPS)/dev $(STAMPS)/compat $(STAMPS)/browser dashboard ## Run every te
 	@sh scripts/build_dashboard.sh $(BIN) test
 	$(BIN)/pytest --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
+.PHONY: coverage
+coverage: $(STAMPS)/dev ## Measure the branch coverage of the unit and integration tests
+	$(BIN)/pytest tests/unit tests/integration -q --numprocesses=logical --maxprocesses=4 --dist=loadfile --cov --cov-report=
+	$(BIN)/python -m coverage report --format=total
+
 .PHONY: mutants
 mutants: $(STAMPS)/dev ## Plant faults in a copy and demand that tests notice
 	$(BIN)/python scripts/mutants.py $(MUTANTS)
