@@ -12,18 +12,16 @@ from service.attempts import tracked
 from service.attempts.memory import AttemptIdentity
 from service.context import Context
 from service.db.models import Job, MetricSeries, MetricStream
+from service.db.special_values import CODES
 from service.db.unit_of_work import unit_of
 from service.db.upsert import insert
 from service.errors import OffsetAheadError, field_problem, field_problems, invalid
+from torchyard.numbers import INT64, MAX_METRIC_NAME
 from torchyard.wire import Mark, MetricBatch, MetricRecord
 
-#: How `metric_points.special` tells values that JSON and databases lose.
-SPECIAL = {"nan": 1, "inf": 2, "-inf": 3}
-MAX_NAME = 255
 #: Series of one process; a script that invents names without end must not fill the database.
 MAX_SERIES = 5000
 _STREAM = re.compile(r"[A-Za-z0-9._-]{1,200}")
-INT64 = range(-(2**63), 2**63)
 
 
 class MetricRow(NamedTuple):
@@ -183,7 +181,7 @@ def _points(records: Iterable[tuple[int, MetricRecord]], series: dict[str, int])
             if type(value) is float and -inf < value < inf:
                 yield MetricRow(series_id, seq, step, time_us, value, 0)
             else:
-                yield MetricRow(series_id, seq, step, time_us, None, SPECIAL[str(value)])
+                yield MetricRow(series_id, seq, step, time_us, None, CODES[str(value)])
 
 
 def _series(tx: Connection, attempt: AttemptIdentity, batch: MetricBatch, names: set[str]) -> dict[str, int]:
@@ -217,7 +215,7 @@ def _series(tx: Connection, attempt: AttemptIdentity, batch: MetricBatch, names:
 
 def _is_name(name: str) -> bool:
     """Whether it is short, and what databases and answers can hold."""
-    return len(name) <= MAX_NAME and "\0" not in name and not any("\ud800" <= sign <= "\udfff" for sign in name)
+    return len(name) <= MAX_METRIC_NAME and "\0" not in name and not any("\ud800" <= sign <= "\udfff" for sign in name)
 
 
 _COLUMNS = ", ".join(MetricRow._fields)

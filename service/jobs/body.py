@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from service.errors import ProblemError, field_problem, field_problems, invalid
 from torchyard.api import FieldProblem
+from torchyard.numbers import INT64
 from torchyard.spec import JobSpec
 
 YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
@@ -24,7 +25,6 @@ MAX_NUMBER = 100
 _NUMBER = re.compile(r"[0-9_:.+-]+")
 #: Wrong fields that are named; each costs a search for the name that may be meant.
 MAX_COMPLAINTS = 50
-INT64 = range(-(2**63), 2**63)
 
 
 def parse(raw: bytes, content_type: str) -> dict[str, Any]:

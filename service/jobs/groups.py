@@ -8,6 +8,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, Select, exists, func, select
 
 from service.db.models import Attempt, Group, Job, MetricSeries, MetricStream, Tag, User
+from service.db.special_values import SPECIAL_VALUES
 from service.errors import field_problem, not_found
 from service.infra.etags import etag
 from service.infra.times import moment
@@ -176,7 +177,7 @@ def _values(tx: Connection, group_id: str, metric: str) -> dict[str, float]:
 
 def number(value: float | None, special: int) -> float:
     """A stored value of a metric."""
-    return value if value is not None else float(job_pages.SPECIAL[special])
+    return value if value is not None else float(SPECIAL_VALUES[special] or "nan")
 
 
 def trials(

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Row, Select, and_, bindparam, case, func, sel
 from sqlalchemy.orm import aliased
 
 from service.db.models import Allocation, Attempt, Device, Event, Job, Member, MetricSeries, MetricStream, User
+from service.db.special_values import SPECIAL_VALUES
 from service.infra.times import moment
 from service.lifecycle import outcome
 from service.storage import retention
@@ -17,7 +18,6 @@ from torchyard.states import JOB_HOLDS_GPUS, AttemptState, JobState, StopReason
 from torchyard.wire import DeviceKind, Result
 
 PRIORITIES: dict[int, Priority] = {rank: priority for priority, rank in PRIORITY_RANK.items()}
-SPECIAL: dict[int, api.Number] = {1: "nan", 2: "inf", 3: "-inf"}
 _JOBS: Select[Any] = (
     select(Job.__table__, User.name.label("user"))
     .join(User, User.id == Job.user_id)
@@ -171,7 +171,7 @@ def _by_job(rows: Iterable[Any]) -> Iterable[tuple[str, Row[Any]]]:
 
 
 def _latest(series: Sequence[Row[Any]]) -> dict[str, api.Number]:
-    return {row.name: SPECIAL.get(row.last_special, row.last_value) for row in series}
+    return {row.name: SPECIAL_VALUES[row.last_special or 0] or row.last_value for row in series}
 
 
 def _progress(row: Row[Any], series: Sequence[Row[Any]], start: Row[Any] | None) -> api.Progress | None:

@@ -4,15 +4,13 @@ import base64
 import binascii
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from service.db.special_values import SPECIAL_VALUES
 from torchyard import api
 
-#: What `metric_points.special` means, by number.
-SPECIAL: tuple[None, Literal["nan"], Literal["inf"], Literal["-inf"]] = (None, "nan", "inf", "-inf")
 NOTHING_COUNTS = -(2**63) - 1
 
 Floats = NDArray[np.float64]
@@ -45,7 +43,7 @@ class Points:
         """``(step, unix time in seconds, value)``, with words for what JSON cannot say."""
         steps, times, values = self.steps.tolist(), (self.times_us / 1e6).tolist(), self.values.tolist()
         if self.special.any():
-            values = [SPECIAL[word] or value for value, word in zip(values, self.special.tolist(), strict=True)]
+            values = [SPECIAL_VALUES[code] or value for value, code in zip(values, self.special.tolist(), strict=True)]
         return list(zip(steps, times, values, strict=True))
 
 

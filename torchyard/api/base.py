@@ -1,13 +1,15 @@
 """Base of the REST API's models, and pages of lists."""
 
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from torchyard.numbers import NonFinite
 
 #: Where the API lies; the next version would lie beside it.
 PREFIX = "/api/v1"
 Item = TypeVar("Item")
-Number = float | Literal["nan", "inf", "-inf"]
+Number = float | NonFinite
 
 
 def _storable(text: str) -> str:

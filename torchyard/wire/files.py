@@ -1,8 +1,8 @@
 """Files of snapshots, checkpoints and outputs."""
 
 from enum import StrEnum
-from typing import Literal
 
+from torchyard.numbers import NonFinite
 from torchyard.wire.protocol import Message, Text
 
 
@@ -86,7 +86,7 @@ class CheckpointReport(Message):
     name: str
     step: int
     created_us: int
-    metrics: dict[Text, float | Literal["nan", "inf", "-inf"]] = {}
+    metrics: dict[Text, float | NonFinite] = {}
     files: list[CheckpointFile]
 
 

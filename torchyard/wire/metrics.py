@@ -1,7 +1,6 @@
 """Metrics of jobs and telemetry of nodes."""
 
-from typing import Literal
-
+from torchyard.numbers import NonFinite
 from torchyard.wire.protocol import Message
 
 
@@ -16,7 +15,7 @@ class MetricRecord(Message):
 
     step: int
     time_us: int
-    values: dict[str, float | Literal["nan", "inf", "-inf"]]
+    values: dict[str, float | NonFinite]
     total_steps: int | None = None
 
 

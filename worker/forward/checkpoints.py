@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 from torchyard import wire
 from torchyard.injob import layout
+from torchyard.numbers import JSON_CONSTANTS
 from worker.attempts import files, opening
 from worker.attempts.content import sha256_of
 from worker.exceptions import RequestRefusedError, WorkerError
@@ -225,7 +226,7 @@ class CheckpointForwarder:
 
 def parse_manifest(name: str, data: bytes) -> wire.CheckpointReport:
     """Read a manifest that a job wrote; raise ValueError when it is not one."""
-    content = json.loads(data, parse_constant={"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}.__getitem__)
+    content = json.loads(data, parse_constant=JSON_CONSTANTS.__getitem__)
     if not isinstance(content, dict):
         raise ValueError("its manifest is not an object")
     report = wire.CheckpointReport.model_validate({**content, "name": name})

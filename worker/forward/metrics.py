@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import os
 import re
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any, Final, Protocol
 
 from torchyard import wire
 from torchyard.injob import layout
+from torchyard.numbers import INT64, JSON_CONSTANTS, MAX_METRIC_NAME, NON_FINITE
 from worker.attempts import opening
 from worker.exceptions import OutOfStepError, RequestRefusedError
 
@@ -19,12 +21,9 @@ READ: Final = 2**19
 #: A job that makes more files than this has lost its mind; the first ones are read.
 MAX_STREAMS: Final = 4096
 MAX_VALUES: Final = 1000
-MAX_NAME: Final = 200
-_INT64: Final = 2**63
 _STREAM: Final = re.compile(r"rank-(\d{1,6})-[A-Za-z0-9._-]{1,80}\.jsonl")
 #: Statuses that say that this batch is bad, and not that the service does not want this attempt.
 _BAD_BATCH: Final = frozenset({400, 413, 422})
-_NOT_FINITE: Final = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
 
 logger = logging.getLogger(__name__)
 
@@ -212,7 +211,7 @@ def split(data: bytes, limit: int = MAX_RECORDS, *, ended: bool = False) -> Metr
 def parse(line: bytes) -> tuple[int, wire.MetricRecord] | None:
     """Number and content of one line, or None when it is not a metric that every database can hold."""
     try:
-        content = json.loads(line, parse_constant=_NOT_FINITE.__getitem__)
+        content = json.loads(line, parse_constant=JSON_CONSTANTS.__getitem__)
         number, step, time_us = _whole(content["n"]), _whole(content["step"]), _whole(content["t"])
         total = content.get("total")
         values = {_name(name): _value(value) for name, value in content["v"].items()}
@@ -227,13 +226,13 @@ def parse(line: bytes) -> tuple[int, wire.MetricRecord] | None:
 
 
 def _whole(value: Any) -> int:
-    if type(value) is not int or not -_INT64 <= value < _INT64:
+    if type(value) is not int or value not in INT64:
         raise ValueError
     return value
 
 
 def _name(name: str) -> str:
-    if not 0 < len(name) <= MAX_NAME or not name.isprintable():
+    if not 0 < len(name) <= MAX_METRIC_NAME or not name.isprintable():
         raise ValueError
     return name
 
@@ -241,7 +240,7 @@ def _name(name: str) -> str:
 def _value(value: Any) -> Any:
     if type(value) in {int, float}:
         number = float(value)
-        return number if number - number == 0 else {"inf": "inf", "-inf": "-inf"}.get(str(number), "nan")
-    if value in {"nan", "inf", "-inf"}:
+        return number if math.isfinite(number) else str(number)
+    if value in NON_FINITE:
         return value
     raise ValueError

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from torchyard.injob import numbers
+from torchyard.numbers import MAX_METRIC_NAME
 from worker.trackers.points import TrackerPoint
 
 #: A record holds as many values at most (`forward.metrics`).
 MAX_VALUES: Final = 1000
-MAX_NAME: Final = 200
 
 
 class Journal:
@@ -92,4 +92,4 @@ def _content(line: bytes) -> dict[str, Any] | None:
 
 
 def _is_name(name: str) -> bool:
-    return 0 < len(name) <= MAX_NAME and name.isprintable()
+    return 0 < len(name) <= MAX_METRIC_NAME and name.isprintable()

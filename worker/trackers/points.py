@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from torchyard.numbers import INT64
+
 #: Keys by which frameworks tell the training step beside a tracker's own counter, which counts calls.
 GLOBAL_STEPS: Final = ("trainer/global_step", "train/global_step", "global_step")
-_INT64: Final = 2**63
 
 
 class TrackerPoint(NamedTuple):
@@ -84,6 +85,6 @@ def global_step(values: Mapping[str, float], counter: int) -> int:
 def whole(number: float) -> int:
     """Return a number as an integer that every database can hold. Raises ValueError."""
     found = int(number)
-    if not -_INT64 <= found < _INT64:
+    if found not in INT64:
         raise ValueError(f"{number} is beyond 64 bits")
     return found

@@ -216,13 +216,20 @@ def test_values_that_are_taken(text: str, value: object) -> None:
         {"v": {"": 1}},
         {"v": {"a\0b": 1}},
         {"v": {"\ud800": 1}},
-        {"v": {"x" * 201: 1}},
+        {"v": {"x" * 256: 1}},
         {"v": [1]},
         {"total": "many"},
     ],
 )
 def test_values_that_are_refused(changes: dict[str, object]) -> None:
     assert parse(line(0, **changes)) is None
+
+
+def test_a_name_may_be_as_long_as_the_service_takes() -> None:
+    name = "x" * 255
+    parsed = parse(line(0, v={name: 1}))
+    assert parsed is not None
+    assert parsed[1].values == {name: 1}
 
 
 @given(st.binary(max_size=200), st.integers(0, 200), st.booleans())

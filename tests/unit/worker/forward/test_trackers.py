@@ -261,7 +261,7 @@ def test_names_that_no_database_holds_are_counted(
     folder: AttemptFolder, start: Callable[..., tuple[TrackerForwarder, Service]]
 ) -> None:
     worker, service = start()
-    steps = [events.scalar("x" * 201, 1.0, 1), events.scalar("a\x1b[2J", 1.0, 1), events.scalar("ok", 1.0, 1)]
+    steps = [events.scalar("x" * 256, 1.0, 1), events.scalar("a\x1b[2J", 1.0, 1), events.scalar("ok", 1.0, 1)]
     event_file(folder, "runs").write_bytes(events.file(steps))
     drain(worker)
     assert service.points == {"tensorboard-rank-0.jsonl": [("ok", 1, 1.0)]}
