@@ -13,7 +13,7 @@ from torchyard.quantities import SECONDS, parse_duration, parse_size
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Where the service keeps and finds things, and its time-outs in seconds."""
+    """Places, addresses and time-outs (in seconds) of one service."""
 
     data: Path
     """Folder of the database (SQLite) and the artifacts."""

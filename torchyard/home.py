@@ -1,4 +1,4 @@
-"""``TORCHYARD_HOME``: where the embedded stack keeps everything, and where the CLI finds URL and token."""
+"""Paths below ``TORCHYARD_HOME``, where the embedded stack keeps everything and commands find URL and token."""
 
 import json
 import os
@@ -9,38 +9,38 @@ from typing import Any
 
 
 def root() -> Path:
-    """The home folder: ``TORCHYARD_HOME`` or ``~/.torchyard``."""
+    """Return the home folder: ``TORCHYARD_HOME`` or ``~/.torchyard``."""
     return Path(os.environ.get("TORCHYARD_HOME") or Path.home() / ".torchyard").absolute()
 
 
 def admin_token_file() -> Path:
-    """The administrator's token, written 0600 by the service at its first start."""
+    """Return the path of the administrator's token, written 0600 by the service at its first start."""
     return root() / "admin.token"
 
 
 def node_token_file() -> Path:
-    """The token of the embedded worker, written 0600 by the service at its first start."""
+    """Return the path of the embedded worker's token, written 0600 by the service at its first start."""
     return root() / "node.token"
 
 
 def address_file() -> Path:
-    """``service.json``: where the running service listens."""
+    """Return the path of ``service.json``, which says where the running service listens."""
     return root() / "service.json"
 
 
 def node_name() -> str:
-    """The name of this machine's embedded worker: ``TORCHYARD_NODE``, or the first word of the host's name."""
+    """Return the name of this machine's embedded worker: ``TORCHYARD_NODE``, or the first word of the host's name."""
     name = os.environ.get("TORCHYARD_NODE") or socket.gethostname().partition(".")[0]
     return re.sub(r"[^A-Za-z0-9._-]", "-", name)[:63].strip("-.") or "node"
 
 
 def worker_folder() -> Path:
-    """The embedded worker's attempts, caches and spool."""
+    """Return the folder of the embedded worker's attempts, caches and spool."""
     return root() / "worker"
 
 
 def log_folder() -> Path:
-    """Output of service, worker and Redis."""
+    """Return the folder of the output of service, worker and Redis."""
     return root() / "logs"
 
 
@@ -60,7 +60,7 @@ def write_address(url: str) -> None:
 
 
 def read_address() -> dict[str, Any] | None:
-    """What `write_address` wrote, or None."""
+    """Read the address of the running service; None where none has run."""
     try:
         return dict(json.loads(address_file().read_text()))
     except (OSError, ValueError):

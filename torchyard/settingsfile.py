@@ -16,8 +16,9 @@ PREFIX = "TORCHYARD_"
 
 
 def read(path: Path, model: type[Model], problem: type[TorchYardError], shape: str) -> Model:
-    """The settings in a file; fields that are absent have their defaults. Raises `problem` with the mend; `shape` says
-    what such a file is made of.
+    """Load the settings in a file; fields that are absent have their defaults.
+
+    Raises `problem` with the mend; `shape` says what such a file is made of.
     """
     try:
         data = yaml.safe_load(path.read_text())

@@ -1,4 +1,4 @@
-"""What `pip install torchyard` brings, read from pyproject.toml and what is installed here; nothing is downloaded."""
+"""Libraries that `pip install torchyard` brings, by pyproject.toml and what is installed here; none is downloaded."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""What commands need beyond the core, and how to install it."""
+"""Parts of TorchYard that a command needs beyond the core, and the way to install them."""
 
 import importlib.util
 
