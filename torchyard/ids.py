@@ -2,6 +2,10 @@
 
 import secrets
 import time
+from typing import NewType
+
+#: Id of a job, as `new_id` makes it of the kind ``job``.
+JobId = NewType("JobId", str)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -14,6 +18,11 @@ def new_id(kind: str) -> str:
     number = time.time_ns() // 1_000_000 << 80 | secrets.randbits(80)
     digits = [_ALPHABET[number >> shift & 31] for shift in range(125, -5, -5)]
     return f"{kind}-{''.join(digits)}"
+
+
+def parse_job_id(text: str) -> JobId | None:
+    """Return the text as a job's id; None if it is the id of something else."""
+    return JobId(text) if text.startswith("job-") else None
 
 
 def now_us() -> int:

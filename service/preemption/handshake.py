@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from torchyard.ids import JobId, parse_job_id
 from torchyard.states import StopReason
 
 
@@ -124,6 +125,7 @@ def judge(group: Sequence[PreemptionVictim], now: int, *, why: str = "") -> Hand
     return HandshakeVerdict(stop=left) if all(each.ready for each in left) else HandshakeVerdict()
 
 
-def job_of(preemptor: str) -> tuple[str, ...]:
+def job_of(preemptor: str) -> tuple[JobId, ...]:
     """The preemptor, if it is a job."""
-    return (preemptor,) if preemptor.startswith("job-") else ()
+    job_id = parse_job_id(preemptor)
+    return () if job_id is None else (job_id,)

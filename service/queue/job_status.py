@@ -12,6 +12,7 @@ from service.scheduler.model.jobs import Running, Source
 from service.scheduler.model.nodes import LinkType, Slot
 from service.scheduler.model.state import State
 from torchyard.api import Reason, Why
+from torchyard.ids import parse_job_id
 from torchyard.states import JobState, StopReason
 
 _STOPPED = {
@@ -158,8 +159,8 @@ def _giving_way(tx: Connection, job: Row[Any]) -> list[Reason]:
     yielding = tx.scalar(query)
     if not yielding:
         return []
-    preemptor = yielding["for"]
-    jobs = [preemptor] if preemptor.startswith("job-") else []
+    job_id = parse_job_id(yielding["for"])
+    jobs: list[str] = [] if job_id is None else [job_id]
     return [Reason(code="giving-way", message=f"saves its work to give way to {yielding['words']}", jobs=jobs)]
 
 

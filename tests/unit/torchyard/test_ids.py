@@ -1,0 +1,9 @@
+"""Ids of things."""
+
+from torchyard.ids import new_id, parse_job_id
+
+
+def test_a_jobs_id_is_told_from_others() -> None:
+    job_id = new_id("job")
+    assert parse_job_id(job_id) == job_id
+    assert parse_job_id(new_id("res")) is None
