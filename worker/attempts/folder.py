@@ -8,6 +8,7 @@ import secrets
 import shutil
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,17 @@ class AttemptFolder:
         """Make the folder and the worker's private one in it; harmless when they are there."""
         self.path.mkdir(parents=True, exist_ok=True, mode=0o755)
         self.at(layout.YARD).mkdir(exist_ok=True, mode=0o700)
+
+    def clear(self, *names: str) -> None:
+        """Remove what an earlier try has laid out. Raises OSError.
+
+        It may be the job's user's already, who could keep it from going: it is moved first to where nobody else comes.
+        """
+        trash = Path(tempfile.mkdtemp(prefix="removed-", dir=self.at(layout.YARD)))
+        for name in names:
+            with suppress(FileNotFoundError):
+                self.at(name).rename(trash / Path(name).name)
+        shutil.rmtree(trash, ignore_errors=True)
 
     def try_lock(self) -> int | None:
         """An open descriptor that holds the attempt's lock, or None: somebody starts or runs the attempt.

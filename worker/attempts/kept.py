@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from torchyard.wire import Place, Root
-from worker.attempts import opening, tree
+from worker.attempts import opening, ownership, tree
 
 #: Where an attempt's files are gathered before its user may enter.
 _STAGING: Final = ".moving-"
@@ -57,7 +57,7 @@ class KeptFiles:
                     raise
                 logger.warning("%s: %s is not kept: %s", attempt, place.path, error)
         if owner != os.geteuid():
-            _give(staging, owner, folder.joinpath(tree.FOLDERS[Root.JOB]).lstat().st_gid)
+            ownership.give_folders(staging, owner, folder.joinpath(tree.FOLDERS[Root.JOB]).lstat().st_gid)
         staging.rename(final)
 
     def has(self, attempt: str, place: Place) -> bool:
@@ -79,9 +79,7 @@ class KeptFiles:
                 os.unlink(name, dir_fd=at)
         except OSError as error:
             logger.warning("%s: %s is not removed: %s", attempt, place.path, error)
-        for root, _, names in os.walk(folder, topdown=False):
-            if not names:
-                _remove_empty(Path(root))
+        _remove_empty(folder, parent)
 
     def discard(self, attempt: str) -> None:
         """Remove all files of an attempt."""
@@ -89,23 +87,22 @@ class KeptFiles:
 
 
 def _move(folder: Path, place: Place, staging: Path) -> None:
-    """Rename a file, folder by folder, without following a link."""
+    """Rename a file, folder by folder, without following a link: the user may be in either of them."""
     parent, name = os.path.split(f"{tree.FOLDERS[place.root]}/{place.path}")
-    target = staging / place.root / place.path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with opening.folder(folder, parent) as at:
-        os.rename(name, target, src_dir_fd=at)
+    target, _ = os.path.split(f"{place.root}/{place.path}")
+    with opening.folder(folder, parent) as source:
+        os.stat(name, dir_fd=source, follow_symlinks=False)  # no folder is made for what is not there
+        with opening.folder(staging, target, make=True) as at:
+            os.rename(name, name, src_dir_fd=source, dst_dir_fd=at)
 
 
-def _give(path: Path, uid: int, gid: int) -> None:
-    for root, folders, _ in os.walk(path):
-        for name in folders:
-            os.chown(Path(root, name), uid, gid, follow_symlinks=False)
-    os.chown(path, uid, gid, follow_symlinks=False)
-
-
-def _remove_empty(folder: Path) -> None:
+def _remove_empty(folder: Path, inside: str) -> None:
+    """Remove folders from the inside out until one is not empty."""
     try:
+        while inside:
+            inside, name = os.path.split(inside)
+            with opening.folder(folder, inside) as at:
+                os.rmdir(name, dir_fd=at)
         folder.rmdir()
     except OSError as error:
         logger.debug("%s stays: %s", folder, error)

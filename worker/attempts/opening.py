@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -31,14 +31,27 @@ def strange(error: OSError) -> bool:
 
 
 @contextmanager
-def folder(base: Path, inside: str) -> Iterator[int]:
-    """Descriptor of ``base/inside``; nothing in `inside` may be a link. Raises OSError."""
+def folder(base: Path, inside: str, *, make: bool = False) -> Iterator[int]:
+    """Descriptor of ``base/inside``, made if asked for; nothing in `inside` may be a link. Raises OSError."""
     descriptor = os.open(base, _FOLDER)
     try:
-        for part in Path(inside).parts:
-            inner = os.open(part, _FOLDER, dir_fd=descriptor)
+        for name in Path(inside).parts:
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(name, 0o700, dir_fd=descriptor)
+            inner = os.open(name, _FOLDER, dir_fd=descriptor)
             os.close(descriptor)
             descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def folder_at(at: int, name: str) -> Iterator[int]:
+    """Descriptor of a folder in an open one, which may be no link. Raises OSError."""
+    descriptor = os.open(name, _FOLDER, dir_fd=at)
+    try:
         yield descriptor
     finally:
         os.close(descriptor)

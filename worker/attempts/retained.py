@@ -8,7 +8,7 @@ short.
 import logging
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,9 +47,10 @@ class RetainedFiles:
             logger.warning("%s: its files are not retained: %s", folder.attempt_id, error)
             return False
         work = {Path(path).name for path in (layout.CODE, layout.OUTPUT)}
-        ours = [here / layout.JOB / name for name in tree.OWN - work]
-        for path in [*ours, *(path for path in here.iterdir() if path.name != layout.JOB)]:
-            _remove(path)
+        with suppress(OSError), opening.folder(here, layout.JOB) as job:
+            _remove(job, tree.OWN - work)
+        with suppress(OSError), opening.folder(here, "") as at:
+            _remove(at, [name for name in opening.names(at) if name != layout.JOB])
         return True
 
     def take(self, file: CarriedFile, target: Path) -> bool:
@@ -80,13 +81,15 @@ class RetainedFiles:
             self.discard(attempt)
 
 
-def _remove(path: Path) -> None:
-    """Remove a folder with all in it, or a file; whatever a job has put there, no link is followed."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):
-            path.unlink()
+def _remove(at: int, names: Iterable[str]) -> None:
+    """Remove files, and folders with all in them, from an open one; no link of a job's is followed."""
+    for name in names:
+        try:
+            os.unlink(name, dir_fd=at)
+        except IsADirectoryError:
+            shutil.rmtree(name, ignore_errors=True, dir_fd=at)
+        except OSError as error:
+            logger.debug("%s stays: %s", name, error)
 
 
 def _is_recorded(descriptor: int, file: CarriedFile) -> bool:

@@ -144,6 +144,7 @@ class AttemptLauncher:
             folder.write_launch(record | claimed)
             folder.mark_started()
             carry.release(folder, launch.carry)
+            prepare.let_in(folder, laid.who)
             kept = [descriptor] if held is None else [descriptor, held]
             self._spawn(folder, [*kept, *self.lock_descriptors([device.uuid for device in launch.devices])])
         finally:

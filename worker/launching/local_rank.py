@@ -4,6 +4,8 @@ Source: https://docs.pytorch.org/docs/stable/distributed.html#launch-utility: to
 later versions pass ``--local-rank``.
 """
 
+import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -36,8 +38,16 @@ def _module_text(name: str | None, cwd: Path) -> str:
 
 
 def _text(path: Path) -> str:
+    """Return a script's text; nothing of what is no file, which the user of a `live` folder may have put there."""
     try:
-        known = path.is_file() and path.stat().st_size <= source.MAX_BYTES
-        return path.read_text(errors="replace") if known else ""
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
+    try:
+        status = os.fstat(descriptor)
+        known = stat.S_ISREG(status.st_mode) and status.st_size <= source.MAX_BYTES
+        return os.read(descriptor, source.MAX_BYTES).decode(errors="replace") if known else ""
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
@@ -11,7 +10,7 @@ from torchyard.analysis.commands import python_program
 from torchyard.injob import layout
 from torchyard.spec import JobSpec, Launcher
 from torchyard.wire import FileRef, Launch, Restore, Root
-from worker.attempts import content, opening, tree
+from worker.attempts import content, opening, ownership, tree
 from worker.attempts.folder import AttemptFolder
 from worker.exceptions import CodeError, MissingBlobError, RestoreError
 from worker.launching import argv, carry
@@ -26,10 +25,12 @@ _JOB_FOLDERS = (layout.CODE, layout.METRICS, layout.MARKS, layout.CHECKPOINTS, l
 
 def lay_out(folder: AttemptFolder, launch: Launch, fetch: Fetch) -> Path:
     """Make the job's folders anew; return its working folder. Raises UnusableError."""
-    for name in (layout.JOB, layout.RESTORE, layout.LOGS):
-        shutil.rmtree(folder.at(name), ignore_errors=True)
-    for name in (layout.LOGS, *_JOB_FOLDERS):
-        folder.at(name).mkdir(parents=True)
+    folder.clear(layout.JOB, layout.RESTORE, layout.LOGS)
+    folder.at(layout.LOGS).mkdir(mode=0o755)
+    # Until `let_in` nobody else comes into these two: all that is laid out below them may be named by its path.
+    folder.at(layout.JOB).mkdir(mode=0o700)
+    for name in _JOB_FOLDERS:
+        folder.at(name).mkdir()
     cwd = _code(folder, launch, fetch)
     if launch.restore is not None:
         _restore(folder, launch.restore, fetch)
@@ -71,7 +72,7 @@ def _code(folder: AttemptFolder, launch: Launch, fetch: Fetch) -> Path:
 
 def _restore(folder: AttemptFolder, restore: Restore, fetch: Fetch) -> None:
     target = folder.at(layout.RESTORE)
-    target.mkdir()
+    target.mkdir(mode=0o700)
     try:
         _materialize(target, [ref for ref in restore.files if ref.sha256], fetch)
         for ref in restore.files:
@@ -137,6 +138,8 @@ def join_links(code: Path, spec: JobSpec) -> None:
             raise CodeError(f"link: {source} does not exist on this node: mend the path, or put the data there")
         if os.path.lexists(target):
             raise CodeError(f"link: {name} is in the snapshot already: leave it out of link, or add it to .yardignore")
+        if any(parent.is_symlink() for parent in target.parents if parent.is_relative_to(code)):
+            raise CodeError(f"link: {name} lies in a folder that is linked itself: leave it out")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.symlink_to(source)
 
@@ -183,23 +186,21 @@ def ranks(launch: Launch) -> range:
 
 
 def hand_over(folder: AttemptFolder, launch: Launch, identity: UnixUser | None) -> None:
-    """Make logs, job and restore private; they and the temporary folder become the property of the job's user."""
+    """Make the logs, and give them and all in job and restore to the job's user, who can't come in before `let_in`."""
     logs = folder.at(layout.LOGS)
-    names = [layout.LAUNCHER_LOG, *map(layout.rank_log, ranks(launch))]
-    for name in names:
+    for name in (layout.LAUNCHER_LOG, *map(layout.rank_log, ranks(launch))):
         (logs / name).touch(mode=0o600)
-    folder.at(layout.JOB).chmod(0o700)
-    if identity is None:
-        return
-    ours = [folder.at(layout.JOB), folder.at(layout.RESTORE), folder.temporary]
-    for path in [*ours, *(logs / name for name in names)]:
-        _give(path, identity)
+    if identity is not None:
+        for path in (logs, *_private(folder)):
+            ownership.give_contents(path, identity.uid, identity.gid)
 
 
-def _give(path: Path, identity: UnixUser) -> None:
-    if not path.exists():
-        return
-    os.chown(path, identity.uid, identity.gid, follow_symlinks=False)
-    for folder, folders, files in os.walk(path):
-        for name in (*folders, *files):
-            os.chown(Path(folder, name), identity.uid, identity.gid, follow_symlinks=False)
+def let_in(folder: AttemptFolder, identity: UnixUser | None) -> None:
+    """Give job, restore and the temporary folder to the job's user: from here on none of it is named by its path."""
+    if identity is not None:
+        for path in (*_private(folder), folder.temporary):
+            ownership.give_top(path, identity.uid, identity.gid)
+
+
+def _private(folder: AttemptFolder) -> list[Path]:
+    return [path for path in (folder.at(layout.JOB), folder.at(layout.RESTORE)) if path.exists()]

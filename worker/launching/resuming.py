@@ -22,6 +22,10 @@ def bring(restore: Path, cwd: Path, spec: JobSpec) -> None:
     source, target = restore / place, cwd / place
     if os.path.lexists(target) or not source.exists():
         return
+    if any(parent.is_symlink() for parent in target.parents if parent.is_relative_to(cwd)):
+        raise RestoreError(
+            f"the checkpoint to resume from lay at {place}, which `link` leads elsewhere: leave that out"
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
         shutil.copytree(source, target, copy_function=os.link)

@@ -10,6 +10,9 @@ from typing import Any
 Json = dict[str, Any]
 #: More than this is no mark of ours.
 MAX_MARK = 4096
+#: What lies below it is the job's to change.
+_JOB = "/job/"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def now_us() -> int:
@@ -62,10 +65,17 @@ def write_whole(path: str, content: Json, mode: int = 0o600) -> None:
 
 def read_mark(path: str, owners: set[int | None]) -> Json | None:
     """Read a mark of the job: only a small regular file of its own user is believed."""
+    folder, name = os.path.split(path)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        at = open_folder(folder)
     except OSError:
         return None
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
+    except OSError:
+        return None
+    finally:
+        os.close(at)
     with open(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_uid not in owners:
@@ -75,6 +85,31 @@ def read_mark(path: str, owners: set[int | None]) -> Json | None:
         except (ValueError, RecursionError):
             return None
     return value if isinstance(value, dict) else None
+
+
+def open_folder(path: str) -> int:
+    """Open an attempt's ``job/`` or a folder in it; no link that the job has put there is followed. Raises OSError."""
+    base, _, inside = f"{path}/".rpartition(_JOB)
+    at = os.open(base, _FOLDER)
+    for name in ("job", *inside.split("/")[:-1]):
+        outer = at
+        try:
+            at = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=outer)
+        finally:
+            os.close(outer)
+    return at
+
+
+def names_in(path: str) -> list[str]:
+    """The names in a folder of the job's; none if it is not there."""
+    try:
+        at = open_folder(path)
+    except OSError:
+        return []
+    try:
+        return os.listdir(at)
+    finally:
+        os.close(at)
 
 
 def result_size(ranks: int) -> int:

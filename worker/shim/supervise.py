@@ -13,6 +13,7 @@ from worker.shim.files import (
     Json,
     ResultFile,
     full,
+    names_in,
     now_us,
     say,
     steady_us,
@@ -166,10 +167,7 @@ class Shim:
 
     def polled(self) -> bool:
         """Return whether the job looks at the control file."""
-        try:
-            return any(name.startswith("polled-") for name in os.listdir(self.paths["marks"]))
-        except OSError:
-            return False
+        return any(name.startswith("polled-") for name in names_in(self.paths["marks"]))
 
     def terminate(self) -> None:
         """SIGTERM once to each rank, also to one that starts late; not to torchrun, whose own 30 s beat our grace."""

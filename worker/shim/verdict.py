@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from worker.shim.files import Json, read_mark
+from worker.shim.files import Json, names_in, read_mark
 
 _BEGUN = re.compile(r"exit-(\d{1,9})\.json\.\d+")
 #: Characters of a job's own words that are kept.
@@ -75,10 +75,7 @@ def killed_exits(
 
 def _begun(marks: str, ranks: range, owners: set[int | None]) -> Iterator[tuple[int, int]]:
     """Ranks of which the mark is not finished, with the pid of each one's program."""
-    try:
-        names = os.listdir(marks)
-    except OSError:
-        return
+    names = names_in(marks)
     for name in names:
         match = _BEGUN.fullmatch(name)
         if match and int(match[1]) in ranks and f"exit-{match[1]}.json" not in names:

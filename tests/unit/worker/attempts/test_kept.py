@@ -40,6 +40,18 @@ def test_a_link_that_is_put_in_a_files_place_is_not_followed(tmp_path: Path) -> 
     assert (tmp_path / "secret" / "huge.pt").exists()
 
 
+def test_a_link_that_its_user_puts_among_the_kept_files_is_not_followed(job: Job, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    code = job.kept.folder("att-1") / "code"
+    code.rename(tmp_path / "away")
+    code.symlink_to(elsewhere)
+    job.write("code/more", b"more")
+    job.kept.keep("att-1", job.folder, os.getuid(), [Place(root=Root.CODE, path="more")])
+    job.kept.remove("att-1", Place(root=Root.CODE, path="more"))
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_a_file_that_is_asked_for_goes_to_the_store_and_leaves(job: Job) -> None:
     bringer(job).obey(orders(bring=[wire.BringOrder(attempt="att-1", files=[HUGE])]))
     assert job.store.named() == {("code", "models/huge.pt"): "stored"}

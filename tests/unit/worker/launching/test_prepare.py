@@ -42,6 +42,16 @@ def test_a_link_that_cannot_be_is_named(tmp_path: Path) -> None:
             prepare.join_links(tmp_path / "code", spec(link=[link], link_root=where))
 
 
+def test_nothing_is_joined_below_a_link(tmp_path: Path) -> None:
+    for name in ("original/sets", "code", "elsewhere"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "original" / "sets" / "a").touch()
+    (tmp_path / "code" / "sets").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(CodeError, match="sets/a lies in a folder that is linked itself"):
+        prepare.join_links(tmp_path / "code", spec(link=["sets/a"], link_root=str(tmp_path / "original")))
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_a_live_folder_must_be_one(tmp_path: Path) -> None:
     with pytest.raises(CodeError, match="is no folder on this node"):
         prepare.check_live(tmp_path / "gone", spec())

@@ -44,6 +44,15 @@ def test_what_is_there_stays(restore: Path, cwd: Path) -> None:
     assert list((cwd / "out" / "checkpoint-20").iterdir()) == []
 
 
+def test_it_is_not_put_behind_a_link(restore: Path, cwd: Path, tmp_path: Path) -> None:
+    """Both the checkpoint and `link` are the user's words, and root may lay it out."""
+    (tmp_path / "elsewhere").mkdir()
+    (cwd / "out").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RestoreError, match="`link` leads elsewhere"):
+        resuming.bring(restore, cwd, spec())
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_a_folder_of_the_users_own_is_left_alone(restore: Path, cwd: Path) -> None:
     resuming.bring(restore, cwd, spec(live=str(cwd)))
     assert list(cwd.iterdir()) == []

@@ -2,6 +2,8 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from torchyard.states import STOP_PRECEDENCE
 from worker.shim import stop, table, verdict
 from worker.shim.verdict import Exit
@@ -34,7 +36,14 @@ def test_nobody_failed() -> None:
     assert verdict.first_failure([], None) is None
 
 
-def test_a_rank_whose_wrapper_was_killed(tmp_path: Path) -> None:
+@pytest.fixture
+def marks(tmp_path: Path) -> Path:
+    made = tmp_path / "job" / "marks"
+    made.mkdir(parents=True)
+    return made
+
+
+def test_a_rank_whose_wrapper_was_killed(marks: Path) -> None:
     for name, text in {
         "exit-0.json": '{"rank": 0, "exit_code": 1, "signal": null, "ended_us": 20}',
         "exit-0.json.7": '{"rank": 0, "pid": 70}',  # of a wrapper before
@@ -43,14 +52,25 @@ def test_a_rank_whose_wrapper_was_killed(tmp_path: Path) -> None:
         "exit-3.json.10": "",
         "exit-9.json.11": '{"rank": 9, "pid": 70}',
     }.items():
-        (tmp_path / name).write_text(text)
+        (marks / name).write_text(text)
     orphans = {pid: (int(signal.SIGKILL), at) for pid, at in ((70, 5), (80, 10))}
     owners: set[int | None] = {os.getuid()}
-    killed = verdict.killed_exits(str(tmp_path), range(4), owners, orphans)
+    killed = verdict.killed_exits(str(marks), range(4), owners, orphans)
     assert killed == [failed(1, 10, None, signal.SIGKILL)]
-    noted = verdict.marked_exits(str(tmp_path), range(4), owners)
+    noted = verdict.marked_exits(str(marks), range(4), owners)
     assert verdict.first_failure([*noted, *killed], None) == killed[0]
-    assert verdict.killed_exits(str(tmp_path / "gone"), range(4), owners, orphans) == []
+    assert verdict.killed_exits(str(marks / "gone"), range(4), owners, orphans) == []
+
+
+def test_no_link_leads_to_other_marks(marks: Path, tmp_path: Path) -> None:
+    """The folder of the marks is the job's user's, and root reads it."""
+    others = marks.rename(tmp_path / "others")
+    (others / "exit-0.json").write_text('{"exit_code": 1, "ended_us": 20}')
+    (others / "exit-1.json.8").write_text('{"pid": 80}')
+    marks.symlink_to(others)
+    owners: set[int | None] = {os.getuid()}
+    assert verdict.marked_exits(str(marks), range(2), owners) == []
+    assert verdict.killed_exits(str(marks), range(2), owners, {80: (9, 5)}) == []
 
 
 def test_wait_statuses() -> None:
