@@ -1,4 +1,4 @@
-"""What a service needs before its first request: the newest schema, its identity, an administrator and two tokens."""
+"""Preparation of a service: the newest schema, its identity, an administrator and two tokens."""
 
 import getpass
 import secrets
@@ -31,7 +31,7 @@ class NewerSchemaError(RuntimeError):
 
 
 def migrate(url: str, revision: str = "head") -> None:
-    """Brings a database to a revision (``base`` removes everything); raises `NewerSchemaError`."""
+    """Bring a database to a revision (``base`` removes everything); raise `NewerSchemaError`."""
     _make_folder(url)
     database = Database(url, pool_size=1)
     try:
@@ -74,7 +74,7 @@ def _run(connection: Connection, revision: str) -> None:
 
 
 def prepare(db: Database) -> str:
-    """Makes identity, administrator, project and token files, as far as they lack; returns the installation's id.
+    """Make identity, administrator, project and token files, as far as they lack; return the installation's id.
 
     A token file that is there is believed only if its token still counts; otherwise it is written anew.
     """

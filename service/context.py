@@ -1,4 +1,4 @@
-"""What the routes and the loops share: one object, made once by `service.app.create_app`."""
+"""Parts that the routes and the loops share: one object, made once by `service.app.create_app`."""
 
 import time
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class Context:
     dispatcher: Dispatcher
     installation: str
     loader: Loader
-    """Reads queue and boxes."""
+    """Read queue and boxes."""
     wake_scheduler: Callable[[], None]
     estimator: Estimator = field(default_factory=Estimator)
     """Knows how long jobs take."""

@@ -1,1 +1,1 @@
-"""What is known of an attempt, and what its node is told to start it."""
+"""Knowledge of attempts, and what a node is told to start it."""

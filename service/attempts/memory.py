@@ -1,4 +1,4 @@
-"""What never changes about an attempt, and what ingest remembers of it between requests."""
+"""Cache of what never changes about an attempt, and what ingest remembers of it between requests."""
 
 import threading
 from collections import OrderedDict
@@ -43,7 +43,7 @@ class Recent(Generic[Key, Value]):
             return self._entries.get(key)
 
     def put(self, key: Key, value: Value) -> None:
-        """Adds the entry; the oldest goes when there is no room."""
+        """Add the entry; the oldest goes when there is no room."""
         with self._lock:
             self._entries[key] = value
             self._entries.move_to_end(key)
@@ -52,7 +52,7 @@ class Recent(Generic[Key, Value]):
 
 
 class Memory:
-    """What would be read again with every batch. Nothing in it ever changes in the database."""
+    """Cache of what would be read again with every batch. Nothing in it ever changes in the database."""
 
     def __init__(self) -> None:
         self.facts: Recent[str, AttemptIdentity] = Recent(4096)

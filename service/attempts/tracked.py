@@ -14,7 +14,7 @@ REPORTED = not_(or_(*(MetricSeries.stream.startswith(prefix, autoescape=True) fo
 
 
 def precedence(stream: str) -> int:
-    """Of streams with the same metric: what the job reports itself counts, then the trackers in their order."""
+    """Return the rank of a stream among those with the same metric: the job's own reports first, then the trackers'."""
     return next((place for place, prefix in enumerate(_PREFIXES.values(), 1) if stream.startswith(prefix)), 0)
 
 

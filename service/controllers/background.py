@@ -1,4 +1,4 @@
-"""What runs beside the requests: scheduling, watching, housekeeping."""
+"""Threads beside the requests: scheduling, watching, housekeeping."""
 
 import threading
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ HOUSEKEEPING_S = 300.0
 
 @contextmanager
 def running(ctx: Context, woken: threading.Event, counters: Counters) -> Iterator[None]:
-    """Starts the loops and ends them with the block; `woken` is what ``ctx.wake_scheduler`` sets."""
+    """Start the loops and end them with the block; `woken` is what ``ctx.wake_scheduler`` sets."""
     leader = Leader(ctx.db)
     scheduler, monitor = Scheduler(ctx, leader, counters), Monitor(ctx, leader)
 

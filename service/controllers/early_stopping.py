@@ -26,7 +26,7 @@ class Stopper:
         self._sweeps: dict[str, _Watched | None] = {}
 
     def run(self) -> None:
-        """Stops the running trials that are not among the best at the last rung that they have reached."""
+        """Stop the running trials that are not among the best at the last rung that they have reached."""
         for group, watched in self._watched().items():
             with self._ctx.db.read() as tx:
                 stops = watched.compare(tx, group)
@@ -71,7 +71,7 @@ class _Watched:
         return asha.stop_message(self._stopping, stop, self._steps[stop.trial])
 
     def compare(self, tx: Connection, group: str) -> list[asha.EarlyStop]:
-        """Who is to be stopped, if any trial has reached another rung since the last time."""
+        """Return who is to be stopped, if any trial has reached another rung since the last time."""
         self._steps = _steps(tx, group, self._stopping.metric)
         reached = {job: len(asha.rungs(self._stopping, step)) for job, step in self._steps.items()}
         if reached == self._reached:
@@ -120,7 +120,7 @@ def _series(tx: Connection, group: str, stopping: EarlyStopping) -> list[Row[Any
 
 
 def _value_at(tx: Connection, series: int, step: int) -> float | None:
-    """What a series first reported at a step or after it; None if no such point is stored."""
+    """Return what a series first reported at a step or after it; None if no such point is stored."""
     query = (
         select(MetricPoint.value, MetricPoint.special)
         .where(MetricPoint.series_id == series, MetricPoint.step >= step)

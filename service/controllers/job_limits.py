@@ -47,7 +47,7 @@ class _Heard:
 
 
 class JobLimits:
-    """Looks after limits; one thread calls it."""
+    """Look after limits; one thread calls it."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
@@ -78,7 +78,7 @@ class JobLimits:
     # Jobs that never start
 
     def give_up_waiting(self) -> None:
-        """Fails queued jobs that were not started within their `start_limit`; time on hold does not count."""
+        """Fail queued jobs that were not started within their `start_limit`; time on hold does not count."""
         now = self._ctx.now_us()
         self._read_changed(now)
         for job_id, (since_us, limit_s) in list(self._waiting.items()):
@@ -86,7 +86,7 @@ class JobLimits:
                 self._give_up(job_id, limit_s)
 
     def _read_changed(self, now: int) -> None:
-        """Reads the jobs that were changed since the last look: a queue may be long, and most of it stays as it is. Now
+        """Read the jobs that were changed since the last look: a queue may be long, and most of it stays as it is. Now
         and then all are read, as some may become visible late.
         """
         since = self._read_us - self._overlap.back_us(now)
@@ -114,7 +114,7 @@ class JobLimits:
     # Runs that make no step
 
     def look_for_steps(self) -> None:
-        """Marks runs that report nothing any more, and stops those whose policy says so once their stacks are here.
+        """Mark runs that report nothing any more, and stop those whose policy says so once their stacks are here.
 
         Only what has reported a step can be taken for hanging: a script that knows nothing of us may log with its
         tracker when it likes. Any metric is a sign of life then; logs are none: a progress bar or a retry loop goes on
@@ -161,7 +161,7 @@ class JobLimits:
             lifecycle.clear_hung(tx, row.id, self._ctx.now_us())
 
     def _stop_hung(self, row: Row[Any]) -> None:
-        """Stops it, unless it is stopping already or is only to be shown; with what its stacks say, if they come."""
+        """Stop it, unless it is stopping already or is only to be shown; with what its stacks say, if they come."""
         if row.stop is not None or _policy(row).action == "show":
             return
         waited = self._ctx.monotonic() - self._missed.setdefault(row.id, self._ctx.monotonic())
@@ -175,7 +175,7 @@ class JobLimits:
     # Runs that do nothing
 
     def look_for_idleness(self) -> None:
-        """Stops runs whose devices have done nothing for as long as their `idle_limit`, on all their nodes."""
+        """Stop runs whose devices have done nothing for as long as their `idle_limit`, on all their nodes."""
         with self._ctx.db.read() as tx:
             rows = tx.execute(_LIMITED).all()
             idle = {row.id: list(self._idleness(tx, row)) for row in rows}
@@ -233,7 +233,7 @@ _GPUS = (
 
 
 def _stop(tx: Connection, row: Row[Any], reason: StopReason, now: int, words: str) -> None:
-    """Stops the run that was looked at, unless it is over by now: the job's next one has done nothing wrong."""
+    """Stop the run that was looked at, unless it is over by now: the job's next one has done nothing wrong."""
     _, attempt = lifecycle.lock_attempt(tx, row.id)
     if attempt.state == AttemptState.RUNNING:
         lifecycle.request_stop(tx, row.job_id, reason, None, now, words)
@@ -244,7 +244,7 @@ def _policy(row: Row[Any]) -> HangPolicy:
 
 
 def _through(row: Row[Any]) -> bool:
-    """Whether it has made its last step; steps may be counted from 0."""
+    """Tell whether it has made its last step; steps may be counted from 0."""
     return row.total_steps is not None and row.step is not None and row.step + 1 >= row.total_steps
 
 

@@ -1,4 +1,4 @@
-"""When a run counts as hanging, when its devices count as idle, when a job has waited too long. Pure: no database, no
+"""Rules of limits: what counts as hanging, as idle devices, as too long a wait. Pure: no database, no
 clock.
 """
 
@@ -30,13 +30,13 @@ def median_step_us(points: Sequence[tuple[int, int]]) -> float | None:
 
 
 def interval(points: Sequence[tuple[int, int]]) -> int:
-    """How many steps lie between two reports, as a rule; 1 if nothing is known."""
+    """Return how many steps lie between two reports, as a rule; 1 if nothing is known."""
     gaps = [later - step for (step, _), (later, _) in pairwise(points) if later > step]
     return max(1, round(median(gaps))) if gaps else 1
 
 
 def patience_s(policy: HangPolicy, points: Sequence[tuple[int, int]]) -> float:
-    """How long a run may report nothing before it counts as hanging, in seconds.
+    """Return how long a run may report nothing before it counts as hanging, in seconds.
 
     A process that reports every so many steps is quiet in between, so that long is granted beside `factor` steps.
     """
@@ -45,7 +45,7 @@ def patience_s(policy: HangPolicy, points: Sequence[tuple[int, int]]) -> float:
 
 
 def busy(values: Mapping[str, float], *, gpus: bool) -> bool | None:
-    """Whether a run did anything, by a sample of its telemetry; None where that is not measured (MIG instances).
+    """Tell whether a run did anything, by a sample of its telemetry; None where that is not measured (MIG instances).
 
     A run with GPUs is judged by them alone, one without by its processes' CPU time.
     """
@@ -65,11 +65,11 @@ class Idleness:
 
     @property
     def lasts_s(self) -> float:
-        """For how many seconds it has done nothing."""
+        """Seconds for which it has done nothing."""
         return 0.0 if self.since_us is None else (self.newest_us - self.since_us) / 1e6
 
     def after(self, time_us: int, working: bool | None) -> "Idleness":
-        """With one more sample."""
+        """Return the idleness with one more sample."""
         if working is not False:
             return Idleness(newest_us=time_us)
         known = self.since_us is not None and time_us - self.newest_us <= HOLE_US
@@ -77,5 +77,5 @@ class Idleness:
 
 
 def overdue(limit_s: float | None, since_us: int, now_us: int) -> bool:
-    """Whether a job has waited longer than it may."""
+    """Tell whether a job has waited longer than it may."""
     return limit_s is not None and now_us - since_us > limit_s * 1e6

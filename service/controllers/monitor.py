@@ -1,4 +1,4 @@
-"""Watches what nobody reports: launches that were not heard, nodes that fall silent."""
+"""Watch what nobody reports: launches that were not heard, nodes that fall silent."""
 
 import logging
 from collections.abc import Callable
@@ -79,7 +79,7 @@ class Monitor:
         return True
 
     def void_unclaimed(self) -> None:
-        """Takes back what nobody claims; a service that was away gives the nodes their time first."""
+        """Take back what nobody claims; a service that was away gives the nodes their time first."""
         ctx = self._ctx
         for limit, lacking, words in (
             (ctx.settings.unclaimed_after_s, Member.nonce.is_(None), "has not claimed it"),
@@ -106,7 +106,7 @@ class Monitor:
         return [(attempt, ", ".join(names)) for attempt, names in late.items()]
 
     def mark_silent_nodes(self) -> None:
-        """Marks nodes unreachable that were not heard for too long; what runs there may still run."""
+        """Mark nodes unreachable that were not heard for too long; what runs there may still run."""
         with self._ctx.db.read() as tx:
             query = select(Node.name, Node.last_seen_us).where(~Node.unreachable, Node.last_seen_us.is_not(None))
             rows = tx.execute(query).all()

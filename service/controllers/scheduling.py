@@ -1,4 +1,4 @@
-"""Applies the policy: load, decide, commit each decision, tell the nodes."""
+"""Apply the policy: load, decide, commit each decision, tell the nodes."""
 
 import logging
 import time
@@ -37,7 +37,7 @@ class Scheduler:
         self._counters.pass_seconds.observe(time.perf_counter() - started)
 
     def run_pass(self) -> int:
-        """Looks at everything once; returns how many jobs were given devices."""
+        """Look at everything once; return how many jobs were given devices."""
         decisions, yielding = self._decide()
         if yielding:
             two_phase.advance(self._ctx, frozenset(one.for_job for one in decisions if isinstance(one, Spare)))
@@ -45,7 +45,7 @@ class Scheduler:
         return sum(self._start(decision) for decision in decisions if isinstance(decision, Start))
 
     def _decide(self) -> tuple[list[Decision], bool]:
-        """What to do now, and whether jobs are giving way already."""
+        """Return what to do now, and whether jobs are giving way already."""
         ctx = self._ctx
         now = ctx.now_us()
         with ctx.loader.live(ctx.db, now) as (tx, state):

@@ -1,11 +1,11 @@
-"""How far a look for changed rows goes back: transactions become visible later than the times that they write."""
+"""Overlap of looks for changed rows: transactions become visible later than the times that they write."""
 
 #: Mostly they do within this time. After thousands of submissions a longer look would find them all again.
 BRIEF_US = 500_000
 
 
 class Overlap:
-    """Looks go back briefly, and now and then as far as a transaction may be late."""
+    """Look go back briefly, and now and then as far as a transaction may be late."""
 
     def __init__(self, far_us: int, every_us: int) -> None:
         #: Transactions become visible at most this much later.
@@ -14,7 +14,7 @@ class Overlap:
         self._looked_us = 0
 
     def back_us(self, now_us: int) -> int:
-        """How far before the newest row that was seen a look begins; a clock that went back makes it a far one."""
+        """Return how far before the newest seen row a look begins, in µs; after a clock that went back, far."""
         if 0 <= now_us - self._looked_us < self._every_us:
             return BRIEF_US
         self.looked_far(now_us)

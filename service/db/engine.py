@@ -92,7 +92,7 @@ class Database:
             tx.execute(text("SELECT 1"))
 
     def dispose(self) -> None:
-        """Closes all connections."""
+        """Close all connections."""
         self.engine.dispose()
 
 

@@ -14,7 +14,7 @@ MAX_KEY = 200
 
 
 def fingerprint(*parts: bytes) -> str:
-    """What two requests must have in common to be the same."""
+    """Return what two requests must have in common to be the same."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big") + part)
@@ -45,7 +45,7 @@ def find(tx: Connection, user_id: str, key: str, body_sha256: str, now: int) -> 
 
 
 def remember(tx: Connection, user_id: str, key: str, body_sha256: str, job_id: str, now: int) -> None:
-    """Stores what a key has made."""
+    """Store what a key has made."""
     tx.execute(
         insert(IdempotencyKey).values(user_id=user_id, key=key, body_sha256=body_sha256, job_id=job_id, created_us=now)
     )

@@ -1,4 +1,4 @@
-"""Which of several services on one database schedules and watches."""
+"""Leadership: which of several services on one database schedules and watches."""
 
 import logging
 import threading
@@ -28,7 +28,7 @@ class Leader:
         self.terms = 0
 
     def leads(self) -> bool:
-        """Whether this service leads now; takes the lead if nobody has it."""
+        """Tell whether this service leads now; takes the lead if nobody has it."""
         if self._db.is_sqlite:
             return True
         with self._lock:
@@ -40,7 +40,7 @@ class Leader:
                 return False
 
     def resign(self) -> None:
-        """Lets another service lead."""
+        """Let another service lead."""
         with self._lock:
             self._drop()
 

@@ -156,7 +156,7 @@ class DeviceUse(Base):
 
 
 class NodeLink(Base):
-    """What a run on two nodes has measured of the network between them; `a` sorts before `b`."""
+    """Measured network between two nodes; `a` sorts before `b`."""
 
     __tablename__ = "node_links"
     a: Mapped[str] = mapped_column(ForeignKey("nodes.name"), primary_key=True)
@@ -256,7 +256,7 @@ class Group(Base):
 
 
 class Account(Base):
-    """What a user or a project is entitled to, and what it used lately. The name ``*`` holds what counts for everybody
+    """Entitlement and recent usage of a user or a project. The name ``*`` holds what counts for everybody
     who has no value of their own; NULL is no limit.
     """
 
@@ -289,7 +289,7 @@ class Usage(Base):
 
 
 class Forecast(Base):
-    """How long a job was expected to run when it first started (and once its steps told), and how long it took: history
+    """Expected running time of a job when it first started (and once its steps told), and how long it took: for history
     and calibration.
     """
 
@@ -472,7 +472,7 @@ class LogStream(Base):
 
 
 class LogTime(Base):
-    """When the log's bytes from `offset` on began to arrive; see `service.telemetry.logs.start_since`."""
+    """Time when the log's bytes from `offset` on began to arrive; see `service.telemetry.logs.start_since`."""
 
     __tablename__ = "log_times"
     attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
@@ -550,7 +550,7 @@ class Blob(Base):
 
 
 class BlobGrant(Base):
-    """Who has uploaded a blob: nobody else may build a snapshot from its hash."""
+    """Uploader of a blob: nobody else may build a snapshot from its hash."""
 
     __tablename__ = "blob_grants"
     sha256: Mapped[str] = mapped_column(ForeignKey("blobs.sha256"), primary_key=True)
@@ -647,7 +647,7 @@ class IdempotencyKey(Base):
 
 
 class Audit(Base):
-    """What people changed, beside the jobs' own events."""
+    """Entry of the audit: what people changed, beside the jobs' own events."""
 
     __tablename__ = "audit"
     id: Mapped[str] = mapped_column(primary_key=True)

@@ -1,4 +1,4 @@
-"""Inserts that may be repeated, in the words of either database."""
+"""Insert that may be repeated, in the words of either database."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""What every part of the service stands on: wake-ups, dispatch to the nodes, threads, figures, times."""
+"""Infrastructure of the service: wake-ups, dispatch to the nodes, threads, figures, times."""

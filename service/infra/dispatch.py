@@ -1,4 +1,4 @@
-"""Publishes nudges to the nodes through Celery, from a thread of its own: never in a request.
+"""Publish nudges to the nodes through Celery, from a thread of its own: never in a request.
 
 The state is the outbox: what is lost here is published again by the monitor, and the heartbeat's answer lists it too.
 So a failure is counted and everything that waited behind it is dropped, instead of being kept and sent late.
@@ -32,7 +32,7 @@ class NodeMessage:
 
 
 def key_prefix(installation: str) -> str:
-    """What all Redis keys of an installation begin with, so that several may share a server."""
+    """Return what all Redis keys of an installation begin with, so that several may share a server."""
     return f"torchyard:{installation}:"
 
 
@@ -57,7 +57,7 @@ def publisher(broker_url: str, prefix: str) -> Celery:
 
 
 class Dispatcher:
-    """Sends `launch` and `nudge` messages to nodes; every call returns at once."""
+    """Send `launch` and `nudge` messages to nodes; every call returns at once."""
 
     def __init__(self, broker_url: str, prefix: str) -> None:
         self.sent = 0
@@ -77,11 +77,11 @@ class Dispatcher:
         self.stop()
 
     def start(self) -> None:
-        """Starts the thread; calls before that wait for it."""
+        """Start the thread; calls before that wait for it."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Sends what waits and ends the thread; gives up on a broker that hangs."""
+        """Send what waits and end the thread; gives up on a broker that hangs."""
         with self._changed:
             self._stopping = True
             self._changed.notify()
@@ -89,11 +89,11 @@ class Dispatcher:
             self._thread.join(STOP_S)
 
     def launch(self, node: str, attempt_id: str) -> None:
-        """Tells a node of an assigned attempt."""
+        """Tell a node of an assigned attempt."""
         self._put(NodeMessage(node, LAUNCH_TASK, (attempt_id,)))
 
     def nudge(self, node: str) -> None:
-        """Makes a node ask for its orders at once."""
+        """Make a node ask for its orders at once."""
         self._put(NodeMessage(node, NUDGE_TASK))
 
     def _put(self, message: NodeMessage) -> None:
@@ -110,7 +110,7 @@ class Dispatcher:
         self._disconnect()
 
     def _take(self) -> list[NodeMessage]:
-        """What waits, as soon as there is something; empty at the end."""
+        """Return what waits, as soon as there is something; empty at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._stopping)
             batch = list(self._waiting)

@@ -1,4 +1,4 @@
-"""What follows a commit: followers wake, nodes ask for their orders, the scheduler looks again."""
+"""Effects of a commit: followers wake, nodes ask for their orders, the scheduler looks again."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""In-process wake-ups: writers notify a topic, followers wake.
+"""Wake-ups within the process: writers notify a topic, followers wake.
 
 A topic is a word such as ``job:<id>``, ``jobs`` or ``logs:<attempt>``. Nothing is carried and nothing is kept: whoever
 wakes reads the database. Wake-ups that arrive before a follower looks are one wake-up.
@@ -61,7 +61,7 @@ class Hub:
         self.closing = False
 
     def notify(self, *topics: str) -> None:
-        """Wakes everybody who listens to one of the topics; never blocks. Call it after the commit."""
+        """Wake everybody who listens to one of the topics; never blocks. Call it after the commit."""
         with self._lock:
             woken = [(listener, topic) for topic in topics for listener in self._followers(topic)]
         for listener, topic in woken:
@@ -72,7 +72,7 @@ class Hub:
         return self._listeners.get(topic, set()) | self._listeners.get(group, set())
 
     def close(self) -> None:
-        """Wakes everybody for the last time, so that streams end and the server can stop; safe in a signal handler."""
+        """Wake everybody for the last time, so that streams end and the server can stop; safe in a signal handler."""
         with self._lock:
             self.closing = True
             followers = set().union(*self._listeners.values())
@@ -81,7 +81,7 @@ class Hub:
 
     @asynccontextmanager
     async def listen(self, *topics: str) -> AsyncIterator[Listener]:
-        """Follows the topics; ``job:*`` follows every topic that begins with ``job:``."""
+        """Follow the topics; ``job:*`` follows every topic that begins with ``job:``."""
         listener = Listener(self)
         with self._lock:
             for topic in topics:

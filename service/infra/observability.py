@@ -18,7 +18,7 @@ _PASS_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1
 
 
 class Counters:
-    """What the service counts as it runs; one registry per application, so that several can live in a process."""
+    """Counters of the service; one registry per application, so that several can live in a process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -42,7 +42,7 @@ class Counters:
         return Counter(name, words, registry=self.registry)
 
     def watch(self, db: Database, dispatcher: Dispatcher) -> None:
-        """Adds what is read from the database and the dispatcher when somebody asks."""
+        """Add what is read from the database and the dispatcher when somebody asks."""
         self.registry.register(_Stored(db, dispatcher))
 
     def text(self) -> bytes:
@@ -51,7 +51,7 @@ class Counters:
 
 
 class Counted:
-    """Counts the answers to HTTP requests; routes by their pattern, so that ids make no series of their own."""
+    """Count the answers to HTTP requests; routes by their pattern, so that ids make no series of their own."""
 
     def __init__(self, app: ASGIApp, counters: Counters) -> None:
         self._app = app

@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 
 def call_all(parts: Iterable[Callable[[], object]]) -> None:
-    """Calls each of them, whatever becomes of the others; then raises an `ExceptionGroup` of what went wrong."""
+    """Call each of them, whatever becomes of the others; then raises an `ExceptionGroup` of what went wrong."""
     errors = []
     for part in parts:
         try:
@@ -25,7 +25,7 @@ def call_all(parts: Iterable[Callable[[], object]]) -> None:
 
 
 class Repeated:
-    """Calls `work` at once, then every `every_s` seconds and whenever `woken` is set, until the block is left."""
+    """Call `work` at once, then every `every_s` seconds and whenever `woken` is set, until the block is left."""
 
     def __init__(
         self,

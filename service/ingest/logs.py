@@ -17,7 +17,7 @@ from torchyard.wire import Mark
 
 
 def append(ctx: Context, attempt: AttemptIdentity, rank: int, offset: int, data: bytes, dropped: int = 0) -> Mark:
-    """Stores the bytes of a rank's log that start at `offset`; returns how many bytes there are now.
+    """Store the bytes of a rank's log that start at `offset`; return how many bytes there are now.
 
     `dropped` is the number of bytes that the node has thrown away so far. Raises `OffsetAheadError`.
     """

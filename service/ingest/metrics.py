@@ -85,7 +85,7 @@ def _read(item: Any) -> tuple[int, MetricRecord] | None:
 
 
 def record(ctx: Context, attempt: AttemptIdentity, batch: MetricBatch) -> Mark:
-    """Stores the batch's points; returns the stream's mark. Raises `OffsetAheadError`."""
+    """Store the batch's points; return the stream's mark. Raises `OffsetAheadError`."""
     with ctx.db.write() as tx:
         stream = _stream(tx, attempt.id, batch)
         mark = stream.offset
@@ -133,7 +133,7 @@ def _advance(tx: Connection, attempt_id: str, batch: MetricBatch, mark: int) -> 
 
 
 def _count(tx: Connection, attempt_id: str, batch: MetricBatch, stream: Row[int, int | None, int]) -> None:
-    """Counts the records that the process took and that have no line, from the gaps between the lines' numbers.
+    """Count the records that the process took and that have no line, from the gaps between the lines' numbers.
 
     Of a stream that was begun before they were counted, only what comes now.
     """
@@ -150,7 +150,7 @@ def _count(tx: Connection, attempt_id: str, batch: MetricBatch, stream: Row[int,
 
 
 def _store(tx: Connection, ctx: Context, attempt: AttemptIdentity, batch: MetricBatch) -> dict[str, int] | None:
-    """Inserts the points; returns the ids of the stream's series, or None when there was no point."""
+    """Insert the points; return the ids of the stream's series, or None when there was no point."""
     records = [(seq, record) for seq, record in batch.records if _fits(seq, record)]
     names = {name for _, record in records for name in record.values}
     if not names:
@@ -214,7 +214,7 @@ def _series(tx: Connection, attempt: AttemptIdentity, batch: MetricBatch, names:
 
 
 def _is_name(name: str) -> bool:
-    """Whether it is short, and what databases and answers can hold."""
+    """Tell whether a name is short, and what databases and answers can hold."""
     return len(name) <= MAX_METRIC_NAME and "\0" not in name and not any("\ud800" <= sign <= "\udfff" for sign in name)
 
 

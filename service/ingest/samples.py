@@ -13,7 +13,7 @@ from torchyard import wire
 
 
 def sample(ctx: Context, node: str, batch: wire.SampleBatch) -> None:
-    """Stores samples; a moment sent twice is stored once, and what names an attempt of another node is passed over."""
+    """Store samples; a moment sent twice is stored once, and what names an attempt of another node is passed over."""
     rows = [row for entry in batch.samples if (row := _row(ctx, node, entry)) is not None]
     if not rows:
         return

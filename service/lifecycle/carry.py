@@ -1,4 +1,4 @@
-"""Which earlier attempt's files the next attempt of a job begins with."""
+"""Choice of the earlier attempt whose files the next attempt of a job begins with."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -59,8 +59,8 @@ def _last_run(tx: Connection, job_id: str) -> Row[Any] | None:
 
 
 def spoiled(tx: Connection, attempt: AttemptRow) -> bool:
-    """Whether the files that it began with may be why an attempt got nowhere: the one before got further with its own,
-    or was not at fault.
+    """Tell whether the files that it began with may be why an attempt got nowhere: the one before got further with its
+    own, or was not at fault.
     """
     if attempt.carried_from is None or attempt.saved or _stepped(tx, attempt.id):
         return False
@@ -78,6 +78,6 @@ def _in_vain(tx: Connection, last: Row[Any]) -> bool:
 
 
 def _stepped(tx: Connection, attempt_id: str) -> bool:
-    """Whether an attempt has told a metric of a step."""
+    """Tell whether an attempt has told a metric of a step."""
     told = exists().where(MetricSeries.attempt_id == attempt_id, MetricSeries.last_step.is_not(None))
     return bool(tx.scalar(select(told)))

@@ -1,4 +1,4 @@
-"""What `after` names: looked up at submission, and what it means that some of it has ended.
+"""Dependencies between jobs: looked up at submission, judged when one of them ends.
 
 Only jobs that exist can be named, so no two can wait for each other.
 """
@@ -22,7 +22,7 @@ MAX_ROWS = 200_000
 
 
 class DependencyVerdict(Enum):
-    """What becomes of a job that waits for others."""
+    """Verdict on a job that waits for others."""
 
     WAITS = "waits"
     MAY_START = "may start"
@@ -31,7 +31,7 @@ class DependencyVerdict(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Needed:
-    """How it stands with the jobs that another one waits for."""
+    """Standing of the jobs that another one waits for."""
 
     open: bool
     """Some have not ended."""
@@ -44,7 +44,7 @@ class Needed:
 
 
 def verdict(need: str, when: str, needed: Needed) -> DependencyVerdict:
-    """Whether a job may start; `need` and `when` as in `After`."""
+    """Decide whether a job may start; `need` and `when` as in `After`."""
     good = needed.succeeded if when == "success" else needed.succeeded or needed.failed or needed.early
     bad = needed.failed and when == "success"
     if need == "any":

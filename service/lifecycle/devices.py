@@ -40,7 +40,7 @@ def _usable(tx: Connection, place: Placement) -> list[Row[Any]]:
 
 
 def take(tx: Connection, attempt_id: str, given: Given, share: int | None, now: int) -> None:
-    """Gives devices to an attempt: `share` bytes of each, or all of each if that is None; `Conflict` if one is held."""
+    """Give devices to an attempt: `share` bytes of each, or all of each if that is None; `Conflict` if one is held."""
     # One order for all writers: no deadlock between their rows.
     rows = [row for node in sorted(given) for row in sorted(given[node], key=lambda row: str(row.uuid))]
     if not rows:
@@ -58,7 +58,7 @@ def take(tx: Connection, attempt_id: str, given: Given, share: int | None, now: 
 
 
 def release(tx: Connection, attempt_id: str, now: int, node: str | None = None) -> None:
-    """Frees the attempt's devices, on one node if that is named; only a result or a proof of death may lead here."""
+    """Free the attempt's devices, on one node if that is named; only a result or a proof of death may lead here."""
     held = update(Allocation).where(Allocation.attempt_id == attempt_id, Allocation.live)
     if node is not None:
         held = held.where(Allocation.node == node)
@@ -89,7 +89,7 @@ _FREE_PART = _DEVICE.values(used=_USE.c.used - _PART)
 
 
 def _execute(tx: Connection, place: tuple[str, str], share: int | None, whole: Update, part: Update) -> bool:
-    """Runs the statement for all of a device or for a part of it; whether it found the row as it wants it."""
+    """Run the statement for all of a device or for a part of it; whether it found the row as it wants it."""
     key = {"at_node": place[0], "at_uuid": place[1]}
     done = tx.execute(whole, key) if share is None else tx.execute(part, key | {"part": share})
     return bool(done.rowcount)

@@ -1,4 +1,4 @@
-"""What the end of jobs means for others, in the transaction that ends them: for those that wait, and for a sweep."""
+"""Consequences of the end of jobs, in the transaction that ends them: for those that wait, and for a sweep."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ def ended(tx: Connection, jobs: Sequence[Row[Any]], now: int) -> None:
 
 
 def settle(tx: Connection, jobs: Sequence[str], now: int) -> None:
-    """Lets those start that waited for the jobs, and fails those that never can; then those that wait for these."""
+    """Let those start that waited for the jobs, and fail those that never can; then those that wait for these."""
     while jobs:
         jobs = [failed for some in chunks(jobs) for failed in _settle(tx, some, now)]
 
@@ -51,7 +51,7 @@ def _settle(tx: Connection, ended: Sequence[str], now: int) -> list[str]:
 
 
 def _waiting(tx: Connection, ended: Sequence[str]) -> list[str]:
-    """Who waits for the jobs; locked first and judged later, so that of two ends at the same time one sees both."""
+    """Return who waits for the jobs, locked first and judged later: of two ends at the same time one sees both."""
     # Asked by itself: nearly always it is nobody, and a database must not look through the whole queue to say so.
     named = sorted(set(tx.scalars(select(Dependency.job_id).where(Dependency.needs.in_(ended)))))
     return [job for some in chunks(named) for job in many.lock_waiting(tx, Job.blocked, Job.id.in_(some))]

@@ -1,4 +1,4 @@
-"""Why a change of state was refused."""
+"""Refusals of changes of state."""
 
 
 class Conflict(Exception):  # noqa: N818

@@ -19,7 +19,7 @@ FAULTY = "failed under the last "
 
 
 def in_a_row(tx: Connection, attempt: AttemptRow) -> int:
-    """How many attempts before this one failed for what is not the job's fault, if none has come further since."""
+    """Count the attempts before this one that failed for what is not the job's fault, none having come further since."""
     count = 0
     if _has_checkpoint(tx, attempt.id):
         return count
@@ -47,7 +47,7 @@ def _has_checkpoint(tx: Connection, attempt_id: str) -> bool:
 
 
 def condemn(tx: Connection, job: JobRow, attempt_id: str, result: Result) -> None:
-    """Takes devices out of use under which the last attempts all ended by a fault of the GPU, this one among them."""
+    """Take devices out of use under which the last attempts all ended by a fault of the GPU, this one among them."""
     if outcome.cause_of(result) != fingerprints.GPU_FAULT:
         return
     for node, uuid in _suspects(tx, job, attempt_id, result):

@@ -20,7 +20,7 @@ from torchyard.wire import Result, ResultKind
 
 
 def finish(tx: Connection, attempt_id: str, result: Result, now: int, *, node: str | None = None) -> JobState:
-    """Takes an attempt's result, frees its devices and moves the job on; returns the job's state.
+    """Take an attempt's result, free its devices and move the job on; return the job's state.
 
     A result that comes again, or after the attempt was proven dead, changes nothing. Of an attempt on several nodes
     it is the result of the member on `node`.
@@ -47,7 +47,7 @@ def finish(tx: Connection, attempt_id: str, result: Result, now: int, *, node: s
 def declare_dead(
     tx: Connection, attempt_id: str, proof: str, now: int, *, gone: bool = True, node: str | None = None
 ) -> JobState:
-    """Ends an attempt that left no result, on proof of death (see `service.lifecycle.proof`) or an administrator's
+    """End an attempt that left no result, on proof of death (see `service.lifecycle.proof`) or an administrator's
     word; one on several nodes ends its member on `node`.
 
     Whether its first instruction ran is not known, so it counts as a run and may cost a retry. Unless it is `gone`
@@ -154,7 +154,7 @@ def _requeue(tx: Connection, job: JobRow, attempt: AttemptRow, decision: outcome
 
 
 def _ran_us(attempt: AttemptRow) -> int:
-    """How long the attempt ran; it may never have."""
+    """Return how long the attempt ran; 0 if it never did."""
     return 0 if attempt.started_us is None else max(0, attempt.ended_us - attempt.started_us)
 
 

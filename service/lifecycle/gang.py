@@ -79,7 +79,7 @@ def _words(member: Row[Any], result: Result, *, first: bool) -> str:
 
 
 def settle_state(tx: Connection, job: JobRow, attempt: AttemptRow, note: Note, now: int) -> bool:
-    """Moves job and attempt to what their members say together, with the event; whether that was a move."""
+    """Move job and attempt to what their members say together, with the event; whether that was a move."""
     state = _state(job, attempt, members_of(tx, attempt.id))
     if state == attempt.state:
         change_job(tx, str(job.id), note, now)
@@ -100,7 +100,7 @@ def _state(job: JobRow, attempt: AttemptRow, members: list[Row[Any]]) -> Attempt
 
 
 def set_seen(tx: Connection, member: Row[Any], unseen_us: int | None) -> None:
-    """Whether anybody can see the member."""
+    """Record since when nobody can see the member; None: somebody can."""
     _set(tx, member, unseen_us=unseen_us)
 
 

@@ -9,7 +9,7 @@ from torchyard.wire import RankExit, Result, ResultKind
 
 @dataclass(frozen=True, kw_only=True)
 class MemberResult:
-    """How the attempt ended on one node."""
+    """Result of an attempt on one node."""
 
     node: str
     result: Result
@@ -20,7 +20,7 @@ class MemberResult:
 
 
 def failed(result: Result) -> bool:
-    """Whether the other nodes must not go on: anything but a clean exit, also of a stop."""
+    """Tell whether the other nodes must not go on: anything but a clean exit, also of a stop."""
     return not (result.kind is ResultKind.EXITED and result.exit_code == 0 and result.signal is None)
 
 
@@ -75,7 +75,7 @@ def _culprit(result: Result) -> RankExit | None:
 
 
 def _skew(member: MemberResult) -> int:
-    """What the node's clock lacks to ours, to within the time that a message takes."""
+    """Return what the node's clock lacks to ours, to within the time that a message takes."""
     return 0 if member.result.sent_us is None else member.learnt_us - member.result.sent_us
 
 

@@ -1,4 +1,4 @@
-"""What a job's own part tells its owner: that it is not resumed exactly, that a checkpoint could not be written."""
+"""Notes of the in-job part to the owner: that it is not resumed exactly, that a checkpoint could not be written."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ from torchyard.wire import JobNote, NoteKind
 
 
 def take_notes(tx: Connection, attempt_id: str, notes: Iterable[JobNote], now: int) -> None:
-    """Stores what is new in them, each with its event. They may come again."""
+    """Store what is new in them, each with its event. They may come again."""
     for note in notes:
         job, attempt = lock_attempt(tx, attempt_id)
         if note.kind is NoteKind.INEXACT:

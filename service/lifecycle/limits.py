@@ -1,4 +1,4 @@
-"""What limits do to jobs: a run that makes no step is marked and its stacks are asked for; one that waited too long is
+"""Consequences of limits: a run that makes no step is marked and its stacks are asked for; one that waited too long is
 given up.
 """
 
@@ -16,7 +16,7 @@ from torchyard.states import AttemptState, JobState
 
 
 def request_dump(tx: Connection, job_id: str, actor: str | None, now: int) -> int:
-    """Asks for the stacks of a running job; returns the order's serial. `Conflict` if nothing of it runs."""
+    """Ask for the stacks of a running job; return the order's serial. `Conflict` if nothing of it runs."""
     job = lock_job(tx, job_id)
     if job.state not in (JobState.RUNNING, JobState.STOPPING):
         raise Conflict(f"job {job.number} is {job.state}: only a running job has stacks")
@@ -26,7 +26,7 @@ def request_dump(tx: Connection, job_id: str, actor: str | None, now: int) -> in
 
 
 def mark_hung(tx: Connection, attempt_id: str, since_us: int, why: str, now: int) -> bool:
-    """Takes a running attempt for hanging, and asks for its stacks; False if it is neither running nor new."""
+    """Take a running attempt for hanging, and asks for its stacks; False if it is neither running nor new."""
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state != AttemptState.RUNNING or attempt.hung_us is not None:
         return False
@@ -36,7 +36,7 @@ def mark_hung(tx: Connection, attempt_id: str, since_us: int, why: str, now: int
 
 
 def clear_hung(tx: Connection, attempt_id: str, now: int) -> bool:
-    """It makes steps again; False if it was not taken for hanging."""
+    """Record that a run makes steps again; False if it was not taken for hanging."""
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.hung_us is None or attempt.state != AttemptState.RUNNING:
         return False
@@ -91,7 +91,7 @@ def _ask(tx: Connection, attempt: AttemptRow, **values: int) -> int:
 
 
 def give_up(tx: Connection, job_id: str, error: JobError, now: int) -> bool:
-    """Fails a job that could start and has never run; False if that is no longer so."""
+    """Fail a job that could start and has never run; False if that is no longer so."""
     job = lock_job(tx, job_id)
     if job.state != JobState.QUEUED or job.started_us is not None or job.held or job.blocked:
         return False

@@ -1,4 +1,4 @@
-"""What is known of the network between nodes: learnt from runs that spanned two, told to those who want to."""
+"""Measured network links between nodes: learnt from runs that spanned two, told to those who want to."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from torchyard.network import speed
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredLink:
-    """What a run has measured between two nodes."""
+    """Rate of the network between two nodes, as a run has measured it."""
 
     a: str
     b: str
@@ -23,7 +23,7 @@ class MeasuredLink:
 
 
 def learn(tx: Connection, attempt_id: str) -> None:
-    """Keeps what an attempt on two nodes has measured.
+    """Keep what an attempt on two nodes has measured.
 
     One on more nodes knows how fast the slowest pair of them is, but not which that is.
     """
@@ -40,14 +40,14 @@ def learn(tx: Connection, attempt_id: str) -> None:
 
 
 def between(tx: Connection, nodes: Collection[str]) -> list[MeasuredLink]:
-    """What is known of pairs of these nodes, the slowest first."""
+    """Return what is known of pairs of these nodes, the slowest first."""
     query = select(NodeLink).where(NodeLink.a.in_(nodes), NodeLink.b.in_(nodes))
     rows = tx.execute(query.order_by(NodeLink.bytes_per_s, NodeLink.a, NodeLink.b))
     return [MeasuredLink(a=row.a, b=row.b, rate=row.bytes_per_s, measured_us=row.measured_us) for row in rows]
 
 
 def advice(found: Sequence[MeasuredLink]) -> str | None:
-    """What the slowest of these links means for a training over it; None when there is none."""
+    """Say what the slowest of these links means for a training over it; None when there is none."""
     if not found:
         return None
     slowest = found[0]

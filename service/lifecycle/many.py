@@ -23,7 +23,7 @@ def lock_waiting(tx: Connection, *where: Condition) -> list[str]:
 
 
 def change_waiting(tx: Connection, jobs: Sequence[str], note: Note, now: int, **values: Any) -> list[str]:
-    """Changes columns of queued jobs; returns the ids of those that were (whoever no longer waits is left alone)."""
+    """Change columns of queued jobs; return the ids of those that were (whoever no longer waits is left alone)."""
     changed: list[str] = []
     for some in chunks(jobs):
         rows = tx.execute(

@@ -23,7 +23,7 @@ class Note:
 
 
 def tell(tx: Connection, jobs: Iterable[Row[Any]], note: Note, now: int, attempt: int | None = None) -> None:
-    """Stores the event of each job, whose rows (with `id`, `state`, `attempt`) have counted it in `last_event`."""
+    """Store the event of each job, whose rows (with `id`, `state`, `attempt`) have counted it in `last_event`."""
     events = [
         {
             "job_id": job.id,

@@ -1,4 +1,4 @@
-"""What a node is to do with its attempts: the answer to its heartbeat."""
+"""Orders to a node for its attempts: the answer to its heartbeat."""
 
 from collections.abc import Sequence
 from typing import Any

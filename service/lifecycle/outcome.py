@@ -1,4 +1,4 @@
-"""What an attempt's result means for the attempt and its job: pure decisions, no database, no clock."""
+"""Outcome of an attempt's result for the attempt and its job: pure decisions, no database, no clock."""
 
 import signal
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MAX_FAULTS = len(PAUSES_S)
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptInputs:
-    """What the decision needs to know of the job."""
+    """Inputs of the decision: all it needs to know of the job."""
 
     stop: StopReason | None
     retries_used: int
@@ -39,13 +39,13 @@ class AttemptInputs:
 
     @property
     def can_retry(self) -> bool:
-        """Whether a failure may start the job again."""
+        """Tell whether a failure may start the job again."""
         return self.retries_used < self.max_retries
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptOutcome:
-    """What becomes of the attempt and the job, and the event that says so."""
+    """Next states of the attempt and the job, and the event that says so."""
 
     attempt_state: AttemptState
     job_state: JobState
@@ -86,7 +86,7 @@ def decide(facts: AttemptInputs, result: Result) -> AttemptOutcome:
 
 
 def error_of(result: Result) -> JobError:
-    """Why an attempt with this result failed."""
+    """Return the error of an attempt with this result."""
     match result.kind:
         case ResultKind.UNUSABLE:
             return JobError(cause="unusable", message=result.message or "the attempt could not be prepared")
@@ -112,7 +112,7 @@ def cause_of(result: Result) -> str | None:
 
 
 def exit_message(result: Result) -> str:
-    """How the rank that failed first ended, or the job's process if no rank is known to have failed."""
+    """Say how the rank that failed first ended, or the job's process if no rank is known to have failed."""
     rank, code, number = _culprit(result)
     where = f"on node {result.node} " if result.node else ""
     who = f"rank {rank} {where}" if rank is not None else f"the launcher {where}" if where else ""
@@ -122,7 +122,7 @@ def exit_message(result: Result) -> str:
 
 
 def _known(result: Result) -> str:
-    """What is known of such a failure."""
+    """Return what is known of such a failure, as the end of a sentence."""
     advice = _TAKEN if _lost_its_port(result) else fingerprints.advice(cause_of(result), result.subject)
     return f": {advice}" if advice else _own_words(result)
 
@@ -136,7 +136,7 @@ def _own_words(result: Result) -> str:
 
 
 def _lost_its_port(result: Result) -> bool:
-    """Whether the launcher itself, not a rank, found the port taken that was chosen for it."""
+    """Tell whether the launcher itself, not a rank, found the port taken that was chosen for it."""
     return result.fingerprint == fingerprints.ADDRESS_IN_USE and result.failed_rank is None
 
 
@@ -166,7 +166,7 @@ def _strongest(*stops: StopReason | None) -> StopReason | None:
 
 
 def _stopped(result: Result) -> bool:
-    """Whether the stop had reached the job: a crash before that is the job's own."""
+    """Tell whether the stop had reached the job: a crash before that is the job's own."""
     return result.kind is not ResultKind.UNUSABLE and (
         result.kind is ResultKind.LOST or result.stop is not None or result.stopped_at_step is not None
     )
@@ -177,7 +177,7 @@ def _ended_as(result: Result, otherwise: AttemptState) -> AttemptState:
 
 
 def _at_step(result: Result) -> str:
-    """What was saved at the stop, as far as it is known."""
+    """Say what was saved at the stop, as far as it is known."""
     if result.stopped_at_step is not None:
         return f" after a checkpoint at step {result.stopped_at_step}"
     if result.unsaved is not None:
@@ -197,7 +197,7 @@ def _cancelled(result: Result, why: str) -> AttemptOutcome:
 
 
 def _gave_up(result: Result, stop: StopReason) -> AttemptOutcome:
-    """Fails for a reason that another try would meet again."""
+    """Fail for a reason that another try would meet again."""
     cause, message = _STOPPED[stop]
     return AttemptOutcome(
         attempt_state=_ended_as(result, AttemptState.FAILED),

@@ -10,7 +10,7 @@ from torchyard.states import JOB_FINAL, JobState
 
 
 def after_failure(tx: Connection, group_id: str) -> None:
-    """Pauses the group of a trial that has just failed, if so many as its `pause_after` have failed alike, and nothing
+    """Pause the group of a trial that has just failed, if so many as its `pause_after` have failed alike, and nothing
     else has ended yet. Trials that ended before somebody resumed it do not count again.
     """
     # Locked: of trials that fail at the same time, each must see the others.
@@ -34,7 +34,7 @@ def _ended(tx: Connection, group: Row[Any], first: int) -> Sequence[Row[Any]]:
 
 
 def alike(ended: Sequence[Any], first: int) -> str | None:
-    """Why a sweep is paused whose first trials ended so; None if it is not."""
+    """Say why a sweep is paused whose first trials ended so; None if it is not."""
     if len(ended) < first or any(row.state != JobState.FAILED for row in ended):
         return None
     errors = [row.error or {} for row in ended]

@@ -18,7 +18,7 @@ from torchyard.states import ATTEMPT_FINAL, JobState, StopReason
 def request_preemption(
     tx: Connection, job_id: str, yielding: dict[str, Any], note: Note, now: int, *, checkpoint: bool
 ) -> None:
-    """Begins a preemption; with `checkpoint` it orders one, whose serial is kept with it.
+    """Begin a preemption; with `checkpoint` it orders one, whose serial is kept with it.
 
     `Conflict` if the job does not run, is being stopped, or yields already.
     """
@@ -35,7 +35,7 @@ def request_preemption(
 
 
 def abandon_preemption(tx: Connection, attempt_id: str, note: Note, spared_until_us: int | None, now: int) -> None:
-    """Gives a preemption up; the attempt is not to be chosen again before `spared_until_us`.
+    """Give a preemption up; the attempt is not to be chosen again before `spared_until_us`.
 
     `Conflict` if it is over, or is being stopped for it already.
     """

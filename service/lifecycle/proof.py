@@ -34,7 +34,7 @@ class Claimed:
 
 @dataclass(frozen=True, kw_only=True)
 class Inventory:
-    """What one heartbeat says; `given` is the newest beat that the service had given out before it."""
+    """Contents of one heartbeat; `given` is the newest beat that the service had given out before it."""
 
     identity: Identity
     attempts: Collection[str]

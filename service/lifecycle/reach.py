@@ -15,13 +15,13 @@ _AUDIBLE = tuple(state for state in CLAIMED if state is not AttemptState.UNREACH
 
 
 def set_unreachable(tx: Connection, node: str, now: int) -> list[str]:
-    """Marks what may be running on a silent node; returns the jobs' ids. Nothing is released."""
+    """Mark what may be running on a silent node; return the jobs' ids. Nothing is released."""
     why = f"node {node} is silent; the job may still be running there, so it is not started again"
     return lose_sight(tx, node, attempts_on(tx, node, CLAIMED), why, now)
 
 
 def lose_sight(tx: Connection, node: str, attempts: Sequence[str], why: str, now: int) -> list[str]:
-    """Marks attempts that nobody can see any more; returns the jobs' ids. Nothing is released."""
+    """Mark attempts that nobody can see any more; return the jobs' ids. Nothing is released."""
     note = Note(kind="unreachable", message=why, data={"node": node})
     changed = []
     for attempt_id in attempts:
@@ -45,7 +45,7 @@ def _lose_member(tx: Connection, job: JobRow, attempt: AttemptRow, node: str, no
 
 
 def set_reachable(tx: Connection, node: str, attempts: Sequence[AttemptReport], now: int) -> list[str]:
-    """Takes back what a returned node still holds; returns the jobs' ids.
+    """Take back what a returned node still holds; return the jobs' ids.
 
     An attempt that is not in the inventory stays UNREACHABLE until a result or a proof of death.
     """

@@ -1,4 +1,4 @@
-"""Which checkpoint the next attempt of a job starts from."""
+"""Choice of the checkpoint that the next attempt of a job starts from."""
 
 from collections.abc import Sequence
 

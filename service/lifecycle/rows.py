@@ -70,7 +70,7 @@ def members_of(tx: Connection, attempt_id: str) -> list[Row[Any]]:
 
 
 def spans_nodes(job: JobRow) -> bool:
-    """Whether the job's attempts have several members."""
+    """Tell whether the job's attempts have several members."""
     return bool(job.spec.get("resources", {}).get("nodes", 1) > 1)
 
 

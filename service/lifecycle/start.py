@@ -1,4 +1,4 @@
-"""From the queue to the first instruction: assign, claim, running; and void when nobody claims."""
+"""Start of an attempt, from the queue to the first instruction: assign, claim, running; and void when nobody claims."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ from torchyard.states import AttemptState, JobState
 
 
 def assign(tx: Connection, job_id: str, places: Sequence[Placement], now: int) -> str:
-    """Gives a queued job devices of each of its nodes; returns the new attempt's id.
+    """Give a queued job devices of each of its nodes; return the new attempt's id.
 
     `Conflict` if the job no longer waits, a node drains or is silent, or a device is held, gone or unusable. A
     device can't be given twice: the database itself refuses the second live allocation. After a `Conflict` the
@@ -104,7 +104,7 @@ def _claim_member(
 
 
 def adopt(tx: Connection, attempt_id: str, node: str, now: int) -> str:
-    """Takes an assigned attempt for claimed that its node has begun: the claim is newer than this database, which was
+    """Take an assigned attempt for claimed that its node has begun: the claim is newer than this database, which was
     restored from a backup. Otherwise it would be voided, and its job run a second time. Returns the job's id.
     """
     job, attempt = lock_attempt(tx, attempt_id)
@@ -143,7 +143,7 @@ def mark_running(tx: Connection, attempt_id: str, started_us: int, now: int | No
 
 
 def void(tx: Connection, attempt_id: str, why: str, now: int) -> None:
-    """Takes an attempt back that nobody claimed; the job waits again and no retry is spent."""
+    """Take an attempt back that nobody claimed; the job waits again and no retry is spent."""
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state != AttemptState.ASSIGNED:
         raise Conflict(f"attempt {attempt_id} is {attempt.state}: only an assigned one can be voided")
@@ -151,7 +151,7 @@ def void(tx: Connection, attempt_id: str, why: str, now: int) -> None:
 
 
 def withdraw(tx: Connection, job: JobRow, attempt: AttemptRow, note: Note, now: int) -> None:
-    """Puts the job of an unclaimed attempt back into the queue."""
+    """Put the job of an unclaimed attempt back into the queue."""
     move_attempt(tx, attempt, AttemptState.VOIDED, ended_us=now)
     devices.release(tx, attempt.id, now)
     move_job(tx, job, JobState.QUEUED, note, now, queued_us=now, stop=None, stop_actor=None)

@@ -1,4 +1,4 @@
-"""What people and the scheduler ask of a job: stop, checkpoint, hold, release."""
+"""Requests of people and the scheduler to a job: stop, checkpoint, hold, release."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ _NEVER_STARTED = "cancelled before it started"
 def request_stop(
     tx: Connection, job_id: str, reason: StopReason, actor: str | None, now: int, words: str | None = None
 ) -> JobState:
-    """Asks a job to stop; returns the state it is in now. `words` say more than the reason alone.
+    """Ask a job to stop; return the state it is in now. `words` say more than the reason alone.
 
     What has not been claimed ends (or goes back to the queue) at once; what may be running is told so with the node's
     next orders. A stronger reason replaces a weaker one; asking again changes nothing. `Conflict` if the job is over
@@ -57,7 +57,7 @@ def request_stop(
 
 
 def cancel_waiting(tx: Connection, jobs: Sequence[str], actor: str | None, now: int) -> list[str]:
-    """Cancels many queued jobs at once; returns the ids of those that were queued."""
+    """Cancel many queued jobs at once; return the ids of those that were queued."""
     note = Note(kind="cancelled", message=_NEVER_STARTED, actor=actor)
     values = {"state": JobState.CANCELLED, "stop": StopReason.CANCEL, "stop_actor": actor, "ended_us": now}
     cancelled = many.change_waiting(tx, jobs, note, now, **values)
@@ -66,7 +66,7 @@ def cancel_waiting(tx: Connection, jobs: Sequence[str], actor: str | None, now: 
 
 
 def request_checkpoint(tx: Connection, job_id: str, actor: str | None, now: int) -> int:
-    """Asks a running job to write a checkpoint; returns the order's serial. `Conflict` if it is not running."""
+    """Ask a running job to write a checkpoint; return the order's serial. `Conflict` if it is not running."""
     job = lock_job(tx, job_id)
     if job.state != JobState.RUNNING:
         raise Conflict(f"job {job.number} is {job.state}: only a running job can write a checkpoint")
@@ -77,12 +77,12 @@ def request_checkpoint(tx: Connection, job_id: str, actor: str | None, now: int)
 
 
 def hold(tx: Connection, job_id: str, actor: str | None, now: int) -> None:
-    """Keeps a queued job from starting; `Conflict` if it does not wait."""
+    """Keep a queued job from starting; `Conflict` if it does not wait."""
     _set_held(tx, job_id, Note(kind="held", message="held", actor=actor), now, held=True)
 
 
 def release_hold(tx: Connection, job_id: str, actor: str | None, now: int) -> None:
-    """Lets a held job start again; its age counts from now. `Conflict` if it does not wait."""
+    """Let a held job start again; its age counts from now. `Conflict` if it does not wait."""
     note = Note(kind="released", message="released", actor=actor)
     _set_held(tx, job_id, note, now, held=False, eligible_us=now)
 

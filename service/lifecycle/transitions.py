@@ -42,7 +42,7 @@ _SET_ATTEMPT = (
 
 
 def move_job(tx: Connection, job: JobRow, to: JobState, note: Note, now: int, **values: Any) -> JobRow:
-    """Moves a job to another state, with its event; `Conflict` if the row is no longer as it was read."""
+    """Move a job to another state, with its event; `Conflict` if the row is no longer as it was read."""
     if to not in JOB_TRANSITIONS[JobState(job.state)]:
         raise Conflict(f"job {job.number} is {job.state}: it cannot become {to}")
     moved = _set_job(tx, job, note, now, state=to, **values)
@@ -54,7 +54,7 @@ def move_job(tx: Connection, job: JobRow, to: JobState, note: Note, now: int, **
 def change_job(
     tx: Connection, job_id: str, note: Note, now: int, *, version: int | None = None, **values: Any
 ) -> JobRow:
-    """Changes columns of a job other than its state, with an event; `Conflict` if `version` is not its version."""
+    """Change columns of a job other than its state, with an event; `Conflict` if `version` is not its version."""
     job = lock_job(tx, job_id)
     if version is not None and version != job.version:
         raise Conflict(f"job {job.number} is at version {job.version}, not {version}: read it again")
@@ -62,14 +62,14 @@ def change_job(
 
 
 def move_attempt(tx: Connection, attempt: AttemptRow, to: AttemptState, **values: Any) -> AttemptRow:
-    """Moves an attempt to another state; `Conflict` if the row is no longer as it was read."""
+    """Move an attempt to another state; `Conflict` if the row is no longer as it was read."""
     if to not in ATTEMPT_TRANSITIONS[AttemptState(attempt.state)]:
         raise Conflict(f"attempt {attempt.id} is {attempt.state}: it cannot become {to}")
     return _set_attempt(tx, attempt, state=to, **values)
 
 
 def change_attempt(tx: Connection, attempt: AttemptRow, **values: Any) -> AttemptRow:
-    """Changes columns of an attempt other than its state."""
+    """Change columns of an attempt other than its state."""
     return _set_attempt(tx, attempt, **values)
 
 
@@ -84,7 +84,7 @@ def insert_event(
     data: dict[str, Any] | None = None,
     now: int | None = None,
 ) -> int:
-    """Tells of something that changed no column of the job; returns the event's number within the job."""
+    """Tell of something that changed no column of the job; return the event's number within the job."""
     now = now or now_us()
     row = tx.execute(_COUNT_EVENT, {"job": job_id, "now": now}).one_or_none()
     if row is None:

@@ -1,4 +1,4 @@
-"""What running jobs that give way have agreed to, and when they are stopped or keep their devices. Pure."""
+"""Preemption handshake: when jobs that give way are stopped, and when they keep their devices. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ class PendingPreemption(BaseModel):
 
     @property
     def allowed_s(self) -> int:
-        """How long its checkpoint may take."""
+        """Seconds that its checkpoint may take."""
         return (self.deadline_us - self.asked_us) // 1_000_000
 
     def group(self, attempt: str) -> str:
-        """What the jobs that must give way together have in common."""
+        """Return the key that jobs which must give way together have in common."""
         return next(iter(job_of(self.preemptor)), attempt)
 
 
@@ -50,19 +50,19 @@ class PreemptionVictim:
 
     @property
     def leaves(self) -> bool:
-        """Whether it is being stopped, but for another reason."""
+        """Tell whether it is being stopped, but for another reason."""
         return self.stop not in {None, StopReason.PREEMPT}
 
     @property
     def ready(self) -> bool:
-        """Whether it can be stopped without loss."""
+        """Tell whether it can be stopped without loss."""
         return self.runs and (
             self.yielding.serial is None or (self.saved_step is not None and self.saved_step > self.yielding.after)
         )
 
     @property
     def where(self) -> str:
-        """What it goes on from, in words."""
+        """Say what it goes on from, in words."""
         if self.yielding.serial is None:
             return "it is restartable and has no checkpoint"
         return f"its checkpoint of step {self.saved_step} is verified"
@@ -70,7 +70,7 @@ class PreemptionVictim:
 
 @dataclass(frozen=True, kw_only=True)
 class HandshakeVerdict:
-    """What is done with the jobs that give way to one preemptor."""
+    """Next step for the jobs that give way to one preemptor."""
 
     stop: tuple[PreemptionVictim, ...] = ()
     keep: tuple[PreemptionVictim, ...] = ()
@@ -81,7 +81,7 @@ class HandshakeVerdict:
     """What keeps the preemptor from starting in their places, if something does."""
 
     def told_to(self, each: PreemptionVictim) -> str:
-        """What a job hears that does not give way any more."""
+        """Say what a job hears that does not give way any more."""
         kept = "gives way to nobody" if each.leaves else "keeps its devices"
         return f"{kept}: {self._why(each)}"
 
@@ -95,7 +95,7 @@ class HandshakeVerdict:
         return f"{allowed}: {words}, does not get them, nor does anybody soon"
 
     def told(self, numbers: Mapping[str, int], spared_s: int) -> str:
-        """What the preemptor hears of the jobs that do not give way any more, whose numbers are given."""
+        """Say what the preemptor hears of the jobs that do not give way any more, whose numbers are given."""
         kept, late = (named(numbers[each.job] for each in some) for some in (self.keep, self._late()))
         if self.why:
             return f"{kept} {'is' if len(self.keep) == 1 else 'are'} no longer to give way to it: it {self.why}"

@@ -32,7 +32,7 @@ _CAUSES = {
 
 
 def begin(ctx: Context, jobs: Mapping[str, Cause], preemptor: str) -> list[str]:
-    """Asks running jobs to give way to a job or a reservation, all or none, each with its cause; returns their ids.
+    """Ask running jobs to give way to a job or a reservation, all or none, each with its cause; return their ids.
 
     Raises `lifecycle.Conflict` if one does not run any more or yields already, or if the preemptor no longer waits.
     """
@@ -112,7 +112,7 @@ def _keep(tx: Connection, each: PreemptionVictim, verdict: HandshakeVerdict, now
 
 
 def _spared_s(tx: Connection) -> int:
-    """For how long a job is left alone whose checkpoint did not come in time."""
+    """Return for how many seconds a job is left alone whose checkpoint did not come in time."""
     return 2 * current_policy(tx).checkpoint_timeout
 
 
@@ -170,7 +170,7 @@ def _victims(tx: Connection) -> list[PreemptionVictim]:
 
 
 def _words(tx: Connection, preemptor: str, now: int) -> str | None:
-    """What the preemptor is called; None if it does not wait any more."""
+    """Return what the preemptor is called; None if it does not wait any more."""
     query = (
         select(Job.number, Job.state, Job.held, Job.blocked, Job.priority, User.name, Group.paused)
         .join(User, User.id == Job.user_id)

@@ -1,4 +1,4 @@
-"""What node agents call. A node token is bound to its node and reaches that node's attempts only."""
+"""Routes that node agents call. A node token is bound to its node and reaches that node's attempts only."""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ SPOKEN = (wire.PROTOCOL - 1, wire.PROTOCOL)
 
 
 async def protocol(request: Request) -> None:
-    """Refuses an agent whose protocol is not spoken here."""
+    """Refuse an agent whose protocol is not spoken here."""
     version = request.headers.get(wire.PROTOCOL_HEADER, "none")
     if version not in map(str, SPOKEN):
         raise ProblemError(
@@ -136,7 +136,7 @@ def result(attempt_id: str, message: wire.Result, ctx: Ctx, node: Node) -> None:
 
 @router.post("/attempts/{attempt_id}/stacks", status_code=NOTHING)
 def take_stacks(attempt_id: str, message: wire.StackDump, ctx: Ctx, node: Node) -> None:
-    """What the attempt's processes on the node do."""
+    """Take what the attempt's processes on the node do."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
         reports.take_stacks(ctx, node, attempt, message)
@@ -144,7 +144,7 @@ def take_stacks(attempt_id: str, message: wire.StackDump, ctx: Ctx, node: Node) 
 
 @router.post("/attempts/{attempt_id}/notes", status_code=NOTHING)
 def take_notes(attempt_id: str, message: wire.JobNotes, ctx: Ctx, node: Node) -> None:
-    """What the in-job part tells the job's owner."""
+    """Take what the in-job part tells the job's owner."""
     memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
         reports.take_notes(ctx, attempt_id, message)
@@ -217,7 +217,7 @@ def checkpoint(attempt_id: str, message: wire.CheckpointReport, ctx: Ctx, node: 
 
 @router.post("/attempts/{attempt_id}/outputs")
 def output(attempt_id: str, message: wire.OutputReport, ctx: Ctx, node: Node) -> Response:
-    """What the job has written."""
+    """Take a list of what the job has written."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     return answer(outputs.report(ctx.db, ctx.store, attempt, message, node))
 
