@@ -5,7 +5,7 @@ BRIEF_US = 500_000
 
 
 class Overlap:
-    """Look go back briefly, and now and then as far as a transaction may be late."""
+    """Looks that go back briefly, and now and then as far as a transaction may be late."""
 
     def __init__(self, far_us: int, every_us: int) -> None:
         #: Transactions become visible at most this much later.

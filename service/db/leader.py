@@ -28,7 +28,7 @@ class Leader:
         self.terms = 0
 
     def leads(self) -> bool:
-        """Tell whether this service leads now; takes the lead if nobody has it."""
+        """Tell whether this service leads now; take the lead if nobody has it."""
         if self._db.is_sqlite:
             return True
         with self._lock:

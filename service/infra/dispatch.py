@@ -81,7 +81,7 @@ class Dispatcher:
         self._thread.start()
 
     def stop(self) -> None:
-        """Send what waits and end the thread; gives up on a broker that hangs."""
+        """Send what waits and end the thread; give up on a broker that hangs."""
         with self._changed:
             self._stopping = True
             self._changed.notify()

@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 
 def call_all(parts: Iterable[Callable[[], object]]) -> None:
-    """Call each of them, whatever becomes of the others; then raises an `ExceptionGroup` of what went wrong."""
+    """Call each of them, whatever becomes of the others; then raise an `ExceptionGroup` of what went wrong."""
     errors = []
     for part in parts:
         try:

@@ -19,7 +19,7 @@ FAULTY = "failed under the last "
 
 
 def in_a_row(tx: Connection, attempt: AttemptRow) -> int:
-    """Count the attempts before this one that failed for what is not the job's fault, none having come further since."""
+    """Count the attempts just before this one that failed for what is not the job's fault, and came no further."""
     count = 0
     if _has_checkpoint(tx, attempt.id):
         return count

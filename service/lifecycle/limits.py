@@ -26,7 +26,7 @@ def request_dump(tx: Connection, job_id: str, actor: str | None, now: int) -> in
 
 
 def mark_hung(tx: Connection, attempt_id: str, since_us: int, why: str, now: int) -> bool:
-    """Take a running attempt for hanging, and asks for its stacks; False if it is neither running nor new."""
+    """Take a running attempt for hanging, and ask for its stacks; False if it is neither running nor new."""
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state != AttemptState.RUNNING or attempt.hung_us is not None:
         return False

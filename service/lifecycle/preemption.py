@@ -18,7 +18,7 @@ from torchyard.states import ATTEMPT_FINAL, JobState, StopReason
 def request_preemption(
     tx: Connection, job_id: str, yielding: dict[str, Any], note: Note, now: int, *, checkpoint: bool
 ) -> None:
-    """Begin a preemption; with `checkpoint` it orders one, whose serial is kept with it.
+    """Begin a preemption; with `checkpoint`, order one whose serial is kept with it.
 
     `Conflict` if the job does not run, is being stopped, or yields already.
     """
