@@ -25,7 +25,11 @@ const queries = new QueryClient({
   queryCache: new QueryCache({ onError }),
   mutationCache: new MutationCache({ onError }),
   defaultOptions: {
-    queries: { retry: (count, error) => !(error instanceof ApiError && error.status < 500) && count < 3 },
+    // Also where the browser takes itself for offline: the service may be on this machine, and the outage is told.
+    queries: {
+      networkMode: "always",
+      retry: (count, error) => !(error instanceof ApiError && error.status < 500) && count < 3,
+    },
   },
 });
 

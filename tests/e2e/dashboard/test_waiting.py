@@ -37,7 +37,7 @@ def test_a_waiting_job_names_who_is_in_the_way_and_what_would_start_it(
     expect(change.locator(".alternative-when")).to_have_text("now")
     expect(change.locator("code")).to_have_text("yard cancel 2 && yard rerun 2 --set resources.gpus=1")
     in_the_way.click()
-    expect(page.get_by_role("region", name="Why")).to_contain_text("Over about")
+    expect(page.get_by_role("region", name="Why")).to_contain_text("Ends about")
     page.goto(f"/jobs/{later['number']}")
     expect(page.locator(".job-title")).to_contain_text("blocked")
     expect(page.get_by_role("region", name="Why").get_by_role("link").filter(has_text="waiter")).to_be_visible()

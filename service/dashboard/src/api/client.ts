@@ -1,8 +1,10 @@
 import createClient from "openapi-fetch";
 
+import { reachMiddleware } from "./reach";
 import type { paths } from "./schema";
 
 export const client = createClient<paths>({ baseUrl: "", querySerializer: { array: { style: "form", explode: true } } });
+client.use(reachMiddleware);
 
 /** A refusal by the service: problem details, or what little is known without them. */
 export class ApiError extends Error {

@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 
+import { mayChange } from "../lib/rights";
 import { client, isUnauthorized, unwrap } from "./client";
 import type { Settings } from "./types";
 
@@ -17,6 +18,11 @@ async function fetchSettings(): Promise<Settings | null> {
     if (isUnauthorized(error)) return null;
     throw error;
   }
+}
+
+/** Whether the viewer may change what a user has submitted. */
+export function useMayChange(owner: string): boolean {
+  return mayChange(useSettings().data, owner);
 }
 
 export function mayAdminister(settings: Settings | null | undefined): boolean {

@@ -1,17 +1,19 @@
 import { useNodes } from "../api/box";
 import { mayAdminister, useSettings } from "../api/session";
 import { Notice } from "../ui/Notice";
+import { useTitle } from "../ui/useTitle";
 import { Command } from "../ui/Command";
 import { NodePanel } from "./NodePanel";
 import { QueuePanel } from "./QueuePanel";
 import { ReservedPanel } from "./ReservedPanel";
 
 export function BoxPage() {
+  useTitle("The box");
   const nodes = useNodes();
   const admin = mayAdminister(useSettings().data);
   return (
     <>
-      <h1 className="room-title">The box</h1>
+      <h1 className="page-title">The box</h1>
       <Notice error={nodes.error} />
       {nodes.data?.items.length === 0 && (
         <div className="empty">

@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { useQueue } from "../api/box";
-import { forecast, plural, sentence } from "../lib/format";
+import { forecast, plural, sentence, UNKNOWN } from "../lib/format";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { useNow } from "../ui/useNow";
@@ -17,7 +17,7 @@ export function QueuePanel() {
   const [whole, setWhole] = useState(false);
   const entries = queue.data?.items ?? [];
   return (
-    <Panel title="Queue" className="queue" tools={<span className="faint">{plural(entries.length, "job")}</span>}>
+    <Panel title="Queue" className="queue" tools={<span className="faint">{queue.data === undefined ? UNKNOWN : plural(entries.length, "job")}</span>}>
       <Notice error={queue.error} />
       {queue.data !== undefined && entries.length === 0 && <p className="soft pad">Nobody waits.</p>}
       <ol>

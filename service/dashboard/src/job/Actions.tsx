@@ -4,8 +4,9 @@ import { useState } from "react";
 import {
   type Again, useCancel, useCheckpointNow, useCheckpoints, useDumpStacks, useHold, useOutputs, useRelease, useRerun,
 } from "../api/jobs";
+import { useSettings } from "../api/session";
 import type { Job } from "../api/types";
-import { actionsFor } from "../lib/states";
+import { type Action, actionsFor } from "../lib/states";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
 import { DiscardDialog } from "./Discard";
@@ -13,30 +14,41 @@ import { DiscardDialog } from "./Discard";
 type Asked = "cancel" | "rerun" | "discard";
 
 export function Actions({ job }: { job: Job }) {
-  const allowed = actionsFor(job);
+  const allowed = actionsFor(job, useSettings().data);
   const [asking, setAsking] = useState<Asked | null>(null);
-  const checkpoint = useCheckpointNow();
-  const dump = useDumpStacks();
-  const hold = useHold();
-  const release = useRelease();
   return (
     <div className="actions">
-      {allowed.has("checkpoint") && (
-        <Button label={checkpoint.isSuccess ? "Checkpoint asked for" : "Checkpoint now"} change={checkpoint} id={job.id} />
+      <Requests job={job} allowed={allowed} />
+      {allowed.has("rerun") && (
+        <button type="button" className="button" onClick={() => setAsking("rerun")}>Rerun</button>
       )}
-      {allowed.has("stacks") && <Button label="Dump stacks" change={dump} id={job.id} />}
-      {allowed.has("hold") && <Button label="Hold" change={hold} id={job.id} />}
-      {allowed.has("release") && <Button label="Release" change={release} id={job.id} />}
-      <button type="button" className="button" onClick={() => setAsking("rerun")}>Rerun</button>
       {allowed.has("discard") && (
         <button type="button" className="button" onClick={() => setAsking("discard")}>Discard files</button>
       )}
       {allowed.has("cancel") && (
         <button type="button" className="button danger" onClick={() => setAsking("cancel")}>Cancel</button>
       )}
-      <Notice error={checkpoint.error ?? dump.error ?? hold.error ?? release.error} />
       {asking !== null && <Question asked={asking} job={job} onClose={() => setAsking(null)} />}
     </div>
+  );
+}
+
+/** What is done at once, without a question. */
+function Requests({ job, allowed }: { job: Job; allowed: ReadonlySet<Action> }) {
+  const checkpoint = useCheckpointNow();
+  const dump = useDumpStacks();
+  const hold = useHold();
+  const release = useRelease();
+  return (
+    <>
+      {allowed.has("checkpoint") && (
+        <Button label={checkpoint.isSuccess ? "Checkpoint asked for" : "Checkpoint now"} change={checkpoint} id={job.id} />
+      )}
+      {allowed.has("stacks") && <Button label="Dump stacks" change={dump} id={job.id} />}
+      {allowed.has("hold") && <Button label="Hold" change={hold} id={job.id} />}
+      {allowed.has("release") && <Button label="Release" change={release} id={job.id} />}
+      <Notice error={checkpoint.error ?? dump.error ?? hold.error ?? release.error} />
+    </>
   );
 }
 

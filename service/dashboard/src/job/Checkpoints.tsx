@@ -1,8 +1,10 @@
 import { useState } from "react";
 
 import { fileUrl, useCheckpoints, useDeleteCheckpoint } from "../api/jobs";
+import { useMayChange, useSettings } from "../api/session";
 import type { Checkpoint, Job } from "../api/types";
 import { bytes, metric, moment } from "../lib/format";
+import { maySubmit } from "../lib/rights";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
@@ -13,6 +15,8 @@ export function Checkpoints({ job }: { job: Job }) {
   const checkpoints = useCheckpoints(job);
   const [doomed, setDoomed] = useState<Checkpoint | null>(null);
   const start = useStart(job);
+  const mine = useMayChange(job.user);
+  const submits = maySubmit(useSettings().data);
   const shown = checkpoints.data?.toSorted((a, b) => b.step - a.step) ?? [];
   if (shown.length === 0) return null;
   return (
@@ -23,8 +27,8 @@ export function Checkpoints({ job }: { job: Job }) {
           <Row
             key={one.id}
             checkpoint={one}
-            onRerun={() => start.run({ from: one.id, carry: false })}
-            onDelete={() => setDoomed(one)}
+            onRerun={submits ? () => start.run({ from: one.id, carry: false }) : null}
+            onDelete={mine ? () => setDoomed(one) : null}
           />
         ))}
       </ul>
@@ -35,8 +39,9 @@ export function Checkpoints({ job }: { job: Job }) {
 
 interface RowProps {
   checkpoint: Checkpoint;
-  onRerun: () => void;
-  onDelete: () => void;
+  /** Null where the viewer may not. */
+  onRerun: (() => void) | null;
+  onDelete: (() => void) | null;
 }
 
 function Row({ checkpoint, onRerun, onDelete }: RowProps) {
@@ -50,8 +55,10 @@ function Row({ checkpoint, onRerun, onDelete }: RowProps) {
         {pinned && <span className="badge" title="A waiting job needs it">pinned</span>}
         <span className="faint">{bytes(size)} · {moment(at)}</span>
         <span className="checkpoint-actions">
-          <button type="button" className="button small" onClick={onRerun}>Rerun from here</button>
-          <button type="button" className="button small ghost" onClick={onDelete} disabled={pinned}>Delete</button>
+          {onRerun !== null && <button type="button" className="button small" onClick={onRerun}>Rerun from here</button>}
+          {onDelete !== null && (
+            <button type="button" className="button small ghost" onClick={onDelete} disabled={pinned}>Delete</button>
+          )}
         </span>
       </div>
       <div className="checkpoint-metrics">

@@ -4,7 +4,9 @@ import { useMemo } from "react";
 import { useEvents, useJob } from "../api/jobs";
 import type { Event, Job } from "../api/types";
 import { isFinal } from "../lib/states";
+import { jobTitle } from "../lib/title";
 import { Notice } from "../ui/Notice";
+import { useTitle } from "../ui/useTitle";
 import { Checkpoints } from "./Checkpoints";
 import { Discarded } from "./Discard";
 import { Events } from "./Events";
@@ -23,16 +25,17 @@ import { WhyBox } from "./WhyBox";
 export function JobPage() {
   const { jobId } = useParams({ from: "/jobs/$jobId" });
   const job = useJob(jobId);
+  useTitle(job.data && jobTitle(job.data));
   if (job.data === undefined) return <Notice error={job.error} />;
   return (
     <>
       <Notice error={job.error} />
-      <Rooms key={job.data.id} job={job.data} />
+      <Sections key={job.data.id} job={job.data} />
     </>
   );
 }
 
-function Rooms({ job }: { job: Job }) {
+function Sections({ job }: { job: Job }) {
   const pages = useEvents(job);
   const events = useMemo(() => pages.data?.pages.flatMap((page) => page.items) ?? [], [pages.data]);
   return (

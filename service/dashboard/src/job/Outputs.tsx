@@ -1,4 +1,5 @@
 import { fileUrl, useBringOutputs, useOutputs } from "../api/jobs";
+import { useMayChange } from "../api/session";
 import type { Job, Output } from "../api/types";
 import { type FileNode, type FileTree, fileTrees } from "../lib/files";
 import { bytes, plural } from "../lib/format";
@@ -41,13 +42,14 @@ const LIVE = "The job works in a folder of its own on the node (live): what it w
 
 function Tools({ job, outputs, trees }: { job: Job; outputs: readonly Output[]; trees: readonly FileTree[] }) {
   const bring = useBringOutputs();
+  const mine = useMayChange(job.user);
   const left = outputs.filter((output) => output.state === "on-node");
   const count = trees.reduce((all, tree) => all + tree.top.count, 0);
   const size = trees.reduce((all, tree) => all + tree.top.size, 0);
   return (
     <>
       {count > 0 && <span className="faint">{plural(count, "file")}, {bytes(size)}</span>}
-      {left.length > 0 && (
+      {mine && left.length > 0 && (
         <button
           type="button"
           className="button small"

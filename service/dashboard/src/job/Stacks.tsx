@@ -1,4 +1,5 @@
 import { useDumpStacks, useStacks } from "../api/jobs";
+import { useMayChange } from "../api/session";
 import type { Job, ProcessStack, Stacks as Dump } from "../api/types";
 import { moment, plural, sentence } from "../lib/format";
 import { Notice } from "../ui/Notice";
@@ -8,6 +9,7 @@ import { Panel } from "../ui/Panel";
 export function Stacks({ job, hangs }: { job: Job; hangs: boolean }) {
   const stacks = useStacks(job).data ?? [];
   const dump = useDumpStacks();
+  const mine = useMayChange(job.user);
   if (stacks.length === 0 && !hangs) return null;
   const serial = stacks[0]?.serial;
   const newest = stacks.filter((one) => one.serial === serial);
@@ -15,7 +17,7 @@ export function Stacks({ job, hangs }: { job: Job; hangs: boolean }) {
   const tools = (
     <>
       {first !== undefined && <span className="faint">{moment(first.at)}, attempt {first.attempt}</span>}
-      {job.state === "running" && (
+      {mine && job.state === "running" && (
         <button type="button" className="button small" disabled={dump.isPending} onClick={() => dump.mutate(job.id)}>
           Dump now
         </button>

@@ -61,7 +61,7 @@ function Expected({ why, now }: { why: Why; now: number }) {
   if (start !== null) {
     return <p>Starts <b>{forecast(start, why.expected_start_p90_at, now)}</b>.</p>;
   }
-  if (end != null) return <p>Over <b>{forecast(end, why.expected_end_p90_at, now)}</b>.</p>;
+  if (end != null) return <p>Ends <b>{forecast(end, why.expected_end_p90_at, now)}</b>.</p>;
   return position === null ? null : <p className="soft">Nobody can tell yet when it starts.</p>;
 }
 

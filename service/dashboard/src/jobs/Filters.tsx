@@ -1,11 +1,13 @@
 import { useEffect, useRef, useState } from "react";
 
+import { UNKNOWN } from "../lib/format";
 import type { JobsSearch } from "../lib/search";
 import { countsPerTab, TABS } from "../lib/states";
 
 interface Props {
   search: JobsSearch;
-  counts: Partial<Record<string, number>>;
+  /** Jobs per state; undefined while nobody knows. */
+  counts: Partial<Record<string, number>> | undefined;
   onChange: (change: Record<string, string | undefined>) => void;
 }
 
@@ -13,14 +15,14 @@ const TYPING_MS = 250;
 
 /** State tabs with counts, and the words to filter by. */
 export function Filters({ search, counts, onChange }: Props) {
-  const perTab = countsPerTab(counts);
+  const perTab = counts && countsPerTab(counts);
   const tab = search.tab ?? "all";
   return (
     <div className="filters">
       <div className="tabs" role="group" aria-label="State">
         {TABS.map(({ key, label }) => (
           <button key={key} type="button" aria-pressed={key === tab} onClick={() => onChange({ tab: key })}>
-            {label} <span className="count">{perTab[key]}</span>
+            {label} <span className="count">{perTab?.[key] ?? UNKNOWN}</span>
           </button>
         ))}
       </div>

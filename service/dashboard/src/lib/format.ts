@@ -1,5 +1,8 @@
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
+/** Instead of a number that is not known. */
+export const UNKNOWN = "–";
+
 /** Bytes as people read them, in powers of 1024. */
 export function bytes(value: number): string {
   let unit = 0;

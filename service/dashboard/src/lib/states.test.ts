@@ -2,8 +2,9 @@ import { expect, it } from "vitest";
 
 import { actionsFor, countsPerTab, isFinal, type JobState, keptUntil, TABS } from "./states";
 
+const owner = { user: { name: "ana" }, scopes: ["read", "submit"] };
 const job = (state: JobState, more: { held?: boolean; stop?: "cancel" | null; discarded_at?: string } = {}) =>
-  [...actionsFor({ state, held: false, stop: null, ...more })].sort();
+  [...actionsFor({ user: "ana", state, held: false, stop: null, ...more }, owner)].sort();
 
 it("sums states into tabs", () => {
   const counts = countsPerTab({ queued: 2, running: 1, stopping: 3, failed: 4 });
@@ -28,6 +29,12 @@ it("offers what a state allows", () => {
   expect(job("stopping", { stop: "cancel" })).toEqual(["rerun"]);
   expect(job("succeeded")).toEqual(["discard", "rerun"]);
   expect(job("failed", { discarded_at: "2026-01-01T00:00:00Z" })).toEqual(["rerun"]);
+});
+
+it("offers others what they may do", () => {
+  const running = { user: "ana", state: "running", held: false, stop: null } as const;
+  expect([...actionsFor(running, { ...owner, user: { name: "ben" } })]).toEqual(["rerun"]);
+  expect([...actionsFor(running, { ...owner, scopes: ["read"] })]).toEqual([]);
 });
 
 it("knows when the files of an ended job go", () => {

@@ -1,4 +1,5 @@
 import type { Job } from "../api/types";
+import { mayChange, maySubmit, type Viewer } from "./rights";
 
 export type JobState = Job["state"];
 
@@ -6,7 +7,7 @@ export type JobState = Job["state"];
 export const TABS = [
   { key: "all", label: "All", states: [] },
   { key: "waiting", label: "Waiting", states: ["queued"] },
-  { key: "active", label: "On the tracks", states: ["assigned", "starting", "running", "stopping", "unreachable"] },
+  { key: "active", label: "Active", states: ["assigned", "starting", "running", "stopping", "unreachable"] },
   { key: "succeeded", label: "Succeeded", states: ["succeeded"] },
   { key: "failed", label: "Failed", states: ["failed"] },
   { key: "cancelled", label: "Cancelled", states: ["cancelled"] },
@@ -43,9 +44,12 @@ export function countsPerTab(counts: Partial<Record<string, number>>): Record<Ta
 
 export type Action = "cancel" | "rerun" | "checkpoint" | "stacks" | "hold" | "release" | "discard";
 
-/** What may be asked of a job in its state. */
-export function actionsFor(job: Pick<Job, "state" | "held" | "stop" | "discarded_at">): ReadonlySet<Action> {
-  const actions = new Set<Action>(["rerun"]);
+type Acted = Pick<Job, "user" | "state" | "held" | "stop" | "discarded_at">;
+
+/** What the viewer may ask of a job in its state. */
+export function actionsFor(job: Acted, viewer: Viewer | null | undefined): ReadonlySet<Action> {
+  const actions = new Set<Action>(maySubmit(viewer) ? ["rerun"] : []);
+  if (!mayChange(viewer, job.user)) return actions;
   if (isFinal(job.state)) return job.discarded_at == null ? actions.add("discard") : actions;
   if (job.stop !== "cancel") actions.add("cancel");
   if (job.state === "running") actions.add("checkpoint").add("stacks");

@@ -57,7 +57,7 @@ function Row({ quota, onEdit }: { quota: Quota; onEdit: (() => void) | null }) {
   const { name, effective, standing } = quota;
   return (
     <tr data-default={name === EVERYBODY || undefined}>
-      <th scope="row">{name === EVERYBODY ? "everybody without own values" : name}</th>
+      <th scope="row">{name === EVERYBODY ? "default for everybody else" : name}</th>
       <td className="num" data-label="Weight">{effective.weight ?? 1}</td>
       <td className="share-cell">
         {standing !== null && <ShareBar used={standing.used} share={standing.share} />}

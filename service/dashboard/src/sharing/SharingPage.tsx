@@ -1,4 +1,5 @@
 import { mayAdminister, useSettings } from "../api/session";
+import { useTitle } from "../ui/useTitle";
 import { Calibration } from "./Calibration";
 import { PolicyPanel } from "./PolicyPanel";
 import { Reservations } from "./Reservations";
@@ -7,10 +8,11 @@ import { Usage } from "./Usage";
 
 /** How the box is shared, and what became of it. */
 export function SharingPage() {
+  useTitle("Sharing");
   const admin = mayAdminister(useSettings().data);
   return (
     <>
-      <h1 className="room-title">Sharing</h1>
+      <h1 className="page-title">Sharing</h1>
       <div className="sharing">
         <Usage />
         <Shares admin={admin} />

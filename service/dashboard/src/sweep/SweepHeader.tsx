@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
+import { useMayChange } from "../api/session";
 import { useSweepChange } from "../api/sweeps";
 import type { Group } from "../api/types";
 import { duration, metric, moment, plural, secondsBetween } from "../lib/format";
@@ -11,13 +12,14 @@ import { StateBar } from "../ui/StateBar";
 import { useNow } from "../ui/useNow";
 
 export function SweepHeader({ sweep }: { sweep: Group }) {
+  const mine = useMayChange(sweep.user);
   return (
     <header className="job-head">
       <div className="job-title">
         <span className="job-number">{sweep.number}</span>
         <h1>{sweep.name}</h1>
         <span className="badge">sweep of {plural(sweep.size, "job")}</span>
-        <SweepActions sweep={sweep} />
+        {mine && <SweepActions sweep={sweep} />}
       </div>
       {sweep.paused !== null && <Paused sweep={sweep} reason={sweep.paused} />}
       <StateBar states={sweep.states} />
@@ -30,17 +32,20 @@ export function SweepHeader({ sweep }: { sweep: Group }) {
 /** Why no trial starts, which names the mend. */
 function Paused({ sweep, reason }: { sweep: Group; reason: string }) {
   const change = useSweepChange();
+  const mine = useMayChange(sweep.user);
   return (
     <section className="paused" aria-label="Paused">
       <p><strong>Paused:</strong> {reason}.</p>
-      <button
-        type="button"
-        className="button"
-        disabled={change.isPending}
-        onClick={() => change.mutate({ id: sweep.id, change: "resume" })}
-      >
-        Resume the sweep
-      </button>
+      {mine && (
+        <button
+          type="button"
+          className="button"
+          disabled={change.isPending}
+          onClick={() => change.mutate({ id: sweep.id, change: "resume" })}
+        >
+          Resume the sweep
+        </button>
+      )}
       <Notice error={change.error} />
     </section>
   );

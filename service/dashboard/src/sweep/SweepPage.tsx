@@ -6,6 +6,7 @@ import type { Group } from "../api/types";
 import { likelyMode, metricsOf } from "../lib/trials";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
+import { useTitle } from "../ui/useTitle";
 import { Compare } from "./Compare";
 import { Parameters } from "./Parameters";
 import { Pictures } from "./Pictures";
@@ -16,11 +17,12 @@ export function SweepPage() {
   const { sweepId } = useParams({ from: "/sweeps/$sweepId" });
   const [measure, setMeasure] = useState<Measure>({});
   const sweep = useSweep(sweepId, measure);
+  useTitle(sweep.data && `${sweep.data.number} ${sweep.data.name}`);
   if (sweep.data === undefined) return <Notice error={sweep.error} />;
   return (
     <>
       <Notice error={sweep.error} />
-      <Rooms sweep={sweep.data} measure={measure} onMeasure={setMeasure} />
+      <Sections sweep={sweep.data} measure={measure} onMeasure={setMeasure} />
     </>
   );
 }
@@ -31,7 +33,7 @@ interface Props {
   onMeasure: (measure: Measure) => void;
 }
 
-function Rooms({ sweep, measure, onMeasure }: Props) {
+function Sections({ sweep, measure, onMeasure }: Props) {
   const found = useTrials(sweep, measure);
   const trials = useMemo(() => found.data?.pages.flatMap((page) => page.items) ?? [], [found.data]);
   const metrics = useMemo(() => metricsOf(trials), [trials]);

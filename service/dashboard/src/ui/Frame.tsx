@@ -1,14 +1,17 @@
 import { Link, Outlet } from "@tanstack/react-router";
 
 import { useLive } from "../api/live";
+import { useReach } from "../api/reach";
 import { useSettings, useSignOut } from "../api/session";
 import { useTheme } from "../lib/theme";
 import { SignIn } from "../session/SignIn";
 import { Notice } from "./Notice";
+import { Outage } from "./Outage";
 
-/** The page around every room, or the sign-in while nobody is signed in. */
+/** The frame of every page, or the sign-in while nobody is signed in. */
 export function Frame() {
   const settings = useSettings();
+  const { lost } = useReach();
   useLive(Boolean(settings.data));
   if (settings.data === null) return <SignIn />;
   if (settings.data === undefined) return <main className="page"><Notice error={settings.error} /></main>;
@@ -20,14 +23,15 @@ export function Frame() {
           <img src="/mark.svg" alt="" width="28" height="28" />
           <span>TorchYard</span>
         </Link>
-        <nav aria-label="Rooms">
+        <nav aria-label="Pages">
           <Link to="/" search={{}} activeOptions={{ includeSearch: false, exact: true }}>Jobs</Link>
           <Link to="/box">The box</Link>
           <Link to="/sharing">Sharing</Link>
         </nav>
         <Person name={settings.data.user.name} />
       </header>
-      <main id="content" className="page" tabIndex={-1}><Outlet /></main>
+      <Outage />
+      <main id="content" className="page" tabIndex={-1} data-stale={lost || undefined}><Outlet /></main>
       <footer className="foot">TorchYard {settings.data.version}</footer>
     </>
   );

@@ -1,11 +1,17 @@
 import { useEffect, useState } from "react";
 
-/** The time in milliseconds, anew every so often, for ages that grow on the page. */
+import { useReach } from "../api/reach";
+
+/**
+ * The time in milliseconds, anew every so often, for ages that grow on the page. It stands still while the service does
+ * not answer, since nobody knows then what goes on.
+ */
 export function useNow(everyMs = 1000): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), everyMs);
     return () => clearInterval(timer);
   }, [everyMs]);
-  return now;
+  const { lost, answeredAt } = useReach();
+  return lost && answeredAt !== null ? Math.min(answeredAt, now) : now;
 }

@@ -1,0 +1,86 @@
+"""What a page must not do: show old data as new, take unknown for zero, or offer what will be refused."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support import live
+from tests.support.live import Live
+
+pytestmark = pytest.mark.browser
+OUTAGE = "The service does not answer: reconnecting"
+
+
+@contextmanager
+def signed_in(browser: Browser, url: str, token: str) -> Iterator[Page]:
+    context = browser.new_context(base_url=url)
+    page = context.new_page()
+    page.goto("/")
+    page.get_by_label("Token").fill(token)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    yield page
+    context.close()
+
+
+def test_a_stopped_service_is_told_and_what_it_said_is_greyed(
+    browser: Browser, database_url: str, yard_home: Path
+) -> None:
+    with live.process(database_url, yard_home) as (service, url):
+        token = (yard_home / "admin.token").read_text().strip()
+        with live.connect(url, token) as client:
+            spec = {"name": "resnet", "command": ["train.py"], "resources": {"gpus": 1}}
+            client.post("/api/v1/jobs", json=spec).raise_for_status()
+        with signed_in(browser, url, token) as page:
+            main = page.locator("main")
+            expect(page.get_by_role("button", name="Waiting 1")).to_be_visible()
+            service.send_signal(signal.SIGSTOP)
+            try:
+                expect(page.get_by_role("status").filter(has_text=OUTAGE)).to_contain_text("What is shown is from")
+                expect(main).to_have_attribute("data-stale", "true")
+                expect(main).to_have_css("opacity", "0.6")
+            finally:
+                service.send_signal(signal.SIGCONT)
+            expect(page.get_by_role("status").filter(has_text=OUTAGE)).to_be_hidden()
+            expect(main).not_to_have_attribute("data-stale", "true")
+
+
+def test_what_was_never_answered_is_unknown_and_not_zero(page: Page, submit: Callable[..., dict[str, Any]]) -> None:
+    submit(name="resnet")
+    for unanswered in ("jobs/counts", "queue"):
+        page.route(f"**/api/v1/{unanswered}*", lambda route: None)
+    page.reload()
+    expect(page.get_by_role("link", name="resnet")).to_be_visible()
+    expect(page.get_by_role("group", name="State").get_by_role("button").first).to_have_text("All –")
+    page.get_by_role("link", name="The box").click()
+    expect(page.get_by_role("region", name="Queue")).to_contain_text("–")
+    expect(page.get_by_text("Nobody waits.")).to_be_hidden()
+
+
+def test_who_may_not_change_a_job_is_offered_nothing_that_is_refused(
+    browser: Browser, live_service: Live, submit: Callable[..., dict[str, Any]]
+) -> None:
+    job = submit(name="resnet")
+    live_service.client.post("/api/v1/users", json={"name": "ben"}).raise_for_status()
+    asked = {"name": "laptop", "user": "ben", "scopes": ["read", "submit"]}
+    token = live_service.client.post("/api/v1/tokens", json=asked).raise_for_status().json()["secret"]
+    with signed_in(browser, live_service.url, token) as page:
+        page.goto(f"/jobs/{job['number']}")
+        expect(page.get_by_role("button", name="Rerun")).to_be_visible()
+        expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
+        expect(page.get_by_role("button", name="Hold")).to_be_hidden()
+
+
+def test_a_tab_is_named_after_the_job_and_its_state(page: Page, submit: Callable[..., dict[str, Any]]) -> None:
+    job = submit(name="digits-ddp")
+    expect(page).to_have_title("Jobs · TorchYard")
+    page.goto(f"/jobs/{job['number']}")
+    expect(page).to_have_title(f"… {job['number']} digits-ddp · TorchYard")
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Cancel the job").click()
+    expect(page).to_have_title(f"– {job['number']} digits-ddp · TorchYard")
