@@ -8,11 +8,12 @@ import gc
 import multiprocessing
 import os
 import pickle
+import runpy
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -105,6 +106,12 @@ def run(
     """Calls the function in `world` ranks; answers what each returned, by rank (None for one that left by exit 0)."""
     with started(function, world, *arguments, environment=environment, cwd=cwd) as ranks:
         return ranks.results()
+
+
+def script(path: str, words: Sequence[str] = ()) -> None:
+    """Runs a script in this rank as `python path words…` does."""
+    sys.argv = [path, *words]
+    runpy.run_path(path, run_name="__main__")
 
 
 def _environment(rank: int, world: int, port: int, given: Mapping[str, str]) -> dict[str, str]:

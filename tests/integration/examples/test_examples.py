@@ -7,7 +7,7 @@ import pytest
 import torch
 import yaml
 
-from tests.support import torchrun, wait
+from tests.support import ranks, torchrun, wait
 from tests.support.attempt import AttemptFolder
 from torchyard.spec import JobSpec
 from trainer.strategies import STRATEGIES
@@ -48,24 +48,36 @@ def test_plain_ddp(tmp_path: Path) -> None:
     assert "epoch 2/2  loss " in output
 
 
+def stopped_on_the_way(script: str, words: list[str], folder: AttemptFolder) -> int:
+    """Runs an example in two ranks until its first report, and stops it; answers the step."""
+    with ranks.started(
+        ranks.script, 2, str(EXAMPLES / script), words, environment=folder.environment(), cwd=folder.root
+    ) as started:
+        wait.until(folder.records, seconds=60, what="the first report")
+        folder.ask("stop")
+        started.results()
+    return int(folder.outcome()["stopped_at_step"])
+
+
+def resumed(script: str, words: list[str], stopped: AttemptFolder) -> AttemptFolder:
+    """Runs an example to its end from another attempt's last checkpoint."""
+    folder = AttemptFolder(stopped.root.with_name("resumed"))
+    environment = folder.environment(restore=stopped.checkpoints()[-1])
+    ranks.run(ranks.script, 2, str(EXAMPLES / script), words, environment=environment, cwd=folder.root)
+    return folder
+
+
 def test_train_ddp_stops_and_resumes(tmp_path: Path) -> None:
-    program = [str(EXAMPLES / "train_ddp.py"), "--epochs", "200", "--samples", "1024"]
     stopped = AttemptFolder(tmp_path / "stopped")
-    with torchrun.started(program, stopped.root, stopped.environment()):
-        wait.until(stopped.records, seconds=60, what="the first report")
-        stopped.ask("stop")
-    step = stopped.outcome()["stopped_at_step"]
-    steps = 200 * 16
-    assert 0 < step < steps
+    step = stopped_on_the_way("train_ddp.py", ["--epochs", "200", "--samples", "1024"], stopped)
+    assert 0 < step < 200 * 16
     assert list(stopped.series("loss")) == list(range(1, step + 1))
 
-    shorter = [str(EXAMPLES / "train_ddp.py"), "--epochs", str(step // 16 + 2), "--samples", "1024"]
-    resumed = AttemptFolder(tmp_path / "resumed")
-    torchrun.run(shorter, resumed.root, resumed.environment(restore=stopped.checkpoints()[-1]))
-    end = (step // 16 + 2) * 16
-    assert list(resumed.series("loss")) == list(range(step + 1, end + 1))
-    state = torch.load(resumed.checkpoints()[-1] / "state.pt", weights_only=True)
-    assert state["step"] == end
+    epochs = step // 16 + 2
+    finished = resumed("train_ddp.py", ["--epochs", str(epochs), "--samples", "1024"], stopped)
+    assert list(finished.series("loss")) == list(range(step + 1, epochs * 16 + 1))
+    state = torch.load(finished.checkpoints()[-1] / "state.pt", weights_only=True)
+    assert state["step"] == epochs * 16
     assert set(state["model"]) == {"0.weight", "0.bias", "2.weight", "2.bias"}
 
 
@@ -74,18 +86,13 @@ def test_attach_ddp_stops_and_resumes(tmp_path: Path) -> None:
     added = [line for line in attached[5:] if line and line not in plain]
     assert len(added) == 4
 
-    program = [str(EXAMPLES / "attach_ddp.py"), "--samples", "1024", "--epochs"]
     stopped = AttemptFolder(tmp_path / "stopped")
-    with torchrun.started([*program, "200"], stopped.root, stopped.environment()):
-        wait.until(stopped.records, seconds=60, what="the first report")
-        stopped.ask("stop")
-    step = stopped.outcome()["stopped_at_step"]
+    step = stopped_on_the_way("attach_ddp.py", ["--samples", "1024", "--epochs", "200"], stopped)
     epochs = step // 16 + 2
-    resumed = AttemptFolder(tmp_path / "resumed")
-    torchrun.run([*program, str(epochs)], resumed.root, resumed.environment(restore=stopped.checkpoints()[-1]))
-    assert list(resumed.series("loss")) == list(range(step + 1, epochs * 16 + 1))
+    finished = resumed("attach_ddp.py", ["--samples", "1024", "--epochs", str(epochs)], stopped)
+    assert list(finished.series("loss")) == list(range(step + 1, epochs * 16 + 1))
 
 
 def test_train_ddp_off_the_queue(tmp_path: Path) -> None:
-    torchrun.run([str(EXAMPLES / "train_ddp.py"), "--epochs", "1", "--samples", "256"], tmp_path, {})
+    ranks.run(ranks.script, 2, str(EXAMPLES / "train_ddp.py"), ["--epochs", "1", "--samples", "256"], cwd=tmp_path)
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["step-000000004"]

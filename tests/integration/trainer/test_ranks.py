@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.support import ranks, torchrun, training, wait
+from tests.support import ranks, training, wait
 from tests.support.attempt import AttemptFolder
 from torchyard.recipe import Recipe
 from trainer.command import main
@@ -164,8 +164,9 @@ def test_rank_0_alone_writes_the_model(tmp_path: Path) -> None:
 
 def test_off_the_queue_with_loader_processes(tmp_path: Path) -> None:
     (tmp_path / "recipe.yaml").write_text(json.dumps({**UNEVEN, "num_workers": 1, "epochs": 1}))
-    output = torchrun.run(["-m", "trainer", "recipe.yaml"], tmp_path, {})
-    assert "epoch 1/1  step 5  val/loss" in output
+    with ranks.started(main, 2, ["recipe.yaml"], cwd=tmp_path) as started:
+        started.results()
+        assert "epoch 1/1  step 5  val/loss" in started.output(0)
     assert {file.name for file in (tmp_path / "checkpoints/step-000000005").iterdir()} == {
         "manifest.json",
         "model.pt",

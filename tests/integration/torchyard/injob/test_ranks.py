@@ -3,13 +3,16 @@
 import json
 from pathlib import Path
 
-from tests.support import torchrun
+from tests.support import ranks
 from tests.support.attempt import AttemptFolder
 
 
 def test_ranks_agree(tmp_path: Path) -> None:
     folder = AttemptFolder(tmp_path / "attempt")
-    output = torchrun.run([str(Path(__file__).with_name("ranks.py"))], tmp_path, folder.environment())
+    program = str(Path(__file__).with_name("ranks.py"))
+    with ranks.started(ranks.script, 2, program, environment=folder.environment(), cwd=tmp_path) as started:
+        started.results()
+        said = [started.output(rank) for rank in range(2)]
     first, second = (json.loads((tmp_path / f"agreed-{rank}.json").read_text()) for rank in range(2))
     assert first["checkpoint"] == second["checkpoint"]
     assert first["stop"] == second["stop"]
@@ -18,7 +21,7 @@ def test_ranks_agree(tmp_path: Path) -> None:
     assert (first["failed_on_0"], second["failed_on_0"]) == ("ValueError", "OtherRankError")
     assert second["unwritable"] == "OtherRankError"
     assert first["unwritable"] in {"FileExistsError", "NotADirectoryError"}
-    assert output.count(f"torchyard: stopped at step {first['stop']}") == 2
+    assert all(output.count(f"torchyard: stopped at step {first['stop']}") == 1 for output in said)
 
     kept = folder.checkpoints()
     assert [path.name for path in kept] == [f"step-{first[asked]:09d}" for asked in ("checkpoint", "stop")]
