@@ -56,9 +56,9 @@ def test_what_was_never_answered_is_unknown_and_not_zero(page: Page, submit: Cal
         page.route(f"**/api/v1/{unanswered}*", lambda route: None)
     page.reload()
     expect(page.get_by_role("link", name="resnet")).to_be_visible()
-    expect(page.get_by_role("group", name="State").get_by_role("button").first).to_have_text("All –")
+    expect(page.get_by_role("group", name="State").get_by_role("button").first).to_have_text("All \N{EN DASH}")
     page.get_by_role("link", name="The box").click()
-    expect(page.get_by_role("region", name="Queue")).to_contain_text("–")
+    expect(page.get_by_role("region", name="Queue")).to_contain_text("\N{EN DASH}")
     expect(page.get_by_text("Nobody waits.")).to_be_hidden()
 
 
@@ -83,4 +83,4 @@ def test_a_tab_is_named_after_the_job_and_its_state(page: Page, submit: Callable
     expect(page).to_have_title(f"… {job['number']} digits-ddp · TorchYard")
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Cancel the job").click()
-    expect(page).to_have_title(f"– {job['number']} digits-ddp · TorchYard")
+    expect(page).to_have_title(f"\N{EN DASH} {job['number']} digits-ddp · TorchYard")
