@@ -12,7 +12,7 @@ from benchmarks.http import Connection
 from benchmarks.stack import Stack
 from service.scheduler.model.jobs import Waiting
 from service.scheduler.model.nodes import NodeInfo, ResourceRequest, Slot
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import Start, decide
 from torchyard.spec.policy import Policy
 
@@ -78,7 +78,7 @@ _NOW_US = 1_700_000_000 * _SECOND_US
 def policy_passes(stack: Stack) -> Iterator[Figure]:
     """One decision of the policy, no service: 100,000 queued and 1,000 GPUs, against sorting as many numbers."""
     del stack
-    policy, world = Policy(), State(nodes={f"n{number:03}": _node(number) for number in range(NODES)})
+    policy, world = Policy(), SchedulerState(nodes={f"n{number:03}": _node(number) for number in range(NODES)})
     numbers = np.random.default_rng(0).random(CROWD)
     bare = _median_ms(lambda: np.sort(numbers))
     yield Figure(name="policy, empty queue", value=_median_ms(lambda: decide(world, _NOW_US, policy)) * 1000, unit="us")

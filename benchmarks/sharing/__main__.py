@@ -19,7 +19,7 @@ from benchmarks.sharing.generator import KINDS, LONG, MILD, Kind, crowd, month
 from service.simulator import trace
 from service.simulator.comparison import Setting, compare
 from service.simulator.engine import simulate
-from service.simulator.metrics import Metrics, measure, standings
+from service.simulator.metrics import SimulationMetrics, measure, standings
 from service.simulator.policies import PRESETS, title
 from service.simulator.report import duration
 from service.simulator.trace import SECOND, Cluster, TraceJob
@@ -82,17 +82,17 @@ def _months(clusters: Sequence[Cluster], loads: Sequence[float], seeds: int, pro
         _table({case: figures for case, figures in found.items() if case.cluster == cluster})
 
 
-def _figures(case: Case) -> dict[str, Metrics]:
+def _figures(case: Case) -> dict[str, SimulationMetrics]:
     jobs = month(case.kind, case.cluster, case.load, case.seed)
     return {name: _metrics(jobs, case.cluster, policy) for name, policy in PRESETS.items()}
 
 
-def _metrics(jobs: Sequence[TraceJob], cluster: Cluster, policy: Policy) -> Metrics:
+def _metrics(jobs: Sequence[TraceJob], cluster: Cluster, policy: Policy) -> SimulationMetrics:
     done = simulate(jobs, cluster, policy, COST_US)
     return measure(done, cluster, standings(done, cluster))
 
 
-def _table(found: dict[Case, dict[str, Metrics]]) -> None:
+def _table(found: dict[Case, dict[str, SimulationMetrics]]) -> None:
     print("| policy | mean JCT / srtf's | p99 JCT / las's | Jain | stops a month | GPU time lost |")
     print("|---|---|---|---|---|---|")
     for name, policy in PRESETS.items():
@@ -113,11 +113,11 @@ def _spread(values: Sequence[float], worst: Callable[[Sequence[float]], float], 
     return f"{statistics.mean(values):.{digits}f} ({worst(values):.{digits}f})"
 
 
-def _lost(case: Case, metrics: Metrics) -> float:
+def _lost(case: Case, metrics: SimulationMetrics) -> float:
     return metrics.gpu_seconds_lost / (metrics.utilization * metrics.makespan * case.cluster.total)
 
 
-def _worst(found: dict[Case, dict[str, Metrics]]) -> Iterator[str]:
+def _worst(found: dict[Case, dict[str, SimulationMetrics]]) -> Iterator[str]:
     mean = max(found, key=lambda case: found[case]["fair"].mean_jct / found[case]["srtf"].mean_jct)
     tail = max(found, key=lambda case: found[case]["fair"].p99_jct / found[case]["las"].p99_jct)
     jain = min(found, key=lambda case: found[case]["fair"].jain)

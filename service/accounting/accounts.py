@@ -68,7 +68,7 @@ def names(tx: Connection, kind: AccountKind) -> list[str]:
     return list(tx.scalars(select(column).order_by(column)))
 
 
-def for_policy(tx: Connection, kind: AccountKind, now: int) -> dict[str, jobs.Account]:
+def for_policy(tx: Connection, kind: AccountKind, now: int) -> dict[str, jobs.TenantAccount]:
     """Everybody's account as the policy wants it, by user id or project name; asked for in every scheduling pass."""
     query = select(*_ACCOUNTS.columns).where(_ACCOUNTS.c.kind == kind)
     records = {name: record for (_, name), record in _read(tx, query).items()}
@@ -81,9 +81,9 @@ def for_policy(tx: Connection, kind: AccountKind, now: int) -> dict[str, jobs.Ac
     return found | {name: _for_policy(_merge(each, default), each, week[name]) for name, each in own.items()}
 
 
-def _for_policy(counts: EffectiveLimits, own: AccountRecord | None, used_us: int) -> jobs.Account:
+def _for_policy(counts: EffectiveLimits, own: AccountRecord | None, used_us: int) -> jobs.TenantAccount:
     hours = counts.max_gpu_hours
-    return jobs.Account(
+    return jobs.TenantAccount(
         weight=counts.weight,
         usage=0.0 if own is None else own.usage,
         usage_us=0 if own is None else own.usage_us,

@@ -11,7 +11,7 @@ from service.context import Context
 from service.db.leader import Leader
 from service.infra.observability import Counters
 from service.preemption import two_phase
-from service.scheduler.policy.decide import Cause, Decision, Preempt, Spare, Start, decide
+from service.scheduler.policy.decide import CancelPreemption, Cause, Decision, Preempt, Start, decide
 
 _log = logging.getLogger(__name__)
 
@@ -38,9 +38,11 @@ class Scheduler:
 
     def run_pass(self) -> int:
         """Look at everything once; return how many jobs were given devices."""
-        decisions, yielding = self._decide()
-        if yielding:
-            two_phase.advance(self._ctx, frozenset(one.for_job for one in decisions if isinstance(one, Spare)))
+        decisions, preempting = self._decide()
+        if preempting:
+            two_phase.advance(
+                self._ctx, frozenset(one.for_job for one in decisions if isinstance(one, CancelPreemption))
+            )
         self._preempt(decision for decision in decisions if isinstance(decision, Preempt))
         return sum(self._start(decision) for decision in decisions if isinstance(decision, Start))
 
@@ -51,7 +53,7 @@ class Scheduler:
         with ctx.loader.live(ctx.db, now) as (tx, state):
             if not ctx.loader.busy:
                 return [], False
-            return decide(state, now, current_policy(tx)), bool(state.yielding)
+            return decide(state, now, current_policy(tx)), bool(state.victims)
 
     def _preempt(self, decisions: Iterable[Preempt]) -> None:
         """Those that give way to one job do so together; those in the way of a reservation each by itself."""

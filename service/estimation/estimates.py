@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from service.scheduler.model.jobs import Source
+from service.scheduler.model.jobs import EstimateSource
 
 #: Jobs of one history that count, the newest.
 WINDOW = 64
@@ -47,7 +47,7 @@ class Quantiles(NamedTuple):
 class RawEstimate(NamedTuple):
     """An estimate before its correction. `basis` is what it was made of; estimates of one basis err alike."""
 
-    source: Source
+    source: EstimateSource
     basis: str
     quantiles: Quantiles
 
@@ -147,9 +147,9 @@ class History:
             known = True
             if longer := times[bisect_right(times, ran_us) :]:
                 return RawEstimate(
-                    Source.HISTORY, basis, _quantiles([time - ran_us for time in longer] if ran_us else longer)
+                    EstimateSource.HISTORY, basis, _quantiles([time - ran_us for time in longer] if ran_us else longer)
                 )
-        return RawEstimate(Source.HISTORY, "outrun", _outrun(ran_us)) if known else None
+        return RawEstimate(EstimateSource.HISTORY, "outrun", _outrun(ran_us)) if known else None
 
 
 def _levels(key: HistoryKey) -> tuple[tuple[HistoryKey, str, int], ...]:
@@ -201,13 +201,15 @@ def from_progress(progress: StepProgress) -> RawEstimate | None:
     steps = progress.steps_left * progress.watched_us / progress.watched_steps
     left = progress.overhead_us + max(steps - progress.silent_us, steps / 2)
     factor = math.exp(_Z90 * (_SPEED_ERROR + _STEP_ERROR / math.sqrt(progress.watched_steps)))
-    return RawEstimate(Source.PROGRESS, "progress", Quantiles(round(left / factor), round(left), round(left * factor)))
+    return RawEstimate(
+        EstimateSource.PROGRESS, "progress", Quantiles(round(left / factor), round(left), round(left * factor))
+    )
 
 
 def from_limit(limit_us: int, ran_us: int = 0) -> RawEstimate:
     """What a time limit tells of a job, which at most takes all of it."""
     left = max(0, limit_us - ran_us)
-    return RawEstimate(Source.LIMIT, "limit", Quantiles(*(round(part * left) for part in _OF_LIMIT)))
+    return RawEstimate(EstimateSource.LIMIT, "limit", Quantiles(*(round(part * left) for part in _OF_LIMIT)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,9 +8,9 @@ from sqlalchemy import Connection, Row, select
 from service import lifecycle
 from service.db.models import Attempt, Event, Member
 from service.infra.times import minute, moment
-from service.scheduler.model.jobs import Running, Source
+from service.scheduler.model.jobs import EstimateSource, Running
 from service.scheduler.model.nodes import LinkType, Slot
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from torchyard.api import Reason, Why
 from torchyard.ids import parse_job_id
 from torchyard.states import JobState, StopReason
@@ -33,14 +33,14 @@ _LINKS = {
     LinkType.SYS: "on several NUMA nodes",
 }
 _SOURCES = {
-    Source.PROGRESS: "the speed of its own steps",
-    Source.HISTORY: "earlier jobs like it",
-    Source.LIMIT: "its time limit",
-    Source.ORACLE: "what is known of it",
+    EstimateSource.PROGRESS: "the speed of its own steps",
+    EstimateSource.HISTORY: "earlier jobs like it",
+    EstimateSource.LIMIT: "its time limit",
+    EstimateSource.ORACLE: "what is known of it",
 }
 
 
-def why(tx: Connection, job: Row[Any], running: Running | None, state: State, now: int) -> Why:
+def why(tx: Connection, job: Row[Any], running: Running | None, state: SchedulerState, now: int) -> Why:
     """Why a job that does not wait is where it is; `running` is what the policy knows of one that holds devices."""
     code, message = _state(tx, job)
     reasons = [Reason(code=code, message=message)]
@@ -127,7 +127,7 @@ def _since(tx: Connection, job: Row[Any]) -> str:
     return f"{since}; it first started on {moment(job.started_us):%Y-%m-%d %H:%M:%S}" if again else since
 
 
-def _place(running: Running, state: State) -> list[Reason]:
+def _place(running: Running, state: SchedulerState) -> list[Reason]:
     """Which devices it has, and how near they are to each other."""
     found = []
     for placement in running.placements:

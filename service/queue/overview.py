@@ -17,10 +17,10 @@ from service.infra.times import minute
 from service.jobs import fit
 from service.queue import job_status, variants
 from service.scheduler.explain import alternatives, forecast, reasons
-from service.scheduler.explain.blockers import Blocker, Look, Obstacle
+from service.scheduler.explain.blockers import Blocker, DecisionReview, Obstacle
 from service.scheduler.explain.forecast import Expected
 from service.scheduler.model.jobs import IneligibleReason, Waiting
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.order import order
 from torchyard.api import Page, QueueEntry, Reason, Why
 from torchyard.spec import Priority
@@ -36,7 +36,7 @@ MAX_FORECASTS = 32
 class QueueSnapshot:
     """What the policy knows now, and the order of the queue."""
 
-    state: State
+    state: SchedulerState
     policy: Policy
     queue: Sequence[str]
     now: int
@@ -89,16 +89,16 @@ def entries(tx: Connection, seen: QueueSnapshot, start: int, limit: int) -> list
 
 def _found(seen: QueueSnapshot, some: Sequence[Waiting]) -> dict[str, list[Blocker]]:
     """What is in the way of these jobs. The same stands in the way of all that are alike, and is looked for once."""
-    look = Look(seen.state, seen.now, seen.policy)
+    review = DecisionReview(seen.state, seen.now, seen.policy)
     known: dict[Any, list[Blocker]] = {}
     found = {}
     for job in some:
-        own = job.job if look.moves(job.job) else None
+        own = job.job if review.moves(job.job) else None
         owner = job.user if job.resources.excluded_nodes else None  # their account is named
         needs = (job.resources, job.nodes, job.preemptible, job.pinned)
-        alike = (own, owner, job.ineligible, *needs, *look.reached(job.job))
+        alike = (own, owner, job.ineligible, *needs, *review.reached(job.job))
         if alike not in known:
-            known[alike] = look.blockers(job.job)
+            known[alike] = review.blockers(job.job)
         found[job.job] = known[alike]
     return found
 
@@ -127,8 +127,8 @@ def why(ctx: Context, job_id: str, caller: Caller) -> Why:
 
 def _why_waiting(ctx: Context, tx: Connection, job: Row[Any], seen: QueueSnapshot, caller: Caller) -> Why:
     waiting = seen.state.waiting[job.id]
-    look = Look(seen.state, seen.now, seen.policy)
-    found = look.blockers(job.id)
+    review = DecisionReview(seen.state, seen.now, seen.policy)
+    found = review.blockers(job.id)
     names = _names(tx, seen, {job.id: found}, job)
     place = seen.queue.index(job.id) + 1
     expected = forecast.expected_start(seen.state, job.id, seen.now, seen.policy, seen.queue)
@@ -136,7 +136,7 @@ def _why_waiting(ctx: Context, tx: Connection, job: Row[Any], seen: QueueSnapsho
     variant = variants.JobVariants(ctx, tx, job, waiting, seen.state, caller)
     other = (
         []
-        if look.moves(job.id)
+        if review.moves(job.id)
         else alternatives.find(seen.state, job.id, seen.now, seen.policy, variant.build, expected)
     )
     return Why(

@@ -12,9 +12,9 @@ from service.identity.callers import Caller
 from service.infra.times import minute
 from service.jobs import change
 from service.jobs.submit import check_priority
-from service.scheduler.explain.alternatives import Found, Proposal
+from service.scheduler.explain.alternatives import Proposal, StartingChange
 from service.scheduler.model.jobs import Estimate, Waiting
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.placement import never_fits
 from service.scheduler_cache.load import resources_of
 from torchyard.api import Alternative
@@ -25,7 +25,7 @@ class JobVariants:
     """Makes changed jobs of one that waits."""
 
     def __init__(
-        self, ctx: Context, tx: Connection, job: Row[Any], waiting: Waiting, state: State, caller: Caller
+        self, ctx: Context, tx: Connection, job: Row[Any], waiting: Waiting, state: SchedulerState, caller: Caller
     ) -> None:
         self._ctx, self._tx, self._job, self._waiting = ctx, tx, job, waiting
         self._infos, self._caller = list(state.nodes.values()), caller
@@ -70,7 +70,7 @@ class JobVariants:
         return self._ctx.estimator.of_history(self._tx, key, limit_us, self._ctx.now_us())
 
 
-def presented(number: int, found: Found) -> Alternative:
+def presented(number: int, found: StartingChange) -> Alternative:
     """The change, in words and as a command."""
     starts_us, proposal = found.starts_us, found.proposal
     if starts_us is None:

@@ -10,7 +10,7 @@ from service.estimation import estimates
 from service.estimation.estimates import HistoryKey
 from service.estimation.forecasts import Estimator
 from service.scheduler.model.jobs import Estimate
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 
 #: An estimate that moves by less than this part of itself changes no decision worth the work.
 WORTH = 0.2
@@ -18,7 +18,7 @@ WORTH = 0.2
 KINDS = 50
 
 
-class _Kind(NamedTuple):
+class _JobKind(NamedTuple):
     key: HistoryKey
     limit_us: int | None
 
@@ -28,16 +28,16 @@ class DefaultEstimates:
 
     def __init__(self, estimator: Estimator) -> None:
         self._estimator = estimator
-        self._known: dict[_Kind, Estimate | None] = {}
-        self._jobs: defaultdict[_Kind, set[str]] = defaultdict(set)
-        self._kinds: dict[str, _Kind] = {}
+        self._known: dict[_JobKind, Estimate | None] = {}
+        self._jobs: defaultdict[_JobKind, set[str]] = defaultdict(set)
+        self._kinds: dict[str, _JobKind] = {}
         #: Kinds still to be asked about in this round.
-        self._due: list[_Kind] = []
+        self._due: list[_JobKind] = []
 
     def add(self, tx: Connection, row: Row[Any], now: int) -> Estimate | None:
         """What is expected of a job that waits."""
         limit = row.spec.get("time_limit")
-        kind = _Kind(
+        kind = _JobKind(
             estimates.history_key_of(row.project, row.user_id, row.spec), None if limit is None else limit * 1_000_000
         )
         self.drop(row.id)
@@ -59,14 +59,14 @@ class DefaultEstimates:
         """All kinds are to be asked about again, unless the last round is not over."""
         self._due = self._due or list(self._jobs)
 
-    def renew(self, tx: Connection, state: State, now: int) -> None:
+    def renew(self, tx: Connection, state: SchedulerState, now: int) -> None:
         """Asks again for some of the kinds, and tells the state where the answer has changed."""
         some, self._due = self._due[:KINDS], self._due[KINDS:]
         for kind in some:
             if kind in self._jobs:
                 self._renew(tx, kind, state, now)
 
-    def _renew(self, tx: Connection, kind: _Kind, state: State, now: int) -> None:
+    def _renew(self, tx: Connection, kind: _JobKind, state: SchedulerState, now: int) -> None:
         fresh = self._estimator.of_history(tx, kind.key, kind.limit_us, now)
         if not _alike(fresh, self._known[kind]):
             self._known[kind] = fresh

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from service.identity import unix_accounts
 from service.scheduler.model.jobs import Running, Waiting
 from service.scheduler.model.nodes import ResourceRequest
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 
 Job = TypeVar("Job", Waiting, Running)
 
@@ -29,7 +29,7 @@ class ExcludedNodes:
             else replace(job, resources=_without(job.resources, excluded))
         )
 
-    def apply(self, tx: Connection, state: State) -> None:
+    def apply(self, tx: Connection, state: SchedulerState) -> None:
         """Looks again, and tells all jobs of users for whom something has changed."""
         before, self._excluded = self._excluded, unix_accounts.excluded_nodes(tx)
         changed = {user for user, _ in before.items() ^ self._excluded.items()}

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, select
 from service.db.chunks import chunks
 from service.db.models import Group
 from service.scheduler.model.jobs import IneligibleReason
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler_cache import load_jobs
 
 _OWN = (IneligibleReason.HELD, IneligibleReason.DEPENDENCY)
@@ -48,7 +48,7 @@ class Ineligibility:
             if not self._trials[sweep]:
                 del self._trials[sweep]
 
-    def apply(self, tx: Connection, state: State, now: int) -> None:
+    def apply(self, tx: Connection, state: SchedulerState, now: int) -> None:
         """Marks the jobs in the state as they are now, and sets the caps of sweeps."""
         groups = self._groups(tx)
         state.caps = {group: cap for group, (_, cap) in groups.items() if cap is not None}
@@ -74,7 +74,7 @@ class Ineligibility:
         }
 
 
-def _mark(state: State, job: str, ineligible: IneligibleReason | None) -> None:
+def _mark(state: SchedulerState, job: str, ineligible: IneligibleReason | None) -> None:
     waiting = state.waiting[job]
     if waiting.ineligible not in _OWN and waiting.ineligible is not ineligible:
         state.put([replace(waiting, ineligible=ineligible)])

@@ -21,8 +21,8 @@ from service.db.changefeed import Overlap
 from service.db.engine import Database
 from service.db.models import Reservation as ReservationRow
 from service.estimation.forecasts import Estimator
-from service.scheduler.model.jobs import Estimate, IneligibleReason, Reservation
-from service.scheduler.model.state import State
+from service.scheduler.model.jobs import Estimate, IneligibleReason, ReservationInfo
+from service.scheduler.model.state import SchedulerState
 from service.scheduler_cache import load_jobs
 from service.scheduler_cache.default_estimates import DefaultEstimates
 from service.scheduler_cache.excluded_nodes import ExcludedNodes
@@ -52,7 +52,7 @@ class Loader:
 
     def __init__(self, disk_floor: int, estimator: Estimator, free: Callable[[], int] | None = None) -> None:
         self._lock = threading.Lock()
-        self._state = State()
+        self._state = SchedulerState()
         self._nodes = NodeLoader(disk_floor, free)
         self._estimator = estimator
         self._defaults = DefaultEstimates(estimator)
@@ -68,7 +68,7 @@ class Loader:
         self._due: list[str] = []
 
     @contextmanager
-    def live(self, db: Database, now: int) -> Iterator[tuple[Connection, State]]:
+    def live(self, db: Database, now: int) -> Iterator[tuple[Connection, SchedulerState]]:
         """The state as of now and its transaction, for the time of the block, in which everybody else waits for it."""
         with self._lock, db.read() as tx:
             self._refresh(tx, now)
@@ -82,7 +82,7 @@ class Loader:
             self._recalled = False
 
     @contextmanager
-    def snapshot(self, db: Database, now: int, asked: str | None = None) -> Iterator[tuple[Connection, State]]:
+    def snapshot(self, db: Database, now: int, asked: str | None = None) -> Iterator[tuple[Connection, SchedulerState]]:
         """A transaction that reads, and the state as of the same moment, the caller's own to change. The job that is
         `asked` about is read by itself: looks may not have come upon its last change yet.
 
@@ -103,7 +103,7 @@ class Loader:
     def busy(self) -> bool:
         """Whether there is anything to decide."""
         state = self._state
-        return bool(state.waiting or state.reservations or state.yielding)
+        return bool(state.waiting or state.reservations or state.victims)
 
     def _refresh(self, tx: Connection, now: int) -> None:
         """Jobs and reservations."""
@@ -200,10 +200,10 @@ class Loader:
         load_jobs.estimate(state, self._estimates(tx, rows, now), now)
 
 
-def _reservations(tx: Connection, now: int) -> tuple[Reservation, ...]:
+def _reservations(tx: Connection, now: int) -> tuple[ReservationInfo, ...]:
     coming = select(ReservationRow.__table__).where(ReservationRow.cancelled_us.is_(None), ReservationRow.ends_us > now)
     return tuple(
-        Reservation(
+        ReservationInfo(
             id=row.id,
             name=row.name,
             starts_us=row.starts_us,

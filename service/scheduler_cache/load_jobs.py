@@ -11,7 +11,7 @@ from service.db.chunks import chunks
 from service.db.models import Allocation, Attempt, Checkpoint, Job, Member, Node
 from service.scheduler.model.jobs import Estimate, IneligibleReason, Running, Waiting
 from service.scheduler.model.nodes import Placement, ResourceRequest
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from torchyard.spec import JobSpec
 from torchyard.states import JOB_FINAL, JOB_HOLDS_GPUS, AttemptState, JobState
 
@@ -127,7 +127,7 @@ def _with(job: Running, remaining: Estimate | None, now: int) -> Running:
     return job if remaining is None else replace(job, remaining=replace(remaining, as_of_us=now))
 
 
-def estimate(state: State, remaining: Mapping[str, Estimate], now: int) -> None:
+def estimate(state: SchedulerState, remaining: Mapping[str, Estimate], now: int) -> None:
     """Tells the state what its running jobs have still to do."""
     known = [job for job in state.running.values() if job.job in remaining]
     state.put([_with(job, remaining[job.job], now) for job in known])
@@ -189,7 +189,7 @@ def _running(
         saved_us=created_us if wrote == attempt.id else resumed_us,
         starts_over=bool(row.spec.get("restartable")) and row.id not in saved and resumed_us is None,
         spared_until_us=attempt.spared_until_us or 0,
-        yields_to=yielding.get("for"),
+        preempted_for=yielding.get("for"),
         asked_us=yielding.get("asked_us", 0),
         due_us=yielding.get("deadline_us", 0),
         stops=row.state == JobState.STOPPING or row.stop is not None,

@@ -9,7 +9,7 @@ from pathlib import Path
 from service.simulator import figures, policies, quotas, report, trace
 from service.simulator.comparison import Setting, compare
 from service.simulator.quotas import EVERYBODY, Quotas
-from service.simulator.report import Result
+from service.simulator.report import PolicyResult
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.exceptions import TorchYardError
 from torchyard.spec.policy import Policy
@@ -95,7 +95,7 @@ def _startable(jobs: Sequence[TraceJob], cluster: Cluster, limits: Quotas) -> Se
     return kept
 
 
-def _words(jobs: Sequence[TraceJob], cluster: Cluster, results: Sequence[Result], limits: Quotas) -> str:
+def _words(jobs: Sequence[TraceJob], cluster: Cluster, results: Sequence[PolicyResult], limits: Quotas) -> str:
     users = {job.user for job in jobs}
     nodes = f"{cluster.nodes} x {cluster.gpus}" if cluster.nodes > 1 else f"{cluster.gpus}"
     whose = "one user" if len(users) == 1 else f"{len(users):,} users"

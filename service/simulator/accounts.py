@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from service.accounting.gpu_time import DAY_US, HOUR_US
-from service.scheduler.model.jobs import Account
+from service.scheduler.model.jobs import TenantAccount
 from service.simulator.trace import SECOND
 from torchyard.api.sharing import Entitlement
 
@@ -19,7 +19,7 @@ _EVERY_US = 60 * SECOND
 _NOTHING = Entitlement()
 
 
-class Accounts:
+class SimulatedAccounts:
     """Of all users, or of all projects."""
 
     def __init__(self, limits: Mapping[str, Entitlement], begin_us: int, half_life_us: float) -> None:
@@ -30,7 +30,7 @@ class Accounts:
         }
         self._due_us = begin_us
         #: For the policy; who is absent has had nothing and has no quota.
-        self.known: dict[str, Account] = {name: self._account(name, 0.0, begin_us) for name in limits}
+        self.known: dict[str, TenantAccount] = {name: self._account(name, 0.0, begin_us) for name in limits}
 
     @property
     def weekly(self) -> bool:
@@ -56,9 +56,9 @@ class Accounts:
             left_us = self._left_us(name, self._limits[name].max_gpu_hours, now_us)
             self.known[name] = replace(self.known[name], week_left_us=left_us)
 
-    def _account(self, name: str, usage: float, now_us: int) -> Account:
+    def _account(self, name: str, usage: float, now_us: int) -> TenantAccount:
         own = self._limits.get(name, _NOTHING)
-        return Account(
+        return TenantAccount(
             weight=1.0 if own.weight is None else own.weight,
             usage=usage,
             usage_us=now_us,

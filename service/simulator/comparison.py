@@ -16,7 +16,7 @@ from service.simulator.engine import simulate
 from service.simulator.figures import Course, course
 from service.simulator.metrics import measure, standings
 from service.simulator.quotas import Quotas
-from service.simulator.report import Result
+from service.simulator.report import PolicyResult
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.spec.policy import Policy
 
@@ -34,12 +34,12 @@ class Setting:
     #: Whether the course of each is wanted too.
     drawn: bool = False
 
-    def run(self, title: str, policy: Policy, tell: Callable[[int], None]) -> tuple[Result, Course | None]:
+    def run(self, title: str, policy: Policy, tell: Callable[[int], None]) -> tuple[PolicyResult, Course | None]:
         """One policy's figures; `tell` hears how many jobs have ended so far."""
         done = simulate(self.jobs, self.cluster, policy, policy.preemption_cost * SECOND, self.quotas, tell)
         weights = self.quotas.weights({job.user for job in self.jobs})
         stood = standings(done, self.cluster, weights)
-        result = Result(title=title, metrics=measure(done, self.cluster, stood), standings=stood)
+        result = PolicyResult(title=title, metrics=measure(done, self.cluster, stood), standings=stood)
         return result, course(done, self.cluster) if self.drawn else None
 
 
@@ -50,7 +50,7 @@ class _Worker:
     ended: "SynchronizedArray[int]"
 
 
-def compare(policies: Mapping[str, Policy], setting: Setting) -> list[tuple[Result, Course | None]]:
+def compare(policies: Mapping[str, Policy], setting: Setting) -> list[tuple[PolicyResult, Course | None]]:
     """What comes of each policy, by title and in order."""
     ended = multiprocessing.Array("q", len(policies))
     processes = min(len(policies), len(os.sched_getaffinity(0)))
@@ -74,7 +74,7 @@ def _begin(setting: Setting, ended: "SynchronizedArray[int]") -> None:
     _Worker.setting, _Worker.ended = setting, ended
 
 
-def _run(at: int, title: str, policy: Policy) -> tuple[Result, Course | None]:
+def _run(at: int, title: str, policy: Policy) -> tuple[PolicyResult, Course | None]:
     def tell(ended: int) -> None:
         _Worker.ended[at] = ended
 

@@ -20,11 +20,11 @@ from functools import cache
 from service.scheduler.model.decisions import Preempt, Start
 from service.scheduler.model.jobs import Waiting
 from service.scheduler.model.nodes import NodeInfo, Placement, Slot
-from service.scheduler.model.state import State
-from service.scheduler.policy.decide import Pass
-from service.scheduler.policy.order import Ranks, ranks
+from service.scheduler.model.state import SchedulerState
+from service.scheduler.policy.decide import SchedulingPass
+from service.scheduler.policy.order import Ranking, rank_jobs
 from service.scheduler.policy.preemption import in_the_way
-from service.simulator.accounts import Accounts
+from service.simulator.accounts import SimulatedAccounts
 from service.simulator.knowledge import ORACLES, TOLD_US, Knowledge
 from service.simulator.quotas import Quotas
 from service.simulator.trace import SECOND, Cluster, TraceJob
@@ -54,7 +54,7 @@ class Spell:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Run:
+class JobRun:
     """What became of one job."""
 
     job: TraceJob
@@ -73,7 +73,7 @@ class Run:
         return sum(spell.end_us - spell.start_us for spell in self.spells)
 
 
-class _Kind(IntEnum):
+class _EventKind(IntEnum):
     """What happens; at one moment in this order."""
 
     END = 0
@@ -113,7 +113,7 @@ def simulate(
     cost_us: int,
     quotas: Quotas = _NO_QUOTAS,
     tell: Callable[[int], None] = _nobody,
-) -> list[Run]:
+) -> list[JobRun]:
     """What becomes of the jobs of a trace (in the order in which they came), in the same order.
 
     `tell` hears from time to time how many have ended. Raises TraceError if one could never run. Those that quotas
@@ -131,14 +131,14 @@ class _Engine:
         self._knowledge = Knowledge(policy.order)
         self._spread = cache(cluster.spread)
         begin_us, half_life_us = (trace[0].submit_us if trace else 0), policy.half_life * SECOND
-        self._users = Accounts(quotas.of("user", {job.user for job in trace}), begin_us, half_life_us)
-        self._projects = Accounts(quotas.of("project", {job.project for job in trace}), begin_us, half_life_us)
+        self._users = SimulatedAccounts(quotas.of("user", {job.user for job in trace}), begin_us, half_life_us)
+        self._projects = SimulatedAccounts(quotas.of("project", {job.project for job in trace}), begin_us, half_life_us)
         self._weekly = self._users.weekly or self._projects.weekly
-        self._state = State(nodes=_infos(cluster), users=self._users.known, projects=self._projects.known)
+        self._state = SchedulerState(nodes=_infos(cluster), users=self._users.known, projects=self._projects.known)
         oracle = policy.order in ORACLES
         self._jobs = [_live(job, cluster, told=oracle) for job in trace]
         #: When, what, which job, in which of its spells.
-        self._events: list[tuple[int, _Kind, int, int]] = []
+        self._events: list[tuple[int, _EventKind, int, int]] = []
         self._now_us = 0
         self._next = self._ended = 0
         #: Jobs that have just become known, or may be stopped again.
@@ -153,7 +153,7 @@ class _Engine:
         self._behind: deque[Waiting] = deque()
         self._renewing = policy.order in AGING or self._weekly
 
-    def run(self, tell: Callable[[int], None]) -> list[Run]:
+    def run(self, tell: Callable[[int], None]) -> list[JobRun]:
         """Until all jobs have ended."""
         told = 0
         while self._next < len(self._trace) or self._state.running or self._state.waiting:
@@ -164,7 +164,7 @@ class _Engine:
             changed |= self._now_us == self._review_us()
             possible, known = bool(self._state.waiting) and (self._free > 0 or not self._calm), None
             if possible and self._shown and not changed:
-                known = ranks(self._state, self._now_us, self._policy)
+                known = rank_jobs(self._state, self._now_us, self._policy)
                 changed = in_the_way(self._state, known, self._shown)
             if changed:
                 self._decided_us = self._now_us
@@ -173,7 +173,7 @@ class _Engine:
             if self._ended - told >= _WORD:
                 told = self._ended
                 tell(told)
-        return [Run(job=live.job, gpus=live.gpus, spells=tuple(live.spells)) for live in self._jobs]
+        return [JobRun(job=live.job, gpus=live.gpus, spells=tuple(live.spells)) for live in self._jobs]
 
     def _upcoming(self) -> int:
         upcoming_us = self._review_us()
@@ -196,13 +196,13 @@ class _Engine:
             live = self._jobs[number]
             if live.start_us < 0 or len(live.spells) != spell:
                 continue
-            if kind is _Kind.END:
+            if kind is _EventKind.END:
                 self._end(number)
                 changed = True
                 continue
-            if kind is _Kind.TOLD:
+            if kind is _EventKind.TOLD:
                 self._told(number)
-            if kind is _Kind.SPARED or self._policy.order is Order.FAIR:
+            if kind is _EventKind.SPARED or self._policy.order is Order.FAIR:
                 self._shown.append(str(number))
         return changed
 
@@ -230,14 +230,14 @@ class _Engine:
             self._next += 1
         return self._next > first
 
-    def _decide(self, known: Ranks | None) -> None:
+    def _decide(self, known: Ranking | None) -> None:
         """As often as it has to be; with the order of the jobs, if it is known."""
         if self._weekly:
             self._users.renew(self._now_us)
             self._projects.renew(self._now_us)
         again = True
         while again:
-            this = Pass(self._state, self._now_us, self._policy, known)
+            this = SchedulingPass(self._state, self._now_us, self._policy, known)
             decisions = this.run()
             for one in decisions:
                 if isinstance(one, Preempt):
@@ -246,7 +246,7 @@ class _Engine:
             for job, placements in starts.items():
                 self._start(int(job), placements)
             # Those that were stopped may find room elsewhere.
-            again, known = bool(this.promises and self._free), this.ranks
+            again, known = bool(this.promises and self._free), this.ranking
             if self._show_more():
                 again, known = True, None
 
@@ -263,14 +263,14 @@ class _Engine:
         live.start_us, live.lost_us = now_us, self._cost_us if live.spells else 0
         live.placements = placements
         self._free -= live.gpus
-        self._push(now_us + live.lost_us + live.left_us, _Kind.END, number)
+        self._push(now_us + live.lost_us + live.left_us, _EventKind.END, number)
         if not live.told:
             done_us = live.job.duration_us - live.left_us
-            self._push(now_us + live.lost_us + max(TOLD_US - done_us, 0), _Kind.TOLD, number)
+            self._push(now_us + live.lost_us + max(TOLD_US - done_us, 0), _EventKind.TOLD, number)
         if self._policy.min_run and not self._calm:
-            self._push(now_us + self._policy.min_run * SECOND, _Kind.SPARED, number)
+            self._push(now_us + self._policy.min_run * SECOND, _EventKind.SPARED, number)
 
-    def _push(self, at_us: int, kind: _Kind, number: int) -> None:
+    def _push(self, at_us: int, kind: _EventKind, number: int) -> None:
         heapq.heappush(self._events, (at_us, kind, number, len(self._jobs[number].spells)))
 
     def _told(self, number: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from service.simulator.engine import Run
+from service.simulator.engine import JobRun
 from service.simulator.trace import SECOND, Cluster
 
 Floats = NDArray[np.float64]
@@ -28,7 +28,7 @@ class Course:
     held: Floats
 
 
-def course(runs: Sequence[Run], cluster: Cluster, points: int = POINTS) -> Course:
+def course(runs: Sequence[JobRun], cluster: Cluster, points: int = POINTS) -> Course:
     """How a simulation went."""
     begin_us, end_us = min(run.job.submit_us for run in runs), max(run.end_us for run in runs)
     edges = np.linspace(begin_us, max(end_us, begin_us + SECOND), points + 1)

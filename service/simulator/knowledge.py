@@ -6,7 +6,7 @@ What owners expect is told to all but `fair`, which asks for no estimates and ge
 """
 
 from service.estimation.estimates import History, HistoryKey, Quantiles
-from service.scheduler.model.jobs import Estimate, Source
+from service.scheduler.model.jobs import Estimate, EstimateSource
 from service.simulator.trace import SECOND, TraceJob
 from torchyard.spec.policy import Order
 
@@ -26,15 +26,15 @@ class Knowledge:
     def of_new(self, job: TraceJob) -> Estimate | None:
         """Of a job that has not run."""
         if self._oracle:
-            return _certain(job.duration_us, Source.ORACLE, None)
+            return _certain(job.duration_us, EstimateSource.ORACLE, None)
         if job.estimate_us is not None and self._asks_owners:
-            return _certain(job.estimate_us, Source.LIMIT, None)
+            return _certain(job.estimate_us, EstimateSource.LIMIT, None)
         raw = self._history.raw(_history_key(job))
         return None if raw is None else _estimate(raw.quantiles, raw.source)
 
     def of_known(self, left_us: int, as_of_us: int | None) -> Estimate:
         """Of a job that has run for `TOLD_US`, and of which so much is left."""
-        return _certain(left_us, Source.ORACLE if self._oracle else Source.PROGRESS, as_of_us)
+        return _certain(left_us, EstimateSource.ORACLE if self._oracle else EstimateSource.PROGRESS, as_of_us)
 
     def learn(self, job: TraceJob) -> None:
         """A job has ended."""
@@ -45,9 +45,9 @@ def _history_key(job: TraceJob) -> HistoryKey:
     return HistoryKey(job.project, job.user, str(job.gpus))
 
 
-def _certain(time_us: int, source: Source, as_of_us: int | None) -> Estimate:
+def _certain(time_us: int, source: EstimateSource, as_of_us: int | None) -> Estimate:
     return Estimate(p10_us=time_us, p50_us=time_us, p90_us=time_us, source=source, as_of_us=as_of_us)
 
 
-def _estimate(quantiles: Quantiles, source: Source) -> Estimate:
+def _estimate(quantiles: Quantiles, source: EstimateSource) -> Estimate:
     return Estimate(p10_us=quantiles.p10, p50_us=quantiles.p50, p90_us=quantiles.p90, source=source)

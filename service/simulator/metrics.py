@@ -15,7 +15,7 @@ from types import MappingProxyType
 import numpy as np
 
 from service.scheduler.model.columns import Bools, Floats, Ints
-from service.simulator.engine import Run
+from service.simulator.engine import JobRun
 from service.simulator.trace import SECOND, Cluster
 
 #: So many changes of demand are looked at together.
@@ -26,7 +26,7 @@ ALIKE: Weights = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Metrics:
+class SimulationMetrics:
     """Times in seconds."""
 
     #: Completion times: from the submission to the end.
@@ -46,7 +46,7 @@ class Metrics:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Standing:
+class UserStanding:
     """What a user was entitled to and got, in GPU-seconds, and how long their jobs waited in the mean, in seconds."""
 
     user: str
@@ -60,7 +60,7 @@ class Standing:
         return min(1.0, self.got / self.entitled) if self.entitled else 1.0
 
 
-def measure(runs: Sequence[Run], cluster: Cluster, stood: Iterable[Standing]) -> Metrics:
+def measure(runs: Sequence[JobRun], cluster: Cluster, stood: Iterable[UserStanding]) -> SimulationMetrics:
     """The figures of all jobs of one simulation, in which the users stood like that."""
     begin_us = min(run.job.submit_us for run in runs)
     makespan = (max(run.end_us for run in runs) - begin_us) / SECOND
@@ -69,7 +69,7 @@ def measure(runs: Sequence[Run], cluster: Cluster, stood: Iterable[Standing]) ->
     gpus = np.array([run.gpus for run in runs])
     lost = sum(spell.lost_us * run.gpus for run in runs for spell in run.spells) / SECOND
     wait = jct - held
-    return Metrics(
+    return SimulationMetrics(
         mean_jct=float(jct.mean()),
         p50_jct=float(np.percentile(jct, 50)),
         p99_jct=float(np.percentile(jct, 99)),
@@ -90,7 +90,7 @@ def jain(values: Iterable[float]) -> float:
     return float(array.sum()) ** 2 / squares if squares else 1.0
 
 
-def standings(runs: Sequence[Run], cluster: Cluster, weights: Weights = ALIKE) -> list[Standing]:
+def standings(runs: Sequence[JobRun], cluster: Cluster, weights: Weights = ALIKE) -> list[UserStanding]:
     """What each user was entitled to and got, in the order of their names."""
     users = sorted({run.job.user for run in runs})
     numbers = {user: number for number, user in enumerate(users)}
@@ -108,7 +108,7 @@ def standings(runs: Sequence[Run], cluster: Cluster, weights: Weights = ALIKE) -
         cluster.total,
     )
     each = zip(users, entitled.tolist(), got.tolist(), (waited / np.bincount(whose)).tolist(), strict=True)
-    return [Standing(user=user, entitled=due, got=had, mean_wait=wait) for user, due, had, wait in each]
+    return [UserStanding(user=user, entitled=due, got=had, mean_wait=wait) for user, due, had, wait in each]
 
 
 def _entitled(at_us: Ints, whose: Ints, changes: Ints, weights: Floats, gpus: int) -> Floats:

@@ -30,7 +30,7 @@ KINDS: tuple[tuple[Kind, Callable[[TraceJob], str]], ...] = (
 )
 
 
-class Limits(Entitlement):
+class QuotaLimits(Entitlement):
     """Of one name in the file."""
 
     @model_validator(mode="before")
@@ -46,8 +46,8 @@ class Quotas(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
 
-    users: dict[str, Limits] = {}
-    projects: dict[str, Limits] = {}
+    users: dict[str, QuotaLimits] = {}
+    projects: dict[str, QuotaLimits] = {}
 
     def __bool__(self) -> bool:
         return bool(self.users or self.projects)

@@ -4,28 +4,28 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from service.simulator.metrics import Metrics, Standing
+from service.simulator.metrics import SimulationMetrics, UserStanding
 
 _DAY, _HOUR, _MINUTE = 86_400, 3600, 60
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Result:
+class PolicyResult:
     """One policy's simulation."""
 
     title: str
-    metrics: Metrics
-    standings: Sequence[Standing]
+    metrics: SimulationMetrics
+    standings: Sequence[UserStanding]
 
 
-def plain(results: Sequence[Result], *, by_user: bool = False) -> dict[str, Any]:
+def plain(results: Sequence[PolicyResult], *, by_user: bool = False) -> dict[str, Any]:
     """For programs: the figures of one policy, or of several by their titles; with `by_user` each user's, too."""
     if len(results) == 1:
         return _plain(results[0], by_user=by_user)
     return {result.title: _plain(result, by_user=by_user) for result in results}
 
 
-def _plain(result: Result, *, by_user: bool) -> dict[str, Any]:
+def _plain(result: PolicyResult, *, by_user: bool) -> dict[str, Any]:
     figures = asdict(result.metrics)
     if by_user:
         figures["users"] = {
@@ -35,13 +35,13 @@ def _plain(result: Result, *, by_user: bool) -> dict[str, Any]:
     return figures
 
 
-def rows(results: Sequence[Result]) -> list[list[str]]:
+def rows(results: Sequence[PolicyResult]) -> list[list[str]]:
     """The table, its head first."""
     head = ["policy", "mean JCT", "p50", "p99", "mean wait", "p99 wait", "held", "makespan", "Jain", "stops", "lost"]
     return [head, *([result.title, *_cells(result.metrics)] for result in results)]
 
 
-def _cells(metrics: Metrics) -> list[str]:
+def _cells(metrics: SimulationMetrics) -> list[str]:
     times = (metrics.mean_jct, metrics.p50_jct, metrics.p99_jct, metrics.mean_wait, metrics.p99_wait)
     return [
         *map(duration, times),
@@ -53,7 +53,7 @@ def _cells(metrics: Metrics) -> list[str]:
     ]
 
 
-def worst(result: Result) -> str | None:
+def worst(result: PolicyResult) -> str | None:
     """Who fell furthest behind their share; None if nobody did, or there is but one."""
     lowest = min(result.standings, key=lambda standing: standing.satisfaction)
     if lowest.satisfaction > 0.995 or len(result.standings) == 1:
@@ -62,7 +62,7 @@ def worst(result: Result) -> str | None:
     return f"{result.title}: {lowest.user} got {part:.0f} % of the {entitled:,.1f} GPU-hours they were entitled to"
 
 
-def users(results: Sequence[Result], named: Collection[str]) -> str:
+def users(results: Sequence[PolicyResult], named: Collection[str]) -> str:
     """A table of what the named users got with each policy."""
     head = ["policy", "user", "had", "entitled to", "mean wait"]
     return _columns(
@@ -94,7 +94,7 @@ def duration(seconds: float) -> str:
     return f"{whole // _DAY}d {whole % _DAY // _HOUR}h"
 
 
-def table(results: Sequence[Result]) -> str:
+def table(results: Sequence[PolicyResult]) -> str:
     """The rows in columns, as wide as they need to be."""
     return _columns(rows(results))
 

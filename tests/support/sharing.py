@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from service.scheduler.model.jobs import Estimate, Running, Source, Waiting
+from service.scheduler.model.jobs import Estimate, EstimateSource, Running, Waiting
 from service.scheduler.model.nodes import ClosedReason, NodeInfo, Placement, ResourceRequest, Slot
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 
 GIB = 2**30
 SECOND = 1_000_000
@@ -24,7 +24,7 @@ def node(
 def lasting(minutes: float) -> Estimate:
     """Half of the jobs like this take so long, one in ten half of it, nine in ten no more than double."""
     p50 = round(minutes * MINUTE)
-    return Estimate(p10_us=p50 // 2, p50_us=p50, p90_us=2 * p50, source=Source.HISTORY)
+    return Estimate(p10_us=p50 // 2, p50_us=p50, p90_us=2 * p50, source=EstimateSource.HISTORY)
 
 
 def waits(number: int, gpus: int = 1, minutes: float | None = 60, **values: Any) -> Waiting:
@@ -54,8 +54,8 @@ def runs(number: int, *devices: str, minutes: float | None = 60, **values: Any) 
     return Running(**{**fields, "number": number, **given, "remaining": known, **values})
 
 
-def state(*jobs: Waiting | Running, nodes: tuple[NodeInfo, ...] = (node(),), **values: Any) -> State:
+def state(*jobs: Waiting | Running, nodes: tuple[NodeInfo, ...] = (node(),), **values: Any) -> SchedulerState:
     """What the policy knows."""
-    made = State(nodes={each.name: each for each in nodes}, **values)
+    made = SchedulerState(nodes={each.name: each for each in nodes}, **values)
     made.put(jobs)
     return made

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from hypothesis import strategies as st
 
-from service.simulator.engine import Run, simulate
+from service.simulator.engine import JobRun, simulate
 from service.simulator.policies import named
 from service.simulator.quotas import Quotas
 from service.simulator.trace import SECOND, Cluster, TraceJob
@@ -31,13 +31,13 @@ def run(
     nodes: int = 1,
     cost: float = COST,
     quotas: Mapping[str, object] | None = None,
-) -> list[Run]:
+) -> list[JobRun]:
     """What becomes of them; quotas are as in a file."""
     limits = Quotas.model_validate(quotas or {})
     return simulate(jobs, Cluster(nodes=nodes, gpus=gpus), named(policy), round(cost * SECOND), limits)
 
 
-def spells(runs: Sequence[Run]) -> list[list[tuple[float, float]]]:
+def spells(runs: Sequence[JobRun]) -> list[list[tuple[float, float]]]:
     """When each job held its GPUs."""
     return [[(spell.start_us / SECOND, spell.end_us / SECOND) for spell in one.spells] for one in runs]
 

@@ -14,7 +14,7 @@ from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.decisions import Start
 from service.scheduler.model.jobs import IneligibleReason, Waiting
 from service.scheduler.model.nodes import Placement
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
 from torchyard.quantities import format_duration, format_size
 from torchyard.spec import PRIORITY_RANK
@@ -46,7 +46,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class StartingChange:
     """A change with which the job starts now, at these places; or, without places, is expected to start then."""
 
     proposal: Proposal
@@ -58,7 +58,9 @@ class Found:
 Build = Callable[[Proposal], Waiting | None]
 
 
-def find(state: State, job: str, now_us: int, policy: Policy, build: Build, expected: Expected) -> list[Found]:
+def find(
+    state: SchedulerState, job: str, now_us: int, policy: Policy, build: Build, expected: Expected
+) -> list[StartingChange]:
     """What would start the job now, or much sooner than `expected`."""
     waiting = state.waiting[job]
     trials = _Trials(state, waiting, now_us, policy, build)
@@ -77,13 +79,13 @@ def find(state: State, job: str, now_us: int, policy: Policy, build: Build, expe
 class _Trials:
     """Tries changes on a copy of the state, and puts back what was there."""
 
-    def __init__(self, state: State, waiting: Waiting, now_us: int, policy: Policy, build: Build) -> None:
+    def __init__(self, state: SchedulerState, waiting: Waiting, now_us: int, policy: Policy, build: Build) -> None:
         self._state, self._waiting = state.copy(), waiting
         self._now_us, self._policy, self._build = now_us, policy, build
         self._next_number = 1 + max(each.number for each in state.waiting.values())
         self._left = min(MAX_TRIES, max(8, MAX_WORK // (len(state.waiting) + 4 * len(state.running) + 1)))
 
-    def now(self, proposal: Proposal) -> Found | None:
+    def now(self, proposal: Proposal) -> StartingChange | None:
         changed = self._changed(proposal)
         if changed is None or self._left <= 0:
             return None
@@ -94,9 +96,9 @@ class _Trials:
         decisions = decide(self._state, self._now_us, self._policy)
         self._swap(changed, self._waiting)
         placements = next((d.placements for d in decisions if isinstance(d, Start) and d.job == changed.job), None)
-        return None if placements is None else Found(proposal=proposal, placements=placements)
+        return None if placements is None else StartingChange(proposal=proposal, placements=placements)
 
-    def sooner(self, proposal: Proposal, than: Expected) -> Found | None:
+    def sooner(self, proposal: Proposal, than: Expected) -> StartingChange | None:
         """Much sooner: half of the time, or known where it was not."""
         changed = self._changed(proposal)
         if changed is None:
@@ -106,7 +108,7 @@ class _Trials:
         self._swap(changed, self._waiting)
         if p50 is None or (than.p50_us is not None and 2 * (p50 - self._now_us) > than.p50_us - self._now_us):
             return None
-        return Found(proposal=proposal, starts_us=p50)
+        return StartingChange(proposal=proposal, starts_us=p50)
 
     def _changed(self, proposal: Proposal) -> Waiting | None:
         built = self._build(proposal)
@@ -127,7 +129,7 @@ def _lasting_longer(job: Waiting) -> Waiting:
     return replace(job, limit_us=limit_us, remaining=left and replace(left, p90_us=left.p90_us + SPARE_US))
 
 
-def _kinds(state: State, waiting: Waiting) -> Iterator[list[Proposal]]:
+def _kinds(state: SchedulerState, waiting: Waiting) -> Iterator[list[Proposal]]:
     """Changes of each kind, the one that changes least first."""
     if waiting.ineligible is IneligibleReason.HELD:
         yield [Proposal(change={"held": False}, words="if it is released")]

@@ -2,12 +2,12 @@
 
 from service.scheduler.model.jobs import Running
 from service.scheduler.model.nodes import ResourceRequest
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.ends import end_us
 from service.scheduler.policy.placement import choose
 
 
-def available_at(state: State, resources: ResourceRequest, node: str, now_us: int) -> float:
+def available_at(state: SchedulerState, resources: ResourceRequest, node: str, now_us: int) -> float:
     """When the node has room for the job if those that run there end as half of their like do."""
     trial = state.capacities()[node].copy()
     at_us: float = now_us

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from service.scheduler.model.capacity import NodeCapacity
-from service.scheduler.model.decisions import Preempt, Spare, Start
+from service.scheduler.model.decisions import CancelPreemption, Preempt, Start
 from service.scheduler.model.jobs import IneligibleReason, Running
 from service.scheduler.model.nodes import ClosedReason, ResourceRequest
-from service.scheduler.model.state import State
-from service.scheduler.policy.decide import Pass
+from service.scheduler.model.state import SchedulerState
+from service.scheduler.policy.decide import SchedulingPass
 from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, choose, enough, never_fits
 from service.scheduler.policy.quotas import Reached
 from service.scheduler.policy.requests import placement_request
@@ -30,7 +30,7 @@ class Obstacle(StrEnum):
     #: It starts with the next decision.
     STARTING = "starting"
     #: `jobs` are being stopped for it.
-    YIELDING = "yielding"
+    PREEMPTING = "preempting"
     #: The node takes no jobs: `closed`.
     CLOSED = "closed"
     #: The node has CPU slots, and the job needs GPUs: `lack`.
@@ -71,29 +71,29 @@ class Blocker:
     jobs: tuple[str, ...] = ()
 
 
-def blockers(state: State, job: str, now_us: int, policy: Policy) -> list[Blocker]:
+def blockers(state: SchedulerState, job: str, now_us: int, policy: Policy) -> list[Blocker]:
     """What keeps a waiting job from starting now (`Look.blockers`)."""
-    return Look(state, now_us, policy).blockers(job)
+    return DecisionReview(state, now_us, policy).blockers(job)
 
 
-class Look:
+class DecisionReview:
     """One decision, and whom it passed over why; as long as the state does not change."""
 
-    def __init__(self, state: State, now_us: int, policy: Policy) -> None:
+    def __init__(self, state: SchedulerState, now_us: int, policy: Policy) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
-        self._done = Pass(state, now_us, policy)
+        self._done = SchedulingPass(state, now_us, policy)
         decisions = self._done.run()
         self._starting = {decision.job for decision in decisions if isinstance(decision, Start)}
-        self._yielding = {job: set(victims) for job, victims in state.yielding.items()}
+        self._victims = {job: set(victims) for job, victims in state.victims.items()}
         for decision in decisions:
             if isinstance(decision, Preempt):
-                self._yielding.setdefault(decision.for_job, set()).add(decision.job)
-            elif isinstance(decision, Spare):
-                self._yielding.pop(decision.for_job, None)
+                self._victims.setdefault(decision.for_job, set()).add(decision.job)
+            elif isinstance(decision, CancelPreemption):
+                self._victims.pop(decision.for_job, None)
 
     def moves(self, job: str) -> bool:
         """Whether the job starts now, or has others stopped for it."""
-        return job in self._starting or job in self._yielding
+        return job in self._starting or job in self._victims
 
     def reached(self, job: str) -> list[Reached]:
         """The quotas that keep a waiting job from starting."""
@@ -115,13 +115,13 @@ class Look:
             ]
         if job in self._starting:
             return [Blocker(obstacle=Obstacle.STARTING)]
-        if victims := self._yielding.get(job):
-            return [Blocker(obstacle=Obstacle.YIELDING, jobs=tuple(sorted(victims)))]
+        if victims := self._victims.get(job):
+            return [Blocker(obstacle=Obstacle.PREEMPTING, jobs=tuple(sorted(victims)))]
         found = [Blocker(obstacle=Obstacle.QUOTA, reached=one) for one in self._done.reached(job)]
         return found or _of_nodes(state, placement_request(waiting, self._now_us, self._policy), self._done)
 
 
-def _excluding(state: State, resources: ResourceRequest) -> list[Blocker]:
+def _excluding(state: SchedulerState, resources: ResourceRequest) -> list[Blocker]:
     """The nodes that could hold the job if they ran any of its owner's."""
     welcome = replace(resources, excluded_nodes=frozenset())
     nodes = sorted(resources.excluded_nodes & state.nodes.keys())
@@ -129,7 +129,7 @@ def _excluding(state: State, resources: ResourceRequest) -> list[Blocker]:
     return [Blocker(obstacle=Obstacle.ACCOUNT, node=node) for node in able]
 
 
-def _of_nodes(state: State, request: PlacementRequest, done: Pass) -> list[Blocker]:
+def _of_nodes(state: SchedulerState, request: PlacementRequest, done: SchedulingPass) -> list[Blocker]:
     before = ClusterCapacity(
         capacities={node: capacity for node, capacity in state.capacities().items() if capacity.info.closed is None}
     )
@@ -142,7 +142,9 @@ def _of_nodes(state: State, request: PlacementRequest, done: Pass) -> list[Block
     return known or [Blocker(obstacle=Obstacle.BEHIND)]
 
 
-def _of_node(state: State, request: PlacementRequest, node: str, before: ClusterCapacity, done: Pass) -> Blocker | None:
+def _of_node(
+    state: SchedulerState, request: PlacementRequest, node: str, before: ClusterCapacity, done: SchedulingPass
+) -> Blocker | None:
     """What is in the way on a node; None if the node could never hold a part of the job, unless its sort is why."""
     info = state.nodes[node]
     if info.lacks_gpus(request.resources):
@@ -159,7 +161,7 @@ def _of_node(state: State, request: PlacementRequest, node: str, before: Cluster
     return short or _of_others(request, node, done)
 
 
-def _short(state: State, request: PlacementRequest, capacity: NodeCapacity) -> Blocker | None:
+def _short(state: SchedulerState, request: PlacementRequest, capacity: NodeCapacity) -> Blocker | None:
     """What running jobs hold of the node that this one lacks."""
     resources, node = request.resources, capacity.info.name
     running = [state.running[job] for job in capacity.jobs]
@@ -178,7 +180,7 @@ def _short(state: State, request: PlacementRequest, capacity: NodeCapacity) -> B
     return None
 
 
-def _of_others(request: PlacementRequest, node: str, done: Pass) -> Blocker:
+def _of_others(request: PlacementRequest, node: str, done: SchedulingPass) -> Blocker:
     """It has room there as far as running jobs go: who else gets it."""
     cluster = done.cluster
     reservations = done.against(request, node)

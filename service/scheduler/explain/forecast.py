@@ -12,10 +12,10 @@ from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
-from service.scheduler.model.decisions import Preempt, Spare, Start
+from service.scheduler.model.decisions import CancelPreemption, Preempt, Start
 from service.scheduler.model.jobs import IneligibleReason, Running
 from service.scheduler.model.nodes import ClosedReason
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
 from service.scheduler.policy.ends import Quantile, end_us
 from service.scheduler.policy.order import order
@@ -40,21 +40,23 @@ class Expected(NamedTuple):
     p90_us: int | None
 
 
-def expected_start(state: State, job: str, now_us: int, policy: Policy, queue: Sequence[str] | None = None) -> Expected:
+def expected_start(
+    state: SchedulerState, job: str, now_us: int, policy: Policy, queue: Sequence[str] | None = None
+) -> Expected:
     """When the waiting job starts. `queue` is the order of the queue, if it is known already."""
     queue = order(state, now_us, policy) if queue is None else queue
     near = _near(state, queue, job)
     return Expected(None, None) if near is None else _play(near, [job], now_us, policy, MAX_DECISIONS)[job]
 
 
-def likely_start(state: State, job: str, now_us: int, policy: Policy) -> int | None:
+def likely_start(state: SchedulerState, job: str, now_us: int, policy: Policy) -> int | None:
     """The p50 alone."""
     near = _near(state, order(state, now_us, policy), job)
     return None if near is None else _Future(near, now_us, policy, "p50_us").starts([job], MAX_DECISIONS).get(job)
 
 
 def expected_starts(
-    state: State, jobs: Sequence[str], now_us: int, policy: Policy, queue: Sequence[str]
+    state: SchedulerState, jobs: Sequence[str], now_us: int, policy: Policy, queue: Sequence[str]
 ) -> dict[str, Expected]:
     """When those of the first jobs of the queue start that are asked for, in one go."""
     near = _part(state, queue[: len(jobs) + MAX_BEHIND])
@@ -62,13 +64,15 @@ def expected_starts(
     return _play(near, asked, now_us, policy, MAX_DECISIONS // 2)
 
 
-def _play(state: State, jobs: Sequence[str], now_us: int, policy: Policy, decisions: int) -> dict[str, Expected]:
+def _play(
+    state: SchedulerState, jobs: Sequence[str], now_us: int, policy: Policy, decisions: int
+) -> dict[str, Expected]:
     p50 = _Future(state, now_us, policy, "p50_us").starts(jobs, decisions)
     p90 = _Future(state, now_us, policy, "p90_us").starts(list(p50), decisions)
     return {job: Expected(p50.get(job), max(p50[job], p90[job]) if job in p90 else None) for job in jobs}
 
 
-def _near(state: State, queue: Sequence[str], job: str) -> State | None:
+def _near(state: SchedulerState, queue: Sequence[str], job: str) -> SchedulerState | None:
     """Return the state with the part of the queue that matters for the job; None if ineligible or too far back."""
     waiting = state.waiting.get(job)
     if waiting is None or waiting.ineligible not in (None, IneligibleReason.SAVING):
@@ -82,7 +86,7 @@ def _near(state: State, queue: Sequence[str], job: str) -> State | None:
     return near
 
 
-def _part(state: State, queue: Sequence[str]) -> State:
+def _part(state: SchedulerState, queue: Sequence[str]) -> SchedulerState:
     """The state with only these jobs waiting, as far as they are eligible."""
     jobs = {job: state.waiting[job] for job in queue if state.waiting[job].ineligible is None}
     return replace(state, waiting=jobs, running=dict(state.running), promised=dict(state.promised))
@@ -91,14 +95,14 @@ def _part(state: State, queue: Sequence[str]) -> State:
 class _Future:
     """One future: every job takes the same quantile of its running time."""
 
-    def __init__(self, state: State, now_us: int, policy: Policy, quantile: Quantile) -> None:
+    def __init__(self, state: SchedulerState, now_us: int, policy: Policy, quantile: Quantile) -> None:
         self._state = state.copy()
         self._now_us = self._begun_us = now_us
         self._policy = policy
         self._quantile = quantile
         self._ends = {job.job: self._end(job) for job in state.running.values()}
         #: Jobs that are being stopped, and when they are gone.
-        self._stopping = {job.job: self._gone_us(job) for job in state.running.values() if job.yields_to}
+        self._stopping = {job.job: self._gone_us(job) for job in state.running.values() if job.preempted_for}
         self._reopen()
 
     @property
@@ -138,7 +142,7 @@ class _Future:
             elif isinstance(decision, Preempt):
                 self._stop(decision)
             else:
-                self._spare(decision)
+                self._cancel_preemption(decision)
 
     def _start(self, start: Start) -> None:
         running = self._state.start(start.job, start.placements, self._now_us)
@@ -146,12 +150,12 @@ class _Future:
 
     def _stop(self, preempt: Preempt) -> None:
         victim = self._state.running[preempt.job]
-        self._state.put([replace(victim, yields_to=preempt.for_job)])
+        self._state.put([replace(victim, preempted_for=preempt.for_job)])
         self._stopping[preempt.job] = self._now_us + self._cost_us
 
-    def _spare(self, spare: Spare) -> None:
-        for job in list(self._state.yielding.get(spare.for_job, ())):
-            self._state.put([replace(self._state.running[job], yields_to=None)])
+    def _cancel_preemption(self, cancel: CancelPreemption) -> None:
+        for job in list(self._state.victims.get(cancel.for_job, ())):
+            self._state.put([replace(self._state.running[job], preempted_for=None)])
             self._stopping.pop(job, None)
 
     def _end(self, job: Running) -> float:

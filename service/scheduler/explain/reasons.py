@@ -10,8 +10,8 @@ from service.scheduler.explain.availability import available_at, likely_end
 from service.scheduler.explain.blockers import Blocker, Obstacle
 from service.scheduler.model.jobs import IneligibleReason
 from service.scheduler.model.nodes import ClosedReason, wanted
-from service.scheduler.model.state import State
-from service.scheduler.policy.quotas import Quota, Reached
+from service.scheduler.model.state import SchedulerState
+from service.scheduler.policy.quotas import QuotaKind, Reached
 from service.scheduler.policy.reserved import takes_jobs_us
 from torchyard.api import Reason
 from torchyard.quantities import format_size
@@ -86,14 +86,14 @@ class Names:
     accounts: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
-def mentioned(state: State, job: str, found: Iterable[Blocker]) -> list[str]:
+def mentioned(state: SchedulerState, job: str, found: Iterable[Blocker]) -> list[str]:
     """The jobs whose titles `reasons` needs."""
     jobs = [name for blocker in found for name in _holders(state, job, blocker)[:NAMED]]
     return list(dict.fromkeys(jobs))
 
 
 def reasons(
-    state: State, job: str, found: Sequence[Blocker], names: Names, now_us: int, starts_us: int | None = None
+    state: SchedulerState, job: str, found: Sequence[Blocker], names: Names, now_us: int, starts_us: int | None = None
 ) -> list[Reason]:
     """What keeps the job from starting, the strongest first; never empty. `starts_us` is when it is expected to."""
     scene = _ReasonWriter(state, job, names, now_us, starts_us)
@@ -101,14 +101,14 @@ def reasons(
     return sorted(told, key=lambda reason: _STRENGTH.index(reason.code) if reason.code in _STRENGTH else -1)
 
 
-def _holders(state: State, job: str, blocker: Blocker) -> list[str]:
+def _holders(state: SchedulerState, job: str, blocker: Blocker) -> list[str]:
     """The jobs that a reason names."""
     if blocker.reached is None:
         return list(blocker.jobs)
     waiting, quota = state.waiting[job], blocker.reached.quota
-    if quota is Quota.SWEEP:
+    if quota is QuotaKind.SWEEP:
         return [each.job for each in state.running.values() if each.group == waiting.group]
-    user = quota in {Quota.USER_GPUS, Quota.USER_WEEK}
+    user = quota in {QuotaKind.USER_GPUS, QuotaKind.USER_WEEK}
     return [
         each.job
         for each in state.running.values()
@@ -119,7 +119,7 @@ def _holders(state: State, job: str, blocker: Blocker) -> list[str]:
 class _ReasonWriter:
     """What the words are made from."""
 
-    def __init__(self, state: State, job: str, names: Names, now_us: int, starts_us: int | None) -> None:
+    def __init__(self, state: SchedulerState, job: str, names: Names, now_us: int, starts_us: int | None) -> None:
         self.state, self.waiting, self.names = state, state.waiting[job], names
         self.now_us, self.starts_us = now_us, starts_us
 
@@ -154,7 +154,7 @@ class _ReasonWriter:
         del blocker
         return Reason(code="starting", message="starts with the next scheduling pass")
 
-    def yielding(self, blocker: Blocker) -> Reason:
+    def preempting(self, blocker: Blocker) -> Reason:
         jobs = list(blocker.jobs)
         stopping = [job for job in jobs if self.state.running[job].stops]
         saving = [job for job in jobs if job not in stopping]
@@ -173,7 +173,7 @@ class _ReasonWriter:
         assert blocker.reached is not None
         jobs = _holders(self.state, self.waiting.job, blocker)
         return Reason(
-            code="sweep-cap" if blocker.reached.quota is Quota.SWEEP else "quota",
+            code="sweep-cap" if blocker.reached.quota is QuotaKind.SWEEP else "quota",
             message=self._quota(blocker.reached, jobs),
             jobs=jobs[: 4 * NAMED],
             until=_moment(self._over(jobs)),
@@ -183,15 +183,15 @@ class _ReasonWriter:
         held = f", which {self.jobs(jobs)} {'use' if len(jobs) > 1 else 'uses'}" if jobs else ""
         whose = self.names.users.get(reached.whose, reached.whose)
         match reached.quota:
-            case Quota.SWEEP:
+            case QuotaKind.SWEEP:
                 do = "do" if len(jobs) > 1 else "does"
                 return f"its sweep may run {reached.limit:.0f} at once, and {self.jobs(jobs)} {do}"
-            case Quota.USER_GPUS | Quota.PROJECT_GPUS:
-                of = f"user {whose}" if reached.quota is Quota.USER_GPUS else f"project {whose}"
+            case QuotaKind.USER_GPUS | QuotaKind.PROJECT_GPUS:
+                of = f"user {whose}" if reached.quota is QuotaKind.USER_GPUS else f"project {whose}"
                 need = f"; the job needs {self.waiting.gpus}" if self.waiting.gpus > 1 else ""
                 return f"the quota of {of} is {_count(reached.limit, 'GPU')} at once{held}{need}"
-            case Quota.USER_WEEK | Quota.PROJECT_WEEK:
-                of = f"user {whose}" if reached.quota is Quota.USER_WEEK else f"project {whose}"
+            case QuotaKind.USER_WEEK | QuotaKind.PROJECT_WEEK:
+                of = f"user {whose}" if reached.quota is QuotaKind.USER_WEEK else f"project {whose}"
                 if not jobs:
                     return f"{of} has used up the GPU-hours that are theirs in seven days"
                 left = max(reached.limit, 0) / _HOUR_US
@@ -335,7 +335,7 @@ _TELL: dict[Obstacle, Callable[[_ReasonWriter, Blocker], Reason]] = {
     Obstacle.NEVER_FITS: _ReasonWriter.never_fits,
     Obstacle.QUOTA: _ReasonWriter.quota,
     Obstacle.STARTING: _ReasonWriter.starting,
-    Obstacle.YIELDING: _ReasonWriter.yielding,
+    Obstacle.PREEMPTING: _ReasonWriter.preempting,
     Obstacle.CLOSED: _ReasonWriter.closed,
     Obstacle.NO_GPUS: _ReasonWriter.no_gpus,
     Obstacle.OUTDATED: _ReasonWriter.outdated,

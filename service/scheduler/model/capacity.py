@@ -1,20 +1,8 @@
 """What is left of each node: whole GPUs, memory of shared ones, cores and memory."""
 
 from collections.abc import Iterable
-from typing import Protocol
 
-from service.scheduler.model.nodes import NodeInfo, Placement, ResourceRequest, Slot
-
-
-class Holder(Protocol):
-    """A job that holds places."""
-
-    @property
-    def job(self) -> str: ...
-    @property
-    def resources(self) -> ResourceRequest: ...
-    @property
-    def placements(self) -> tuple[Placement, ...]: ...
+from service.scheduler.model.nodes import NodeInfo, ResourceRequest, Slot
 
 
 class NodeCapacity:

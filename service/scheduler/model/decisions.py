@@ -40,10 +40,10 @@ class Preempt:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Spare:
+class CancelPreemption:
     """Those that give way to a job go on: it would not start in their places any more."""
 
     for_job: str
 
 
-Decision = Start | Preempt | Spare
+Decision = Start | Preempt | CancelPreemption

@@ -9,7 +9,7 @@ import numpy as np
 
 from service.scheduler.model.columns import Floats, Ints
 from service.scheduler.model.nodes import NodeInfo, Placement, ResourceRequest
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 
 
 def shareable_gpus(resources: ResourceRequest, placements: Iterable[Placement], infos: Mapping[str, NodeInfo]) -> float:
@@ -25,7 +25,7 @@ def shareable_gpus(resources: ResourceRequest, placements: Iterable[Placement], 
     return sum(max(1 - resources.gpu_share / memory, 0.0) for memory in memories if memory)
 
 
-def shareable_by_row(state: State) -> tuple[Ints, Floats]:
+def shareable_by_row(state: SchedulerState) -> tuple[Ints, Floats]:
     """Rows of the running jobs that share GPUs, and what others may have of these."""
     jobs = [state.running[job] for job in sorted(state.sharing)]
     rows: Ints = np.array([state.table.rows[job.job] for job in jobs], dtype=np.intp)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from service.scheduler.model.nodes import Placement, ResourceRequest
 
 
-class Source(StrEnum):
+class EstimateSource(StrEnum):
     """Where an estimate comes from, the best first."""
 
     #: Known for certain, in simulations of policies that look into the future.
@@ -24,7 +24,7 @@ class Source(StrEnum):
     @property
     def own(self) -> bool:
         """Whether it tells of the job itself, and not of others like it."""
-        return self is Source.PROGRESS or self is Source.ORACLE
+        return self is EstimateSource.PROGRESS or self is EstimateSource.ORACLE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,7 +34,7 @@ class Estimate:
     p10_us: int
     p50_us: int
     p90_us: int
-    source: Source
+    source: EstimateSource
     #: When it was made; what a running job has run since is taken off. None: now.
     as_of_us: int | None = None
 
@@ -54,7 +54,7 @@ class IneligibleReason(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Job:
+class JobInfo:
     """What waiting and running jobs have in common."""
 
     job: str
@@ -88,14 +88,14 @@ class Job:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Waiting(Job):
+class Waiting(JobInfo):
     """A queued job."""
 
     ineligible: IneligibleReason | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Running(Job):
+class Running(JobInfo):
     """A job that holds its places, from the moment they are given to it until they are free again."""
 
     placements: tuple[Placement, ...]
@@ -111,7 +111,7 @@ class Running(Job):
     #: It must not be chosen for a preemption before.
     spared_until_us: int = 0
     #: The job or reservation that its places go to: it is being checkpointed and stopped for it.
-    yields_to: str | None = None
+    preempted_for: str | None = None
     #: When it was asked to give them up, and when its checkpoint is due at the latest; 0 if it was not.
     asked_us: int = 0
     due_us: int = 0
@@ -120,7 +120,7 @@ class Running(Job):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Account:
+class TenantAccount:
     """What a user or project is entitled to, and has had."""
 
     weight: float = 1.0
@@ -138,7 +138,7 @@ class Account:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reservation:
+class ReservationInfo:
     """Devices kept for users or projects, or nodes taken out of use, from `starts_us` to `ends_us`."""
 
     id: str

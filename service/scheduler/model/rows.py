@@ -3,13 +3,13 @@
 import math
 
 from service.scheduler.model.equivalence import EquivalenceClass
-from service.scheduler.model.jobs import Estimate, Job, Running, Waiting
+from service.scheduler.model.jobs import Estimate, JobInfo, Running, Waiting
 
 #: What a job of which nothing is known counts at least, once it has been tried.
 _UNKNOWN_US = 60 * 1_000_000
 
 
-def equivalence_class(job: Job) -> EquivalenceClass:
+def equivalence_class(job: JobInfo) -> EquivalenceClass:
     """What it has in common with jobs like it."""
     return EquivalenceClass(job.resources, job.nodes, job.user, job.project, job.group, job.preemptible, job.pinned)
 
@@ -31,7 +31,7 @@ def running(job: Running) -> tuple[float, ...]:
     left, least, most = _told(known)
     waited = max(since_us - job.eligible_us - job.ran_us, 0)
     moving = (-job.eligible_us, waited, job.ran_us - since_us, left + (as_of_us or 0), 1, 0, 1, -(as_of_us is not None))
-    spared = job.spared_until_us if job.preemptible and job.yields_to is None else math.inf
+    spared = job.spared_until_us if job.preemptible and job.preempted_for is None else math.inf
     return *moving, least, most, math.inf, spared, since_us, 0, job.number, job.priority
 
 

@@ -11,13 +11,13 @@ from typing import Any
 from service.scheduler.model import rows
 from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.equivalence import EquivalenceClasses
-from service.scheduler.model.jobs import Account, Estimate, Job, Reservation, Running, Waiting
+from service.scheduler.model.jobs import Estimate, JobInfo, ReservationInfo, Running, TenantAccount, Waiting
 from service.scheduler.model.nodes import NodeInfo, Placement
 from service.scheduler.model.table import Table
 
 
 @dataclass(kw_only=True)
-class State:
+class SchedulerState:
     """Everything that one decision looks at. Change jobs through the methods alone: they keep what is derived true. The
     other mappings may be replaced, or change between two decisions.
     """
@@ -25,11 +25,11 @@ class State:
     nodes: Mapping[str, NodeInfo] = field(default_factory=dict)
     waiting: dict[str, Waiting] = field(default_factory=dict)
     running: dict[str, Running] = field(default_factory=dict)
-    users: Mapping[str, Account] = field(default_factory=dict)
-    projects: Mapping[str, Account] = field(default_factory=dict)
+    users: Mapping[str, TenantAccount] = field(default_factory=dict)
+    projects: Mapping[str, TenantAccount] = field(default_factory=dict)
     #: Trials that a sweep may run at once; sweeps without a cap are absent.
     caps: Mapping[str, int] = field(default_factory=dict)
-    reservations: tuple[Reservation, ...] = ()
+    reservations: tuple[ReservationInfo, ...] = ()
     #: Jobs that others were stopped for and that have not started yet: they have the first look at what is free.
     promised: dict[str, None] = field(default_factory=dict)
 
@@ -48,7 +48,7 @@ class State:
         #: Running jobs that share GPUs.
         self.sharing: dict[str, None] = {}
         #: Running jobs that give way, for each preemptor.
-        self.yielding: dict[str, dict[str, None]] = {}
+        self.victims: dict[str, dict[str, None]] = {}
         self._capacities: dict[str, NodeCapacity] = {}
 
     def put(self, jobs: Iterable[Waiting | Running]) -> None:
@@ -101,16 +101,16 @@ class State:
         self.put([waiting])
         return waiting
 
-    def copy(self) -> "State":
+    def copy(self) -> "SchedulerState":
         """Independent of this one: what is done to it does not touch this one."""
-        other = State.__new__(State)
+        other = SchedulerState.__new__(SchedulerState)
         other.__dict__.update(self.__dict__)
         other.waiting, other.running = self.waiting.copy(), self.running.copy()
         other.promised, other.trials = self.promised.copy(), self.trials.copy()
         other.sharing = self.sharing.copy()
         other.classes = self.classes.copy()
         other.table = self.table.copy()
-        other.yielding = {job: victims.copy() for job, victims in self.yielding.items()}
+        other.victims = {job: victims.copy() for job, victims in self.victims.items()}
         other._capacities = {node: capacity.copy() for node, capacity in self._capacities.items()}
         return other
 
@@ -142,8 +142,8 @@ class State:
             self.sharing[job.job] = None
         if job.group is not None:
             self.trials[job.group] = self.trials.get(job.group, 0) + 1
-        if job.yields_to is not None:
-            self.yielding.setdefault(job.yields_to, {})[job.job] = None
+        if job.preempted_for is not None:
+            self.victims.setdefault(job.preempted_for, {})[job.job] = None
         for placement in job.placements:
             if placement.node in self._capacities:
                 self._capacities[placement.node].hold(job.job, job.resources, placement.uuids)
@@ -167,8 +167,8 @@ class State:
         running = self.running.pop(job, None)
         if running is not None:
             self._vacate(running)
-            if running.yields_to is not None:
-                self._yielded(job, running.yields_to, gone=not runs_on)
+            if running.preempted_for is not None:
+                self._drop_victim(job, running.preempted_for, gone=not runs_on)
 
     def _vacate(self, job: Running) -> None:
         self.classes.count(int(self.table.class_id[self.table.rows[job.job]]), job.since_us, -1)
@@ -181,13 +181,13 @@ class State:
             if placement.node in self._capacities:
                 self._capacities[placement.node].release(job.job, job.resources, placement.uuids)
 
-    def _yielded(self, victim: str, preemptor: str, *, gone: bool) -> None:
-        victims = self.yielding[preemptor]
+    def _drop_victim(self, victim: str, preemptor: str, *, gone: bool) -> None:
+        victims = self.victims[preemptor]
         del victims[victim]
         if not victims:
-            del self.yielding[preemptor]
+            del self.victims[preemptor]
         if gone and preemptor in self.waiting:
             self.promised[preemptor] = None
 
 
-_COMMON = tuple(Job.__dataclass_fields__)
+_COMMON = tuple(JobInfo.__dataclass_fields__)

@@ -7,7 +7,7 @@ import numpy as np
 
 from service.scheduler.model.columns import Floats
 from service.scheduler.model.interning import Interner
-from service.scheduler.model.jobs import Account
+from service.scheduler.model.jobs import TenantAccount
 
 #: GPU-seconds added for each unit of weight.
 HEAD_START = 3600.0
@@ -43,7 +43,7 @@ class Tenants:
         """GPUs that run for it."""
         return self._gpus[self.names.ids[name]]
 
-    def bounded(self, accounts: Mapping[str, Account]) -> dict[str, Account]:
+    def bounded(self, accounts: Mapping[str, TenantAccount]) -> dict[str, TenantAccount]:
         """The accounts of those with a quota."""
         found = {}
         for name in self.names.ids:
@@ -53,7 +53,7 @@ class Tenants:
         return found
 
     def excess(
-        self, accounts: Mapping[str, Account], others_us: Mapping[str, float], now_us: int, half_life_us: float
+        self, accounts: Mapping[str, TenantAccount], others_us: Mapping[str, float], now_us: int, half_life_us: float
     ) -> Floats:
         """By number, what each has had, against what it is entitled to (`shares`); `others_us` is time of GPUs that
         run for it and are not its own (`parts`).

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.jobs import Running, Waiting
 from service.scheduler.model.nodes import NodeInfo, ResourceRequest
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.ends import end_us
 from service.scheduler.policy.placement import ClusterCapacity, Hold, PlacementRequest, choose, sorts
 
@@ -51,7 +51,7 @@ class Need:
     since_us: float = -math.inf
 
 
-def oldest_since(job: Waiting, state: State, longest_wait_us: float, *, may_preempt: bool) -> float:
+def oldest_since(job: Waiting, state: SchedulerState, longest_wait_us: float, *, may_preempt: bool) -> float:
     """Since when an overdue job is the oldest of them, as far as what runs still tells: since it is overdue, or the
     last older one started that cannot be stopped.
     """
@@ -60,7 +60,7 @@ def oldest_since(job: Waiting, state: State, longest_wait_us: float, *, may_pree
     return max([job.eligible_us + job.ran_us + longest_wait_us, *starts])
 
 
-def hold_nodes(cluster: ClusterCapacity, state: State, need: Need) -> bool:
+def hold_nodes(cluster: ClusterCapacity, state: SchedulerState, need: Need) -> bool:
     """Hold nodes for a blocked job; False if there are too few to hold."""
     request = need.request
     if any(hold.job == request.job for hold in cluster.holds.values()):
@@ -81,7 +81,7 @@ def hold_nodes(cluster: ClusterCapacity, state: State, need: Need) -> bool:
     return bool(chosen)
 
 
-def _chosen(cluster: ClusterCapacity, state: State, need: Need) -> list[Opening]:
+def _chosen(cluster: ClusterCapacity, state: SchedulerState, need: Need) -> list[Opening]:
     able = [
         capacity.info
         for node, capacity in cluster.capacities.items()
@@ -92,7 +92,7 @@ def _chosen(cluster: ClusterCapacity, state: State, need: Need) -> list[Opening]
     return min(complete, key=lambda chosen: max(_rank(one, need) for one in chosen), default=[])
 
 
-def _best(cluster: ClusterCapacity, state: State, infos: Iterable[NodeInfo], need: Need) -> list[Opening]:
+def _best(cluster: ClusterCapacity, state: SchedulerState, infos: Iterable[NodeInfo], need: Need) -> list[Opening]:
     openings = [opening(cluster.capacities[info.name], state, need, cluster) for info in infos]
     return sorted(openings, key=lambda one: _rank(one, need))[: need.request.nodes]
 
@@ -113,9 +113,9 @@ def _could_hold(capacity: NodeCapacity, cluster: ClusterCapacity, request: Place
     return not masked or choose(NodeCapacity(capacity.info), request.resources, masked) is not None
 
 
-def opening(capacity: NodeCapacity, state: State, need: Need, cluster: ClusterCapacity) -> Opening:
+def opening(capacity: NodeCapacity, state: SchedulerState, need: Need, cluster: ClusterCapacity) -> Opening:
     """When the node will have room for the job, if those that run there end as expected, or as they must."""
-    trial = _Trial(capacity, need.request.resources, cluster.mask(need.request, capacity) or frozenset())
+    trial = _NodeTrial(capacity, need.request.resources, cluster.mask(need.request, capacity) or frozenset())
     running = [state.running[job] for job in capacity.jobs if job in state.running]
     at_us, youngest_us, hoped_us = float(need.now_us), 0.0, -math.inf
     for job in sorted(running, key=lambda job: _turn(job, need)):
@@ -123,14 +123,14 @@ def opening(capacity: NodeCapacity, state: State, need: Need, cluster: ClusterCa
             break
         trial.without(job)
         at_us = max(at_us, _end(job, need))
-        if not _gives_way(job, need):
+        if not _is_preempted(job, need):
             youngest_us = max(youngest_us, job.since_us)
             if job.since_us <= need.since_us and (likely_us := end_us(job, "p90_us", need.now_us)) < math.inf:
                 hoped_us = max(hoped_us, likely_us)
     return Opening(node=capacity.info.name, at_us=at_us, youngest_us=youngest_us, hoped_us=hoped_us)
 
 
-class _Trial:
+class _NodeTrial:
     """A node that jobs leave, until another fits."""
 
     def __init__(self, capacity: NodeCapacity, resources: ResourceRequest, masked: frozenset[str]) -> None:
@@ -159,16 +159,16 @@ class _Trial:
 def _turn(job: Running, need: Need) -> tuple[float, float, str]:
     """Who is out of the way first."""
     if need.surely:
-        return 0 if _gives_way(job, need) else 1, job.since_us, job.job
+        return 0 if _is_preempted(job, need) else 1, job.since_us, job.job
     return _end(job, need), job.since_us, job.job
 
 
-def _gives_way(job: Running, need: Need) -> bool:
+def _is_preempted(job: Running, need: Need) -> bool:
     return need.surely and need.may_preempt and job.preemptible
 
 
 def _end(job: Running, need: Need) -> float:
-    if _gives_way(job, need):
+    if _is_preempted(job, need):
         return need.now_us
     if need.surely:
         return math.inf if job.ends_us is None else max(job.ends_us, need.now_us)

@@ -13,13 +13,13 @@ import numpy as np
 
 from service.scheduler.model.columns import Bools, Floats, Ints
 from service.scheduler.model.jobs import Waiting
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.model.table import Column
 from service.scheduler.policy.backfill import Need, hold_nodes, oldest_since
 from service.scheduler.policy.feasibility import FeasibilityFilter
-from service.scheduler.policy.order import Ranks
+from service.scheduler.policy.order import Ranking
 from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
-from service.scheduler.policy.quotas import Quotas
+from service.scheduler.policy.quotas import RemainingQuotas
 from service.scheduler.policy.requests import placement_request, preempts
 from torchyard.spec.policy import Policy
 
@@ -27,9 +27,9 @@ from torchyard.spec.policy import Policy
 class DecisionContext(NamedTuple):
     """What a decision works with."""
 
-    ranks: Ranks
+    ranking: Ranking
     feasibility: FeasibilityFilter
-    quotas: Quotas
+    quotas: RemainingQuotas
     cluster: ClusterCapacity
 
 
@@ -47,7 +47,7 @@ class Blocked:
     """Those whom others must not hold off."""
 
     def __init__(
-        self, state: State, now_us: int, policy: Policy, scene: DecisionContext, reserved_us: Sequence[int]
+        self, state: SchedulerState, now_us: int, policy: Policy, scene: DecisionContext, reserved_us: Sequence[int]
     ) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
         self._ranks, self._feasibility, self._quotas, self._cluster = scene
@@ -92,7 +92,7 @@ class Blocked:
 
     def protect_from(self, request: PlacementRequest) -> None:
         """Hold nodes for the blocked if this one, which comes after them, would take them away."""
-        if all(one.job.job == request.job or (request.yielding and one.lent) for one in self._wanting):
+        if all(one.job.job == request.job or (request.preemptible and one.lent) for one in self._wanting):
             return
         for one in self._wanting:
             hold_nodes(self._cluster, self._state, self._need(one))

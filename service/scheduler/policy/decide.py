@@ -28,20 +28,20 @@ A decision comes to rest: applied over and over at one moment, without new jobs,
 import numpy as np
 
 from service.scheduler.model.columns import Bools, Ints
-from service.scheduler.model.decisions import Cause, Decision, Preempt, Spare, Start
+from service.scheduler.model.decisions import CancelPreemption, Cause, Decision, Preempt, Start
 from service.scheduler.model.fractions import shareable_gpus
 from service.scheduler.model.jobs import Waiting
 from service.scheduler.model.nodes import Placement
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.model.table import Column
 from service.scheduler.policy.blocked import Blocked, DecisionContext
 from service.scheduler.policy.feasibility import FeasibilityFilter
 from service.scheduler.policy.in_order import in_order
-from service.scheduler.policy.order import Ranks, order, ranks
+from service.scheduler.policy.order import Ranking, order, rank_jobs
 from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, never_fits
 from service.scheduler.policy.preemption import Victims, stoppable
 from service.scheduler.policy.promises import soon, sparing
-from service.scheduler.policy.quotas import Quotas, Reached, spent
+from service.scheduler.policy.quotas import Reached, RemainingQuotas, spent
 from service.scheduler.policy.requests import placement_request, preempts
 from service.scheduler.policy.reserved import ReservationMask
 from torchyard.spec.policy import Policy
@@ -50,27 +50,37 @@ from torchyard.spec.policy import Policy
 #: are refused with others.
 _WORTH_A_SIEVE = range(3, 257)
 
-__all__ = ["Cause", "Decision", "Pass", "Preempt", "Spare", "Start", "decide", "never_fits", "order"]
+__all__ = [
+    "CancelPreemption",
+    "Cause",
+    "Decision",
+    "Preempt",
+    "SchedulingPass",
+    "Start",
+    "decide",
+    "never_fits",
+    "order",
+]
 
 
-def decide(state: State, now_us: int, policy: Policy) -> list[Decision]:
+def decide(state: SchedulerState, now_us: int, policy: Policy) -> list[Decision]:
     """What to do now; the state stays as it is. `now_us` is in microseconds."""
     if not state.waiting and not state.reservations:
         return []
-    return Pass(state, now_us, policy).run()
+    return SchedulingPass(state, now_us, policy).run()
 
 
-class Pass:
+class SchedulingPass:
     """One decision while it is made.
 
     `known` are the ranks that an earlier one of the same moment was made with, if nothing has happened since but what
     it decided: stopping and starting do not change them.
     """
 
-    def __init__(self, state: State, now_us: int, policy: Policy, known: Ranks | None = None) -> None:
+    def __init__(self, state: SchedulerState, now_us: int, policy: Policy, known: Ranking | None = None) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
         #: The order of the jobs, as soon as it has mattered.
-        self.ranks = known
+        self.ranking = known
         self._preempts = preempts(policy)
         capacities = {node: capacity for node, capacity in state.capacities().items() if capacity.info.closed is None}
         self._mask = ReservationMask(state, capacities, now_us, policy) if state.reservations else None
@@ -79,7 +89,7 @@ class Pass:
             if self._mask is None
             else ClusterCapacity(capacities=capacities, mask=self._mask.masked)
         )
-        self._quotas = Quotas(state, now_us)
+        self._quotas = RemainingQuotas(state, now_us)
         #: Where those start that others are stopped for, once these are gone.
         self.promises: dict[str, tuple[Placement, ...]] = {}
         self._decisions: list[Decision] = []
@@ -92,7 +102,7 @@ class Pass:
             self._decisions += self._mask.evictions(self._policy)
         state = self._state
         self._ahead = state.table.queued()
-        if len(self._ahead) and (state.promised or state.yielding):
+        if len(self._ahead) and (state.promised or state.victims):
             self._keep_promises()
             self._ahead = self._left_over()
         if len(self._ahead) and not self._starts_alone():
@@ -145,7 +155,7 @@ class Pass:
     def _keep_promises(self) -> None:
         """Jobs that others were stopped for start, or have held for them what is free already."""
         state = self._state
-        waiting = [state.waiting[job] for job in {**state.promised, **state.yielding} if job in state.waiting]
+        waiting = [state.waiting[job] for job in {**state.promised, **state.victims} if job in state.waiting]
         waiting.sort(key=lambda job: (-job.priority, job.number))
         may_start = [job for job in waiting if job.ineligible is None and not self._withdrawn(job.job)]
         requests = [placement_request(job, self._now_us, self._policy) for job in may_start]
@@ -154,8 +164,8 @@ class Pass:
             for request, placements in sparing(state, self.cluster, requests)
             if self._keep_promise(request, placements)
         }
-        spared = [job.job for job in waiting if job.job in state.yielding and job.job not in kept]
-        self._decisions += [Spare(for_job=job) for job in spared]
+        spared = [job.job for job in waiting if job.job in state.victims and job.job not in kept]
+        self._decisions += [CancelPreemption(for_job=job) for job in spared]
 
     def _withdrawn(self, job: str) -> bool:
         """Whether a quota forbids a job to start that others were stopped for."""
@@ -178,23 +188,23 @@ class Pass:
     def _serve(self) -> None:
         """Looks at the jobs in their order until none of them is feasible any more."""
         state, policy = self._state, self._policy
-        self.ranks = ranked = ranks(state, self._now_us, policy) if self.ranks is None else self.ranks
+        self.ranking = ranking = rank_jobs(state, self._now_us, policy) if self.ranking is None else self.ranking
         self._victims = None
         if self._stoppable is not None:
-            self._victims = Victims(state, ranked, self._stoppable, self._now_us, policy)
+            self._victims = Victims(state, ranking, self._stoppable, self._now_us, policy)
             self._victims.stop(one.job for one in self._decisions if isinstance(one, Preempt))
-        ahead, feasible = self._ahead, self._feasible(ranked)
+        ahead, feasible = self._ahead, self._feasible(ranking)
         if not np.count_nonzero(feasible):
             return
         reserved = [] if self._mask is None else [one.reservation.starts_us for one in self._mask.reserved]
-        scene = DecisionContext(ranked, self._feasibility, self._quotas, self.cluster)
+        scene = DecisionContext(ranking, self._feasibility, self._quotas, self.cluster)
         self._blocked = Blocked(state, self._now_us, policy, scene, reserved)
         self._blocked.begin(ahead, feasible)
-        for row in in_order(ahead[feasible], ranked.key, state.table.columns[Column.NUMBER], self._blocked.feasible):
+        for row in in_order(ahead[feasible], ranking.key, state.table.columns[Column.NUMBER], self._blocked.feasible):
             if not self._look(row):
                 break
 
-    def _feasible(self, ranked: Ranks) -> Bools:
+    def _feasible(self, ranking: Ranking) -> Bools:
         """Which of those ahead are feasible; with that, it is known who might stop somebody."""
         feasibility, victims, ahead = self._feasibility, self._victims, self._ahead
         might: Bools = np.zeros(len(self._state.table), dtype=bool)
@@ -203,7 +213,7 @@ class Pass:
             might[ahead] = victims.suffice(ahead, self.cluster.capacities)
         elif victims:
             might = victims.might()
-        feasibility.look(ranked, might, self._now_us)
+        feasibility.look(ranking, might, self._now_us)
         feasible = feasibility.of(ahead)
         if not victims or together:
             return feasible

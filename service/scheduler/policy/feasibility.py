@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from service.scheduler.model.columns import Bools, Ints
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.model.table import Column
-from service.scheduler.policy.order import Ranks
+from service.scheduler.policy.order import Ranking
 from service.scheduler.policy.preemption import UNDER
 
 #: So many jobs are tried in vain that would fit, but for what is held or reserved.
@@ -22,7 +22,7 @@ TRIES = 256
 class FeasibilityFilter:
     """Per equivalence class: may its jobs still start, preempt others, or have nodes held for them?"""
 
-    def __init__(self, state: State, free: int, spent: Bools) -> None:
+    def __init__(self, state: SchedulerState, free: int, spent: Bools) -> None:
         self._state = state
         #: No quota stands in its way.
         self.open: Bools = ~spent
@@ -36,10 +36,10 @@ class FeasibilityFilter:
         self._tries = 0
         self._refusals: _Refusals | None = None
 
-    def look(self, ranks: Ranks, might: Bools, now_us: int) -> None:
+    def look(self, ranking: Ranking, might: Bools, now_us: int) -> None:
         """What is known of the rows, and which of them might stop somebody."""
-        self._turn, self._might, self._ranks, self._now_us = ranks.turn, might, ranks, now_us
-        self._turns = ranks.turns
+        self._turn, self._might, self._ranks, self._now_us = ranking.turn, might, ranking, now_us
+        self._turns = ranking.turns
         self.class_id, self._bound = self._state.table.class_id, self._state.table.columns[Column.BOUND]
         #: Rows for which nodes are held.
         self.hold_owners: Bools = np.zeros(len(might), dtype=bool)

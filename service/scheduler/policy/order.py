@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from service.scheduler.model.columns import Bools, Floats, Ints
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.model.table import Column
 from service.scheduler.policy.shares import shares
 from torchyard.spec.policy import Order, Policy
@@ -53,7 +53,7 @@ _NONE: Ints = np.zeros(0, dtype=np.intp)
 _OVERDUE, _OTHERS = 0.125, 0.25
 
 
-class Ranks(NamedTuple):
+class Ranking(NamedTuple):
     """Columns of a state's table, as of one moment: waiting and running jobs in one order."""
 
     #: The smaller goes first; equals by number.
@@ -76,7 +76,7 @@ class Ranks(NamedTuple):
     worst: Floats
 
 
-def ranks(state: State, now_us: int, policy: Policy) -> Ranks:
+def rank_jobs(state: SchedulerState, now_us: int, policy: Policy) -> Ranking:
     """The order of all jobs at this moment."""
     if policy.order is not Order.FAIR:
         return _plain(state, now_us, policy)
@@ -100,17 +100,17 @@ def ranks(state: State, now_us: int, policy: Policy) -> Ranks:
         born = -columns[Column.AGE][rows]
         level[rows] = -columns[Column.PRIORITY].max()
         key[rows] = level[rows] + _OVERDUE * (1 + born / (born + _DAY))
-    return Ranks(
+    return Ranking(
         key, level, score, _taking_none(left, state), overdue, turn, len(rows) > 0, several_priorities, found.worst
     )
 
 
-def order(state: State, now_us: int, policy: Policy) -> list[str]:
+def order(state: SchedulerState, now_us: int, policy: Policy) -> list[str]:
     """All waiting jobs in the order in which a decision looks at them; those that are ineligible are last."""
     columns = state.table.columns
     if not state.waiting:
         return []
-    key, number, ineligible = ranks(state, now_us, policy).key, columns[Column.NUMBER], columns[Column.QUEUED] == 0
+    key, number, ineligible = rank_jobs(state, now_us, policy).key, columns[Column.NUMBER], columns[Column.QUEUED] == 0
     rows = np.flatnonzero(columns[Column.WAITS])
     jobs = state.table.jobs
     return [jobs[row] for row in rows[np.lexsort((number[rows], key[rows], ineligible[rows]))].tolist()]
@@ -127,7 +127,7 @@ def _left(columns: Floats, ran: Floats, told: Floats, policy: Policy) -> Floats:
     return left
 
 
-def _taking_none(left: Floats, state: State) -> Floats:
+def _taking_none(left: Floats, state: SchedulerState) -> Floats:
     """The same, infinite for those that take no time slices."""
     return np.where(state.classes.pinned[state.table.class_id], np.inf, left) if state.classes.pinning else left
 
@@ -150,7 +150,7 @@ def _levels(priority: Floats, waited: Floats, policy: Policy) -> tuple[Floats, b
     return -np.minimum(priority + lifts, highest), True
 
 
-def _in_turn(state: State, overdue: Bools, now_us: int) -> Ints:
+def _in_turn(state: SchedulerState, overdue: Bools, now_us: int) -> Ints:
     """Those of the overdue whose turn it is: the oldest, up to half of the GPUs."""
     if now_us % PERIOD_US >= TURN_US:
         return _NONE
@@ -162,7 +162,7 @@ def _in_turn(state: State, overdue: Bools, now_us: int) -> Ints:
     return rows[: max(within, 1)]
 
 
-def _plain(state: State, now_us: int, policy: Policy) -> Ranks:
+def _plain(state: SchedulerState, now_us: int, policy: Policy) -> Ranking:
     """The orders that others have."""
     level = -state.table.columns[Column.PRIORITY]
     score, left = _plain_score(state, now_us, policy)
@@ -172,10 +172,10 @@ def _plain(state: State, now_us: int, policy: Policy) -> Ranks:
     matter = policy.preemption or (policy.time_slice is not None and several_priorities)
     worst = shares(state, now_us, policy).worst if matter else np.zeros(len(state.classes))
     key = level + score / (score + _DAY)
-    return Ranks(key, level, score, _taking_none(left, state), nobody, nobody, False, several_priorities, worst)
+    return Ranking(key, level, score, _taking_none(left, state), nobody, nobody, False, several_priorities, worst)
 
 
-def _plain_score(state: State, now_us: int, policy: Policy) -> tuple[Floats, Floats]:
+def _plain_score(state: SchedulerState, now_us: int, policy: Policy) -> tuple[Floats, Floats]:
     """What the order compares, and the time that is left where it looks at that."""
     columns = state.table.columns
     _, _, ran, left = state.table.at(now_us)

@@ -28,7 +28,7 @@ class PlacementRequest(NamedTuple):
     user: str = ""
     project: str = ""
     #: It can be stopped again for whom the place is held.
-    yielding: bool = False
+    preemptible: bool = False
     #: When it will be over: nine times of ten, and for certain. Infinite if nothing tells.
     ends_us: float = math.inf
     surely_ends_us: float = math.inf
@@ -53,7 +53,7 @@ class Hold:
 
     def lets(self, request: PlacementRequest) -> bool:
         """Return whether a job may have what is held, for the time being."""
-        if self.job == request.job or (self.lent and request.yielding) or request.ends_us <= self.hoped_us:
+        if self.job == request.job or (self.lent and request.preemptible) or request.ends_us <= self.hoped_us:
             return True
         ends_us = request.surely_ends_us if self.surely else request.ends_us
         return ends_us <= self.until_us < math.inf

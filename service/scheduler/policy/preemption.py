@@ -31,11 +31,11 @@ import numpy as np
 from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.columns import Bools, Floats, Ints
 from service.scheduler.model.decisions import Cause
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.model.table import Column
-from service.scheduler.policy.order import LAS_BEHIND, Ranks
+from service.scheduler.policy.order import LAS_BEHIND, Ranking
 from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
-from service.scheduler.policy.victims import Plan, Victim, on_one_node, on_several
+from service.scheduler.policy.victims import PreemptionPlan, Victim, on_one_node, on_several
 from torchyard.spec.policy import Order, Policy
 
 #: A running job gives way to one whose score is so many times better.
@@ -47,16 +47,16 @@ OVER, UNDER = 1.1, 1.0
 class Victims:
     """The running jobs that can be stopped at all, as of one moment, from the end of the order."""
 
-    def __init__(self, state: State, ranks: Ranks, stoppable: Bools, now_us: int, policy: Policy) -> None:
-        self._state, self._ranks, self._now_us, self._policy = state, ranks, now_us, policy
+    def __init__(self, state: SchedulerState, ranking: Ranking, stoppable: Bools, now_us: int, policy: Policy) -> None:
+        self._state, self._ranks, self._now_us, self._policy = state, ranking, now_us, policy
         number = state.table.columns[Column.NUMBER]
-        rows: Ints = (stoppable & ~ranks.turn if ranks.turns else stoppable).nonzero()[0]
-        self._rows = rows = rows[np.lexsort((number[rows], ranks.key[rows]))[::-1]]
-        self._key, self._number = ranks.key[rows], number[rows]
-        self._level, self._score, self._left = ranks.level[rows], ranks.score[rows], ranks.left[rows]
-        over: Bools = ranks.worst[state.table.class_id[rows]] > OVER
+        rows: Ints = (stoppable & ~ranking.turn if ranking.turns else stoppable).nonzero()[0]
+        self._rows = rows = rows[np.lexsort((number[rows], ranking.key[rows]))[::-1]]
+        self._key, self._number = ranking.key[rows], number[rows]
+        self._level, self._score, self._left = ranking.level[rows], ranking.score[rows], ranking.left[rows]
+        over: Bools = ranking.worst[state.table.class_id[rows]] > OVER
         self._over = over if policy.preemption and np.count_nonzero(over) else None
-        self._several_priorities = policy.preemption and ranks.several_priorities
+        self._several_priorities = policy.preemption and ranking.several_priorities
         self._slicing = policy.time_slice is not None and policy.order not in {Order.FIFO, Order.SJF}
         #: Those that are not chosen yet, once somebody is.
         self._open: Bools | None = None
@@ -70,16 +70,16 @@ class Victims:
 
     def might(self) -> Bools:
         """Which jobs come before some victim that they may stop: a first sieve, which lets no such job fall."""
-        ranks = self._ranks
-        found, lowest = ranks.turn.copy(), np.maximum.reduce(self._level)
+        ranking = self._ranks
+        found, lowest = ranking.turn.copy(), np.maximum.reduce(self._level)
         if self._several_priorities:
-            found |= ranks.level < lowest
+            found |= ranking.level < lowest
         if self._over is not None:
             last = self._key[self._over.argmax()]
-            found |= (ranks.worst[self._state.table.class_id] <= UNDER) & (ranks.key <= last)
+            found |= (ranking.worst[self._state.table.class_id] <= UNDER) & (ranking.key <= last)
         if self._slicing:
             score, left = np.maximum.reduce(self._score), np.maximum.reduce(self._left)
-            found |= (ranks.level <= lowest) & self._clearly_ahead(ranks.score, ranks.left, score, left)
+            found |= (ranking.level <= lowest) & self._clearly_ahead(ranking.score, ranking.left, score, left)
         return found
 
     def suffice(self, rows: Ints, capacities: Mapping[str, NodeCapacity]) -> Bools:
@@ -114,7 +114,9 @@ class Victims:
             others = self._rows != self._state.table.rows[job]
             self._open = others if self._open is None else self._open & others
 
-    def plan(self, request: PlacementRequest, row: int, class_id: int, cluster: ClusterCapacity) -> Plan | None:
+    def plan(
+        self, request: PlacementRequest, row: int, class_id: int, cluster: ClusterCapacity
+    ) -> PreemptionPlan | None:
         """Return the cheapest preemption after which the job of that row starts; None if there is none."""
         by_node: dict[str, list[Victim]] = {}
         for victim in self._of(row, class_id):
@@ -146,22 +148,22 @@ class Victims:
         """Whom a preemptor may stop, for which cause: of one, or of a column of preemptors. Of several causes the last
         is the one that counts.
         """
-        ranks = self._ranks
-        key = ranks.key[row]
+        ranking = self._ranks
+        key = ranking.key[row]
         # Only who comes after it in the order.
         after, equal = self._key > key, self._key == key
         if np.count_nonzero(equal):
             after |= equal & (self._number > self._state.table.columns[Column.NUMBER][row])
         found: list[tuple[Cause, Bools]] = []
         if self._over is not None:
-            found.append((Cause.SHARE, after & self._over & (ranks.worst[class_id] <= UNDER)))
+            found.append((Cause.SHARE, after & self._over & (ranking.worst[class_id] <= UNDER)))
         if self._slicing:
-            ahead = self._clearly_ahead(ranks.score[row], ranks.left[row], self._score, self._left)
+            ahead = self._clearly_ahead(ranking.score[row], ranking.left[row], self._score, self._left)
             found.append((Cause.TIME_SLICE, after & ahead))
         if self._several_priorities:
-            found.append((Cause.CLASS, after & (self._level > ranks.level[row])))
-        if ranks.turns:
-            found.append((Cause.LONGEST_WAIT, after & ranks.turn[row]))
+            found.append((Cause.CLASS, after & (self._level > ranking.level[row])))
+        if ranking.turns:
+            found.append((Cause.LONGEST_WAIT, after & ranking.turn[row]))
         return found
 
     def _clearly_ahead(self, score: Any, left: Any, others_score: Any, others_left: Any) -> Any:
@@ -184,14 +186,14 @@ class Victims:
         return Victim(job, cause, float(self._score[at]), unsaved_us)
 
 
-def in_the_way(state: State, ranks: Ranks, jobs: Iterable[str]) -> bool:
+def in_the_way(state: SchedulerState, ranking: Ranking, jobs: Iterable[str]) -> bool:
     """Whether one of these running jobs comes after one that waits: nobody else is ever stopped."""
     table = state.table
-    first = np.minimum.reduce(ranks.key[table.queued()], initial=math.inf)
-    return any(ranks.key[table.rows[job]] >= first for job in jobs)
+    first = np.minimum.reduce(ranking.key[table.queued()], initial=math.inf)
+    return any(ranking.key[table.rows[job]] >= first for job in jobs)
 
 
-def stoppable(state: State, now_us: int, policy: Policy) -> Bools:
+def stoppable(state: SchedulerState, now_us: int, policy: Policy) -> Bools:
     """Which rows of the table are jobs that may be stopped at all: they can be, and have run for long enough."""
     columns = state.table.columns
     found: Bools = columns[Column.SPARED] <= now_us

@@ -3,21 +3,21 @@
 from collections.abc import Sequence
 
 from service.scheduler.model.nodes import Placement
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
 
 
-def soon(state: State, cluster: ClusterCapacity, preemptor: str) -> ClusterCapacity:
+def soon(state: SchedulerState, cluster: ClusterCapacity, preemptor: str) -> ClusterCapacity:
     """What will be free once those that give way to the job are gone."""
     found = cluster.copy()
-    for name in state.yielding.get(preemptor, ()):
+    for name in state.victims.get(preemptor, ()):
         victim = state.running[name]
         found.release(name, victim.resources, victim.placements)
     return found
 
 
 def sparing(
-    state: State, cluster: ClusterCapacity, requests: Sequence[PlacementRequest]
+    state: SchedulerState, cluster: ClusterCapacity, requests: Sequence[PlacementRequest]
 ) -> list[tuple[PlacementRequest, tuple[Placement, ...]]]:
     """The same in their order, each to be placed wherever there is room; or if more of them find a place like that,
     those first that would lose the only one that suits them to one before, and one of them at a certain place: what
@@ -35,7 +35,7 @@ def sparing(
 
 
 def _in_best_order(
-    state: State, cluster: ClusterCapacity, requests: Sequence[PlacementRequest]
+    state: SchedulerState, cluster: ClusterCapacity, requests: Sequence[PlacementRequest]
 ) -> tuple[list[PlacementRequest], list[PlacementRequest]]:
     """The order that loses the fewest of those that were tried, and whom."""
     tried, moved = list(requests), set[str]()
@@ -50,7 +50,9 @@ def _in_best_order(
     return best, fewest
 
 
-def _losers(state: State, cluster: ClusterCapacity, requests: Sequence[PlacementRequest]) -> list[PlacementRequest]:
+def _losers(
+    state: SchedulerState, cluster: ClusterCapacity, requests: Sequence[PlacementRequest]
+) -> list[PlacementRequest]:
     left, lost = cluster.copy(), list[PlacementRequest]()
     for request in requests:
         placements = left.find(request) or soon(state, left, request.job).find(request)

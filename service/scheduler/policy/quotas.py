@@ -10,8 +10,8 @@ import numpy as np
 from service.scheduler.model import fractions
 from service.scheduler.model.columns import Bools
 from service.scheduler.model.equivalence import EquivalenceClass
-from service.scheduler.model.jobs import Account
-from service.scheduler.model.state import State
+from service.scheduler.model.jobs import TenantAccount
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.model.table import Column
 from service.scheduler.model.tenants import Tenants
 
@@ -19,7 +19,7 @@ from service.scheduler.model.tenants import Tenants
 WEEK_US = 7 * 86_400 * 1_000_000
 
 
-class Quota(StrEnum):
+class QuotaKind(StrEnum):
     """A bound that somebody has reached."""
 
     USER_GPUS = "user-gpus"
@@ -33,7 +33,7 @@ class Quota(StrEnum):
 class Reached:
     """Why a quota forbids a start: so much is used of so much. GPUs, GPU-microseconds, or trials."""
 
-    quota: Quota
+    quota: QuotaKind
     #: The user, project or sweep.
     whose: str
     used: float
@@ -44,7 +44,7 @@ class Reached:
 class _Budget:
     """What is left of one account."""
 
-    account: Account
+    account: TenantAccount
     gpus: int
     #: GPU time of what runs: so far, and with what it is expected to take still.
     had_us: float
@@ -58,7 +58,7 @@ class _Budget:
         return math.inf if left is None else left - (self.had_us if promised else self.week_us)
 
 
-class Quotas:
+class RemainingQuotas:
     """What is left of all quotas while a decision hands it out.
 
     GPU time of the week is charged as it is used. So that several starts at once do not pass what is left, running
@@ -67,7 +67,7 @@ class Quotas:
     it away again.
     """
 
-    def __init__(self, state: State, now_us: int) -> None:
+    def __init__(self, state: SchedulerState, now_us: int) -> None:
         self._state = state
         self._now_us = now_us
         classes = state.classes
@@ -89,14 +89,20 @@ class Quotas:
         if not self.bounded:
             return []
         user, project = self._users.get(equivalence.user), self._projects.get(equivalence.project)
-        found = self._of(user, equivalence, (Quota.USER_GPUS, Quota.USER_WEEK), equivalence.user, promised=promised)
+        found = self._of(
+            user, equivalence, (QuotaKind.USER_GPUS, QuotaKind.USER_WEEK), equivalence.user, promised=promised
+        )
         found += self._of(
-            project, equivalence, (Quota.PROJECT_GPUS, Quota.PROJECT_WEEK), equivalence.project, promised=promised
+            project,
+            equivalence,
+            (QuotaKind.PROJECT_GPUS, QuotaKind.PROJECT_WEEK),
+            equivalence.project,
+            promised=promised,
         )
         if equivalence.group is not None and self._trials.get(equivalence.group, 1) <= 0:
             cap = self._state.caps[equivalence.group]
             used = cap - self._trials[equivalence.group]
-            found.append(Reached(quota=Quota.SWEEP, whose=equivalence.group, used=used, limit=cap))
+            found.append(Reached(quota=QuotaKind.SWEEP, whose=equivalence.group, used=used, limit=cap))
         return found
 
     def forbid(self, class_id: int, *, promised: bool = False) -> bool:
@@ -116,7 +122,7 @@ class Quotas:
         self,
         budget: _Budget | None,
         equivalence: EquivalenceClass,
-        quotas: tuple[Quota, Quota],
+        quotas: tuple[QuotaKind, QuotaKind],
         whose: str,
         *,
         promised: bool,
@@ -130,7 +136,7 @@ class Quotas:
             found.append(Reached(quota=week, whose=whose, used=budget.week_us, limit=budget.account.week_left_us or 0))
         return found
 
-    def _budgets(self, tenants: Tenants, accounts: Mapping[str, Account], whose: str) -> dict[str, _Budget]:
+    def _budgets(self, tenants: Tenants, accounts: Mapping[str, TenantAccount], whose: str) -> dict[str, _Budget]:
         bounded = tenants.bounded(accounts)
         if not bounded:
             return {}
@@ -166,7 +172,7 @@ class Quotas:
         return {equivalence: (had_us[number], spent_us[number]) for equivalence, number in classes.interner.ids.items()}
 
 
-def spent(quotas: Quotas, state: State) -> Bools:
+def spent(quotas: RemainingQuotas, state: SchedulerState) -> Bools:
     """Which equivalence classes may start nothing."""
     found = np.zeros(len(state.classes), dtype=bool)
     if quotas.bounded:

@@ -17,7 +17,7 @@ def placement_request(job: Waiting, now_us: int, policy: Policy) -> PlacementReq
         nodes=job.nodes,
         user=job.user,
         project=job.project,
-        yielding=job.preemptible and preempts(policy),
+        preemptible=job.preemptible and preempts(policy),
         ends_us=now_us + min(limit, likely),
         surely_ends_us=now_us + limit,
     )

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.decisions import Cause, Preempt
-from service.scheduler.model.jobs import Reservation, Running
+from service.scheduler.model.jobs import ReservationInfo, Running
 from service.scheduler.model.nodes import NodeInfo
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.ends import end_us
 from service.scheduler.policy.placement import PlacementRequest
 from torchyard.spec.policy import Policy
@@ -24,7 +24,7 @@ from torchyard.spec.policy import Policy
 class Reserved:
     """A reservation that is not over, and its devices of each node."""
 
-    reservation: Reservation
+    reservation: ReservationInfo
     devices: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def admits(self, user: str, project: str) -> bool:
@@ -36,7 +36,7 @@ class Reserved:
 class ReservationMask:
     """All reservations that are not over, as of one moment."""
 
-    def __init__(self, state: State, capacities: dict[str, NodeCapacity], now_us: int, policy: Policy) -> None:
+    def __init__(self, state: SchedulerState, capacities: dict[str, NodeCapacity], now_us: int, policy: Policy) -> None:
         self._state, self._now_us = state, now_us
         self._notice_us = policy.checkpoint_timeout * 1_000_000
         self.reserved: list[Reserved] = []
@@ -73,7 +73,7 @@ class ReservationMask:
         return sorted(found.values(), key=lambda preempt: preempt.job)
 
     def _must_go(self, job: Running, one: Reserved) -> bool:
-        if not job.preemptible or job.yields_to is not None or job.spared_until_us > self._now_us:
+        if not job.preemptible or job.preempted_for is not None or job.spared_until_us > self._now_us:
             return False
         if one.admits(job.user, job.project) or end_us(job, "p90_us", self._now_us) <= one.reservation.starts_us:
             return False
@@ -89,9 +89,9 @@ class ReservationMask:
             return True
         if self._now_us >= starts_us:
             return False
-        return request.ends_us <= starts_us or (request.yielding and self._now_us < starts_us - self._notice_us)
+        return request.ends_us <= starts_us or (request.preemptible and self._now_us < starts_us - self._notice_us)
 
-    def _pick(self, reservation: Reservation, capacities: dict[str, NodeCapacity]) -> Reserved:
+    def _pick(self, reservation: ReservationInfo, capacities: dict[str, NodeCapacity]) -> Reserved:
         nodes = [node for node in sorted(capacities) if not reservation.nodes or node in reservation.nodes]
         if reservation.gpus is None:
             everything = {node: frozenset(slot.uuid for slot in capacities[node].info.slots) for node in nodes}
@@ -115,7 +115,7 @@ class ReservationMask:
         )
         return sorted(((ineligible[slot.uuid], slot.uuid) for slot in order), key=lambda pair: pair[0])
 
-    def _taken(self, reservation: Reservation, node: str) -> frozenset[str]:
+    def _taken(self, reservation: ReservationInfo, node: str) -> frozenset[str]:
         found: frozenset[str] = frozenset()
         for other in self.reserved:
             r = other.reservation
@@ -124,7 +124,7 @@ class ReservationMask:
         return found
 
     def _in_the_way(self, job: Running, one: Reserved) -> int:
-        if one.admits(job.user, job.project) or job.yields_to == one.reservation.id:
+        if one.admits(job.user, job.project) or job.preempted_for == one.reservation.id:
             return 0
         if end_us(job, "p90_us", self._now_us) <= one.reservation.starts_us:
             return 0
@@ -148,7 +148,7 @@ def _hindrance(ready: list[tuple[int, str]], gpus: int) -> float:
     return math.inf if len(ready) < gpus else sum(ineligible for ineligible, _ in ready[:gpus])
 
 
-def takes_jobs_us(state: State, info: NodeInfo) -> float:
+def takes_jobs_us(state: SchedulerState, info: NodeInfo) -> float:
     """When a node that drains takes jobs again: after its maintenance and those that follow without a gap. 0 if that is
     over already; infinite if an administrator must say so.
     """

@@ -13,7 +13,7 @@ import numpy as np
 
 from service.scheduler.model import fractions
 from service.scheduler.model.columns import Floats
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.model.table import Column
 from torchyard.spec.policy import Policy
 
@@ -21,7 +21,7 @@ from torchyard.spec.policy import Policy
 LEAST = 0.05
 
 
-class Shares(NamedTuple):
+class FairShares(NamedTuple):
     """One number for each equivalence class."""
 
     #: The larger excess of its user and its project.
@@ -30,17 +30,17 @@ class Shares(NamedTuple):
     factor: Floats
 
 
-def shares(state: State, now_us: int, policy: Policy) -> Shares:
+def shares(state: SchedulerState, now_us: int, policy: Policy) -> FairShares:
     """The shares of everybody who has jobs."""
     classes, half_life_us = state.classes, policy.half_life * 1e6
     of_users, of_projects = _others_us(state, now_us) if state.sharing else ({}, {})
     users = classes.users.excess(state.users, of_users, now_us, half_life_us)[classes.user]
     projects = classes.projects.excess(state.projects, of_projects, now_us, half_life_us)[classes.project]
     factor = (np.maximum(users, LEAST) * np.maximum(projects, LEAST)) ** 0.3
-    return Shares(worst=np.maximum(users, projects), factor=factor)
+    return FairShares(worst=np.maximum(users, projects), factor=factor)
 
 
-def _others_us(state: State, now_us: int) -> tuple[dict[str, float], dict[str, float]]:
+def _others_us(state: SchedulerState, now_us: int) -> tuple[dict[str, float], dict[str, float]]:
     """Of the GPUs that jobs run on and share: the time that is not theirs, of each user and of each project."""
     users: defaultdict[str, float] = defaultdict(float)
     projects: defaultdict[str, float] = defaultdict(float)

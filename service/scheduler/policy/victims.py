@@ -30,7 +30,7 @@ class Victim(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Plan:
+class PreemptionPlan:
     """The victims, and where the preemptor starts once they are gone."""
 
     victims: tuple[Victim, ...]
@@ -52,7 +52,9 @@ def _cost(victims: Iterable[Victim]) -> tuple[float, float, int]:
     return hurt, near, gpus
 
 
-def on_one_node(request: PlacementRequest, by_node: dict[str, list[Victim]], cluster: ClusterCapacity) -> Plan | None:
+def on_one_node(
+    request: PlacementRequest, by_node: dict[str, list[Victim]], cluster: ClusterCapacity
+) -> PreemptionPlan | None:
     """On one node: the cheapest where the preemptor then really starts."""
     chosen = {
         node: victims
@@ -60,24 +62,26 @@ def on_one_node(request: PlacementRequest, by_node: dict[str, list[Victim]], clu
         if node in cluster.capacities and (victims := _counted(request, node, found, cluster)) is not None
     }
     for node in sorted(chosen, key=lambda node: (_cost(chosen[node]), node)):
-        trial = _Trial(cluster, node)
+        trial = _EvictionTrial(cluster, node)
         for victim in chosen[node]:
             trial.without(victim)
         placement = trial.placement(request)
         if placement is not None:
-            return Plan(victims=tuple(chosen[node]), placements=(placement,))
+            return PreemptionPlan(victims=tuple(chosen[node]), placements=(placement,))
         fewest = _fewest(request, node, by_node[node], cluster)
         if fewest is not None:
             return _stopping(request, node, fewest, cluster)
     return None
 
 
-def _stopping(request: PlacementRequest, node: str, victims: Sequence[Victim], cluster: ClusterCapacity) -> Plan | None:
-    trial = _Trial(cluster, node)
+def _stopping(
+    request: PlacementRequest, node: str, victims: Sequence[Victim], cluster: ClusterCapacity
+) -> PreemptionPlan | None:
+    trial = _EvictionTrial(cluster, node)
     for victim in victims:
         trial.without(victim)
     placement = trial.placement(request)
-    return None if placement is None else Plan(victims=tuple(victims), placements=(placement,))
+    return None if placement is None else PreemptionPlan(victims=tuple(victims), placements=(placement,))
 
 
 def _counted(
@@ -112,7 +116,7 @@ def _fewest(
 ) -> list[Victim] | None:
     """The first victims that suffice, without those that are not needed."""
     chosen: list[Victim] = []
-    trial = _Trial(cluster, node)
+    trial = _EvictionTrial(cluster, node)
     for victim in victims:
         if trial.fits(request):
             break
@@ -129,7 +133,7 @@ def _fewest(
     return chosen
 
 
-class _Trial:
+class _EvictionTrial:
     """One node of a space, on which victims are taken away and put back."""
 
     def __init__(self, cluster: ClusterCapacity, node: str) -> None:
@@ -171,7 +175,9 @@ def _freed(cluster: ClusterCapacity, victims: Iterable[Victim]) -> ClusterCapaci
     return freed
 
 
-def on_several(request: PlacementRequest, by_node: dict[str, list[Victim]], cluster: ClusterCapacity) -> Plan | None:
+def on_several(
+    request: PlacementRequest, by_node: dict[str, list[Victim]], cluster: ClusterCapacity
+) -> PreemptionPlan | None:
     """Nodes enough at once, the cheapest first; what stops for one of them frees its other nodes too."""
     costs: dict[str, tuple[float, ...]] = {}
     needed: dict[str, list[Victim]] = {}
@@ -200,5 +206,5 @@ def on_several(request: PlacementRequest, by_node: dict[str, list[Victim]], clus
         placements = [freed.placement(request, node) for node in nodes]
         whole = tuple(placement for placement in placements if placement is not None)
         if len(whole) == request.nodes:
-            plans.append(Plan(victims=tuple(unique.values()), placements=whole))
+            plans.append(PreemptionPlan(victims=tuple(unique.values()), placements=whole))
     return min(plans, key=lambda plan: _cost(plan.victims), default=None)

@@ -13,7 +13,7 @@ from service.accounting.policy_settings import current_policy, set_policy
 from service.db.engine import Database
 from service.db.models import Account, Allocation, Attempt, Checkpoint, Job, Node, Sample, Usage, User
 from service.estimation.forecasts import Estimator
-from service.scheduler.policy.quotas import Quotas
+from service.scheduler.policy.quotas import RemainingQuotas
 from service.scheduler.policy.shares import shares
 from service.scheduler_cache.load import Loader
 from tests.support import box, statements
@@ -232,9 +232,9 @@ def test_the_policy_counts_part_of_a_shared_device_as_people_see_it(db: Database
     ada, bob = standings["ada"], standings["bob"]
     assert ada is not None
     assert bob is not None
-    (week,) = Quotas(state, START).reached(state.classes.key(int(ids["ada"])))
+    (week,) = RemainingQuotas(state, START).reached(state.classes.key(int(ids["ada"])))
     assert (ada.gpu_hours, week.used / HOUR) == (1, 1)
-    assert not Quotas(state, START - 60_000_000).reached(state.classes.key(int(ids["ada"]))), (
+    assert not RemainingQuotas(state, START - 60_000_000).reached(state.classes.key(int(ids["ada"]))), (
         "a minute ago some was left"
     )
     had = {"ada": ada.usage + 1, "bob": bob.usage + 1}

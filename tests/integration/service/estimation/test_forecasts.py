@@ -9,7 +9,7 @@ from service.db.engine import Database
 from service.db.models import Forecast, Job, MetricPoint, MetricSeries
 from service.estimation import forecasts
 from service.estimation.forecasts import Estimator
-from service.scheduler.model.jobs import Estimate, Source
+from service.scheduler.model.jobs import Estimate, EstimateSource
 from tests.support import box
 from tests.support.box import NOW
 
@@ -82,7 +82,7 @@ def test_jobs_tell_of_their_like(db: Database) -> None:
     (row,) = rows(db, first[0])
     assert (row.actual_us, row.ended_us) == (8 * MINUTE, NOW + 2 + 8 * MINUTE)
     waiting = box.add_job(db)
-    expected = Estimate(p10_us=2 * MINUTE, p50_us=8 * MINUTE, p90_us=32 * MINUTE, source=Source.HISTORY)
+    expected = Estimate(p10_us=2 * MINUTE, p50_us=8 * MINUTE, p90_us=32 * MINUTE, source=EstimateSource.HISTORY)
     assert remaining(db, estimator, waiting, NOW + 10 * MINUTE) == expected
     assert remaining(db, Estimator(), waiting, NOW + 10 * MINUTE) == expected, "another process knows it too"
     second = began(db, estimator)
@@ -98,7 +98,7 @@ def test_limits_tell_where_nothing_else_does(db: Database) -> None:
     job_id, _ = began(db, estimator := Estimator(), time_limit=600)
     assert [(row.source, row.p90_us) for row in rows(db, job_id)] == [("limit", 10 * MINUTE)]
     found = remaining(db, estimator, job_id, NOW + 2 + 4 * MINUTE)
-    assert found == Estimate(p10_us=36 * SECOND, p50_us=3 * MINUTE, p90_us=6 * MINUTE, source=Source.LIMIT)
+    assert found == Estimate(p10_us=36 * SECOND, p50_us=3 * MINUTE, p90_us=6 * MINUTE, source=EstimateSource.LIMIT)
 
 
 def test_steps_tell_best_and_are_judged_after_a_minute(db: Database) -> None:
@@ -109,7 +109,7 @@ def test_steps_tell_best_and_are_judged_after_a_minute(db: Database) -> None:
     report_steps(db, *job, seconds=100, total=500)
     found = remaining(db, estimator, job[0], NOW + 2 + 110 * SECOND)
     assert found is not None
-    assert (found.source, found.p50_us) == (Source.PROGRESS, 400 * SECOND)
+    assert (found.source, found.p50_us) == (EstimateSource.PROGRESS, 400 * SECOND)
     succeeded(db, estimator, job, 510 * SECOND)
     limit, progress = rows(db, job[0])
     assert (limit.source, limit.actual_us) == ("limit", 510 * SECOND)
@@ -125,7 +125,9 @@ def test_an_interrupted_job_is_told_by_its_last_attempt(db: Database) -> None:
     box.finish(db, attempt_id, exit_code=1, ended_us=NOW + 2 + 120 * SECOND)
     found = remaining(db, estimator, job_id, NOW + 200 * SECOND)
     assert found is not None
-    assert (found.source, found.p50_us) == (Source.PROGRESS, 510 * SECOND), "from step 0, with ten seconds to start"
+    assert (found.source, found.p50_us) == (EstimateSource.PROGRESS, 510 * SECOND), (
+        "from step 0, with ten seconds to start"
+    )
 
 
 def test_what_is_told_again_changes_nothing(db: Database) -> None:

@@ -12,7 +12,7 @@ from service.nodes import listing, registration
 from service.queue import job_status
 from service.scheduler.model.jobs import Running
 from service.scheduler.model.nodes import Placement, ResourceRequest
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from tests.support import box
 from tests.support.box import GIB, NOW
 from tests.support.statements import asked, first
@@ -320,7 +320,7 @@ def joining(db: Database, job_id: str) -> tuple[list[str], list[str]]:
             placements=(placement,),
             since_us=NOW,
         )
-        reasons = job_status.why(tx, job, running, State(), NOW).reasons
+        reasons = job_status.why(tx, job, running, SchedulerState(), NOW).reasons
         warned = [each.message for each in reasons if each.code == lifecycle.UNJOINED]
         return [each.kind for each in told], warned
 

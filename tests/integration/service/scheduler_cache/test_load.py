@@ -12,7 +12,7 @@ from service.db.models import Account, Attempt, Device, Group, Job, Node
 from service.estimation.forecasts import Estimator
 from service.scheduler.model.jobs import IneligibleReason
 from service.scheduler.model.nodes import LinkType
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import Start, decide
 from service.scheduler_cache import load_jobs
 from service.scheduler_cache.load import COMPARE_US, OVERLAP_US, Loader
@@ -34,7 +34,7 @@ class Kept:
         self.now = now_us()
         self._loader = Loader(disk_floor=GIB, estimator=Estimator())
 
-    def look(self, seconds: float = 1, asked: str | None = None) -> State:
+    def look(self, seconds: float = 1, asked: str | None = None) -> SchedulerState:
         self.now += round(seconds * S)
         with self._loader.snapshot(self.db, self.now, asked) as (_, state):
             return state

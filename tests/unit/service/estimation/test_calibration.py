@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from service.estimation import calibration, estimates
 from service.estimation.calibration import Calibration, ForecastOutcome
 from service.estimation.estimates import EstimateInput, History, HistoryKey, Quantiles, RawEstimate, StepProgress
-from service.scheduler.model.jobs import Source
+from service.scheduler.model.jobs import EstimateSource
 
 MINUTE = 60_000_000
 KIN = HistoryKey("vision", "ada", "digits")
@@ -32,14 +32,14 @@ def test_what_is_published_is_ordered_never_negative_and_within_the_limit(
     known = Calibration()
     for before, actual in past:
         known.add(outcome(Quantiles(*sorted(before)), actual))
-    raw = RawEstimate(Source.LIMIT, "limit", Quantiles(*sorted(asked)))
+    raw = RawEstimate(EstimateSource.LIMIT, "limit", Quantiles(*sorted(asked)))
     found = known.estimate(raw, EstimateInput(key=KIN, limit_us=limit))
     assert 0 <= found.p10_us <= found.p50_us <= found.p90_us
     assert limit is None or found.p90_us <= limit
 
 
 def test_nothing_is_corrected_by_a_few_jobs() -> None:
-    known, raw = Calibration(), RawEstimate(Source.LIMIT, "limit", Quantiles(1, 2, 3))
+    known, raw = Calibration(), RawEstimate(EstimateSource.LIMIT, "limit", Quantiles(1, 2, 3))
     for _ in range(calibration.LEAST - 1):
         known.add(outcome(Quantiles(1, 2, 3), 100))
     assert known.corrected(raw) == (1, 2, 3)
@@ -48,7 +48,7 @@ def test_nothing_is_corrected_by_a_few_jobs() -> None:
 
 
 def test_only_the_newest_of_the_same_basis_count() -> None:
-    known, raw = Calibration(), RawEstimate(Source.LIMIT, "limit", Quantiles(10, 10, 10))
+    known, raw = Calibration(), RawEstimate(EstimateSource.LIMIT, "limit", Quantiles(10, 10, 10))
     for actual in [1] * calibration.WINDOW + [20] * calibration.WINDOW:
         known.add(outcome(raw.quantiles, actual))
         known.add(outcome(raw.quantiles, 7, "progress"))

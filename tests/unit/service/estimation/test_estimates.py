@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from service.estimation import estimates
 from service.estimation.estimates import EstimateInput, History, HistoryKey, Quantiles, StepProgress, history_key_of
-from service.scheduler.model.jobs import Source
+from service.scheduler.model.jobs import EstimateSource
 
 MINUTE = 60_000_000
 HOUR = 60 * MINUTE
@@ -102,13 +102,13 @@ def test_sources_in_their_order() -> None:
     unwatched = StepProgress(steps_left=90, watched_steps=10, watched_us=MINUTE // 60)
     everything = EstimateInput(key=KIN, limit_us=HOUR, progress=progress)
 
-    def source(given: EstimateInput, known: History) -> Source | None:
+    def source(given: EstimateInput, known: History) -> EstimateSource | None:
         found = estimates.raw(given, known)
         return found.source if found else None
 
-    assert source(everything, history(5)) is Source.PROGRESS
-    assert source(EstimateInput(key=KIN, limit_us=HOUR, progress=unwatched), history(5)) is Source.HISTORY
-    assert source(EstimateInput(key=KIN, limit_us=HOUR), History()) is Source.LIMIT
+    assert source(everything, history(5)) is EstimateSource.PROGRESS
+    assert source(EstimateInput(key=KIN, limit_us=HOUR, progress=unwatched), history(5)) is EstimateSource.HISTORY
+    assert source(EstimateInput(key=KIN, limit_us=HOUR), History()) is EstimateSource.LIMIT
     assert source(EstimateInput(key=KIN), History()) is None
 
 

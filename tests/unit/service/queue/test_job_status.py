@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from service.queue import job_status
-from service.scheduler.model.jobs import Source
+from service.scheduler.model.jobs import EstimateSource
 from service.scheduler.model.nodes import LinkType
 from tests.support.sharing import HOUR, MINUTE, NOW, node, runs, state
 from torchyard.states import JobState, StopReason
@@ -16,7 +16,7 @@ from torchyard.states import JobState, StopReason
 def test_every_reason_has_its_words() -> None:
     assert job_status._STOPPED.keys() == set(StopReason)
     assert job_status._LINKS.keys() == set(LinkType)
-    assert job_status._SOURCES.keys() == set(Source)
+    assert job_status._SOURCES.keys() == set(EstimateSource)
 
 
 @pytest.mark.parametrize(

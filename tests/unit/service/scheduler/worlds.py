@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from service.scheduler.model.decisions import Decision, Preempt, Start
-from service.scheduler.model.jobs import Account, Estimate, Reservation, Running, Source, Waiting
+from service.scheduler.model.jobs import Estimate, EstimateSource, ReservationInfo, Running, TenantAccount, Waiting
 from service.scheduler.model.nodes import NodeInfo, Placement, ResourceRequest, Slot
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
 from torchyard.spec.policy import Policy
 
@@ -61,14 +61,14 @@ def running(number: int, uuids: str | Iterable[str], gpus: int | None = None, **
     return Running(job=f"r{number}", number=number, resources=resources, placements=placements, **(defaults | fields))
 
 
-def known(us: float, source: Source = Source.PROGRESS) -> Estimate:
+def known(us: float, source: EstimateSource = EstimateSource.PROGRESS) -> Estimate:
     return Estimate(p10_us=int(us), p50_us=int(us), p90_us=int(us), source=source)
 
 
-def state(*given: NodeInfo | Waiting | Running | Reservation, **fields: Any) -> State:
-    made = State(
+def state(*given: NodeInfo | Waiting | Running | ReservationInfo, **fields: Any) -> SchedulerState:
+    made = SchedulerState(
         nodes={each.name: each for each in given if isinstance(each, NodeInfo)},
-        reservations=tuple(each for each in given if isinstance(each, Reservation)),
+        reservations=tuple(each for each in given if isinstance(each, ReservationInfo)),
         **fields,
     )
     made.put(each for each in given if isinstance(each, Waiting | Running))
@@ -89,7 +89,7 @@ def stops(decisions: Iterable[Decision]) -> dict[str, str]:
     return {one.job: one.for_job for one in decisions if isinstance(one, Preempt)}
 
 
-def carry_out(world: State, decisions: Iterable[Decision], now_us: int) -> None:
+def carry_out(world: SchedulerState, decisions: Iterable[Decision], now_us: int) -> None:
     """All at once: a job that is stopped waits again at the same moment."""
     for one in decisions:
         if isinstance(one, Start):
@@ -100,7 +100,7 @@ def carry_out(world: State, decisions: Iterable[Decision], now_us: int) -> None:
                 world.promised[one.for_job] = None
 
 
-def settle(world: State, now_us: int, policy: Policy, rounds: int = 50) -> int:
+def settle(world: SchedulerState, now_us: int, policy: Policy, rounds: int = 50) -> int:
     """Decides and carries out until there is nothing to do; how many rounds that took."""
     for done in range(rounds):
         decisions = decide(world, now_us, policy)
@@ -110,7 +110,7 @@ def settle(world: State, now_us: int, policy: Policy, rounds: int = 50) -> int:
     raise AssertionError(f"no rest after {rounds} rounds")
 
 
-def check(world: State) -> None:
+def check(world: SchedulerState) -> None:
     """Nothing is given twice or beyond what is there; each job has all of what it asked for, on nodes of one sort."""
     whole: dict[str, str] = {}
     shared: dict[str, int] = {}
@@ -145,7 +145,7 @@ def _resources(random: Random) -> ResourceRequest:
 
 
 def _job(random: Random, number: int) -> Waiting:
-    estimate = known(random.randint(1, 100) * 10 * MINUTE, random.choice(list(Source)))
+    estimate = known(random.randint(1, 100) * 10 * MINUTE, random.choice(list(EstimateSource)))
     return replace(
         job(number, user=random.choice(["ann", "bob", "eve"]), project=random.choice(["vision", "speech"])),
         resources=_resources(random),
@@ -189,8 +189,8 @@ def _info(random: Random, node: str) -> NodeInfo:
     )
 
 
-def _account(random: Random) -> Account:
-    return Account(
+def _account(random: Random) -> TenantAccount:
+    return TenantAccount(
         weight=random.choice([0.5, 1.0, 2.0]),
         usage=random.random() * 1e6,
         usage_us=NOW - DAY,
@@ -199,15 +199,15 @@ def _account(random: Random) -> Account:
     )
 
 
-def _some_accounts(random: Random, names: Iterable[str]) -> dict[str, Account]:
+def _some_accounts(random: Random, names: Iterable[str]) -> dict[str, TenantAccount]:
     return {name: _account(random) for name in names if random.random() < 0.3}
 
 
 @st.composite
-def worlds(draw: st.DrawFn, most: int = 20) -> State:
+def worlds(draw: st.DrawFn, most: int = 20) -> SchedulerState:
     """Nodes with jobs that wait, after some have been started. Drawn as numbers of them and a seed, which is quick."""
     nodes, count, random = draw(st.integers(1, 3)), draw(st.integers(0, most)), Random(draw(st.integers(0, 2**32)))
-    made = State(nodes={node: _info(random, node) for node in "abc"[:nodes]})
+    made = SchedulerState(nodes={node: _info(random, node) for node in "abc"[:nodes]})
     made.put(_job(random, number) for number in range(count))
     before = NOW - random.randint(0, 10) * HOUR
     for one in decide(made, before, Policy()):
@@ -220,10 +220,12 @@ def worlds(draw: st.DrawFn, most: int = 20) -> State:
 
 
 @st.composite
-def crowds(draw: st.DrawFn) -> State:
+def crowds(draw: st.DrawFn) -> SchedulerState:
     """Few nodes, full of jobs that can mostly be stopped, and preemptors alike in what they need, not in the rest."""
     random = Random(draw(st.integers(0, 2**32)))
-    made = State(nodes={node: node_info(node, random.choice([1, 2, 4])) for node in "ab"[: random.randint(1, 2)]})
+    made = SchedulerState(
+        nodes={node: node_info(node, random.choice([1, 2, 4])) for node in "ab"[: random.randint(1, 2)]}
+    )
     jobs = [_rival(random, number) for number in range(random.randint(7, 14))]
     made.put(jobs[:6])
     before = NOW - 2 * HOUR
@@ -231,7 +233,7 @@ def crowds(draw: st.DrawFn) -> State:
         if isinstance(one, Start):
             made.start(one.job, one.placements, before)
     made.put(jobs[6:])
-    made.users = random.choice([{}, {"ann": Account(usage=1e6, usage_us=NOW)}])
+    made.users = random.choice([{}, {"ann": TenantAccount(usage=1e6, usage_us=NOW)}])
     return made
 
 

@@ -1,27 +1,27 @@
 import pytest
 
 from service.accounting.gpu_time import DAY_US, HOUR_US
-from service.scheduler.model.jobs import Account
-from service.simulator.accounts import Accounts
+from service.scheduler.model.jobs import TenantAccount
+from service.simulator.accounts import SimulatedAccounts
 from torchyard.api.sharing import Entitlement
 
 
-def accounts(begin_us: int = 0, **limits: float) -> Accounts:
-    return Accounts({"ada": Entitlement.model_validate(limits)}, begin_us, half_life_us=DAY_US)
+def accounts(begin_us: int = 0, **limits: float) -> SimulatedAccounts:
+    return SimulatedAccounts({"ada": Entitlement.model_validate(limits)}, begin_us, half_life_us=DAY_US)
 
 
 def test_usage_is_halved_every_half_life() -> None:
-    found = Accounts({}, 0, half_life_us=DAY_US)
+    found = SimulatedAccounts({}, 0, half_life_us=DAY_US)
     assert found.known == {}
     found.charge("bob", 2, 0, HOUR_US)
     found.charge("bob", 1, DAY_US, DAY_US + HOUR_US)
-    assert found.known["bob"] == Account(usage=pytest.approx(3600 + 3600), usage_us=DAY_US + HOUR_US)
+    assert found.known["bob"] == TenantAccount(usage=pytest.approx(3600 + 3600), usage_us=DAY_US + HOUR_US)
     assert not found.weekly
 
 
 def test_weights_and_quotas_count_before_anything_is_charged() -> None:
     found = accounts(begin_us=-5, weight=2, max_gpus=3, max_gpu_hours=4)
-    assert found.known == {"ada": Account(weight=2, max_gpus=3, week_left_us=4 * HOUR_US, usage_us=-5)}
+    assert found.known == {"ada": TenantAccount(weight=2, max_gpus=3, week_left_us=4 * HOUR_US, usage_us=-5)}
     assert found.weekly
 
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from service.accounting.gpu_time import DAY_US
 from service.scheduler.model.decisions import Decision
-from service.scheduler.model.state import State
-from service.scheduler.policy.decide import Pass
-from service.scheduler.policy.order import Ranks, ranks
+from service.scheduler.model.state import SchedulerState
+from service.scheduler.policy.decide import SchedulingPass
+from service.scheduler.policy.order import Ranking, rank_jobs
 from service.simulator import engine
-from service.simulator.engine import REVIEW_US, Run, Spell, simulate
+from service.simulator.engine import REVIEW_US, JobRun, Spell, simulate
 from service.simulator.exceptions import TraceError
 from service.simulator.knowledge import TOLD_US
 from service.simulator.policies import PRESETS
@@ -104,7 +104,7 @@ def test_nothing_is_given_twice_and_all_work_is_done(policy: str, jobs: list[Tra
         assert all(first[1] <= second[0] for first, second in pairwise(spans))
 
 
-def _by_device(done: list[Run]) -> dict[str, list[tuple[int, int]]]:
+def _by_device(done: list[JobRun]) -> dict[str, list[tuple[int, int]]]:
     spans: dict[str, list[tuple[int, int]]] = {}
     for one in done:
         for spell in one.spells:
@@ -126,7 +126,7 @@ def test_no_gpu_idles_while_somebody_waits_for_one(policy: str, jobs: list[Trace
         assert held == 2 or not waiting
 
 
-def _holds(one: Run, at_us: int) -> bool:
+def _holds(one: JobRun, at_us: int) -> bool:
     return any(spell.start_us <= at_us < spell.end_us for spell in one.spells)
 
 
@@ -140,17 +140,17 @@ def test_the_same_trace_comes_to_the_same(policy: str, jobs: list[TraceJob]) -> 
 @given(policy=POLICIES, jobs=traces())
 def test_stopping_and_starting_change_nothing_in_the_order(policy: str, jobs: list[TraceJob]) -> None:
     """So a decision goes on with the order of the one before it: unless the next start costs something, it is exact."""
-    with mock.patch.object(engine, "Pass", _Again):
+    with mock.patch.object(engine, "SchedulingPass", _Again):
         run(policy, jobs, gpus=4, cost=0)
 
 
-class _Again(Pass):
+class _Again(SchedulingPass):
     """Works the order out anew and compares."""
 
-    def __init__(self, state: State, now_us: int, policy: Policy, known: Ranks | None = None) -> None:
+    def __init__(self, state: SchedulerState, now_us: int, policy: Policy, known: Ranking | None = None) -> None:
         super().__init__(state, now_us, policy, known)
         if known is not None:
-            anew = ranks(state, now_us, policy)
+            anew = rank_jobs(state, now_us, policy)
             for column in ("key", "level", "score", "left", "overdue", "turn", "worst"):
                 np.testing.assert_allclose(getattr(known, column), getattr(anew, column), rtol=1e-9, err_msg=column)
 
@@ -170,7 +170,7 @@ def _longer(one: TraceJob, estimate: int) -> TraceJob:
     return replace(one, duration_us=one.duration_us + 3600 * SECOND, estimate_us=estimate * SECOND)
 
 
-def _earned_us(one: Run) -> int:
+def _earned_us(one: JobRun) -> int:
     """When it had run for a minute, or ended."""
     left_us = TOLD_US
     for spell in one.spells:
@@ -181,7 +181,7 @@ def _earned_us(one: Run) -> int:
     return one.end_us
 
 
-def _until(done: list[Run], at_us: int) -> list[list[int]]:
+def _until(done: list[JobRun], at_us: int) -> list[list[int]]:
     """Starts and ends before a moment."""
     return [[us for spell in one.spells for us in (spell.start_us, spell.end_us) if us < at_us] for one in done]
 
@@ -194,16 +194,16 @@ def test_what_waits_is_looked_at_again_when_nothing_has_happened_for_a_while() -
     assert looks == [0, 100, 150, 750, 1350, 1950, 2000, 2005]
 
 
-def _looks(simulation: Callable[[], list[Run]]) -> tuple[list[Run], list[int]]:
+def _looks(simulation: Callable[[], list[JobRun]]) -> tuple[list[JobRun], list[int]]:
     """What it came to, and the seconds at which decisions were made."""
     looks: list[int] = []
 
-    class Noting(Pass):
+    class Noting(SchedulingPass):
         def run(self) -> list[Decision]:
             looks.append(self._now_us // SECOND)
             return super().run()
 
-    with mock.patch.object(engine, "Pass", Noting):
+    with mock.patch.object(engine, "SchedulingPass", Noting):
         return simulation(), looks
 
 
@@ -253,11 +253,11 @@ def test_no_quota_is_passed_at_any_moment(policy: str, jobs: list[TraceJob]) -> 
             assert _week_us(_of(done, whose), at_us) < hours * 3600 * SECOND
 
 
-def _of(done: list[Run], user: str | None) -> list[Run]:
+def _of(done: list[JobRun], user: str | None) -> list[JobRun]:
     return [one for one in done if user in {None, one.job.user}]
 
 
-def _most_at_once(done: list[Run], user: str | None) -> int:
+def _most_at_once(done: list[JobRun], user: str | None) -> int:
     changes = sorted(
         change
         for one in _of(done, user)
@@ -267,7 +267,7 @@ def _most_at_once(done: list[Run], user: str | None) -> int:
     return max(accumulate(gpus for _, gpus in changes), default=0)
 
 
-def _week_us(done: list[Run], at_us: int) -> int:
+def _week_us(done: list[JobRun], at_us: int) -> int:
     """GPU time of the seven days before a moment: of what had ended, the eighth day back counts in proportion."""
     today, elapsed = divmod(at_us, DAY_US)
     part, since_us = Fraction(DAY_US - elapsed, DAY_US), (today - 6) * DAY_US

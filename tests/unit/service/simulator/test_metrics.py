@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.simulator import metrics
-from service.simulator.engine import Run
-from service.simulator.metrics import Metrics, jain, measure, share_out, standings
+from service.simulator.engine import JobRun
+from service.simulator.metrics import SimulationMetrics, jain, measure, share_out, standings
 from service.simulator.policies import PRESETS
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from tests.support.traces import job, run, traces
 
 
-def figures(done: list[Run], gpus: int) -> Metrics:
+def figures(done: list[JobRun], gpus: int) -> SimulationMetrics:
     cluster = Cluster(nodes=1, gpus=gpus)
     return measure(done, cluster, standings(done, cluster))
 
@@ -120,17 +120,17 @@ def test_figures_worked_out_again(policy: str, jobs: list[TraceJob]) -> None:
         assert got == slowly
 
 
-def _held(one: Run) -> float:
+def _held(one: JobRun) -> float:
     return sum(spell.end_us - spell.start_us for spell in one.spells) / SECOND
 
 
-def _waited(one: Run) -> float:
+def _waited(one: JobRun) -> float:
     """The gaps before the spells."""
     ends = [one.job.submit_us, *(spell.end_us for spell in one.spells)]
     return sum(spell.start_us - end for spell, end in zip(one.spells, ends, strict=False)) / SECOND
 
 
-def _slowly(done: list[Run], gpus: int) -> dict[str, tuple[float, float]]:
+def _slowly(done: list[JobRun], gpus: int) -> dict[str, tuple[float, float]]:
     """Entitlement by pouring GPUs out drop by drop between any two moments, and what was held."""
     users = sorted({one.job.user for one in done})
     moments = sorted({one.job.submit_us for one in done} | {one.end_us for one in done})

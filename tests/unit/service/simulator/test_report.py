@@ -1,7 +1,7 @@
 import pytest
 
 from service.simulator.metrics import measure, standings
-from service.simulator.report import Result, duration, plain, table, worst
+from service.simulator.report import PolicyResult, duration, plain, table, worst
 from service.simulator.trace import Cluster
 from tests.support.traces import job, run
 
@@ -11,12 +11,12 @@ KEYS = [
 ]  # fmt: skip
 
 
-def result(policy: str, *, first_gpus: int = 2, users: tuple[str, str] = ("ada", "bob")) -> Result:
+def result(policy: str, *, first_gpus: int = 2, users: tuple[str, str] = ("ada", "bob")) -> PolicyResult:
     cluster = Cluster(nodes=1, gpus=2)
     jobs = [job(0, 7200, gpus=first_gpus, user=users[0]), job(0, 7200, gpus=2, user=users[1])]
     done = run(policy, jobs, gpus=2)
     stood = standings(done, cluster)
-    return Result(title=policy, metrics=measure(done, cluster, stood), standings=stood)
+    return PolicyResult(title=policy, metrics=measure(done, cluster, stood), standings=stood)
 
 
 def test_one_policy_is_one_object_of_its_figures() -> None:

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.scheduler.explain import alternatives
-from service.scheduler.explain.alternatives import Found, Proposal
+from service.scheduler.explain.alternatives import Proposal, StartingChange
 from service.scheduler.explain.forecast import Expected, expected_start
 from service.scheduler.model.decisions import Start
-from service.scheduler.model.jobs import Account, IneligibleReason, Reservation, Waiting
+from service.scheduler.model.jobs import IneligibleReason, ReservationInfo, TenantAccount, Waiting
 from service.scheduler.model.nodes import ClosedReason
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
 from tests.support.sharing import GIB, HOUR, MINUTE, NOW, node, runs, state, waits
 from torchyard.quantities import parse_size
@@ -50,7 +50,7 @@ def changed(waiting: Waiting, proposal: Proposal) -> Waiting:
     return waiting
 
 
-def find(made: State, policy: Policy = CALM, *, refused: frozenset[str] = frozenset()) -> list[Found]:
+def find(made: SchedulerState, policy: Policy = CALM, *, refused: frozenset[str] = frozenset()) -> list[StartingChange]:
     def build(proposal: Proposal) -> Waiting | None:
         known = set(map(str, proposal.change.values())) | proposal.change.keys()
         return None if refused & known else changed(made.waiting["j1"], proposal)
@@ -59,7 +59,7 @@ def find(made: State, policy: Policy = CALM, *, refused: frozenset[str] = frozen
     return alternatives.find(made, "j1", NOW, policy, build, expected)
 
 
-def now(made: State, policy: Policy = CALM) -> list[dict[str, Any]]:
+def now(made: SchedulerState, policy: Policy = CALM) -> list[dict[str, Any]]:
     return [each.proposal.change for each in find(made, policy) if each.placements]
 
 
@@ -86,7 +86,7 @@ def test_a_smaller_share() -> None:
     assert found == [{"resources.gpu_share": "10GiB"}]
 
 
-def backfilled() -> State:
+def backfilled() -> SchedulerState:
     """A job of four GPUs waits for two that are over in half an hour; two are free meanwhile."""
     first = waits(0, 4, priority=2)
     return state(first, waits(1, 1, minutes=60), runs(2, "a0", "a1", minutes=15, ends_us=NOW + 30 * MINUTE))
@@ -102,7 +102,9 @@ def test_a_shorter_limit_that_fits_into_a_hole() -> None:
 
 
 def test_what_is_restartable_fills_a_reservation() -> None:
-    reserved = Reservation(id="r", name="demo", starts_us=NOW + HOUR, ends_us=NOW + 2 * HOUR, users=frozenset({"eve"}))
+    reserved = ReservationInfo(
+        id="r", name="demo", starts_us=NOW + HOUR, ends_us=NOW + 2 * HOUR, users=frozenset({"eve"})
+    )
     policy = Policy(time_slice=None)
     found = now(state(waits(1, minutes=None), reservations=(reserved,)), policy)
     assert {"restartable": True} in found
@@ -118,7 +120,9 @@ def test_what_may_be_stopped_after_all() -> None:
     assert much_sooner.proposal.change == {"preemptible": True}
     assert much_sooner.starts_us is not None
     assert much_sooner.starts_us <= NOW + MINUTE
-    reserved = Reservation(id="r", name="demo", starts_us=NOW + HOUR, ends_us=NOW + 2 * HOUR, users=frozenset({"eve"}))
+    reserved = ReservationInfo(
+        id="r", name="demo", starts_us=NOW + HOUR, ends_us=NOW + 2 * HOUR, users=frozenset({"eve"})
+    )
     found = now(state(pinned, reservations=(reserved,)), Policy(time_slice=None))
     assert {"preemptible": True} in found
     assert {"restartable": True} not in found
@@ -164,7 +168,7 @@ def test_a_held_job_can_be_released() -> None:
 
 
 def test_nothing_helps_against_a_quota_but_fewer_gpus() -> None:
-    users = {"ada": Account(max_gpus=3)}
+    users = {"ada": TenantAccount(max_gpus=3)}
     made = state(waits(1, 2), runs(2, "a0", "a1", user="ada"), users=users)
     assert now(made) == [{"resources.gpus": 1}]
 

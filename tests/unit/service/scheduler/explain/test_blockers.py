@@ -1,17 +1,17 @@
 """What keeps a job from starting, as data."""
 
 from service.scheduler.explain.blockers import Blocker, Obstacle, blockers
-from service.scheduler.model.jobs import Account, IneligibleReason, Reservation
+from service.scheduler.model.jobs import IneligibleReason, ReservationInfo, TenantAccount
 from service.scheduler.model.nodes import ClosedReason
-from service.scheduler.model.state import State
-from service.scheduler.policy.quotas import Quota, Reached
+from service.scheduler.model.state import SchedulerState
+from service.scheduler.policy.quotas import QuotaKind, Reached
 from tests.unit.service.scheduler.worlds import GIB, HOUR, NOW, job, node_info, running, slot, state
 from torchyard.spec.policy import Order, Policy
 
 FIFO = Policy(order=Order.FIFO, preemption=False, time_slice=None)
 
 
-def found(world: State, name: str = "j1") -> list[Blocker]:
+def found(world: SchedulerState, name: str = "j1") -> list[Blocker]:
     return blockers(world, name, NOW, FIFO)
 
 
@@ -24,21 +24,23 @@ def test_what_is_its_own() -> None:
         Blocker(obstacle=Obstacle.NEVER_FITS, lack="node a has 1 GPUs, the job needs 2")
     ]
     assert found(state(node_info(), job(1))) == [Blocker(obstacle=Obstacle.STARTING)]
-    world = state(node_info(gpus=1), running(1, "a0", yields_to="j1"), job(1))
-    assert found(world) == [Blocker(obstacle=Obstacle.YIELDING, jobs=("r1",))]
+    world = state(node_info(gpus=1), running(1, "a0", preempted_for="j1"), job(1))
+    assert found(world) == [Blocker(obstacle=Obstacle.PREEMPTING, jobs=("r1",))]
 
 
 def test_nobody_gives_way_any_more_to_one_that_would_not_start() -> None:
-    world = state(node_info(gpus=1, closed=ClosedReason.DRAINING), running(1, "a0", yields_to="j1", stops=True), job(1))
+    world = state(
+        node_info(gpus=1, closed=ClosedReason.DRAINING), running(1, "a0", preempted_for="j1", stops=True), job(1)
+    )
     assert found(world) == [Blocker(obstacle=Obstacle.CLOSED, node="a", closed=ClosedReason.DRAINING)]
 
 
 def test_quotas_with_what_is_used() -> None:
-    world = state(node_info(), running(1, "a0"), job(1), users={"ann": Account(max_gpus=1)})
-    reached = Reached(quota=Quota.USER_GPUS, whose="ann", used=1, limit=1)
+    world = state(node_info(), running(1, "a0"), job(1), users={"ann": TenantAccount(max_gpus=1)})
+    reached = Reached(quota=QuotaKind.USER_GPUS, whose="ann", used=1, limit=1)
     assert found(world) == [Blocker(obstacle=Obstacle.QUOTA, reached=reached)]
     sweep = state(node_info(), running(1, "a0", group="s"), job(1, group="s"), caps={"s": 1})
-    assert found(sweep)[0].reached == Reached(quota=Quota.SWEEP, whose="s", used=1, limit=1)
+    assert found(sweep)[0].reached == Reached(quota=QuotaKind.SWEEP, whose="s", used=1, limit=1)
 
 
 def test_what_is_held_of_each_node_and_by_whom() -> None:
@@ -64,7 +66,7 @@ def test_what_others_get() -> None:
     assert found(kept) == [Blocker(obstacle=Obstacle.KEPT, node="a", jobs=("j0",))]
     behind = state(node_info(gpus=1), job(0), job(1))
     assert found(behind) == [Blocker(obstacle=Obstacle.BEHIND, node="a", jobs=("j0",))]
-    theirs = Reservation(id="r", name="demo", starts_us=NOW, ends_us=NOW + HOUR, users=frozenset({"bob"}))
+    theirs = ReservationInfo(id="r", name="demo", starts_us=NOW, ends_us=NOW + HOUR, users=frozenset({"bob"}))
     assert found(state(node_info(), theirs, job(1))) == [
         Blocker(obstacle=Obstacle.RESERVED, node="a", reservation="r"),
     ]

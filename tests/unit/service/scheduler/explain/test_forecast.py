@@ -7,9 +7,9 @@ import pytest
 
 from service.scheduler.explain import forecast
 from service.scheduler.explain.forecast import Expected, expected_start
-from service.scheduler.model.jobs import Account, IneligibleReason, Reservation, Running
+from service.scheduler.model.jobs import IneligibleReason, ReservationInfo, Running, TenantAccount
 from service.scheduler.model.nodes import ClosedReason
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from tests.support.sharing import HOUR, MINUTE, NOW, SECOND, lasting, node, runs, state, waits
 from torchyard.spec.policy import Policy
 
@@ -21,7 +21,7 @@ def minutes(found: Expected) -> list[int | None]:
     return [None if each is None else round((each - NOW) / MINUTE) for each in found]
 
 
-def expected(made: State, job: str = "j1", policy: Policy = CALM) -> list[int | None]:
+def expected(made: SchedulerState, job: str = "j1", policy: Policy = CALM) -> list[int | None]:
     return minutes(expected_start(made, job, NOW, policy))
 
 
@@ -64,7 +64,7 @@ def test_a_job_that_others_are_stopped_for() -> None:
 
 
 def test_jobs_that_give_way_are_gone_when_their_checkpoints_are_due() -> None:
-    asked = runs(2, *FULL, yields_to="j1", asked_us=NOW - 10 * SECOND, due_us=NOW + 290 * SECOND)
+    asked = runs(2, *FULL, preempted_for="j1", asked_us=NOW - 10 * SECOND, due_us=NOW + 290 * SECOND)
 
     def start(victim: Running) -> list[float]:
         found = expected_start(state(waits(1), victim), "j1", NOW, Policy())
@@ -76,7 +76,7 @@ def test_jobs_that_give_way_are_gone_when_their_checkpoints_are_due() -> None:
 
 
 def test_reservations_are_waited_for() -> None:
-    reserved = Reservation(id="r", name="demo", starts_us=NOW, ends_us=NOW + HOUR, users=frozenset({"eve"}))
+    reserved = ReservationInfo(id="r", name="demo", starts_us=NOW, ends_us=NOW + HOUR, users=frozenset({"eve"}))
     assert expected(state(waits(1), reservations=(reserved,))) == [60, 60]
 
 
@@ -84,7 +84,7 @@ def test_a_maintenance_is_waited_for_and_the_one_after_it() -> None:
     closed = replace(node(closed=ClosedReason.DRAINING), maintenance="m1")
     spans = (("m1", -60, 30), ("m2", 30, 50), ("m3", 300, 600))
     planned = [
-        Reservation(
+        ReservationInfo(
             id=name,
             name=name,
             starts_us=NOW + starts * MINUTE,
@@ -123,6 +123,6 @@ def test_p90_is_not_before_p50() -> None:
 
 
 def test_what_gives_way_to_a_job_over_its_quota_is_spared() -> None:
-    preemptor, victim = waits(9, 4, user="cyd", priority=2), runs(2, *FULL, yields_to="j9")
-    made = state(waits(1), preemptor, victim, users={"cyd": Account(max_gpus=2)})
+    preemptor, victim = waits(9, 4, user="cyd", priority=2), runs(2, *FULL, preempted_for="j9")
+    made = state(waits(1), preemptor, victim, users={"cyd": TenantAccount(max_gpus=2)})
     assert expected(made) == [60, 120]

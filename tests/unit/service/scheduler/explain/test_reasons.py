@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from service.scheduler.explain.blockers import Blocker, blockers
 from service.scheduler.explain.reasons import Awaited, Names, Title, mentioned, reasons
-from service.scheduler.model.jobs import Account, IneligibleReason, Reservation
+from service.scheduler.model.jobs import IneligibleReason, ReservationInfo, TenantAccount
 from service.scheduler.model.nodes import ClosedReason, Slot
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from tests.support.sharing import GIB, HOUR, MINUTE, NOW, node, runs, state, waits
 from torchyard.api import Reason
 from torchyard.spec.policy import Policy
@@ -22,12 +22,12 @@ FULL = ("a0", "a1", "a2", "a3")
 
 
 def told(
-    made: State, job: str = "j1", names: Names = NAMES, policy: Policy = CALM, starts_us: int | None = None
+    made: SchedulerState, job: str = "j1", names: Names = NAMES, policy: Policy = CALM, starts_us: int | None = None
 ) -> list[Reason]:
     return reasons(made, job, blockers(made, job, NOW, policy), names, NOW, starts_us)
 
 
-def first(made: State, **more: Any) -> Reason:
+def first(made: SchedulerState, **more: Any) -> Reason:
     return told(made, **more)[0]
 
 
@@ -77,13 +77,13 @@ def test_it_starts_or_room_is_made() -> None:
     found = first(state(waits(1, priority=3), weak), policy=Policy())
     assert (found.code, found.jobs) == ("making-room", ["j2"])
     assert found.message == "room is being made: job 2 (bob) saves its work and then gives way"
-    due = replace(weak, yields_to="j1", due_us=NOW + 5 * MINUTE)
+    due = replace(weak, preempted_for="j1", due_us=NOW + 5 * MINUTE)
     (found,) = told(state(waits(1), due), policy=Policy(), starts_us=NOW + 2 * MINUTE)
     assert found.message == "room is being made: job 2 (bob) saves its work, due by 22:19 UTC, and then gives way"
     assert found.until is not None
     assert found.until.timestamp() == NOW / 1e6 + 120
-    cancelled = runs(2, "a0", "a1", yields_to="j1", stops=True)
-    others = [runs(number, f"a{number - 1}", yields_to="j1") for number in (3, 4)]
+    cancelled = runs(2, "a0", "a1", preempted_for="j1", stops=True)
+    others = [runs(number, f"a{number - 1}", preempted_for="j1") for number in (3, 4)]
     found = first(state(waits(1, 4), cancelled, *others))
     assert found.message == (
         "room is being made: job 2 (bob) is being stopped; job 3 (bob), job 4 (bob) save their work and then give way"
@@ -91,19 +91,19 @@ def test_it_starts_or_room_is_made() -> None:
 
 
 def test_quotas_say_who_uses_them() -> None:
-    users = {"ada": Account(max_gpus=2)}
+    users = {"ada": TenantAccount(max_gpus=2)}
     made = state(waits(1), runs(2, "a0", user="ada", minutes=90), runs(3, "a1", user="ada", minutes=30), users=users)
     found = first(made)
     assert (found.code, found.jobs) == ("quota", ["j2", "j3"])
     assert found.message == "the quota of user Ada is 2 GPUs at once, which job 2 (bob), job 3 (bob) use"
     assert found.until is not None
     assert found.until.timestamp() == NOW / 1e6 + 1800
-    projects = {"vision": Account(max_gpus=1)}
+    projects = {"vision": TenantAccount(max_gpus=1)}
     assert (
         "the quota of project vision is 1 GPU at once"
         in first(state(waits(1), runs(2, "a0"), projects=projects)).message
     )
-    spent = first(state(waits(1), users={"ada": Account(week_left_us=0)}))
+    spent = first(state(waits(1), users={"ada": TenantAccount(week_left_us=0)}))
     assert spent.message == "user Ada has used up the GPU-hours that are theirs in seven days"
 
 
@@ -186,7 +186,7 @@ def test_closed_nodes_and_unusable_gpus() -> None:
 
 def test_until_when_a_node_is_under_maintenance() -> None:
     closed = replace(node("c", closed=ClosedReason.DRAINING), maintenance="m")
-    disks = Reservation(
+    disks = ReservationInfo(
         id="m", name="disks", maintenance=True, nodes=frozenset("c"), starts_us=NOW - HOUR, ends_us=NOW + HOUR
     )
     found = first(state(waits(1), nodes=(closed,), reservations=(disks,)))
@@ -220,7 +220,7 @@ def test_of_jobs_of_unknown_length_the_first_comes_first() -> None:
 
 def test_reservations() -> None:
     times = {"starts_us": NOW - HOUR, "ends_us": NOW + HOUR}
-    reserved = Reservation(id="r", name="demo day", users=frozenset({"eve"}), **times)  # type: ignore[arg-type]
+    reserved = ReservationInfo(id="r", name="demo day", users=frozenset({"eve"}), **times)  # type: ignore[arg-type]
     found = first(state(waits(1), reservations=(reserved,)))
     assert found.code == "reserved"
     assert found.message == "node a is reserved from 2023-11-14 21:14 to 2023-11-14 23:14 UTC (demo day)"
@@ -231,7 +231,7 @@ def test_reservations() -> None:
     )
     assert found.until is not None
     assert found.until.timestamp() == NOW / 1e6 + 3600
-    upkeep = Reservation(id="r", name="new fans", maintenance=True, **times)  # type: ignore[arg-type]
+    upkeep = ReservationInfo(id="r", name="new fans", maintenance=True, **times)  # type: ignore[arg-type]
     assert "out of use for maintenance" in first(state(waits(1), reservations=(upkeep,))).message
 
 
@@ -268,7 +268,7 @@ def test_every_job_has_a_reason_whatever_stands_in_its_way(
         waits(50, ineligible=ineligible),
         *(runs(n, device) for n, device in enumerate(devices, 60)),
         nodes=(node("a", closed=ClosedReason.DRAINING if closed else None), node("b", 2)),
-        users={"ada": Account(max_gpus=4)},
+        users={"ada": TenantAccount(max_gpus=4)},
     )
     for job in made.waiting:
         found: list[Blocker] = blockers(made, job, NOW, Policy())

@@ -3,10 +3,10 @@
 import pytest
 
 from service.scheduler.model import fractions
-from service.scheduler.model.jobs import Account
-from service.scheduler.model.state import State
+from service.scheduler.model.jobs import TenantAccount
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
-from service.scheduler.policy.quotas import Quotas
+from service.scheduler.policy.quotas import RemainingQuotas
 from service.scheduler.policy.shares import shares
 from tests.unit.service.scheduler.worlds import GIB, HOUR, NOW, job, known, node_info, running, starts, state
 from torchyard.spec.policy import Policy
@@ -24,13 +24,15 @@ def test_what_others_may_have() -> None:
         assert fractions.shareable_gpus(held.resources, held.placements, infos) == shareable_gpus
 
 
-def week_used(world: State) -> float:
-    (reached,) = Quotas(world, NOW).reached(world.classes.key(int(world.table.class_id[world.table.rows["j1"]])))
+def week_used(world: SchedulerState) -> float:
+    (reached,) = RemainingQuotas(world, NOW).reached(
+        world.classes.key(int(world.table.class_id[world.table.rows["j1"]]))
+    )
     return reached.used / HOUR
 
 
 def test_hours_of_a_week_are_parts() -> None:
-    users = {"ann": Account(week_left_us=1)}
+    users = {"ann": TenantAccount(week_left_us=1)}
     whole, part = running(1, "a0"), running(2, "a1", gpu_share=20 * GIB)
     assert week_used(state(node_info(), whole, job(1), users=users)) == 1
     assert week_used(state(node_info(), whole, part, job(1), users=users)) == 1.25
@@ -44,7 +46,7 @@ def test_hours_of_a_week_are_parts() -> None:
 @pytest.mark.parametrize(("left", "started"), [(0.2, 1), (0.3, 2), (0.6, 3)])
 def test_what_starts_at_once_is_charged_with_parts(left: float, started: int) -> None:
     jobs = [job(number, gpu_share=20 * GIB, remaining=known(HOUR)) for number in range(3)]
-    world = state(node_info(), *jobs, users={"ann": Account(week_left_us=round(left * HOUR))})
+    world = state(node_info(), *jobs, users={"ann": TenantAccount(week_left_us=round(left * HOUR))})
     assert len(starts(decide(world, NOW, Policy()))) == started
 
 

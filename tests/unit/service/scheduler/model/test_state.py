@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.scheduler.model.nodes import Placement
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
 from service.scheduler.policy.order import order
 from tests.unit.service.scheduler.worlds import HOUR, NOW, job, known, node_info, running, state, worlds
 from torchyard.spec.policy import Policy
 
 
-def fresh(world: State) -> State:
+def fresh(world: SchedulerState) -> SchedulerState:
     """The same, derived anew."""
-    return State(
+    return SchedulerState(
         nodes=world.nodes,
         waiting=dict(world.waiting),
         running=dict(world.running),
@@ -27,7 +27,7 @@ def fresh(world: State) -> State:
 
 
 @given(worlds(), st.data())
-def test_a_state_that_changed_decides_as_one_made_anew(world: State, data: st.DataObject) -> None:
+def test_a_state_that_changed_decides_as_one_made_anew(world: SchedulerState, data: st.DataObject) -> None:
     world.capacities()
     for _ in range(data.draw(st.integers(0, 8))):
         names = sorted([*world.waiting, *world.running])
@@ -56,8 +56,10 @@ def test_a_job_that_starts_and_is_requeued_keeps_its_age_and_counts_its_time() -
 
 
 def test_who_others_were_stopped_for_is_remembered_until_it_starts() -> None:
-    world = state(node_info(), running(1, "a0", yields_to="j9"), running(2, "a1", yields_to="j9"), job(9, gpus=2))
-    world.put([replace(world.running["r1"], yields_to=None)])
+    world = state(
+        node_info(), running(1, "a0", preempted_for="j9"), running(2, "a1", preempted_for="j9"), job(9, gpus=2)
+    )
+    world.put([replace(world.running["r1"], preempted_for=None)])
     assert list(world.promised) == []
     world.remove("r2")
     assert list(world.promised) == ["j9"]

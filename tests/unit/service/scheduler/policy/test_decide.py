@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.scheduler.model.decisions import Cause, Preempt, Start
-from service.scheduler.model.jobs import Account, IneligibleReason, Source
+from service.scheduler.model.jobs import EstimateSource, IneligibleReason, TenantAccount
 from service.scheduler.model.nodes import ClosedReason
-from service.scheduler.model.state import State
-from service.scheduler.policy.decide import Pass, decide
+from service.scheduler.model.state import SchedulerState
+from service.scheduler.policy.decide import SchedulingPass, decide
 from tests.unit.service.scheduler.worlds import (
     DAY,
     GIB,
@@ -37,7 +37,7 @@ FAIR = Policy()
 FIFO = Policy(order=Order.FIFO, preemption=False, time_slice=None)
 
 
-def started(world: State, policy: Policy = FAIR) -> dict[str, str]:
+def started(world: SchedulerState, policy: Policy = FAIR) -> dict[str, str]:
     return starts(decide(world, NOW, policy))
 
 
@@ -89,7 +89,7 @@ def test_jobs_that_can_be_stopped_again_fill_the_gap() -> None:
 
 def test_what_is_kept_for_the_first_is_kept_from_the_oldest_as_well() -> None:
     """One node is kept for the oldest, the other for the first, who can stop nobody: its user had too much."""
-    users = {"ann": Account(usage=1e6, usage_us=NOW), "bob": Account()}
+    users = {"ann": TenantAccount(usage=1e6, usage_us=NOW), "bob": TenantAccount()}
     first = job(1, user="ann", remaining=known(MINUTE), ran_us=HOUR)
     oldest = job(2, user="bob", remaining=known(2 * HOUR), eligible_us=NOW - 5 * DAY)
     other = running(8, "a0", user="bob", preemptible=True, remaining=known(10 * HOUR))
@@ -117,7 +117,7 @@ def test_what_runs_is_let_run_without_slices_and_while_it_is_new() -> None:
         replace(long, since_us=NOW - 30 * SECOND),
         replace(long, spared_until_us=NOW + 1),
         replace(long, preemptible=False),
-        replace(long, yields_to="somebody"),
+        replace(long, preempted_for="somebody"),
         replace(long, starts_over=True),
         replace(long, remaining=known(20 * SECOND)),
     ):
@@ -127,7 +127,7 @@ def test_what_runs_is_let_run_without_slices_and_while_it_is_new() -> None:
 
 def test_who_must_not_be_stopped_takes_no_time_slices() -> None:
     long = running(1, "a0", preemptible=True, remaining=known(9 * HOUR))
-    new, short = job(2, pinned=True), job(3, pinned=True, remaining=known(MINUTE, Source.HISTORY))
+    new, short = job(2, pinned=True), job(3, pinned=True, remaining=known(MINUTE, EstimateSource.HISTORY))
     for policy in (Policy(), Policy(order=Order.SRTF), Policy(order=Order.LAS)):
         assert decide(state(node_info(gpus=1), long, new, short), NOW, policy) == []
         assert list(started(state(node_info(gpus=2), long, new), policy)) == ["j2"]
@@ -160,7 +160,7 @@ def test_a_higher_class_stops_a_lower_one_by_the_least_work_since_its_checkpoint
 
 
 def test_who_is_over_their_share_makes_room_for_who_is_under_it() -> None:
-    users = {"ann": Account(usage=1e6, usage_us=NOW), "bob": Account()}
+    users = {"ann": TenantAccount(usage=1e6, usage_us=NOW), "bob": TenantAccount()}
     greedy = running(1, "a0", user="ann", preemptible=True, remaining=known(HOUR))
     world = state(node_info(gpus=1), greedy, job(2, user="bob", remaining=known(2 * HOUR), ran_us=HOUR), users=users)
     policy = Policy(time_slice=None)
@@ -170,7 +170,7 @@ def test_who_is_over_their_share_makes_room_for_who_is_under_it() -> None:
 
 
 def test_of_those_over_their_share_one_goes_that_stops_no_others_in_turn() -> None:
-    users = {"ann": Account(usage=1e6, usage_us=NOW), "bob": Account()}
+    users = {"ann": TenantAccount(usage=1e6, usage_us=NOW), "bob": TenantAccount()}
     greedy = [
         running(number, f"a{number}", user="ann", preemptible=True, remaining=known(left_us), saved_us=saved_us)
         for number, left_us, saved_us in ((0, 20 * SECOND, NOW), (1, HOUR, NOW - MINUTE), (2, 9 * HOUR, NOW - HOUR))
@@ -223,7 +223,10 @@ def test_a_gang_stops_what_it_needs_on_all_its_nodes_or_nobody() -> None:
 
 
 def test_places_are_kept_for_the_preemptor_until_all_victims_are_gone() -> None:
-    one, two = running(1, "a0", preemptible=True, yields_to="j9"), running(2, "a1", preemptible=True, yields_to="j9")
+    one, two = (
+        running(1, "a0", preemptible=True, preempted_for="j9"),
+        running(2, "a1", preemptible=True, preempted_for="j9"),
+    )
     preemptor = job(9, gpus=2, priority=2)
     world = state(node_info(gpus=2), one, two, preemptor, job(3, priority=2))
     assert decide(world, NOW, Policy()) == []
@@ -237,19 +240,19 @@ def test_places_are_kept_for_the_preemptor_until_all_victims_are_gone() -> None:
 
 
 def test_places_that_nobody_waits_for_any_more_are_free_for_all() -> None:
-    gone = running(1, "a0", preemptible=True, yields_to="j9")
+    gone = running(1, "a0", preemptible=True, preempted_for="j9")
     world = state(node_info(gpus=2), gone, job(3))
     assert started(world) == {"j3": "a1"}
 
 
 def test_a_job_over_its_quota_blocks_nobody() -> None:
-    users = {"ann": Account(max_gpus=2)}
+    users = {"ann": TenantAccount(max_gpus=2)}
     world = state(node_info(gpus=4), running(1, "a0"), job(1, gpus=2), job(2), job(3), job(4, user="bob"), users=users)
     assert started(world, FIFO) == {"j2": "a1", "j4": "a2"}
 
 
 def test_the_week_and_the_cap_of_a_sweep_bound_what_starts() -> None:
-    projects = {"vision": Account(week_left_us=HOUR), "speech": Account(week_left_us=2 * HOUR)}
+    projects = {"vision": TenantAccount(week_left_us=HOUR), "speech": TenantAccount(week_left_us=2 * HOUR)}
     world = state(node_info(gpus=8), running(1, "a0"), job(1), job(2, project="speech"), projects=projects)
     assert started(world, FIFO) == {"j2": "a1"}
     trials = [job(number, group="s") for number in range(5)]
@@ -258,12 +261,12 @@ def test_the_week_and_the_cap_of_a_sweep_bound_what_starts() -> None:
 
 def test_of_a_long_run_only_the_last_seven_days_count() -> None:
     fractions = (node_info(), running(1, "a0", since_us=NOW - 30 * DAY), job(2))
-    assert started(state(*fractions, users={"ann": Account(week_left_us=7 * DAY + HOUR)})) == {"j2": "a1"}
-    assert started(state(*fractions, users={"ann": Account(week_left_us=7 * DAY)})) == {}
+    assert started(state(*fractions, users={"ann": TenantAccount(week_left_us=7 * DAY + HOUR)})) == {"j2": "a1"}
+    assert started(state(*fractions, users={"ann": TenantAccount(week_left_us=7 * DAY)})) == {}
 
 
 def test_what_starts_together_does_not_pass_the_week() -> None:
-    users = {"ann": Account(week_left_us=3 * HOUR)}
+    users = {"ann": TenantAccount(week_left_us=3 * HOUR)}
     jobs = [job(number, remaining=known(2 * HOUR)) for number in range(4)]
     assert len(started(state(node_info(gpus=8), *jobs, users=users), FIFO)) == 2
 
@@ -293,7 +296,7 @@ def test_a_class_higher_for_each_day_of_waiting_up_to_the_highest_there_is() -> 
 
 
 @given(worlds(), policies)
-def test_nothing_is_given_twice_or_beyond_what_is_there(world: State, policy: Policy) -> None:
+def test_nothing_is_given_twice_or_beyond_what_is_there(world: SchedulerState, policy: Policy) -> None:
     check(world)
     before = {node: (capacity.cpus, capacity.memory) for node, capacity in world.capacities().items()}
     decisions = decide(world, NOW, policy)
@@ -314,7 +317,7 @@ def test_nothing_is_given_twice_or_beyond_what_is_there(world: State, policy: Po
         assert capacity.memory >= min(before[node][1], 0)
 
 
-def given_out(world: State, accounts: str) -> Counter[str]:
+def given_out(world: SchedulerState, accounts: str) -> Counter[str]:
     """GPUs that each user or project holds."""
     held: Counter[str] = Counter()
     for one in world.running.values():
@@ -323,7 +326,7 @@ def given_out(world: State, accounts: str) -> Counter[str]:
 
 
 @given(worlds(), policies)
-def test_quotas_are_never_passed(world: State, policy: Policy) -> None:
+def test_quotas_are_never_passed(world: SchedulerState, policy: Policy) -> None:
     after = world.copy()
     carry_out(after, [one for one in decide(world, NOW, policy) if isinstance(one, Start)], NOW)
     for party, accounts in (("user", world.users), ("project", world.projects)):
@@ -337,7 +340,7 @@ def test_quotas_are_never_passed(world: State, policy: Policy) -> None:
 
 @settings(max_examples=500)
 @given(worlds(), policies)
-def test_preemption_is_never_for_nothing(world: State, policy: Policy) -> None:
+def test_preemption_is_never_for_nothing(world: SchedulerState, policy: Policy) -> None:
     """With the victims gone, whom they were stopped for starts in the next decision."""
     decisions = decide(world, NOW, policy)
     victims = [one for one in decisions if isinstance(one, Preempt)]
@@ -350,8 +353,8 @@ def test_preemption_is_never_for_nothing(world: State, policy: Policy) -> None:
 
 
 @given(worlds(), policies)
-def test_whom_others_are_stopped_for_has_its_places_once_these_are_gone(world: State, policy: Policy) -> None:
-    this = Pass(world, NOW, policy)
+def test_whom_others_are_stopped_for_has_its_places_once_these_are_gone(world: SchedulerState, policy: Policy) -> None:
+    this = SchedulingPass(world, NOW, policy)
     decisions = this.run()
     of_jobs = [one for one in decisions if not (isinstance(one, Preempt) and one.reason is Cause.RESERVATION)]
     assert set(this.promises) == set(stops(of_jobs).values())
@@ -363,19 +366,21 @@ def test_whom_others_are_stopped_for_has_its_places_once_these_are_gone(world: S
 
 @settings(max_examples=500)
 @given(worlds(), policies)
-def test_decisions_come_to_rest(world: State, policy: Policy) -> None:
+def test_decisions_come_to_rest(world: SchedulerState, policy: Policy) -> None:
     settle(world, NOW, policy)
     check(world)
 
 
 @given(worlds(), policies, st.randoms(use_true_random=False))
-def test_the_order_in_which_things_are_told_does_not_matter(world: State, policy: Policy, random: object) -> None:
+def test_the_order_in_which_things_are_told_does_not_matter(
+    world: SchedulerState, policy: Policy, random: object
+) -> None:
     expected = decide(world, NOW, policy)
     jobs = [*world.waiting.values(), *world.running.values()]
     random.shuffle(jobs)  # type: ignore[attr-defined]
     nodes = list(world.nodes.items())
     random.shuffle(nodes)  # type: ignore[attr-defined]
-    again = State(nodes=dict(nodes), users=world.users, projects=world.projects, caps=world.caps)
+    again = SchedulerState(nodes=dict(nodes), users=world.users, projects=world.projects, caps=world.caps)
     again.put(jobs)
     assert decide(again, NOW, policy) == expected
     assert decide(again, NOW, policy) == expected

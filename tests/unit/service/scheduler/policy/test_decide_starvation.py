@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.scheduler.model.jobs import Waiting
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.order import PERIOD_US
 from tests.unit.service.scheduler.worlds import HOUR, MINUTE, NOW, SECOND, job, known, node_info, settle, state
 from torchyard.spec.policy import Policy
@@ -48,7 +48,7 @@ class Started(NamedTuple):
     stops: int
 
 
-def until_started(world: State, found: list[Waiting], policy: Policy) -> Started:
+def until_started(world: SchedulerState, found: list[Waiting], policy: Policy) -> Started:
     """Keeps the queue full of rivals, and ends each when its time is over, until all that waited have started. Of
     these, those that can be stopped are through within a turn.
     """

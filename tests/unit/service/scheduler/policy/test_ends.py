@@ -2,13 +2,13 @@ import math
 
 import pytest
 
-from service.scheduler.model.jobs import Estimate, Source
+from service.scheduler.model.jobs import Estimate, EstimateSource
 from service.scheduler.policy.ends import Quantile, end_us
 from tests.unit.service.scheduler.worlds import running
 
 
 def left(as_of_us: int | None = None) -> Estimate:
-    return Estimate(p10_us=10, p50_us=50, p90_us=90, source=Source.PROGRESS, as_of_us=as_of_us)
+    return Estimate(p10_us=10, p50_us=50, p90_us=90, source=EstimateSource.PROGRESS, as_of_us=as_of_us)
 
 
 def test_nothing_tells_but_the_limit() -> None:

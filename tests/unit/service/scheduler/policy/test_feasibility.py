@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from service.scheduler.model.columns import Bools, Ints
 from service.scheduler.model.decisions import Cause, Decision, Preempt
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy import decide as deciding
 from service.scheduler.policy.decide import decide
 from service.scheduler.policy.feasibility import FeasibilityFilter
@@ -51,7 +51,11 @@ class Unfiltered(FeasibilityFilter):
 
 
 def decided(
-    world: State, now_us: int, policy: Policy, feasibility: type[FeasibilityFilter], worth_a_sieve: range = range(0)
+    world: SchedulerState,
+    now_us: int,
+    policy: Policy,
+    feasibility: type[FeasibilityFilter],
+    worth_a_sieve: range = range(0),
 ) -> list[Decision]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(deciding, "FeasibilityFilter", feasibility)
@@ -61,7 +65,7 @@ def decided(
 
 @settings(max_examples=500)
 @given(st.one_of(crowds(), worlds()), policies, st.sampled_from([NOW, TURN]))
-def test_who_is_passed_over_would_have_got_nothing(world: State, policy: Policy, now_us: int) -> None:
+def test_who_is_passed_over_would_have_got_nothing(world: SchedulerState, policy: Policy, now_us: int) -> None:
     everybody = decided(world, now_us, policy, Unfiltered)
     assert decided(world, now_us, policy, FeasibilityFilter) == everybody
     assert decided(world, now_us, policy, FeasibilityFilter, worth_a_sieve=range(1, 1_000)) == everybody

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from service.scheduler.model.jobs import Account, IneligibleReason, Source, Waiting
-from service.scheduler.model.state import State
+from service.scheduler.model.jobs import EstimateSource, IneligibleReason, TenantAccount, Waiting
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.order import PERIOD_US, TURN_US, order
 from tests.unit.service.scheduler.worlds import DAY, HOUR, MINUTE, NOW, job, known, node_info, running, state
 from torchyard.spec.policy import Order, Policy
@@ -27,7 +27,7 @@ def test_the_untried_then_the_shorter() -> None:
 
 
 def test_what_is_not_told_by_its_own_steps_is_told_by_history_and_else_by_what_it_ran() -> None:
-    told = job(1, ran_us=MINUTE, remaining=known(3 * HOUR, Source.HISTORY))
+    told = job(1, ran_us=MINUTE, remaining=known(3 * HOUR, EstimateSource.HISTORY))
     silent = job(2, ran_us=2 * HOUR)
     assert queue(told, silent, tried(3, HOUR), tried(4, 4 * HOUR)) == "3 2 1 4"
 
@@ -56,21 +56,21 @@ def test_classes_before_all_else_and_waiting_lifts_into_those_there_are() -> Non
 
 
 def test_those_who_had_more_than_their_share_come_later() -> None:
-    users = {"ann": Account(usage=1e6, usage_us=NOW), "bob": Account(usage=1e5, usage_us=NOW)}
+    users = {"ann": TenantAccount(usage=1e6, usage_us=NOW), "bob": TenantAccount(usage=1e5, usage_us=NOW)}
     jobs = (tried(1, HOUR, user="ann"), tried(2, HOUR + 10 * MINUTE, user="bob"))
     assert queue(*jobs) == "1 2"
     assert queue(*jobs, users=users) == "2 1"
-    assert queue(*jobs, users=users | {"ann": Account(usage=1e6, usage_us=NOW, weight=20)}) == "1 2"
-    faded = users | {"ann": Account(usage=1e6, usage_us=NOW - 70 * DAY)}
+    assert queue(*jobs, users=users | {"ann": TenantAccount(usage=1e6, usage_us=NOW, weight=20)}) == "1 2"
+    faded = users | {"ann": TenantAccount(usage=1e6, usage_us=NOW - 70 * DAY)}
     assert queue(*jobs, users=faded) == "1 2"
 
 
 def test_so_do_their_untried_jobs_but_before_all_that_were_tried() -> None:
-    users = {"ann": Account(usage=1e6, usage_us=NOW), "bob": Account(usage=1e5, usage_us=NOW)}
+    users = {"ann": TenantAccount(usage=1e6, usage_us=NOW), "bob": TenantAccount(usage=1e5, usage_us=NOW)}
     jobs = (job(1, user="ann"), job(2, user="bob"), job(3, user="bob"), tried(4, MINUTE, user="bob"))
     assert queue(*jobs) == "1 2 3 4"
     assert queue(*jobs, users=users) == "2 3 1 4"
-    assert queue(*jobs, users=users | {"ann": Account(usage=1e6, usage_us=NOW, weight=20)}) == "1 2 3 4"
+    assert queue(*jobs, users=users | {"ann": TenantAccount(usage=1e6, usage_us=NOW, weight=20)}) == "1 2 3 4"
 
 
 def test_what_runs_now_counts_as_had() -> None:
@@ -79,7 +79,7 @@ def test_what_runs_now_counts_as_had() -> None:
 
 
 def test_projects_share_as_users_do() -> None:
-    projects = {"vision": Account(usage=1e6, usage_us=NOW)}
+    projects = {"vision": TenantAccount(usage=1e6, usage_us=NOW)}
     jobs = (tried(1, HOUR, user="ann"), tried(2, HOUR + MINUTE, user="ann", project="speech"))
     assert queue(*jobs, projects=projects) == "2 1"
 
@@ -112,7 +112,7 @@ def test_ineligible_jobs_are_last() -> None:
 
 def test_the_order_of_a_copy_is_its_own() -> None:
     world = state(tried(1, HOUR), tried(2, MINUTE))
-    other: State = world.copy()
+    other: SchedulerState = world.copy()
     other.remove("j2")
     other.put([job(3)])
     assert order(other, NOW, Policy()) == ["j3", "j1"]

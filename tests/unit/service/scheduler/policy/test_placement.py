@@ -3,7 +3,7 @@
 from collections import Counter
 
 from service.scheduler.model.nodes import ClosedReason, NodeInfo, ResourceRequest, Slot
-from service.scheduler.model.state import State
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
 from service.scheduler.policy.placement import never_fits
 from tests.unit.service.scheduler.worlds import GIB, NOW, job, node_info, running, slot, starts, state
@@ -12,7 +12,7 @@ from torchyard.spec.policy import Order, Policy
 FIFO = Policy(order=Order.FIFO, preemption=False, time_slice=None)
 
 
-def started(world: State) -> dict[str, str]:
+def started(world: SchedulerState) -> dict[str, str]:
     return starts(decide(world, NOW, FIFO))
 
 

@@ -1,5 +1,5 @@
 from service.scheduler.model.jobs import IneligibleReason
-from service.scheduler.policy.order import ranks
+from service.scheduler.policy.order import rank_jobs
 from service.scheduler.policy.preemption import in_the_way
 from tests.unit.service.scheduler.worlds import HOUR, MINUTE, NOW, job, known, node_info, running, state
 from torchyard.spec.policy import Policy
@@ -10,8 +10,8 @@ def test_who_comes_before_all_that_wait_is_in_nobodys_way() -> None:
     long = running(2, "a1", remaining=known(9 * HOUR))
     held = job(4, ineligible=IneligibleReason.HELD)
     world = state(node_info(gpus=2), short, long, job(3, remaining=known(HOUR)), held)
-    ranked = ranks(world, NOW, Policy())
-    assert not in_the_way(world, ranked, ["r1"])
-    assert in_the_way(world, ranked, ["r1", "r2"])
+    ranking = rank_jobs(world, NOW, Policy())
+    assert not in_the_way(world, ranking, ["r1"])
+    assert in_the_way(world, ranking, ["r1", "r2"])
     world = state(node_info(gpus=2), short, long, held)
-    assert not in_the_way(world, ranks(world, NOW, Policy()), ["r1", "r2"])
+    assert not in_the_way(world, rank_jobs(world, NOW, Policy()), ["r1", "r2"])

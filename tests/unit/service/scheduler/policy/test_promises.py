@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from service.scheduler.model.decisions import Preempt
-from service.scheduler.model.jobs import Account, Running, Waiting
-from service.scheduler.model.state import State
+from service.scheduler.model.jobs import Running, TenantAccount, Waiting
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
 from tests.unit.service.scheduler.worlds import (
     GIB,
@@ -30,7 +30,7 @@ def choosy(number: int) -> Waiting:
     return replace(made, resources=replace(made.resources, labels=BIG))
 
 
-def started(world: State) -> dict[str, str]:
+def started(world: SchedulerState) -> dict[str, str]:
     return starts(decide(world, NOW, Policy()))
 
 
@@ -49,7 +49,7 @@ def test_where_not_all_find_a_place_the_first_has_it() -> None:
 
 
 #: A quarter of a GPU-day is left of eve's week.
-WEEK = {"eve": Account(week_left_us=6 * HOUR)}
+WEEK = {"eve": TenantAccount(week_left_us=6 * HOUR)}
 
 
 def eve(number: int, hours: int, gpus: int = 4, **fields: Any) -> Waiting:
@@ -61,7 +61,7 @@ def victim(number: int, node: str) -> Running:
     return running(number, slots, user="bob", priority=0, preemptible=True)
 
 
-def next_starts(world: State) -> dict[str, str]:
+def next_starts(world: SchedulerState) -> dict[str, str]:
     """What starts once those are gone whom a first decision stops."""
     first = decide(world, NOW, Policy())
     assert any(isinstance(one, Preempt) for one in first)
@@ -83,7 +83,7 @@ def test_what_was_left_for_two_together_is_enough_in_any_order() -> None:
 
 
 def test_a_quota_that_is_used_up_withdraws_a_promise() -> None:
-    world = state(node_info("a"), eve(1, 1), users={"eve": Account(week_left_us=0)}, promised={"j1": None})
+    world = state(node_info("a"), eve(1, 1), users={"eve": TenantAccount(week_left_us=0)}, promised={"j1": None})
     assert started(world) == {}
 
 

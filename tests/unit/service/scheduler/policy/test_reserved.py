@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.scheduler.model.decisions import Cause, Preempt
-from service.scheduler.model.jobs import Reservation
-from service.scheduler.model.state import State
+from service.scheduler.model.jobs import ReservationInfo
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
 from tests.unit.service.scheduler.worlds import (
     HOUR,
@@ -28,12 +28,12 @@ from torchyard.spec.policy import Policy
 FAIR = Policy()
 
 
-def reservation(starts_us: int = NOW, lasts_us: int = HOUR, **fields: Any) -> Reservation:
+def reservation(starts_us: int = NOW, lasts_us: int = HOUR, **fields: Any) -> ReservationInfo:
     name = fields.pop("id", "res")
-    return Reservation(id=name, name=name, starts_us=starts_us, ends_us=starts_us + lasts_us, **fields)
+    return ReservationInfo(id=name, name=name, starts_us=starts_us, ends_us=starts_us + lasts_us, **fields)
 
 
-def started(world: State, now_us: int = NOW) -> dict[str, str]:
+def started(world: SchedulerState, now_us: int = NOW) -> dict[str, str]:
     return starts(decide(world, now_us, FAIR))
 
 
@@ -109,7 +109,7 @@ def test_two_at_once_have_devices_of_their_own() -> None:
 
 
 @given(worlds(10), st.integers(0, 4), st.sampled_from(["ann", "bob"]), st.booleans())
-def test_what_is_reserved_goes_to_nobody_else(world: State, gpus: int, user: str, maintenance: bool) -> None:
+def test_what_is_reserved_goes_to_nobody_else(world: SchedulerState, gpus: int, user: str, maintenance: bool) -> None:
     """Of the devices that nobody held, as many are left as are reserved, or all."""
     world.reservations = (reservation(gpus=gpus, users=frozenset({user}), maintenance=maintenance),)
     free = {uuid for capacity in world.capacities().values() for uuid in capacity.free}
