@@ -87,8 +87,8 @@ def alive(home: Path) -> list[str]:
     return [line for line in found if str(home) in line]
 
 
-def test_a_command_runs_and_ctrl_c_leaves_nothing(yard: Yard) -> None:
-    with yard.up() as up:
+def test_commands_run_and_ctrl_c_leaves_nothing(yard: Yard) -> None:
+    with yard.up("--stop-jobs") as up:
         refused = yard("up", code=1)
         assert f"already running in {yard.home} (process {up.pid}" in refused.stderr
 
@@ -108,6 +108,9 @@ def test_a_command_runs_and_ctrl_c_leaves_nothing(yard: Yard) -> None:
         assert yard("token", "show").stdout.strip() == (yard.home / "admin.token").read_text().strip()
         assert yard("login").stdout.startswith("http://127.0.0.1:")
 
+        assert_the_first_ctrl_c_leaves_the_job_and_the_second_cancels_it(yard, "3")
+        assert_the_first_ctrl_c_leaves_the_job(yard, "4")
+
         up.send_signal(signal.SIGINT)
         assert up.wait(60) == 0
         assert up.stdout is not None
@@ -115,6 +118,35 @@ def test_a_command_runs_and_ctrl_c_leaves_nothing(yard: Yard) -> None:
     assert alive(yard.home) == []
     assert not list(yard.home.parent.glob("torchyard-*"))
     assert "yard up" in yard("ls", code=1).stderr
+    with yard.up():
+        assert yard.state("4") == "cancelled"
+
+
+def begun(yard: Yard) -> subprocess.Popen[str]:
+    """A `yard run` whose job has begun, after its first Ctrl-C."""
+    run = yard.start("run", "--", "sh", "-c", "echo begun; sleep 600", stdin=subprocess.DEVNULL)
+    assert run.stdout is not None
+    assert run.stdout.readline() == "begun\n"
+    run.send_signal(signal.SIGINT)
+    return run
+
+
+def assert_the_first_ctrl_c_leaves_the_job_and_the_second_cancels_it(yard: Yard, job: str) -> None:
+    run = begun(yard)
+    until(lambda: yard.state(job) == "running")
+    run.send_signal(signal.SIGINT)
+    _, told = run.communicate(timeout=30)
+    assert run.returncode == 130
+    assert "Ctrl-C again" in told
+    assert yard.state(job) == "cancelled"
+
+
+def assert_the_first_ctrl_c_leaves_the_job(yard: Yard, job: str) -> None:
+    run = begun(yard)
+    _, told = run.communicate(timeout=30)
+    assert run.returncode == 130, "so that `&& next` does not run"
+    assert f"`yard logs -f {job}` follows it, `yard cancel {job}` stops it" in told
+    assert yard.state(job) == "running"
 
 
 def test_jobs_outlive_the_stack_and_are_taken_up_again(yard: Yard, tmp_path: Path) -> None:
@@ -150,29 +182,3 @@ def test_a_killed_stack_gives_its_home_back(yard: Yard) -> None:
     with yard.up():
         assert yard.state("1") == "cancelled"
         assert "2 of 2 free" in yard("nodes").stdout
-
-
-def test_the_first_ctrl_c_leaves_the_job_the_second_cancels_it(yard: Yard) -> None:
-    with yard.up("--stop-jobs"):
-        run = yard.start("run", "--", "sh", "-c", "echo begun; sleep 600", stdin=subprocess.DEVNULL)
-        assert run.stdout is not None
-        assert run.stdout.readline() == "begun\n"
-        run.send_signal(signal.SIGINT)
-        until(lambda: yard.state("1") == "running")
-        run.send_signal(signal.SIGINT)
-        _, told = run.communicate(timeout=30)
-        assert run.returncode == 130
-        assert "Ctrl-C again" in told
-        assert yard.state("1") == "cancelled"
-
-        run = yard.start("run", "--", "sh", "-c", "echo begun; sleep 600", stdin=subprocess.DEVNULL)
-        assert run.stdout is not None
-        assert run.stdout.readline() == "begun\n"
-        run.send_signal(signal.SIGINT)
-        _, told = run.communicate(timeout=30)
-        assert run.returncode == 130, "so that `&& next` does not run"
-        assert "`yard logs -f 2` follows it, `yard cancel 2` stops it" in told
-        assert yard.state("2") == "running"
-    assert alive(yard.home) == []
-    with yard.up():
-        assert yard.state("2") == "cancelled"
