@@ -48,6 +48,7 @@ def no_leaked_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fails a test that leaves a process behind: every child inherits a mark of this one test."""
     mark = secrets.token_hex(8)
     monkeypatch.setenv(processes.MARK, mark)
+    monkeypatch.setenv("TORCHYARD_JOB_ENV", processes.MARK)  # jobs inherit it too
     watch = threading.Timer(_HANGS_S, lambda: print(processes.stacks(mark), file=sys.stderr))
     watch.daemon = True
     watch.start()

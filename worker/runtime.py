@@ -68,6 +68,7 @@ class Runtime:
             one_trust_domain=self._settings.one_trust_domain,
             present=self._discover,
             lock_descriptors=self._locks.descriptors,
+            passed=self._settings.job_env,
             disk_floor=self._disk_floor,
             own_address=lambda interface: rendezvous.own_address(self._settings.address(), interface),
         )

@@ -37,6 +37,8 @@ class WorkerSettings:
     """Words that jobs may ask for (`resources.labels`)."""
     disk_floor: int | None = None
     """Bytes that this node's disk keeps free; None: what the service says."""
+    job_env: tuple[str, ...] = ()
+    """Names of variables that jobs get from the worker's environment besides the usual ones."""
     limits: OutputLimits = field(default_factory=OutputLimits)
     """How much of what a job writes goes to the store by itself."""
 
@@ -86,6 +88,7 @@ def from_environment(
         redis_url=found.redis_url,
         one_trust_domain=found.one_trust_domain,
         disk_floor=found.disk_floor,
+        job_env=found.job_env,
         labels=_labels(found.labels if labels is None else labels),
         limits=OutputLimits(total=found.output_limit, every_s=found.output_every_s),
     )
@@ -121,6 +124,11 @@ class Environment(BaseSettings):
     one_trust_domain: bool = Field(default=False, description="A worker that is not root may run every user's jobs.")
     labels: Annotated[tuple[str, ...], NoDecode, BeforeValidator(settingsfile.words)] = Field(
         default=(), description="Words that jobs may ask for (`resources.labels`), between commas."
+    )
+    job_env: Annotated[tuple[str, ...], NoDecode, BeforeValidator(settingsfile.words)] = Field(
+        default=(),
+        description="Names of variables that jobs get from the worker's environment besides the usual ones, between "
+        "commas.",
     )
     disk_floor: Annotated[int, BeforeValidator(parse_size)] | None = Field(
         default=None, description="Free disk that this node keeps; without it what the service says."

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.support.processes import MARK
 from tests.support.wait import until
 from torchyard import ids
 from torchyard.spec import JobSpec
@@ -86,6 +87,7 @@ class Box:
             control=self.control,
             injob=environment.install_injob(root),
             one_trust_domain=True,
+            passed=[MARK],
             **launcher,
         )
 

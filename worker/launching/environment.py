@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torchyard
@@ -13,39 +13,10 @@ from torchyard.spec import JobSpec
 from torchyard.wire import Device, DeviceKind
 from worker.attempts.folder import AttemptFolder
 from worker.launching.identity import UnixUser, own_name
+from worker.launching.inherited import inherited
 from worker.launching.interpreter import Interpreter
 from worker.launching.rendezvous import Rendezvous
 from worker.trackers import settings as trackers
-
-#: What belongs to the worker's own process and would mislead a job's.
-_OWN = frozenset(
-    {
-        "CONDA_DEFAULT_ENV",
-        "CONDA_PREFIX",
-        "CUDA_VISIBLE_DEVICES",
-        "INVOCATION_ID",
-        "JOURNAL_STREAM",
-        "LISTEN_FDS",
-        "LISTEN_PID",
-        "NOTIFY_SOCKET",
-        "OMP_NUM_THREADS",
-        "PYTHONHOME",
-        "PYTHONPATH",
-        "PYTHONSAFEPATH",
-        "VIRTUAL_ENV",
-        "WATCHDOG_PID",
-        "WATCHDOG_USEC",
-    }
-)
-
-
-def inherited(own: Mapping[str, str]) -> dict[str, str]:
-    """The worker's environment without its credentials and what is about the worker itself."""
-    return {name: value for name, value in own.items() if name == layout.DATA or not _about_worker(name)}
-
-
-def _about_worker(name: str) -> bool:
-    return name in _OWN or name.startswith(("TORCHYARD_", "CELERY"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +25,8 @@ class EnvironmentInputs:
 
     own: Mapping[str, str]
     """The worker's environment."""
+    passed: Sequence[str] = ()
+    """Names in it that an administrator passes on."""
     folder: AttemptFolder
     spec: JobSpec
     job: str
@@ -79,8 +52,9 @@ class EnvironmentInputs:
 
 def build(inside: EnvironmentInputs) -> dict[str, str]:
     """The environment of every process of the job."""
+    inside = replace(inside, own=inherited(inside.own, inside.passed))
     return (
-        inherited(inside.own)
+        dict(inside.own)
         | _person(inside.identity)
         | _temporary(inside)
         | {"OMP_NUM_THREADS": str(inside.threads), "PYTHONUNBUFFERED": "1"}

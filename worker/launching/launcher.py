@@ -21,6 +21,7 @@ from worker.attempts.folder import AttemptFolder
 from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, UnusableError
 from worker.launching import argv, carry, environment, interpreter, local_rank, prepare, rendezvous, resuming
 from worker.launching.identity import UnixUser, identity
+from worker.launching.inherited import inherited
 from worker.monitoring import processes
 from worker.shim import verdict
 from worker.shim.files import DISK_FULL, NO_SPACE, steady_us
@@ -84,6 +85,8 @@ class AttemptLauncher:
     lock_descriptors: Callable[[Sequence[str]], list[int]] = no_locks
     """Open locks of GPUs, by UUID (`devices.locks.DeviceLocks.descriptors`): the shim keeps them too."""
     own_environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    passed: Sequence[str] = ()
+    """Names in it that jobs get besides those of `inherited`."""
     disk_floor: Callable[[], int | None] = lambda: None
     """Bytes that the node's disk keeps free, if anybody has said."""
     own_address: Callable[[str | None], str] = rendezvous.default_address
@@ -226,6 +229,7 @@ class AttemptLauncher:
         programs = argv.Programs(worker=self.python, job=laid.python.path, rank=RANK)
         inside = environment.EnvironmentInputs(
             own=self.own_environment,
+            passed=self.passed,
             folder=folder,
             spec=spec,
             job=launch.job,
@@ -262,7 +266,7 @@ class AttemptLauncher:
                 stdout=log,
                 stderr=log,
                 cwd="/",
-                env=environment.inherited(self.own_environment),
+                env=inherited(self.own_environment, self.passed),
                 pass_fds=descriptors,
                 start_new_session=True,
             ).wait()

@@ -18,6 +18,7 @@ OWN = {
     "LANG": "C.UTF-8",
     "https_proxy": "http://proxy",
     "TORCHYARD_TOKEN": "secret",
+    "AWS_SECRET_ACCESS_KEY": "secret",
     "TORCHYARD_DATA": "/shared/data",
     "CELERY_BROKER_URL": "secret",
     "PYTHONPATH": "/ty/lib",
