@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio.to_thread
 from fastapi import FastAPI
+from fastapi.middleware.gzip import GZipMiddleware
 
 from service import bootstrap
 from service.api import openapi, problems
@@ -78,7 +79,7 @@ def bare() -> FastAPI:
         routes=[route for router in ROUTERS for route in router.routes],
     )
     problems.install(app)
-    app.router.default = DashboardFiles()
+    app.router.default = GZipMiddleware(DashboardFiles())  # half a megabyte of JavaScript is a third of it packed
     described: list[dict[str, Any]] = []
 
     def describe() -> dict[str, Any]:

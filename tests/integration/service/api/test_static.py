@@ -50,3 +50,22 @@ def test_without_the_dashboard_the_page_says_how_to_build_it(
     monkeypatch.setattr(static, "DIST", tmp_path / "nothing")
     with serve() as live:
         assert "make dashboard" in live.anonymous.get("/").text
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_the_dashboard_travels_packed_for_whoever_can_unpack_it(
+    serve: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dist, script = built(tmp_path), "const answer = 42;\n" * 5_000
+    (dist / "assets" / "index-abc.js").write_text(script)
+    monkeypatch.setattr(static, "DIST", dist)
+    with serve() as live:
+        packed = live.anonymous.get("/assets/index-abc.js", headers={"Accept-Encoding": "gzip"})
+        plain = live.anonymous.get("/assets/index-abc.js", headers={"Accept-Encoding": "identity"})
+        known = live.anonymous.get("/assets/index-abc.js", headers={"If-None-Match": packed.headers["etag"]})
+    assert packed.text == plain.text == script
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.num_bytes_downloaded < len(script) / 10
+    assert "Accept-Encoding" in packed.headers["vary"]
+    assert "content-encoding" not in plain.headers
+    assert known.status_code == 304
