@@ -1,4 +1,4 @@
-"""What is left of each node: whole GPUs, memory of shared ones, cores and memory."""
+"""Free capacity of a node: whole GPUs, memory of shared ones, CPU cores and memory."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from service.scheduler.model.nodes import NodeInfo, ResourceRequest, Slot
 
 
 class NodeCapacity:
-    """A node and what nobody holds of it."""
+    """A node and the part of it that is not allocated."""
 
     __slots__ = ("cpus", "free", "info", "jobs", "memory", "shared", "usable")
 
@@ -23,7 +23,7 @@ class NodeCapacity:
         self.jobs: dict[str, None] = {}
 
     def copy(self) -> "NodeCapacity":
-        """Independent of this one."""
+        """Return a copy that later changes of this one do not touch."""
         other = NodeCapacity.__new__(NodeCapacity)
         other.info, other.usable = self.info, self.usable
         other.free, other.jobs = self.free.copy(), self.jobs.copy()
@@ -32,7 +32,10 @@ class NodeCapacity:
         return other
 
     def hold(self, job: str, resources: ResourceRequest, uuids: Iterable[str]) -> None:
-        """Gives it out. What is held of cores and memory may pass what there is: nodes shrink under what runs."""
+        """Allocate the resources to the job.
+
+        More cores and memory may be allocated than the node has: it can shrink while jobs run on it.
+        """
         self.jobs[job] = None
         self.cpus -= resources.cpus
         self.memory -= resources.memory
@@ -45,7 +48,7 @@ class NodeCapacity:
                 self.shared[uuid][job] = self.usable[uuid].memory
 
     def release(self, job: str, resources: ResourceRequest, uuids: Iterable[str]) -> None:
-        """Takes it back."""
+        """Free the resources that the job was allocated."""
         self.jobs.pop(job, None)
         self.cpus += resources.cpus
         self.memory += resources.memory
@@ -59,14 +62,14 @@ class NodeCapacity:
                     self.free[uuid] = self.usable[uuid]
 
     def spare(self, slot: Slot) -> int:
-        """Memory of a slot that can still be shared; 0 if somebody holds it whole."""
+        """Return the memory of a slot that can still be shared; 0 if a job has the slot to itself."""
         if slot.uuid in self.free:
             return slot.memory
         shares = self.shared.get(slot.uuid)
         return slot.memory - sum(shares.values()) if shares else 0
 
     def roomy(self, resources: ResourceRequest) -> bool:
-        """Whether cores and memory suffice; a job that names none asks for none."""
+        """Return whether the free cores and memory suffice for the job; a job that names none asks for none."""
         return (not resources.cpus or resources.cpus <= self.cpus) and (
             not resources.memory or resources.memory <= self.memory
         )

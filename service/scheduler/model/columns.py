@@ -11,7 +11,7 @@ Bools = NDArray[np.bool_]
 
 
 def grown(columns: NDArray[Any], needed: int) -> NDArray[Any]:
-    """The same with room for at least so many rows: themselves if they have it."""
+    """Return the columns with space for at least `needed` rows; the same array if it is long enough."""
     if needed <= columns.shape[1]:
         return columns
     wider = np.zeros((columns.shape[0], 2 * needed), dtype=columns.dtype)

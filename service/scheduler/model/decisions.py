@@ -1,4 +1,4 @@
-"""What a decision says."""
+"""The scheduler's decisions: start a job, preempt one, cancel a preemption."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,13 +7,13 @@ from service.scheduler.model.nodes import Placement
 
 
 class Cause(StrEnum):
-    """Why a job is stopped in favour of another."""
+    """Reason for which a job is preempted."""
 
     #: The preemptor is of a higher class, age counted in.
     CLASS = "class"
     #: Its user or project has had more than their share, the preemptor's less.
     SHARE = "share"
-    #: The box is over-full and the preemptor's remaining time is clearly shorter, or nothing of it is known yet.
+    #: Jobs take turns: the preemptor's remaining time is clearly shorter, or nothing of it is known yet.
     TIME_SLICE = "time-slice"
     #: The preemptor has waited for too long, and it is its turn.
     LONGEST_WAIT = "longest-wait"
@@ -34,14 +34,14 @@ class Preempt:
     """A running job writes a checkpoint, is stopped, and goes back to the queue."""
 
     job: str
-    #: The job or reservation that gets its places.
+    #: The job or reservation that gets its devices.
     for_job: str
     reason: Cause
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CancelPreemption:
-    """Those that give way to a job go on: it would not start in their places any more."""
+    """Jobs being preempted for another go on: that job would not start on their devices any more."""
 
     for_job: str
 

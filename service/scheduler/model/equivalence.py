@@ -1,4 +1,4 @@
-"""Jobs alike in all that placement, quotas and shares look at: what is refused to one is refused to all."""
+"""Equivalence classes: jobs that placement, quotas and shares treat alike, so a refusal of one holds for all."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ _ROOM = 64
 
 
 class EquivalenceClass(NamedTuple):
-    """What such jobs have in common."""
+    """Properties that all jobs of one equivalence class share."""
 
     resources: ResourceRequest
     nodes: int
@@ -25,7 +25,7 @@ class EquivalenceClass(NamedTuple):
 
     @property
     def gpus(self) -> int:
-        """GPUs on all its nodes; part of a shared one is a whole one: which card it will be is not known."""
+        """GPUs of a job on all its nodes; part of a shared GPU counts as one, since its card is not known yet."""
         return self.nodes * self.resources.gpus
 
 
@@ -46,7 +46,7 @@ class EquivalenceClasses:
         return len(self.interner.keys)
 
     def take(self, equivalence: EquivalenceClass) -> int:
-        """The equivalence class's number."""
+        """Count one more job of the class and return the class's number."""
         before = len(self.interner.ids)
         number = self.interner.take(equivalence)
         if len(self.interner.ids) > before:
@@ -60,7 +60,7 @@ class EquivalenceClasses:
         return number
 
     def drop(self, number: int) -> None:
-        """One job of it less."""
+        """Count one job less of the class of that number; the last one frees the number."""
         self.interner.drop(number)
         if self.interner.keys[number] is None:
             kind, _, _, user, project, _, pinned = self._columns[:, number].tolist()
@@ -70,7 +70,7 @@ class EquivalenceClasses:
             self.projects.drop(project)
 
     def change(self, number: int, equivalence: EquivalenceClass) -> int:
-        """The equivalence class of a job that had that number: mostly the same."""
+        """Move a job from the class of that number to `equivalence`, mostly the same, and return its number."""
         if self.interner.keys[number] == equivalence:
             return number
         changed = self.take(equivalence)
@@ -78,18 +78,18 @@ class EquivalenceClasses:
         return changed
 
     def count(self, number: int, since_us: int, sign: int) -> None:
-        """A job of the equivalence class runs since then (1), or does so no more (-1)."""
+        """Count a job of the class that has run since `since_us` (`sign` 1), or does so no more (-1)."""
         _, gpus, _, user, project, _, _ = self._columns[:, number].tolist()
         self.users.count(user, sign * gpus, since_us)
         self.projects.count(project, sign * gpus, since_us)
 
     def key(self, number: int) -> EquivalenceClass:
-        """The equivalence class of that number."""
+        """Return the equivalence class of that number."""
         return self.interner.key(number)
 
     @property
     def kind(self) -> Ints:
-        """The same for equivalence classes that need the same of as many nodes."""
+        """Numbers that are equal for classes that need the same resources on as many nodes."""
         return self._columns[0, : len(self.interner.keys)]
 
     @property
@@ -99,17 +99,17 @@ class EquivalenceClasses:
 
     @property
     def whole(self) -> Ints:
-        """GPUs on each node of a job that nobody else may use."""
+        """GPUs on each node of a job that it does not share."""
         return self._columns[2, : len(self.interner.keys)]
 
     @property
     def user(self) -> Ints:
-        """Numbers in `users`."""
+        """Numbers of the classes' users in `users`."""
         return self._columns[3, : len(self.interner.keys)]
 
     @property
     def project(self) -> Ints:
-        """Numbers in `projects`."""
+        """Numbers of the classes' projects in `projects`."""
         return self._columns[4, : len(self.interner.keys)]
 
     @property
@@ -119,12 +119,12 @@ class EquivalenceClasses:
 
     @property
     def pinned(self) -> Bools:
-        """Whether its jobs are pinned."""
+        """Flags of the classes whose jobs are pinned."""
         found: Bools = self._columns[6, : len(self.interner.keys)] > 0
         return found
 
     def copy(self) -> "EquivalenceClasses":
-        """Independent of this one."""
+        """Return a copy that later changes of this one do not touch."""
         other = EquivalenceClasses()
         other.interner, other._kinds = self.interner.copy(), self._kinds.copy()
         other.users, other.projects = self.users.copy(), self.projects.copy()

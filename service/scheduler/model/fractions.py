@@ -1,6 +1,6 @@
-"""Of GPUs that jobs share: how much of them is not theirs, by memory, as it is not charged to them either.
+"""Shared GPUs: the part, by memory, that stays available to others and that the job is not charged for.
 
-Against GPU-hours a week and in what somebody has had, a job that shares a GPU counts as its part of it.
+In quotas of GPU-hours and in the usage of users and projects, a job that shares a GPU counts as its part of it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ from service.scheduler.model.state import SchedulerState
 
 
 def shareable_gpus(resources: ResourceRequest, placements: Iterable[Placement], infos: Mapping[str, NodeInfo]) -> float:
-    """What others may have of the GPUs that a job is given, in GPUs; of one that is not known any more, nothing."""
+    """Return how much of the job's GPUs others may use, in GPUs; a GPU that is not known any more counts nothing."""
     if not resources.gpu_share:
         return 0.0
     memories = (
@@ -26,7 +26,7 @@ def shareable_gpus(resources: ResourceRequest, placements: Iterable[Placement], 
 
 
 def shareable_by_row(state: SchedulerState) -> tuple[Ints, Floats]:
-    """Rows of the running jobs that share GPUs, and what others may have of these."""
+    """Return the rows of the running jobs that share GPUs, and how much of each job's GPUs others may use, in GPUs."""
     jobs = [state.running[job] for job in sorted(state.sharing)]
     rows: Ints = np.array([state.table.rows[job.job] for job in jobs], dtype=np.intp)
     return rows, np.array(

@@ -16,7 +16,7 @@ class Interner(Generic[K]):
         self._free: list[int] = []
 
     def take(self, key: K) -> int:
-        """The key's number, which stays as long as it is not dropped as often as it was taken."""
+        """Return the key's number, which stays its own until it is dropped as often as it was taken."""
         known = self.ids.get(key)
         if known is not None:
             self._counts[known] += 1
@@ -32,7 +32,7 @@ class Interner(Generic[K]):
         return number
 
     def drop(self, number: int) -> None:
-        """One taker less."""
+        """Undo one `take`; the last one frees the number."""
         self._counts[number] -= 1
         if not self._counts[number]:
             key = self.keys[number]
@@ -42,7 +42,7 @@ class Interner(Generic[K]):
             self._free.append(number)
 
     def key(self, number: int) -> K:
-        """The key of a number in use."""
+        """Return the key of a number in use."""
         key = self.keys[number]
         assert key is not None
         return key
@@ -52,7 +52,7 @@ class Interner(Generic[K]):
         return len(self.keys)
 
     def copy(self) -> "Interner[K]":
-        """Independent of this one."""
+        """Return a copy that later changes of this one do not touch."""
         other: Interner[K] = Interner()
         other.ids, other.keys = self.ids.copy(), self.keys.copy()
         other._counts, other._free = self._counts.copy(), self._free.copy()

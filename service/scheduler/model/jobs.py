@@ -10,7 +10,7 @@ from service.scheduler.model.nodes import Placement, ResourceRequest
 
 
 class EstimateSource(StrEnum):
-    """Where an estimate comes from, the best first."""
+    """Source of an estimate, the best first."""
 
     #: Known for certain, in simulations of policies that look into the future.
     ORACLE = "oracle"
@@ -23,13 +23,13 @@ class EstimateSource(StrEnum):
 
     @property
     def own(self) -> bool:
-        """Whether it tells of the job itself, and not of others like it."""
+        """Return whether the estimate is of the job itself, not derived from similar jobs or its limit."""
         return self is EstimateSource.PROGRESS or self is EstimateSource.ORACLE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Estimate:
-    """How long a job will still run: of ten such jobs one is done by `p10_us`, five by `p50_us`, nine by `p90_us`."""
+    """Remaining running time of a job: of ten such jobs one is done by `p10_us`, five by `p50_us`, nine by `p90_us`."""
 
     p10_us: int
     p50_us: int
@@ -40,14 +40,14 @@ class Estimate:
 
 
 class IneligibleReason(StrEnum):
-    """What keeps a job from being considered at all; quotas and caps are the policy's own."""
+    """Reason for which a queued job is not considered at all; quotas and caps are left to the policy."""
 
     HELD = "held"
     #: It waits for jobs that its `after` names.
     DEPENDENCY = "dependency"
     #: Its last attempt's checkpoint is on the way to the store: starting now would lose that work.
     SAVING = "saving"
-    #: What is not its own fault has ended it again: it rests before the next try.
+    #: It was ended again by a failure that is not its own: it waits a while before the next attempt.
     RESTING = "resting"
     #: Its sweep is paused.
     PAUSED = "paused"
@@ -55,7 +55,7 @@ class IneligibleReason(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobInfo:
-    """What waiting and running jobs have in common."""
+    """Fields that waiting and running jobs share."""
 
     job: str
     number: int
@@ -69,7 +69,7 @@ class JobInfo:
     nodes: int = 1
     #: Its sweep.
     group: str | None = None
-    #: Since when it could have started: its age, which attempts that end do not renew.
+    #: Since when it could have started. Its age counts from then; an attempt that ends does not reset it.
     eligible_us: int = 0
     #: How long its earlier attempts ran.
     ran_us: int = 0
@@ -78,7 +78,7 @@ class JobInfo:
     remaining: Estimate | None = None
     #: It may be stopped in favour of others and go on later (once it runs: now).
     preemptible: bool = False
-    #: It never may, its owner said: so it takes no time slices from others either, which it would keep.
+    #: Its owner forbids stopping it; so it takes no time slices from others either, since it would keep them.
     pinned: bool = False
 
     @property
@@ -96,7 +96,7 @@ class Waiting(JobInfo):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Running(JobInfo):
-    """A job that holds its places, from the moment they are given to it until they are free again."""
+    """A job that holds devices, from the moment they are allocated to it until they are free again."""
 
     placements: tuple[Placement, ...]
     #: When its attempt was given its devices.
@@ -108,11 +108,11 @@ class Running(JobInfo):
     saved_us: int | None = None
     #: It can be stopped, but has nothing to go on from: all that it did would be lost.
     starts_over: bool = False
-    #: It must not be chosen for a preemption before.
+    #: Until then it must not be chosen for a preemption.
     spared_until_us: int = 0
-    #: The job or reservation that its places go to: it is being checkpointed and stopped for it.
+    #: The job or reservation that it is being checkpointed and stopped for, and that gets its devices.
     preempted_for: str | None = None
-    #: When it was asked to give them up, and when its checkpoint is due at the latest; 0 if it was not.
+    #: When its preemption was requested, and when its checkpoint is due at the latest; 0 if none was requested.
     asked_us: int = 0
     due_us: int = 0
     #: It is being stopped already, for whatever reason.
@@ -121,7 +121,7 @@ class Running(JobInfo):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TenantAccount:
-    """What a user or project is entitled to, and has had."""
+    """Share, usage and quotas of a user or project."""
 
     weight: float = 1.0
     #: GPU-seconds of attempts that have ended, halved every half-life, as of `usage_us`.
@@ -133,7 +133,7 @@ class TenantAccount:
 
     @property
     def bounded(self) -> bool:
-        """Whether it has a quota."""
+        """Return whether the account has a quota."""
         return self.max_gpus is not None or self.week_left_us is not None
 
 

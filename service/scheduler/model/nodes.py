@@ -1,7 +1,7 @@
 """The plain data that policy and explanation work on: what jobs need, and what nodes have.
 
-No database and no clock: the loop, tests and a simulator make these values each in their way. Sizes are bytes, times
-integer microseconds.
+No database and no clock: the live scheduler, the tests and the simulator each build these values in their own way.
+Sizes are bytes, times integer microseconds.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from torchyard.quantities import format_size
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ResourceRequest:
-    """What a job needs of one node; 0 asks for nothing."""
+    """Resources that a job needs on one node; 0 asks for nothing."""
 
     gpus: int
     gpu_memory_min: int = 0
-    #: Memory that it takes of each GPU, which it then shares; 0: the GPUs are its own.
+    #: Memory that it takes of each GPU, which it then shares; 0: it shares no GPU.
     gpu_share: int = 0
     #: Part of the GPUs' name, in small letters.
     gpu_type: str = ""
@@ -32,12 +32,12 @@ class ResourceRequest:
 
     @property
     def any_slot(self) -> bool:
-        """Whether every slot of a node would do."""
+        """Return whether the job can use every slot of a node."""
         return not (self.gpu_memory_min or self.gpu_type or self.gpu_share or self.gpus_alone)
 
     @property
     def countable(self) -> bool:
-        """Whether a number of slots is all that it asks for."""
+        """Return whether the job asks for a number of slots and nothing else."""
         return self.any_slot and not (self.cpus or self.memory)
 
 
@@ -50,7 +50,7 @@ class Placement:
 
 
 class LinkType(IntEnum):
-    """What joins two GPUs of a node, the fastest first; names as `nvidia-smi topo` has them."""
+    """Link between two GPUs of a node, the fastest first; the names are those of `nvidia-smi topo`."""
 
     NVLINK = 0
     #: One PCIe switch.
@@ -78,11 +78,11 @@ class Slot:
     #: The product's name, as the driver tells it.
     name: str = ""
     numa: int | None = None
-    #: What joins it to other slots of its node, by their `uuid`, as far as that is known.
+    #: Links to other slots of its node, by their `uuid`, as far as they are known.
     links: Mapping[str, LinkType] = field(default_factory=dict, hash=False)
 
     def link_type(self, other: "Slot") -> LinkType:
-        """What joins it to another; where the driver tells nothing, the NUMA nodes do."""
+        """Return the link to another slot; where the driver reports none, it is derived from the NUMA nodes."""
         known = self.links.get(other.uuid)
         if known is not None:
             return known
@@ -90,7 +90,7 @@ class Slot:
         return LinkType.SYS if apart else LinkType.NODE
 
     def suits(self, resources: ResourceRequest) -> bool:
-        """Whether it is of the sort that the job asks for, whoever holds it."""
+        """Return whether the slot has the type and memory that the job asks for, free or not."""
         if resources.gpu_type and resources.gpu_type.lower() not in self.name.lower():
             return False
         if resources.gpus_alone and self.kind != "gpu":
@@ -99,7 +99,7 @@ class Slot:
 
 
 class ClosedReason(StrEnum):
-    """Why a node takes no new jobs."""
+    """Reason for which a node takes no new jobs."""
 
     DRAINING = "draining"
     UNREACHABLE = "unreachable"
@@ -109,7 +109,7 @@ class ClosedReason(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class NodeInfo:
-    """A node and what it has."""
+    """A node, its slots, CPU cores and memory, and whether it takes jobs."""
 
     name: str
     slots: tuple[Slot, ...]
@@ -119,16 +119,16 @@ class NodeInfo:
     labels: frozenset[str] = frozenset()
     #: The maintenance that it drains for.
     maintenance: str | None = None
-    #: Its worker knows jobs that share a GPU; one that was built before there were any does not.
+    #: Its worker supports jobs that share a GPU; an older version does not.
     knows_shares: bool = True
 
     def outdated(self, resources: ResourceRequest) -> bool:
-        """Whether its worker is too old for the job."""
+        """Return whether the node's worker is too old for the job."""
         return bool(resources.gpu_share) and not self.knows_shares
 
     @cached_property
     def usable(self) -> "NodeInfo":
-        """The node without the slots that must not be used."""
+        """The same node without the slots that must not be used."""
         if all(slot.unusable is None for slot in self.slots):
             return self
         return replace(self, slots=tuple(slot for slot in self.slots if slot.unusable is None))
@@ -138,20 +138,20 @@ class NodeInfo:
         return {slot.uuid: slot.memory for slot in self.slots}
 
     def memory_of(self, uuid: str) -> int:
-        """Memory of a slot; 0 if it is not there."""
+        """Return the memory of a slot in bytes; 0 if the node has no such slot."""
         return self._memories.get(uuid, 0)
 
     @property
     def word(self) -> str:
-        """What a person calls the slots; nodes of one job are all of the same sort."""
+        """Word for the node's slots in messages: GPUs or slots."""
         return "GPUs" if any(slot.kind == "gpu" for slot in self.slots) else "slots"
 
     def lacks_gpus(self, resources: ResourceRequest) -> bool:
-        """Whether the job needs GPUs and the node has CPU slots only."""
+        """Return whether the job needs GPUs and the node has CPU slots only."""
         return resources.gpus_alone and not any(slot.kind == "gpu" for slot in self.slots)
 
     def lack(self, resources: ResourceRequest) -> str | None:
-        """What the node does not have of what the job needs, even when empty; None if the job would fit."""
+        """Return in words why the job does not fit on the node even when it is empty; None if it would fit."""
         if self.name in resources.excluded_nodes:
             return "runs no jobs of this user, for want of a UNIX account"
         missing = sorted(resources.labels - self.labels)
@@ -177,7 +177,7 @@ class NodeInfo:
 
 
 def wanted(resources: ResourceRequest) -> str:
-    """The sort of GPU that a job asks for, in words; empty if any will do."""
+    """Return the type of GPU that a job asks for, in words; empty if any will do."""
     least = max(resources.gpu_memory_min, resources.gpu_share)
     words = [f"of type {resources.gpu_type}"] if resources.gpu_type else []
     return " ".join([*words, *([f"with at least {format_size(least)}"] if least else [])])

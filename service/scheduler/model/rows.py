@@ -1,21 +1,21 @@
-"""What a job's row in the table says (`table.Column`)."""
+"""Conversion of jobs into rows of the table (`table.Column`)."""
 
 import math
 
 from service.scheduler.model.equivalence import EquivalenceClass
 from service.scheduler.model.jobs import Estimate, JobInfo, Running, Waiting
 
-#: What a job of which nothing is known counts at least, once it has been tried.
+#: Least remaining time that is assumed for a job without an estimate, once it has run for a time slice.
 _UNKNOWN_US = 60 * 1_000_000
 
 
 def equivalence_class(job: JobInfo) -> EquivalenceClass:
-    """What it has in common with jobs like it."""
+    """Return the job's equivalence class."""
     return EquivalenceClass(job.resources, job.nodes, job.user, job.project, job.group, job.preemptible, job.pinned)
 
 
 def waiting(job: Waiting) -> tuple[float, ...]:
-    """The columns of a job that waits."""
+    """Return the table's columns for a waiting job."""
     known = job.remaining
     limit = math.inf if job.limit_us is None else job.limit_us
     bound = limit if known is None else min(limit, known.p90_us)
@@ -25,7 +25,7 @@ def waiting(job: Waiting) -> tuple[float, ...]:
 
 
 def running(job: Running) -> tuple[float, ...]:
-    """The columns of a job that runs."""
+    """Return the table's columns for a running job."""
     known, since_us = job.remaining, job.since_us
     as_of_us = None if known is None else known.as_of_us
     left, least, most = _told(known)
@@ -36,7 +36,9 @@ def running(job: Running) -> tuple[float, ...]:
 
 
 def _told(known: Estimate | None) -> tuple[float, float, float]:
-    """Running time to come as the job itself tells it, or else the least and the most of what it has run."""
+    """Return the columns LEFT, LEAST and MOST: remaining time as measured on the job itself, or else the bounds
+    within which it is assumed to run for as long again as it has run.
+    """
     if known is None:
         return math.nan, _UNKNOWN_US, math.inf
     if known.source.own:

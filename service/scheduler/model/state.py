@@ -1,4 +1,4 @@
-"""What the policy knows: who waits, who runs, what there is, and what each is entitled to.
+"""The scheduler's state: waiting and running jobs, nodes, reservations, and the accounts of users and projects.
 
 Plain data without a database and without a clock: the live scheduler, the simulator and the tests each fill it in their
 own way and then run the same policy. Times are integer microseconds, sizes bytes.
@@ -18,8 +18,10 @@ from service.scheduler.model.table import Table
 
 @dataclass(kw_only=True)
 class SchedulerState:
-    """Everything that one decision looks at. Change jobs through the methods alone: they keep what is derived true. The
-    other mappings may be replaced, or change between two decisions.
+    """Everything that one decision is based on.
+
+    Change jobs only through the methods, which keep derived data consistent. The other mappings may be replaced, or
+    change, between two decisions.
     """
 
     nodes: Mapping[str, NodeInfo] = field(default_factory=dict)
@@ -30,7 +32,7 @@ class SchedulerState:
     #: Trials that a sweep may run at once; sweeps without a cap are absent.
     caps: Mapping[str, int] = field(default_factory=dict)
     reservations: tuple[ReservationInfo, ...] = ()
-    #: Jobs that others were stopped for and that have not started yet: they have the first look at what is free.
+    #: Jobs that others were preempted for and that have not started yet: they are placed before all others.
     promised: dict[str, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -47,12 +49,12 @@ class SchedulerState:
         self.trials: dict[str, int] = {}
         #: Running jobs that share GPUs.
         self.sharing: dict[str, None] = {}
-        #: Running jobs that give way, for each preemptor.
+        #: Running jobs that are being preempted, for each preemptor.
         self.victims: dict[str, dict[str, None]] = {}
         self._capacities: dict[str, NodeCapacity] = {}
 
     def put(self, jobs: Iterable[Waiting | Running]) -> None:
-        """Adds jobs, or replaces what was known of them; one that ran and now waits (or the other way round) moves."""
+        """Add jobs, or replace them; one that ran and now waits (or the other way round) moves."""
         for job in jobs:
             self._leave(job.job, runs_on=isinstance(job, Running))
             if isinstance(job, Waiting):
@@ -63,14 +65,14 @@ class SchedulerState:
             self._enter(job)
 
     def remove(self, job: str) -> None:
-        """Forgets a job that is over; an unknown one is no error."""
+        """Forget a job that is over; an unknown one is no error."""
         self._leave(job, runs_on=False)
         if job in self.table.rows:
             self.classes.drop(self.table.remove(job))
         self.promised.pop(job, None)
 
     def start(self, job: str, placements: tuple[Placement, ...], now_us: int) -> Running:
-        """Moves a waiting job to where it runs."""
+        """Turn a waiting job into one that has run at these placements since `now_us`, and return it."""
         waiting = self.waiting[job]
         common = {name: getattr(waiting, name) for name in _COMMON}
         left = waiting.remaining
@@ -84,8 +86,9 @@ class SchedulerState:
         return running
 
     def requeue(self, job: str, now_us: int, remaining: Estimate | None = None) -> Waiting:
-        """Moves a running job back to the queue, with its age, and with what it ran counted; `remaining` is what is
-        known better of it now.
+        """Turn a running job back into a waiting one, and return it.
+
+        It keeps its age, and the time that it ran is counted. `remaining` replaces its estimate if given.
         """
         running = self.running[job]
         common: dict[str, Any] = {name: getattr(running, name) for name in _COMMON}
@@ -102,7 +105,7 @@ class SchedulerState:
         return waiting
 
     def copy(self) -> "SchedulerState":
-        """Independent of this one: what is done to it does not touch this one."""
+        """Return a copy; changes of one do not touch the other."""
         other = SchedulerState.__new__(SchedulerState)
         other.__dict__.update(self.__dict__)
         other.waiting, other.running = self.waiting.copy(), self.running.copy()
@@ -115,7 +118,7 @@ class SchedulerState:
         return other
 
     def capacities(self) -> dict[str, NodeCapacity]:
-        """What is left of each node; not to be changed."""
+        """Return the free capacity of each node; callers must not change it."""
         capacities, infos = self._capacities, self.nodes
         if len(capacities) != len(infos):
             for node in capacities.keys() - infos.keys():
@@ -149,7 +152,7 @@ class SchedulerState:
                 self._capacities[placement.node].hold(job.job, job.resources, placement.uuids)
 
     def _enter_row(self, job: Waiting | Running) -> int:
-        """In the row that the job has already, if it has one; the equivalence class's number."""
+        """Write the job into its row, a new one if it has none, and return its equivalence class's number."""
         table = self.table
         values = rows.waiting(job) if isinstance(job, Waiting) else rows.running(job)
         row = table.rows.get(job.job)
@@ -162,7 +165,7 @@ class SchedulerState:
         return class_id
 
     def _leave(self, job: str, *, runs_on: bool) -> None:
-        """All but its row."""
+        """Remove the job from everything but its row of the table."""
         self.waiting.pop(job, None)
         running = self.running.pop(job, None)
         if running is not None:

@@ -10,17 +10,18 @@ _ROOM = 64
 
 
 class Column(IntEnum):
-    """What is known of each job; times are microseconds. What changes with time is told as of moment 0, and by
-    how much it changes in each microsecond.
+    """Columns of the table; times are microseconds.
+
+    Values that change with time take two columns: the value at moment 0, and its change in each microsecond.
     """
 
-    #: How long ago it could have started.
+    #: Time since it could first have started.
     AGE = 0
-    #: How long it has waited.
+    #: Time that it has waited.
     WAITED = 1
-    #: How long it has run.
+    #: Time that it has run.
     RAN = 2
-    #: Running time still to come as its own progress (or an oracle) tells it; NaN: not known.
+    #: Remaining running time by its own progress (or an oracle); NaN: not known.
     LEFT = 3
     #: 1.
     AGES = 4
@@ -30,14 +31,14 @@ class Column(IntEnum):
     RUNS = 6
     #: -1 if it runs, and what is left is known.
     SHRINKS = 7
-    #: Running time still to come, if its own progress does not tell: as long as it has run, within these bounds.
+    #: Remaining running time, if its own progress does not tell: as long as it has run, within these bounds.
     LEAST = 8
     MOST = 9
-    #: Running time that it will hardly pass: nine of ten such jobs, or its limit; infinite without either.
+    #: Upper bound of a waiting job's running time: nine of ten such jobs stay below it, or its limit; else infinite.
     BOUND = 10
-    #: From when on it may be stopped for others, apart from `min_run`; infinite if it waits, or cannot be stopped.
+    #: Moment from which on it may be preempted, apart from `min_run`; infinite if it waits, or cannot be preempted.
     SPARED = 11
-    #: When it was given its devices.
+    #: Moment at which its devices were allocated.
     SINCE = 12
     #: 1 if it waits and is eligible.
     QUEUED = 13
@@ -63,7 +64,7 @@ class Table:
         return len(self.jobs)
 
     def add(self, job: str, class_id: int, values: tuple[float, ...]) -> None:
-        """A job that is not there yet, with its columns."""
+        """Add a row for a job that has none yet."""
         row = len(self.jobs)
         if row == self._values.shape[1]:
             self._values = grown(self._values, row + 1)
@@ -74,12 +75,12 @@ class Table:
         self.change(row, class_id, values)
 
     def change(self, row: int, class_id: int, values: tuple[float, ...]) -> None:
-        """What is known of the job in that row now."""
+        """Replace the values of a row."""
         self.columns[:, row] = values
         self.class_id[row] = class_id
 
     def remove(self, job: str) -> int:
-        """The equivalence class of the job that was there."""
+        """Remove the job's row and return the number of its equivalence class."""
         row = self.rows.pop(job)
         class_id = int(self.class_id[row])
         last = self.jobs.pop()
@@ -99,19 +100,19 @@ class Table:
         self.class_id: Ints = self._lanes[0, :count]
 
     def at(self, now_us: int) -> Floats:
-        """Age, time waited, time run and running time to come of each row, as of a moment."""
+        """Return age, time waited, time run and remaining time of each row at a moment, shape (4, rows)."""
         moving: Floats = self.columns[_MOVING : 2 * _MOVING] * now_us
         moving += self.columns[:_MOVING]
         return moving
 
     def queued(self) -> Ints:
-        """The rows of those that wait and are eligible."""
+        """Return the rows of the waiting jobs that are eligible."""
         # Among bools those that are not 0 are found in a third of the time.
         rows: Ints = self.columns[Column.QUEUED].astype(bool).nonzero()[0]
         return rows
 
     def copy(self) -> "Table":
-        """Independent of this one."""
+        """Return a copy that later changes of this one do not touch."""
         other = Table()
         other.jobs, other.rows = self.jobs.copy(), self.rows.copy()
         other._values, other._lanes = self._values.copy(), self._lanes.copy()

@@ -1,4 +1,4 @@
-"""Users, or projects, of the jobs that are known: what runs for them."""
+"""Tenants (users, or projects) of the known jobs, and the GPUs that run for each."""
 
 from collections.abc import Mapping
 from math import exp2
@@ -14,16 +14,16 @@ HEAD_START = 3600.0
 
 
 class Tenants:
-    """Numbered; each is there as long as it has a equivalence class."""
+    """Users, or projects, by number; each is kept as long as it has an equivalence class of jobs."""
 
     def __init__(self) -> None:
         self.names: Interner[str] = Interner()
-        #: By number: GPUs that run for it now, and the sum over them of the moments at which they were given.
+        #: By number: GPUs that run for it now, and the sum over them of the moments at which they were allocated.
         self._gpus: list[int] = []
         self._begun: list[int] = []
 
     def take(self, name: str) -> int:
-        """A equivalence class of it more; its number."""
+        """Count one more equivalence class of the tenant and return the tenant's number."""
         number = self.names.take(name)
         if number == len(self._gpus):
             self._gpus.append(0)
@@ -31,20 +31,20 @@ class Tenants:
         return number
 
     def drop(self, number: int) -> None:
-        """A equivalence class of it less."""
+        """Count one equivalence class less of the tenant of that number."""
         self.names.drop(number)
 
     def count(self, number: int, gpus: int, since_us: int) -> None:
-        """So many GPUs more run for it, since then; fewer if negative."""
+        """Count so many more GPUs that have run for the tenant since `since_us`; fewer if negative."""
         self._gpus[number] += gpus
         self._begun[number] += gpus * since_us
 
     def gpus(self, name: str) -> int:
-        """GPUs that run for it."""
+        """Return the number of GPUs that run for the tenant."""
         return self._gpus[self.names.ids[name]]
 
     def bounded(self, accounts: Mapping[str, TenantAccount]) -> dict[str, TenantAccount]:
-        """The accounts of those with a quota."""
+        """Return the accounts of the tenants that have a quota."""
         found = {}
         for name in self.names.ids:
             account = accounts.get(name)
@@ -55,8 +55,9 @@ class Tenants:
     def excess(
         self, accounts: Mapping[str, TenantAccount], others_us: Mapping[str, float], now_us: int, half_life_us: float
     ) -> Floats:
-        """By number, what each has had, against what it is entitled to (`shares`); `others_us` is time of GPUs that
-        run for it and are not its own (`parts`).
+        """Return each tenant's usage divided by its fair share (`policy.shares`), by number.
+
+        `others_us` is the GPU time, in microseconds, of the part of its shared GPUs that others may use (`fractions`).
         """
         ids, gpus, begun = self.names.ids, self._gpus, self._begun
         found = [1.0] * len(self.names)
@@ -79,7 +80,7 @@ class Tenants:
         return np.array(found)
 
     def copy(self) -> "Tenants":
-        """Independent of this one."""
+        """Return a copy that later changes of this one do not touch."""
         other = Tenants()
         other.names = self.names.copy()
         other._gpus, other._begun = self._gpus.copy(), self._begun.copy()

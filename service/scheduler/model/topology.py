@@ -1,4 +1,4 @@
-"""Which GPUs of a node lie closest together."""
+"""Choice of the GPUs of a node that lie closest together."""
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
@@ -11,8 +11,10 @@ EXHAUSTIVE = 2000
 
 
 def closest(slots: Sequence[Slot], count: int) -> list[Slot]:
-    """`count` of the slots: those whose worst link is the best, then those whose indexes lie closest together, then the
-    first. Beyond `EXHAUSTIVE` sets the answer is a good one rather than the best.
+    """Return `count` of the slots that lie closest together.
+
+    Those whose worst link is the best, then those whose indexes lie closest together, then the first. Beyond
+    `EXHAUSTIVE` possible sets the answer is a good one rather than the best.
     """
     in_order = sorted(slots, key=lambda slot: slot.index)
     if count in {0, 1, len(in_order)}:
@@ -28,7 +30,7 @@ def closest(slots: Sequence[Slot], count: int) -> list[Slot]:
 
 
 def worst(slots: Sequence[Slot]) -> int:
-    """The slowest link between any two of them; -1 for a single one."""
+    """Return the slowest link between any two of the slots; -1 for a single one."""
     return max((a.link_type(b) for a, b in combinations(slots, 2)), default=-1)
 
 
