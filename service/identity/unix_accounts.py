@@ -1,4 +1,4 @@
-"""Users whose jobs a node would refuse since it has no UNIX account for them.
+"""Users whose jobs a node would refuse since it has no UNIX account for them, or since they are deactivated.
 
 A worker says whether it runs jobs of users without an account (`Capability.UNIX_ACCOUNTS`), and with each heartbeat as
 which of the accounts that the service names it can run any.
@@ -19,7 +19,7 @@ from torchyard.wire import Capability
 
 _NODE, _USER = cast("Table", Node.__table__).c, cast("Table", User.__table__).c
 _NODES: Select[Any] = select(_NODE.name, _NODE.capabilities, _NODE.accounts, _NODE.runs_as_root).order_by(_NODE.name)
-_USERS: Select[Any] = select(_USER.id, _USER.name, _USER.unix_user)
+_USERS: Select[Any] = select(_USER.id, _USER.name, _USER.unix_user, _USER.deactivated_us)
 _ACCOUNTS = (
     select(_USER.unix_user)
     .where(_USER.unix_user.is_not(None), _USER.deactivated_us.is_(None))
@@ -39,6 +39,8 @@ class Refusal(StrEnum):
     FOREIGN = "foreign"
     #: It has not told yet; its next heartbeats do.
     UNTOLD = "untold"
+    #: The user is deactivated: no node runs any of their jobs.
+    DEACTIVATED = "deactivated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class UserAccount(Record):
     id: str
     name: str
     unix_user: str | None
+    deactivated_us: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +75,7 @@ def named(tx: Connection) -> list[str]:
 
 def excluded_nodes(tx: Connection) -> dict[str, frozenset[str]]:
     """Return the nodes that run no jobs of a user, by user id; users whom all nodes accept are left out."""
-    nodes = _suspects(tx)
-    if not nodes:
-        return {}
+    nodes = _NodeAccounts.all(tx.execute(_NODES))
     found = {user.id: frozenset(_refusals(nodes, user)) for user in UserAccount.each(tx.execute(_USERS))}
     return {user: excluded for user, excluded in found.items() if excluded}
 
@@ -83,17 +84,21 @@ class AccountWarnings:
     """Warnings about the UNIX accounts of users, from what the nodes have reported; read once for many users."""
 
     def __init__(self, tx: Connection) -> None:
-        self._suspects = _suspects(tx)
+        self._nodes = _NodeAccounts.all(tx.execute(_NODES))
 
     def warning(self, user: UserAccount) -> str | None:
         """Return a warning for a user whose jobs some nodes would refuse; None if no node would."""
-        return _explain(user, _known(_refusals(self._suspects, user))) or None
+        return _explain(user, _known(_refusals(self._nodes, user))) or None
 
 
 def check(tx: Connection, user_id: str, able: Sequence[str], enough: Callable[[Sequence[str]], bool]) -> None:
     """Raise ``never-fits`` if too few of the nodes that could hold a user's job (`able`) would run it."""
     user = UserAccount.one(tx.execute(_USERS.where(_USER.id == user_id)))
-    refusals = {node: why for node, why in _known(_refusals(_suspects(tx), user)).items() if node in able}
+    refusals = {
+        node: why
+        for node, why in _known(_refusals(_NodeAccounts.all(tx.execute(_NODES)), user)).items()
+        if node in able
+    }
     if refusals and not enough([node for node in able if node not in refusals]):
         what = _explain(user, refusals)
         raise ProblemError("never-fits", f"user: {what}", errors=[FieldProblem(field="user", message=what)])
@@ -102,16 +107,16 @@ def check(tx: Connection, user_id: str, able: Sequence[str], enough: Callable[[S
 def reasons(tx: Connection, user_id: str) -> dict[str, str]:
     """Return the reasons why nodes run no jobs of a user, by node, as sentences."""
     user = UserAccount.one(tx.execute(_USERS.where(_USER.id == user_id)))
-    return {node: _explain(user, {node: why}) for node, why in _refusals(_suspects(tx), user).items()}
-
-
-def _suspects(tx: Connection) -> list[_NodeAccounts]:
-    """Return the nodes that could refuse a user."""
-    return [node for node in _NodeAccounts.each(tx.execute(_NODES)) if node.accounts is not None or node.strict]
+    return {
+        node: _explain(user, {node: why})
+        for node, why in _refusals(_NodeAccounts.all(tx.execute(_NODES)), user).items()
+    }
 
 
 def _refusals(nodes: Sequence[_NodeAccounts], user: UserAccount) -> dict[str, Refusal]:
     """Return the refusals of a user, by node."""
+    if user.deactivated_us is not None:
+        return {node.name: Refusal.DEACTIVATED for node in nodes}
     found = ((node.name, _refusal(node, user.unix_user)) for node in nodes)
     return {name: why for name, why in found if why is not None}
 
@@ -152,3 +157,6 @@ def _sentence(user: UserAccount, why: Refusal, nodes: Sequence[str]) -> str:
             return f"the worker on {where} may not become {account}, the UNIX account of {user.name}: {mend}"
         case Refusal.UNTOLD:
             return f"{where} has not told yet whether it can run jobs as {account}, the UNIX account of {user.name}"
+        case Refusal.DEACTIVATED:
+            mend = f"an administrator cancels them, or ends that with `yard users set {user.name} --active`"
+            return f"{user.name} is deactivated, so no node starts their jobs: {mend}"

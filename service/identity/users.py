@@ -17,7 +17,7 @@ from torchyard.ids import new_id
 
 def _user(record: UserRecord, warnings: unix_accounts.AccountWarnings) -> api.User:
     active = record.deactivated_us is None
-    account = unix_accounts.UserAccount(record.id, record.name, record.unix_user)
+    account = unix_accounts.UserAccount(record.id, record.name, record.unix_user, record.deactivated_us)
     return api.User(
         id=record.id,
         name=record.name,

@@ -29,6 +29,7 @@ class _LaunchedMember(Record):
     spec: StoredSpec
     user: str
     unix_user: str | None
+    deactivated_us: int | None
     node: str
     node_rank: int
 
@@ -47,11 +48,16 @@ def launch(tx: Connection, attempt_id: str, node: str) -> wire.Launch:
     """Return the launch of the attempt's member on the node.
 
     Raises ``not-found`` for an unknown attempt, ``forbidden`` for another node's, ``not-acceptable-state`` if it is
-    over; `StaleSpecError` when the spec, stored by an earlier version, is not valid any more.
+    over, or its user was deactivated before a node took it; `StaleSpecError` when the spec, stored by an earlier
+    version, is not valid any more.
     """
     member = _member(tx, attempt_id, node)
     if member.state not in lifecycle.LIVE:
         raise ProblemError("not-acceptable-state", f"Attempt {attempt_id} is {member.state}: forget it.")
+    if member.deactivated_us is not None and member.state == AttemptState.ASSIGNED:
+        raise ProblemError(
+            "not-acceptable-state", f"{member.user} is deactivated: attempt {attempt_id} must not start."
+        )
     spec = valid_spec(member.spec)
     return wire.Launch(
         attempt=attempt_id,
@@ -86,6 +92,7 @@ def _member(tx: Connection, attempt_id: str, node: str) -> _LaunchedMember:
             Job.spec,
             User.name.label("user"),
             User.unix_user,
+            User.deactivated_us,
             Member.node,
             Member.node_rank,
         )

@@ -149,10 +149,10 @@ def change(
 
 
 def remove(name: Annotated[str, typer.Argument(help="The user's name.")]) -> None:
-    """End a user's tokens and sessions (administrators). Jobs and usage stay; `set NAME --active` undoes it."""
+    """End a user's tokens and sessions (administrators). Waiting jobs no longer start, running ones go on."""
     with common.connect() as client:
         client.delete_user(name)
-    common.note(f"{name} is deactivated; jobs and usage stay")
+    common.note(f"{name} is deactivated; jobs and usage stay, but what waits does not start")
 
 
 def projects(context: typer.Context, json: common.Json = False) -> None:

@@ -14,7 +14,7 @@ from service.errors import ProblemError
 from service.identity import unix_accounts, users
 from service.infra.observability import Counters
 from service.jobs import fit
-from service.nodes import registration
+from service.nodes import launches, registration
 from service.queue import overview
 from tests.support import box, submissions
 from tests.support.parts import Parts
@@ -128,3 +128,35 @@ def test_jobs_keep_off_nodes_that_would_refuse_them_and_why_says_so(made: Parts,
     say(db, "a-strict", {"ada": True, "bob": True})
     assert scheduler.run_pass() == 1
     assert where(made) == ["box", "a-strict"]
+
+
+def active(db: Database, yes: bool) -> None:
+    with db.write() as tx:
+        tx.execute(update(User).where(User.id == "user-ada").values(deactivated_us=None if yes else box.NOW))
+
+
+def test_jobs_of_a_deactivated_user_wait_until_an_administrator_decides(made: Parts, scheduler: Scheduler) -> None:
+    job = submissions.job(made.ctx)
+    active(made.ctx.db, False)
+    assert scheduler.run_pass() == 0
+    assert told(made, job.id)["account"] == (
+        "ada is deactivated, so no node starts their jobs: an administrator cancels them, or ends that with "
+        "`yard users set ada --active`"
+    )
+    active(made.ctx.db, True)
+    assert scheduler.run_pass() == 1
+    assert where(made) == ["box"]
+
+
+def test_what_was_assigned_before_its_user_was_deactivated_is_not_handed_out(made: Parts, scheduler: Scheduler) -> None:
+    submissions.job(made.ctx)
+    assert scheduler.run_pass() == 1
+    active(made.ctx.db, False)
+    with made.ctx.db.read() as tx:
+        attempt = tx.scalars(select(Member.attempt_id)).one()
+    with pytest.raises(ProblemError, match="ada is deactivated") as refused, made.ctx.db.read() as tx:
+        launches.launch(tx, attempt, "box")
+    assert refused.value.kind == "not-acceptable-state"
+    active(made.ctx.db, True)
+    with made.ctx.db.read() as tx:
+        assert launches.launch(tx, attempt, "box").user == "ada"
