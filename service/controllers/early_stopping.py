@@ -2,16 +2,18 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, func, select
 
 from service import lifecycle
 from service.context import Context
 from service.db.models import Group, Job, MetricPoint, MetricSeries
+from service.db.records.record import Record
+from service.db.records.spec import StoredSweep
 from service.jobs.groups import number
 from service.sweeps import asha
-from torchyard.spec.sweeps import EarlyStopping, Sweep
+from torchyard.spec.sweeps import EarlyStopping
 from torchyard.states import JobState, StopReason
 
 _log = logging.getLogger(__name__)
@@ -50,6 +52,15 @@ class Stopper:
             _log.info("job %s was not stopped early: %s", job, conflict)
 
 
+@dataclass(frozen=True, slots=True)
+class _TrialSeries(Record):
+    """A series of the watched metric, as one rank of one attempt of a trial reports it."""
+
+    job_id: str
+    id: int
+    last_step: int
+
+
 class _Watched:
     """A sweep with early stopping whose trials run."""
 
@@ -64,8 +75,8 @@ class _Watched:
 
     @classmethod
     def of(cls, tx: Connection, group: str) -> "_Watched | None":
-        sweep = Sweep.model_validate(tx.scalar(select(Group.sweep).where(Group.id == group)))
-        return None if sweep.stop is None else cls(sweep.stop)
+        stopping = StoredSweep(tx.execute(select(Group.sweep).where(Group.id == group)).scalar_one()).stop
+        return None if stopping is None else cls(stopping)
 
     def words(self, stop: asha.EarlyStop) -> str:
         return asha.stop_message(self._stopping, stop, self._steps[stop.trial])
@@ -81,12 +92,12 @@ class _Watched:
 
     def _all_values(self, tx: Connection, group: str) -> Mapping[str, Sequence[float]]:
         """The metric of all trials, ended ones too, at each rung that they have reached."""
-        by_job: dict[str, list[Row[Any]]] = {}
+        by_job: dict[str, list[_TrialSeries]] = {}
         for row in _series(tx, group, self._stopping):
             by_job.setdefault(row.job_id, []).append(row)
         return {job: list(self._values_of(tx, series)) for job, series in by_job.items()}
 
-    def _values_of(self, tx: Connection, series: Sequence[Row[Any]]) -> Iterable[float]:
+    def _values_of(self, tx: Connection, series: Sequence[_TrialSeries]) -> Iterable[float]:
         """At each rung, of the first attempt that got there."""
         for rung in asha.rungs(self._stopping, max(row.last_step for row in series)):
             first = next(row.id for row in series if row.last_step >= rung)
@@ -109,14 +120,14 @@ def _steps(tx: Connection, group: str, metric: str) -> dict[str, int]:
     return {row.job_id: row.step for row in tx.execute(query)}
 
 
-def _series(tx: Connection, group: str, stopping: EarlyStopping) -> list[Row[Any]]:
+def _series(tx: Connection, group: str, stopping: EarlyStopping) -> list[_TrialSeries]:
     query = (
         select(MetricSeries.job_id, MetricSeries.id, MetricSeries.last_step)
         .join(Job, Job.id == MetricSeries.job_id)
         .where(Job.group_id == group, MetricSeries.name == stopping.metric, MetricSeries.last_step >= stopping.first)
         .order_by(MetricSeries.attempt, MetricSeries.rank)
     )
-    return list(tx.execute(query))
+    return _TrialSeries.all(tx.execute(query))
 
 
 def _value_at(tx: Connection, series: int, step: int) -> float | None:

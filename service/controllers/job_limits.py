@@ -7,9 +7,8 @@ service nothing looks idle or hung, every limit begins anew.
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, case, func, select
+from sqlalchemy import Connection, and_, bindparam, case, func, select
 
 from service import lifecycle
 from service.attempts import tracked
@@ -17,6 +16,7 @@ from service.context import Context
 from service.controllers import limit_rules
 from service.db.changefeed import Overlap
 from service.db.models import Allocation, Attempt, Device, Job, Member, MetricPoint, MetricSeries, Sample
+from service.db.records.record import Record
 from service.infra.threads import call_all
 from service.scheduler_cache.load import COMPARE_US, OVERLAP_US
 from service.telemetry import stacks
@@ -44,6 +44,60 @@ class _Heard:
     at: float
     #: How long it may be the newest; None until that is needed.
     patience_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _StartLimit(Record):
+    """A job with a `start_limit`, in seconds, and whether it counts now."""
+
+    id: str
+    created_us: int
+    eligible_us: int
+    waits: bool
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Reporting(Record):
+    """A running attempt that has reported a step, with what its job says of hanging."""
+
+    id: str
+    job_id: str
+    hung_us: int | None
+    dump_serial: int
+    stop: StopReason | None
+    step: int | None
+    total_steps: int | None
+    hang: HangPolicy | None
+    newest_us: int
+    """When it reported last, by its node's clock."""
+
+    @property
+    def policy(self) -> HangPolicy:
+        """When it counts as hanging, and what follows."""
+        return self.hang or HangPolicy()
+
+    @property
+    def through(self) -> bool:
+        """It has made its last step; steps may be counted from 0."""
+        return self.total_steps is not None and self.step is not None and self.step + 1 >= self.total_steps
+
+
+@dataclass(frozen=True, slots=True)
+class _IdleLimit(Record):
+    """A running attempt whose job has an `idle_limit`, in seconds."""
+
+    id: str
+    job_id: str
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class _DeviceSample(Record):
+    """A sample of what an attempt's member uses, by name of the measure."""
+
+    time_us: int
+    values: dict[str, float]
 
 
 class JobLimits:
@@ -92,7 +146,7 @@ class JobLimits:
         since = self._read_us - self._overlap.back_us(now)
         compare = not self._read_us or now < since or now - self._compared_us >= COMPARE_US
         with self._ctx.db.read() as tx:
-            rows = tx.execute(_WAITING.where(_QUEUED if compare else Job.changed_us >= since)).all()
+            rows = _StartLimit.all(tx.execute(_WAITING.where(_QUEUED if compare else Job.changed_us >= since)))
         if compare:
             self._waiting, self._compared_us = {}, now
         for row in rows:
@@ -122,14 +176,14 @@ class JobLimits:
         for as long as it likes.
         """
         with self._ctx.db.read() as tx:
-            rows = tx.execute(_RUNNING).all()
+            rows = _Reporting.all(tx.execute(_RUNNING))
         alive = {row.id for row in rows}
         self._heard = {attempt: heard for attempt, heard in self._heard.items() if attempt in alive}
         self._missed = {attempt: since for attempt, since in self._missed.items() if attempt in alive}
         for row in rows:
             self._look_at(row)
 
-    def _look_at(self, row: Row[Any]) -> None:
+    def _look_at(self, row: _Reporting) -> None:
         now, heard = self._ctx.monotonic(), self._heard.get(row.id)
         if heard is None or heard.newest_us != row.newest_us:
             self._heard[row.id] = _Heard(newest_us=row.newest_us, at=now)
@@ -137,14 +191,14 @@ class JobLimits:
                 self._goes_on(row)
         elif row.hung_us is not None:
             self._stop_hung(row)
-        elif row.stop is None and not _through(row) and now - heard.at > _policy(row).after:
+        elif row.stop is None and not row.through and now - heard.at > row.policy.after:
             self._judge(row, heard, now - heard.at)
 
-    def _judge(self, row: Row[Any], heard: _Heard, silent_s: float) -> None:
+    def _judge(self, row: _Reporting, heard: _Heard, silent_s: float) -> None:
         patience = heard.patience_s
         if patience is None:
             with self._ctx.db.read() as tx:
-                patience = limit_rules.patience_s(_policy(row), _reports(tx, row.id))
+                patience = limit_rules.patience_s(row.policy, _reports(tx, row.id))
             self._heard[row.id] = _Heard(newest_us=heard.newest_us, at=heard.at, patience_s=patience)
         if silent_s <= patience:
             return
@@ -155,14 +209,14 @@ class JobLimits:
         if marked:
             _log.warning("job %s %s", row.job_id, why)
 
-    def _goes_on(self, row: Row[Any]) -> None:
+    def _goes_on(self, row: _Reporting) -> None:
         self._missed.pop(row.id, None)
         with self._ctx.db.write() as tx:
             lifecycle.clear_hung(tx, row.id, self._ctx.now_us())
 
-    def _stop_hung(self, row: Row[Any]) -> None:
+    def _stop_hung(self, row: _Reporting) -> None:
         """Stop it, unless it is stopping already or is only to be shown; with what its stacks say, if they come."""
-        if row.stop is not None or _policy(row).action == "show":
+        if row.stop is not None or row.policy.action == "show":
             return
         waited = self._ctx.monotonic() - self._missed.setdefault(row.id, self._ctx.monotonic())
         with self._ctx.db.write() as tx:
@@ -177,14 +231,14 @@ class JobLimits:
     def look_for_idleness(self) -> None:
         """Stop runs whose devices have done nothing for as long as their `idle_limit`, on all their nodes."""
         with self._ctx.db.read() as tx:
-            rows = tx.execute(_LIMITED).all()
+            rows = _IdleLimit.all(tx.execute(_LIMITED))
             idle = {row.id: list(self._idleness(tx, row)) for row in rows}
         self._idle = {key: known for key, known in self._idle.items() if key[0] in idle}
         for row in rows:
             if idle[row.id] and min(each.lasts_s for each in idle[row.id]) >= row.limit:
                 self._stop_idle(row)
 
-    def _idleness(self, tx: Connection, row: Row[Any]) -> Iterable[limit_rules.Idleness]:
+    def _idleness(self, tx: Connection, row: _IdleLimit) -> Iterable[limit_rules.Idleness]:
         gpus = bool(tx.scalar(_GPUS, {"attempt": row.id}))
         for node in tx.scalars(select(Member.node).where(Member.attempt_id == row.id, Member.ended_us.is_(None))):
             known = self._idle.get((row.id, node))
@@ -194,7 +248,7 @@ class JobLimits:
             self._idle[row.id, node] = known = known or limit_rules.Idleness(newest_us=0)
             yield known
 
-    def _stop_idle(self, row: Row[Any]) -> None:
+    def _stop_idle(self, row: _IdleLimit) -> None:
         words = f"stopped because its devices did nothing for its idle_limit of {format_duration(row.limit)}"
         with self._ctx.db.write() as tx:
             _stop(tx, row, StopReason.IDLE, self._ctx.now_us(), words)
@@ -232,20 +286,11 @@ _GPUS = (
 )
 
 
-def _stop(tx: Connection, row: Row[Any], reason: StopReason, now: int, words: str) -> None:
+def _stop(tx: Connection, row: _Reporting | _IdleLimit, reason: StopReason, now: int, words: str) -> None:
     """Stop the run that was looked at, unless it is over by now: the job's next one has done nothing wrong."""
     _, attempt = lifecycle.lock_attempt(tx, row.id)
     if attempt.state == AttemptState.RUNNING:
         lifecycle.request_stop(tx, row.job_id, reason, None, now, words)
-
-
-def _policy(row: Row[Any]) -> HangPolicy:
-    return HangPolicy.model_validate(row.hang or {})
-
-
-def _through(row: Row[Any]) -> bool:
-    """Tell whether it has made its last step; steps may be counted from 0."""
-    return row.total_steps is not None and row.step is not None and row.step + 1 >= row.total_steps
 
 
 def _reports(tx: Connection, attempt_id: str) -> list[tuple[int, int]]:
@@ -266,10 +311,10 @@ def _reports(tx: Connection, attempt_id: str) -> list[tuple[int, int]]:
     return [(row.step, row.time_us) for row in reversed(tx.execute(query).all())]
 
 
-def _samples(tx: Connection, attempt_id: str, node: str, after_us: int | None) -> list[Row[Any]]:
+def _samples(tx: Connection, attempt_id: str, node: str, after_us: int | None) -> list[_DeviceSample]:
     """The samples since one; the newest alone where none was seen."""
     of_member = (Sample.attempt_id == attempt_id, Sample.node == node)
     query = select(Sample.time_us, Sample.values).where(*of_member)
     if after_us is None:
-        return list(tx.execute(query.order_by(Sample.time_us.desc()).limit(1)))
-    return list(tx.execute(query.where(Sample.time_us > after_us).order_by(Sample.time_us)))
+        return _DeviceSample.all(tx.execute(query.order_by(Sample.time_us.desc()).limit(1)))
+    return _DeviceSample.all(tx.execute(query.where(Sample.time_us > after_us).order_by(Sample.time_us)))
