@@ -2,10 +2,11 @@
 
 import re
 import shlex
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from torchyard.spec.base import word
 
@@ -27,6 +28,14 @@ RESERVED_ENV = frozenset(
 )
 #: What only a shell understands; a command is started without one.
 SHELL_WORDS = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>", "2>&1"})
+#: Bytes of one word, and of the words and variables together, that Linux starts a program with: MAX_ARG_STRLEN is 128
+#: KiB with the final NUL, and all together have a quarter of the usual 8 MiB of stack. Half of that is left to what
+#: the launcher adds.
+MAX_WORD = 128 * 1024 - 1
+MAX_WORDS_BYTES = 2**20
+MAX_WORDS = 16_384
+#: Each word costs its NUL and a pointer, too.
+_WORD_COST = 9
 
 
 class Launcher(StrEnum):
@@ -64,6 +73,23 @@ def _words(given: Any) -> Any:
     return [word(each) for each in given] if isinstance(given, list | tuple) else given
 
 
+def size_on_stack(words: Iterable[str]) -> int:
+    """Return the bytes that words need when the kernel starts a program with them."""
+    return sum(len(each.encode(errors="surrogatepass")) + _WORD_COST for each in words)
+
+
+def _startable(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse what the kernel would start no program with; the words are a list in a file then."""
+    mend = "write them to a file in the code folder and give its name"
+    if len(command) > MAX_WORDS:
+        raise ValueError(f"{len(command)} words are more than the {MAX_WORDS} that a program is started with: {mend}")
+    if any(size_on_stack([each]) - _WORD_COST > MAX_WORD for each in command):
+        raise ValueError(f"a word is longer than the {MAX_WORD} bytes that the kernel takes: {mend}")
+    if (size := size_on_stack(command)) > MAX_WORDS_BYTES:
+        raise ValueError(f"the words need {size} bytes of the {MAX_WORDS_BYTES} that a program is started with: {mend}")
+    return command
+
+
 def _variables(given: Any) -> Any:
     return {name: word(value) for name, value in given.items()} if isinstance(given, dict) else given
 
@@ -71,6 +97,7 @@ def _variables(given: Any) -> Any:
 Command = Annotated[
     tuple[str, ...],
     Field(min_length=1),
+    AfterValidator(_startable),
     BeforeValidator(_words, json_schema_input_type=tuple[str | float | bool, ...] | str),
 ]
 Environment = Annotated[

@@ -25,6 +25,8 @@ def count(live: Live, model: Any) -> int:
     [
         {"time_limit": "9" * 400 + "d"},
         {"time_limit": -1},
+        {"command": ["a"] * 200_000},
+        {"command": "a " * 200_000},
         {"grace": 10**30},
         {"checkpoint": {"every": -1}},
         {"resources": {"gpus": 0, "memory": "9" * 400 + "gib"}},
