@@ -3,6 +3,7 @@
 import secrets
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, select
 
@@ -16,8 +17,19 @@ from torchyard import api
 
 SESSION_S = 30 * 86_400
 CODE_S = 300
-MAX_CODES = 1000
+#: Codes of one user that wait at a time: a further one takes the place of the oldest, so that nobody can use up what
+#: others need, nor lock themselves out.
+MAX_CODES = 10
 NAME = "dashboard session"
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """The token that a waiting code stands for."""
+
+    user_id: str
+    token_id: str
+    until: float
 
 
 class Codes:
@@ -25,24 +37,28 @@ class Codes:
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._codes: dict[str, tuple[str, float]] = {}
+        self._codes: dict[str, _Code] = {}
         self._lock = threading.Lock()
 
-    def make(self, token_id: str) -> str:
-        """A code that opens one session for the token's user."""
+    def make(self, user_id: str, token_id: str) -> str:
+        """Return a code that opens one session for the token's user; it may void the user's oldest."""
         code, now = secrets.token_urlsafe(24), self._monotonic()
         with self._lock:
-            self._codes = {known: entry for known, entry in self._codes.items() if entry[1] > now}
-            if len(self._codes) >= MAX_CODES:
-                raise ProblemError("too-many-requests", "Too many login codes are waiting: use one, or wait 5 minutes.")
-            self._codes[hash_secret(code)] = (token_id, now + CODE_S)
+            self._codes = {known: entry for known, entry in self._codes.items() if entry.until > now}
+            own = [known for known, entry in self._codes.items() if entry.user_id == user_id]
+            for oldest in own[: max(0, len(own) - MAX_CODES + 1)]:
+                del self._codes[oldest]
+            self._codes[hash_secret(code)] = _Code(user_id, token_id, now + CODE_S)
         return code
 
     def take(self, code: str) -> str | None:
-        """The token behind a code; the code is gone then."""
+        """Return the token behind a code; the code is gone then.
+
+        Codes are found by their hash, so the time that it takes tells nothing of how near a guess was.
+        """
         with self._lock:
-            token_id, until = self._codes.pop(hash_secret(code), ("", 0.0))
-        return token_id if until > self._monotonic() else None
+            entry = self._codes.pop(hash_secret(code), None)
+        return entry.token_id if entry is not None and entry.until > self._monotonic() else None
 
 
 def open_session(db: Database, token_id: str, now: int) -> tuple[api.User, api.NewToken]:

@@ -56,4 +56,6 @@ def make_code(request: Request, caller: Reader, ctx: Ctx) -> Response:
     """A code for a login link; it counts once and for five minutes."""
     codes: sessions.Codes = request.app.state.codes
     expires_us = ctx.now_us() + sessions.CODE_S * 1_000_000
-    return answer(api.SignInCode(code=codes.make(caller.token_id), expires_at=moment(expires_us)), status=201)
+    return answer(
+        api.SignInCode(code=codes.make(caller.user_id, caller.token_id), expires_at=moment(expires_us)), status=201
+    )

@@ -1,6 +1,3 @@
-import pytest
-
-from service.errors import ProblemError
 from service.identity.callers import expand, hash_secret, new_secret
 from service.identity.sessions import CODE_S, MAX_CODES, Codes
 
@@ -15,7 +12,7 @@ class Clock:
 
 def test_a_code_counts_once() -> None:
     codes = Codes(Clock())
-    code = codes.make("tok-1")
+    code = codes.make("user-1", "tok-1")
     assert codes.take(code) == "tok-1"
     assert codes.take(code) is None
     assert codes.take("other") is None
@@ -24,22 +21,20 @@ def test_a_code_counts_once() -> None:
 def test_a_code_counts_for_five_minutes() -> None:
     clock = Clock()
     codes = Codes(clock)
-    early, late = codes.make("tok-1"), codes.make("tok-1")
+    early, late = codes.make("user-1", "tok-1"), codes.make("user-1", "tok-1")
     clock.now = CODE_S - 1
     assert codes.take(early) == "tok-1"
     clock.now = CODE_S + 1
     assert codes.take(late) is None
 
 
-def test_codes_that_nobody_takes_are_bounded() -> None:
-    clock = Clock()
-    codes = Codes(clock)
-    for _ in range(MAX_CODES):
-        codes.make("tok-1")
-    with pytest.raises(ProblemError):
-        codes.make("tok-1")
-    clock.now = CODE_S + 1
-    assert codes.make("tok-1")
+def test_a_flood_of_codes_voids_the_flooders_oldest_and_nobody_elses() -> None:
+    codes = Codes(Clock())
+    others = codes.make("user-ada", "tok-ada")
+    flood = [codes.make("user-eve", "tok-eve") for _ in range(1000)]
+    assert codes.take(others) == "tok-ada"
+    assert codes.take(codes.make("user-bob", "tok-bob")) == "tok-bob"
+    assert [codes.take(code) for code in flood[-MAX_CODES - 1 :]] == [None, *["tok-eve"] * MAX_CODES]
 
 
 def test_scopes_imply_lesser_ones_and_nodes_none() -> None:
