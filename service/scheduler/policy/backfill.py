@@ -1,15 +1,15 @@
-"""What is held for a job that is blocked, so that those behind it do not hold it off for ever.
+"""Holding nodes for a blocked job, so that the jobs behind it do not delay it for ever.
 
-Held are the nodes where it can start first, by what is known of the jobs that run there (`ends`), and where
-nothing is known, where the last job that must end began first. Others may have what it cannot use, what they leave
-again before it could start, and what they can be made to leave.
+The nodes held are those where it is expected to start first, by the estimates and limits of the jobs that run there
+(`ends`); where these tell nothing, those where the last job that must end began first. Other jobs may use devices that
+it cannot use, devices that they free again before it could start, and devices that they can be preempted from.
 
-For the oldest job that is overdue, more is held. Its nodes are those where the youngest of the jobs in its way that
-cannot be stopped began first. No such job starts there any more unless its limit ends it in time; or unless it is
-expected to be gone before one in the way that was there when this job became the oldest (`oldest_since`). So once these
-are gone, which takes no longer than such a job runs, that moment only moves back from decision to decision: what the
-node does not do while it drains is bounded, and so is what wrong estimates do to the oldest. In its turn (`order`)
-nobody at all starts there, and it stops all others.
+For the oldest overdue job, more is held. Its nodes are those where the youngest of the jobs in its way that cannot be
+preempted began first. No such job starts there any more unless its time limit ends it in time; or unless it is expected
+to end before one in the way that already ran when this job became the oldest (`oldest_since`). Once those have ended,
+which takes no longer than such a job runs, the start of the youngest job in its way only moves back from decision to
+decision. So the idle time of a draining node is bounded, and so is the delay that wrong estimates cause the oldest job.
+In its turn (`order`) no other job starts there at all, and it preempts all that can be.
 """
 
 import math
@@ -26,12 +26,13 @@ from service.scheduler.policy.placement import ClusterCapacity, Hold, PlacementR
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Opening:
-    """When a node will have room for a job: at the earliest, and since when the youngest job in its way has run."""
+    """Moment at which a node is expected to have the free capacity for a job, and the jobs in its way until then."""
 
     node: str
     at_us: float
+    #: Start of the youngest job in its way.
     youngest_us: float
-    #: When those in its way are expected to be gone that were there by `Need.since_us`.
+    #: Expected end of the jobs in its way that had started by `Need.since_us`.
     hoped_us: float
 
 
@@ -41,19 +42,20 @@ class Need:
 
     request: PlacementRequest
     now_us: int
-    #: Only what is certain counts: it is the oldest that is overdue, or it is its turn.
+    #: Only time limits count, not estimates: it is the oldest overdue job, or it is its turn.
     surely: bool = False
-    #: It may stop jobs that can be stopped.
+    #: It may preempt jobs that can be preempted.
     may_preempt: bool = False
-    #: Those may have what is held meanwhile.
+    #: Jobs that can be preempted may use the held devices meanwhile.
     lent: bool = True
-    #: Since when it is the oldest that is overdue (`oldest_since`).
+    #: Since when it is the oldest overdue job (`oldest_since`).
     since_us: float = -math.inf
 
 
 def oldest_since(job: Waiting, state: SchedulerState, longest_wait_us: float, *, may_preempt: bool) -> float:
-    """Since when an overdue job is the oldest of them, as far as what runs still tells: since it is overdue, or the
-    last older one started that cannot be stopped.
+    """Return since when an overdue job is the oldest of them, as far as the jobs that still run show.
+
+    That is when it became overdue, or when the last older job started that cannot be preempted.
     """
     older = (one for one in state.running.values() if one.eligible_us < job.eligible_us)
     starts = [one.since_us for one in older if not (may_preempt and one.preemptible)]
@@ -61,7 +63,7 @@ def oldest_since(job: Waiting, state: SchedulerState, longest_wait_us: float, *,
 
 
 def hold_nodes(cluster: ClusterCapacity, state: SchedulerState, need: Need) -> bool:
-    """Hold nodes for a blocked job; False if there are too few to hold."""
+    """Hold nodes for a blocked job; return False if there are too few to hold."""
     request = need.request
     if any(hold.job == request.job for hold in cluster.holds.values()):
         return True
@@ -102,7 +104,7 @@ def _rank(one: Opening, need: Need) -> tuple[float, float, str]:
 
 
 def _could_hold(capacity: NodeCapacity, cluster: ClusterCapacity, request: PlacementRequest) -> bool:
-    """Whether the job fits there once all others are gone, as far as reservations let it."""
+    """Return whether the job fits on the node once all others have left it, as far as reservations allow."""
     masked = cluster.mask(request, capacity)
     if (
         masked is None
@@ -114,7 +116,10 @@ def _could_hold(capacity: NodeCapacity, cluster: ClusterCapacity, request: Place
 
 
 def opening(capacity: NodeCapacity, state: SchedulerState, need: Need, cluster: ClusterCapacity) -> Opening:
-    """When the node will have room for the job, if those that run there end as expected, or as they must."""
+    """Return when the node will have the free capacity for the job.
+
+    The jobs that run there are taken to end as expected, or at their time limits if the need is `surely`.
+    """
     trial = _NodeTrial(capacity, need.request.resources, cluster.mask(need.request, capacity) or frozenset())
     running = [state.running[job] for job in capacity.jobs if job in state.running]
     at_us, youngest_us, hoped_us = float(need.now_us), 0.0, -math.inf
@@ -131,7 +136,7 @@ def opening(capacity: NodeCapacity, state: SchedulerState, need: Need, cluster: 
 
 
 class _NodeTrial:
-    """A node that jobs leave, until another fits."""
+    """A node from which jobs are removed one by one until another fits."""
 
     def __init__(self, capacity: NodeCapacity, resources: ResourceRequest, masked: frozenset[str]) -> None:
         self._room, self._resources, self._masked = capacity, resources, masked
@@ -157,7 +162,7 @@ class _NodeTrial:
 
 
 def _turn(job: Running, need: Need) -> tuple[float, float, str]:
-    """Who is out of the way first."""
+    """Return the sort key of the order in which jobs are expected to leave the node."""
     if need.surely:
         return 0 if _is_preempted(job, need) else 1, job.since_us, job.job
     return _end(job, need), job.since_us, job.job
@@ -176,7 +181,7 @@ def _end(job: Running, need: Need) -> float:
 
 
 def _wanted(cluster: ClusterCapacity, node: str, request: PlacementRequest) -> frozenset[str]:
-    """The free slots if they suffice, else all that it could use."""
+    """Return the slots to hold: free ones if they suffice, else all that the job could use."""
     capacity = cluster.capacities[node]
     masked = cluster.mask(request, capacity) or frozenset()
     slots = choose(capacity, request.resources, masked)

@@ -1,7 +1,7 @@
-"""For whom nodes are held in one decision: the first job that is blocked, and the oldest that is overdue.
+"""Jobs for which nodes are held in one decision: the first blocked job, and the oldest overdue one.
 
-The first turns out on the way: the first job that was tried in vain, or that became infeasible before it was looked
-at. Nodes are held only once a job comes that could take them, which mostly is none.
+The first blocked job is found during the pass: the first that was tried in vain, or that became infeasible before it
+was tried. Nodes are held only once a later job comes that could take them; most passes see none.
 """
 
 import math
@@ -25,7 +25,7 @@ from torchyard.spec.policy import Policy
 
 
 class DecisionContext(NamedTuple):
-    """What a decision works with."""
+    """Ranking, feasibility filter, remaining quotas and free capacity during one decision."""
 
     ranking: Ranking
     feasibility: FeasibilityFilter
@@ -34,7 +34,7 @@ class DecisionContext(NamedTuple):
 
 
 class _Wanting(NamedTuple):
-    """One for whom nodes are to be held."""
+    """A job for which nodes are to be held."""
 
     row: int
     job: Waiting
@@ -44,7 +44,7 @@ class _Wanting(NamedTuple):
 
 
 class Blocked:
-    """Those whom others must not hold off."""
+    """The jobs that later ones must not delay: the first blocked job, and the oldest overdue one."""
 
     def __init__(
         self, state: SchedulerState, now_us: int, policy: Policy, scene: DecisionContext, reserved_us: Sequence[int]
@@ -53,15 +53,15 @@ class Blocked:
         self._ranks, self._feasibility, self._quotas, self._cluster = scene
         #: When reservations begin.
         self._reserved_us = reserved_us
-        #: The first and the oldest, as long as nothing is held for them yet.
+        #: The first blocked job and the oldest overdue one, as long as nothing is held for them yet.
         self._wanting: list[_Wanting] = []
         self._first: int | None = None
-        #: Those that are infeasible, as far as one of them may be the first, and the first of them.
+        #: Infeasible rows, as far as one of them may be the first blocked job, and the first of them.
         self._lost_rows: Ints = np.zeros(0, dtype=np.intp)
         self._infeasible: int | None = None
 
     def begin(self, ahead: Ints, feasible: Bools) -> None:
-        """With the rows that wait, and which of them are feasible."""
+        """Set the rows that wait, and which of them are feasible."""
         if self._reserved_us:
             self._new_deadline()
         self._find_oldest(ahead)
@@ -80,7 +80,7 @@ class Blocked:
             self._lose(np.array([row]))
 
     def may_overtake(self, row: int) -> bool:
-        """Whether the row may pass the first that is blocked."""
+        """Return whether the row's job may be tried: no job before it is blocked, or the policy backfills."""
         if self._first is not None:
             return self._policy.backfill
         infeasible, key, number = self._first_infeasible(), self._ranks.key, self._state.table.columns[Column.NUMBER]
@@ -91,7 +91,7 @@ class Blocked:
         return self._policy.backfill
 
     def protect_from(self, request: PlacementRequest) -> None:
-        """Hold nodes for the blocked if this one, which comes after them, would take them away."""
+        """Hold nodes for the blocked jobs if this one, which comes after them, could take these nodes from them."""
         if all(one.job.job == request.job or (request.preemptible and one.lent) for one in self._wanting):
             return
         for one in self._wanting:
@@ -101,7 +101,7 @@ class Blocked:
         self._new_deadline()
 
     def wait(self, job: Waiting, row: int, class_id: int) -> bool:
-        """The row was tried in vain; False if nobody after it may start."""
+        """Note that the row's job was tried in vain; return False if no job after it may start."""
         if self._ranks.turn[row]:
             if not hold_nodes(self._cluster, self._state, self._need(_Wanting(row, job, surely=True, lent=False))):
                 self._feasibility.nothing_to_keep(class_id)
@@ -126,9 +126,7 @@ class Blocked:
         self._infeasible = self._first_of(rows, self._ranks.key[rows])
 
     def _first_infeasible(self) -> int | None:
-        """The first that is infeasible and that no quota holds back by now: others may have been given what was
-        left of one.
-        """
+        """Return the first infeasible row that is still within its quotas: jobs started since may have used them up."""
         classes = self._feasibility.class_id
         while self._infeasible is not None and self._quotas.forbid(class_id := int(classes[self._infeasible])):
             self._feasibility.quota_reached(class_id)
@@ -136,7 +134,7 @@ class Blocked:
         return self._infeasible
 
     def _first_of(self, rows: Ints, keys: Floats) -> int | None:
-        """The first by these keys, and then by number, of the rows that no quota holds back."""
+        """Return the first, by these keys and then by number, of the rows within their quotas; None without any."""
         if self._quotas.bounded:
             free = self._feasibility.open[self._feasibility.class_id[rows]]
             rows, keys = rows[free], keys[free]
@@ -156,7 +154,7 @@ class Blocked:
         need = Need(request=request, now_us=self._now_us, surely=surely, may_preempt=may_preempt, lent=lent)
         if not (surely and lent):
             return need
-        # The oldest while it is not its turn: since when all have to stay out of its way.
+        # The oldest overdue job while it is not its turn: since when other jobs have to stay out of its way.
         longest_us = self._policy.longest_wait * 1e6
         return replace(need, since_us=oldest_since(job, self._state, longest_us, may_preempt=may_preempt))
 

@@ -1,28 +1,27 @@
-"""Who starts where, and who makes room: a pure, deterministic function over plain data.
+"""Decide which jobs start where, and which are preempted: a pure, deterministic function over plain data.
 
-`decide` looks once at everything and says what to do now. The live scheduler, the simulator, the explanations and the
+`decide` makes one scheduling pass over the whole state. The live scheduler, the simulator, the explanations and the
 tests run this code; all policies are settings of it (`torchyard.spec.policy`).
 
-1. **Reservations** that are about to start have those stopped that are in the way and can be (`reserved`).
-2. **Promises**: a job that others were stopped for is looked at first, and what it waits for is held for it. If it
-   would not start any more (a quota, a closed node), those that still run are spared.
-3. The others follow in their **order** (`order`): class, lifted by waiting; within it by earned remaining time, age,
-   and what user and project have had (`shares`). A job over a **quota** (`quotas`) is passed over and blocks nobody.
-4. A job that fits on what is free **starts** there (`placement`). If it does not, it **preempts** those that come
-   after it and may be stopped for it (`preemption`), if it then really starts.
-5. The first job that can do neither is **blocked**: nodes are held for it, and those behind it may only take what
-   does not delay it (`backfill`); without `backfill` nobody behind it starts at all.
+1. **Reservations** that are about to start preempt the jobs in their way that can be preempted (`reserved`).
+2. **Promises**: a job that others were preempted for is placed first, and the devices it waits for are held for it. If
+   it would not start any more (a quota, a closed node), the preemption of those that still run is cancelled.
+3. The others follow in their **order** (`order`): priority class, raised by waiting; within it by remaining time, age,
+   and the usage of user and project (`shares`). A job over a **quota** (`quotas`) is skipped and blocks no other.
+4. A job that fits on free devices **starts** there (`placement`). If it does not, it **preempts** jobs that come after
+   it and may be preempted for it (`preemption`), provided that it then really starts.
+5. The first job that can do neither is **blocked**: nodes are held for it, and jobs behind it may only take devices
+   where they do not delay it (`backfill`); without `backfill` no job behind it starts at all.
 
-**Nobody starves.** A job that has waited for `longest_wait` is overdue. For the oldest of them that no quota holds
-back, what it needs is kept from jobs that cannot be stopped, and in its turns it stops those that can be (`order`,
-`backfill`). So if no job that cannot be stopped runs for longer than L, the k-th oldest has started within k * (2 L +
-12 h + `min_run` + `checkpoint_timeout`), and 12 h later for each turn more than one that older jobs need which are
-stopped in between, unless something other than jobs is in its way: its quota, a reservation, a
-closed node, a checkpoint that fails. From then on it has 36 minutes of every 12 hours at least, less what jobs that
-cannot be stopped hold of its places by then, or runs to its end if it cannot be stopped itself.
+**No job starves.** A job that has waited for `longest_wait` is overdue. For the oldest overdue job within its quotas,
+the devices that it needs are kept from jobs that cannot be preempted, and in its turns it preempts those that can be
+(`order`, `backfill`). So if no job that cannot be preempted runs for longer than L, the k-th oldest has started within
+k * (2 L + 12 h + `min_run` + `checkpoint_timeout`), and 12 h later for each turn more than one that older jobs need
+which are preempted in between, unless something other than jobs is in its way: its quota, a reservation, a closed node,
+a checkpoint that fails. From then on it runs for at least 36 minutes of every 12 hours, less the time that jobs that
+cannot be preempted hold its devices by then, or to its end if it cannot be preempted itself.
 
-A decision comes to rest: applied over and over at one moment, without new jobs, it ends with nothing to do
-(`preemption`).
+Decisions converge: applied over and over at one moment, without new jobs, they end with nothing to do (`preemption`).
 """
 
 import numpy as np
@@ -46,8 +45,8 @@ from service.scheduler.policy.requests import placement_request, preempts
 from service.scheduler.policy.reserved import ReservationMask
 from torchyard.spec.policy import Policy
 
-#: For so many jobs it is found out together whether they could stop enough: for fewer it is no gain, and of more, most
-#: are refused with others.
+#: Numbers of jobs for which it pays to check together whether each could preempt enough: for fewer it saves nothing,
+#: and of more, most are ruled out with others anyway.
 _WORTH_A_SIEVE = range(3, 257)
 
 __all__ = [
@@ -64,22 +63,22 @@ __all__ = [
 
 
 def decide(state: SchedulerState, now_us: int, policy: Policy) -> list[Decision]:
-    """What to do now; the state stays as it is. `now_us` is in microseconds."""
+    """Return the decisions of one scheduling pass at `now_us`, in microseconds; the state is not changed."""
     if not state.waiting and not state.reservations:
         return []
     return SchedulingPass(state, now_us, policy).run()
 
 
 class SchedulingPass:
-    """One decision while it is made.
+    """One scheduling pass.
 
-    `known` are the ranks that an earlier one of the same moment was made with, if nothing has happened since but what
-    it decided: stopping and starting do not change them.
+    `known` is the ranking of an earlier pass at the same moment, if nothing has happened since but what it decided:
+    starting and preempting jobs do not change the ranking.
     """
 
     def __init__(self, state: SchedulerState, now_us: int, policy: Policy, known: Ranking | None = None) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
-        #: The order of the jobs, as soon as it has mattered.
+        #: The order of the jobs, once it was needed.
         self.ranking = known
         self._preempts = preempts(policy)
         capacities = {node: capacity for node, capacity in state.capacities().items() if capacity.info.closed is None}
@@ -90,14 +89,14 @@ class SchedulingPass:
             else ClusterCapacity(capacities=capacities, mask=self._mask.masked)
         )
         self._quotas = RemainingQuotas(state, now_us)
-        #: Where those start that others are stopped for, once these are gone.
+        #: Placements of the jobs that others are preempted for, once those have left.
         self.promises: dict[str, tuple[Placement, ...]] = {}
         self._decisions: list[Decision] = []
-        #: Jobs that need not be looked at any more.
+        #: Jobs that are decided.
         self._done: set[str] = set()
 
     def run(self) -> list[Decision]:
-        """Decides; once."""
+        """Return the decisions; call it once."""
         if self._mask is not None:
             self._decisions += self._mask.evictions(self._policy)
         state = self._state
@@ -114,7 +113,7 @@ class SchedulingPass:
         return self._decisions
 
     def _left_over(self) -> Ints:
-        """Those ahead that no promise has settled."""
+        """Return the waiting rows whose jobs are not decided yet."""
         if not self._done:
             return self._ahead
         table = self._state.table
@@ -123,7 +122,7 @@ class SchedulingPass:
         return self._ahead[~settled[self._ahead]]
 
     def _starts_alone(self) -> bool:
-        """Starts the job if there is but one, for which no order is needed; False if it does not fit."""
+        """Start the job if it is the only one, for which no order is needed; return False if it does not fit."""
         if len(self._ahead) > 1:
             return False
         job = self._state.waiting[self._state.table.jobs[self._ahead[0]]]
@@ -135,25 +134,25 @@ class SchedulingPass:
 
     def _anybody_to_fit(self) -> bool:
         fitting = self._feasibility.fitting
-        # The first is a sieve: most decisions of a full box end there, without a look at the queue.
+        # The first condition is the cheap one: most decisions of a full cluster end there, without reading the queue.
         class_id = self._state.table.class_id
         return bool(np.count_nonzero(fitting) and np.count_nonzero(fitting[class_id[self._ahead]]))
 
     def reached(self, job: str) -> list[Reached]:
-        """The quotas that forbid a waiting job to start, with what was decided counted."""
+        """Return the quotas that forbid a waiting job to start, counting what this pass decided."""
         return self._quotas.reached(self._state.classes.key(self._class_of(job)))
 
     def against(self, request: PlacementRequest, node: str) -> list[str]:
-        """Reservations that keep devices of the node from the job."""
+        """Return the ids of the reservations that keep devices of the node from the job."""
         found = [] if self._mask is None else self._mask.against(request)
         return [one.reservation.id for one in found if node in one.devices]
 
     def given(self, node: str) -> tuple[str, ...]:
-        """Who was given something on the node, in order."""
+        """Return the jobs that this pass placed on the node, in order."""
         return tuple(job for job in self.cluster.capacities[node].jobs if job not in self._state.running)
 
     def _keep_promises(self) -> None:
-        """Jobs that others were stopped for start, or have held for them what is free already."""
+        """Start the jobs that others were preempted for, or hold for them the devices that are free already."""
         state = self._state
         waiting = [state.waiting[job] for job in {**state.promised, **state.victims} if job in state.waiting]
         waiting.sort(key=lambda job: (-job.priority, job.number))
@@ -168,11 +167,14 @@ class SchedulingPass:
         self._decisions += [CancelPreemption(for_job=job) for job in spared]
 
     def _withdrawn(self, job: str) -> bool:
-        """Whether a quota forbids a job to start that others were stopped for."""
+        """Return whether a quota forbids a job to start that others were preempted for."""
         return self._quotas.forbid(self._class_of(job), promised=True)
 
     def _keep_promise(self, request: PlacementRequest, placements: tuple[Placement, ...]) -> bool:
-        """Whether the job starts, at these places if any are given, or will once those that give way are gone."""
+        """Start the job, at these placements if any are given, or hold those that it gets after its preemption.
+
+        Returns False if neither is possible any more.
+        """
         if self._withdrawn(request.job):
             return False
         job = self._state.waiting[request.job]
@@ -186,7 +188,7 @@ class SchedulingPass:
         return bool(placements)
 
     def _serve(self) -> None:
-        """Looks at the jobs in their order until none of them is feasible any more."""
+        """Try the jobs in their order until none of them is feasible any more."""
         state, policy = self._state, self._policy
         self.ranking = ranking = rank_jobs(state, self._now_us, policy) if self.ranking is None else self.ranking
         self._victims = None
@@ -205,7 +207,7 @@ class SchedulingPass:
                 break
 
     def _feasible(self, ranking: Ranking) -> Bools:
-        """Which of those ahead are feasible; with that, it is known who might stop somebody."""
+        """Return which of the waiting rows are feasible, after finding out which of them might preempt a job."""
         feasibility, victims, ahead = self._feasibility, self._victims, self._ahead
         might: Bools = np.zeros(len(self._state.table), dtype=bool)
         together = len(ahead) in _WORTH_A_SIEVE
@@ -224,7 +226,7 @@ class SchedulingPass:
         return feasible
 
     def _look(self, row: int) -> bool:
-        """Starts the job, makes room for it, or lets it wait; False if nobody after it may start."""
+        """Start the job, preempt others for it, or let it wait; return False if no job after it may start."""
         state, feasibility = self._state, self._feasibility
         class_id = int(feasibility.class_id[row])
         may_start = feasibility.may_start(row, class_id)
@@ -267,7 +269,7 @@ class SchedulingPass:
         for victim in plan.victims:
             self._decisions.append(Preempt(job=victim.job.job, for_job=job.job, reason=victim.cause))
         self.promises[job.job] = plan.placements
-        # The victims hold their places until they are gone: of what is free now, this takes the rest of what it needs.
+        # The victims keep their devices until they have left: of the free ones, this takes the rest of what it needs.
         self._take(job, plan.placements)
         return True
 

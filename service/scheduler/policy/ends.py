@@ -1,19 +1,19 @@
-"""When running jobs are over, as far as their estimates and their limits tell. Pure."""
+"""End of running jobs, as far as their estimates and their limits tell. Pure."""
 
 import math
 from typing import Literal
 
 from service.scheduler.model.jobs import Running
 
-#: Of ten such jobs five are over by then, or nine.
+#: Quantile of the running time: five of ten such jobs have ended by then, or nine.
 Quantile = Literal["p50_us", "p90_us"]
 
 
 def end_us(job: Running, quantile: Quantile, now_us: int, *, earliest_us: float = -math.inf) -> float:
-    """When a running job is over; infinite if nothing tells.
+    """Return when a running job ends, in microseconds; infinite without an estimate and a limit.
 
-    What has passed since its estimate was made is taken off, down to `earliest_us`: a job that should be over by then
-    is over then. Its time limit ends it in any case.
+    The time since its estimate was made is taken off. A job that should have ended before `earliest_us` is taken to end
+    then; its time limit ends it in any case.
     """
     limit = math.inf if job.ends_us is None else job.ends_us
     if job.remaining is None:

@@ -1,8 +1,8 @@
-"""A filter that rules out waiting jobs that cannot get anything in this decision any more.
+"""A filter that rules out waiting jobs that can neither start nor preempt in this decision any more.
 
-Feasibility only ever shrinks while a decision is made: less and less is free, and fewer and fewer jobs can be
-preempted. So once one job was refused something, all jobs that need the same and could not have got more are ruled
-out with it, and a decision looks at few jobs even if a hundred thousand wait.
+Feasibility only ever shrinks during a decision: fewer and fewer devices are free, and fewer and fewer jobs can be
+preempted. So once one job was refused, all jobs that need the same and could not have got more are ruled out with it,
+and a decision tries few jobs even if a hundred thousand wait.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from service.scheduler.model.table import Column
 from service.scheduler.policy.order import Ranking
 from service.scheduler.policy.preemption import UNDER
 
-#: So many jobs are tried in vain that would fit, but for what is held or reserved.
+#: Most jobs that are tried in vain because the devices that they would fit on are held or reserved.
 TRIES = 256
 
 
@@ -30,14 +30,14 @@ class FeasibilityFilter:
         self.fitting: Bools = (state.classes.whole <= free) & self.open
         self._preempting: Bools = self.open.copy()
         self._holding: Bools = self.open.copy()
-        #: A job of it fits only if it is over by `deadline_us`: what else there is is held or reserved.
+        #: A job of it fits only if it ends by `deadline_us`: all other devices are held or reserved.
         self._tight: Bools = np.zeros(len(state.classes), dtype=bool)
         self.deadline_us = 0.0
         self._tries = 0
         self._refusals: _Refusals | None = None
 
     def look(self, ranking: Ranking, might: Bools, now_us: int) -> None:
-        """What is known of the rows, and which of them might stop somebody."""
+        """Set the ranking of the rows, and which of them might preempt a job."""
         self._turn, self._might, self._ranks, self._now_us = ranking.turn, might, ranking, now_us
         self._turns = ranking.turns
         self.class_id, self._bound = self._state.table.class_id, self._state.table.columns[Column.BOUND]
@@ -74,16 +74,16 @@ class FeasibilityFilter:
         return self._turns and bool(self._turn[row] and self._holding[class_id])
 
     def quota_reached(self, class_id: int) -> None:
-        """Nothing more of the equivalence class starts."""
+        """Rule out the equivalence class: no more of its jobs may start."""
         for possible in (self.open, self.fitting, self._preempting, self._holding):
             possible[class_id] = False
 
     def no_room(self, class_id: int) -> None:
-        """Nothing is free that would do, whoever asks."""
+        """Rule out starts of all jobs that need the same: no free devices suffice, whatever is held or reserved."""
         self.fitting[self._alike(class_id)] = False
 
     def no_room_beside(self, class_id: int) -> None:
-        """Note that only nodes that are held or reserved would do."""
+        """Note that only nodes that are held or reserved would suffice."""
         self._tight[class_id] = True
         self._tries += 1
         if self._tries >= TRIES:
@@ -117,7 +117,7 @@ class FeasibilityFilter:
             refusals.turned[alike] = True
 
     def _refused(self, refusals: "_Refusals", row: Any, class_id: Any) -> Any:
-        """Whether one before the row that could stop all that it could has found nobody; of one row, or of many."""
+        """Return whether a job before the row that could preempt all that it could has found none; for one, or many."""
         score, left = self._ranks.score[row], self._ranks.left[row]
         behind = (score >= refusals.score[class_id]) & (left >= refusals.left[class_id]) & ~self._turn[row]
         return (behind & ~(refusals.held_only[class_id] & self._passes(row))) | (
@@ -133,19 +133,19 @@ class FeasibilityFilter:
         self._holding[self._alike(class_id)] = False
 
     def _alike(self, class_id: int) -> Bools:
-        """The equivalence classes that need the same of as many nodes."""
+        """Return which equivalence classes need the same resources on as many nodes."""
         kind = self._state.classes.kind
         found: Bools = kind == kind[class_id]
         return found
 
 
 class _Refusals:
-    """Of each equivalence class: what is known of those who find nobody to stop."""
+    """Jobs of each equivalence class that have found no job to preempt."""
 
     def __init__(self, classes: int) -> None:
-        #: The last that found nobody: those behind it that count as long find nobody either.
+        #: Score and remaining time of the last that found none: those that are no better in both find none either.
         self.score, self.left = np.full(classes, np.inf), np.full(classes, np.inf)
-        #: That is sure only of those that may not have what is held or reserved.
+        #: The refusal holds only for jobs that may not use held or reserved devices.
         self.held_only: Bools = np.zeros(classes, dtype=bool)
-        #: Nobody is left to stop for those whose turn it is.
+        #: No job is left to preempt even for those whose turn it is.
         self.turned: Bools = np.zeros(classes, dtype=bool)

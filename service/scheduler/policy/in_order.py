@@ -1,4 +1,4 @@
-"""Rows in their order, of which most need not be put in order: few are looked at before none is feasible any more."""
+"""Lazy sorting of rows: a decision tries few of them before none is feasible any more."""
 
 from collections.abc import Callable, Iterator
 
@@ -8,12 +8,12 @@ from service.scheduler.model.columns import Bools, Floats, Ints
 
 #: Rows that are put in order at a time; the next time four times as many.
 _CHUNK = 32
-#: Of these, so many are given out before it is asked again which of the rest are feasible.
+#: Rows that are yielded before infeasible ones are filtered out of the rest again.
 _PIECE = 64
 
 
 def in_order(rows: Ints, key: Floats, number: Floats, feasible: Callable[[Ints], Bools]) -> Iterator[int]:
-    """The rows by key and then by number; those that are `feasible` no longer fall out on the way."""
+    """Yield the rows by key and then by number; rows that are no longer `feasible` are dropped on the way."""
     size = _CHUNK
     while len(rows) > size:
         near = _first(key[rows], number[rows], size)
@@ -33,7 +33,7 @@ def _ordered(rows: Ints, key: Floats, number: Floats, feasible: Callable[[Ints],
 
 
 def _first(key: Floats, number: Floats, size: int) -> Bools:
-    """Which are the first so many of more, by key and then by number."""
+    """Return which are the first `size` of more rows, by key and then by number."""
     last = np.partition(key, size)[size]
     found: Bools = key < last
     equal = np.flatnonzero(key == last)

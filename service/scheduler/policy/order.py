@@ -1,29 +1,28 @@
-"""Who comes first: every job gets one number, and the smaller one goes first.
+"""Order of the jobs: every job gets one number, and the smaller one goes first.
 
-**Classes** come first. In the order `fair` waiting for `class_age` lifts a job by one class, but only into classes of
-which there are jobs: age must not put long jobs before short ones of their own class, which would be first come,
-first served.
+**Classes** come first. In the order `fair` waiting for `class_age` raises a job by one class, but only into classes
+that have jobs: age must not put long jobs before short ones of their own class, which would be first come, first
+served.
 
 **Within a class** of the order `fair`:
 
-1. A job of which nothing is known yet, and that has not run for a time slice, by the excess of its user and of its
-   project (`shares`), then by number: where nobody can be stopped, this is all that divides the box. After the slice
-   its own steps tell how long it will take. If they do not, earlier jobs of its sort do; and failing these, it is
-   expected to run for as long again as it has run.
+1. Jobs without an estimate that have not run for a time slice, by the excess of their user and of their project
+   (`shares`), then by number: where no job can be preempted, this alone divides the cluster. After the slice a job's
+   own steps tell how long it will take. If they do not, earlier jobs like it do; and failing these, it is expected to
+   run for as long again as it has run.
 2. The others by `remaining / sqrt(1 + age in days)`, times the excess of their user and of their project, each to the
-   power of 0.3. The root, because dividing by the age itself costs the mean much and wins nothing at the
-   end; the power, because it suffices to keep users with different appetites even, and more of it keeps short jobs
+   power of 0.3. The root, because dividing by the age itself raises the mean completion time and does not improve the
+   worst; the power, because it suffices to keep users with different demand even, and a larger one keeps short jobs
    waiting. Beyond the age of `OLD_DAYS` it is divided by `(age / OLD_DAYS)` to the power of `OLD_POWER` as well: where
-   there is too much work for weeks, the longest jobs would else wait for all others, whenever these come. A box on
-   which nobody gets that old is as if this were not there.
+   there is too much work for weeks, the longest jobs would else wait for all others, whenever these come. It has no
+   effect on a cluster where no job gets that old.
 
-**The overdue have their turns.** A job that has waited for `longest_wait` is overdue. For `TURN_US` of every
-`PERIOD_US` the overdue ones, the oldest first, come right behind those of 1. in the highest class, and nobody
-preempts them: as many as fit into half of the GPUs, and the oldest in any case. If they came first all the time, a
-box that has more work than it can do would serve nobody but them, and every short job would become one of them. (All
-found by simulation: `yard simulate`.)
+**Overdue jobs have turns.** A job that has waited for `longest_wait` is overdue. For `TURN_US` of every `PERIOD_US` the
+overdue jobs, the oldest first, come right behind those of 1. in the highest class, and no job preempts them: as many as
+fit into half of the GPUs, and the oldest in any case. If they came first all the time, an overloaded cluster would
+serve only them, and every short job would become one of them. (All found by simulation: `yard simulate`.)
 
-The other orders have neither lifts nor turns. `fifo`: by number. `sjf`, `srtf`: by the time that is left, from an
+The other orders neither raise classes nor have turns. `fifo`: by number. `sjf`, `srtf`: by remaining time, from an
 oracle. `las`: those that have had less GPU time than `LAS_THRESHOLD_US` before the others, by number within both
 (Tiresias, Gu et al. 2019).
 """
@@ -44,7 +43,7 @@ _DAY = 86_400 * _SECOND
 LAS_THRESHOLD_US = 3_600 * _SECOND
 #: Beyond all numbers of jobs: what sets the two queues of `las` apart.
 LAS_BEHIND = 1e12
-#: The turns of the overdue: so long, of so long each.
+#: The turns of overdue jobs: length of a turn, and of the period that has one.
 TURN_US, PERIOD_US = 36 * 60 * _SECOND, 12 * 3_600 * _SECOND
 #: The age at which age begins to count for more than its root, and the power with which it does.
 OLD_DAYS, OLD_POWER = 30, 6
@@ -62,13 +61,14 @@ class Ranking(NamedTuple):
     level: Floats
     #: What the order compares within a class: microseconds where it is about time.
     score: Floats
-    #: Running time that they are taken to need still, in microseconds; 0 for those that are to be tried first, and
-    #: infinite for those that take no time slices, whatever they need.
+    #: Assumed remaining running time, in microseconds; 0 for jobs without an estimate that are to run for a time slice
+    #: first, and infinite for those that take no time slices.
     left: Floats
-    #: They have waited for too long.
+    #: They have waited for `longest_wait`.
     overdue: Bools
-    #: They have, and it is their turn; whether it is anybody's.
+    #: They are overdue and have their turn.
     turn: Bools
+    #: At least one has its turn.
     turns: bool
     #: There are several classes.
     several_priorities: bool
@@ -77,7 +77,7 @@ class Ranking(NamedTuple):
 
 
 def rank_jobs(state: SchedulerState, now_us: int, policy: Policy) -> Ranking:
-    """The order of all jobs at this moment."""
+    """Return the order of all jobs at this moment."""
     if policy.order is not Order.FAIR:
         return _plain(state, now_us, policy)
     columns, found = state.table.columns, shares(state, now_us, policy)
@@ -106,7 +106,7 @@ def rank_jobs(state: SchedulerState, now_us: int, policy: Policy) -> Ranking:
 
 
 def order(state: SchedulerState, now_us: int, policy: Policy) -> list[str]:
-    """All waiting jobs in the order in which a decision looks at them; those that are ineligible are last."""
+    """Return all waiting jobs in the order in which a decision tries them; ineligible ones come last."""
     columns = state.table.columns
     if not state.waiting:
         return []
@@ -117,7 +117,7 @@ def order(state: SchedulerState, now_us: int, policy: Policy) -> list[str]:
 
 
 def _left(columns: Floats, ran: Floats, told: Floats, policy: Policy) -> Floats:
-    """Running time to come of each job, where its own progress does not tell it."""
+    """Return the remaining time of each job, in microseconds: as its own progress tells it, or else as assumed."""
     left: Floats = np.maximum(told, 1)
     unknown = np.isnan(left)
     if np.count_nonzero(unknown):
@@ -128,12 +128,12 @@ def _left(columns: Floats, ran: Floats, told: Floats, policy: Policy) -> Floats:
 
 
 def _taking_none(left: Floats, state: SchedulerState) -> Floats:
-    """The same, infinite for those that take no time slices."""
+    """Return the remaining times with infinity for jobs that take no time slices."""
     return np.where(state.classes.pinned[state.table.class_id], np.inf, left) if state.classes.pinning else left
 
 
 def _earned(age: Floats) -> Floats:
-    """By how much jobs of these ages, in days, count shorter."""
+    """Return the divisors by which the remaining times of jobs of these ages, in days, count shorter."""
     root: Floats = np.sqrt(1 + age)
     if np.maximum.reduce(age) <= OLD_DAYS:
         return root
@@ -142,7 +142,7 @@ def _earned(age: Floats) -> Floats:
 
 
 def _levels(priority: Floats, waited: Floats, policy: Policy) -> tuple[Floats, bool]:
-    """The class of each job, lifted by waiting into the classes that there are; whether these are several."""
+    """Return the negated class of each job, raised by waiting up to the highest there is; and whether they differ."""
     highest = np.maximum.reduce(priority)
     if np.minimum.reduce(priority) == highest:
         return np.negative(priority), False
@@ -151,7 +151,7 @@ def _levels(priority: Floats, waited: Floats, policy: Policy) -> tuple[Floats, b
 
 
 def _in_turn(state: SchedulerState, overdue: Bools, now_us: int) -> Ints:
-    """Those of the overdue whose turn it is: the oldest, up to half of the GPUs."""
+    """Return the rows of the overdue jobs whose turn it is: the oldest, up to half of the GPUs."""
     if now_us % PERIOD_US >= TURN_US:
         return _NONE
     columns = state.table.columns
@@ -163,11 +163,11 @@ def _in_turn(state: SchedulerState, overdue: Bools, now_us: int) -> Ints:
 
 
 def _plain(state: SchedulerState, now_us: int, policy: Policy) -> Ranking:
-    """The orders that others have."""
+    """Return the ranking of the orders other than `fair`."""
     level = -state.table.columns[Column.PRIORITY]
     score, left = _plain_score(state, now_us, policy)
     nobody = np.zeros(len(level), dtype=bool)
-    # Shares cost more than all else here, and tell only who may stop whom.
+    # Shares cost more than all else here, and only preemption uses them.
     several_priorities = bool(level.min() < level.max())
     matter = policy.preemption or (policy.time_slice is not None and several_priorities)
     worst = shares(state, now_us, policy).worst if matter else np.zeros(len(state.classes))
@@ -176,7 +176,7 @@ def _plain(state: SchedulerState, now_us: int, policy: Policy) -> Ranking:
 
 
 def _plain_score(state: SchedulerState, now_us: int, policy: Policy) -> tuple[Floats, Floats]:
-    """What the order compares, and the time that is left where it looks at that."""
+    """Return the score of each job, and its remaining time where the order uses it, else 0."""
     columns = state.table.columns
     _, _, ran, left = state.table.at(now_us)
     if policy.order in {Order.SJF, Order.SRTF}:

@@ -1,12 +1,12 @@
-"""Where a job starts: on which nodes, and on which of their GPUs.
+"""Placement of a job: the nodes on which it starts, and the GPUs that it gets there.
 
 On a node the GPUs that lie closest together are taken (`topology`); among nodes, the one with the fewest free GPUs that
-has enough, so that big holes stay for big jobs. Jobs that share GPUs go to the cards that are shared already, the
-fullest that has room first, and never to one that somebody has whole. Jobs without GPUs go to the node with the most
-free cores.
+has enough, so that nodes with many free GPUs stay available for large jobs. Jobs that share GPUs go to the cards that
+are shared already, the fullest that has enough free memory first, and never to one that a job has to itself. Jobs
+without GPUs go to the node with the most free cores.
 
-A job is spread over several nodes only if its spec says so: networks are slower than what joins the GPUs of one node.
-It starts when enough nodes of one sort (all with GPUs, or all without) have room at once, or not at all.
+A job is spread over several nodes only if its spec says so: networks are slower than the links between GPUs of a node.
+It starts when enough nodes of one kind (all with GPUs, or all without) have the capacity at once, or not at all.
 """
 
 import math
@@ -20,39 +20,39 @@ from service.scheduler.model.topology import closest
 
 
 class PlacementRequest(NamedTuple):
-    """What a job wants to have, and what decides whether it may have what is held for others."""
+    """Resources that a job asks for, and what decides whether it may use devices that are held for others."""
 
     job: str
     resources: ResourceRequest
     nodes: int = 1
     user: str = ""
     project: str = ""
-    #: It can be stopped again for whom the place is held.
+    #: It can be preempted again by the job for which the devices are held.
     preemptible: bool = False
-    #: When it will be over: nine times of ten, and for certain. Infinite if nothing tells.
+    #: When it will have ended: with a probability of nine in ten, and for certain. Infinite if nothing tells.
     ends_us: float = math.inf
     surely_ends_us: float = math.inf
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hold:
-    """What is held of a node for a job that is blocked."""
+    """Devices, cores and memory of a node that are held for a blocked job."""
 
     job: str
     uuids: frozenset[str]
     cpus: int
     memory: int
-    #: When the job is expected to start: whoever is over by then does not delay it.
+    #: When the job is expected to start: jobs that end by then do not delay it.
     until_us: float
-    #: Those that will be over by then must be so for certain, by their limits.
+    #: Jobs that end by then must do so for certain, by their time limits.
     surely: bool = False
-    #: Those that can be stopped again for this job may have it too.
+    #: Jobs that can be preempted for this one may use the held devices too.
     lent: bool = True
-    #: Those that are expected to be over by then may have it all the same.
+    #: Jobs that are expected to end by then may use the held devices in any case.
     hoped_us: float = -math.inf
 
     def lets(self, request: PlacementRequest) -> bool:
-        """Return whether a job may have what is held, for the time being."""
+        """Return whether the request's job may use the held devices for the time being."""
         if self.job == request.job or (self.lent and request.preemptible) or request.ends_us <= self.hoped_us:
             return True
         ends_us = request.surely_ends_us if self.surely else request.ends_us
@@ -69,31 +69,31 @@ def _nothing(request: PlacementRequest, capacity: NodeCapacity) -> frozenset[str
 
 @dataclass(kw_only=True)
 class ClusterCapacity:
-    """What is left of all open nodes while a decision hands it out; rooms are copied when they are first changed."""
+    """Free capacity of all open nodes during a decision; a node's is copied when it is first changed."""
 
     capacities: dict[str, NodeCapacity]
-    #: Slots that a job must not have on a node because of reservations; None: nothing of the node.
+    #: Slots that a job must not have on a node because of reservations; None: it must not be on the node at all.
     mask: Mask = _nothing
     holds: dict[str, Hold] = field(default_factory=dict)
-    #: Nodes by the number of their free slots, once somebody has asked.
+    #: Nodes by the number of their free slots, once that was needed.
     _by_free: dict[int, list[str]] | None = None
     _own: set[str] = field(default_factory=set)
 
     def copy(self) -> "ClusterCapacity":
-        """To try something: changes of it do not show here, as long as this one does not change."""
+        """Return a copy for trials: its changes do not show here, as long as this one is not changed."""
         return ClusterCapacity(capacities=self.capacities.copy(), mask=self.mask, holds=self.holds.copy())
 
     @property
     def bound(self) -> bool:
-        """Whether something is held or reserved, so that one job may be refused what another may have."""
+        """Return whether devices are held or reserved, so that one job may be refused what another may have."""
         return bool(self.holds) or self.mask is not _nothing
 
     def unbound(self) -> "ClusterCapacity":
-        """The same with nothing held or reserved."""
+        """Return the same capacity with nothing held or reserved."""
         return ClusterCapacity(capacities=self.capacities.copy())
 
     def take(self, job: str, resources: ResourceRequest, placements: Iterable[Placement]) -> None:
-        """Gives places to a job; what others still hold of them stays theirs."""
+        """Allocate the placements to a job; devices that other jobs still hold there stay theirs."""
         for placement in placements:
             capacity = self._writable(placement.node)
             before = len(capacity.free)
@@ -101,7 +101,7 @@ class ClusterCapacity:
             self._moved(placement.node, before, len(capacity.free))
 
     def release(self, job: str, resources: ResourceRequest, placements: Iterable[Placement]) -> None:
-        """Takes them back; nothing on nodes that are closed."""
+        """Free the job's placements, except those on closed nodes."""
         for placement in placements:
             if placement.node in self.capacities:
                 capacity = self._writable(placement.node)
@@ -110,7 +110,7 @@ class ClusterCapacity:
                 self._moved(placement.node, before, len(capacity.free))
 
     def find(self, request: PlacementRequest) -> tuple[Placement, ...]:
-        """Where the job can start now; empty if it cannot."""
+        """Return where the job can start now, one placement for each node; empty if it cannot."""
         if request.nodes == 1:
             placement = next(self._placements(request), None)
             return () if placement is None else (placement,)
@@ -123,14 +123,16 @@ class ClusterCapacity:
         return ()
 
     def all_placements(self, request: PlacementRequest) -> list[tuple[Placement, ...]]:
-        """Where else the job can start now, the best first: on each node, or where `find` says if it needs several."""
+        """Return the places where the job can start now, the best first: one for each node, or the one that `find`
+        returns if it needs several nodes.
+        """
         if request.nodes == 1:
             return [(placement,) for placement in self._placements(request)]
         placements = self.find(request)
         return [placements] if placements else []
 
     def placement(self, request: PlacementRequest, node: str) -> Placement | None:
-        """Where on the node the job can start now."""
+        """Return the slots of the node on which the job can start now; None if it cannot."""
         capacity = self.capacities[node]
         resources = request.resources
         if (
@@ -153,7 +155,7 @@ class ClusterCapacity:
         return None if slots is None else Placement(node=node, uuids=tuple(slot.uuid for slot in slots))
 
     def _placements(self, request: PlacementRequest) -> Iterator[Placement]:
-        """A place on each node that has room, the best first."""
+        """Yield a placement on each node that has the capacity, the best first."""
         for node in self._nodes(request.resources):
             placement = self.placement(request, node)
             if placement is not None:
@@ -195,7 +197,7 @@ class ClusterCapacity:
 def choose(
     capacity: NodeCapacity, resources: ResourceRequest, masked: frozenset[str] = frozenset()
 ) -> list[Slot] | None:
-    """Slots of a node for a job, none of them masked; None if too few are free."""
+    """Return slots of a node for a job, none of them masked; None if too few are free."""
     if not resources.gpus:
         return []
     if resources.gpu_share:
@@ -225,24 +227,27 @@ def _with_room(capacity: NodeCapacity, resources: ResourceRequest, masked: froze
 
 
 def _fresh(capacity: NodeCapacity, resources: ResourceRequest) -> int:
-    """Untouched cards that a sharing job would have to take."""
+    """Return how many unused cards a sharing job would have to take."""
     touched = sum(slot.uuid not in capacity.free for slot in _with_room(capacity, resources, frozenset()))
     return max(resources.gpus - touched, 0)
 
 
 def _beside(capacity: NodeCapacity, hold: Hold, resources: ResourceRequest) -> bool:
-    """Whether cores and memory suffice beside what is held."""
+    """Return whether the free cores and memory suffice without those that are held."""
     cpus, memory = capacity.cpus - hold.cpus, capacity.memory - hold.memory
     return (not resources.cpus or resources.cpus <= cpus) and (not resources.memory or resources.memory <= memory)
 
 
 def _sort(resources: ResourceRequest, info: NodeInfo) -> bool:
-    """Ranks on GPUs and ranks on CPUs cannot talk to each other; jobs without either can be anywhere."""
+    """Return whether the node is of the kind with GPUs; always False for jobs without slots, which can run anywhere.
+
+    Nodes of the two kinds are never mixed: ranks on GPUs and ranks on CPUs cannot communicate.
+    """
     return bool(resources.gpus) and info.word == "GPUs"
 
 
 def sorts(infos: Sequence[NodeInfo], resources: ResourceRequest) -> list[list[NodeInfo]]:
-    """The nodes apart by what their slots are, those with GPUs first."""
+    """Return the nodes grouped by the kind of their slots, those with GPUs first."""
     found: dict[bool, list[NodeInfo]] = {}
     for info in infos:
         found.setdefault(_sort(resources, info), []).append(info)
@@ -250,8 +255,9 @@ def sorts(infos: Sequence[NodeInfo], resources: ResourceRequest) -> list[list[No
 
 
 def never_fits(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int = 1) -> list[str]:
-    """Why such a job could never run, with a reason for each node that is no help; empty if it could, or if there is
-    no node yet.
+    """Return why such a job could never run, with a reason for each node that could not hold it.
+
+    Empty if it could run, or if there is no node yet.
     """
     able = [info for info in infos if info.lack(resources) is None]
     if not infos or enough(able, resources, nodes):
@@ -263,7 +269,7 @@ def never_fits(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int
 
 
 def enough(infos: Sequence[NodeInfo], resources: ResourceRequest, nodes: int) -> bool:
-    """Whether the job could be spread over these nodes, each of which has room."""
+    """Return whether these nodes, each of which has the capacity, are enough to spread the job over."""
     return any(len(same) >= nodes for same in sorts(infos, resources))
 
 

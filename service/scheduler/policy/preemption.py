@@ -1,24 +1,24 @@
-"""Who is stopped for a job that finds no room.
+"""Choice of the running jobs that are preempted for a job that fits on no free devices.
 
-Only running jobs that can be stopped, have run for `min_run`, and come *after* the preemptor in the order. One of these
-must be true as well:
+Only jobs that can be preempted, have run for `min_run`, and come *after* the preemptor in the order. One of these must
+be true as well:
 
-- the preemptor has waited for too long, and it is its turn (`order`);
+- the preemptor is overdue, and it is its turn (`order`);
 - they are of a lower class (`preemption`);
-- their user or project has had more than their share, and the preemptor's have not (`preemption`);
-- `time_slice` is set and the preemptor is clearly ahead: nothing is known of it yet, or its score is `AHEAD` times
-  better and what it gains is more than a preemption costs. Never is work thrown away for this: a job that would start
-  from the beginning is left alone. And it is for those only that do not refuse to be stopped themselves (`pinned`):
-  who does would keep what others lend.
+- their user or project is over its share, and the preemptor's are not (`preemption`);
+- `time_slice` is set and the preemptor is clearly ahead: it has no estimate yet, or its score is `AHEAD` times better
+  and it gains more than a preemption costs. No work is thrown away for this: a job that would start from the beginning
+  is left alone. And only jobs take time slices that can be preempted themselves: one that forbids it (`pinned`) would
+  keep what others lend.
 
-Nobody is stopped unless the preemptor then really starts there: its placement is tried on the freed nodes first. As
-few as possible are stopped: first jobs of lower classes, by the least work since their last checkpoint; then those that
-make room for a shorter one, from the end of the order, for who is not last would stop others in turn; then those that
-are only over their share, by the least work again.
+No job is preempted unless the preemptor then really starts: its placement is tried on the freed nodes first. As few as
+possible are preempted: first jobs of lower classes, by the least work since their last checkpoint; then, for a time
+slice, from the end of the order, since a job that is not last would preempt others in turn; then those that are only
+over their share, by the least work again.
 
-It comes to rest: each preemption puts a job in the place of jobs that all come after it in one total order, which
-stopping and starting do not change. With the jobs that run sorted by that order, each decision makes the list better
-at the first place where it changes, and there are finitely many such lists.
+Decisions converge: each preemption puts a job in the place of jobs that all come after it in one total order, which
+preempting and starting do not change. With the running jobs sorted by that order, each decision improves the list at
+the first place where it changes, and there are finitely many such lists.
 """
 
 import math
@@ -38,14 +38,14 @@ from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
 from service.scheduler.policy.victims import PreemptionPlan, Victim, on_one_node, on_several
 from torchyard.spec.policy import Order, Policy
 
-#: A running job gives way to one whose score is so many times better.
+#: A running job is preempted for one whose score is so many times better.
 AHEAD = 1.25
-#: Parts of their share by which one must be over, and the other under it.
+#: Excess above which a victim's tenant must be, and up to which the preemptor's may be.
 OVER, UNDER = 1.1, 1.0
 
 
 class Victims:
-    """The running jobs that can be stopped at all, as of one moment, from the end of the order."""
+    """The running jobs that can be preempted at all, as of one moment, from the end of the order."""
 
     def __init__(self, state: SchedulerState, ranking: Ranking, stoppable: Bools, now_us: int, policy: Policy) -> None:
         self._state, self._ranks, self._now_us, self._policy = state, ranking, now_us, policy
@@ -58,9 +58,9 @@ class Victims:
         self._over = over if policy.preemption and np.count_nonzero(over) else None
         self._several_priorities = policy.preemption and ranking.several_priorities
         self._slicing = policy.time_slice is not None and policy.order not in {Order.FIFO, Order.SJF}
-        #: Those that are not chosen yet, once somebody is.
+        #: Victims that are not chosen yet; None before the first is chosen.
         self._open: Bools | None = None
-        #: Rows of preemptors that were looked at together, and whom they may stop.
+        #: Rows of preemptors that were checked together, and the victims that they may preempt.
         self._together: list[int] = []
         self._found: list[tuple[Cause, Bools]] = []
         self._made: dict[tuple[int, Cause], Victim] = {}
@@ -69,7 +69,7 @@ class Victims:
         return len(self._rows)
 
     def might(self) -> Bools:
-        """Which jobs come before some victim that they may stop: a first sieve, which lets no such job fall."""
+        """Return which jobs might preempt some victim: a first cheap filter, which rules out no job that may."""
         ranking = self._ranks
         found, lowest = ranking.turn.copy(), np.maximum.reduce(self._level)
         if self._several_priorities:
@@ -83,8 +83,9 @@ class Victims:
         return found
 
     def suffice(self, rows: Ints, capacities: Mapping[str, NodeCapacity]) -> Bools:
-        """Which of these waiting jobs would have GPUs enough if all went whom they may stop: a finer sieve, which lets
-        no such job fall either. Which GPUs these are is not asked.
+        """Return which of these waiting jobs would have enough GPUs if all victims that they may preempt were gone.
+
+        A finer filter than `might`, which rules out no job that could start either: it counts GPUs, whichever they are.
         """
         classes, class_id, column = self._state.classes, self._state.table.class_id[rows], rows[:, None]
         self._together, self._found = rows.tolist(), self._whom(column, class_id[:, None])
@@ -99,7 +100,7 @@ class Victims:
         return found
 
     def _held(self, nodes: Sequence[str]) -> Floats:
-        """How many GPUs of each node each victim has."""
+        """Return how many GPUs each victim has on each node, shape (victims, nodes)."""
         at = {node: number for number, node in enumerate(nodes)}
         held = np.zeros((len(self._rows), len(nodes)))
         for victim, row in enumerate(self._rows.tolist()):
@@ -109,7 +110,7 @@ class Victims:
         return held
 
     def stop(self, jobs: Iterable[str]) -> None:
-        """They are chosen, and can't be chosen again."""
+        """Note that the jobs are chosen, so that they are not chosen again."""
         for job in jobs:
             others = self._rows != self._state.table.rows[job]
             self._open = others if self._open is None else self._open & others
@@ -117,7 +118,7 @@ class Victims:
     def plan(
         self, request: PlacementRequest, row: int, class_id: int, cluster: ClusterCapacity
     ) -> PreemptionPlan | None:
-        """Return the cheapest preemption after which the job of that row starts; None if there is none."""
+        """Return the cheapest plan after which the job of that row starts; None if there is none."""
         by_node: dict[str, list[Victim]] = {}
         for victim in self._of(row, class_id):
             for placement in victim.job.placements:
@@ -128,7 +129,7 @@ class Victims:
         return make_room(request, by_node, cluster)
 
     def _of(self, row: int, class_id: int) -> list[Victim]:
-        """Those that this one may stop, in the order in which they go."""
+        """Return the victims that the job may preempt, in the order in which they are chosen."""
         found: dict[int, Victim] = {}
         for cause, whom in self._whom_known(row, class_id):
             for at in (whom if self._open is None else whom & self._open).nonzero()[0].tolist():
@@ -138,19 +139,20 @@ class Victims:
         return [found[at] for at in sorted(found, key=lambda at: (*found[at].turn, at))]
 
     def _whom_known(self, row: int, class_id: int) -> list[tuple[Cause, Bools]]:
-        """The same as `_whom`; without asking again if `suffice` has asked."""
+        """Return the same as `_whom`, from the results of `suffice` if it has covered the row."""
         if row not in self._together:
             return self._whom(row, class_id)
         at = self._together.index(row)
         return [(cause, whom[at]) for cause, whom in self._found]
 
     def _whom(self, row: Any, class_id: Any) -> list[tuple[Cause, Bools]]:
-        """Whom a preemptor may stop, for which cause: of one, or of a column of preemptors. Of several causes the last
-        is the one that counts.
+        """Return the victims that a preemptor may preempt, by cause; for one preemptor, or for a column of them.
+
+        Where several causes apply to a victim, the last one counts.
         """
         ranking = self._ranks
         key = ranking.key[row]
-        # Only who comes after it in the order.
+        # Only jobs that come after it in the order.
         after, equal = self._key > key, self._key == key
         if np.count_nonzero(equal):
             after |= equal & (self._number > self._state.table.columns[Column.NUMBER][row])
@@ -167,7 +169,7 @@ class Victims:
         return found
 
     def _clearly_ahead(self, score: Any, left: Any, others_score: Any, others_left: Any) -> Any:
-        """Whether preemptors of this score, with so much left, are far enough before others; of one, or of many."""
+        """Return whether preemptors of this score and remaining time are clearly ahead of others; for one, or many."""
         if self._policy.order is Order.LAS:
             return (score < LAS_BEHIND) & (left < math.inf) & (others_score >= LAS_BEHIND)
         ahead = AHEAD if self._policy.order is Order.FAIR else 1.0
@@ -187,14 +189,14 @@ class Victims:
 
 
 def in_the_way(state: SchedulerState, ranking: Ranking, jobs: Iterable[str]) -> bool:
-    """Whether one of these running jobs comes after one that waits: nobody else is ever stopped."""
+    """Return whether one of these running jobs comes after one that waits: no other is ever preempted."""
     table = state.table
     first = np.minimum.reduce(ranking.key[table.queued()], initial=math.inf)
     return any(ranking.key[table.rows[job]] >= first for job in jobs)
 
 
 def stoppable(state: SchedulerState, now_us: int, policy: Policy) -> Bools:
-    """Which rows of the table are jobs that may be stopped at all: they can be, and have run for long enough."""
+    """Return which rows of the table may be preempted at all: they can be, and have run for long enough."""
     columns = state.table.columns
     found: Bools = columns[Column.SPARED] <= now_us
     found &= columns[Column.SINCE] <= now_us - policy.min_run * 1_000_000

@@ -1,4 +1,4 @@
-"""Places for jobs that others were stopped for."""
+"""Placement of jobs that others were preempted for."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
 
 
 def soon(state: SchedulerState, cluster: ClusterCapacity, preemptor: str) -> ClusterCapacity:
-    """What will be free once those that give way to the job are gone."""
+    """Return the free capacity once the jobs that are being preempted for this one have left."""
     found = cluster.copy()
     for name in state.victims.get(preemptor, ()):
         victim = state.running[name]
@@ -19,9 +19,11 @@ def soon(state: SchedulerState, cluster: ClusterCapacity, preemptor: str) -> Clu
 def sparing(
     state: SchedulerState, cluster: ClusterCapacity, requests: Sequence[PlacementRequest]
 ) -> list[tuple[PlacementRequest, tuple[Placement, ...]]]:
-    """The same in their order, each to be placed wherever there is room; or if more of them find a place like that,
-    those first that would lose the only one that suits them to one before, and one of them at a certain place: what
-    was stopped for them was not stopped for nothing.
+    """Return the requests in the order in which they are to be placed, with placements where a certain one is needed.
+
+    Mostly that is their own order, each placed wherever there is capacity. If more of them can be placed that way,
+    those come first that would lose the only suitable devices to one before them, and one of them gets a certain
+    placement: otherwise jobs would have been preempted for them in vain.
     """
     order, lost = _in_best_order(state, cluster, requests)
     for request in order if lost else ():
@@ -37,7 +39,7 @@ def sparing(
 def _in_best_order(
     state: SchedulerState, cluster: ClusterCapacity, requests: Sequence[PlacementRequest]
 ) -> tuple[list[PlacementRequest], list[PlacementRequest]]:
-    """The order that loses the fewest of those that were tried, and whom."""
+    """Return the order, of those tried, in which the fewest requests find no placement, and these requests."""
     tried, moved = list(requests), set[str]()
     lost = _losers(state, cluster, tried) if len(tried) > 1 else []
     best, fewest = tried, lost

@@ -1,4 +1,4 @@
-"""What users, projects and sweeps may still start. A job over its quota waits and blocks nobody."""
+"""Quotas of users, projects and sweeps. A job over its quota waits and blocks no other."""
 
 import math
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ from service.scheduler.model.state import SchedulerState
 from service.scheduler.model.table import Column
 from service.scheduler.model.tenants import Tenants
 
-#: Quotas of GPU time are of so long.
+#: Period of the quotas of GPU time.
 WEEK_US = 7 * 86_400 * 1_000_000
 
 
 class QuotaKind(StrEnum):
-    """A bound that somebody has reached."""
+    """Kind of a quota: GPUs at once or GPU time in a week of a user or project, or trials at once of a sweep."""
 
     USER_GPUS = "user-gpus"
     PROJECT_GPUS = "project-gpus"
@@ -31,7 +31,7 @@ class QuotaKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reached:
-    """Why a quota forbids a start: so much is used of so much. GPUs, GPU-microseconds, or trials."""
+    """A quota that forbids a start, and how much of it is used: in GPUs, GPU-microseconds, or trials."""
 
     quota: QuotaKind
     #: The user, project or sweep.
@@ -42,11 +42,11 @@ class Reached:
 
 @dataclass(kw_only=True, slots=True)
 class _Budget:
-    """What is left of one account."""
+    """Quotas of one account, and what is charged to them."""
 
     account: TenantAccount
     gpus: int
-    #: GPU time of what runs: so far, and with what it is expected to take still.
+    #: GPU time of its running jobs: so far, and with the time that they are expected to need still.
     had_us: float
     week_us: float
 
@@ -59,12 +59,12 @@ class _Budget:
 
 
 class RemainingQuotas:
-    """What is left of all quotas while a decision hands it out.
+    """Remaining quotas during one decision.
 
-    GPU time of the week is charged as it is used. So that several starts at once do not pass what is left, running
-    jobs are charged with the time that they are known to need still, too; a job may start as long as something is
-    left. For whom others were stopped it was enough when that was decided; what has started since then does not take
-    it away again.
+    GPU time of the week is charged as it is used. So that several starts at once do not exceed the quota, running jobs
+    are charged with the time that they are known to need still, too; a job may start as long as something is left. A
+    job that others were preempted for was within its quotas when that was decided; jobs started since then do not take
+    that away again.
     """
 
     def __init__(self, state: SchedulerState, now_us: int) -> None:
@@ -78,7 +78,7 @@ class RemainingQuotas:
 
     @property
     def bounded(self) -> bool:
-        """Whether there is any quota at all."""
+        """Return whether there is any quota at all."""
         return bool(self._users or self._projects or self._trials)
 
     def reached(self, equivalence: EquivalenceClass, *, promised: bool = False) -> list[Reached]:
@@ -106,7 +106,7 @@ class RemainingQuotas:
         return found
 
     def forbid(self, class_id: int, *, promised: bool = False) -> bool:
-        """Whether a job of the equivalence class of that number may not start."""
+        """Return whether a quota forbids a job of the equivalence class of that number to start."""
         return bool(self.reached(self._state.classes.key(class_id), promised=promised))
 
     def charge(self, equivalence: EquivalenceClass, expected_us: float, shareable: float = 0.0) -> None:
@@ -173,7 +173,7 @@ class RemainingQuotas:
 
 
 def spent(quotas: RemainingQuotas, state: SchedulerState) -> Bools:
-    """Which equivalence classes may start nothing."""
+    """Return which equivalence classes are over a quota, so that none of their jobs may start."""
     found = np.zeros(len(state.classes), dtype=bool)
     if quotas.bounded:
         for number in state.classes.interner.ids.values():

@@ -1,4 +1,4 @@
-"""What a waiting job wants to have if it starts now."""
+"""Placement requests of waiting jobs."""
 
 import math
 
@@ -8,7 +8,7 @@ from torchyard.spec.policy import Policy
 
 
 def placement_request(job: Waiting, now_us: int, policy: Policy) -> PlacementRequest:
-    """As of one moment, under a policy."""
+    """Return the placement request of a waiting job that would start at `now_us` under the policy."""
     limit = math.inf if job.limit_us is None else job.limit_us
     likely = math.inf if job.remaining is None else job.remaining.p90_us
     return PlacementRequest(
@@ -24,5 +24,5 @@ def placement_request(job: Waiting, now_us: int, policy: Policy) -> PlacementReq
 
 
 def preempts(policy: Policy) -> bool:
-    """Whether jobs are stopped for others at all."""
+    """Return whether the policy preempts jobs at all."""
     return policy.preemption or policy.time_slice is not None

@@ -1,9 +1,9 @@
-"""What reservations keep, and for whom.
+"""Reservations: the devices that each of them keeps, and the jobs that must leave them.
 
 A reservation gets devices afresh in each decision: those that will be free when it starts before those that are not,
-on as few nodes as possible. Before it starts, others may have these devices if they will be over by then or can be
-stopped; from `checkpoint_timeout` before the start on those that can be stopped are. During it only its users and
-projects get them. A maintenance has no users, and keeps whole nodes.
+on as few nodes as possible. Before it starts, other jobs may use these devices if they will have ended by then or can
+be preempted; from `checkpoint_timeout` before the start on, those that can be preempted are. During it only its users
+and projects get them. A maintenance has no users, and keeps whole nodes.
 """
 
 import math
@@ -28,7 +28,7 @@ class Reserved:
     devices: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def admits(self, user: str, project: str) -> bool:
-        """Whether it is for them."""
+        """Return whether the reservation is for the user or the project."""
         r = self.reservation
         return not r.maintenance and (user in r.users or project in r.projects)
 
@@ -45,7 +45,7 @@ class ReservationMask:
             self.reserved.append(self._pick(reservation, capacities))
 
     def masked(self, request: PlacementRequest, capacity: NodeCapacity) -> frozenset[str] | None:
-        """Slots of the node that the job must not have; None: it must not be on the node at all."""
+        """Return the slots of the node that the job must not have; None: it must not be on the node at all."""
         found: frozenset[str] = frozenset()
         for one in self.reserved:
             devices = one.devices.get(capacity.info.name)
@@ -57,11 +57,11 @@ class ReservationMask:
         return found
 
     def against(self, request: PlacementRequest) -> list[Reserved]:
-        """The reservations whose devices the job must not have now."""
+        """Return the reservations whose devices the job must not have now."""
         return [one for one in self.reserved if one.devices and not self._lets(one, request)]
 
     def evictions(self, policy: Policy) -> list[Preempt]:
-        """Who must be stopped now for a reservation that is about to start, or has."""
+        """Return the preemptions that are needed now for reservations that are about to start, or have started."""
         if not policy.preemption:
             return []
         due = [one for one in self.reserved if self._now_us >= one.reservation.starts_us - self._notice_us]
@@ -101,7 +101,7 @@ class ReservationMask:
         return Reserved(reservation=reservation, devices=_packed(ready, reservation.gpus))
 
     def _ready(self, one: Reserved, capacity: NodeCapacity) -> list[tuple[int, str]]:
-        """The node's devices that no other reservation has at that time, the readiest first."""
+        """Return the node's devices that no other reservation has at that time, those free the soonest first."""
         taken = self._taken(one.reservation, capacity.info.name)
         ineligible = dict.fromkeys(capacity.usable, 0)
         for name in capacity.jobs:
@@ -132,7 +132,7 @@ class ReservationMask:
 
 
 def _packed(ready: dict[str, list[tuple[int, str]]], gpus: int) -> dict[str, frozenset[str]]:
-    """So many devices, on as few nodes as possible."""
+    """Return so many devices by node, on as few nodes as possible."""
     found: dict[str, frozenset[str]] = {}
     nodes: Iterable[str] = sorted(ready, key=lambda node: (_hindrance(ready[node], gpus), -len(ready[node]), node))
     for node in nodes:
@@ -144,13 +144,14 @@ def _packed(ready: dict[str, list[tuple[int, str]]], gpus: int) -> dict[str, fro
 
 
 def _hindrance(ready: list[tuple[int, str]], gpus: int) -> float:
-    """How much stands in the way of having as many there; infinite if there are not as many."""
+    """Return how much running jobs are in the way of reserving so many devices; infinite if there are too few."""
     return math.inf if len(ready) < gpus else sum(ineligible for ineligible, _ in ready[:gpus])
 
 
 def takes_jobs_us(state: SchedulerState, info: NodeInfo) -> float:
-    """When a node that drains takes jobs again: after its maintenance and those that follow without a gap. 0 if that is
-    over already; infinite if an administrator must say so.
+    """Return when a draining node takes jobs again: after its maintenance and those that follow without a gap.
+
+    0 if that is over already; infinite if an administrator must resume the node.
     """
     if info.maintenance is None:
         return math.inf

@@ -1,9 +1,9 @@
-"""What users and projects have had, against what they are entitled to.
+"""Fair shares: the usage of users and projects, against what they are entitled to.
 
-What somebody has had is GPU time: of jobs that ended, halved every half-life, and of what runs now so far. The box is
-divided between those who have jobs, in proportion to their weights. The **excess** of one of them is the quotient of
-what they had and what they were entitled to of the sum: 1 is exactly their share, 2 twice as much. An hour of a GPU for
-each unit of weight is added to everybody, so that the first minutes on an idle box decide nothing.
+Usage is GPU time: of jobs that ended, halved every half-life, and of running jobs so far. The cluster is divided
+between the tenants that have jobs, in proportion to their weights. The **excess** of a tenant is its usage divided by
+the part of all usage that it is entitled to: 1 is exactly its share, 2 twice as much. An hour of a GPU for each unit of
+weight is added to every tenant's usage, so that the first minutes on an idle cluster decide nothing.
 """
 
 from collections import defaultdict
@@ -17,21 +17,21 @@ from service.scheduler.model.state import SchedulerState
 from service.scheduler.model.table import Column
 from torchyard.spec.policy import Policy
 
-#: Nobody's jobs count shorter than those of somebody with this excess.
+#: A smaller excess counts as this one in the order.
 LEAST = 0.05
 
 
 class FairShares(NamedTuple):
-    """One number for each equivalence class."""
+    """Excess of the tenants of each equivalence class, and its effect on the order; arrays by the class's number."""
 
     #: The larger excess of its user and its project.
     worst: Floats
-    #: By how much its jobs count longer in the order `fair`.
+    #: Factor by which the remaining time of its jobs counts longer in the order `fair`.
     factor: Floats
 
 
 def shares(state: SchedulerState, now_us: int, policy: Policy) -> FairShares:
-    """The shares of everybody who has jobs."""
+    """Return the shares of all users and projects that have jobs."""
     classes, half_life_us = state.classes, policy.half_life * 1e6
     of_users, of_projects = _others_us(state, now_us) if state.sharing else ({}, {})
     users = classes.users.excess(state.users, of_users, now_us, half_life_us)[classes.user]
@@ -41,7 +41,10 @@ def shares(state: SchedulerState, now_us: int, policy: Policy) -> FairShares:
 
 
 def _others_us(state: SchedulerState, now_us: int) -> tuple[dict[str, float], dict[str, float]]:
-    """Of the GPUs that jobs run on and share: the time that is not theirs, of each user and of each project."""
+    """Return the time of running jobs' shared GPUs that is not charged to them, by user and by project.
+
+    In GPU-microseconds.
+    """
     users: defaultdict[str, float] = defaultdict(float)
     projects: defaultdict[str, float] = defaultdict(float)
     rows, others = fractions.shareable_by_row(state)

@@ -1,4 +1,4 @@
-"""How few have to be stopped, and where, for one job to start."""
+"""Search for the cheapest set of jobs to preempt, and the nodes where one job then starts."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
 
 
 class Victim(NamedTuple):
-    """A running job that may be stopped for a certain preemptor."""
+    """A running job that may be preempted for a certain preemptor."""
 
     job: Running
     cause: Cause
@@ -22,25 +22,26 @@ class Victim(NamedTuple):
 
     @property
     def turn(self) -> tuple[int, int]:
-        """Who goes first; of equals, the last in the order."""
+        """Sort key of the order in which victims are chosen; of equals, the last in the jobs' order comes first."""
         if self.cause is Cause.TIME_SLICE:
             return 1, 0
-        # Over their share alone, and not clearly behind: they would hardly wait for long, and stop others in turn.
+        # Over their share alone, and not clearly behind: they would soon start again by preempting others in turn.
         return 2 if self.cause is Cause.SHARE else 0, self.unsaved_us
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PreemptionPlan:
-    """The victims, and where the preemptor starts once they are gone."""
+    """The victims, and where the preemptor starts once they have left."""
 
     victims: tuple[Victim, ...]
     placements: tuple[Placement, ...]
 
 
 def _cost(victims: Iterable[Victim]) -> tuple[float, float, int]:
-    """The least is stopped: work that might be lost, then jobs that are nearly done. Of these both the number counts
-    and the GPUs, on which each start costs time; their root came to fewer stops than the GPUs, and to less time lost
-    than the number.
+    """Return the cost of preempting these: work that might be lost, then how nearly done they are, then their GPUs.
+
+    Of nearly done jobs both the number counts and the GPUs, on which each restart costs time: weighting with the root
+    of the GPUs led to fewer preemptions than with the GPUs, and to less time lost than with the number alone.
     """
     hurt, near, gpus = 0.0, 0.0, 0
     for victim in victims:
@@ -55,7 +56,7 @@ def _cost(victims: Iterable[Victim]) -> tuple[float, float, int]:
 def on_one_node(
     request: PlacementRequest, by_node: dict[str, list[Victim]], cluster: ClusterCapacity
 ) -> PreemptionPlan | None:
-    """On one node: the cheapest where the preemptor then really starts."""
+    """Return the cheapest plan on a single node after which the preemptor really starts; None if there is none."""
     chosen = {
         node: victims
         for node, found in by_node.items()
@@ -87,8 +88,9 @@ def _stopping(
 def _counted(
     request: PlacementRequest, node: str, victims: Sequence[Victim], cluster: ClusterCapacity
 ) -> list[Victim] | None:
-    """The first victims that suffice by the number of their GPUs, without those that are not needed; None if all
-    together do not. Whether the preemptor then starts is another question.
+    """Return the first victims that suffice by the number of their GPUs, without those that are not needed.
+
+    None if all together do not suffice. Whether the preemptor can then be placed is not checked here.
     """
     resources, capacity = request.resources, cluster.capacities[node]
     if resources.gpu_share or not resources.gpus:
@@ -102,7 +104,7 @@ def _counted(
             chosen.append(victim)
             lacking -= victim.job.resources.gpus
     if lacking > 0:
-        # How many of those that share have to go cannot be counted.
+        # How many of the jobs that share GPUs have to leave cannot be counted.
         return chosen if any(victim.job.resources.gpu_share for victim in victims) else None
     for victim in chosen[:] if lacking else ():
         if lacking + victim.job.resources.gpus <= 0:
@@ -114,7 +116,7 @@ def _counted(
 def _fewest(
     request: PlacementRequest, node: str, victims: Iterable[Victim], cluster: ClusterCapacity
 ) -> list[Victim] | None:
-    """The first victims that suffice, without those that are not needed."""
+    """Return the first victims that suffice, without those that are not needed; None if all together do not."""
     chosen: list[Victim] = []
     trial = _EvictionTrial(cluster, node)
     for victim in victims:
@@ -134,7 +136,7 @@ def _fewest(
 
 
 class _EvictionTrial:
-    """One node of a space, on which victims are taken away and put back."""
+    """One node of the cluster, from which victims are removed and put back."""
 
     def __init__(self, cluster: ClusterCapacity, node: str) -> None:
         self._node = node
@@ -159,7 +161,7 @@ class _EvictionTrial:
 
 
 def _enough_held(request: PlacementRequest, node: str, victims: Iterable[Victim], cluster: ClusterCapacity) -> bool:
-    """Whether what is free on the node and what they hold there could be enough: a sieve that costs little."""
+    """Return whether the node's free GPUs and those of the victims could suffice: a cheap filter."""
     if request.resources.gpu_share:
         return True
     slots = len(cluster.capacities[node].free)
@@ -178,7 +180,10 @@ def _freed(cluster: ClusterCapacity, victims: Iterable[Victim]) -> ClusterCapaci
 def on_several(
     request: PlacementRequest, by_node: dict[str, list[Victim]], cluster: ClusterCapacity
 ) -> PreemptionPlan | None:
-    """Nodes enough at once, the cheapest first; what stops for one of them frees its other nodes too."""
+    """Return the cheapest plan that frees enough nodes at once; None if there is none.
+
+    The cheapest nodes are taken first; a victim on one of them frees its other nodes too.
+    """
     costs: dict[str, tuple[float, ...]] = {}
     needed: dict[str, list[Victim]] = {}
     feasible = [
