@@ -1,8 +1,8 @@
-"""What would start a waiting job now: changes of its spec, each tried by really running the policy on the changed job.
+"""Changes of a waiting job's spec that would start it now, each tried by running the policy on the changed job.
 
-Of the changes of one kind (so many GPUs fewer) the first that starts the job at once is told, in the order in which a
-person would want them. Where none of a kind does, the kind's boldest change may still be told if the job is expected to
-start much sooner with it.
+Of the changes of one kind (so many GPUs fewer) the first that starts the job at once is proposed, the smallest change
+first. Where none of a kind does, the kind's largest change may still be proposed if the job is expected to start much
+sooner with it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,9 +24,9 @@ _GIB = 2**30
 _MINUTE = 60
 #: Time limits that are tried, in seconds.
 _LIMITS = (86400, 43200, 28800, 14400, 7200, 3600, 1800, 900, 600, 300)
-#: Decisions that may be made, by how many jobs each of them looks at; and futures that may be played.
+#: Most decisions that may be made, most jobs that they may look at together, and most forecasts that may be run.
 MAX_TRIES, MAX_WORK, MAX_FUTURES = 48, 100_000, 2
-#: A shorter limit must leave so much to spare: until the change is made, the hole that it fits into shrinks.
+#: A shorter limit must leave so much to spare: until the change is made, the time that the devices are free shrinks.
 SPARE_US = _MINUTE * 1_000_000
 #: Changes that are made to the job as it waits; any other makes a new job of it.
 IN_PLACE = frozenset({"priority", "time_limit", "held"})
@@ -41,13 +41,13 @@ class Proposal:
 
     @property
     def in_place(self) -> bool:
-        """Whether the waiting job itself can be changed."""
+        """Return whether the change can be made to the waiting job itself, without submitting a new one."""
         return self.change.keys() <= IN_PLACE
 
 
 @dataclass(frozen=True, kw_only=True)
 class StartingChange:
-    """A change with which the job starts now, at these places; or, without places, is expected to start then."""
+    """A change with which the job starts now, at `placements`; or, without these, is expected to at `starts_us`."""
 
     proposal: Proposal
     placements: tuple[Placement, ...] = ()
@@ -61,7 +61,10 @@ Build = Callable[[Proposal], Waiting | None]
 def find(
     state: SchedulerState, job: str, now_us: int, policy: Policy, build: Build, expected: Expected
 ) -> list[StartingChange]:
-    """What would start the job now, or much sooner than `expected`."""
+    """Return the changes that would start the job now; if there is none, those that would much sooner than `expected`.
+
+    KeyError if the job does not wait.
+    """
     waiting = state.waiting[job]
     trials = _Trials(state, waiting, now_us, policy, build)
     found, open_kinds = [], []
@@ -77,7 +80,7 @@ def find(
 
 
 class _Trials:
-    """Tries changes on a copy of the state, and puts back what was there."""
+    """Trials of changes on a copy of the state, which is restored after each of them."""
 
     def __init__(self, state: SchedulerState, waiting: Waiting, now_us: int, policy: Policy, build: Build) -> None:
         self._state, self._waiting = state.copy(), waiting
@@ -99,7 +102,10 @@ class _Trials:
         return None if placements is None else StartingChange(proposal=proposal, placements=placements)
 
     def sooner(self, proposal: Proposal, than: Expected) -> StartingChange | None:
-        """Much sooner: half of the time, or known where it was not."""
+        """Return the change if the job is expected to start much sooner with it, else None.
+
+        That is in half of the time, or at all forecast where it was not.
+        """
         changed = self._changed(proposal)
         if changed is None:
             return None
@@ -130,7 +136,7 @@ def _lasting_longer(job: Waiting) -> Waiting:
 
 
 def _kinds(state: SchedulerState, waiting: Waiting) -> Iterator[list[Proposal]]:
-    """Changes of each kind, the one that changes least first."""
+    """Yield the changes of each kind, the smallest change first."""
     if waiting.ineligible is IneligibleReason.HELD:
         yield [Proposal(change={"held": False}, words="if it is released")]
         return
@@ -138,7 +144,7 @@ def _kinds(state: SchedulerState, waiting: Waiting) -> Iterator[list[Proposal]]:
         return
     capacities = [capacity for _, capacity in sorted(state.capacities().items()) if capacity.info.closed is None]
     kinds = [_priority, _fewer_gpus, _nodes, _shared, _limit, _restartable, _sort, _cores]
-    if waiting.pinned:  # nobody gives way to it as it is, so this comes first
+    if waiting.pinned:  # a pinned job takes no time slices, so this comes first
         kinds.sort(key=lambda propose: propose is not _restartable)
     for propose in kinds:
         kind = list(propose(waiting, capacities))
@@ -180,7 +186,7 @@ def _nodes(waiting: Waiting, capacities: Sequence[NodeCapacity]) -> Iterable[Pro
 
 
 def _shared(waiting: Waiting, capacities: Sequence[NodeCapacity]) -> Iterable[Proposal]:
-    """The most memory that enough cards of a node have to spare, besides whole ones."""
+    """Yield shares of GPUs: the most memory that enough cards of a node have free, the largest first."""
     resources = waiting.resources
     if not resources.gpus:
         return
@@ -199,7 +205,7 @@ def _spare(capacity: NodeCapacity, gpus: int) -> list[int]:
 
 
 def _limit(waiting: Waiting, capacities: Sequence[NodeCapacity]) -> Iterable[Proposal]:
-    """A limit that the job will hardly need more than, as far as that is known."""
+    """Yield shorter time limits that still cover the job's expected running time, as far as that is known."""
     del capacities
     needs = 0 if waiting.remaining is None else waiting.remaining.p50_us
     for limit in _LIMITS:
@@ -219,7 +225,7 @@ def _restartable(waiting: Waiting, capacities: Sequence[NodeCapacity]) -> Iterab
 
 
 def _sort(waiting: Waiting, capacities: Sequence[NodeCapacity]) -> Iterable[Proposal]:
-    """Other GPUs than those it asks for."""
+    """Yield changes that let the job run on other GPUs or nodes than those that it asks for."""
     resources, sizes = waiting.resources, {slot.memory for capacity in capacities for slot in capacity.usable.values()}
     for size in sorted((size for size in sizes if size < resources.gpu_memory_min), reverse=True):
         yield Proposal(

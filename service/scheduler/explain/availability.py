@@ -1,4 +1,4 @@
-"""When running jobs are likely to be over, and a node has room for another. Pure."""
+"""Expected end of running jobs, and when a node has the free capacity for another. Pure."""
 
 from service.scheduler.model.jobs import Running
 from service.scheduler.model.nodes import ResourceRequest
@@ -8,7 +8,10 @@ from service.scheduler.policy.placement import choose
 
 
 def available_at(state: SchedulerState, resources: ResourceRequest, node: str, now_us: int) -> float:
-    """When the node has room for the job if those that run there end as half of their like do."""
+    """Return when the node has the free capacity for a job if those that run there end at their median estimates.
+
+    In microseconds; infinite if nothing tells.
+    """
     trial = state.capacities()[node].copy()
     at_us: float = now_us
     running = [state.running[job] for job in trial.jobs]
@@ -23,5 +26,5 @@ def available_at(state: SchedulerState, resources: ResourceRequest, node: str, n
 
 
 def likely_end(job: Running, now_us: int) -> float:
-    """When a running job is over, half of the time; infinite if nothing tells."""
+    """Return the median of a running job's end, in microseconds; infinite without an estimate and a limit."""
     return end_us(job, "p50_us", now_us, earliest_us=now_us)

@@ -1,4 +1,4 @@
-"""What keeps one waiting job from starting, as plain data: what the explanations put into words."""
+"""Obstacles that keep one waiting job from starting, as plain data; `reasons` puts them into words."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from torchyard.spec.policy import Policy
 
 
 class Obstacle(StrEnum):
-    """What sort of thing keeps a job from starting."""
+    """Kind of obstacle that keeps a job from starting."""
 
     #: `ineligible` says why.
     INELIGIBLE = "ineligible"
@@ -29,7 +29,7 @@ class Obstacle(StrEnum):
     QUOTA = "quota"
     #: It starts with the next decision.
     STARTING = "starting"
-    #: `jobs` are being stopped for it.
+    #: `jobs` are being preempted for it.
     PREEMPTING = "preempting"
     #: The node takes no jobs: `closed`.
     CLOSED = "closed"
@@ -41,23 +41,23 @@ class Obstacle(StrEnum):
     ACCOUNT = "account"
     #: Slots of the node that it would need cannot be used.
     UNUSABLE = "unusable"
-    #: Of the node's GPUs (or memory of shared ones) `free` are free of `needed`; the rest is held by `jobs`.
+    #: Of the `needed` GPUs (or memory of shared ones) `free` are free on the node; `jobs` hold the rest.
     GPUS = "gpus"
     CPUS = "cpus"
     MEMORY = "memory"
-    #: What is free on the node is kept for `jobs`, which come first.
+    #: The node's free devices are held for `jobs`, which come first.
     KEPT = "kept"
-    #: What is free on the node is reserved: `reservation`.
+    #: The node's free devices are reserved: `reservation`.
     RESERVED = "reserved"
-    #: It would fit on the node, but `jobs` come first and are given what is free.
+    #: It would fit on the node, but `jobs` come first and get the free devices.
     BEHIND = "behind"
-    #: `free` nodes of the `needed` have room at once.
+    #: Of the `needed` nodes only `free` have the capacity at once.
     NODES = "nodes"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Blocker:
-    """One thing in the way of a job; which fields are set depends on `obstacle`."""
+    """One obstacle that keeps a job from starting; which fields are set depends on `obstacle`."""
 
     obstacle: Obstacle
     node: str | None = None
@@ -72,12 +72,12 @@ class Blocker:
 
 
 def blockers(state: SchedulerState, job: str, now_us: int, policy: Policy) -> list[Blocker]:
-    """What keeps a waiting job from starting now (`Look.blockers`)."""
+    """Return the obstacles that keep a waiting job from starting now (`DecisionReview.blockers`)."""
     return DecisionReview(state, now_us, policy).blockers(job)
 
 
 class DecisionReview:
-    """One decision, and whom it passed over why; as long as the state does not change."""
+    """One scheduling pass, and why it did not start the other jobs; valid as long as the state does not change."""
 
     def __init__(self, state: SchedulerState, now_us: int, policy: Policy) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
@@ -92,16 +92,17 @@ class DecisionReview:
                 self._victims.pop(decision.for_job, None)
 
     def moves(self, job: str) -> bool:
-        """Whether the job starts now, or has others stopped for it."""
+        """Return whether the job starts now, or has others preempted for it."""
         return job in self._starting or job in self._victims
 
     def reached(self, job: str) -> list[Reached]:
-        """The quotas that keep a waiting job from starting."""
+        """Return the quotas that keep a waiting job from starting."""
         return self._done.reached(job)
 
     def blockers(self, job: str) -> list[Blocker]:
-        """What keeps a waiting job from starting now: what is its own first, then node by node in order of their names;
-        never empty. KeyError if it does not wait.
+        """Return the obstacles that keep a waiting job from starting now; never empty.
+
+        Those of the job itself come first, then those of the nodes by name. KeyError if it does not wait.
         """
         state, waiting = self._state, self._state.waiting[job]
         if waiting.ineligible is not None:
@@ -122,7 +123,7 @@ class DecisionReview:
 
 
 def _excluding(state: SchedulerState, resources: ResourceRequest) -> list[Blocker]:
-    """The nodes that could hold the job if they ran any of its owner's."""
+    """Return a blocker for each node that could hold the job if its owner had a UNIX account there."""
     welcome = replace(resources, excluded_nodes=frozenset())
     nodes = sorted(resources.excluded_nodes & state.nodes.keys())
     able = (node for node in nodes if state.nodes[node].lack(welcome) is None)
@@ -145,7 +146,10 @@ def _of_nodes(state: SchedulerState, request: PlacementRequest, done: Scheduling
 def _of_node(
     state: SchedulerState, request: PlacementRequest, node: str, before: ClusterCapacity, done: SchedulingPass
 ) -> Blocker | None:
-    """What is in the way on a node; None if the node could never hold a part of the job, unless its sort is why."""
+    """Return the obstacle on a node.
+
+    None if the node could never hold a part of the job, except for want of GPUs, which is an obstacle.
+    """
     info = state.nodes[node]
     if info.lacks_gpus(request.resources):
         return Blocker(obstacle=Obstacle.NO_GPUS, node=node, lack=info.lack(request.resources))
@@ -162,7 +166,7 @@ def _of_node(
 
 
 def _short(state: SchedulerState, request: PlacementRequest, capacity: NodeCapacity) -> Blocker | None:
-    """What running jobs hold of the node that this one lacks."""
+    """Return the resource of the node that the job lacks because running jobs hold it; None if it lacks none."""
     resources, node = request.resources, capacity.info.name
     running = [state.running[job] for job in capacity.jobs]
     if choose(capacity, resources) is None:
@@ -181,7 +185,7 @@ def _short(state: SchedulerState, request: PlacementRequest, capacity: NodeCapac
 
 
 def _of_others(request: PlacementRequest, node: str, done: SchedulingPass) -> Blocker:
-    """It has room there as far as running jobs go: who else gets it."""
+    """Return the obstacle on a node that has the free capacity: the job or reservation that gets it instead."""
     cluster = done.cluster
     reservations = done.against(request, node)
     if reservations:

@@ -1,9 +1,9 @@
-"""When a waiting job is expected to start: the policy itself, run forward over a copy of what it knows.
+"""Forecast of the start of a waiting job: the policy itself, run forward in time over a copy of the state.
 
-Two futures are played: one in which every job takes as long as half of its like (p50), one in which every job takes as
-long as only one in ten of its like does (p90), which is more than bad luck usually brings. The work is bounded: so many
-decisions, so long a queue; beyond, and where a job ahead might never end, nothing is said. Of the queue those that come
-first and a few behind the job count, which may go ahead of it into holes.
+Two futures are simulated: one in which every job takes its median running time (p50), and one in which every job takes
+the time that only one in ten exceeds (p90), a pessimistic case. The work is bounded, by numbers of decisions and of
+jobs; beyond, and where a job ahead might never end, there is no forecast. Of the queue only the jobs ahead count, and a
+few behind, which may be backfilled.
 """
 
 import math
@@ -22,19 +22,19 @@ from service.scheduler.policy.order import order
 from service.scheduler.policy.reserved import takes_jobs_us
 from torchyard.spec.policy import Policy
 
-#: A future has at most so many decisions, fewer where each is about many jobs.
+#: Most decisions of a future, and most jobs and nodes that all of them together look at.
 MAX_DECISIONS = 96
 MAX_WORK = 25_000
 #: Waiting jobs ahead of the one that is asked for, and behind it.
 MAX_AHEAD, MAX_BEHIND = 256, 32
-#: What happens in one part in so many of the time that has been looked ahead counts as one moment.
+#: Events within this fraction (1 / FINENESS) of the time simulated so far count as simultaneous.
 FINENESS = 20
-#: A job that should be over by now is taken to last this much longer.
+#: A job that should have ended by now is taken to last this much longer.
 OVERDUE_US = 10 * 1_000_000
 
 
 class Expected(NamedTuple):
-    """When a job starts; None where that cannot be told."""
+    """Expected start of a job, in microseconds; None where there is no forecast."""
 
     p50_us: int | None
     p90_us: int | None
@@ -43,14 +43,14 @@ class Expected(NamedTuple):
 def expected_start(
     state: SchedulerState, job: str, now_us: int, policy: Policy, queue: Sequence[str] | None = None
 ) -> Expected:
-    """When the waiting job starts. `queue` is the order of the queue, if it is known already."""
+    """Forecast when a waiting job starts; `queue` is the order of the queue, if the caller has it already."""
     queue = order(state, now_us, policy) if queue is None else queue
     near = _near(state, queue, job)
     return Expected(None, None) if near is None else _play(near, [job], now_us, policy, MAX_DECISIONS)[job]
 
 
 def likely_start(state: SchedulerState, job: str, now_us: int, policy: Policy) -> int | None:
-    """The p50 alone."""
+    """Forecast only the median of a waiting job's start, in microseconds; None where there is no forecast."""
     near = _near(state, order(state, now_us, policy), job)
     return None if near is None else _Future(near, now_us, policy, "p50_us").starts([job], MAX_DECISIONS).get(job)
 
@@ -58,7 +58,7 @@ def likely_start(state: SchedulerState, job: str, now_us: int, policy: Policy) -
 def expected_starts(
     state: SchedulerState, jobs: Sequence[str], now_us: int, policy: Policy, queue: Sequence[str]
 ) -> dict[str, Expected]:
-    """When those of the first jobs of the queue start that are asked for, in one go."""
+    """Forecast the starts of several jobs, the first of the queue, in one run; ineligible jobs are left out."""
     near = _part(state, queue[: len(jobs) + MAX_BEHIND])
     asked = [job for job in jobs if job in near.waiting]
     return _play(near, asked, now_us, policy, MAX_DECISIONS // 2)
@@ -87,13 +87,13 @@ def _near(state: SchedulerState, queue: Sequence[str], job: str) -> SchedulerSta
 
 
 def _part(state: SchedulerState, queue: Sequence[str]) -> SchedulerState:
-    """The state with only these jobs waiting, as far as they are eligible."""
+    """Return the state with only these jobs waiting, as far as they are eligible."""
     jobs = {job: state.waiting[job] for job in queue if state.waiting[job].ineligible is None}
     return replace(state, waiting=jobs, running=dict(state.running), promised=dict(state.promised))
 
 
 class _Future:
-    """One future: every job takes the same quantile of its running time."""
+    """One simulated future, in which every job takes the same quantile of its running time."""
 
     def __init__(self, state: SchedulerState, now_us: int, policy: Policy, quantile: Quantile) -> None:
         self._state = state.copy()
@@ -101,7 +101,7 @@ class _Future:
         self._policy = policy
         self._quantile = quantile
         self._ends = {job.job: self._end(job) for job in state.running.values()}
-        #: Jobs that are being stopped, and when they are gone.
+        #: Jobs that are being preempted, and when they leave their devices.
         self._stopping = {job.job: self._gone_us(job) for job in state.running.values() if job.preempted_for}
         self._reopen()
 
@@ -110,8 +110,11 @@ class _Future:
         return self._policy.preemption_cost * 1_000_000
 
     def _gone_us(self, job: Running) -> int:
-        """When a job that gives way is gone: as long after it was asked as that costs, or between now and when its
-        checkpoint is due; nine times of ten, once it is due.
+        """Return when a job that is being preempted leaves its devices.
+
+        The median is `preemption_cost` after the request, or if that has passed, half way to when its checkpoint is
+        due; the p90 is `preemption_cost` after the checkpoint is due. Once it is due, or the job is being stopped, both
+        are `preemption_cost` from now.
         """
         if job.stops or job.due_us <= self._now_us:
             return self._now_us + self._cost_us
@@ -121,7 +124,7 @@ class _Future:
         return soon if soon > self._now_us else (self._now_us + job.due_us) // 2
 
     def starts(self, jobs: Sequence[str], decisions: int) -> dict[str, int]:
-        """When these jobs start; those are absent that start beyond what is looked at."""
+        """Return when these jobs start, in microseconds; jobs that start after the simulated time are absent."""
         found: dict[str, int] = {}
         size = len(self._state.waiting) + len(self._state.running) + 8 * len(self._state.nodes)
         for _ in range(min(decisions, MAX_WORK // max(1, size))):
@@ -162,7 +165,7 @@ class _Future:
         return end_us(job, self._quantile, self._now_us, earliest_us=self._now_us + OVERDUE_US)
 
     def _moments(self) -> Iterable[float]:
-        """When something may change: a job ends, or may be stopped from then on; a reservation begins or ends."""
+        """Yield the moments of change: a job ends or may be preempted from then on, a reservation begins or ends."""
         policy, now_us = self._policy, self._now_us
         for job in self._state.running.values():
             yield self._stopping.get(job.job, self._ends[job.job])
@@ -172,7 +175,7 @@ class _Future:
             yield from (moment for moment in (each.starts_us, each.ends_us) if moment > now_us)
 
     def _reopen(self) -> None:
-        """Nodes take jobs again once their maintenance is over."""
+        """Reopen the draining nodes whose maintenance is over."""
         state = self._state
         draining = [info for info in state.nodes.values() if info.closed is ClosedReason.DRAINING]
         over = [info for info in draining if takes_jobs_us(state, info) <= self._now_us]

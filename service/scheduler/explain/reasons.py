@@ -1,4 +1,4 @@
-"""Why a waiting job waits, in words: what `blockers` found, with the names of jobs and people. Pure."""
+"""Reasons for which a job waits, in words: the obstacles from `blockers`, with the names of jobs and users. Pure."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ _INELIGIBLE = {
     "saving": "the checkpoint of its last attempt is still being stored",
     "resting": "it failed again by no fault of its own: it rests, then is tried",
 }
-#: Reasons that speak of nodes, the strongest first; those of the job itself come alone.
+#: Codes of reasons about nodes, the strongest first; reasons about the job itself never appear beside them.
 _STRENGTH = (
     "nodes",
     "gpus",
@@ -46,7 +46,7 @@ _STRENGTH = (
     "no-gpus",
     "unstoppable",
 )
-#: What makes a job one that can be stopped.
+#: Advice on how to make a job preemptible.
 _STOPPABLE = (
     "a script that calls `run = torchyard.attach(model=model, optimizer=optimizer, loader=loader)` writes some by "
     "itself, and a job that may start over says `restartable: true` in its spec (`yard submit --set restartable=true`)"
@@ -56,7 +56,7 @@ _HOUR_US = 3_600_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Title:
-    """What a person calls a job."""
+    """Number and owner of a job, by which messages name it."""
 
     number: int
     user: str
@@ -64,7 +64,7 @@ class Title:
 
 @dataclass(frozen=True, kw_only=True)
 class Awaited:
-    """A job that must end first, and how."""
+    """A job that another one depends on."""
 
     job: str
     title: Title
@@ -73,7 +73,7 @@ class Awaited:
 
 @dataclass(frozen=True, kw_only=True)
 class Names:
-    """What reasons call things, as far as they may have to."""
+    """Names that reasons may need for jobs, users, dependencies and accounts."""
 
     jobs: Mapping[str, Title] = field(default_factory=dict)
     users: Mapping[str, str] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Names:
 
 
 def mentioned(state: SchedulerState, job: str, found: Iterable[Blocker]) -> list[str]:
-    """The jobs whose titles `reasons` needs."""
+    """Return the jobs whose titles `reasons` needs."""
     jobs = [name for blocker in found for name in _holders(state, job, blocker)[:NAMED]]
     return list(dict.fromkeys(jobs))
 
@@ -95,14 +95,17 @@ def mentioned(state: SchedulerState, job: str, found: Iterable[Blocker]) -> list
 def reasons(
     state: SchedulerState, job: str, found: Sequence[Blocker], names: Names, now_us: int, starts_us: int | None = None
 ) -> list[Reason]:
-    """What keeps the job from starting, the strongest first; never empty. `starts_us` is when it is expected to."""
+    """Return the reasons for which the job does not start, the strongest first; never empty.
+
+    `starts_us` is its expected start, in microseconds; None if there is no forecast.
+    """
     scene = _ReasonWriter(state, job, names, now_us, starts_us)
     told = [*(_TELL[blocker.obstacle](scene, blocker) for blocker in found), *scene.unstoppable(found)]
     return sorted(told, key=lambda reason: _STRENGTH.index(reason.code) if reason.code in _STRENGTH else -1)
 
 
 def _holders(state: SchedulerState, job: str, blocker: Blocker) -> list[str]:
-    """The jobs that a reason names."""
+    """Return the jobs that a reason names."""
     if blocker.reached is None:
         return list(blocker.jobs)
     waiting, quota = state.waiting[job], blocker.reached.quota
@@ -117,7 +120,7 @@ def _holders(state: SchedulerState, job: str, blocker: Blocker) -> list[str]:
 
 
 class _ReasonWriter:
-    """What the words are made from."""
+    """Writer of one job's reasons: one method for each kind of obstacle."""
 
     def __init__(self, state: SchedulerState, job: str, names: Names, now_us: int, starts_us: int | None) -> None:
         self.state, self.waiting, self.names = state, state.waiting[job], names
@@ -218,7 +221,7 @@ class _ReasonWriter:
         return Reason(code="account", message=known or f"node {node} runs no jobs of this user")
 
     def _open_at(self, blocker: Blocker) -> datetime | None:
-        """The end of the maintenance that a node drains for."""
+        """Return the end of the maintenance that a node drains for; None if it does not drain for one."""
         if blocker.closed is not ClosedReason.DRAINING:
             return None
         at_us = takes_jobs_us(self.state, self.state.nodes[blocker.node or ""])
@@ -256,7 +259,10 @@ class _ReasonWriter:
         return Reason(code=code, message=message, jobs=jobs, until=until)
 
     def _room(self, blocker: Blocker) -> tuple[datetime | None, str]:
-        """When the node has room: once enough of its jobs are over, or are stopped for this one before that."""
+        """Return when the node has the free capacity, and how if jobs are preempted for that.
+
+        Enough of its jobs have ended by then, or are expected to be preempted for this one before they end.
+        """
         at_us = available_at(self.state, self.waiting.resources, blocker.node or "", self.now_us)
         starts_us = self.starts_us
         if (
@@ -268,7 +274,7 @@ class _ReasonWriter:
         return _moment(starts_us), ", when others give way to it"
 
     def unstoppable(self, found: Iterable[Blocker]) -> Iterable[Reason]:
-        """Who holds what the job needs, and cannot be stopped for others because nothing of it is saved."""
+        """Yield a reason for the jobs that hold resources it needs and have no checkpoint, so cannot be preempted."""
         short = [job for blocker in found if blocker.obstacle in _SHORT for job in blocker.jobs]
         running = [self.state.running[job] for job in dict.fromkeys(short) if job in self.state.running]
         saved = (each.preemptible or each.pinned or each.stops or each.saved_us is not None for each in running)
@@ -307,7 +313,7 @@ class _ReasonWriter:
         return Reason(code="nodes", message=message)
 
     def jobs(self, jobs: Iterable[str]) -> str:
-        """Jobs by their numbers and owners."""
+        """Return the jobs' numbers and owners in words."""
         known = [self.names.jobs[job] for job in dict.fromkeys(jobs) if job in self.names.jobs]
         total = len(set(jobs)) if isinstance(jobs, Sequence) else len(known)
         words = [f"job {title.number} ({title.user})" for title in known[:NAMED]]
@@ -315,7 +321,7 @@ class _ReasonWriter:
         return (", ".join(words) + more) or "other jobs"
 
     def _over(self, jobs: Iterable[str]) -> float:
-        """When the first of these is over, half of the time."""
+        """Return the median of the first of these jobs' ends, in microseconds; infinite if nothing tells."""
         return min((likely_end(self.state.running[job], self.now_us) for job in jobs), default=math.inf)
 
 
