@@ -37,6 +37,7 @@ from service.db.engine import Database
 from service.estimation.forecasts import Estimator
 from service.identity.callers import Tokens
 from service.identity.sessions import Codes
+from service.identity.sign_in_limits import SignInLimits
 from service.infra.dispatch import Dispatcher, key_prefix
 from service.infra.effects import Effects
 from service.infra.hub import Hub
@@ -116,6 +117,7 @@ def create_app(settings: Settings) -> FastAPI:
     counters.watch(db, dispatcher)
     app.state.context, app.state.woken, app.state.counters = ctx, woken, counters
     app.state.tokens, app.state.codes = Tokens(db, ctx.now_us, ctx.monotonic), Codes(ctx.monotonic)
+    app.state.sign_in_limits = SignInLimits(ctx.monotonic)
     app.add_middleware(RequestGuard, settings=settings)
     app.add_middleware(Counted, counters=counters)
     return app

@@ -1,0 +1,65 @@
+"""Bounds on failed sign-ins: guesses of tokens and codes are slowed, from one address and from all together."""
+
+import math
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from service.errors import ProblemError
+
+#: Seconds for which a failure counts.
+WINDOW_S = 60.0
+PER_ADDRESS = 10
+GLOBALLY = 100
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attempt:
+    """A sign-in under way, or one that failed."""
+
+    address: str
+    at: float
+
+
+class SignInLimits:
+    """Failed sign-ins of the last minute, in memory; safe from many threads.
+
+    A sign-in counts from its beginning and is taken off again when it succeeds, so guesses at the same time are
+    counted, too. Refused ones do not count: no more than `GLOBALLY` are ever remembered.
+    """
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._attempts: deque[Attempt] = deque()
+        self._lock = threading.Lock()
+
+    def begin(self, address: str) -> Attempt:
+        """Count a sign-in; ``too-many-requests`` with Retry-After if too many have failed."""
+        now = self._monotonic()
+        with self._lock:
+            while self._attempts and self._attempts[0].at + WINDOW_S <= now:
+                self._attempts.popleft()
+            own = [each for each in self._attempts if each.address == address]
+            if len(own) >= PER_ADDRESS:
+                raise _too_many("from this address", own[0].at + WINDOW_S - now)
+            if len(self._attempts) >= GLOBALLY:
+                raise _too_many("from all addresses", self._attempts[0].at + WINDOW_S - now)
+            attempt = Attempt(address, now)
+            self._attempts.append(attempt)
+        return attempt
+
+    def succeeded(self, attempt: Attempt) -> None:
+        """Take a sign-in off that has succeeded."""
+        with self._lock:
+            if attempt in self._attempts:
+                self._attempts.remove(attempt)
+
+
+def _too_many(whence: str, wait_s: float) -> ProblemError:
+    seconds = max(1, math.ceil(wait_s))
+    return ProblemError(
+        "too-many-requests",
+        f"Too many sign-ins {whence} have failed: wait {seconds} s, then sign in again.",
+        headers={"Retry-After": str(seconds)},
+    )
