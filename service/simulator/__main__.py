@@ -18,7 +18,7 @@ ALL = "all"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; its exit code."""
+    """Run the command and return its exit code."""
     options = _arguments(argv)
     try:
         _run(options)

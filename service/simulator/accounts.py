@@ -1,7 +1,7 @@
-"""What users, or projects, have had in a simulation and what is left to them, as the policy is told it.
+"""Accounts of users, or projects, in a simulation: their usage and remaining quotas, as the policy reads them.
 
-As on a real box: GPU time is charged when a job leaves its GPUs, usage is halved every half-life, and the GPU time of
-the last seven days is known by day: of the eighth day back, as much counts as lies within.
+As in the live service: GPU time is charged when a job leaves its GPUs, usage is halved every half-life, and the GPU
+time of the last seven days is kept by day: of the eighth day back, the part within the seven days counts.
 """
 
 from collections import Counter
@@ -14,31 +14,31 @@ from service.simulator.trace import SECOND
 from torchyard.api.sharing import Entitlement
 
 WEEK_DAYS = 7
-#: What time gives back is looked at so often.
+#: Remaining quotas of GPU-hours are renewed so often.
 _EVERY_US = 60 * SECOND
 _NOTHING = Entitlement()
 
 
 class SimulatedAccounts:
-    """Of all users, or of all projects."""
+    """Accounts of all users, or of all projects."""
 
     def __init__(self, limits: Mapping[str, Entitlement], begin_us: int, half_life_us: float) -> None:
         self._limits, self._half_life_us = limits, half_life_us
-        #: Of those who have a quota of GPU-hours, GPU time by day.
+        #: GPU time by day of those who have a quota of GPU-hours.
         self._days: dict[str, Counter[int]] = {
             name: Counter() for name, own in limits.items() if own.max_gpu_hours is not None
         }
         self._due_us = begin_us
-        #: For the policy; who is absent has had nothing and has no quota.
+        #: Accounts for the policy; a name that is absent has no usage and no quota.
         self.known: dict[str, TenantAccount] = {name: self._account(name, 0.0, begin_us) for name in limits}
 
     @property
     def weekly(self) -> bool:
-        """Whether time alone lets somebody start again."""
+        """Return whether any has a quota of GPU-hours, so that passing time alone may let a job start."""
         return bool(self._days)
 
     def charge(self, name: str, gpus: int, start_us: int, end_us: int) -> None:
-        """Somebody held so many GPUs until now, `end_us`."""
+        """Charge the user or project for so many GPUs, held from `start_us` until now, `end_us`."""
         usage = gpus * (end_us - start_us) / SECOND
         old = self.known.get(name)
         if old is not None:
@@ -48,7 +48,7 @@ class SimulatedAccounts:
         self.known[name] = self._account(name, usage, end_us)
 
     def renew(self, now_us: int) -> None:
-        """What is left of the week grows as time passes."""
+        """Update the remaining GPU-hours of the week, which grow as time passes."""
         if now_us < self._due_us:
             return
         self._due_us = now_us + _EVERY_US

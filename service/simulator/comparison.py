@@ -1,4 +1,4 @@
-"""Policies side by side over one trace, each in a process of its own, with a bar for each on a terminal."""
+"""Comparison of policies over one trace, each simulated in its own process, with a progress bar on a terminal."""
 
 import gc
 import multiprocessing
@@ -20,22 +20,22 @@ from service.simulator.report import PolicyResult
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.spec.policy import Policy
 
-#: Seconds between two looks at how far they are.
+#: Seconds between two updates of the progress bars.
 _LOOK_S = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What all policies have in common."""
+    """Trace, cluster and quotas that all policies are simulated with."""
 
     jobs: Sequence[TraceJob]
     cluster: Cluster
     quotas: Quotas = field(default_factory=Quotas)
-    #: Whether the course of each is wanted too.
+    #: Whether the course of each simulation is to be plotted too.
     drawn: bool = False
 
     def run(self, title: str, policy: Policy, tell: Callable[[int], None]) -> tuple[PolicyResult, Course | None]:
-        """One policy's figures; `tell` hears how many jobs have ended so far."""
+        """Simulate one policy and return its figures; `tell` is called with the number of jobs ended so far."""
         done = simulate(self.jobs, self.cluster, policy, policy.preemption_cost * SECOND, self.quotas, tell)
         weights = self.quotas.weights({job.user for job in self.jobs})
         stood = standings(done, self.cluster, weights)
@@ -44,14 +44,14 @@ class Setting:
 
 
 class _Worker:
-    """What a process that simulates knows before it gets to work."""
+    """Globals of a process that simulates, set when it starts."""
 
     setting: Setting
     ended: "SynchronizedArray[int]"
 
 
 def compare(policies: Mapping[str, Policy], setting: Setting) -> list[tuple[PolicyResult, Course | None]]:
-    """What comes of each policy, by title and in order."""
+    """Simulate all policies, by title, and return their results in the same order."""
     ended = multiprocessing.Array("q", len(policies))
     processes = min(len(policies), len(os.sched_getaffinity(0)))
     with ProcessPoolExecutor(processes, initializer=_begin, initargs=(setting, ended)) as pool:
@@ -67,7 +67,7 @@ def compare(policies: Mapping[str, Policy], setting: Setting) -> list[tuple[Poli
 
 
 def _begin(setting: Setting, ended: "SynchronizedArray[int]") -> None:
-    # Whoever presses Ctrl-C wants no traceback of each process.
+    # Ctrl-C must not print a traceback of each process.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Nothing here makes cycles, and searching for them takes a tenth of the time.
     gc.disable()

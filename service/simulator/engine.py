@@ -1,11 +1,11 @@
-"""Runs the scheduler's own policy over a trace, event by event.
+"""Discrete-event simulation of the scheduler's own policy over a trace.
 
-What the policy is told is what it could know on a real box (`knowledge`), and what it decides costs what it costs
-there: a job that is stopped keeps its work, but its next start takes `cost_us` before it goes on. A stop itself takes
-no time: for whom others are stopped, that one starts at once. Decisions are made when something happens (a job comes,
-ends, becomes known or may be stopped again) and, while jobs wait, when nothing was decided for `REVIEW_US`, because
-they age and weeks of quotas pass. Where the policy could do nothing, it is not asked: while all GPUs are held if it
-stops nobody, about jobs behind a blocked one if nobody may pass, and about a job that becomes known or may be stopped
+The policy reads only what it could know in the live service (`knowledge`), and preemption costs what it costs there: a
+preempted job keeps its work, but its next start takes `cost_us` before it makes progress. The preemption itself takes
+no time: the preemptor starts at once. Decisions are made when something happens (a job is submitted, ends, gets an
+estimate of its own or may be preempted again) and, while jobs wait, when nothing was decided for `REVIEW_US`, because
+jobs age and quotas of GPU-hours renew. Where the policy could do nothing, it is not run: while all GPUs are held if it
+preempts no job, for jobs behind a blocked one without backfill, and for a job that gets an estimate or may be preempted
 again if it comes before all that wait.
 """
 
@@ -34,10 +34,10 @@ REVIEW_US = 600 * SECOND
 #: Orders that change while nothing happens.
 AGING = frozenset({Order.FAIR, Order.LAS})
 _MEMORY = 1 << 40
-#: Where nobody may pass a blocked job, so many of the queue are shown to the policy at a time.
+#: Waiting jobs that the policy sees at a time where no job may start before a blocked one.
 _WINDOW = 64
 _NO_QUOTAS = Quotas()
-#: So many jobs end between two words about how far it is.
+#: So many jobs end between two reports of progress.
 _WORD = 256
 
 
@@ -47,15 +47,15 @@ class Spell:
 
     start_us: int
     end_us: int
-    #: Of it without progress.
+    #: The part of that time without progress.
     lost_us: int
-    #: Which GPUs of which nodes.
+    #: The GPUs that it held on each node.
     placements: tuple[Placement, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobRun:
-    """What became of one job."""
+    """Simulated run of one job: the GPUs that it held, and when."""
 
     job: TraceJob
     #: GPUs that it held: more than it asked for if they do not divide evenly among its nodes.
@@ -64,17 +64,17 @@ class JobRun:
 
     @property
     def end_us(self) -> int:
-        """When it was done."""
+        """End of the job, in microseconds."""
         return self.spells[-1].end_us
 
     @property
     def held_us(self) -> int:
-        """Time on its GPUs."""
+        """Time that the job held its GPUs, in microseconds."""
         return sum(spell.end_us - spell.start_us for spell in self.spells)
 
 
 class _EventKind(IntEnum):
-    """What happens; at one moment in this order."""
+    """Kind of an event; simultaneous events happen in this order."""
 
     END = 0
     TOLD = 1
@@ -88,7 +88,7 @@ class _Live:
     job: TraceJob
     gpus: int
     left_us: int
-    #: It waits or runs; -1 before its submission.
+    #: Start of this spell; -1 if it does not run.
     start_us: int = -1
     #: Time without progress at the beginning of this spell.
     lost_us: int = 0
@@ -98,7 +98,7 @@ class _Live:
     spells: list[Spell] = field(default_factory=list)
 
     def done_us(self, now_us: int) -> int:
-        """Work done in this spell."""
+        """Return the work done in this spell, in microseconds."""
         return max(now_us - self.start_us - self.lost_us, 0)
 
 
@@ -114,10 +114,10 @@ def simulate(
     quotas: Quotas = _NO_QUOTAS,
     tell: Callable[[int], None] = _nobody,
 ) -> list[JobRun]:
-    """What becomes of the jobs of a trace (in the order in which they came), in the same order.
+    """Simulate the jobs of a trace, sorted by submission, and return their runs in the same order.
 
-    `tell` hears from time to time how many have ended. Raises TraceError if one could never run. Those that quotas
-    never let start are no part of it (`quotas.startable`).
+    `tell` is called from time to time with the number of jobs that have ended. Raises TraceError if a job could never
+    run. Jobs that their quotas never let start must be left out of the trace (`quotas.startable`).
     """
     cluster.check(trace)
     return _Engine(trace, cluster, policy, cost_us, quotas).run(tell)
@@ -137,24 +137,24 @@ class _Engine:
         self._state = SchedulerState(nodes=_infos(cluster), users=self._users.known, projects=self._projects.known)
         oracle = policy.order in ORACLES
         self._jobs = [_live(job, cluster, told=oracle) for job in trace]
-        #: When, what, which job, in which of its spells.
+        #: Heap of events: time, kind, number of the job, number of the spell that it belongs to.
         self._events: list[tuple[int, _EventKind, int, int]] = []
         self._now_us = 0
         self._next = self._ended = 0
-        #: Jobs that have just become known, or may be stopped again.
+        #: Jobs that have just got an estimate of their own, or may be preempted again.
         self._shown: list[str] = []
-        #: When something was last to be decided.
+        #: When the last decision was due.
         self._decided_us = 0
         self._free = cluster.total
         self._calm = not policy.preemption and policy.time_slice is None
-        # Who is over a quota blocks nobody, so with quotas all of the queue is shown.
+        # A job over a quota blocks no other, so with quotas the policy sees all of the queue.
         self._strict = self._calm and not policy.backfill and not quotas
-        #: Jobs that have come and are not shown yet.
+        #: Submitted jobs that the policy does not see yet.
         self._behind: deque[Waiting] = deque()
         self._renewing = policy.order in AGING or self._weekly
 
     def run(self, tell: Callable[[int], None]) -> list[JobRun]:
-        """Until all jobs have ended."""
+        """Run until all jobs have ended, and return their runs in the order of the trace."""
         told = 0
         while self._next < len(self._trace) or self._state.running or self._state.waiting:
             self._now_us = self._upcoming()
@@ -184,11 +184,11 @@ class _Engine:
         return int(upcoming_us)
 
     def _review_us(self) -> float:
-        """When to decide again though nothing happens."""
+        """Return when to decide again though nothing happens, in microseconds; infinite if there is no need."""
         return self._decided_us + REVIEW_US if self._renewing and self._state.waiting else math.inf
 
     def _happen(self) -> bool:
-        """Everything whose time has come; whether there is something to decide, apart from those that are `_shown`."""
+        """Process all events that are due; return whether a decision is needed, apart from jobs in `_shown`."""
         changed = False
         self._shown.clear()
         while self._events and self._events[0][0] <= self._now_us:
@@ -231,7 +231,7 @@ class _Engine:
         return self._next > first
 
     def _decide(self, known: Ranking | None) -> None:
-        """As often as it has to be; with the order of the jobs, if it is known."""
+        """Decide until nothing more can start; `known` is the ranking of the jobs at this moment, if there is one."""
         if self._weekly:
             self._users.renew(self._now_us)
             self._projects.renew(self._now_us)
@@ -245,13 +245,13 @@ class _Engine:
             starts = {one.job: one.placements for one in decisions if isinstance(one, Start)} | this.promises
             for job, placements in starts.items():
                 self._start(int(job), placements)
-            # Those that were stopped may find room elsewhere.
+            # The preempted jobs may fit elsewhere.
             again, known = bool(this.promises and self._free), this.ranking
             if self._show_more():
                 again, known = True, None
 
     def _show_more(self) -> bool:
-        """Moves on the window on the queue; whether there is more to see."""
+        """Show the policy more of the queue, up to the window's size; return whether there was more."""
         more = self._behind and len(self._state.waiting) < _WINDOW
         while self._behind and len(self._state.waiting) < _WINDOW:
             self._state.put([self._behind.popleft()])
@@ -274,7 +274,7 @@ class _Engine:
         heapq.heappush(self._events, (at_us, kind, number, len(self._jobs[number].spells)))
 
     def _told(self, number: int) -> None:
-        """Its steps tell by now how long it will take."""
+        """Give a running job the estimate that its own steps now tell."""
         live = self._jobs[number]
         live.told = True
         running = self._state.running[str(number)]
@@ -282,7 +282,7 @@ class _Engine:
         self._state.put([replace(running, remaining=self._knowledge.of_known(left_us, self._now_us))])
 
     def _stop(self, number: int) -> None:
-        """It goes back to the queue with the work that it has done."""
+        """Preempt a job: it goes back to the queue with the work that it has done."""
         live = self._jobs[number]
         live.left_us -= live.done_us(self._now_us)
         remaining = self._knowledge.of_known(live.left_us, None) if live.told else None

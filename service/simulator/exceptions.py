@@ -1,4 +1,4 @@
-"""What can be wrong with a simulation; the messages name the mend."""
+"""Errors of a simulation; their messages say how to correct the input."""
 
 from torchyard.exceptions import TorchYardError
 

@@ -1,4 +1,4 @@
-"""Queue and use of the GPUs over time, for a plot."""
+"""Plots of the queue's length and the use of the GPUs over time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from service.simulator.engine import JobRun
 from service.simulator.trace import SECOND, Cluster
 
 Floats = NDArray[np.float64]
-#: Points of a line; what happens within one is averaged.
+#: Points of a line; each is the mean over its part of the time.
 POINTS = 1000
 FORMATS = (".png", ".svg")
 _HOUR = 3600
@@ -19,7 +19,7 @@ _HOUR = 3600
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """Means over equal stretches of time."""
+    """Course of a simulation: means over equal intervals of time."""
 
     hours: Floats
     #: Jobs that wait.
@@ -29,7 +29,7 @@ class Course:
 
 
 def course(runs: Sequence[JobRun], cluster: Cluster, points: int = POINTS) -> Course:
-    """How a simulation went."""
+    """Return the course of a simulation in `points` intervals."""
     begin_us, end_us = min(run.job.submit_us for run in runs), max(run.end_us for run in runs)
     edges = np.linspace(begin_us, max(end_us, begin_us + SECOND), points + 1)
     spells = [(spell, run.gpus) for run in runs for spell in run.spells]
@@ -41,7 +41,7 @@ def course(runs: Sequence[JobRun], cluster: Cluster, points: int = POINTS) -> Co
 
 
 def _means(stretches: Iterable[tuple[int, int, int]], edges: Floats) -> Floats:
-    """Of the sum of stretches (from, to, height), its mean between edges."""
+    """Return the mean, between each two edges, of the sum of step functions given as (from, to, height)."""
     from_us, to_us, height = np.array(list(stretches), dtype=float).T
     moments = np.concatenate((from_us, to_us))
     in_order = np.argsort(moments, kind="stable")
@@ -53,7 +53,7 @@ def _means(stretches: Iterable[tuple[int, int, int]], edges: Floats) -> Floats:
 
 
 def plot(courses: Sequence[tuple[str, Course]], path: Path) -> None:
-    """Writes a PNG or SVG with a line for each policy."""
+    """Write a PNG or SVG with a line for each policy."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 6), layout="constrained")

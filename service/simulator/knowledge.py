@@ -1,8 +1,8 @@
-"""What a policy may know of running times.
+"""Estimates of running times that a policy gets in a simulation.
 
-Oracles are told. Everybody else learns a job's remaining time once it has run for `TOLD_US`, as the trainer's step
-counter tells it, and before that only what earlier finished jobs of the same user, project and number of GPUs took.
-What owners expect is told to all but `fair`, which asks for no estimates and gets none.
+Oracles get the true time. All other policies get a job's remaining time once it has run for `TOLD_US`, as the trainer's
+step counter would tell it, and before that only the times of earlier finished jobs of the same user, project and number
+of GPUs. All but `fair`, which asks for no estimates, get the owner's estimate where the trace has one.
 """
 
 from service.estimation.estimates import History, HistoryKey, Quantiles
@@ -16,7 +16,7 @@ ORACLES = frozenset({Order.SJF, Order.SRTF})
 
 
 class Knowledge:
-    """Estimates of running time to come."""
+    """Source of the estimates of remaining time for one policy."""
 
     def __init__(self, order: Order) -> None:
         self._oracle = order in ORACLES
@@ -24,7 +24,7 @@ class Knowledge:
         self._history = History()
 
     def of_new(self, job: TraceJob) -> Estimate | None:
-        """Of a job that has not run."""
+        """Return the estimate for a job that has not run; None if nothing is known."""
         if self._oracle:
             return _certain(job.duration_us, EstimateSource.ORACLE, None)
         if job.estimate_us is not None and self._asks_owners:
@@ -33,11 +33,11 @@ class Knowledge:
         return None if raw is None else _estimate(raw.quantiles, raw.source)
 
     def of_known(self, left_us: int, as_of_us: int | None) -> Estimate:
-        """Of a job that has run for `TOLD_US`, and of which so much is left."""
+        """Return the estimate for a job that has run for `TOLD_US` and has `left_us` of its time left."""
         return _certain(left_us, EstimateSource.ORACLE if self._oracle else EstimateSource.PROGRESS, as_of_us)
 
     def learn(self, job: TraceJob) -> None:
-        """A job has ended."""
+        """Learn the running time of a job that has ended."""
         self._history.add(_history_key(job), job.duration_us)
 
 

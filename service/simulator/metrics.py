@@ -1,11 +1,11 @@
-"""What a simulation comes to: times, use of the GPUs, and fairness over users.
+"""Metrics of a simulation: times, utilization of the GPUs, and fairness between users.
 
 **Jain.** At each moment the GPUs are divided among the users who have jobs, waiting or running, as evenly as possible,
-nobody getting more than their jobs ask for (max-min): that is each user's entitlement. A user's satisfaction is the GPU
-time that their jobs held, divided by the entitlement over the whole time, and at most 1: who got more than that
-because others had nothing to run wronged nobody by it. Reported is Jain's index (sum² / (n · sum of squares)) of the
-users' satisfaction: 1 if nobody fell behind, 1/n if one got everything. Who has twice the weight of another is entitled
-to twice as much. A quota takes nothing from the entitlement, so that what it keeps from somebody shows.
+no user getting more than their jobs ask for (max-min): that is each user's entitlement. A user's satisfaction is the
+GPU time that their jobs held, divided by the entitlement over the whole time, and at most 1: more than the entitlement,
+when others had nothing to run, is at the cost of no one. Reported is Jain's index (sum² / (n · sum of squares)) of the
+users' satisfaction: 1 if all are equally satisfied, 1/n if one user got everything. A user with twice the weight of
+another is entitled to twice as much. A quota does not reduce the entitlement, so that its effect shows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,36 +18,36 @@ from service.scheduler.model.columns import Bools, Floats, Ints
 from service.simulator.engine import JobRun
 from service.simulator.trace import SECOND, Cluster
 
-#: So many changes of demand are looked at together.
+#: Changes of demand that are processed at a time.
 _MOMENTS = 4096
-#: By user, where somebody has another than 1.
+#: Weights by user; a user who is absent has 1.
 Weights = Mapping[str, float]
 ALIKE: Weights = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SimulationMetrics:
-    """Times in seconds."""
+    """Metrics of one simulation; times in seconds."""
 
     #: Completion times: from the submission to the end.
     mean_jct: float
     p50_jct: float
     p99_jct: float
-    #: Time not running, whenever that was.
+    #: Time from the submission to the end in which the job did not run.
     mean_wait: float
     p99_wait: float
-    #: GPU time held by jobs, of all that there was from the first submission to the last end.
+    #: Part of the GPU time from the first submission to the last end that jobs held, 0 to 1.
     utilization: float
     makespan: float
     jain: float
     preemptions: int
-    #: GPU time of starts after preemptions, in which no work was done.
+    #: GPU time of restarts after preemptions, in which no progress was made.
     gpu_seconds_lost: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UserStanding:
-    """What a user was entitled to and got, in GPU-seconds, and how long their jobs waited in the mean, in seconds."""
+    """GPU time that a user was entitled to and got, in GPU-seconds, and the mean wait of their jobs, in seconds."""
 
     user: str
     entitled: float
@@ -56,12 +56,12 @@ class UserStanding:
 
     @property
     def satisfaction(self) -> float:
-        """The part of the entitlement that the user got, at most 1."""
+        """Part of the entitlement that the user got, at most 1."""
         return min(1.0, self.got / self.entitled) if self.entitled else 1.0
 
 
 def measure(runs: Sequence[JobRun], cluster: Cluster, stood: Iterable[UserStanding]) -> SimulationMetrics:
-    """The figures of all jobs of one simulation, in which the users stood like that."""
+    """Return the metrics of a simulation from its runs and its users' standings."""
     begin_us = min(run.job.submit_us for run in runs)
     makespan = (max(run.end_us for run in runs) - begin_us) / SECOND
     jct = np.array([run.end_us - run.job.submit_us for run in runs]) / SECOND
@@ -84,14 +84,14 @@ def measure(runs: Sequence[JobRun], cluster: Cluster, stood: Iterable[UserStandi
 
 
 def jain(values: Iterable[float]) -> float:
-    """Jain's index of fairness: 1 if all are equal, 1/n if one has everything; 1 of nothing."""
+    """Return Jain's index of fairness: 1 if all are equal, 1/n if one has everything; 1 without values."""
     array = np.fromiter(values, dtype=float)
     squares = float((array**2).sum()) * len(array)
     return float(array.sum()) ** 2 / squares if squares else 1.0
 
 
 def standings(runs: Sequence[JobRun], cluster: Cluster, weights: Weights = ALIKE) -> list[UserStanding]:
-    """What each user was entitled to and got, in the order of their names."""
+    """Return each user's standing, in the order of their names."""
     users = sorted({run.job.user for run in runs})
     numbers = {user: number for number, user in enumerate(users)}
     whose = np.array([numbers[run.job.user] for run in runs])
@@ -112,7 +112,10 @@ def standings(runs: Sequence[JobRun], cluster: Cluster, weights: Weights = ALIKE
 
 
 def _entitled(at_us: Ints, whose: Ints, changes: Ints, weights: Floats, gpus: int) -> Floats:
-    """GPU-seconds of each user's max-min share over time; demand changes at so many moments, for whom and by what."""
+    """Return each user's max-min share over the whole time, in GPU-seconds.
+
+    `at_us`, `whose` and `changes` are the changes of demand: when, of which user, and by how many GPUs.
+    """
     in_order = np.argsort(at_us, kind="stable")
     at_us, whose, changes = at_us[in_order], whose[in_order], changes[in_order]
     lasts = np.diff(at_us, append=at_us[-1]) / SECOND
@@ -128,8 +131,9 @@ def _entitled(at_us: Ints, whose: Ints, changes: Ints, weights: Floats, gpus: in
 
 
 def share_out(demand: Floats, gpus: float, weights: Floats) -> Floats:
-    """The GPUs divided in proportion to the weights, nobody getting more than they ask for; users are columns, and each
-    row of demands is divided for itself.
+    """Divide the GPUs in proportion to the weights, no user getting more than they ask for.
+
+    `demand` has shape (moments, users); the shares have the same, and each row is divided independently.
     """
     # A level is what a unit of weight gets. Those whose demand is met at the lowest levels come first.
     needed = demand / weights

@@ -1,4 +1,4 @@
-"""The policies in the box: settings of the one policy, by name."""
+"""Policies that come with TorchYard: settings of the one policy, by name."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,9 +9,9 @@ from torchyard.exceptions import PolicyError
 from torchyard.files import policies
 from torchyard.spec.policy import Order, Policy
 
-#: Nobody is stopped.
+#: No job is preempted.
 _CALM: dict[str, object] = {"preemption": False, "time_slice": None}
-#: Whoever is ahead in the order stops those behind, at any time.
+#: A job that is ahead in the order preempts those behind, at any time.
 _EAGER: dict[str, object] = {"preemption": False, "time_slice": 60, "min_run": 0}
 
 PRESETS: Mapping[str, Policy] = MappingProxyType({
@@ -25,7 +25,7 @@ PRESETS: Mapping[str, Policy] = MappingProxyType({
 
 
 def named(name: str) -> Policy:
-    """A policy in the box, or one from a file; raises PolicyError with the mend."""
+    """Return the preset of that name, or the policy in that file; raises PolicyError with how to correct it."""
     if name in PRESETS:
         return PRESETS[name]
     path = Path(name)
@@ -35,5 +35,5 @@ def named(name: str) -> Policy:
 
 
 def title(name: str, policy: Policy) -> str:
-    """The policy's name in the output, where an oracle is called one."""
+    """Return the policy's name for the output, which marks an oracle as one."""
     return f"{name} (oracle)" if policy.order in ORACLES else name

@@ -1,4 +1,4 @@
-"""Quotas and weights of a simulation: read from a file, and held against a trace before anything is simulated.
+"""Quotas and weights of a simulation: read from a file, and checked against the trace before the simulation.
 
     users:
       "*": {max_gpus: 4}
@@ -31,7 +31,7 @@ KINDS: tuple[tuple[Kind, Callable[[TraceJob], str]], ...] = (
 
 
 class QuotaLimits(Entitlement):
-    """Of one name in the file."""
+    """Quotas and weight of one name in the file."""
 
     @model_validator(mode="before")
     @classmethod
@@ -42,7 +42,7 @@ class QuotaLimits(Entitlement):
 
 
 class Quotas(BaseModel):
-    """What users and projects may have, by their names in the trace; nobody has a quota in an empty one."""
+    """Quotas and weights of users and projects, by their names in the trace; empty without any quota."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
 
@@ -53,18 +53,18 @@ class Quotas(BaseModel):
         return bool(self.users or self.projects)
 
     def of(self, kind: Kind, names: Iterable[str]) -> dict[str, Entitlement]:
-        """What counts for each of the names that anything is said of: their own value, else everybody's."""
+        """Return the limits of each of the names that has any: each value its own, else that of ``*``."""
         given = self.users if kind == "user" else self.projects
         default = given.get(EVERYBODY)
         return {name: _either(given.get(name), default) for name in names if name in given or default}
 
     def weights(self, users: Iterable[str]) -> dict[str, float]:
-        """Of the users for whom one is given."""
+        """Return the weights of those users that have one."""
         found = self.of("user", users)
         return {name: own.weight for name, own in found.items() if own.weight is not None}
 
     def strangers(self, jobs: Sequence[TraceJob]) -> list[str]:
-        """A warning for each name of the file that the trace does not know."""
+        """Return a warning for each name of the file that the trace does not have."""
         found = []
         for kind, owner in KINDS:
             known = {owner(job) for job in jobs}
@@ -74,13 +74,13 @@ class Quotas(BaseModel):
 
 
 def read(path: Path) -> Quotas:
-    """The quotas in a YAML file; raises QuotaError with the field and the mend."""
+    """Read quotas from a YAML file; raises QuotaError with the field and how to correct it."""
     resources = "quotas are two mappings, `users` and `projects`, such as `users: {ada: {weight: 2, max_gpus: 8}}`"
     return settingsfile.read(path, Quotas, QuotaError, resources)
 
 
 def startable(jobs: Sequence[TraceJob], cluster: Cluster, quotas: Quotas) -> tuple[list[TraceJob], str | None]:
-    """The jobs that their quotas let start at some time, and a warning if some are left out.
+    """Return the jobs that their quotas let start at some time, and a warning if some are left out.
 
     Raises QuotaError if none remains.
     """

@@ -1,4 +1,4 @@
-"""A simulation in words: a table with a row for each policy, and who was served worst."""
+"""Reports of simulations: a table with a row for each policy, and the user who was served worst."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
@@ -19,7 +19,7 @@ class PolicyResult:
 
 
 def plain(results: Sequence[PolicyResult], *, by_user: bool = False) -> dict[str, Any]:
-    """For programs: the figures of one policy, or of several by their titles; with `by_user` each user's, too."""
+    """Return the figures for JSON: of one policy, or of several by their titles; `by_user` adds each user's."""
     if len(results) == 1:
         return _plain(results[0], by_user=by_user)
     return {result.title: _plain(result, by_user=by_user) for result in results}
@@ -36,7 +36,7 @@ def _plain(result: PolicyResult, *, by_user: bool) -> dict[str, Any]:
 
 
 def rows(results: Sequence[PolicyResult]) -> list[list[str]]:
-    """The table, its head first."""
+    """Return the rows of the table, its head first."""
     head = ["policy", "mean JCT", "p50", "p99", "mean wait", "p99 wait", "held", "makespan", "Jain", "stops", "lost"]
     return [head, *([result.title, *_cells(result.metrics)] for result in results)]
 
@@ -54,7 +54,7 @@ def _cells(metrics: SimulationMetrics) -> list[str]:
 
 
 def worst(result: PolicyResult) -> str | None:
-    """Who fell furthest behind their share; None if nobody did, or there is but one."""
+    """Return a sentence about the user furthest below their share; None if no one is, or there is only one user."""
     lowest = min(result.standings, key=lambda standing: standing.satisfaction)
     if lowest.satisfaction > 0.995 or len(result.standings) == 1:
         return None
@@ -63,7 +63,7 @@ def worst(result: PolicyResult) -> str | None:
 
 
 def users(results: Sequence[PolicyResult], named: Collection[str]) -> str:
-    """A table of what the named users got with each policy."""
+    """Return a table of the GPU time that the named users got with each policy."""
     head = ["policy", "user", "had", "entitled to", "mean wait"]
     return _columns(
         [
@@ -83,7 +83,7 @@ def _gpu_hours(seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """In two units at most: `45 s`, `12m 30s`, `3h 05m`, `2d 4h`."""
+    """Format a duration in at most two units: `45 s`, `12m 30s`, `3h 05m`, `2d 4h`."""
     whole = round(seconds)
     if whole < _MINUTE:
         return f"{whole} s"
@@ -95,7 +95,7 @@ def duration(seconds: float) -> str:
 
 
 def table(results: Sequence[PolicyResult]) -> str:
-    """The rows in columns, as wide as they need to be."""
+    """Return the table as text, its columns as wide as they need to be."""
     return _columns(rows(results))
 
 

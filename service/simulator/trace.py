@@ -1,4 +1,4 @@
-"""Traces: which jobs came when, from whom, and how long they took.
+"""Traces: jobs with their submission times, owners and running times.
 
 A CSV file with the columns `submit_time`, `duration` (seconds, from any beginning) and `num_gpus`, and optionally
 `user`, `project`, `priority` and `estimate`; others are left alone. Inside, times are integer microseconds.
@@ -18,7 +18,7 @@ from torchyard.spec import PRIORITY_RANK, Priority
 SECOND = 1_000_000
 NEEDED = ("submit_time", "duration", "num_gpus")
 COLUMNS = (*NEEDED, "user", "project", "priority", "estimate")
-#: Whose jobs they are, where no column says it.
+#: User and project of jobs where the trace has no such column.
 UNNAMED = "unnamed"
 DEFAULT = "default"
 #: More than any box has, and longer than any training takes.
@@ -32,23 +32,23 @@ class TraceJob:
 
     line: int
     submit_us: int
-    #: How long it runs if nobody disturbs it.
+    #: Running time without preemptions.
     duration_us: int
     gpus: int
     user: str = UNNAMED
     project: str = DEFAULT
     #: Rank of the priority class.
     priority: int = PRIORITY_RANK[Priority.NORMAL]
-    #: What its owner expected.
+    #: Running time that its owner expected.
     estimate_us: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cluster:
-    """Nodes that are all alike."""
+    """A cluster of equal nodes."""
 
     nodes: int
-    #: Of each node.
+    #: GPUs of each node.
     gpus: int
 
     @property
@@ -57,12 +57,12 @@ class Cluster:
         return self.nodes * self.gpus
 
     def spread(self, gpus: int) -> tuple[int, ResourceRequest]:
-        """On how many nodes a job runs, the fewest, and what it holds of each, the same everywhere."""
+        """Return the fewest nodes on which a job fits, and the resources that it holds on each, the same everywhere."""
         nodes = math.ceil(gpus / self.gpus)
         return nodes, ResourceRequest(gpus=math.ceil(gpus / nodes))
 
     def check(self, jobs: Iterable[TraceJob]) -> None:
-        """Raises TraceError for the first job that could never run."""
+        """Raise TraceError for the first job that could never run."""
         for job in jobs:
             if self.spread(job.gpus)[0] > self.nodes:
                 raise TraceError(
@@ -72,7 +72,7 @@ class Cluster:
 
 
 def read(path: Path) -> list[TraceJob]:
-    """The jobs of a file, in the order in which they came; raises TraceError with line, column and mend."""
+    """Read the jobs of a file, sorted by submission; raises TraceError with line, column and how to correct it."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             return parse(file)
@@ -81,7 +81,7 @@ def read(path: Path) -> list[TraceJob]:
 
 
 def parse(file: Iterable[str]) -> list[TraceJob]:
-    """The jobs of a CSV file's lines, in the order in which they came; raises TraceError."""
+    """Parse the lines of a CSV file into jobs, sorted by submission; raises TraceError."""
     rows = csv.DictReader(file, skipinitialspace=True)
     names = [name.strip() for name in rows.fieldnames or []]
     if missing := [name for name in NEEDED if name not in names]:
@@ -96,7 +96,7 @@ def parse(file: Iterable[str]) -> list[TraceJob]:
 
 
 def write(jobs: Iterable[TraceJob], file: TextIO) -> None:
-    """The jobs as CSV, all columns."""
+    """Write the jobs as CSV with all columns."""
     names = {rank: priority.value for priority, rank in PRIORITY_RANK.items()}
     rows = csv.writer(file, lineterminator="\n")
     rows.writerow(COLUMNS)
@@ -162,5 +162,5 @@ def _shown(text: str) -> str:
 
 
 def span_us(jobs: Sequence[TraceJob]) -> int:
-    """From the first submission to the last."""
+    """Return the time from the first submission to the last, in microseconds."""
     return jobs[-1].submit_us - jobs[0].submit_us
