@@ -13,13 +13,13 @@ class NodeCapacity:
     def __init__(self, info: NodeInfo) -> None:
         self.info = info
         self.usable = {slot.uuid: slot for slot in info.slots if slot.unusable is None}
-        #: Slots that nobody holds, whole or shared.
+        #: Slots that no job holds, whole or shared.
         self.free = self.usable.copy()
         #: Memory given out of slots that are shared, for each job that shares one.
         self.shared: dict[str, dict[str, int]] = {}
         self.cpus = info.cpus
         self.memory = info.memory
-        #: Who holds something here, in the order in which it was given.
+        #: Jobs that hold resources here, in the order in which they were allocated.
         self.jobs: dict[str, None] = {}
 
     def copy(self) -> "NodeCapacity":
@@ -44,7 +44,7 @@ class NodeCapacity:
             if resources.gpu_share and (untouched or uuid in self.shared):
                 self.shared.setdefault(uuid, {})[job] = resources.gpu_share
             elif uuid in self.shared:
-                # Those who share it are being stopped for this one: nobody else may slip in beside them.
+                # The jobs that share it are being preempted for this one: no other may be placed beside them.
                 self.shared[uuid][job] = self.usable[uuid].memory
 
     def release(self, job: str, resources: ResourceRequest, uuids: Iterable[str]) -> None:

@@ -7,7 +7,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Interner(Generic[K]):
-    """Numbers keys from 0; a number is free again once everybody who took its key has dropped it."""
+    """Numbers of keys, from 0, with reference counts; a number is free again once its key is dropped by all takers."""
 
     def __init__(self) -> None:
         self.ids: dict[K, int] = {}
@@ -48,7 +48,7 @@ class Interner(Generic[K]):
         return key
 
     def __len__(self) -> int:
-        """One more than the highest number ever given."""
+        """Return one more than the highest number ever given."""
         return len(self.keys)
 
     def copy(self) -> "Interner[K]":

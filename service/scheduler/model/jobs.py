@@ -145,7 +145,7 @@ class ReservationInfo:
     name: str
     starts_us: int
     ends_us: int
-    #: Nobody's jobs may be there.
+    #: No jobs may run there.
     maintenance: bool = False
     users: frozenset[str] = frozenset()
     projects: frozenset[str] = frozenset()

@@ -51,7 +51,7 @@ _MOVING = 4
 
 
 class Table:
-    """One row for each job, densely; the last row moves into the place of one that is removed."""
+    """Table with one row for each job, without gaps: the last row moves into the place of one that is removed."""
 
     def __init__(self) -> None:
         self.jobs: list[str] = []

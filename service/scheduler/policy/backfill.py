@@ -38,7 +38,7 @@ class Opening:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Need:
-    """A blocked job."""
+    """A blocked job, and the rules by which nodes are held for it."""
 
     request: PlacementRequest
     now_us: int

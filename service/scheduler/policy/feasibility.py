@@ -20,7 +20,7 @@ TRIES = 256
 
 
 class FeasibilityFilter:
-    """Per equivalence class: may its jobs still start, preempt others, or have nodes held for them?"""
+    """Flags of each equivalence class: whether its jobs may still start, preempt others, or hold nodes."""
 
     def __init__(self, state: SchedulerState, free: int, spent: Bools) -> None:
         self._state = state
@@ -64,7 +64,7 @@ class FeasibilityFilter:
         return bool(self.fitting[class_id]) and bool(not self._tight[class_id] or self._passes(row))
 
     def may_preempt(self, row: int, class_id: int) -> bool:
-        """Return whether the row's job may still preempt somebody."""
+        """Return whether the row's job may still preempt another."""
         if not (self._might[row] and self._preempting[class_id]):
             return False
         return self._refusals is None or not self._refused(self._refusals, row, class_id)

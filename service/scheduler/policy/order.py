@@ -53,7 +53,7 @@ _OVERDUE, _OTHERS = 0.125, 0.25
 
 
 class Ranking(NamedTuple):
-    """Columns of a state's table, as of one moment: waiting and running jobs in one order."""
+    """Order of all waiting and running jobs at one moment; arrays by row of the state's table."""
 
     #: The smaller goes first; equals by number.
     key: Floats
