@@ -19,14 +19,15 @@ import os, sys
 from pathlib import Path
 from torchyard.exceptions import StartError
 from torchyard.stack import supervise
-from torchyard.stack.supervise import Program, Supervisor
+from torchyard.stack.supervise import SupervisedProgram, Supervisor
 
 supervise.DYING_S = float(os.environ.get("DYING_S", supervise.DYING_S))
 folder = Path(sys.argv[1])
 supervisor = Supervisor()
 for name, command in zip(sys.argv[2::2], sys.argv[3::2]):
     log = folder / "logs" / f"{name}.log"
-    supervisor.add(Program(name=name, argv=["sh", "-c", command], environment=os.environ, log=log))
+    argv = ["sh", "-c", command]
+    supervisor.add(SupervisedProgram(name=name, argv=argv, environment=os.environ, log=log))
 print("up", flush=True)
 try:
     supervisor.wait_until((folder / "never").exists, timeout_s=60, what="it")
