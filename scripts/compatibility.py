@@ -7,11 +7,12 @@ parameters (``marks=pytest.mark.proves(…)``): all of them run with `make test`
 
 import ast
 import re
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from scripts import generated
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "compatibility.md"
@@ -131,13 +132,8 @@ def table() -> str:
 
 def render(page: str) -> str:
     """The page with its table made anew."""
-    begin, end = "<!-- table: begin -->", "<!-- table: end -->"
-    before, rest = page.split(begin)
-    return f"{before}{begin}\n{table()}\n{end}{rest.split(end)[1]}"
+    return generated.between(page, "table", table())
 
 
 if __name__ == "__main__":
-    text = PAGE.read_text()
-    if "--check" in sys.argv[1:]:
-        sys.exit(text != render(text) and "docs/compatibility.md is stale: run python scripts/compatibility.py")
-    PAGE.write_text(render(text))
+    generated.write_or_check(PAGE, render(PAGE.read_text()), "compatibility")

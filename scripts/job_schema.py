@@ -1,9 +1,9 @@
 """Writes docs/job-spec.schema.json, the JSON Schema of a job spec; `--check` only compares."""
 
 import json
-import sys
 from pathlib import Path
 
+from scripts import generated
 from torchyard import spec
 
 PAGE = Path(__file__).parents[1] / "docs" / "job-spec.schema.json"
@@ -15,8 +15,4 @@ def render() -> str:
 
 
 if __name__ == "__main__":
-    if "--check" in sys.argv[1:]:
-        sys.exit(
-            PAGE.read_text() != render() and "docs/job-spec.schema.json is stale: run python scripts/job_schema.py"
-        )
-    PAGE.write_text(render())
+    generated.write_or_check(PAGE, render(), "job_schema")

@@ -1,10 +1,10 @@
 """Writes docs/settings.md from the classes that read the variables; `--check` only compares."""
 
-import sys
 from pathlib import Path
 
 from pydantic_settings import BaseSettings
 
+from scripts import generated
 from service import settings as service
 from torchyard import settingsfile
 from worker import settings as worker
@@ -33,14 +33,9 @@ def default(name: str, value: object) -> str:
 def render(page: str) -> str:
     """The page with its tables made anew."""
     for name, kind in PARTS.items():
-        begin, end = f"<!-- {name} settings: begin -->", f"<!-- {name} settings: end -->"
-        before, rest = page.split(begin)
-        page = f"{before}{begin}\n{table(kind)}\n{end}{rest.split(end)[1]}"
+        page = generated.between(page, f"{name} settings", table(kind))
     return page
 
 
 if __name__ == "__main__":
-    text = PAGE.read_text()
-    if "--check" in sys.argv[1:]:
-        sys.exit(text != render(text) and "docs/settings.md is stale: run python scripts/settings_table.py")
-    PAGE.write_text(render(text))
+    generated.write_or_check(PAGE, render(PAGE.read_text()), "settings_table")

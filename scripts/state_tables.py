@@ -1,11 +1,11 @@
 """Writes the tables of states in docs/architecture.md from torchyard/states.py; `--check` only compares."""
 
-import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
+from scripts import generated
 from torchyard import states
 
 State = TypeVar("State", bound=StrEnum)
@@ -28,14 +28,9 @@ def render(page: str) -> str:
         "attempt": table(states.AttemptState, states.ATTEMPT_TRANSITIONS),
     }
     for name, rows in tables.items():
-        begin, end = f"<!-- {name} states: begin -->", f"<!-- {name} states: end -->"
-        before, rest = page.split(begin)
-        page = f"{before}{begin}\n{rows}\n{end}{rest.split(end)[1]}"
+        page = generated.between(page, f"{name} states", rows)
     return page
 
 
 if __name__ == "__main__":
-    text = PAGE.read_text()
-    if "--check" in sys.argv[1:]:
-        sys.exit(text != render(text) and "docs/architecture.md is stale: run python scripts/state_tables.py")
-    PAGE.write_text(render(text))
+    generated.write_or_check(PAGE, render(PAGE.read_text()), "state_tables")

@@ -10,7 +10,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text()
 
 
 def test_the_state_tables_are_those_of_the_code() -> None:
-    subprocess.run([sys.executable, ROOT / "scripts" / "state_tables.py", "--check"], check=True, cwd=ROOT)
+    subprocess.run([sys.executable, "-m", "scripts.state_tables", "--check"], check=True, cwd=ROOT)
 
 
 def test_every_path_it_names_exists() -> None:

@@ -15,7 +15,7 @@ EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
 
 
 def test_the_exported_schema_is_that_of_the_code() -> None:
-    subprocess.run([sys.executable, ROOT / "scripts" / "job_schema.py", "--check"], check=True, cwd=ROOT)
+    subprocess.run([sys.executable, "-m", "scripts.job_schema", "--check"], check=True, cwd=ROOT)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT / "examples")))
