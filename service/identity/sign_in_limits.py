@@ -15,7 +15,7 @@ GLOBALLY = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Attempt:
+class SignIn:
     """A sign-in under way, or one that failed."""
 
     address: str
@@ -31,35 +31,35 @@ class SignInLimits:
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._attempts: deque[Attempt] = deque()
+        self._sign_ins: deque[SignIn] = deque()
         self._lock = threading.Lock()
 
-    def begin(self, address: str) -> Attempt:
+    def begin(self, address: str) -> SignIn:
         """Count a sign-in; ``too-many-requests`` with Retry-After if too many have failed."""
         now = self._monotonic()
         with self._lock:
-            while self._attempts and self._attempts[0].at + WINDOW_S <= now:
-                self._attempts.popleft()
-            own = [each for each in self._attempts if each.address == address]
+            while self._sign_ins and self._sign_ins[0].at + WINDOW_S <= now:
+                self._sign_ins.popleft()
+            own = [each for each in self._sign_ins if each.address == address]
             if len(own) >= PER_ADDRESS:
                 raise _too_many("from this address", own[0].at + WINDOW_S - now)
-            if len(self._attempts) >= GLOBALLY:
-                raise _too_many("from all addresses", self._attempts[0].at + WINDOW_S - now)
-            attempt = Attempt(address, now)
-            self._attempts.append(attempt)
-        return attempt
+            if len(self._sign_ins) >= GLOBALLY:
+                raise _too_many("from all addresses", self._sign_ins[0].at + WINDOW_S - now)
+            sign_in = SignIn(address, now)
+            self._sign_ins.append(sign_in)
+        return sign_in
 
-    def succeeded(self, attempt: Attempt) -> None:
+    def succeeded(self, sign_in: SignIn) -> None:
         """Take a sign-in off that has succeeded."""
         with self._lock:
-            if attempt in self._attempts:
-                self._attempts.remove(attempt)
+            if sign_in in self._sign_ins:
+                self._sign_ins.remove(sign_in)
 
 
-def _too_many(whence: str, wait_s: float) -> ProblemError:
+def _too_many(source: str, wait_s: float) -> ProblemError:
     seconds = max(1, math.ceil(wait_s))
     return ProblemError(
         "too-many-requests",
-        f"Too many sign-ins {whence} have failed: wait {seconds} s, then sign in again.",
+        f"Too many sign-ins {source} have failed: wait {seconds} s, then sign in again.",
         headers={"Retry-After": str(seconds)},
     )
