@@ -1,10 +1,10 @@
 import createClient from "openapi-fetch";
 
-import { reachMiddleware } from "./reach";
+import { outageMiddleware } from "./outage";
 import type { paths } from "./schema";
 
 export const client = createClient<paths>({ baseUrl: "", querySerializer: { array: { style: "form", explode: true } } });
-client.use(reachMiddleware);
+client.use(outageMiddleware);
 
 /** A refusal by the service: problem details, or what little is known without them. */
 export class ApiError extends Error {

@@ -1,17 +1,17 @@
 import { Link, Outlet } from "@tanstack/react-router";
 
 import { useLive } from "../api/live";
-import { useReach } from "../api/reach";
+import { useOutage } from "../api/outage";
 import { useSettings, useSignOut } from "../api/session";
 import { useTheme } from "../lib/theme";
 import { SignIn } from "../session/SignIn";
 import { Notice } from "./Notice";
-import { Outage } from "./Outage";
+import { OutageBanner } from "./OutageBanner";
 
 /** The frame of every page, or the sign-in while nobody is signed in. */
 export function Frame() {
   const settings = useSettings();
-  const { lost } = useReach();
+  const outage = useOutage();
   useLive(Boolean(settings.data));
   if (settings.data === null) return <SignIn />;
   if (settings.data === undefined) return <main className="page"><Notice error={settings.error} /></main>;
@@ -30,8 +30,8 @@ export function Frame() {
         </nav>
         <Person name={settings.data.user.name} />
       </header>
-      <Outage />
-      <main id="content" className="page" tabIndex={-1} data-stale={lost || undefined}><Outlet /></main>
+      <OutageBanner />
+      <main id="content" className="page" tabIndex={-1} data-stale={outage !== null || undefined}><Outlet /></main>
       <footer className="foot">TorchYard {settings.data.version}</footer>
     </>
   );

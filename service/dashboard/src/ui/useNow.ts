@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-import { useReach } from "../api/reach";
+import { useOutage } from "../api/outage";
 
 /**
  * The time in milliseconds, anew every so often, for ages that grow on the page. It stands still while the service does
@@ -12,6 +12,6 @@ export function useNow(everyMs = 1000): number {
     const timer = setInterval(() => setNow(Date.now()), everyMs);
     return () => clearInterval(timer);
   }, [everyMs]);
-  const { lost, answeredAt } = useReach();
-  return lost && answeredAt !== null ? Math.min(answeredAt, now) : now;
+  const lastAnswerAt = useOutage()?.lastAnswerAt ?? null;
+  return lastAnswerAt === null ? now : Math.min(lastAnswerAt, now);
 }

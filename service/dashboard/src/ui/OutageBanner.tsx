@@ -1,15 +1,16 @@
-import { useReach } from "../api/reach";
+import { useOutage } from "../api/outage";
 import { clock } from "../lib/format";
 
 /** Says that the service does not answer, and of when the data on the page are. */
-export function Outage() {
-  const { lost, answeredAt } = useReach();
+export function OutageBanner() {
+  const outage = useOutage();
+  const at = outage?.lastAnswerAt ?? null;
   return (
     <div role="status">
-      {lost && (
+      {outage !== null && (
         <p className="outage">
           The service does not answer: reconnecting
-          {answeredAt !== null && `. What is shown is from ${clock(new Date(answeredAt).toISOString())}`}.
+          {at !== null && `. What is shown is from ${clock(new Date(at).toISOString())}`}.
         </p>
       )}
     </div>
