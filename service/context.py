@@ -28,7 +28,7 @@ class Context:
     dispatcher: Dispatcher
     installation: str
     loader: Loader
-    """Read queue and boxes."""
+    """Reader of the queue and the nodes."""
     wake_scheduler: Callable[[], None]
     estimator: Estimator = field(default_factory=Estimator)
     """Knows how long jobs take."""

@@ -44,7 +44,7 @@ class WorkerSettings:
 
     @property
     def attempts(self) -> Path:
-        """Hold one folder for each attempt."""
+        """Folder that holds one folder for each attempt."""
         return self.home / "attempts"
 
     def address(self) -> str:

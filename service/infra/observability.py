@@ -51,7 +51,7 @@ class Counters:
 
 
 class Counted:
-    """Count the answers to HTTP requests; routes by their pattern, so that ids make no series of their own."""
+    """ASGI middleware that counts responses; routes by their pattern, so that ids make no series of their own."""
 
     def __init__(self, app: ASGIApp, counters: Counters) -> None:
         self._app = app

@@ -26,12 +26,12 @@ Reader = Annotated[Caller, requires("read")]
 def sign_in(request: Request, asked: api.SignIn, ctx: Ctx) -> Response:
     """Opens a session with a token or a one-time code; the answer sets its cookie."""
     limits: SignInLimits = request.app.state.sign_in_limits
-    attempt = limits.begin(request.client.host if request.client else "")
+    counted = limits.begin(request.client.host if request.client else "")
     token_id = _token_id(request, asked)
     if token_id is None:
         raise ProblemError("unauthorized", "This token or code is unknown or used up: ask for a new one.")
     user, session = sessions.open_session(ctx.db, token_id, ctx.now_us())
-    limits.succeeded(attempt)
+    limits.succeeded(counted)
     made = answer(user, status=201)
     auth.set_cookie(ctx, made, session.secret)
     return made
