@@ -7,7 +7,7 @@ time, and the last value of each metric. So it can be run again.
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, exists, select
+from sqlalchemy import ColumnElement, Connection, delete, exists, select
 from sqlalchemy.orm import aliased
 
 from service import lifecycle
@@ -28,6 +28,7 @@ from service.db.models import (
     Stacks,
     Tag,
 )
+from service.db.records.jobs import JobVersion
 from service.identity.callers import Caller
 from service.jobs import change
 from service.storage import retention
@@ -42,7 +43,7 @@ _AT_ONCE = 200
 _POINTS = 50_000
 
 
-def discard(ctx: Context, caller: Caller, ref: str) -> Row[Any]:
+def discard(ctx: Context, caller: Caller, ref: str) -> JobVersion:
     """Delete the files of a job at the request of its owner; return its version. Asking twice is fine.
 
     ``not-acceptable-state`` while it has not ended, its files still arrive, or another job starts from them.

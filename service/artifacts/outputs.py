@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, Select, and_, case, select, update
+from sqlalchemy import Connection, Select, and_, case, select, update
 
 from service.artifacts import blobs
 from service.attempts.memory import AttemptIdentity
@@ -13,6 +13,7 @@ from service.context import Context
 from service.db.chunks import chunks
 from service.db.engine import Database
 from service.db.models import Attempt, Blob, Job, Member, Output, SnapshotFile
+from service.db.records.jobs import JobVersion
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from service.db.unit_of_work import unit_of
@@ -229,7 +230,7 @@ def file_hash(db: Database, job_id: str, name: str, *, root: Root | None = None,
     return sha256
 
 
-def bring(ctx: Context, caller: Caller, ref: str) -> Row[Any]:
+def bring(ctx: Context, caller: Caller, ref: str) -> JobVersion:
     """Ask the nodes for the node-local files of a job, at the request of its owner; return the job's version."""
 
     def ask(tx: Connection, job_id: str, _actor: str | None, _now: int) -> None:

@@ -1,4 +1,4 @@
-"""The body of a submission: JSON or YAML, checked into a `JobSpec`, every complaint with its field or line."""
+"""Body of a submission: JSON or YAML, checked into a `JobSpec`, every complaint with its field or line."""
 
 import json
 import math
@@ -28,7 +28,7 @@ MAX_COMPLAINTS = 50
 
 
 def parse(raw: bytes, content_type: str) -> dict[str, Any]:
-    """The mapping in a body; an ``invalid-request`` problem names line and column of what cannot be read."""
+    """Return the mapping in a body; an ``invalid-request`` problem names line and column of what cannot be read."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind not in YAML_TYPES | JSON_TYPES:
         raise ProblemError(
@@ -43,7 +43,7 @@ def parse(raw: bytes, content_type: str) -> dict[str, Any]:
 
 
 def check(data: dict[str, Any]) -> JobSpec:
-    """The spec; an ``invalid-request`` problem lists every wrong field."""
+    """Return the spec; an ``invalid-request`` problem lists every wrong field."""
     try:
         return JobSpec.model_validate(data)
     except ValidationError as error:
@@ -92,7 +92,7 @@ def _place(mark: Any) -> str:
 
 
 def _check_events(text: str) -> None:
-    """Refuses depth, which crashes the loader, aliases, which make a short text endless, and forms of its own."""
+    """Refuse depth, which crashes the loader, aliases, which make a short text endless, and forms of its own."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.AliasEvent):
@@ -111,7 +111,7 @@ def _is_long_number(text: str) -> bool:
 
 
 def check_values(value: Mapping[str, Any], path: str = "") -> None:
-    """Refuses what databases, arguments or JSON cannot hold, wherever it stands; complaints name the field."""
+    """Refuse what databases, arguments or JSON cannot hold, wherever it stands; complaints name the field."""
     wrong = islice(_faults(value, path, MAX_DEPTH), MAX_COMPLAINTS)
     if complaints := [FieldProblem(field=field or "(body)", message=message) for field, message in wrong]:
         raise invalid(complaints)
@@ -134,7 +134,7 @@ def _faults(value: Any, path: str, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def _fault(value: Any) -> str | None:
-    """What is wrong with a single value; None for those that hold others."""
+    """Return the fault of a single value; None for those that hold others."""
     match value:
         case str() if "\0" in value or not _is_whole(value):
             return "must not contain NUL or lone surrogates"

@@ -1,14 +1,16 @@
-"""What people do to jobs that exist. States change in `service.lifecycle` alone."""
+"""Actions of people on jobs that exist. States change in `service.lifecycle` alone."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from service import lifecycle
 from service.context import Context
 from service.db.models import Checkpoint, Job, Tag
+from service.db.records.jobs import JobVersion
+from service.db.records.spec import StoredSpec
 from service.errors import ProblemError, field_problem
 from service.identity.callers import Caller, may_change
 from service.jobs import body, submit, versions
@@ -22,12 +24,12 @@ Action = Callable[[Connection, str, str | None, int], object]
 
 
 def cancel(tx: Connection, job_id: str, actor: str | None, now: int) -> object:
-    """Asks the job to stop for good; one that waits is over at once."""
+    """Ask the job to stop for good; one that waits is over at once."""
     return lifecycle.request_stop(tx, job_id, StopReason.CANCEL, actor, now)
 
 
-def act(ctx: Context, caller: Caller, ref: str, action: Action) -> Row[Any]:
-    """Does one of `cancel`, `lifecycle.hold`, `release_hold`, `request_checkpoint`; returns the job's version."""
+def act(ctx: Context, caller: Caller, ref: str, action: Action) -> JobVersion:
+    """Do one of `cancel`, `lifecycle.hold`, `release_hold`, `request_checkpoint`; return the job's version."""
     with refusals(), ctx.db.write() as tx:
         found = versions.find(tx, ref)
         may_change(caller, found.user_id)
@@ -37,7 +39,7 @@ def act(ctx: Context, caller: Caller, ref: str, action: Action) -> Row[Any]:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Refused changes of state as problems."""
+    """Raise refused changes of state as problems."""
     try:
         yield
     except lifecycle.Unknown as error:
@@ -46,8 +48,8 @@ def refusals() -> Iterator[None]:
         raise ProblemError("not-acceptable-state", str(error)) from error
 
 
-def patch(ctx: Context, caller: Caller, ref: str, if_match: str | None, changes: api.JobChanges) -> Row[Any]:
-    """Changes fields of a job that is as the caller has read it; returns its version."""
+def patch(ctx: Context, caller: Caller, ref: str, if_match: str | None, changes: api.JobChanges) -> JobVersion:
+    """Change fields of a job that is as the caller has read it; return its version."""
     given = {name: getattr(changes, name) for name in changes.model_fields_set}
     body.check_values(given)
     with refusals(), ctx.db.write() as tx:
@@ -61,12 +63,12 @@ def patch(ctx: Context, caller: Caller, ref: str, if_match: str | None, changes:
         return versions.find(tx, found.id)
 
 
-def _apply(tx: Connection, caller: Caller, found: Row[Any], given: dict[str, Any], now: int) -> None:
+def _apply(tx: Connection, caller: Caller, found: JobVersion, given: dict[str, Any], now: int) -> None:
     _check_changes(caller, found, given)
-    job = tx.execute(select(Job.spec).where(Job.id == found.id)).one()
-    spec = body.check({**job.spec, **given})
+    before = _spec(tx, found.id).data
+    spec = body.check({**before, **given})
     stored = spec.model_dump(mode="json")
-    changed = {name: stored[name] for name in given if stored[name] != job.spec.get(name)}
+    changed = {name: stored[name] for name in given if stored[name] != before.get(name)}
     if not changed:
         return
     note = lifecycle.Note(kind="changed", message=_sentence(changed), actor=caller.name, data=changed)
@@ -85,8 +87,12 @@ def _apply(tx: Connection, caller: Caller, found: Row[Any], given: dict[str, Any
         store_tags(tx, found.id, spec)
 
 
+def _spec(tx: Connection, job_id: str) -> StoredSpec:
+    return StoredSpec(tx.scalars(select(Job.spec).where(Job.id == job_id)).one())
+
+
 def store_tags(tx: Connection, job_id: str, spec: JobSpec) -> None:
-    """Makes the tags of the spec those that the job is found by."""
+    """Make the tags of the spec those that the job is found by."""
     tx.execute(delete(Tag).where(Tag.job_id == job_id))
     if spec.tags:
         tx.execute(insert(Tag), [{"tag": tag, "job_id": job_id} for tag in dict.fromkeys(spec.tags)])
@@ -96,18 +102,18 @@ def _sentence(changed: dict[str, Any]) -> str:
     return "; ".join(f"{name} is now {value}" for name, value in changed.items())
 
 
-def _check_changes(caller: Caller, found: Row[Any], given: dict[str, Any]) -> None:
+def _check_changes(caller: Caller, found: JobVersion, given: dict[str, Any]) -> None:
     for name in ("name", "priority", "tags"):
         if name in given and given[name] is None:
             raise field_problem(name, "must not be null: leave it out to keep it")
     if "priority" in given:
         submit.check_priority(caller, given["priority"])
-        _require(not versions.is_over(found), found, "priority", "a job that is not over")
+        _require(not found.is_over, found, "priority", "a job that is not over")
     if "time_limit" in given:
         _require(found.state == JobState.QUEUED, found, "time_limit", "a job that waits: its node has it already")
 
 
-def _require(allowed: bool, found: Row[Any], field: str, of_what: str) -> None:
+def _require(allowed: bool, found: JobVersion, field: str, of_what: str) -> None:
     if not allowed:
         raise ProblemError(
             "not-acceptable-state",
@@ -117,11 +123,11 @@ def _require(allowed: bool, found: Row[Any], field: str, of_what: str) -> None:
 
 
 def rerun(ctx: Context, caller: Caller, ref: str, request: api.Rerun, keyed: dict[str, Any]) -> submit.Submitted:
-    """Submits the job's spec anew, changed as asked; `keyed` carries the idempotency key."""
+    """Submit the job's spec anew, changed as asked; `keyed` carries the idempotency key."""
     with ctx.db.read() as tx:
         found = versions.find(tx, ref)
-        source = tx.execute(select(Job.spec).where(Job.id == found.id)).one()
-        spec = changed_spec(source.spec, request.changes)
+        before = _spec(tx, found.id)
+        spec = changed_spec(before.data, request.changes)
         if spec.sweep is not None:
             raise field_problem("changes.sweep", "a rerun is one job: submit a sweep with POST /jobs")
         checkpoint = _checkpoint(tx, found.id, request.from_checkpoint, spec)
@@ -132,16 +138,16 @@ def rerun(ctx: Context, caller: Caller, ref: str, request: api.Rerun, keyed: dic
             spec=spec,
             rerun_of=found.id,
             restore_checkpoint=checkpoint,
-            advice=None if checkpoint is None else other_batch(body.check(source.spec), spec),
+            advice=None if checkpoint is None else other_batch(body.check(dict(before.data)), spec),
             carry_from=found.id if request.carry else None,
-            snapshot=source.spec.get("code"),
+            snapshot=before.code,
             **keyed,
         ),
     )
 
 
 def other_batch(before: JobSpec, after: JobSpec) -> str | None:
-    """A warning for a recipe that goes on with another effective batch than the one it was begun with."""
+    """Return a warning for a recipe that goes on with another effective batch than the one it was begun with."""
     first, second = before.effective_batch, after.effective_batch
     if first is None or second is None or first == second:
         return None
@@ -151,8 +157,8 @@ def other_batch(before: JobSpec, after: JobSpec) -> str | None:
     )
 
 
-def changed_spec(spec: dict[str, Any], changes: dict[str, Any]) -> JobSpec:
-    """The spec with changes merged in; complaints name fields below ``changes``."""
+def changed_spec(spec: Mapping[str, Any], changes: dict[str, Any]) -> JobSpec:
+    """Return the spec with changes merged in; complaints name fields below ``changes``."""
     try:
         return body.check(merge(spec, changes))
     except ProblemError as error:
@@ -161,10 +167,10 @@ def changed_spec(spec: dict[str, Any], changes: dict[str, Any]) -> JobSpec:
 
 
 def merge(target: Any, patch: Any) -> Any:
-    """JSON merge patch (RFC 7396)."""
+    """Apply a JSON merge patch (RFC 7396)."""
     if not isinstance(patch, dict):
         return patch
-    merged = dict(target) if isinstance(target, dict) else {}
+    merged = dict(target) if isinstance(target, Mapping) else {}
     for key, value in patch.items():
         if value is None:
             merged.pop(key, None)
@@ -191,7 +197,7 @@ def _checkpoint(tx: Connection, job_id: str, asked: str | None, spec: JobSpec) -
 
 
 def _latest(tx: Connection, job_id: str) -> str | None:
-    """The newest stored one, else the newest committed one: "stored" sorts after "committed"."""
+    """Return the newest stored one, else the newest committed one: "stored" sorts after "committed"."""
     query = (
         select(Checkpoint.id)
         .where(Checkpoint.job_id == job_id, Checkpoint.state != "deleted")

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, or_, select
+from sqlalchemy import Connection, func, or_, select
 
 from service.db.models import Group, Job, Tag, User
+from service.db.records.jobs import JobVersion
 from service.errors import field_problem
 from service.jobs.versions import COLUMNS
 from torchyard.states import JobState
@@ -16,7 +17,7 @@ MAX_PAGE = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """What a list shows; an empty filter lets everything pass, several states or tags are alternatives."""
+    """Filters of a list: an empty one lets everything pass, several states or tags are alternatives."""
 
     state: Sequence[JobState] = ()
     user: str | None = None
@@ -27,28 +28,28 @@ class Filters:
     group: str | None = None
     """Only trials of the sweep with this id or number."""
     trials: bool = True
-    """Whether jobs that belong to a sweep are shown."""
+    """Jobs that belong to a sweep are shown."""
 
 
-def page(tx: Connection, filters: Filters, cursor: str | None, limit: int) -> tuple[list[Row[Any]], str | None]:
-    """Versions of the newest jobs that pass, and the cursor of the next page."""
+def page(tx: Connection, filters: Filters, cursor: str | None, limit: int) -> tuple[list[JobVersion], str | None]:
+    """Return the versions of the newest jobs that pass, and the cursor of the next page."""
     query = _filtered(select(*COLUMNS), filters).order_by(Job.number.desc()).limit(limit + 1)
     if cursor is not None:
         query = query.where(Job.number < position(cursor))
-    rows = list(tx.execute(query))
+    rows = JobVersion.all(tx.execute(query))
     more = len(rows) > limit
     rows = rows[:limit]
     return rows, str(rows[-1].number) if more else None
 
 
 def counts(tx: Connection, filters: Filters) -> dict[JobState, int]:
-    """How many jobs pass, by state; states without any are left out."""
+    """Count the jobs that pass, by state; states without any are left out."""
     query = _filtered(select(Job.state, func.count()), filters).group_by(Job.state).order_by(Job.state)
     return {JobState(state): count for state, count in tx.execute(query)}
 
 
 def position(cursor: str) -> int:
-    """The number in a cursor of ours."""
+    """Return the number in a cursor that a list has answered; an ``invalid-request`` problem for any other."""
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= 18):
         raise field_problem("cursor", "is not one that this list has answered: begin without it")
     return int(cursor)

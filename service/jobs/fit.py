@@ -1,4 +1,4 @@
-"""Whether the installation could ever run a job, judged before it is queued for ever."""
+"""Check that the installation could ever run a job, before it is queued for ever."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ BACKEND = "recipe.backend"
 
 
 def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> str:
-    """A sentence for the event of the submission; the problem ``never-fits`` says what each node has.
+    """Return a sentence for the event of the submission; the problem ``never-fits`` says what each node has.
 
     Before the first node has registered everything is taken: a worker is about to come, and what it has is not known.
     """
@@ -67,7 +67,7 @@ def _check_backend(tx: Connection, spec: JobSpec) -> None:
 
 
 def advice(tx: Connection, resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int) -> list[str]:
-    """What to know of a job that is to be spread over nodes: whether it need be, and what is between them."""
+    """Return advice on a job spread over nodes: one node that could hold it, a slow network between them."""
     if nodes == 1:
         return []
     able = [info.name for info in infos if info.lack(resources) is None]
@@ -76,7 +76,7 @@ def advice(tx: Connection, resources: ResourceRequest, infos: Sequence[NodeInfo]
 
 
 def on_one_node(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int) -> str | None:
-    """Advice for a job that is spread over nodes although one could hold it."""
+    """Return advice for a job that is spread over nodes although one could hold it."""
     whole = replace(
         resources, gpus=nodes * resources.gpus, cpus=nodes * resources.cpus, memory=nodes * resources.memory
     )
@@ -90,7 +90,7 @@ def on_one_node(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: in
 
 
 def wrong_field(resources: ResourceRequest, infos: list[NodeInfo], nodes: int = 1) -> str:
-    """The first field that too few nodes satisfy even alone; all of them together if each alone would fit."""
+    """Return the first field that too few nodes satisfy even alone; all of them together if each alone would fit."""
     alone = {
         "resources.nodes": ResourceRequest(gpus=0),
         BACKEND: ResourceRequest(gpus=int(resources.gpus_alone), gpus_alone=resources.gpus_alone),
@@ -106,7 +106,7 @@ def wrong_field(resources: ResourceRequest, infos: list[NodeInfo], nodes: int = 
 
 
 def capacity(tx: Connection, *, ready: bool = False) -> list[NodeInfo]:
-    """The nodes and what they have, whoever holds it.
+    """Return the nodes and what they have, whoever holds it.
 
     `ready`: without nodes that are silent or take no jobs, and devices that are out of use.
     """

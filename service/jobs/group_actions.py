@@ -1,12 +1,13 @@
-"""What people do to all trials of a sweep at once. States change in `service.lifecycle` alone."""
+"""Actions of people on all trials of a sweep at once. States change in `service.lifecycle` alone."""
 
 from collections.abc import Callable, Sequence
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, select, update
 
 from service import lifecycle
 from service.context import Context
 from service.db.models import Group, Job
+from service.db.records.jobs import ShownGroup
 from service.db.unit_of_work import unit_of
 from service.errors import ProblemError
 from service.identity import audit
@@ -15,11 +16,11 @@ from service.jobs import groups
 from service.jobs.change import refusals
 from torchyard.states import JOB_FINAL, JobState, StopReason
 
-Action = Callable[[Connection, Row[str], Caller, int], Sequence[str]]
+Action = Callable[[Connection, ShownGroup, Caller, int], Sequence[str]]
 
 
-def act(ctx: Context, caller: Caller, ref: str, action: Action) -> Row[str]:
-    """Does one of the actions below to a group; returns the group as it is then."""
+def act(ctx: Context, caller: Caller, ref: str, action: Action) -> ShownGroup:
+    """Do one of the actions below to a group; return the group as it is then."""
     with refusals(), ctx.db.write() as tx:
         group = groups.find(tx, ref)
         may_change(caller, group.user_id)
@@ -27,8 +28,8 @@ def act(ctx: Context, caller: Caller, ref: str, action: Action) -> Row[str]:
         return groups.find(tx, group.id)
 
 
-def cancel(tx: Connection, group: Row[str], caller: Caller, now: int) -> Sequence[str]:
-    """Stops all trials for good; those that wait are over at once, those that are over stay as they are."""
+def cancel(tx: Connection, group: ShownGroup, caller: Caller, now: int) -> Sequence[str]:
+    """Stop all trials for good; those that wait are over at once, those that are over stay as they are."""
     alive = select(Job.id, Job.state).where(Job.group_id == group.id, Job.state.not_in(JOB_FINAL)).order_by(Job.id)
     # All at once, in the order in which everybody locks jobs: first those that wait would be another one.
     rows = tx.execute(alive.with_for_update(key_share=True)).all()
@@ -40,17 +41,17 @@ def cancel(tx: Connection, group: Row[str], caller: Caller, now: int) -> Sequenc
     return [*waiting, *running]
 
 
-def hold(tx: Connection, group: Row[str], caller: Caller, now: int) -> Sequence[str]:
-    """Keeps the trials that wait from starting."""
+def hold(tx: Connection, group: ShownGroup, caller: Caller, now: int) -> Sequence[str]:
+    """Keep the trials that wait from starting."""
     return _set_held(tx, group, caller, now, held=True)
 
 
-def release(tx: Connection, group: Row[str], caller: Caller, now: int) -> Sequence[str]:
-    """Lets the trials that are held start."""
+def release(tx: Connection, group: ShownGroup, caller: Caller, now: int) -> Sequence[str]:
+    """Let the trials that are held start."""
     return _set_held(tx, group, caller, now, held=False)
 
 
-def _set_held(tx: Connection, group: Row[str], caller: Caller, now: int, *, held: bool) -> Sequence[str]:
+def _set_held(tx: Connection, group: ShownGroup, caller: Caller, now: int, *, held: bool) -> Sequence[str]:
     _require_waiting(tx, group)
     jobs = lifecycle.lock_waiting(tx, Job.group_id == group.id, Job.held.is_not(held))
     word = "held" if held else "released"
@@ -59,7 +60,7 @@ def _set_held(tx: Connection, group: Row[str], caller: Caller, now: int, *, held
     return lifecycle.change_waiting(tx, jobs, note, now, held=held, **renewed)
 
 
-def _require_waiting(tx: Connection, group: Row[str]) -> None:
+def _require_waiting(tx: Connection, group: ShownGroup) -> None:
     waits = select(Job.id).where(Job.group_id == group.id, Job.state == JobState.QUEUED).limit(1)
     if tx.scalar(waits) is None:
         raise ProblemError(
@@ -67,8 +68,8 @@ def _require_waiting(tx: Connection, group: Row[str]) -> None:
         )
 
 
-def resume(tx: Connection, group: Row[str], caller: Caller, now: int) -> Sequence[str]:
-    """Lets the trials of a paused sweep start again; what has failed before does not pause it a second time."""
+def resume(tx: Connection, group: ShownGroup, caller: Caller, now: int) -> Sequence[str]:
+    """Let the trials of a paused sweep start again; what has failed before does not pause it a second time."""
     if group.paused is None:
         return ()
     tx.execute(update(Group).where(Group.id == group.id).values(paused=None, resumed_us=now))

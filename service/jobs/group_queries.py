@@ -4,9 +4,9 @@ A sweep is named by its id or number; ``not-found`` for an unknown one. `known` 
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from service.db.engine import Database
+from service.db.records.jobs import ShownGroup
 from service.infra.etags import Tagged, names
 from service.jobs import groups
 from service.jobs.find import Filters
@@ -56,7 +56,7 @@ def trials(db: Database, ref: str, query: TrialsQuery, known: str | None) -> Tag
     return Tagged(current, api.Page[api.Job](items=items, next=following))
 
 
-def changed(db: Database, found: Any) -> Tagged[api.Group]:
+def changed(db: Database, found: ShownGroup) -> Tagged[api.Group]:
     """Return a sweep after a change."""
     with db.read() as tx:
         return Tagged(groups.tag(tx, found, None, None), groups.present(tx, found))

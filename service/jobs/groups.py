@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, Select, exists, func, select
+from sqlalchemy import Connection, Select, exists, func, select
 
 from service.db.models import Attempt, Group, Job, MetricSeries, MetricStream, Tag, User
-from service.db.special_values import SPECIAL_VALUES
+from service.db.records.jobs import ShownGroup
+from service.db.records.metrics import stored_value
+from service.db.records.spec import StoredSpec
 from service.errors import field_problem, not_found
 from service.infra.etags import etag
 from service.infra.times import moment
@@ -18,7 +20,7 @@ from torchyard import api
 from torchyard.states import JOB_FINAL, JobState, StopReason
 
 Mode = Literal["min", "max"]
-_GROUPS: Select[Any] = select(Group.__table__, User.name.label("user")).join(User, User.id == Group.user_id)
+_GROUPS: Select[Any] = select(*ShownGroup.columns(Group, User.name.label("user"))).join(User, User.id == Group.user_id)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,26 +31,26 @@ class Objective:
     mode: Mode = "min"
 
 
-def find(tx: Connection, ref: str) -> Row[Any]:
-    """A group by its id or its number; a ``not-found`` problem if there is none."""
+def find(tx: Connection, ref: str) -> ShownGroup:
+    """Return a group by its id or its number; a ``not-found`` problem if there is none."""
     number = ref.isascii() and ref.isdigit() and len(ref) <= 18
-    row = tx.execute(_GROUPS.where(Group.number == int(ref) if number else Group.id == ref)).one_or_none()
-    if row is None:
+    found = ShownGroup.first(tx.execute(_GROUPS.where(Group.number == int(ref) if number else Group.id == ref)))
+    if found is None:
         raise not_found("sweep", ref)
-    return row
+    return found
 
 
-def of_job(tx: Connection, job_id: str) -> Row[Any]:
-    """The group of a trial."""
-    return tx.execute(_GROUPS.join(Job, Job.group_id == Group.id).where(Job.id == job_id)).one()
+def of_job(tx: Connection, job_id: str) -> ShownGroup:
+    """Return the group of a trial."""
+    return ShownGroup.one(tx.execute(_GROUPS.join(Job, Job.group_id == Group.id).where(Job.id == job_id)))
 
 
-def page(tx: Connection, filters: Filters, cursor: str | None, limit: int) -> tuple[list[Row[Any]], str | None]:
-    """The newest groups that pass, and the cursor of the next page; a state passes that any trial is in."""
+def page(tx: Connection, filters: Filters, cursor: str | None, limit: int) -> tuple[list[ShownGroup], str | None]:
+    """Return the newest groups that pass, and the cursor of the next page; a state passes that any trial is in."""
     query = _filtered(_GROUPS, filters).order_by(Group.number.desc()).limit(limit + 1)
     if cursor is not None:
         query = query.where(Group.number < position(cursor))
-    rows = list(tx.execute(query))
+    rows = ShownGroup.all(tx.execute(query))
     return rows[:limit], str(rows[limit - 1].number) if len(rows) > limit else None
 
 
@@ -66,8 +68,8 @@ def _filtered(query: Select[Any], filters: Filters) -> Select[Any]:
     return query
 
 
-def tag(tx: Connection, group: Row[Any], *asked: object) -> str:
-    """The ETag of a group's presentation: whatever changes a trial's presentation changes it."""
+def tag(tx: Connection, group: ShownGroup, *asked: object) -> str:
+    """Return the ETag of a group's presentation: whatever changes a trial's presentation changes it."""
     trials = select(func.sum(Job.version), func.sum(Job.last_event)).where(Job.group_id == group.id)
     metrics = (
         select(func.sum(MetricStream.offset))
@@ -75,34 +77,32 @@ def tag(tx: Connection, group: Row[Any], *asked: object) -> str:
         .join(Job, Job.id == Attempt.job_id)
         .where(Job.group_id == group.id)
     )
-    return etag(tuple(group), tuple(tx.execute(trials).one()), tx.scalar(metrics), *asked)
+    return etag(group, tuple(tx.execute(trials).one()), tx.scalar(metrics), *asked)
 
 
-def objective(tx: Connection, group: Row[Any], metric: str | None, mode: Mode | None) -> Objective:
-    """What is asked for, or what the sweep or its jobs say themselves."""
+def objective(tx: Connection, group: ShownGroup, metric: str | None, mode: Mode | None) -> Objective:
+    """Return the objective that is asked for, or else the one that the sweep or its jobs name."""
     known = _own_objective(tx, group)
     if metric is None:
         return known if mode is None else Objective(metric=known.metric, mode=mode)
     return Objective(metric=metric, mode=mode or (known.mode if known.metric == metric else "min"))
 
 
-def _own_objective(tx: Connection, group: Row[Any]) -> Objective:
-    if stop := group.sweep.get("stop"):
-        return Objective(metric=stop["metric"], mode=stop["mode"])
+def _own_objective(tx: Connection, group: ShownGroup) -> Objective:
     spec = tx.scalar(select(Job.spec).where(Job.group_id == group.id).order_by(Job.trial).limit(1)) or {}
-    best = (spec.get("checkpoint") or {}).get("keep_best")
-    return Objective(metric=best["metric"], mode=best["mode"]) if best else Objective()
+    said = group.sweep.stop or StoredSpec(spec).checkpoint.keep_best
+    return Objective() if said is None else Objective(metric=said.metric, mode=said.mode)
 
 
-def present(tx: Connection, group: Row[Any], by: Objective | None = None) -> api.Group:
-    """One group with its best trial."""
+def present(tx: Connection, group: ShownGroup, by: Objective | None = None) -> api.Group:
+    """Present one group with its best trial."""
     by = by or objective(tx, group, None, None)
     best = ranked(tx, group, by)[:1]
     return _group(group, _counts(tx, [group.id])[group.id], by, next(iter(job_pages.jobs(tx, best)), None))
 
 
-def present_all(tx: Connection, groups: Sequence[Row[Any]]) -> list[api.Group]:
-    """Several groups, without comparing their trials."""
+def present_all(tx: Connection, groups: Sequence[ShownGroup]) -> list[api.Group]:
+    """Present several groups, without comparing their trials."""
     counts = _counts(tx, [group.id for group in groups])
     return [_group(group, counts[group.id], Objective(), None) for group in groups]
 
@@ -132,7 +132,7 @@ def _counts(tx: Connection, groups: Sequence[str]) -> dict[str, _Counts]:
     return counts
 
 
-def _group(row: Row[Any], counts: _Counts, by: Objective, best: api.Job | None) -> api.Group:
+def _group(row: ShownGroup, counts: _Counts, by: Objective, best: api.Job | None) -> api.Group:
     over = counts.states.keys() <= JOB_FINAL
     return api.Group(
         id=row.id,
@@ -143,7 +143,7 @@ def _group(row: Row[Any], counts: _Counts, by: Objective, best: api.Job | None) 
         created_at=moment(row.created_us),
         ended_at=moment(counts.ended_us) if over else None,
         size=row.size,
-        sweep=row.sweep,
+        sweep=dict(row.sweep.data),
         # Where none waits, as after a cancel, there is nothing left to resume.
         paused=row.paused if JobState.QUEUED in counts.states else None,
         held=counts.held,
@@ -155,8 +155,8 @@ def _group(row: Row[Any], counts: _Counts, by: Objective, best: api.Job | None) 
     )
 
 
-def ranked(tx: Connection, group: Row[Any], by: Objective) -> list[str]:
-    """Ids of the trials that have reported the metric, the best last value first; NaN is no value."""
+def ranked(tx: Connection, group: ShownGroup, by: Objective) -> list[str]:
+    """Return the ids of the trials that have reported the metric, the best last value first; NaN is no value."""
     if by.metric is None:
         return []
     sign = 1 if by.mode == "min" else -1
@@ -165,7 +165,7 @@ def ranked(tx: Connection, group: Row[Any], by: Objective) -> list[str]:
 
 
 def _values(tx: Connection, group_id: str, metric: str) -> dict[str, float]:
-    """The last value of each trial, of its newest attempt's lowest rank."""
+    """Load the last value of each trial, of its newest attempt's lowest rank."""
     query = (
         select(MetricSeries.job_id, MetricSeries.last_value, MetricSeries.last_special)
         .join(Job, Job.id == MetricSeries.job_id)
@@ -176,14 +176,14 @@ def _values(tx: Connection, group_id: str, metric: str) -> dict[str, float]:
 
 
 def number(value: float | None, special: int) -> float:
-    """A stored value of a metric."""
-    return value if value is not None else float(SPECIAL_VALUES[special] or "nan")
+    """Return a metric's value from its two columns, as a number."""
+    return float(stored_value(value, special))
 
 
 def trials(
-    tx: Connection, group: Row[Any], by: Objective, *, best_first: bool, cursor: str | None, limit: int
+    tx: Connection, group: ShownGroup, by: Objective, *, best_first: bool, cursor: str | None, limit: int
 ) -> tuple[list[api.Job], str | None]:
-    """A page of trials, by their numbers or the best first (then those that have no value), and the next cursor."""
+    """Return a page of trials and the next cursor: by their numbers, or the best first, those without a value last."""
     start = position(cursor or "0")
     query = select(Job.id).where(Job.group_id == group.id).order_by(Job.trial)
     if best_first:

@@ -14,7 +14,7 @@ from torchyard.spec import Launcher
 
 
 def resolve_launcher(ctx: Context, submission: Submission) -> Submission:
-    """The submission with a launcher and the reason for it, its sender's if that has decided."""
+    """Return the submission with a launcher and the reason for it, its sender's if that has decided."""
     choice = launchers.choose(
         submission.spec, _reader(ctx, submission) if submission.spec.launcher is Launcher.AUTO else None
     )
@@ -26,7 +26,7 @@ def resolve_launcher(ctx: Context, submission: Submission) -> Submission:
 
 
 def _reader(ctx: Context, submission: Submission) -> source.Read | None:
-    """Reads files of the job's snapshot, if the caller may use it."""
+    """Return a reader of files of the job's snapshot, if the caller may use it."""
     code = submission.spec.code
     if code is None or submission.spec.command is None:
         return None
@@ -50,7 +50,7 @@ def _may_read(tx: Connection, submission: Submission, code: str) -> bool:
 
 
 def _files(tx: Connection, code: str) -> dict[str, str]:
-    """Hashes of the snapshot's Python files, by path."""
+    """Return the hashes of the snapshot's Python files, by path."""
     query = select(SnapshotFile.path, SnapshotFile.sha256).where(SnapshotFile.snapshot_id == code)
     query = query.where(SnapshotFile.path.endswith(".py"), SnapshotFile.size <= source.MAX_BYTES)
     return {row.path: row.sha256 for row in tx.execute(query)}

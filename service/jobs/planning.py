@@ -1,4 +1,4 @@
-"""The rows of a submission: one job, or as many as its sweep says, all of them in a few statements."""
+"""Rows of a submission: one job, or as many as its sweep says, all of them in a few statements."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _NEWEST = select(func.max(Job.number))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedJob:
-    """A job to be."""
+    """A job that is to be inserted."""
 
     spec: JobSpec
     stored: dict[str, Any]
@@ -43,7 +43,7 @@ class SubmissionPlan:
     sweep: Sweep | None
 
     def resource_requests(self) -> Iterable[JobSpec]:
-        """One spec for each different request for resources, and for what carries tensors between its ranks."""
+        """Return one spec for each different request for resources, and for what carries tensors between its ranks."""
         different = {(job.spec.resources, _backend(job.spec)): job.spec for job in reversed(self.jobs)}
         if len(different) > MAX_RESOURCE_REQUESTS:
             raise field_problem(
@@ -58,7 +58,7 @@ def _backend(spec: JobSpec) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class SharedFields:
-    """What all jobs of a submission have in common."""
+    """Columns in which all jobs of a submission are alike."""
 
     user_id: str
     actor: str
@@ -70,7 +70,7 @@ class SharedFields:
 
 
 def plan(spec: JobSpec) -> SubmissionPlan:
-    """What a spec stands for; an ``invalid-request`` problem if its sweep makes something that is no spec."""
+    """Return the jobs of a spec; an ``invalid-request`` problem if its sweep makes something that is no spec."""
     _check_links(spec)
     if spec.sweep is None:
         return SubmissionPlan(name=spec.name, jobs=[_planned(spec)], sweep=None)
@@ -79,7 +79,7 @@ def plan(spec: JobSpec) -> SubmissionPlan:
 
 
 def _check_links(spec: JobSpec) -> None:
-    """What a node joins in: it would find out only in the job where it cannot."""
+    """Check `link` and `link_root`, which otherwise a node would refuse only once the job starts."""
     if not spec.link:
         return
     if spec.live is not None:
@@ -96,7 +96,7 @@ def _planned(spec: JobSpec, parameters: dict[str, Value] | None = None) -> Plann
 
 
 def store(tx: Connection, plan: SubmissionPlan, shared: SharedFields, needs: Needs, note: str) -> str:
-    """Inserts the jobs with their events, and their group if there is one; returns the first job's id."""
+    """Insert the jobs with their events, and their group if there is one; return the first job's id."""
     group = None if plan.sweep is None else new_id("grp")
     numbers = _next_numbers(tx, len(plan.jobs) + (group is not None))
     if group is not None and plan.sweep is not None:
@@ -120,7 +120,7 @@ def _insert(tx: Connection, table: Any, rows: list[dict[str, Any]]) -> None:
 
 
 def _next_numbers(tx: Connection, count: int) -> list[int]:
-    """So many numbers, rising; one row after the other, unless submissions overlap."""
+    """Return so many numbers, rising; one after the other, unless submissions overlap."""
     if tx.dialect.name == "sqlite":
         newest = int(tx.scalar(_NEWEST) or 0)
         return list(range(newest + 1, newest + 1 + count))

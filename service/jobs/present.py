@@ -1,25 +1,29 @@
 """Jobs, attempts and events as the API shows them: a fixed number of queries for any number of jobs."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, Select, and_, bindparam, case, func, select
+from sqlalchemy import Connection, Select, and_, bindparam, case, func, select
 from sqlalchemy.orm import aliased
 
 from service.db.models import Allocation, Attempt, Device, Event, Job, Member, MetricSeries, MetricStream, User
-from service.db.special_values import SPECIAL_VALUES
+from service.db.records.attempts import AttemptRecord, AttemptStart, DeviceHold, ShownMember
+from service.db.records.jobs import EventRecord, ShownJob
+from service.db.records.metrics import LastMetric
+from service.db.records.spec import StoredSpec
 from service.infra.times import moment
 from service.lifecycle import outcome
 from service.storage import retention
 from torchyard import api
-from torchyard.spec import PRIORITY_RANK, JobSpec, Priority
-from torchyard.states import JOB_HOLDS_GPUS, AttemptState, JobState, StopReason
-from torchyard.wire import DeviceKind, Result
+from torchyard.spec import PRIORITY_RANK, Priority
+from torchyard.states import JOB_HOLDS_GPUS, AttemptState, JobState
 
+R = TypeVar("R")
+_WITH_ERROR = frozenset({AttemptState.FAILED, AttemptState.LOST})
 PRIORITIES: dict[int, Priority] = {rank: priority for priority, rank in PRIORITY_RANK.items()}
 _JOBS: Select[Any] = (
-    select(Job.__table__, User.name.label("user"))
+    select(*ShownJob.columns(Job, User.name.label("user")))
     .join(User, User.id == Job.user_id)
     .where(Job.id.in_(bindparam("ids", expanding=True)))
 )
@@ -27,15 +31,15 @@ NO_STORAGE = api.Storage(checkpoints=0, outputs=0, logs=0)
 
 
 def moment_or_none(us: int | None) -> Any:
-    """A stored time that may be absent."""
+    """Return a stored time, which may be absent."""
     return None if us is None else moment(us)
 
 
 def jobs(tx: Connection, ids: Sequence[str]) -> list[api.Job]:
-    """The jobs with these ids, in their order."""
+    """Return the jobs with these ids, in their order; ids of no job are left out."""
     if not ids:
         return []
-    rows = {row.id: row for row in tx.execute(_JOBS, {"ids": list(ids)})}
+    rows = {row.id: row for row in ShownJob.each(tx.execute(_JOBS, {"ids": list(ids)}))}
     holding = [row.id for row in rows.values() if row.state in JOB_HOLDS_GPUS]
     devices = _devices(tx, holding)
     series = _series(tx, [row.id for row in rows.values() if row.attempt])
@@ -55,21 +59,21 @@ def jobs(tx: Connection, ids: Sequence[str]) -> list[api.Job]:
 
 
 def job(
-    row: Row[Any],
+    row: ShownJob,
     *,
     devices: list[api.HeldDevice],
-    series: Sequence[Row[Any]],
-    start: Row[Any] | None,
+    series: Sequence[LastMetric],
+    start: AttemptStart | None,
     storage: api.Storage,
 ) -> api.Job:
-    """One job from its row (with `user`, its owner's name) and what belongs to it."""
+    """Present a job with its devices, its metrics and what it stores."""
     return api.Job(
         id=row.id,
         number=row.number,
         name=row.name,
         user=row.user,
         project=row.project,
-        state=JobState(row.state),
+        state=row.state,
         held=row.held,
         priority=PRIORITIES[row.priority],
         tags=row.tags,
@@ -78,16 +82,16 @@ def job(
         started_at=moment_or_none(row.started_us),
         ended_at=moment_or_none(row.ended_us),
         attempt=row.attempt,
-        gpus=row.spec["resources"]["gpus"] * row.spec["resources"].get("nodes", 1),
+        gpus=row.spec.total_gpus,
         devices=devices,
         progress=_progress(row, series, start),
         latest=_latest(series),
-        stop=StopReason(row.stop) if row.stop else None,
-        error=api.JobError.model_validate(row.error) if row.error else None,
+        stop=row.stop,
+        error=row.error,
         storage=storage,
         rerun_of=row.rerun_of,
         resumed_from=row.restore_checkpoint,
-        spec=row.spec,
+        spec=dict(row.spec.data),
         blocked=row.blocked and row.state == JobState.QUEUED,
         group=row.group_id,
         trial=None if row.trial is None else row.trial + 1,
@@ -102,87 +106,75 @@ def _storage(tx: Connection, job_ids: Sequence[str]) -> dict[str, api.Storage]:
     return retention.storage(tx, job_ids) if job_ids else {}
 
 
-def _held(row: Row[Any]) -> api.HeldDevice:
-    return api.HeldDevice(
-        node=row.node,
-        uuid=row.uuid,
-        index=row.at,  # a row's own `index` is a method
-        kind=DeviceKind(row.kind),
-    )
+def _held(row: DeviceHold) -> api.HeldDevice:
+    return api.HeldDevice(node=row.node, uuid=row.uuid, index=row.index, kind=row.kind)
 
 
-def _grouped(rows: Iterable[Row[Any]]) -> dict[str, list[Row[Any]]]:
-    groups: defaultdict[str, list[Row[Any]]] = defaultdict(list)
+def _grouped(rows: Iterable[R], key: Callable[[R], str]) -> dict[str, list[R]]:
+    groups: defaultdict[str, list[R]] = defaultdict(list)
     for row in rows:
-        groups[row.owner].append(row)
+        groups[key(row)].append(row)
     return groups
 
 
 def _devices(tx: Connection, job_ids: Sequence[str]) -> dict[str, list[api.HeldDevice]]:
     if not job_ids:
         return {}
-    query = _held_by(Attempt.job_id).where(Attempt.job_id.in_(job_ids), Allocation.live)
-    return {owner: [_held(row) for row in rows] for owner, rows in _grouped(tx.execute(query)).items()}
+    return _held_by(tx, Attempt.job_id, Attempt.job_id.in_(job_ids), Allocation.live)
 
 
-def _held_by(owner: Any) -> Any:
-    return (
-        select(owner.label("owner"), Allocation.node, Allocation.uuid, Allocation.index.label("at"), Device.kind)
+def _held_by(tx: Connection, owner: Any, *which: Any) -> dict[str, list[api.HeldDevice]]:
+    """Load the devices that jobs or attempts hold or held, by owner."""
+    query = (
+        select(*DeviceHold.columns(Allocation, owner.label("owner"), Device.kind.label("kind")))
         .join(Attempt, Attempt.id == Allocation.attempt_id)
         .join(Device, and_(Device.node == Allocation.node, Device.uuid == Allocation.uuid))
+        .where(*which)
         .order_by(Allocation.node, Allocation.index)
     )
+    held = _grouped(DeviceHold.each(tx.execute(query)), lambda row: row.owner)
+    return {one: [_held(row) for row in rows] for one, rows in held.items()}
 
 
-def _series(tx: Connection, job_ids: Sequence[str]) -> dict[str, list[Row[Any]]]:
-    """Series of the lowest rank that reports, the oldest attempt first."""
+def _series(tx: Connection, job_ids: Sequence[str]) -> dict[str, list[LastMetric]]:
+    """Load the series of each job's lowest rank that reports, the oldest attempt first."""
     if not job_ids:
         return {}
     other = aliased(MetricSeries)
     lowest = select(func.min(other.rank)).where(other.job_id == MetricSeries.job_id).scalar_subquery()
     query = (
-        select(
-            MetricSeries.job_id.label("owner"),
-            MetricSeries.name,
-            MetricSeries.last_value,
-            MetricSeries.last_special,
-            MetricSeries.last_time_us,
-        )
+        select(*LastMetric.columns(MetricSeries))
         .where(MetricSeries.job_id.in_(job_ids), MetricSeries.rank == lowest, MetricSeries.last_step.is_not(None))
         .order_by(MetricSeries.attempt, MetricSeries.last_time_us)
     )
-    return _grouped(tx.execute(query))
+    return _grouped(LastMetric.each(tx.execute(query)), lambda row: row.job_id)
 
 
-def _starts(tx: Connection, job_ids: Sequence[str]) -> dict[str, Row[Any]]:
-    """When and at which step the current attempts began."""
+def _starts(tx: Connection, job_ids: Sequence[str]) -> dict[str, AttemptStart]:
+    """Load when and at which step the current attempts began, by job."""
     if not job_ids:
         return {}
     query = (
-        select(Attempt.job_id, Attempt.started_us, Attempt.resumed_from_step)
+        select(*AttemptStart.columns(Attempt))
         .join(Job, and_(Job.id == Attempt.job_id, Job.attempt == Attempt.number))
         .where(Job.id.in_(job_ids))
     )
-    return dict(_by_job(tx.execute(query)))
+    return {row.job_id: row for row in AttemptStart.each(tx.execute(query))}
 
 
-def _by_job(rows: Iterable[Any]) -> Iterable[tuple[str, Row[Any]]]:
-    return ((row.job_id, row) for row in rows)
+def _latest(series: Sequence[LastMetric]) -> dict[str, api.Number]:
+    return {row.name: row.value for row in series}
 
 
-def _latest(series: Sequence[Row[Any]]) -> dict[str, api.Number]:
-    return {row.name: SPECIAL_VALUES[row.last_special or 0] or row.last_value for row in series}
-
-
-def _progress(row: Row[Any], series: Sequence[Row[Any]], start: Row[Any] | None) -> api.Progress | None:
+def _progress(row: ShownJob, series: Sequence[LastMetric], start: AttemptStart | None) -> api.Progress | None:
     if row.step is None:
         return None
     return api.Progress(step=row.step, total_steps=row.total_steps, eta_s=_eta(row, series, start))
 
 
-def _eta(row: Row[Any], series: Sequence[Row[Any]], start: Row[Any] | None) -> float | None:
-    """Seconds to go as of the last report; it does not run on with the clock, so the job's ETag stays true."""
-    if start is None or start.started_us is None or not series or not row.total_steps:
+def _eta(row: ShownJob, series: Sequence[LastMetric], start: AttemptStart | None) -> float | None:
+    """Return the seconds to go as of the last report; not as of now, so the job's ETag stays true."""
+    if start is None or start.started_us is None or not series or not row.total_steps or row.step is None:
         return None
     done = row.step - (start.resumed_from_step or 0)
     elapsed_us = max(item.last_time_us for item in series) - start.started_us
@@ -192,19 +184,20 @@ def _eta(row: Row[Any], series: Sequence[Row[Any]], start: Row[Any] | None) -> f
 
 
 def attempts(tx: Connection, job_id: str) -> list[api.Attempt]:
-    """A job's attempts, the first one first."""
+    """Return a job's attempts, the first one first."""
     query = select(Attempt.__table__).where(Attempt.job_id == job_id).order_by(Attempt.number)
-    devices = _grouped(tx.execute(_held_by(Attempt.id).where(Attempt.job_id == job_id)))
+    devices = _held_by(tx, Attempt.id, Attempt.job_id == job_id)
     members, lost = _members(tx, job_id), _lost_records(tx, job_id)
     return [
-        _attempt(row, members[row.id], [_held(device) for device in devices.get(row.id, [])], lost.get(row.id, 0))
-        for row in tx.execute(query)
+        _attempt(row, members[row.id], devices.get(row.id, []), lost.get(row.id, 0))
+        for row in AttemptRecord.each(tx.execute(query))
     ]
 
 
 def _lost_records(tx: Connection, job_id: str) -> dict[str, int]:
-    """Metric records of each attempt that were not stored. Lines that could not be read are among the gaps between
-    the others, unless the process did not number them.
+    """Count the metric records of each attempt that were not stored.
+
+    Lines that could not be read are among the gaps between the others, unless the process did not number them.
     """
     more = case((MetricStream.lost > MetricStream.skipped, MetricStream.lost), else_=MetricStream.skipped)
     query = (
@@ -217,25 +210,26 @@ def _lost_records(tx: Connection, job_id: str) -> dict[str, int]:
 
 
 def _members(tx: Connection, job_id: str) -> dict[str, list[api.Member]]:
-    spec = tx.scalar(select(Job.spec).where(Job.id == job_id))
-    ranks = _local_world_size(spec) if spec else 1
+    ranks = _local_world_size(tx, job_id)
     query = (
-        select(Member.attempt_id.label("owner"), Member.node, Member.node_rank, Member.ended_us, Member.settled)
+        select(*ShownMember.columns(Member))
         .join(Attempt, Attempt.id == Member.attempt_id)
         .where(Attempt.job_id == job_id)
         .order_by(Member.node_rank)
     )
-    return {owner: [_member(row, ranks) for row in rows] for owner, rows in _grouped(tx.execute(query)).items()}
+    found = _grouped(ShownMember.each(tx.execute(query)), lambda row: row.attempt_id)
+    return {attempt: [_member(row, ranks) for row in rows] for attempt, rows in found.items()}
 
 
-def _local_world_size(spec: dict[str, Any]) -> int:
+def _local_world_size(tx: Connection, job_id: str) -> int:
+    spec = tx.scalar(select(Job.spec).where(Job.id == job_id))
     try:
-        return JobSpec.model_validate(spec).local_world_size
+        return StoredSpec(spec).model().local_world_size if spec else 1
     except ValueError:  # stored when other rules held
         return 1
 
 
-def _member(row: Row[Any], ranks: int) -> api.Member:
+def _member(row: ShownMember, ranks: int) -> api.Member:
     first = row.node_rank * ranks
     return api.Member(
         node=row.node,
@@ -247,12 +241,14 @@ def _member(row: Row[Any], ranks: int) -> api.Member:
     )
 
 
-def _attempt(row: Row[Any], members: list[api.Member], devices: list[api.HeldDevice], lost_records: int) -> api.Attempt:
-    result = row.result or {}
+def _attempt(
+    row: AttemptRecord, members: list[api.Member], devices: list[api.HeldDevice], lost_records: int
+) -> api.Attempt:
+    result = row.result
     return api.Attempt(
         id=row.id,
         number=row.number,
-        state=AttemptState(row.state),
+        state=row.state,
         node=members[0].node,
         members=members,
         devices=devices,
@@ -261,29 +257,23 @@ def _attempt(row: Row[Any], members: list[api.Member], devices: list[api.HeldDev
         started_at=moment_or_none(row.started_us),
         ended_at=moment_or_none(row.ended_us),
         resumed_from_step=row.resumed_from_step,
-        exit_code=result.get("exit_code"),
-        signal=result.get("signal"),
-        error=_attempt_error(row.state, result),
-        dropped_log_bytes=result.get("dropped_log_bytes", 0),
-        dropped_records=max(result.get("dropped_records", 0), lost_records),
+        exit_code=result.exit_code if result else None,
+        signal=result.signal if result else None,
+        error=outcome.error_of(result) if result and row.state in _WITH_ERROR else None,
+        dropped_log_bytes=result.dropped_log_bytes if result else 0,
+        dropped_records=max(result.dropped_records if result else 0, lost_records),
         settled=row.claimed_us is None or all(member.settled for member in members),
         carried_from=row.carried_from,
     )
 
 
-def _attempt_error(state: str, result: dict[str, Any]) -> api.JobError | None:
-    if not result or state not in {AttemptState.FAILED, AttemptState.LOST}:
-        return None
-    return outcome.error_of(Result.model_validate(result))
-
-
-def event(row: Row[Any]) -> api.Event:
-    """One event from its row."""
+def event(row: EventRecord) -> api.Event:
+    """Present an event."""
     return api.Event(
         seq=row.seq,
         at=moment(row.at_us),
         kind=row.kind,
-        state=JobState(row.state),
+        state=row.state,
         attempt=row.attempt,
         actor=row.actor,
         message=row.message,
@@ -292,6 +282,6 @@ def event(row: Row[Any]) -> api.Event:
 
 
 def events(tx: Connection, job_id: str, after: int, limit: int) -> list[api.Event]:
-    """Events of a job after a sequence number, the oldest first."""
+    """Return the events of a job after a sequence number, the oldest first."""
     query = select(Event.__table__).where(Event.job_id == job_id, Event.seq > after).order_by(Event.seq).limit(limit)
-    return [event(row) for row in tx.execute(query)]
+    return [event(row) for row in EventRecord.each(tx.execute(query))]

@@ -4,12 +4,12 @@ A job is named by its id or number; ``not-found`` for an unknown one. `known` is
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from sqlalchemy import select
 
 from service.db.engine import Database
 from service.db.models import Job
+from service.db.records.jobs import JobVersion
 from service.infra.etags import Tagged, etag, names
 from service.jobs import find, present, versions
 from torchyard import api
@@ -31,7 +31,7 @@ def tag(db: Database, ref: str) -> str:
 def is_over(db: Database, ref: str) -> bool:
     """Return true once the job has ended."""
     with db.read() as tx:
-        return versions.is_over(versions.find(tx, ref))
+        return versions.find(tx, ref).is_over
 
 
 def job(db: Database, ref: str, known: str | None) -> Tagged[api.Job]:
@@ -42,7 +42,7 @@ def job(db: Database, ref: str, known: str | None) -> Tagged[api.Job]:
         return Tagged(current, None if names(known, current) else present.jobs(tx, [found.id])[0])
 
 
-def changed(db: Database, version: Any) -> Tagged[api.Job]:
+def changed(db: Database, version: JobVersion) -> Tagged[api.Job]:
     """Return a job after a change, with the ETag of the version that the change has made."""
     with db.read() as tx:
         return Tagged(versions.tag(version), present.jobs(tx, [version.id])[0])

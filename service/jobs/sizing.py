@@ -20,7 +20,7 @@ from torchyard.wire import DeviceKind
 
 
 def resolve_gpus(ctx: Context, caller: Caller, data: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """The submission with a number for `gpus: all`, and the reason; anything else as it came.
+    """Return the submission with a number for `gpus: all`, and the reason; anything else as it came.
 
     Raises the problem ``invalid-request`` where no number would let it start.
     """
@@ -47,7 +47,7 @@ def resolve_gpus(ctx: Context, caller: Caller, data: dict[str, Any]) -> tuple[di
 
 
 def largest(wanted: Resources, infos: list[NodeInfo]) -> int:
-    """The most devices of a node with which the job could run on these; 1 where it never could."""
+    """Return the most devices of a node with which the job could run on these; 1 where it never could."""
     resources = resources_of(JobSpec(command=("true",), launcher=Launcher.NONE, resources=wanted))
     most = max(len(info.slots) for info in infos)
     fitting = (
@@ -63,7 +63,7 @@ def _useful(infos: list[NodeInfo]) -> list[NodeInfo]:
 
 
 def _quota(tx: Connection, caller: Caller, data: Mapping[str, Any]) -> int:
-    """GPUs that user and project may hold at once."""
+    """Return the GPUs that user and project may hold at once."""
     stored = accounts.stored(tx)
     project = data.get("project", JobSpec.model_fields["project"].default)
     keys: list[accounts.AccountKey] = [("user", caller.user_id), ("project", str(project))]

@@ -1,4 +1,4 @@
-"""A submission as it came: who wants what."""
+"""A submission as it came: its sender, its spec and what it goes on from."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from torchyard.spec import JobSpec
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
-    """A submission: who wants what, and where it comes from if it is a rerun."""
+    """A submission, and where it comes from if it is a rerun."""
 
     caller: Caller
     spec: JobSpec
@@ -22,6 +22,6 @@ class Submission:
     snapshot: str | None = None
     """A snapshot that may be used although another user uploaded it: the rerun job's own."""
     advice: str | None = None
-    """What to know of the checkpoint that it goes on from."""
+    """Advice on the checkpoint that it goes on from, or on how `gpus: all` was read."""
     launcher_reason: str = ""
     """Why the spec has its launcher, if that was chosen."""

@@ -1,4 +1,4 @@
-"""Submission: everything is checked and stored in one transaction, or nothing is."""
+"""Submission of jobs: everything is checked and stored in one transaction, or nothing is."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +37,7 @@ SHOWN = 5
 
 
 def submit(ctx: Context, submission: Submission) -> Submitted:
-    """Stores a job, or all jobs of a sweep, and wakes the scheduler; problems name the field that is wrong."""
+    """Store a job, or all jobs of a sweep, and wake the scheduler; problems name the field that is wrong."""
     submission = launching.resolve_launcher(ctx, submission)
     plan = planning.plan(submission.spec)  # before the transaction: what can be checked alone holds up nobody
     if submission.key is None:
@@ -50,7 +50,7 @@ def submit(ctx: Context, submission: Submission) -> Submitted:
 
 
 def check(ctx: Context, submission: Submission) -> api.DryRun:
-    """What `submit` would check, without storing anything."""
+    """Check all that `submit` does, without storing anything."""
     submission = launching.resolve_launcher(ctx, submission)
     plan = planning.plan(submission.spec)
     with ctx.db.read() as tx:
@@ -97,7 +97,7 @@ def _store(ctx: Context, submission: Submission, plan: planning.SubmissionPlan) 
 
 
 def _submitted(tx: Connection, job_id: str, *, sweep: bool, new: bool) -> Submitted:
-    """What stands for the submission whose first job this is."""
+    """Present the submission whose first job this is: the job, or its sweep."""
     if sweep:
         group = groups.of_job(tx, job_id)
         return Submitted(made=groups.present(tx, group), tag=groups.tag(tx, group), new=new)
@@ -105,7 +105,7 @@ def _submitted(tx: Connection, job_id: str, *, sweep: bool, new: bool) -> Submit
 
 
 def check_priority(caller: Caller, priority: Priority) -> None:
-    """Urgent jobs overtake everybody, so only administrators may make them."""
+    """Refuse urgent jobs, which overtake everybody, to all but administrators."""
     if priority is Priority.URGENT and not caller.admin:
         message = "urgent needs the admin scope: take high"
         raise ProblemError(
@@ -118,7 +118,7 @@ def _check_rights(submission: Submission) -> None:
 
 
 def _project_exists(tx: Connection, submission: Submission) -> bool:
-    """False if the caller may create the project by submitting to it."""
+    """Return False if the caller may create the project by submitting to it."""
     name = submission.spec.project
     if tx.scalar(_PROJECT, {"name": name}) is not None:
         return True

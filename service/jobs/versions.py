@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, func, select
+from sqlalchemy import Connection, Select, bindparam, func, select
 
 from service.db.models import Attempt, Group, Job, LogStream, Member, MetricStream, Output
+from service.db.records.jobs import JobVersion
 from service.errors import ProblemError, not_found
 from service.infra.etags import etag
-from torchyard.states import JobState
 
 #: Bytes, not times: a rank whose points come late or whose clock is behind moves no newest time.
 _METRICS = (
@@ -26,37 +26,25 @@ _LOGS = (
 _OUTPUTS = select(func.sum(Output.size)).where(Output.job_id == Job.id, Output.state == "stored").scalar_subquery()
 
 #: Checkpoints need no part of their own: each of their changes is an event of the job.
-COLUMNS = (
-    Job.id,
-    Job.number,
-    Job.user_id,
-    Job.state,
-    Job.version,
-    Job.last_event,
-    Job.step,
-    Job.total_steps,
-    _METRICS.label("metrics"),
-    _LOGS.label("logs"),
-    _OUTPUTS.label("outputs"),
-)
+COLUMNS = JobVersion.columns(Job, _METRICS.label("metrics"), _LOGS.label("logs"), _OUTPUTS.label("outputs"))
 
 _BY_ID: Select[Any] = select(*COLUMNS).where(Job.id == bindparam("ref"))
 _BY_NUMBER: Select[Any] = select(*COLUMNS).where(Job.number == bindparam("ref"))
 
 
-def find(tx: Connection, ref: str) -> Row[Any]:
-    """The version of a job by its id or its number; a ``not-found`` problem if there is none."""
+def find(tx: Connection, ref: str) -> JobVersion:
+    """Return the version of a job by its id or its number; a ``not-found`` problem if there is none."""
     if ref.isascii() and ref.isdigit() and len(ref) <= 18:
-        row = tx.execute(_BY_NUMBER, {"ref": int(ref)}).one_or_none()
+        found = JobVersion.first(tx.execute(_BY_NUMBER, {"ref": int(ref)}))
     else:
-        row = tx.execute(_BY_ID, {"ref": ref}).one_or_none()
-    if row is None:
+        found = JobVersion.first(tx.execute(_BY_ID, {"ref": ref}))
+    if found is None:
         raise _no_job(tx, ref)
-    return row
+    return found
 
 
 def _no_job(tx: Connection, ref: str) -> ProblemError:
-    """Sweeps have numbers too, and people try them as they try those of jobs."""
+    """Return the problem for an unknown job: people try numbers of sweeps as they try those of jobs."""
     of_sweep = Group.number == int(ref) if ref.isascii() and ref.isdigit() and len(ref) <= 18 else Group.id == ref
     if (number := tx.scalar(select(Group.number).where(of_sweep))) is None:
         return not_found("job", ref)
@@ -65,20 +53,21 @@ def _no_job(tx: Connection, ref: str) -> ProblemError:
     )
 
 
-def tag(row: Row[Any]) -> str:
-    """The job's ETag. It begins with the version, so that If-Match sees changes by people and of state, not every
-    new metric.
+def tag(found: JobVersion) -> str:
+    """Return the job's ETag.
+
+    It begins with the version, so that If-Match sees changes by people and of state, not every new metric.
     """
-    return f'"{row.version}.{etag(*row).strip(chr(34))}"'
+    return f'"{found.version}.{etag(found).strip(chr(34))}"'
 
 
-def tag_of_list(rows: Sequence[Row[Any]], following: str | None) -> str:
-    """The ETag of a page, whose link to the next one counts too."""
-    return etag(following, *map(tuple, rows))
+def tag_of_list(found: Sequence[JobVersion], following: str | None) -> str:
+    """Return the ETag of a page, whose link to the next one counts too."""
+    return etag(following, *found)
 
 
 def check_match(header: str | None, version: int) -> None:
-    """Compares If-Match with a job's version; problems ``precondition-required`` and ``precondition-failed``."""
+    """Compare If-Match with a job's version; problems ``precondition-required`` and ``precondition-failed``."""
     if header is None:
         raise ProblemError("precondition-required", "Send If-Match with the ETag of the job as you have read it.")
     tags = [item.strip().removeprefix("W/").strip('"') for item in header.split(",")]
@@ -89,13 +78,8 @@ def check_match(header: str | None, version: int) -> None:
 
 
 def tag_of_attempts(tx: Connection, job_id: str) -> str:
-    """The ETag of a job's list of attempts."""
+    """Return the ETag of a job's list of attempts."""
     row = tx.execute(select(func.count(), func.sum(Attempt.version)).where(Attempt.job_id == job_id)).one()
     settled = select(func.count()).select_from(Member).join(Attempt, Attempt.id == Member.attempt_id)
     count = tx.scalar(settled.where(Attempt.job_id == job_id, Member.settled))
     return etag("attempts", job_id, *map(int, (row[0], row[1] or 0, count or 0)))
-
-
-def is_over(row: Row[Any]) -> bool:
-    """Whether the job has ended."""
-    return row.state in {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED}

@@ -59,3 +59,34 @@ class MemberRecord(Record):
     ended_us: int | None
     failed_us: int | None
     unseen_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptStart(Record):
+    """Time and step at which an attempt began."""
+
+    job_id: str
+    started_us: int | None
+    resumed_from_step: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownMember(Record):
+    """Columns of a member that the API shows."""
+
+    attempt_id: str
+    node: str
+    node_rank: int
+    ended_us: int | None
+    settled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceHold(Record):
+    """A device, and the job or the attempt (`owner`) that holds it."""
+
+    owner: str
+    node: str
+    uuid: str
+    index: int
+    kind: wire.DeviceKind

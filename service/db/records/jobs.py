@@ -6,7 +6,7 @@ from typing import Any
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec, StoredSweep
 from torchyard import api
-from torchyard.states import JobState, StopReason
+from torchyard.states import JOB_FINAL, JobState, StopReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,63 @@ class JobRecord(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class JobVersion(Record):
+    """Columns that change whenever the presentation of a job would: small enough to read before every answer."""
+
+    id: str
+    number: int
+    user_id: str
+    state: JobState
+    version: int
+    last_event: int
+    step: int | None
+    total_steps: int | None
+    metrics: object
+    """Bytes of metrics that have come; only compared, as are the next two."""
+    logs: object
+    outputs: object
+
+    @property
+    def is_over(self) -> bool:
+        """True once the job has ended."""
+        return self.state in JOB_FINAL
+
+
+@dataclass(frozen=True, slots=True)
+class ShownJob(Record):
+    """Columns of a job that the API shows, and the name of its owner."""
+
+    id: str
+    number: int
+    name: str
+    user: str
+    project: str
+    state: JobState
+    held: bool
+    priority: int
+    tags: list[str]
+    version: int
+    created_us: int
+    started_us: int | None
+    ended_us: int | None
+    attempt: int
+    step: int | None
+    total_steps: int | None
+    stop: StopReason | None
+    error: api.JobError | None
+    rerun_of: str | None
+    restore_checkpoint: str | None
+    spec: StoredSpec
+    blocked: bool
+    group_id: str | None
+    trial: int | None
+    parameters: dict[str, Any] | None
+    discarded_us: int | None
+    inexact: str | None
+    unsaved: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class EventRecord(Record):
     """A row of `events`."""
 
@@ -82,3 +139,10 @@ class GroupRecord(Record):
     paused: str | None
     resumed_us: int | None
     created_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShownGroup(GroupRecord):
+    """A row of `groups` and the name of its owner."""
+
+    user: str

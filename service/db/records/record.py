@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Any, Self, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
-from sqlalchemy import Result, Row
+from sqlalchemy import ColumnElement, Result, Row
 
+from service.db.models import Base
 from service.db.records.spec import StoredSpec, StoredSweep
 
 Parser = Callable[[Any], Any]
@@ -27,6 +28,12 @@ class Record:
     """
 
     __slots__ = ()
+
+    @classmethod
+    def columns(cls, table: type[Base], *labelled: ColumnElement[Any]) -> list[Any]:
+        """Return the columns to select for the record: those of the table, and the labelled ones in place of theirs."""
+        own = {column.key: column for column in labelled}
+        return [own[name] if name in own else getattr(table, name) for name in _names(cls)]
 
     @classmethod
     def each(cls, result: Result[Any]) -> Iterator[Self]:
@@ -58,7 +65,7 @@ class Record:
 @lru_cache(maxsize=512)
 def _reader(record: Any, columns: tuple[str, ...]) -> Callable[[Row[Any]], Any]:
     """Return what makes records of rows with these columns; a `TypeError` names the fields that have none."""
-    hints, names = get_type_hints(record), [field.name for field in dataclasses.fields(record)]
+    hints, names = get_type_hints(record), _names(record)
     if missing := [name for name in names if name not in columns]:
         raise TypeError(f"{record.__name__} needs the columns {', '.join(missing)}")
     places = [columns.index(name) for name in names]
@@ -72,6 +79,10 @@ def _reader(record: Any, columns: tuple[str, ...]) -> Callable[[Row[Any]], Any]:
         return record(*values)
 
     return read
+
+
+def _names(record: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(record)]
 
 
 def _parser(hint: Any) -> Parser | None:

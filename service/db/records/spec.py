@@ -70,7 +70,7 @@ class StoredSpec:
 
     @property
     def launcher(self) -> Launcher | None:
-        """How the processes are started."""
+        """Launcher that starts the processes."""
         launcher = self.data.get("launcher")
         return None if launcher is None else Launcher(launcher)
 
@@ -109,12 +109,12 @@ class StoredSpec:
 
     @property
     def restartable(self) -> bool:
-        """It may be stopped at any time, checkpoint or not."""
+        """Permission to stop it at any time, checkpoint or not."""
         return bool(self.data.get("restartable"))
 
     @property
     def preemptible(self) -> bool | None:
-        """It may be stopped for others; None: the service decides."""
+        """Permission to stop it for others; None: the service decides."""
         preemptible: bool | None = self.data.get("preemptible")
         return preemptible
 
@@ -126,7 +126,7 @@ class StoredSpec:
 
     @property
     def checkpoint(self) -> CheckpointPolicy:
-        """When checkpoints are due and which are kept."""
+        """Rules for when checkpoints are due and which are kept."""
         return CheckpointPolicy.model_validate(self.data.get("checkpoint") or {})
 
 
@@ -145,7 +145,7 @@ class StoredSweep:
 
     @property
     def stop(self) -> EarlyStopping | None:
-        """When trials are stopped early; None: never."""
+        """Rule for stopping trials early; None: none is."""
         stop = self.data.get("stop")
         return None if stop is None else EarlyStopping.model_validate(stop)
 

@@ -114,3 +114,14 @@ def test_rows_come_in_order_and_none_is_no_row(tx: Connection) -> None:
     assert Example.first(tx.execute(one.where(literal(1) == 2))) is None
     with pytest.raises(NoResultFound):
         Example.one(tx.execute(one.where(literal(1) == 2)))
+
+
+def test_the_columns_of_a_record_are_its_tables_and_the_labelled_ones() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Named(Record):
+        id: str
+        user: str
+        state: JobState
+
+    user = literal("ada").label("user")
+    assert Named.columns(Job, user) == [Job.id, user, Job.state]
