@@ -47,7 +47,7 @@ class Scheduler:
         return sum(self._start(decision) for decision in decisions if isinstance(decision, Start))
 
     def _decide(self) -> tuple[list[Decision], bool]:
-        """Return what to do now, and whether jobs are giving way already."""
+        """Return what to do now, and whether preemptions are under way."""
         ctx = self._ctx
         now = ctx.now_us()
         with ctx.loader.live(ctx.db, now) as (tx, state):
@@ -56,7 +56,7 @@ class Scheduler:
             return decide(state, now, current_policy(tx)), bool(state.victims)
 
     def _preempt(self, decisions: Iterable[Preempt]) -> None:
-        """Those that give way to one job do so together; those in the way of a reservation each by itself."""
+        """Victims of one job are stopped together; those in the way of a reservation each by itself."""
         groups: defaultdict[tuple[str, str], dict[str, Cause]] = defaultdict(dict)
         for one in decisions:
             alone = one.job if one.reason is Cause.RESERVATION else ""

@@ -24,10 +24,10 @@ def request_preemption(
     """
     job = lock_job(tx, job_id)
     if job.state != JobState.RUNNING or job.stop:
-        raise Conflict(f"job {job.number} is {job.state}: only a running job can give way")
+        raise Conflict(f"job {job.number} is {job.state}: only a running job can be preempted")
     attempt = live_attempt(tx, job)
     if attempt.yielding:
-        raise Conflict(f"job {job.number} gives way already")
+        raise Conflict(f"job {job.number} is being preempted already")
     serial = attempt.checkpoint_serial + checkpoint
     agreed = yielding | {"serial": serial if checkpoint else None}
     change_attempt(tx, attempt, checkpoint_serial=serial, yielding=agreed)
@@ -41,6 +41,6 @@ def abandon_preemption(tx: Connection, attempt_id: str, note: Note, spared_until
     """
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state in ATTEMPT_FINAL or job.stop == StopReason.PREEMPT or not attempt.yielding:
-        raise Conflict(f"attempt {attempt_id} is {attempt.state}: it does not give way")
+        raise Conflict(f"attempt {attempt_id} is {attempt.state}: it is not being preempted")
     change_attempt(tx, attempt, yielding=None, spared_until_us=spared_until_us or attempt.spared_until_us)
     change_job(tx, str(job.id), note, now)

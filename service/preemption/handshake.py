@@ -1,4 +1,4 @@
-"""Preemption handshake: when jobs that give way are stopped, and when they keep their devices. Pure."""
+"""Preemption handshake: when victims are stopped, and when they keep their devices. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,13 +31,13 @@ class PendingPreemption(BaseModel):
         return (self.deadline_us - self.asked_us) // 1_000_000
 
     def group(self, attempt: str) -> str:
-        """Return the key that jobs which must give way together have in common."""
+        """Return the key that victims that are stopped together have in common."""
         return next(iter(job_of(self.preemptor)), attempt)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PreemptionVictim:
-    """A running job that gives way."""
+    """A running job that is to be preempted."""
 
     job: str
     attempt: str
@@ -70,19 +70,19 @@ class PreemptionVictim:
 
 @dataclass(frozen=True, kw_only=True)
 class HandshakeVerdict:
-    """Next step for the jobs that give way to one preemptor."""
+    """Next step for the victims of one preemptor."""
 
     stop: tuple[PreemptionVictim, ...] = ()
     keep: tuple[PreemptionVictim, ...] = ()
-    """Those that do not give way any more."""
+    """Those that are not preempted any more."""
     late: frozenset[str] = frozenset()
     """Jobs whose checkpoint did not come in time."""
     why: str = ""
     """What keeps the preemptor from starting in their places, if something does."""
 
     def told_to(self, each: PreemptionVictim) -> str:
-        """Say what a job hears that does not give way any more."""
-        kept = "gives way to nobody" if each.leaves else "keeps its devices"
+        """Say what a job hears that is not preempted any more."""
+        kept = "is preempted for nobody" if each.leaves else "keeps its devices"
         return f"{kept}: {self._why(each)}"
 
     def _why(self, each: PreemptionVictim) -> str:
@@ -90,15 +90,15 @@ class HandshakeVerdict:
         if self.why:
             return f"{words}, {self.why}"
         if each.job not in self.late:
-            return f"another job cannot give way to {words}"
+            return f"another job cannot be preempted for {words}"
         allowed = f"no checkpoint was verified within {each.yielding.allowed_s} s"
         return f"{allowed}: {words}, does not get them, nor does anybody soon"
 
     def told(self, numbers: Mapping[str, int], spared_s: int) -> str:
-        """Say what the preemptor hears of the jobs that do not give way any more, whose numbers are given."""
+        """Say what the preemptor hears of the jobs that are not preempted any more, whose numbers are given."""
         kept, late = (named(numbers[each.job] for each in some) for some in (self.keep, self._late()))
         if self.why:
-            return f"{kept} {'is' if len(self.keep) == 1 else 'are'} no longer to give way to it: it {self.why}"
+            return f"{kept} {'is' if len(self.keep) == 1 else 'are'} no longer to be preempted for it: it {self.why}"
         keep = f"{kept} {'keeps its' if len(self.keep) == 1 else 'keep their'} devices"
         within = f"brought no verified checkpoint within {self._late()[0].yielding.allowed_s} s"
         again = f"{late} {'is' if len(self.late) == 1 else 'are'} not asked again for {spared_s} s"
@@ -114,7 +114,7 @@ def named(numbers: Iterable[int]) -> str:
 
 
 def judge(group: Sequence[PreemptionVictim], now: int, *, why: str = "") -> HandshakeVerdict:
-    """The next step for jobs that give way to one preemptor; `why` says what keeps it from starting in their places."""
+    """The next step for the victims of one preemptor; `why` says what keeps it from starting in their places."""
     left = tuple(each for each in group if each.stop is None)
     kept = tuple(each for each in group if each.stop is None or each.leaves)
     if why:

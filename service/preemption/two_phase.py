@@ -1,9 +1,9 @@
 """Preemption that loses nothing, in two steps: a checkpoint first, and the stop once that is verified.
 
 Between the two the job runs on. All that is agreed lies in the attempt's row, and each round begins from what is
-stored: a service that was killed goes on, and what is told twice is done once. Jobs that give way to the same preemptor
-do so together: none is stopped before all can be, and if one can't, all keep their devices. Those in the way of a
-reservation give way each by itself: it takes what it gets.
+stored: a service that was killed goes on, and what is told twice is done once. Victims of the same preemptor are
+stopped together: none is stopped before all can be, and if one can't, all keep their devices. Those in the way of a
+reservation are stopped each by itself: it takes what it gets.
 """
 
 from collections import defaultdict
@@ -32,7 +32,7 @@ _CAUSES = {
 
 
 def begin(ctx: Context, jobs: Mapping[str, Cause], preemptor: str) -> list[str]:
-    """Ask running jobs to give way to a job or a reservation, all or none, each with its cause; return their ids.
+    """Begin to preempt running jobs for a job or a reservation, all or none, each with its cause; return their ids.
 
     Raises `lifecycle.Conflict` if one does not run any more or yields already, or if the preemptor no longer waits.
     """
@@ -50,7 +50,7 @@ def begin(ctx: Context, jobs: Mapping[str, Cause], preemptor: str) -> list[str]:
             _ask(tx, rows[job], asked, jobs[job], now)
         for job in job_of(preemptor):
             numbers = named(rows[each].number for each in chosen)
-            verb = "is to give way to it" if len(chosen) == 1 else "are to give way to it"
+            verb = "is to be preempted for it" if len(chosen) == 1 else "are to be preempted for it"
             lifecycle.insert_event(tx, job, "awaiting", f"{numbers} {verb}", data={"jobs": chosen}, now=now)
     return chosen
 
@@ -62,7 +62,7 @@ def _ask(tx: Connection, job: Row[Any], yielding: PendingPreemption, cause: Caus
     how = "asked to write a checkpoint first" if checkpoint else "can be stopped without, since it is restartable"
     note = lifecycle.Note(
         kind="preempting",
-        message=f"is to give way to {yielding.words}, {_CAUSES[cause]}: {how}",
+        message=f"is to be preempted for {yielding.words}, {_CAUSES[cause]}: {how}",
         data={"for": yielding.preemptor, "cause": cause},
     )
     known = yielding.model_copy(update={"after": -1 if after is None else after})
@@ -71,7 +71,7 @@ def _ask(tx: Connection, job: Row[Any], yielding: PendingPreemption, cause: Caus
 
 def advance(ctx: Context, ineligible: Container[str] = ()) -> None:
     """One round over all preemptions that are under way; call it as often as you like. `ineligible` are preemptors that
-    would not start although others gave way to them.
+    would not start although others were preempted for them.
     """
     with ctx.db.read() as tx:
         verdicts = _verdicts(tx, ctx.now_us(), ineligible)
@@ -117,7 +117,7 @@ def _spared_s(tx: Connection) -> int:
 
 
 def _tell(tx: Connection, rows: Mapping[str, Row[Any]], preemptor: str, verdict: HandshakeVerdict, now: int) -> None:
-    """The preemptor hears that the room does not come, unless it is over, or runs elsewhere."""
+    """The preemptor hears that nothing is freed for it, unless it is over, or runs elsewhere."""
     if rows[preemptor].state == JobState.QUEUED:
         kept = [each.job for each in verdict.keep]
         told = verdict.told({job: row.number for job, row in rows.items()}, _spared_s(tx))

@@ -46,7 +46,7 @@ def why(tx: Connection, job: Row[Any], running: Running | None, state: Scheduler
     reasons = [Reason(code=code, message=message)]
     ends: tuple[int, int] | None = None
     if running is not None:
-        reasons += _place(running, state) + _giving_way(tx, job) + _joining(tx, job)
+        reasons += _place(running, state) + _preempted_for(tx, job) + _joining(tx, job)
         ends = _ends(running, now)
         reasons += _progress(running, ends)
     return Why(
@@ -151,7 +151,7 @@ def _nearness(slots: Sequence[Slot]) -> str:
     return f", {_LINKS[worst]}: the nearest that were free"
 
 
-def _giving_way(tx: Connection, job: Row[Any]) -> list[Reason]:
+def _preempted_for(tx: Connection, job: Row[Any]) -> list[Reason]:
     """For whom it is being checkpointed and stopped, unless it is stopped for another reason."""
     if job.stop not in {None, StopReason.PREEMPT}:
         return []
@@ -161,7 +161,7 @@ def _giving_way(tx: Connection, job: Row[Any]) -> list[Reason]:
         return []
     job_id = parse_job_id(yielding["for"])
     jobs: list[str] = [] if job_id is None else [job_id]
-    return [Reason(code="giving-way", message=f"saves its work to give way to {yielding['words']}", jobs=jobs)]
+    return [Reason(code="giving-way", message=f"saves its work, to be preempted for {yielding['words']}", jobs=jobs)]
 
 
 def _joining(tx: Connection, job: Row[Any]) -> list[Reason]:

@@ -53,7 +53,9 @@ def test_an_urgent_job_preempts_a_training_that_loses_nothing(yard: Stack, tmp_p
     asked = next(place for place, event in enumerate(told) if event.kind == "preempting")
     story = [event.message for event in told[asked:]]
     preemptor = f"job {urgent.number} ({urgent.user}), urgent"
-    assert story[0] == f"is to give way to {preemptor}, which is of a higher class: asked to write a checkpoint first"
+    assert (
+        story[0] == f"is to be preempted for {preemptor}, which is of a higher class: asked to write a checkpoint first"
+    )
     assert story[1].startswith(f"preempted for {preemptor}: its checkpoint of step ")
     step = second.resumed_from_step
     assert story[2].startswith(f"preempted for {preemptor} after a checkpoint at step {step}")

@@ -107,7 +107,7 @@ class JobSpec(Model):
     hang: HangPolicy = HangPolicy()
     preemptible: bool | None = None
     """Whether it may be stopped in favour of another job and go on later; without it, only once it has written a
-    checkpoint that was verified, or if it is restartable. If it must not be stopped, others lend it no time slices."""
+    checkpoint that was verified, or if it is restartable. If it must not be stopped, it gets no time slices."""
     restartable: bool = False
     """It may be stopped at any time: it starts from its newest checkpoint, or from the beginning."""
     after: After | None = None

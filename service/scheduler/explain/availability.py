@@ -16,7 +16,7 @@ def available_at(state: SchedulerState, resources: ResourceRequest, node: str, n
     at_us: float = now_us
     running = [state.running[job] for job in trial.jobs]
     for job in sorted(running, key=lambda job: (likely_end(job, now_us), job.number)):
-        if trial.roomy(resources) and choose(trial, resources) is not None:
+        if trial.has_cpus_and_memory(resources) and choose(trial, resources) is not None:
             break
         at_us = likely_end(job, now_us)
         for placement in job.placements:

@@ -136,9 +136,9 @@ def _of_nodes(state: SchedulerState, request: PlacementRequest, done: Scheduling
     )
     welcome = state.nodes.keys() - request.resources.excluded_nodes
     found = [_of_node(state, request, node, before, done) for node in sorted(welcome)]
-    roomy = [node for node in before.capacities if before.placement(request, node) is not None]
-    if request.nodes > 1 and not enough([state.nodes[node] for node in roomy], request.resources, request.nodes):
-        found.append(Blocker(obstacle=Obstacle.NODES, needed=request.nodes, free=len(roomy)))
+    able = [node for node in before.capacities if before.placement(request, node) is not None]
+    if request.nodes > 1 and not enough([state.nodes[node] for node in able], request.resources, request.nodes):
+        found.append(Blocker(obstacle=Obstacle.NODES, needed=request.nodes, free=len(able)))
     known = [*(blocker for blocker in found if blocker is not None), *_excluding(state, request.resources)]
     return known or [Blocker(obstacle=Obstacle.BEHIND)]
 

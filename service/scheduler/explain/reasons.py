@@ -99,8 +99,8 @@ def reasons(
 
     `starts_us` is its expected start, in microseconds; None if there is no forecast.
     """
-    scene = _ReasonWriter(state, job, names, now_us, starts_us)
-    told = [*(_TELL[blocker.obstacle](scene, blocker) for blocker in found), *scene.unstoppable(found)]
+    writer = _ReasonWriter(state, job, names, now_us, starts_us)
+    told = [*(_TELL[blocker.obstacle](writer, blocker) for blocker in found), *writer.unstoppable(found)]
     return sorted(told, key=lambda reason: _STRENGTH.index(reason.code) if reason.code in _STRENGTH else -1)
 
 
@@ -164,13 +164,17 @@ class _ReasonWriter:
         words = [f"{self.jobs(stopping)} {'are' if len(stopping) > 1 else 'is'} being stopped"] if stopping else []
         if saving:
             words.append(f"{self.jobs(saving)} {self._saving(saving)}")
-        message = f"room is being made: {'; '.join(words)}"
+        message = f"waits for a preemption: {'; '.join(words)}"
         return Reason(code="making-room", message=message, jobs=jobs, until=_moment(self.starts_us or math.inf))
 
     def _saving(self, jobs: Sequence[str]) -> str:
         due = _moment(max(self.state.running[job].due_us for job in jobs) or math.inf)
         by = f", due by {due:%H:%M} UTC," if due else ""
-        return f"save their work{by} and then give way" if len(jobs) > 1 else f"saves its work{by} and then gives way"
+        return (
+            f"save their work{by} and are then preempted"
+            if len(jobs) > 1
+            else f"saves its work{by} and is then preempted"
+        )
 
     def quota(self, blocker: Blocker) -> Reason:
         assert blocker.reached is not None
@@ -250,15 +254,15 @@ class _ReasonWriter:
 
     def _short(self, code: str, blocker: Blocker, what: str, needed: str) -> Reason:
         jobs = list(blocker.jobs)
-        until, gives_way = self._room(blocker)
-        when = f"; room is expected at about {until:%H:%M} UTC{gives_way}" if until else ""
+        until, how = self._expected(blocker)
+        when = f"; enough is expected to be free at about {until:%H:%M} UTC{how}" if until else ""
         held = f"; the rest is held by {self.jobs(jobs)}{when}"
         if self.waiting.pinned and any(self.state.running[job].preemptible for job in jobs):
-            held += "; this job must not be stopped itself (preemptible: false), so others lend it no time slices"
+            held += "; this job is not preemptible itself (preemptible: false), so it gets no time slices"
         message = f"node {blocker.node} has {what} free and the job needs {needed}{held}"
         return Reason(code=code, message=message, jobs=jobs, until=until)
 
-    def _room(self, blocker: Blocker) -> tuple[datetime | None, str]:
+    def _expected(self, blocker: Blocker) -> tuple[datetime | None, str]:
         """Return when the node has the free capacity, and how if jobs are preempted for that.
 
         Enough of its jobs have ended by then, or are expected to be preempted for this one before they end.
@@ -271,7 +275,7 @@ class _ReasonWriter:
             or not any(self.state.running[job].preemptible for job in blocker.jobs)
         ):
             return _moment(at_us), ""
-        return _moment(starts_us), ", when others give way to it"
+        return _moment(starts_us), ", when others are preempted for it"
 
     def unstoppable(self, found: Iterable[Blocker]) -> Iterable[Reason]:
         """Yield a reason for the jobs that hold resources it needs and have no checkpoint, so cannot be preempted."""
@@ -309,7 +313,7 @@ class _ReasonWriter:
         return Reason(code="reserved", message=message, until=end)
 
     def nodes(self, blocker: Blocker) -> Reason:
-        message = f"needs {blocker.needed} nodes at the same time, and {blocker.free or 'none'} has room now"
+        message = f"needs {blocker.needed} nodes at the same time, and {blocker.free or 'none'} has enough free now"
         return Reason(code="nodes", message=message)
 
     def jobs(self, jobs: Iterable[str]) -> str:

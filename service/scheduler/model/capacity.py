@@ -68,7 +68,7 @@ class NodeCapacity:
         shares = self.shared.get(slot.uuid)
         return slot.memory - sum(shares.values()) if shares else 0
 
-    def roomy(self, resources: ResourceRequest) -> bool:
+    def has_cpus_and_memory(self, resources: ResourceRequest) -> bool:
         """Return whether the free cores and memory suffice for the job; a job that names none asks for none."""
         return (not resources.cpus or resources.cpus <= self.cpus) and (
             not resources.memory or resources.memory <= self.memory

@@ -33,7 +33,7 @@ class Opening:
     #: Start of the youngest job in its way.
     youngest_us: float
     #: Expected end of the jobs in its way that had started by `Need.since_us`.
-    hoped_us: float
+    expected_end_us: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,11 +43,11 @@ class Need:
     request: PlacementRequest
     now_us: int
     #: Only time limits count, not estimates: it is the oldest overdue job, or it is its turn.
-    surely: bool = False
+    by_time_limits: bool = False
     #: It may preempt jobs that can be preempted.
     may_preempt: bool = False
     #: Jobs that can be preempted may use the held devices meanwhile.
-    lent: bool = True
+    open_to_preemptible: bool = True
     #: Since when it is the oldest overdue job (`oldest_since`).
     since_us: float = -math.inf
 
@@ -76,9 +76,9 @@ def hold_nodes(cluster: ClusterCapacity, state: SchedulerState, need: Need) -> b
             cpus=request.resources.cpus,
             memory=request.resources.memory,
             until_us=until_us,
-            surely=need.surely,
-            lent=need.lent,
-            hoped_us=max(one.hoped_us for one in chosen),
+            by_time_limits=need.by_time_limits,
+            open_to_preemptible=need.open_to_preemptible,
+            expected_end_us=max(one.expected_end_us for one in chosen),
         )
     return bool(chosen)
 
@@ -100,7 +100,7 @@ def _best(cluster: ClusterCapacity, state: SchedulerState, infos: Iterable[NodeI
 
 
 def _rank(one: Opening, need: Need) -> tuple[float, float, str]:
-    return (one.youngest_us, 0, one.node) if need.surely else (one.at_us, one.youngest_us, one.node)
+    return (one.youngest_us, 0, one.node) if need.by_time_limits else (one.at_us, one.youngest_us, one.node)
 
 
 def _could_hold(capacity: NodeCapacity, cluster: ClusterCapacity, request: PlacementRequest) -> bool:
@@ -118,11 +118,11 @@ def _could_hold(capacity: NodeCapacity, cluster: ClusterCapacity, request: Place
 def opening(capacity: NodeCapacity, state: SchedulerState, need: Need, cluster: ClusterCapacity) -> Opening:
     """Return when the node will have the free capacity for the job.
 
-    The jobs that run there are taken to end as expected, or at their time limits if the need is `surely`.
+    The jobs that run there are taken to end as expected, or at their time limits if only these count.
     """
     trial = _NodeTrial(capacity, need.request.resources, cluster.mask(need.request, capacity) or frozenset())
     running = [state.running[job] for job in capacity.jobs if job in state.running]
-    at_us, youngest_us, hoped_us = float(need.now_us), 0.0, -math.inf
+    at_us, youngest_us, expected_end_us = float(need.now_us), 0.0, -math.inf
     for job in sorted(running, key=lambda job: _turn(job, need)):
         if trial.fits():
             break
@@ -131,51 +131,52 @@ def opening(capacity: NodeCapacity, state: SchedulerState, need: Need, cluster: 
         if not _is_preempted(job, need):
             youngest_us = max(youngest_us, job.since_us)
             if job.since_us <= need.since_us and (likely_us := end_us(job, "p90_us", need.now_us)) < math.inf:
-                hoped_us = max(hoped_us, likely_us)
-    return Opening(node=capacity.info.name, at_us=at_us, youngest_us=youngest_us, hoped_us=hoped_us)
+                expected_end_us = max(expected_end_us, likely_us)
+    return Opening(node=capacity.info.name, at_us=at_us, youngest_us=youngest_us, expected_end_us=expected_end_us)
 
 
 class _NodeTrial:
     """A node from which jobs are removed one by one until another fits."""
 
     def __init__(self, capacity: NodeCapacity, resources: ResourceRequest, masked: frozenset[str]) -> None:
-        self._room, self._resources, self._masked = capacity, resources, masked
+        self._capacity, self._resources, self._masked = capacity, resources, masked
         #: Only the number of free slots counts, which is quicker to find than the slots.
         self._counts = resources.countable and not masked and not capacity.shared
         self._free = set(capacity.free)
         if not self._counts:
-            self._room = capacity.copy()
+            self._capacity = capacity.copy()
 
     def fits(self) -> bool:
         if self._counts:
             return len(self._free) >= self._resources.gpus
-        return self._room.roomy(self._resources) and choose(self._room, self._resources, self._masked) is not None
+        capacity, resources = self._capacity, self._resources
+        return capacity.has_cpus_and_memory(resources) and choose(capacity, resources, self._masked) is not None
 
     def without(self, job: Running) -> None:
         for placement in job.placements:
-            if placement.node != self._room.info.name:
+            if placement.node != self._capacity.info.name:
                 continue
             if self._counts:
-                self._free.update(uuid for uuid in placement.uuids if uuid in self._room.usable)
+                self._free.update(uuid for uuid in placement.uuids if uuid in self._capacity.usable)
             else:
-                self._room.release(job.job, job.resources, placement.uuids)
+                self._capacity.release(job.job, job.resources, placement.uuids)
 
 
 def _turn(job: Running, need: Need) -> tuple[float, float, str]:
     """Return the sort key of the order in which jobs are expected to leave the node."""
-    if need.surely:
+    if need.by_time_limits:
         return 0 if _is_preempted(job, need) else 1, job.since_us, job.job
     return _end(job, need), job.since_us, job.job
 
 
 def _is_preempted(job: Running, need: Need) -> bool:
-    return need.surely and need.may_preempt and job.preemptible
+    return need.by_time_limits and need.may_preempt and job.preemptible
 
 
 def _end(job: Running, need: Need) -> float:
     if _is_preempted(job, need):
         return need.now_us
-    if need.surely:
+    if need.by_time_limits:
         return math.inf if job.ends_us is None else max(job.ends_us, need.now_us)
     return max(end_us(job, "p90_us", need.now_us), need.now_us)
 

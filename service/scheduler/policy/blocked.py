@@ -39,18 +39,18 @@ class _Wanting(NamedTuple):
     row: int
     job: Waiting
     #: As in `Need`.
-    surely: bool
-    lent: bool
+    by_time_limits: bool
+    open_to_preemptible: bool
 
 
 class Blocked:
     """The jobs that later ones must not delay: the first blocked job, and the oldest overdue one."""
 
     def __init__(
-        self, state: SchedulerState, now_us: int, policy: Policy, scene: DecisionContext, reserved_us: Sequence[int]
+        self, state: SchedulerState, now_us: int, policy: Policy, context: DecisionContext, reserved_us: Sequence[int]
     ) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
-        self._ranks, self._feasibility, self._quotas, self._cluster = scene
+        self._ranks, self._feasibility, self._quotas, self._cluster = context
         #: When reservations begin.
         self._reserved_us = reserved_us
         #: The first blocked job and the oldest overdue one, as long as nothing is held for them yet.
@@ -87,12 +87,16 @@ class Blocked:
         if infeasible is None or (key[infeasible], number[infeasible]) > (key[row], number[row]):
             return True
         self._first = infeasible
-        self._wanting.append(_Wanting(infeasible, self._job(infeasible), surely=False, lent=True))
+        self._wanting.append(
+            _Wanting(infeasible, self._job(infeasible), by_time_limits=False, open_to_preemptible=True)
+        )
         return self._policy.backfill
 
     def protect_from(self, request: PlacementRequest) -> None:
         """Hold nodes for the blocked jobs if this one, which comes after them, could take these nodes from them."""
-        if all(one.job.job == request.job or (request.preemptible and one.lent) for one in self._wanting):
+        if all(
+            one.job.job == request.job or (request.preemptible and one.open_to_preemptible) for one in self._wanting
+        ):
             return
         for one in self._wanting:
             hold_nodes(self._cluster, self._state, self._need(one))
@@ -103,12 +107,16 @@ class Blocked:
     def wait(self, job: Waiting, row: int, class_id: int) -> bool:
         """Note that the row's job was tried in vain; return False if no job after it may start."""
         if self._ranks.turn[row]:
-            if not hold_nodes(self._cluster, self._state, self._need(_Wanting(row, job, surely=True, lent=False))):
+            if not hold_nodes(
+                self._cluster,
+                self._state,
+                self._need(_Wanting(row, job, by_time_limits=True, open_to_preemptible=False)),
+            ):
                 self._feasibility.nothing_to_keep(class_id)
             self._new_deadline()
         elif self._first is None:
             self._first = row
-            self._wanting.append(_Wanting(row, job, surely=False, lent=True))
+            self._wanting.append(_Wanting(row, job, by_time_limits=False, open_to_preemptible=True))
         return self._policy.backfill
 
     def _find_oldest(self, ahead: Ints) -> None:
@@ -116,7 +124,9 @@ class Blocked:
         oldest = self._first_of(late, -self._state.table.columns[Column.AGE][late])
         if oldest is None:
             return
-        self._wanting.append(_Wanting(oldest, self._job(oldest), surely=True, lent=not self._ranks.turn[oldest]))
+        self._wanting.append(
+            _Wanting(oldest, self._job(oldest), by_time_limits=True, open_to_preemptible=not self._ranks.turn[oldest])
+        )
 
     def _lose(self, rows: Ints) -> None:
         if self._quotas.bounded:
@@ -145,14 +155,20 @@ class Blocked:
 
     def _new_deadline(self) -> None:
         holds = self._cluster.holds.values()
-        untils = [until for one in holds for until in (one.until_us, one.hoped_us) if until < math.inf]
+        untils = [until for one in holds for until in (one.until_us, one.expected_end_us) if until < math.inf]
         self._feasibility.deadline_us = max([*untils, *self._reserved_us], default=0.0)
 
     def _need(self, one: _Wanting) -> Need:
-        _, job, surely, lent = one
+        _, job, by_time_limits, open_to_preemptible = one
         request, may_preempt = placement_request(job, self._now_us, self._policy), preempts(self._policy)
-        need = Need(request=request, now_us=self._now_us, surely=surely, may_preempt=may_preempt, lent=lent)
-        if not (surely and lent):
+        need = Need(
+            request=request,
+            now_us=self._now_us,
+            by_time_limits=by_time_limits,
+            may_preempt=may_preempt,
+            open_to_preemptible=open_to_preemptible,
+        )
+        if not (by_time_limits and open_to_preemptible):
             return need
         # The oldest overdue job while it is not its turn: since when other jobs have to stay out of its way.
         longest_us = self._policy.longest_wait * 1e6

@@ -199,8 +199,8 @@ class SchedulingPass:
         if not np.count_nonzero(feasible):
             return
         reserved = [] if self._mask is None else [one.reservation.starts_us for one in self._mask.reserved]
-        scene = DecisionContext(ranking, self._feasibility, self._quotas, self.cluster)
-        self._blocked = Blocked(state, self._now_us, policy, scene, reserved)
+        context = DecisionContext(ranking, self._feasibility, self._quotas, self.cluster)
+        self._blocked = Blocked(state, self._now_us, policy, context, reserved)
         self._blocked.begin(ahead, feasible)
         for row in in_order(ahead[feasible], ranking.key, state.table.columns[Column.NUMBER], self._blocked.feasible):
             if not self._look(row):
@@ -253,9 +253,9 @@ class SchedulingPass:
         if placements:
             self._start(job, placements)
         elif self.cluster.bound and self.cluster.unbound().find(request):
-            self._feasibility.no_room_beside(class_id)
+            self._feasibility.only_held_capacity(class_id)
         else:
-            self._feasibility.no_room(class_id)
+            self._feasibility.no_capacity(class_id)
         return bool(placements)
 
     def _stops(self, job: Waiting, request: PlacementRequest, row: int, class_id: int) -> bool:

@@ -78,11 +78,11 @@ class FeasibilityFilter:
         for possible in (self.open, self.fitting, self._preempting, self._holding):
             possible[class_id] = False
 
-    def no_room(self, class_id: int) -> None:
+    def no_capacity(self, class_id: int) -> None:
         """Rule out starts of all jobs that need the same: no free devices suffice, whatever is held or reserved."""
         self.fitting[self._alike(class_id)] = False
 
-    def no_room_beside(self, class_id: int) -> None:
+    def only_held_capacity(self, class_id: int) -> None:
         """Note that only nodes that are held or reserved would suffice."""
         self._tight[class_id] = True
         self._tries += 1

@@ -31,7 +31,7 @@ class PlacementRequest(NamedTuple):
     preemptible: bool = False
     #: When it will have ended: with a probability of nine in ten, and for certain. Infinite if nothing tells.
     ends_us: float = math.inf
-    surely_ends_us: float = math.inf
+    latest_end_us: float = math.inf
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,17 +45,21 @@ class Hold:
     #: When the job is expected to start: jobs that end by then do not delay it.
     until_us: float
     #: Jobs that end by then must do so for certain, by their time limits.
-    surely: bool = False
+    by_time_limits: bool = False
     #: Jobs that can be preempted for this one may use the held devices too.
-    lent: bool = True
+    open_to_preemptible: bool = True
     #: Jobs that are expected to end by then may use the held devices in any case.
-    hoped_us: float = -math.inf
+    expected_end_us: float = -math.inf
 
     def lets(self, request: PlacementRequest) -> bool:
         """Return whether the request's job may use the held devices for the time being."""
-        if self.job == request.job or (self.lent and request.preemptible) or request.ends_us <= self.hoped_us:
+        if (
+            self.job == request.job
+            or (self.open_to_preemptible and request.preemptible)
+            or request.ends_us <= self.expected_end_us
+        ):
             return True
-        ends_us = request.surely_ends_us if self.surely else request.ends_us
+        ends_us = request.latest_end_us if self.by_time_limits else request.ends_us
         return ends_us <= self.until_us < math.inf
 
 
@@ -136,7 +140,7 @@ class ClusterCapacity:
         capacity = self.capacities[node]
         resources = request.resources
         if (
-            not capacity.roomy(resources)
+            not capacity.has_cpus_and_memory(resources)
             or not resources.labels <= capacity.info.labels
             or capacity.info.outdated(resources)
         ):
@@ -211,14 +215,14 @@ def choose(
 
 
 def _shared(capacity: NodeCapacity, resources: ResourceRequest, masked: frozenset[str]) -> list[Slot] | None:
-    roomy = _with_room(capacity, resources, masked)
-    if len(roomy) < resources.gpus:
+    slots = _with_memory(capacity, resources, masked)
+    if len(slots) < resources.gpus:
         return None
-    roomy.sort(key=lambda slot: (slot.uuid in capacity.free, capacity.spare(slot), slot.index))
-    return sorted(roomy[: resources.gpus], key=lambda slot: slot.index)
+    slots.sort(key=lambda slot: (slot.uuid in capacity.free, capacity.spare(slot), slot.index))
+    return sorted(slots[: resources.gpus], key=lambda slot: slot.index)
 
 
-def _with_room(capacity: NodeCapacity, resources: ResourceRequest, masked: frozenset[str]) -> list[Slot]:
+def _with_memory(capacity: NodeCapacity, resources: ResourceRequest, masked: frozenset[str]) -> list[Slot]:
     return [
         slot
         for slot in capacity.usable.values()
@@ -228,7 +232,7 @@ def _with_room(capacity: NodeCapacity, resources: ResourceRequest, masked: froze
 
 def _fresh(capacity: NodeCapacity, resources: ResourceRequest) -> int:
     """Return how many unused cards a sharing job would have to take."""
-    touched = sum(slot.uuid not in capacity.free for slot in _with_room(capacity, resources, frozenset()))
+    touched = sum(slot.uuid not in capacity.free for slot in _with_memory(capacity, resources, frozenset()))
     return max(resources.gpus - touched, 0)
 
 

@@ -9,7 +9,7 @@ be true as well:
 - `time_slice` is set and the preemptor is clearly ahead: it has no estimate yet, or its score is `AHEAD` times better
   and it gains more than a preemption costs. No work is thrown away for this: a job that would start from the beginning
   is left alone. And only jobs take time slices that can be preempted themselves: one that forbids it (`pinned`) would
-  keep what others lend.
+  keep the resources for good.
 
 No job is preempted unless the preemptor then really starts: its placement is tried on the freed nodes first. As few as
 possible are preempted: first jobs of lower classes, by the least work since their last checkpoint; then, for a time
@@ -125,8 +125,8 @@ class Victims:
                 by_node.setdefault(placement.node, []).append(victim)
         if not by_node:
             return None
-        make_room = on_several if request.nodes > 1 else on_one_node
-        return make_room(request, by_node, cluster)
+        plan = on_several if request.nodes > 1 else on_one_node
+        return plan(request, by_node, cluster)
 
     def _of(self, row: int, class_id: int) -> list[Victim]:
         """Return the victims that the job may preempt, in the order in which they are chosen."""

@@ -19,7 +19,7 @@ def placement_request(job: Waiting, now_us: int, policy: Policy) -> PlacementReq
         project=job.project,
         preemptible=job.preemptible and preempts(policy),
         ends_us=now_us + min(limit, likely),
-        surely_ends_us=now_us + limit,
+        latest_end_us=now_us + limit,
     )
 
 

@@ -30,8 +30,8 @@ def test_a_waiting_job_names_who_is_in_the_way_and_what_would_start_it(
     assert None not in (told["expected_start_at"], told["reasons"][0]["until"])
     expect(why).to_contain_text("Starts about")
     expect(why).to_contain_text("In the way")
-    assert "room is expected" in told["summary"]
-    for again in ("room is expected", "until about"):
+    assert "enough is expected to be free" in told["summary"]
+    for again in ("enough is expected to be free", "until about"):
         expect(why).not_to_contain_text(again)
     change = why.locator(".alternatives li").filter(has_text="1 GPU instead of 2")
     expect(change.locator(".alternative-when")).to_have_text("now")

@@ -15,7 +15,7 @@ const TOLD = new Set(["end"]);
 const WHEN = /^it (?:would start now|is expected to start at about \S+ UTC) /;
 
 /** A time that a sentence tells, in UTC: the box tells it beside the sentence, in the reader's own zone. */
-const ROOM = /; room is expected at about \S+ UTC(?:, when (.*? to it))?/;
+const ROOM = /; enough is expected to be free at about \S+ UTC(?:, when (.*? for it))?/;
 const CLOCK = /\d\d:\d\d/;
 /** Forecasts that are no further apart are one. */
 const ABOUT_MS = 120_000;

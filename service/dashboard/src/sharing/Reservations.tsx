@@ -21,7 +21,7 @@ export function Reservations({ admin }: { admin: boolean }) {
     <Panel title="Reservations" tools={tools}>
       <Notice error={reservations.error} />
       {reservations.data !== undefined && shown.length === 0 && (
-        <p className="soft pad">Nothing is reserved. Jobs that can give way may use reserved GPUs until they are needed.</p>
+        <p className="soft pad">Nothing is reserved. Jobs that can be preempted may use reserved GPUs until they are needed.</p>
       )}
       <ol className="reservations">
         {shown.map((one) => (

@@ -128,7 +128,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(job=jobs, checkpoint=st.booleans())
     def give_way(self, job: str, checkpoint: bool) -> None:
-        note = lifecycle.Note(kind="preempting", message="to give way")
+        note = lifecycle.Note(kind="preempting", message="to be preempted")
         self.do(partial(lifecycle.request_preemption, checkpoint=checkpoint), job, {"words": "job 1"}, note, NOW)
 
     @rule(attempt=attempts)

@@ -106,7 +106,7 @@ def test_a_checkpoint_first_then_the_stop_then_the_preemptor(yard: Yard) -> None
     assert ("nudge", "box") in yard.parts.sent
     assert yard.parts.woken.is_set()
     assert {f"job:{job}", f"job:{urgent}", "jobs", "queue"} <= set(yard.parts.topics)
-    assert box.events(yard.db, urgent)[-1] == ("awaiting", "job 1 is to give way to it")
+    assert box.events(yard.db, urgent)[-1] == ("awaiting", "job 1 is to be preempted for it")
     assert yard.run() == 0
     assert yard.order() is Action.CHECKPOINT
     box.add_checkpoint(yard.db, attempt, 340, "committed", at_us=yard.now)
@@ -125,7 +125,7 @@ def test_a_checkpoint_first_then_the_stop_then_the_preemptor(yard: Yard) -> None
     assert box.job_row(yard.db, job).state == JobState.QUEUED
     told = [message for kind, message in box.events(yard.db, job) if kind not in ("checkpoint", "claimed")]
     assert told[3:] == [
-        "is to give way to job 2 (ada), urgent, which is of a higher class: asked to write a checkpoint first",
+        "is to be preempted for job 2 (ada), urgent, which is of a higher class: asked to write a checkpoint first",
         "preempted for job 2 (ada), urgent: its checkpoint of step 341 is verified",
         "preempted for job 2 (ada), urgent after a checkpoint at step 345; resumes from step 345",
     ]
@@ -252,7 +252,7 @@ def test_nobody_is_stopped_for_a_preemptor_that_would_not_start_any_more(yard: Y
     assert box.job_row(yard.db, job).state == JobState.RUNNING
     assert box.attempt_row(yard.db, attempt).yielding is None
     assert box.events(yard.db, job)[-1][1].endswith("urgent, would not start there any more")
-    told = ("awaiting-abandoned", "job 1 is no longer to give way to it: it would not start there any more")
+    told = ("awaiting-abandoned", "job 1 is no longer to be preempted for it: it would not start there any more")
     assert box.events(yard.db, urgent)[-1] == told
 
 
@@ -268,7 +268,7 @@ def test_a_job_that_is_drained_makes_room_for_nobody_there(yard: Yard) -> None:
     row = box.attempt_row(yard.db, attempt)
     assert (row.yielding, row.state) == (None, "stopping")
     assert kinds(yard, urgent)[-2:] == ["awaiting", "awaiting-abandoned"]
-    assert box.events(yard.db, job)[-1][1].startswith("gives way to nobody: job 2")
+    assert box.events(yard.db, job)[-1][1].startswith("is preempted for nobody: job 2")
     yard.stopped(attempt, 101)
     assert yard.run() == 0
     assert [box.job_row(yard.db, each).state for each in (job, urgent)] == [JobState.QUEUED] * 2

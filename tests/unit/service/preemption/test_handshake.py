@@ -1,4 +1,4 @@
-"""When jobs that give way are stopped, and when they keep their devices."""
+"""When victims are stopped, and when they keep their devices."""
 
 from typing import Any
 
@@ -62,8 +62,8 @@ def test_one_that_is_stopped_for_another_reason_gives_way_to_nobody_then() -> No
     assert judge([drained, victim("job-2", stop=StopReason.PREEMPT)], 0) == HandshakeVerdict()
     verdict = judge([drained, victim("job-2", stop=StopReason.PREEMPT)], 0, why="would not start there any more")
     assert verdict.keep == (drained,)
-    assert verdict.told_to(drained) == "gives way to nobody: job 9 (ana), urgent, would not start there any more"
-    told = "job 1 is no longer to give way to it: it would not start there any more"
+    assert verdict.told_to(drained) == "is preempted for nobody: job 9 (ana), urgent, would not start there any more"
+    told = "job 1 is no longer to be preempted for it: it would not start there any more"
     assert verdict.told({"job-1": 1}, 600) == told
 
 

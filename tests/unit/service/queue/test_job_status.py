@@ -66,4 +66,4 @@ def test_when_it_ends() -> None:
 def test_one_that_is_cancelled_gives_way_to_nobody() -> None:
     job: Any = SimpleNamespace(id="job-1", attempt=1, stop=StopReason.CANCEL)
     no_database: Any = None
-    assert job_status._giving_way(no_database, job) == []
+    assert job_status._preempted_for(no_database, job) == []

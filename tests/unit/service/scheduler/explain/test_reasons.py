@@ -65,7 +65,7 @@ def test_nodes_that_there_are_not() -> None:
 def test_why_nobody_gives_way_to_it() -> None:
     full = runs(2, *FULL, preemptible=True)
     assert first(state(replace(waits(1), pinned=True), full), policy=Policy(preemption=False)).message.endswith(
-        "; this job must not be stopped itself (preemptible: false), so others lend it no time slices"
+        "; this job is not preemptible itself (preemptible: false), so it gets no time slices"
     )
     calm = replace(full, preemptible=False)
     assert "preemptible" not in first(state(replace(waits(1), pinned=True), calm)).message
@@ -76,17 +76,20 @@ def test_it_starts_or_room_is_made() -> None:
     weak = runs(2, *FULL, priority=0, preemptible=True)
     found = first(state(waits(1, priority=3), weak), policy=Policy())
     assert (found.code, found.jobs) == ("making-room", ["j2"])
-    assert found.message == "room is being made: job 2 (bob) saves its work and then gives way"
+    assert found.message == "waits for a preemption: job 2 (bob) saves its work and is then preempted"
     due = replace(weak, preempted_for="j1", due_us=NOW + 5 * MINUTE)
     (found,) = told(state(waits(1), due), policy=Policy(), starts_us=NOW + 2 * MINUTE)
-    assert found.message == "room is being made: job 2 (bob) saves its work, due by 22:19 UTC, and then gives way"
+    assert (
+        found.message == "waits for a preemption: job 2 (bob) saves its work, due by 22:19 UTC, and is then preempted"
+    )
     assert found.until is not None
     assert found.until.timestamp() == NOW / 1e6 + 120
     cancelled = runs(2, "a0", "a1", preempted_for="j1", stops=True)
     others = [runs(number, f"a{number - 1}", preempted_for="j1") for number in (3, 4)]
     found = first(state(waits(1, 4), cancelled, *others))
     assert found.message == (
-        "room is being made: job 2 (bob) is being stopped; job 3 (bob), job 4 (bob) save their work and then give way"
+        "waits for a preemption: job 2 (bob) is being stopped; "
+        "job 3 (bob), job 4 (bob) save their work and are then preempted"
     )
 
 
@@ -118,7 +121,7 @@ def test_who_holds_the_gpus_and_until_when() -> None:
     found = first(state(waits(1, 2), runs(2, "a0", "a1", minutes=30), runs(3, "a2", minutes=90), nodes=(node(gpus=3),)))
     assert (found.code, found.jobs) == ("gpus", ["j2", "j3"])
     assert found.message.startswith(
-        "node a has 0 GPUs free and the job needs 2; the rest is held by job 2 (bob), job 3 (bob); room is"
+        "node a has 0 GPUs free and the job needs 2; the rest is held by job 2 (bob), job 3 (bob); enough is"
     )
     assert found.until is not None
     assert found.until.timestamp() == NOW / 1e6 + 1800, "once the shorter one is over"
@@ -143,7 +146,9 @@ def test_who_cannot_be_stopped_and_what_would_make_it_so() -> None:
 def test_room_that_is_made_before_the_others_are_over() -> None:
     soon = NOW + 2 * MINUTE
     found = first(state(waits(1), runs(2, *FULL, preemptible=True)), starts_us=soon)
-    assert found.message.endswith("; room is expected at about 22:16 UTC, when others give way to it")
+    assert found.message.endswith(
+        "; enough is expected to be free at about 22:16 UTC, when others are preempted for it"
+    )
     assert found.until is not None
     assert found.until.timestamp() == soon / 1e6
     assert first(state(waits(1), runs(2, *FULL)), starts_us=soon).message.endswith("at about 23:14 UTC")
@@ -237,7 +242,7 @@ def test_reservations() -> None:
 
 def test_several_nodes_at_the_same_time() -> None:
     found = told(state(waits(1, 2, nodes=2), runs(2, "a0"), nodes=(node("a", 2), node("b", 2))))
-    assert found[0].message == "needs 2 nodes at the same time, and 1 has room now"
+    assert found[0].message == "needs 2 nodes at the same time, and 1 has enough free now"
     assert "gpus" in [each.code for each in found]
 
 
