@@ -1,18 +1,18 @@
-"""Why a job that does not wait is where it is: where it runs and until when, why it stopped, and for whom."""
+"""Status of a job that does not wait: its node and its expected end, the reason of its stop, its preemptor."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from service import lifecycle
 from service.db.models import Attempt, Event, Member
+from service.db.records.jobs import JobRecord
 from service.infra.times import minute, moment
+from service.preemption.handshake import PendingPreemption, job_of
 from service.scheduler.model.jobs import EstimateSource, Running
 from service.scheduler.model.nodes import LinkType, Slot
 from service.scheduler.model.state import SchedulerState
 from torchyard.api import Reason, Why
-from torchyard.ids import parse_job_id
 from torchyard.states import JobState, StopReason
 
 _STOPPED = {
@@ -40,8 +40,8 @@ _SOURCES = {
 }
 
 
-def why(tx: Connection, job: Row[Any], running: Running | None, state: SchedulerState, now: int) -> Why:
-    """Why a job that does not wait is where it is; `running` is what the policy knows of one that holds devices."""
+def why(tx: Connection, job: JobRecord, running: Running | None, state: SchedulerState, now: int) -> Why:
+    """Return the status of a job that does not wait; `running` is the policy's model of one that holds devices."""
     code, message = _state(tx, job)
     reasons = [Reason(code=code, message=message)]
     ends: tuple[int, int] | None = None
@@ -50,7 +50,7 @@ def why(tx: Connection, job: Row[Any], running: Running | None, state: Scheduler
         ends = _ends(running, now)
         reasons += _progress(running, ends)
     return Why(
-        state=JobState(job.state),
+        state=job.state,
         summary=f"Job {job.number} {message}.",
         reasons=reasons + before(tx, job),
         position=None,
@@ -60,16 +60,16 @@ def why(tx: Connection, job: Row[Any], running: Running | None, state: Scheduler
     )
 
 
-def before(tx: Connection, job: Row[Any]) -> list[Reason]:
-    """Why its last attempt went back to the queue, if one did: a preemption says for whom."""
+def before(tx: Connection, job: JobRecord) -> list[Reason]:
+    """Return the reason why its last attempt went back to the queue, if one did; a preemption names the preemptor."""
     query = select(Event.message).where(Event.job_id == job.id, Event.kind.in_(("requeued", "preemption-abandoned")))
     message = tx.scalar(query.order_by(Event.seq.desc()).limit(1)) if job.attempt else None
     return [] if message is None else [Reason(code="before", message=f"what happened to it before: {message}")]
 
 
-def _state(tx: Connection, job: Row[Any]) -> tuple[str, str]:
-    """A slug and what follows "Job 7 …"."""
-    state = JobState(job.state)
+def _state(tx: Connection, job: JobRecord) -> tuple[str, str]:
+    """Return a slug, and the words that follow "Job 7 …"."""
+    state = job.state
     match state:
         case JobState.SUCCEEDED:
             return state.value, "succeeded"
@@ -91,22 +91,23 @@ def _state(tx: Connection, job: Row[Any]) -> tuple[str, str]:
     return state.value, words[state]
 
 
-def _failed(job: Row[Any]) -> tuple[str, str]:
-    error = job.error or {}
-    return error.get("cause", "failed"), f"failed: {error.get('message', 'no reason is known')}"
+def _failed(job: JobRecord) -> tuple[str, str]:
+    if job.error is None:
+        return "failed", "failed: no reason is known"
+    return job.error.cause, f"failed: {job.error.message}"
 
 
-def _stopped(job: Row[Any]) -> str:
+def _stopped(job: JobRecord) -> str:
     if job.stop is None:
         return "its part on one of its nodes has failed"
-    return f"{_STOPPED[StopReason(job.stop)]}{_by(job)}"
+    return f"{_STOPPED[job.stop]}{_by(job)}"
 
 
-def _by(job: Row[Any]) -> str:
+def _by(job: JobRecord) -> str:
     return f" by {job.stop_actor}" if job.stop_actor else ""
 
 
-def _node_of(tx: Connection, job: Row[Any]) -> str:
+def _node_of(tx: Connection, job: JobRecord) -> str:
     query = (
         select(Member.node)
         .join(Attempt, Attempt.id == Member.attempt_id)
@@ -116,19 +117,20 @@ def _node_of(tx: Connection, job: Row[Any]) -> str:
     return ", ".join(tx.scalars(query))
 
 
-def _since(tx: Connection, job: Row[Any]) -> str:
-    """When the attempt began that holds the devices now; the job's own start is that of its first."""
+def _since(tx: Connection, job: JobRecord) -> str:
+    """Return words for the start of the attempt that holds the devices; the job's own start is that of its first."""
     query = select(Attempt.started_us).where(Attempt.job_id == job.id, Attempt.number == job.attempt)
     started_us = tx.scalar(query)
     if started_us is None:
         return ""
     since = f" since {moment(started_us):%Y-%m-%d %H:%M:%S} UTC"
-    again = job.started_us is not None and job.started_us < started_us
-    return f"{since}; it first started on {moment(job.started_us):%Y-%m-%d %H:%M:%S}" if again else since
+    if job.started_us is None or job.started_us >= started_us:
+        return since
+    return f"{since}; it first started on {moment(job.started_us):%Y-%m-%d %H:%M:%S}"
 
 
 def _place(running: Running, state: SchedulerState) -> list[Reason]:
-    """Which devices it has, and how near they are to each other."""
+    """Return its devices, and how near they are to each other."""
     found = []
     for placement in running.placements:
         info = state.nodes.get(placement.node)
@@ -144,28 +146,28 @@ def _place(running: Running, state: SchedulerState) -> list[Reason]:
 
 
 def _nearness(slots: Sequence[Slot]) -> str:
-    """What joins the GPUs at worst, where the driver tells."""
+    """Return words for the slowest link between the GPUs, where the driver tells the links."""
     if any(slot.numa is None and not slot.links for slot in slots):
         return ""
     worst = max(one.link_type(other) for one in slots for other in slots if one.uuid != other.uuid)
     return f", {_LINKS[worst]}: the nearest that were free"
 
 
-def _preempted_for(tx: Connection, job: Row[Any]) -> list[Reason]:
-    """For whom it is being checkpointed and stopped, unless it is stopped for another reason."""
+def _preempted_for(tx: Connection, job: JobRecord) -> list[Reason]:
+    """Return the preemptor for which it is checkpointed and stopped, unless it is stopped for another reason."""
     if job.stop not in {None, StopReason.PREEMPT}:
         return []
     query = select(Attempt.yielding).where(Attempt.job_id == job.id, Attempt.number == job.attempt)
-    yielding = tx.scalar(query)
-    if not yielding:
+    stored = tx.scalar(query)
+    if not stored:
         return []
-    job_id = parse_job_id(yielding["for"])
-    jobs: list[str] = [] if job_id is None else [job_id]
-    return [Reason(code="giving-way", message=f"saves its work, to be preempted for {yielding['words']}", jobs=jobs)]
+    pending = PendingPreemption.model_validate(stored)
+    message = f"saves its work, to be preempted for {pending.words}"
+    return [Reason(code="giving-way", message=message, jobs=list(job_of(pending.preemptor)))]
 
 
-def _joining(tx: Connection, job: Row[Any]) -> list[Reason]:
-    """That no rank has joined a process group, as long as that is the last that was seen of them."""
+def _joining(tx: Connection, job: JobRecord) -> list[Reason]:
+    """Return the notice that no rank has joined a process group, while nothing newer was seen of them."""
     if job.state != JobState.RUNNING:
         return []
     kinds = Event.kind.in_((lifecycle.UNJOINED, lifecycle.JOINED))

@@ -1,30 +1,30 @@
 """The queue as people see it: places, reasons, and why a job is where it is."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
-from service.accounting.policy_settings import current_policy
-from service.context import Context
+from service.db.engine import Database
 from service.db.models import Dependency, Group, Job, User
+from service.db.records.jobs import JobRecord
+from service.db.records.record import Record
+from service.estimation.forecasts import Estimator
 from service.identity import unix_accounts
 from service.identity.callers import Caller
 from service.infra.times import minute
 from service.jobs import fit
 from service.queue import job_status, variants
+from service.queue.snapshot import QueueSnapshot, queue_snapshot
 from service.scheduler.explain import alternatives, forecast, reasons
 from service.scheduler.explain.blockers import Blocker, DecisionReview, Obstacle
 from service.scheduler.explain.forecast import Expected
 from service.scheduler.model.jobs import IneligibleReason, Waiting
-from service.scheduler.model.state import SchedulerState
-from service.scheduler.policy.order import order
+from service.scheduler_cache.load import Loader
 from torchyard.api import Page, QueueEntry, Reason, Why
 from torchyard.spec import Priority
-from torchyard.spec.policy import Policy
 from torchyard.states import JobState
 
 _PRIORITIES = tuple(Priority)
@@ -32,36 +32,34 @@ _PRIORITIES = tuple(Priority)
 MAX_FORECASTS = 32
 
 
-@dataclass(frozen=True, kw_only=True)
-class QueueSnapshot:
-    """What the policy knows now, and the order of the queue."""
+@dataclass(frozen=True, slots=True)
+class _NamedJob(Record):
+    """Columns by which messages name a job, and the name of its owner."""
 
-    state: SchedulerState
-    policy: Policy
-    queue: Sequence[str]
-    now: int
-
-
-@contextmanager
-def queue_snapshot(ctx: Context, asked: str | None = None) -> Iterator[tuple[Connection, QueueSnapshot]]:
-    """Queue and boxes, with a transaction that shows the same moment; the job that is `asked` about as it is now."""
-    now = ctx.now_us()
-    with ctx.loader.snapshot(ctx.db, now, asked) as (tx, state):
-        policy = current_policy(tx)
-        queue = order(state, now, policy) if state.waiting else ()
-        yield tx, QueueSnapshot(state=state, policy=policy, queue=queue, now=now)
+    id: str
+    number: int
+    name: str
+    user: str
 
 
-def page(ctx: Context, start: int, limit: int) -> Page[QueueEntry]:
+@dataclass(frozen=True, slots=True)
+class _AwaitedJob(Record):
+    """A job that another one waits for, and its state."""
+
+    needs: str
+    state: JobState
+
+
+def page(db: Database, loader: Loader, now: int, start: int, limit: int) -> Page[QueueEntry]:
     """Return a page of the queue, from place `start` (from 0)."""
-    with queue_snapshot(ctx) as (tx, seen):
+    with queue_snapshot(db, loader, now) as (tx, seen):
         items = entries(tx, seen, start, limit)
     more = start + limit < len(seen.queue)
     return Page[QueueEntry](items=items, next=str(start + limit) if more else None)
 
 
 def entries(tx: Connection, seen: QueueSnapshot, start: int, limit: int) -> list[QueueEntry]:
-    """The queue from place `start` (from 0), each job with the strongest reason why it waits."""
+    """Return the queue from place `start` (from 0), each job with the strongest reason why it waits."""
     some = [seen.state.waiting[job] for job in seen.queue[start : start + limit]]
     if not some:
         return []
@@ -88,7 +86,7 @@ def entries(tx: Connection, seen: QueueSnapshot, start: int, limit: int) -> list
 
 
 def _found(seen: QueueSnapshot, some: Sequence[Waiting]) -> dict[str, list[Blocker]]:
-    """What is in the way of these jobs. The same stands in the way of all that are alike, and is looked for once."""
+    """Return what is in the way of these jobs; it is the same for all that are alike, and looked for once."""
     review = DecisionReview(seen.state, seen.now, seen.policy)
     known: dict[Any, list[Blocker]] = {}
     found = {}
@@ -106,8 +104,9 @@ def _found(seen: QueueSnapshot, some: Sequence[Waiting]) -> dict[str, list[Block
 def _words(
     seen: QueueSnapshot, found: dict[str, list[Blocker]], names: reasons.Names, expected: Mapping[str, Expected]
 ) -> dict[int, str]:
-    """The strongest reason by the identity of what is in the way, which many jobs have in common: as it is for the
-    first of them.
+    """Return the strongest reason by the identity of the list of blockers.
+
+    Many jobs have one list in common: the reason is told as it is for the first of them.
     """
     lists = {id(blockers): (job, blockers) for job, blockers in reversed(found.items())}
     return {
@@ -116,16 +115,16 @@ def _words(
     }
 
 
-def why(ctx: Context, job_id: str, caller: Caller) -> Why:
-    """Why the job is where it is."""
-    with queue_snapshot(ctx, job_id) as (tx, seen):
-        job = tx.execute(select(Job.__table__).where(Job.id == job_id)).one()
-        if job.state == JobState.QUEUED:
-            return _why_waiting(ctx, tx, job, seen, caller)
+def why(db: Database, loader: Loader, estimator: Estimator, now: int, job_id: str, caller: Caller) -> Why:
+    """Return the reasons why the job is where it is."""
+    with queue_snapshot(db, loader, now, job_id) as (tx, seen):
+        job = JobRecord.one(tx.execute(select(Job.__table__).where(Job.id == job_id)))
+        if job.state is JobState.QUEUED:
+            return _why_waiting(tx, estimator, job, seen, caller)
         return job_status.why(tx, job, seen.state.running.get(job.id), seen.state, seen.now)
 
 
-def _why_waiting(ctx: Context, tx: Connection, job: Row[Any], seen: QueueSnapshot, caller: Caller) -> Why:
+def _why_waiting(tx: Connection, estimator: Estimator, job: JobRecord, seen: QueueSnapshot, caller: Caller) -> Why:
     waiting = seen.state.waiting[job.id]
     review = DecisionReview(seen.state, seen.now, seen.policy)
     found = review.blockers(job.id)
@@ -133,7 +132,7 @@ def _why_waiting(ctx: Context, tx: Connection, job: Row[Any], seen: QueueSnapsho
     place = seen.queue.index(job.id) + 1
     expected = forecast.expected_start(seen.state, job.id, seen.now, seen.policy, seen.queue)
     told = reasons.reasons(seen.state, job.id, found, names, seen.now, expected.p50_us)
-    variant = variants.JobVariants(ctx, tx, job, waiting, seen.state, caller)
+    variant = variants.JobVariants(tx, estimator, seen, job, caller)
     other = (
         []
         if review.moves(job.id)
@@ -167,21 +166,21 @@ def _advice(tx: Connection, waiting: Waiting, seen: QueueSnapshot) -> list[Reaso
 
 
 def _names(
-    tx: Connection, seen: QueueSnapshot, found: dict[str, list[Blocker]], job: Row[Any] | None = None
+    tx: Connection, seen: QueueSnapshot, found: dict[str, list[Blocker]], job: JobRecord | None = None
 ) -> reasons.Names:
-    """All that reasons may call by name; of a single job also what it waits for."""
+    """Return the names that reasons may need; for a single job also those that it waits for."""
     lists = {id(blockers): (one, blockers) for one, blockers in found.items()}  # many jobs have the same one
     jobs = [name for one, blockers in lists.values() for name in reasons.mentioned(seen.state, one, blockers)]
     users = [blocker.reached.whose for blockers in found.values() for blocker in blockers if blocker.reached]
     awaited = _awaited(tx, job) if job is not None else []
     rows = _titles(tx, [*jobs, *(row.needs for row in awaited)])
     titles = {name: reasons.Title(number=row.number, user=row.user) for name, row in rows.items()}
-    after = (job.spec.get("after") or {}) if job is not None else {}
+    after = None if job is None else job.spec.after
     return reasons.Names(
         jobs=titles,
         users=_users(tx, users),
         awaited=[reasons.Awaited(job=row.needs, title=titles[row.needs], state=row.state) for row in awaited],
-        need=f"{after.get('when', 'success')} of {after.get('need', 'all')}" if after else "",
+        need=f"{after.when} of {after.need}" if after else "",
         paused=_paused(tx, job) if job is not None else "",
         accounts={
             (one, node): words
@@ -192,8 +191,8 @@ def _names(
     )
 
 
-def _awaited(tx: Connection, job: Row[Any]) -> list[Row[Any]]:
-    """The jobs that this one waits for and that are not over."""
+def _awaited(tx: Connection, job: JobRecord) -> list[_AwaitedJob]:
+    """Return the jobs that this one waits for and that are not over."""
     if not job.blocked:
         return []
     query = (
@@ -202,10 +201,10 @@ def _awaited(tx: Connection, job: Row[Any]) -> list[Row[Any]]:
         .where(Dependency.job_id == job.id, Job.ended_us.is_(None))
         .order_by(Job.number)
     )
-    return list(tx.execute(query.limit(100)))
+    return _AwaitedJob.all(tx.execute(query.limit(100)))
 
 
-def _paused(tx: Connection, job: Row[Any]) -> str:
+def _paused(tx: Connection, job: JobRecord) -> str:
     if job.group_id is None:
         return ""
     return tx.scalar(select(Group.paused).where(Group.id == job.group_id)) or ""
@@ -217,7 +216,6 @@ def _users(tx: Connection, users: Iterable[str]) -> dict[str, str]:
     return {row.id: row.name for row in rows}
 
 
-def _titles(tx: Connection, jobs: Iterable[str]) -> dict[str, Row[Any]]:
-    query = select(Job.id, Job.number, Job.name, User.name.label("user")).join(User, User.id == Job.user_id)
-    found: Iterable[Row[Any]] = tx.execute(query.where(Job.id.in_(sorted(set(jobs)))))
-    return {row.id: row for row in found}
+def _titles(tx: Connection, jobs: Iterable[str]) -> dict[str, _NamedJob]:
+    query = select(*_NamedJob.columns(Job, User.name.label("user"))).join(User, User.id == Job.user_id)
+    return {row.id: row for row in _NamedJob.each(tx.execute(query.where(Job.id.in_(sorted(set(jobs))))))}

@@ -3,18 +3,19 @@
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection
 
-from service.context import Context
+from service.db.records.jobs import JobRecord
 from service.errors import ProblemError
 from service.estimation import estimates
+from service.estimation.forecasts import Estimator
 from service.identity.callers import Caller
 from service.infra.times import minute
 from service.jobs import change
 from service.jobs.submit import check_priority
+from service.queue.snapshot import QueueSnapshot
 from service.scheduler.explain.alternatives import Proposal, StartingChange
 from service.scheduler.model.jobs import Estimate, Waiting
-from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.placement import never_fits
 from service.scheduler_cache.load import resources_of
 from torchyard.api import Alternative
@@ -22,20 +23,20 @@ from torchyard.spec import PRIORITY_RANK, JobSpec
 
 
 class JobVariants:
-    """Makes changed jobs of one that waits."""
+    """Maker of changed jobs from one that waits."""
 
     def __init__(
-        self, ctx: Context, tx: Connection, job: Row[Any], waiting: Waiting, state: SchedulerState, caller: Caller
+        self, tx: Connection, estimator: Estimator, seen: QueueSnapshot, job: JobRecord, caller: Caller
     ) -> None:
-        self._ctx, self._tx, self._job, self._waiting = ctx, tx, job, waiting
-        self._infos, self._caller = list(state.nodes.values()), caller
+        self._tx, self._estimator, self._job, self._caller = tx, estimator, job, caller
+        self._waiting, self._infos, self._now = seen.state.waiting[job.id], list(seen.state.nodes.values()), seen.now
 
     def build(self, proposal: Proposal) -> Waiting | None:
-        """The changed job; None if the spec or the caller's rights do not allow it, or no node could ever hold it."""
+        """Return the changed job; None if the spec or the caller's rights forbid it, or no node could ever hold it."""
         if "held" in proposal.change:
             return replace(self._waiting, ineligible=None)
         try:
-            spec = change.changed_spec(self._job.spec, _nested(proposal.change))
+            spec = change.changed_spec(self._job.spec.data, _nested(proposal.change))
             check_priority(self._caller, spec.priority)
         except ProblemError:
             return None
@@ -60,18 +61,18 @@ class JobVariants:
         return spec.restartable or self._waiting.preemptible
 
     def _estimate(self, spec: JobSpec) -> Estimate | None:
-        """What the loader would find for it: of a job that has run, the same as before, within its limit."""
+        """Return the estimate that the loader would find; for a job that has run the one before, within its limit."""
         known, limit_us = self._waiting.remaining, None if spec.time_limit is None else spec.time_limit * 1_000_000
         if known is not None and self._job.attempt:
             most = known.p90_us if limit_us is None else limit_us
             points = {name: min(getattr(known, name), most) for name in ("p10_us", "p50_us", "p90_us")}
             return replace(known, **points)
         key = estimates.history_key_of(self._job.project, self._job.user_id, spec.model_dump(mode="json"))
-        return self._ctx.estimator.of_history(self._tx, key, limit_us, self._ctx.now_us())
+        return self._estimator.of_history(self._tx, key, limit_us, self._now)
 
 
 def presented(number: int, found: StartingChange) -> Alternative:
-    """The change, in words and as a command."""
+    """Present the change, in words and as a command."""
     starts_us, proposal = found.starts_us, found.proposal
     if starts_us is None:
         where = " and ".join(f"node {placement.node}" for placement in found.placements)
@@ -96,7 +97,7 @@ def _command(number: int, proposal: Proposal) -> str:
 
 
 def _typed(value: Any) -> str:
-    """As YAML reads it."""
+    """Return the value as YAML reads it."""
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -10,6 +10,7 @@ from service.context import Context
 from service.db.models import Job
 from service.identity.callers import Caller
 from service.jobs import submit
+from service.queue import overview
 from tests.support import plane
 from torchyard import api
 from torchyard.spec import JobSpec
@@ -45,6 +46,11 @@ def trials(ctx: Context, group: api.Group) -> list[str]:
     """Ids of a sweep's jobs, in order."""
     with ctx.db.read() as tx:
         return list(tx.scalars(select(Job.id).where(Job.group_id == group.id).order_by(Job.trial)))
+
+
+def why(ctx: Context, job_id: str) -> api.Why:
+    """What `ada` is told of a job."""
+    return overview.why(ctx.db, ctx.loader, ctx.estimator, ctx.now_us(), job_id, ADA)
 
 
 def report(ctx: Context, attempt: str, start: int, steps: range, rank: int = 0, **values: Any) -> None:

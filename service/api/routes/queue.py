@@ -29,7 +29,7 @@ def list_queue(
 ) -> Response:
     """Waiting jobs in the order in which they are considered."""
     start = _place(cursor)
-    page = overview.page(ctx, start, limit)
+    page = overview.page(ctx.db, ctx.loader, ctx.now_us(), start, limit)
     tag = etag(page)
     return not_modified(request, tag) or answer(page, tag=tag)
 
@@ -47,7 +47,8 @@ def why(job_id: str, request: Request, ctx: Ctx, caller: Annotated[Caller, requi
     """Why the job waits, runs where it does, or ended; its place in the queue, when it is expected to start, and what
     would start it now.
     """
-    found = overview.why(ctx, queries.job_id(ctx.db, job_id), caller)
+    found_id = queries.job_id(ctx.db, job_id)
+    found = overview.why(ctx.db, ctx.loader, ctx.estimator, ctx.now_us(), found_id, caller)
     tag = etag(found)
     return not_modified(request, tag) or answer(found, tag=tag)
 

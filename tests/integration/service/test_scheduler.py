@@ -18,7 +18,6 @@ from service.db.leader import Leader
 from service.db.models import Allocation, Device, Job, Member, Node
 from service.infra.observability import Counters
 from service.infra.threads import Repeated
-from service.queue import overview
 from service.scheduler.model.nodes import Placement
 from tests.support import box, submissions, wait
 from tests.support.box import NOW
@@ -70,7 +69,7 @@ def test_nothing_starts_while_the_services_own_disk_is_nearly_full(
     with monkeypatch.context() as full:
         full.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=yard.ctx.settings.disk_floor - 1))
         assert scheduler.run_pass() == 0
-        why = overview.why(yard.ctx, job, submissions.ADA)
+        why = submissions.why(yard.ctx, job)
         assert why.reasons[0].code == "service-disk"
         assert "service's own disk" in why.summary
     assert scheduler.run_pass() == 1

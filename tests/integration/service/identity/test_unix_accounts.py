@@ -15,7 +15,6 @@ from service.identity import unix_accounts, users
 from service.infra.observability import Counters
 from service.jobs import fit
 from service.nodes import launches, registration
-from service.queue import overview
 from tests.support import box, submissions
 from tests.support.parts import Parts
 from torchyard import wire
@@ -95,7 +94,7 @@ def where(made: Parts) -> list[str]:
 
 
 def told(made: Parts, job: str) -> dict[str, Any]:
-    found = overview.why(made.ctx, job, submissions.ADA)
+    found = submissions.why(made.ctx, job)
     return {"summary": found.summary, **{each.code: each.message for each in found.reasons}}
 
 

@@ -8,6 +8,7 @@ from sqlalchemy import select, update
 from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Device, Event, Job, Node
+from service.db.records.jobs import JobRecord
 from service.nodes import listing, registration
 from service.queue import job_status
 from service.scheduler.model.jobs import Running
@@ -308,7 +309,7 @@ def joining(db: Database, job_id: str) -> tuple[list[str], list[str]]:
     with db.read() as tx:
         kinds = Event.kind.in_((lifecycle.UNJOINED, lifecycle.JOINED))
         told = tx.execute(select(Event.kind, Event.message).where(Event.job_id == job_id, kinds).order_by(Event.seq))
-        job = tx.execute(select(Job.__table__).where(Job.id == job_id)).one()
+        job = JobRecord.one(tx.execute(select(Job.__table__).where(Job.id == job_id)))
         placement = Placement(node="box", uuids=("box-gpu-0",))
         running = Running(
             job=job_id,

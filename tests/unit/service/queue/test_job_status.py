@@ -10,6 +10,7 @@ from service.queue import job_status
 from service.scheduler.model.jobs import EstimateSource
 from service.scheduler.model.nodes import LinkType
 from tests.support.sharing import HOUR, MINUTE, NOW, node, runs, state
+from torchyard import api
 from torchyard.states import JobState, StopReason
 
 
@@ -24,7 +25,7 @@ def test_every_reason_has_its_words() -> None:
     [
         ({"state": JobState.SUCCEEDED}, "succeeded"),
         (
-            {"state": JobState.FAILED, "error": {"cause": "nan", "message": "the loss is NaN"}},
+            {"state": JobState.FAILED, "error": api.JobError(cause="nan", message="the loss is NaN")},
             "failed: the loss is NaN",
         ),
         ({"state": JobState.FAILED, "error": None}, "failed: no reason is known"),

@@ -1,0 +1,35 @@
+"""The queue and the nodes at one moment, as the policy sees them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from service.accounting.policy_settings import current_policy
+from service.db.engine import Database
+from service.scheduler.model.state import SchedulerState
+from service.scheduler.policy.order import order
+from service.scheduler_cache.load import Loader
+from torchyard.spec.policy import Policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueSnapshot:
+    """The policy's state at a moment, and the order of the queue."""
+
+    state: SchedulerState
+    policy: Policy
+    queue: Sequence[str]
+    now: int
+
+
+@contextmanager
+def queue_snapshot(
+    db: Database, loader: Loader, now: int, asked: str | None = None
+) -> Iterator[tuple[Connection, QueueSnapshot]]:
+    """Yield queue and nodes with a transaction that shows the same moment; the job `asked` about as it is now."""
+    with loader.snapshot(db, now, asked) as (tx, state):
+        policy = current_policy(tx)
+        queue = order(state, now, policy) if state.waiting else ()
+        yield tx, QueueSnapshot(state=state, policy=policy, queue=queue, now=now)
