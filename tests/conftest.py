@@ -112,3 +112,12 @@ def short_tmp() -> Iterator[Path]:
     """A folder with a short path, for sockets (their paths end at 108 bytes)."""
     with tempfile.TemporaryDirectory(prefix="ty-", dir="/tmp") as folder:
         yield Path(folder)
+
+
+@pytest.fixture
+def open_tmp() -> Iterator[Path]:
+    """A folder that all accounts may enter, as /srv and /var/lib are; pytest's own are closed to them."""
+    folder = Path("/tmp", f"ty-{secrets.token_hex(6)}")
+    folder.mkdir(mode=0o755)
+    yield folder
+    shutil.rmtree(folder)

@@ -5,12 +5,19 @@ import os
 import re
 import socket
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+#: Where the attempts of a stack lie that root has started in its own home, which nobody else may enter.
+SHARED_WORKER_FOLDER: Final = Path("/var/lib/torchyard-worker")
 
 
 def root() -> Path:
     """Return the home folder: ``TORCHYARD_HOME`` or ``~/.torchyard``."""
-    return Path(os.environ.get("TORCHYARD_HOME") or Path.home() / ".torchyard").absolute()
+    return Path(os.environ.get("TORCHYARD_HOME") or _default()).absolute()
+
+
+def _default() -> Path:
+    return Path.home() / ".torchyard"
 
 
 def admin_token_file() -> Path:
@@ -35,8 +42,15 @@ def node_name() -> str:
 
 
 def worker_folder() -> Path:
-    """Return the folder of the embedded worker's attempts, caches and spool."""
-    return root() / "worker"
+    """Return the folder of the embedded worker's attempts, caches and spool.
+
+    Root's lies outside of the home: the accounts as which jobs run must reach their attempts, and never database and
+    tokens.
+    """
+    home = root()
+    if os.geteuid() != 0:
+        return home / "worker"
+    return SHARED_WORKER_FOLDER if home == _default() else home.with_name(f"{home.name}-worker")
 
 
 def log_folder() -> Path:

@@ -34,7 +34,10 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     for noisy in ("httpx", "celery.worker.strategy", "celery.app.trace"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    chosen.home.mkdir(parents=True, exist_ok=True, mode=0o755)
+    if os.geteuid() == 0:
+        # What is laid out for other accounts is theirs to read, whatever the shell says from which this was started.
+        os.umask(0o022)
+    chosen.home.mkdir(parents=True, exist_ok=True, mode=0o711)
     try:
         filesystem.refuse_network(chosen.home)
         lock = lock_home(chosen.home)

@@ -1,12 +1,15 @@
 """One worker's components, put together, and the threads that drive them."""
 
 import logging
+import os
 import threading
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from torchyard import wire
+from torchyard.stack import access
 from worker.agent import Agent, Machine
 from worker.attempts.folder import finish_removals
 from worker.attempts.kept import KeptFiles
@@ -42,7 +45,7 @@ class Runtime:
     """
 
     def __init__(self, settings: WorkerSettings, *, moved: Callable[[], None]) -> None:
-        settings.attempts.mkdir(parents=True, exist_ok=True)
+        make_attempts_root(settings.attempts)
         self._settings = settings
         self._moved = moved
         self._used: wire.Registered | None = None
@@ -94,9 +97,12 @@ class Runtime:
             retained=RetainedFiles(self._settings.home),
             own_floor=self._settings.disk_floor,
             disk_floor=lambda: FLOOR if (told := self._disk_floor()) is None else told,
-            accounts=UnixAccounts(partial(runs_as, one_trust_domain=self._settings.one_trust_domain), spawn),
+            accounts=UnixAccounts(self._runs_as(), spawn),
         )
         return Agent(this, self._control, self._renew, tools)
+
+    def _runs_as(self) -> Callable[[str], bool]:
+        return partial(runs_as, one_trust_domain=self._settings.one_trust_domain, attempts=self._settings.attempts)
 
     def _disk_floor(self) -> int | None:
         """The node's own setting, else the service's policy as it was told last."""
@@ -178,6 +184,19 @@ class Runtime:
 
     def _offenders(self) -> list[offenders.Offender]:
         return [] if self._nvml is None else offenders.find(self._nvml, self._scan)
+
+
+def make_attempts_root(attempts: Path) -> None:
+    """Make the folder that holds one folder for each attempt; say what keeps other accounts from reaching theirs.
+
+    A worker that runs as root makes it so that they can enter it but not see what others have there.
+    """
+    attempts.mkdir(parents=True, exist_ok=True)
+    if os.geteuid() == 0:
+        attempts.chmod(0o711)
+        problem = access.attempts_problem(attempts)
+        if problem is not None:
+            logger.error("%s", problem)
 
 
 def _consumes(registered: wire.Registered) -> tuple[str, str]:

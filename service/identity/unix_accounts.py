@@ -33,7 +33,7 @@ class Refusal(StrEnum):
 
     #: The user has no account, and the node runs each job as its user's own.
     NONE = "none"
-    #: There is no such account on the node.
+    #: There is no such account on the node, or it may not enter the folder of the attempts there.
     ABSENT = "absent"
     #: The worker is not root and may not become that account.
     FOREIGN = "foreign"
@@ -150,8 +150,11 @@ def _sentence(user: UserAccount, why: Refusal, nodes: Sequence[str]) -> str:
             mend = f"an administrator names it with {names}, or starts the worker {trust}"
             return f"{user.name} has no UNIX account, so {where} will run none of their jobs: {mend}"
         case Refusal.ABSENT:
-            mend = f"an administrator creates it there, or names another with {names}"
-            return f"the UNIX account {account} of {user.name} does not exist on {where}: {mend}"
+            mend = "an administrator creates it there, lets it in (the worker's log says where), or names another with "
+            return (
+                f"the UNIX account {account} of {user.name} does not exist on {where}, or may not enter the attempts "
+                f"there: {mend}{names}"
+            )
         case Refusal.FOREIGN:
             mend = f"an administrator runs it as root, or {trust}"
             return f"the worker on {where} may not become {account}, the UNIX account of {user.name}: {mend}"

@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.conftest import SCRIPTS
 from tests.support import processes, wait
-from tests.support.stack import Stack
+from tests.support.stack import Stack, worker_folder
 from torchyard.api import Job
 from torchyard.states import JobState
 
@@ -176,7 +176,7 @@ def _send_launches(yard: Stack, attempt: str, times: int) -> None:
 
     from torchyard.wire import LAUNCH_TASK, node_queue
 
-    registration = json.loads((yard.home / "worker" / "registration.json").read_text())
+    registration = json.loads((worker_folder(yard.home) / "registration.json").read_text())
     app = Celery(broker=registration["broker_url"])
     app.conf.broker_transport_options = {"global_keyprefix": registration["broker_key_prefix"]}
     with app.connection_for_write() as connection:

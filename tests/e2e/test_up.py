@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support import accounts
 from tests.support.wait import until
 from torchyard.stack import instance
 
@@ -182,3 +183,21 @@ def test_a_killed_stack_gives_its_home_back(yard: Yard) -> None:
     with yard.up():
         assert yard.state("1") == "cancelled"
         assert "2 of 2 free" in yard("nodes").stdout
+
+
+@accounts.needs_root
+def test_root_starts_a_stack_and_others_run_jobs_as_themselves(open_tmp: Path) -> None:
+    """What README says to type, and nothing else."""
+    (open_tmp / "code").mkdir()
+    yard = Yard(open_tmp / "home", open_tmp / "code")
+    with accounts.account() as bob, yard.up("--stop-jobs"):
+        yard("users", "add", "bob", "--unix-user", bob.pw_name)
+        token = json.loads(yard("token", "create", "laptop", "--user", "bob", "--json").stdout)["secret"]
+        as_bob = {**yard.environment, "TORCHYARD_TOKEN": token}
+        words = ["run", "--launcher", "none", "--", "sh", "-c", f"id -un; ls {yard.home}; exit 3"]
+        done = subprocess.run(
+            [*YARD, *words], env=as_bob, cwd=yard.code, text=True, capture_output=True, timeout=60, check=False
+        )
+        assert done.returncode == 3, done.stdout + done.stderr
+        assert bob.pw_name in done.stdout.split()
+        assert "Permission denied" in done.stdout

@@ -68,7 +68,7 @@ class FakeService:
         #: Paths whose next request is carried out but not answered, each with how often.
         self.lose_reply: dict[str, int] = {}
 
-    def assign(self, command: list[str], **spec: Any) -> str:
+    def assign(self, command: list[str], *, unix_user: str | None = None, **spec: Any) -> str:
         """A job that is assigned to the node; returns the attempt's id."""
         attempt = new_id("att")
         fields = {"launcher": "none", "resources": {"gpus": 0}, "command": command} | spec
@@ -78,7 +78,7 @@ class FakeService:
             number=1,
             spec=JobSpec.model_validate(fields),
             user="ada",
-            unix_user=None,
+            unix_user=unix_user,
             node_rank=0,
             devices=[],
             code=None,

@@ -51,7 +51,7 @@ class Stack:
     def attempt_folder(self, job_id: str) -> Path:
         """The folder of the job's newest attempt, while it is there."""
         attempts = wait.until(lambda: self.client.attempts(job_id), what="an attempt")
-        folder = self.home / "worker" / "attempts" / attempts[-1].id
+        folder = worker_folder(self.home) / "attempts" / attempts[-1].id
         return wait.until(lambda: folder if folder.exists() else None, what=str(folder))
 
     def log(self, job: Job, rank: int = 0) -> bytes:
@@ -63,6 +63,11 @@ class Stack:
         return subprocess.run(
             [*YARD, *words], env=self.environment, cwd=cwd, capture_output=True, text=True, timeout=seconds, check=False
         )
+
+
+def worker_folder(home: Path) -> Path:
+    """Where the worker of a home keeps its attempts: beside it if root has started it, which other accounts reach."""
+    return home.with_name(f"{home.name}-worker") if os.geteuid() == 0 else home / "worker"
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +29,8 @@ class Yard:
     broker: redis.Server
     process: "subprocess.Popen[str] | None" = None
     environment: dict[str, str] = field(default_factory=dict)
+    #: Where the worker's own words go, if anybody wants to read them.
+    errors: Path | None = None
 
     @property
     def attempts(self) -> Path:
@@ -41,7 +43,8 @@ class Yard:
         command = [sys.executable, "-m", "worker", "--name", NAME, "--join", self.live.url, "--cpu-slots", "2"]
         command += ["--token-file", str(token), "--home", str(self.home)]
         env = {**os.environ, "TORCHYARD_ONE_TRUST_DOMAIN": "1", **self.environment}
-        self.process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
+        with self.errors.open("a") if self.errors else nullcontext() as errors:
+            self.process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors, text=True)
         if ready:
             assert self.process.stdout is not None
             assert self.process.stdout.readline() == f"ready {NAME}\n"

@@ -16,7 +16,7 @@ import httpx
 from torchyard import home
 from torchyard.client.client import Client
 from torchyard.exceptions import PortTakenError, RefusedError, StartError, TorchYardError, UnreachableError
-from torchyard.stack import filesystem, instance, jobs, redis
+from torchyard.stack import access, filesystem, instance, jobs, redis
 from torchyard.stack.supervise import SupervisedProgram, Supervisor
 
 DEFAULT_PORT = 8765
@@ -121,7 +121,8 @@ class Stack:
         end = (
             "Ctrl-C ends the stack and its jobs" if self.options.stop_jobs else "Ctrl-C ends the stack, trainings go on"
         )
-        return f"dashboard: {link} (once; `yard login` prints another)\nlogs: {home.log_folder()}\n{end}"
+        lines = [f"dashboard: {link} (once; `yard login` prints another)", f"logs: {home.log_folder()}", end]
+        return "\n".join([*lines, *access.remarks(home.worker_folder())])
 
     def _settle_jobs(self, client: Client, supervisor: Supervisor) -> None:
         if self.options.stop_jobs:

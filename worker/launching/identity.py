@@ -3,10 +3,14 @@
 import os
 import pwd
 from dataclasses import dataclass
+from pathlib import Path
 
+from torchyard.stack import access
 from worker.exceptions import IdentityError
 
 _TRUST = "or start it with TORCHYARD_ONE_TRUST_DOMAIN=1, if all users may act as the worker's own UNIX user"
+
+_OPEN = "an administrator lets it in, or moves what lies there to where it may go (the worker's log says how)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +49,25 @@ def identity(user: str, unix_user: str | None, *, one_trust_domain: bool) -> Uni
     )
 
 
-def runs_as(unix_user: str, *, one_trust_domain: bool) -> bool:
+def runs_as(unix_user: str, *, one_trust_domain: bool, attempts: Path) -> bool:
     """Return whether jobs of people with this account can run here."""
     try:
-        identity("", unix_user, one_trust_domain=one_trust_domain)
+        who = identity("", unix_user, one_trust_domain=one_trust_domain)
+        if who is not None:
+            check_access(who, attempts)
     except IdentityError:
         return False
     return True
+
+
+def check_access(who: UnixUser, *paths: Path) -> None:
+    """Raise IdentityError, with the mend, if an account may not enter a folder on the way to one of these paths."""
+    for path in paths:
+        closed = access.barrier(path, who.uid, who.groups)
+        if closed is not None:
+            raise IdentityError(
+                f"{who.name} may not enter {access.described(closed)}, and so not reach {path}: {_OPEN}"
+            )
 
 
 def _account(name: str) -> UnixUser | None:

@@ -20,7 +20,7 @@ from worker.attempts import files, tree
 from worker.attempts.folder import AttemptFolder
 from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, UnusableError
 from worker.launching import argv, carry, environment, interpreter, local_rank, prepare, rendezvous, resuming
-from worker.launching.identity import UnixUser, identity
+from worker.launching.identity import UnixUser, check_access, identity
 from worker.launching.inherited import inherited
 from worker.monitoring import processes
 from worker.shim import verdict
@@ -200,6 +200,8 @@ class AttemptLauncher:
     def _prepare(self, folder: AttemptFolder, launch: Launch, threads: int) -> PreparedAttempt:
         spec = launch.spec
         who = identity(launch.user, launch.unix_user, one_trust_domain=self.one_trust_domain)
+        if who is not None:
+            check_access(who, self.attempts, *([self.python, RANK] if spec.launcher.ranked else []))
         python = interpreter.resolve(None if spec.recipe is not None else spec.python, self.python)
         fetch = partial(self._fetch, folder)
         cwd = prepare.lay_out(folder, launch, fetch)

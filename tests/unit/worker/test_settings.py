@@ -31,8 +31,9 @@ def settings(**arguments: object) -> WorkerSettings:
 
 def test_defaults_are_those_of_the_embedded_stack(tmp_path: Path) -> None:
     found = settings()
-    assert found.home == tmp_path / "worker"
-    assert found.attempts == tmp_path / "worker" / "attempts"
+    assert found.home == home.worker_folder()
+    assert found.home.is_relative_to(tmp_path.parent)
+    assert found.attempts == found.home / "attempts"
     assert found.name == home.node_name()
     assert found.cpu_slots is None
 

@@ -64,7 +64,7 @@ def test_what_no_node_would_run_is_refused_with_the_mend(db: Database) -> None:
     assert refusal(db) is None, "it has not looked yet"
     assert say(db, "root", {"ghost": False}).wake
     assert not say(db, "root", {"ghost": False}).wake
-    told = "the UNIX account ghost of ada does not exist on node root: an administrator creates it there"
+    told = "the UNIX account ghost of ada does not exist on node root, or may not enter the attempts there: an"
     assert str(refusal(db)).startswith(f"never-fits, user: user: {told}")
     with db.read() as tx:
         assert "names another with `yard users set ada --unix-user ACCOUNT`" in str(users.by_name(tx, "ada").warning)

@@ -1,10 +1,11 @@
 import os
 import pwd
+from pathlib import Path
 
 import pytest
 
 from worker.exceptions import IdentityError
-from worker.launching.identity import identity, runs_as
+from worker.launching.identity import check_access, identity, runs_as
 
 OWN = pwd.getpwuid(os.geteuid()).pw_name
 
@@ -39,10 +40,24 @@ def test_anybody_else_refuses_other_peoples_jobs_with_the_remedy(monkeypatch: py
     assert identity("ada", "nobody", one_trust_domain=True) is None
 
 
-def test_as_whom_jobs_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_whom_jobs_can_run(monkeypatch: pytest.MonkeyPatch, open_tmp: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert runs_as("nobody", one_trust_domain=False)
-    assert not runs_as("no-such-user", one_trust_domain=False)
+    assert runs_as("nobody", one_trust_domain=False, attempts=open_tmp)
+    assert not runs_as("no-such-user", one_trust_domain=False, attempts=open_tmp)
     monkeypatch.setattr(os, "geteuid", lambda: 54321)
-    assert not runs_as("nobody", one_trust_domain=False)
-    assert runs_as("nobody", one_trust_domain=True)
+    assert not runs_as("nobody", one_trust_domain=False, attempts=open_tmp)
+    assert runs_as("nobody", one_trust_domain=True, attempts=open_tmp)
+
+
+def test_nobody_is_run_who_cannot_reach_their_attempts(monkeypatch: pytest.MonkeyPatch, open_tmp: Path) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    attempts = open_tmp / "worker" / "attempts"
+    attempts.mkdir(parents=True)
+    attempts.parent.chmod(0o700)
+    assert runs_as(OWN, one_trust_domain=False, attempts=attempts) == (OWN == "root")
+    assert not runs_as("nobody", one_trust_domain=False, attempts=attempts)
+    who = identity("ada", "nobody", one_trust_domain=False)
+    assert who is not None
+    with pytest.raises(IdentityError, match=r"nobody may not enter .*/worker \(mode 0700, .*the worker's log says how"):
+        check_access(who, attempts)
+    check_access(who, open_tmp)

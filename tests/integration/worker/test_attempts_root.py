@@ -1,0 +1,94 @@
+"""Jobs of other UNIX accounts start where the documented steps have put the worker's folder."""
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import accounts, worker
+from tests.support.worker import Yard
+from torchyard import wire
+from torchyard.injob import layout
+
+pytestmark = accounts.needs_root
+
+UNIT = Path(__file__).parents[3] / "deploy" / "torchyard-worker.service"
+HOME = "/var/lib/torchyard-worker"
+
+
+@pytest.fixture
+def box(tmp_path: Path, short_tmp: Path, open_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Yard]:
+    monkeypatch.delenv("TORCHYARD_ONE_TRUST_DOMAIN", raising=False)
+    with worker.yard(tmp_path, short_tmp) as made:
+        made.home = open_tmp / "torchyard-worker"
+        made.environment["TORCHYARD_ONE_TRUST_DOMAIN"] = "0"
+        made.errors = tmp_path / "worker.log"
+        yield made
+
+
+def follow_the_unit(var_lib: Path) -> None:
+    """Type what the unit's head says, with another folder for /var/lib."""
+    steps = re.findall(r"^#   (install -d .*?)(?:  +#.*)?$", UNIT.read_text(), re.MULTILINE)
+    assert any(HOME in step for step in steps)
+    for step in steps:
+        words = shlex.split(step)
+        folders = [word for word in words if word.startswith("/var/lib/")]
+        if folders:
+            there = [word.replace("/var/lib", str(var_lib)) if word in folders else word for word in words]
+            subprocess.run(there, check=True)
+    assert f"--home {HOME}" in UNIT.read_text()
+
+
+def run(box: Yard, unix_user: str, command: str) -> tuple[wire.Result, list[str]]:
+    attempt = box.fake.assign(["sh", "-c", command], unix_user=unix_user)
+    box.send(attempt)
+    result = box.settled(attempt)
+    return result, box.fake.log(attempt).decode().splitlines()
+
+
+def test_a_job_of_another_account_starts_after_the_steps_of_the_unit(box: Yard, open_tmp: Path) -> None:
+    follow_the_unit(open_tmp)
+    with accounts.account() as ada:
+        box.start()
+        result, said = run(box, ada.pw_name, "id -un; echo made > $TORCHYARD_OUTPUT_DIR/x && echo x > $TMPDIR/x")
+        assert (result.kind, result.exit_code, said) == (wire.ResultKind.EXITED, 0, [ada.pw_name])
+        assert box.attempts.stat().st_mode & 0o777 == 0o711
+        # Nor does it see who else has attempts, nor read what the worker keeps for itself.
+        result, said = run(box, ada.pw_name, f"ls {box.attempts} {box.home}; cat {box.home}/registration.json; id -un")
+        assert len([line for line in said if line.endswith("Permission denied")]) == 3, said
+        assert box.stop() == 0
+    assert "cannot start here" not in box.errors.read_text()
+
+
+def test_a_worker_started_from_a_private_shell_lays_out_what_others_can_read(box: Yard, open_tmp: Path) -> None:
+    follow_the_unit(open_tmp)
+    before = os.umask(0o077)
+    try:
+        box.start()
+    finally:
+        os.umask(before)
+    with accounts.account() as ada:
+        result, said = run(box, ada.pw_name, f"id -un; ls $TORCHYARD_ATTEMPT_DIR/{layout.LOGS}")
+        assert (result.kind, result.exit_code, said[0]) == (wire.ResultKind.EXITED, 0, ada.pw_name), result
+        assert box.stop() == 0
+
+
+def test_a_folder_that_others_cannot_enter_is_named_at_the_start_and_to_whoever_asks(box: Yard) -> None:
+    box.home.mkdir(mode=0o700)
+    with accounts.account() as ada:
+        box.start()
+        said = box.errors.read_text()
+        assert f"jobs of other accounts cannot start here: they may not enter {box.home} (mode 0700, owner 0)" in said
+        assert f"`chmod o+x {box.home}`" in said
+        result, _ = run(box, ada.pw_name, "true")
+        assert result.kind is wire.ResultKind.UNUSABLE
+        assert f"{ada.pw_name} may not enter {box.home} (mode 0700, owner 0)" in (result.message or "")
+        # What the error says is the mend.
+        subprocess.run(re.findall(r"`(chmod [^`]*)`", said)[0].split(), check=True)
+        result, said_by_job = run(box, ada.pw_name, "id -un")
+        assert (result.exit_code, said_by_job) == (0, [ada.pw_name])
+        assert box.stop() == 0

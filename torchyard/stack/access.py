@@ -1,0 +1,103 @@
+"""Permissions that the accounts of jobs need on the way to their attempts, and to the interpreter of the worker."""
+
+import os
+import stat
+import sys
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+#: Nobody's user id: such an account owns nothing.
+NOBODY = -1
+
+
+def barrier(path: Path, uid: int = NOBODY, groups: Collection[int] = ()) -> Path | None:
+    """Return the first folder on the way to a path, itself included, that an account may not enter; None if none.
+
+    By default for an account that owns nothing and is in no group. Modes count, access lists do not; what does not
+    exist yet is no barrier.
+    """
+    return next((at for at, status in _way(path) if _is_folder(status) and not _enters(status, uid, groups)), None)
+
+
+def unsafe(path: Path) -> Path | None:
+    """Return the first folder on the way to a path, itself included, whose entries another account than root may
+    exchange; None if none.
+    """
+    return next((at for at, status in _way(path) if _is_folder(status) and _exchangeable(status)), None)
+
+
+def attempts_problem(folder: Path) -> str | None:
+    """Return why jobs of other accounts could not start in a root worker's folder, with the mend; None if they can."""
+    closed = barrier(folder)
+    if closed is not None:
+        return (
+            f"jobs of other accounts cannot start here: they may not enter {described(closed)}, and so not reach "
+            f"{folder}: `chmod o+x {closed}`, or keep the attempts elsewhere (`yard worker --home`, or "
+            "TORCHYARD_HOME of `yard up`)"
+        )
+    opened = unsafe(folder)
+    if opened is not None:
+        return (
+            f"others than root could exchange the attempts below {described(opened)}: `chown root {opened}` and "
+            f"`chmod go-w {opened}`, or keep them elsewhere (`yard worker --home`, or TORCHYARD_HOME of `yard up`)"
+        )
+    return None
+
+
+def remarks(folder: Path) -> list[str]:
+    """Return what whoever starts a stack should know of the accounts of its jobs, one line each."""
+    if os.geteuid() != 0:
+        return []
+    return [line for line in (attempts_problem(folder), interpreter_problem()) if line is not None]
+
+
+def interpreter_problem(python: Path = Path(sys.executable)) -> str | None:
+    """Return why other accounts cannot run an interpreter, with the mend; None if they can."""
+    closed = barrier(python)
+    if closed is None:
+        return None
+    return (
+        f"jobs of other accounts cannot run {python}: they may not enter {described(closed)}. Install TorchYard "
+        "where they can, with a Python that they can read: `/usr/bin/python3 -m venv /opt/torchyard`"
+    )
+
+
+def described(path: Path) -> str:
+    """Return a path with its mode and owner."""
+    status = path.stat()
+    return f"{path} (mode {stat.S_IMODE(status.st_mode):04o}, owner {status.st_uid})"
+
+
+def _way(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Return what lies on the way to a path, from the root down, and then to each thing that it is a link to."""
+    seen: set[Path] = set()
+    waits = [path.absolute()]
+    while waits:
+        target = waits.pop()
+        for at in (*reversed(target.parents), target):
+            if at in seen:
+                continue
+            seen.add(at)
+            if at.is_symlink():
+                waits.append(at.parent / at.readlink())
+            try:
+                yield at, at.stat()
+            except FileNotFoundError:
+                break
+
+
+def _is_folder(status: os.stat_result) -> bool:
+    return stat.S_ISDIR(status.st_mode)
+
+
+def _enters(status: os.stat_result, uid: int, groups: Collection[int]) -> bool:
+    if uid == 0:
+        return True
+    if status.st_uid == uid:
+        return bool(status.st_mode & stat.S_IXUSR)
+    return bool(status.st_mode & (stat.S_IXGRP if status.st_gid in groups else stat.S_IXOTH))
+
+
+def _exchangeable(status: os.stat_result) -> bool:
+    written = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
+    return status.st_uid != 0 or bool(written)
