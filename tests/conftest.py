@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True)
 def no_leaked_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fails a test that leaves a process behind: every child inherits a mark of this one test."""
-    mark = secrets.token_hex(8)
+    mark, before = secrets.token_hex(8), processes.ids()
     monkeypatch.setenv(processes.MARK, mark)
     monkeypatch.setenv("TORCHYARD_JOB_ENV", processes.MARK)  # jobs inherit it too
     watch = threading.Timer(_HANGS_S, lambda: print(processes.stacks(mark), file=sys.stderr))
@@ -55,7 +55,7 @@ def no_leaked_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     watch.cancel()
     deadline = time.monotonic() + 20
-    while (left := processes.marked(mark)) and time.monotonic() < deadline:
+    while (left := processes.marked(mark, but=before)) and time.monotonic() < deadline:
         time.sleep(0.05)
     for pid, _ in left:
         os.kill(pid, signal.SIGKILL)

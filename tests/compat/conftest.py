@@ -19,9 +19,9 @@ def environment() -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[stack.Stack]:
-    """One stack with two CPU slots for all tests of a file."""
+    """One stack with two CPU slots for all tests here."""
     with processes.unmarked(), stack.running(tmp_path_factory.mktemp("home")) as running:
         yield running
 

@@ -41,9 +41,9 @@ def chromium() -> Iterator[Browser]:
             browser.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """One browser for the tests of a file."""
+    """One browser for the tests of a folder."""
     assert DASHBOARD.is_file(), "the dashboard is not built: run `make dashboard`"
     with chromium() as running:
         yield running

@@ -5,12 +5,15 @@ from collections.abc import Callable
 from typing import TypeVar
 
 Value = TypeVar("Value")
+#: Seconds between two looks: soon at first, and then at a pace that costs whoever is asked little.
+_FIRST_S, _LAST_S = 0.02, 0.1
 
 
 def until(condition: Callable[[], Value], *, seconds: float = 60.0, what: str = "the condition") -> Value:
     """The first true value of `condition()`; AssertionError after the deadline."""
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, _FIRST_S
     while not (value := condition()):
         assert time.monotonic() < deadline, f"{what} did not come true within {seconds:g} s"
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(_LAST_S, 1.25 * pause)
     return value
