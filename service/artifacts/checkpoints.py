@@ -76,7 +76,7 @@ def _report(
     if found.state == "committed" and (hashed or checkpoint_shards.is_new(tx, found.id, shard)):
         checkpoint_shards.set_files(tx, found.id, message, shard)
     if found.state == "committed" and hashed:
-        policy = StoredSpec(job.spec).checkpoint
+        policy = job.spec.checkpoint
         if _comes_too_late(tx, attempt, found.id, policy):
             doomed = retention.mark_deleted(tx, [found.id], now)
         elif not (missing := blobs.missing(tx, (str(file.sha256) for file in message.files))) and (

@@ -35,7 +35,7 @@ from service.storage import retention
 from service.storage.store import BlobStore
 from torchyard.quantities import format_duration, format_size
 from torchyard.spec import KEEP
-from torchyard.states import JOB_FINAL, JobState
+from torchyard.states import JOB_FINAL
 
 #: Jobs whose files go in one round of housekeeping.
 _AT_ONCE = 200
@@ -91,7 +91,7 @@ def _expire(db: Database, store: BlobStore, now: int, keep_s: int) -> None:
 def _mark(tx: Connection, job_id: str, now: int, *, actor: str | None = None, why: str = "") -> list[str]:
     """Forget the files; return hashes to `blobs.collect` after the commit. Logs and points go with `_remove`."""
     job = lifecycle.lock_job(tx, job_id)
-    if JobState(job.state) not in JOB_FINAL:
+    if job.state not in JOB_FINAL:
         raise lifecycle.Conflict(f"job {job.number} is {job.state}: cancel it first, or wait for its end")
     if tx.scalar(select(_arriving(job_id))):
         raise lifecycle.Conflict(f"files of job {job.number} still arrive from its node: try again in a minute")

@@ -1,19 +1,34 @@
 """Choice of the earlier attempt whose files the next attempt of a job begins with."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, exists, select
+from sqlalchemy import Connection, exists, select
 
 from service.db.models import Attempt, Job, MetricSeries
+from service.db.records.attempts import AttemptRecord
+from service.db.records.jobs import JobRecord
+from service.db.records.record import Record
+from service.db.records.spec import StoredSpec
 from service.lifecycle import outcome, restore
-from service.lifecycle.rows import LIVE, AttemptRow, JobRow
+from service.lifecycle.rows import LIVE
 from torchyard.failures import fingerprints
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import Result
 
 
-def choose(tx: Connection, job: JobRow) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _LastRun(Record):
+    """The newest attempt of a job that ran."""
+
+    id: str
+    state: AttemptState
+    carried_from: str | None
+    saved: bool
+    result: Result | None
+
+
+def choose(tx: Connection, job: JobRecord) -> str | None:
     """The attempt whose files the next one finds, if it restores no checkpoint: the job's last one that ran, else the
     last one of the job that it goes on from. None: it begins with the files that it was submitted with.
 
@@ -22,9 +37,9 @@ def choose(tx: Connection, job: JobRow) -> str | None:
     if not _carries(job.spec):
         return None
     if job.attempt and (last := _last_run(tx, job.id)) is not None:
-        return None if _in_vain(tx, last) else str(last.id)
+        return None if _in_vain(tx, last) else last.id
     source = _last_run(tx, job.carry_from) if job.carry_from else None
-    return None if source is None else str(source.id)
+    return None if source is None else source.id
 
 
 def awaited(tx: Connection, attempts: Sequence[str]) -> set[str]:
@@ -38,27 +53,27 @@ def awaited(tx: Connection, attempts: Sequence[str]) -> set[str]:
         .join(Attempt, Attempt.job_id == Job.id)
         .where(Attempt.id.in_(attempts), Job.state == JobState.QUEUED)
     )
-    waiting: Sequence[JobRow] = tx.execute(query).all()
+    waiting = JobRecord.all(tx.execute(query))
     found |= {str(choose(tx, job)) for job in waiting if restore.choose(tx, job, ()) is None}
     return found.intersection(attempts)
 
 
-def _carries(spec: dict[str, Any]) -> bool:
+def _carries(spec: StoredSpec) -> bool:
     """A recipe goes on from its checkpoints alone, and a live folder is as it was left."""
-    return bool(spec.get("carry", True)) and not spec.get("live") and not spec.get("recipe")
+    return spec.carry and not spec.live and not spec.recipe
 
 
-def _last_run(tx: Connection, job_id: str) -> Row[Any] | None:
+def _last_run(tx: Connection, job_id: str) -> _LastRun | None:
     query = (
         select(Attempt.id, Attempt.state, Attempt.carried_from, Attempt.saved, Attempt.result)
         .where(Attempt.job_id == job_id, Attempt.started_us.is_not(None))
         .order_by(Attempt.number.desc())
         .limit(1)
     )
-    return tx.execute(query).one_or_none()
+    return _LastRun.first(tx.execute(query))
 
 
-def spoiled(tx: Connection, attempt: AttemptRow) -> bool:
+def spoiled(tx: Connection, attempt: AttemptRecord) -> bool:
     """Tell whether the files that it began with may be why an attempt got nowhere: the one before got further with its
     own, or was not at fault.
     """
@@ -68,13 +83,12 @@ def spoiled(tx: Connection, attempt: AttemptRow) -> bool:
     return before != AttemptState.FAILED or _stepped(tx, attempt.carried_from)
 
 
-def _in_vain(tx: Connection, last: Row[Any]) -> bool:
+def _in_vain(tx: Connection, last: _LastRun) -> bool:
     if last.carried_from is None or last.saved or last.state != AttemptState.FAILED or _stepped(tx, last.id):
         return False
-    result = Result.model_validate(last.result) if last.result else None
-    if result is None or result.stop is not None:
+    if last.result is None or last.result.stop is not None:
         return False
-    return fingerprints.blame(outcome.cause_of(result)) is not fingerprints.Blame.BOX
+    return fingerprints.blame(outcome.cause_of(last.result)) is not fingerprints.Blame.BOX
 
 
 def _stepped(tx: Connection, attempt_id: str) -> bool:

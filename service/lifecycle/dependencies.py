@@ -6,12 +6,12 @@ Only jobs that exist can be named, so no two can wait for each other.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from service.db.chunks import chunks
 from service.db.models import Group, Job
+from service.db.records.record import Record
 from service.errors import ProblemError, field_problem, invalid
 from torchyard.api import FieldProblem
 from torchyard.spec import After
@@ -64,6 +64,19 @@ class Needs:
     blocked: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _NeededJob(Record):
+    """A job that another one waits for."""
+
+    state: JobState
+    stop: StopReason | None
+    number: int
+
+    @property
+    def stopped_early(self) -> bool:
+        return self.state is JobState.CANCELLED and self.stop is StopReason.EARLY
+
+
 def resolve(tx: Connection, after: After | None, trials: int, *, lock: bool) -> Needs:
     """The jobs that `after` names, a sweep standing for all its trials.
 
@@ -98,27 +111,22 @@ def _find(tx: Connection, ref: str) -> list[str]:
     )
 
 
-def _states(tx: Connection, ids: Sequence[str], *, lock: bool) -> list[Row[Any]]:
-    rows: list[Row[Any]] = []
+def _states(tx: Connection, ids: Sequence[str], *, lock: bool) -> list[_NeededJob]:
+    rows: list[_NeededJob] = []
     for some in chunks(ids):
         query = select(Job.state, Job.stop, Job.number).where(Job.id.in_(some)).order_by(Job.id)
-        rows += tx.execute(query.with_for_update(read=True) if lock else query)
+        rows += _NeededJob.each(tx.execute(query.with_for_update(read=True) if lock else query))
     return rows
 
 
-def _needed(rows: Sequence[Row[Any]]) -> Needed:
-    early = [_stopped_early(row) for row in rows]
-    states = {JobState(row.state) for row, stopped in zip(rows, early, strict=True) if not stopped}
+def _needed(rows: Sequence[_NeededJob]) -> Needed:
+    states = {row.state for row in rows if not row.stopped_early}
     return Needed(
         open=bool(states - JOB_FINAL),
         succeeded=JobState.SUCCEEDED in states,
         failed=bool(states & (JOB_FINAL - {JobState.SUCCEEDED})),
-        early=any(early),
+        early=any(row.stopped_early for row in rows),
     )
-
-
-def _stopped_early(row: Row[Any]) -> bool:
-    return bool(row.state == JobState.CANCELLED and row.stop == StopReason.EARLY)
 
 
 def _unknown(number: int, ref: str) -> FieldProblem:
@@ -126,7 +134,7 @@ def _unknown(number: int, ref: str) -> FieldProblem:
     return FieldProblem(field=f"after.jobs.{number}", message=message)
 
 
-def _never(rows: Sequence[Row[Any]]) -> ProblemError:
+def _never(rows: Sequence[_NeededJob]) -> ProblemError:
     row = next(row for row in rows if row.state in JOB_FINAL and row.state != JobState.SUCCEEDED)
     ended = "has failed" if row.state == JobState.FAILED else "was cancelled"
     return field_problem(

@@ -8,31 +8,32 @@ alone takes all of its memory there, so the two kinds exclude each other.
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from sqlalchemy import Connection, Row, Table, Update, bindparam, insert, select, update
+from sqlalchemy import Connection, Table, Update, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from service.db import upsert
 from service.db.models import Allocation, Device, DeviceUse, Node
+from service.db.records.nodes import DeviceRecord
 from service.db.unit_of_work import unit_of
 from service.lifecycle.exceptions import Conflict
 from service.scheduler.model.nodes import Placement
 
-Given = Mapping[str, Sequence[Row[Any]]]
+Given = Mapping[str, Sequence[DeviceRecord]]
 
 
-def usable(tx: Connection, places: Sequence[Placement]) -> dict[str, list[Row[Any]]]:
-    """The devices' rows by node; `Conflict` if a node takes no jobs, or a device is gone or unusable."""
+def usable(tx: Connection, places: Sequence[Placement]) -> dict[str, list[DeviceRecord]]:
+    """The devices by node; `Conflict` if a node takes no jobs, or a device is gone or unusable."""
     return {place.node: _usable(tx, place) for place in places}
 
 
-def _usable(tx: Connection, place: Placement) -> list[Row[Any]]:
+def _usable(tx: Connection, place: Placement) -> list[DeviceRecord]:
     row = tx.execute(select(Node.draining, Node.unreachable).where(Node.name == place.node)).one_or_none()
     if row is None or row.draining or row.unreachable:
         raise Conflict(f"node {place.node} takes no new jobs")
     query = select(Device.__table__).where(
         Device.node == place.node, Device.uuid.in_(place.uuids), Device.present, Device.unusable.is_(None)
     )
-    found = {row.uuid: row for row in tx.execute(query)}
+    found = {device.uuid: device for device in DeviceRecord.each(tx.execute(query))}
     missing = [uuid for uuid in place.uuids if uuid not in found]
     if missing:
         raise Conflict(f"node {place.node} cannot give {', '.join(missing)}")
@@ -42,7 +43,7 @@ def _usable(tx: Connection, place: Placement) -> list[Row[Any]]:
 def take(tx: Connection, attempt_id: str, given: Given, share: int | None, now: int) -> None:
     """Give devices to an attempt: `share` bytes of each, or all of each if that is None; `Conflict` if one is held."""
     # One order for all writers: no deadlock between their rows.
-    rows = [row for node in sorted(given) for row in sorted(given[node], key=lambda row: str(row.uuid))]
+    rows = [row for node in sorted(given) for row in sorted(given[node], key=lambda row: row.uuid)]
     if not rows:
         return
     held = f"a device of node {', '.join(given)} is held by another attempt, or too little of it is left"
@@ -95,12 +96,12 @@ def _execute(tx: Connection, place: tuple[str, str], share: int | None, whole: U
     return bool(done.rowcount)
 
 
-def _allocation(attempt_id: str, row: Row[Any], share: int | None, now: int) -> dict[str, Any]:
+def _allocation(attempt_id: str, row: DeviceRecord, share: int | None, now: int) -> dict[str, Any]:
     return {
         "attempt_id": attempt_id,
         "node": row.node,
         "uuid": row.uuid,
-        "index": row._mapping["index"],
+        "index": row.index,
         "created_us": now,
         "share": share,
     }

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
 
-from sqlalchemy import Connection, Row, and_, exists, func, select
+from sqlalchemy import Connection, and_, exists, func, select
 from sqlalchemy.orm import aliased
 
 from service.db.chunks import chunks
 from service.db.models import Dependency, Job
+from service.db.records.jobs import JobRecord
+from service.db.records.record import Record
 from service.lifecycle import dependencies, many, pausing
 from service.lifecycle.dependencies import DependencyVerdict, Needed
 from service.lifecycle.notes import Note
@@ -22,8 +23,8 @@ _UNSUCCESSFUL = _OTHER.state.in_((JobState.FAILED, JobState.CANCELLED))
 _EARLY = and_(_OTHER.state == JobState.CANCELLED, func.coalesce(_OTHER.stop, "") == StopReason.EARLY)
 
 
-def ended(tx: Connection, jobs: Sequence[Row[Any]], now: int) -> None:
-    """Called with the rows of jobs that have just ended, as they are now."""
+def ended(tx: Connection, jobs: Sequence[JobRecord], now: int) -> None:
+    """Called with jobs that have just ended, as they are now."""
     settle(tx, [job.id for job in jobs], now)
     for group in dict.fromkeys(job.group_id for job in jobs if job.group_id and job.state == JobState.FAILED):
         pausing.after_failure(tx, group)
@@ -37,11 +38,13 @@ def settle(tx: Connection, jobs: Sequence[str], now: int) -> None:
 
 def _settle(tx: Connection, ended: Sequence[str], now: int) -> list[str]:
     found = [
-        _Waiting.of(row) for some in chunks(_waiting(tx, ended)) for row in tx.execute(_FACTS.where(Job.id.in_(some)))
+        each
+        for some in chunks(_waiting(tx, ended))
+        for each in _Waiting.each(tx.execute(_FACTS.where(Job.id.in_(some))))
     ]
     many.change_waiting(
         tx,
-        [each.job for each in found if each.verdict is DependencyVerdict.MAY_START],
+        [each.id for each in found if each.verdict is DependencyVerdict.MAY_START],
         _UNBLOCKED,
         now,
         blocked=False,
@@ -74,17 +77,24 @@ _FACTS = select(
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Waiting:
-    job: str
-    verdict: DependencyVerdict
+@dataclass(frozen=True, slots=True)
+class _Waiting(Record):
+    """A job that waits for others, `need` and `when` as in `After`, and the standing of those as in `Needed`."""
+
+    id: str
+    need: str
+    when: str
+    open: bool
+    succeeded: bool
+    failed: bool
+    early: bool
     #: Number of a job that has not succeeded.
     culprit: int | None
 
-    @classmethod
-    def of(cls, row: Row[Any]) -> Self:
-        needed = Needed(open=row.open, succeeded=row.succeeded, failed=row.failed, early=row.early)
-        return cls(job=row.id, verdict=dependencies.verdict(row.need, row.when, needed), culprit=row.culprit)
+    @property
+    def verdict(self) -> DependencyVerdict:
+        needed = Needed(open=self.open, succeeded=self.succeeded, failed=self.failed, early=self.early)
+        return dependencies.verdict(self.need, self.when, needed)
 
 
 def _fail(tx: Connection, never: Sequence[_Waiting], now: int) -> Iterator[str]:
@@ -96,7 +106,7 @@ def _fail(tx: Connection, never: Sequence[_Waiting], now: int) -> Iterator[str]:
         error = JobError(cause="dependency", message=message)
         yield from many.change_waiting(
             tx,
-            [each.job for each in never if each.culprit == culprit],
+            [each.id for each in never if each.culprit == culprit],
             Note(kind="failed", message=message, data={"job": culprit}),
             now,
             state=JobState.FAILED,

@@ -1,14 +1,17 @@
 """Faults of the box in a row: of one job, which is not tried for ever, and of one device, which goes out of use."""
 
-from typing import Any
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, exists, select, update
+from sqlalchemy import Connection, exists, select, update
 
 from service.db.models import Allocation, Attempt, Checkpoint, Device
+from service.db.records.attempts import AttemptRecord
+from service.db.records.jobs import JobRecord
+from service.db.records.record import Record
 from service.lifecycle import outcome
-from service.lifecycle.rows import AttemptRow, JobRow
 from torchyard.failures import fingerprints
 from torchyard.failures.fingerprints import Blame
+from torchyard.spec import Launcher
 from torchyard.states import ATTEMPT_FINAL, AttemptState
 from torchyard.wire import Result
 
@@ -18,7 +21,20 @@ MAX_ON_DEVICE = 3
 FAULTY = "failed under the last "
 
 
-def in_a_row(tx: Connection, attempt: AttemptRow) -> int:
+@dataclass(frozen=True, slots=True)
+class _EarlierAttempt(Record):
+    """An attempt that is over, with its result if it has one."""
+
+    id: str
+    state: AttemptState
+    result: Result | None
+
+    @property
+    def cause(self) -> str | None:
+        return None if self.result is None else outcome.cause_of(self.result)
+
+
+def in_a_row(tx: Connection, attempt: AttemptRecord) -> int:
     """Count the attempts just before this one that failed for what is not the job's fault, and came no further."""
     count = 0
     if _has_checkpoint(tx, attempt.id):
@@ -29,24 +45,20 @@ def in_a_row(tx: Connection, attempt: AttemptRow) -> int:
         .order_by(Attempt.number.desc())
         .limit(2 * outcome.MAX_FAULTS)
     )
-    for row in tx.execute(query):
-        if row.state == AttemptState.VOIDED:
+    for earlier in _EarlierAttempt.all(tx.execute(query)):
+        if earlier.state is AttemptState.VOIDED:
             continue
-        if fingerprints.blame(_cause(row)) is not Blame.BOX or _has_checkpoint(tx, row.id):
+        if fingerprints.blame(earlier.cause) is not Blame.BOX or _has_checkpoint(tx, earlier.id):
             break
         count += 1
     return count
-
-
-def _cause(row: Row[Any]) -> str | None:
-    return outcome.cause_of(Result.model_validate(row.result)) if row.result else None
 
 
 def _has_checkpoint(tx: Connection, attempt_id: str) -> bool:
     return bool(tx.scalar(select(exists().where(Checkpoint.attempt_id == attempt_id))))
 
 
-def condemn(tx: Connection, job: JobRow, attempt_id: str, result: Result) -> None:
+def condemn(tx: Connection, job: JobRecord, attempt_id: str, result: Result) -> None:
     """Take devices out of use under which the last attempts all ended by a fault of the GPU, this one among them."""
     if outcome.cause_of(result) != fingerprints.GPU_FAULT:
         return
@@ -56,7 +68,7 @@ def condemn(tx: Connection, job: JobRow, attempt_id: str, result: Result) -> Non
             tx.execute(update(Device).where(Device.node == node, Device.uuid == uuid).values(unusable=why))
 
 
-def _suspects(tx: Connection, job: JobRow, attempt_id: str, result: Result) -> list[tuple[str, str]]:
+def _suspects(tx: Connection, job: JobRecord, attempt_id: str, result: Result) -> list[tuple[str, str]]:
     """The failing rank's device where each rank has one, else all that the attempt had."""
     query = (
         select(Allocation.node, Allocation.uuid)
@@ -65,7 +77,7 @@ def _suspects(tx: Connection, job: JobRow, attempt_id: str, result: Result) -> l
     )
     held = [(row.node, row.uuid) for row in tx.execute(query)]
     here = [each for each in held if result.node in {None, each[0]}]
-    ranked = job.spec.get("launcher") == "torchrun" and job.spec.get("recipe") is None
+    ranked = job.spec.launcher is Launcher.TORCHRUN and job.spec.recipe is None
     if result.failed_rank is None or not ranked or not here:
         return here
     return [here[result.failed_rank % len(here)]]
@@ -73,12 +85,12 @@ def _suspects(tx: Connection, job: JobRow, attempt_id: str, result: Result) -> l
 
 def _always_faulty(tx: Connection, node: str, uuid: str) -> bool:
     query = (
-        select(Attempt.result)
+        select(Attempt.id, Attempt.state, Attempt.result)
         .join(Allocation, Allocation.attempt_id == Attempt.id)
         .where(Allocation.node == node, Allocation.uuid == uuid, Attempt.state.in_(ATTEMPT_FINAL))
         .where(Attempt.started_us.is_not(None))
         .order_by(Attempt.ended_us.desc(), Attempt.id.desc())
         .limit(MAX_ON_DEVICE)
     )
-    causes = [_cause(row) for row in tx.execute(query)]
+    causes = [attempt.cause for attempt in _EarlierAttempt.each(tx.execute(query))]
     return causes == [fingerprints.GPU_FAULT] * MAX_ON_DEVICE

@@ -2,16 +2,18 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import Connection, func, select, update
 
 from service.accounting import usage
 from service.db.models import Attempt, Event, Member
+from service.db.records.attempts import AttemptRecord, MemberRecord
+from service.db.records.jobs import EventRecord, JobRecord
 from service.db.unit_of_work import unit_of
 from service.lifecycle import carry, faults, gang, gang_result, links, outcome, restore
 from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
-from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, member_on, members_of, spans_nodes
+from service.lifecycle.rows import CLAIMED, lock_attempt, member_on, members_of, spans_nodes
 from service.lifecycle.start import adopt
 from service.lifecycle.transitions import move_attempt, move_job
 from torchyard.failures import fingerprints
@@ -27,7 +29,7 @@ def finish(tx: Connection, attempt_id: str, result: Result, now: int, *, node: s
     """
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state in ATTEMPT_FINAL:
-        return JobState(job.state)
+        return job.state
     if result.saved and not attempt.saved:
         tx.execute(update(Attempt).where(Attempt.id == attempt_id).values(saved=True))
         job, attempt = lock_attempt(tx, attempt_id)
@@ -67,11 +69,11 @@ def declare_dead(
 
 
 def _end_member(
-    tx: Connection, job: JobRow, attempt: AttemptRow, member: Row[Any], result: Result, now: int
+    tx: Connection, job: JobRecord, attempt: AttemptRecord, member: MemberRecord, result: Result, now: int
 ) -> JobState:
     together = gang.end(tx, job, attempt, member, result, now)
     job, attempt = lock_attempt(tx, attempt.id)
-    return JobState(job.state) if together is None else _end(tx, job, attempt, together, together, now)
+    return job.state if together is None else _end(tx, job, attempt, together, together, now)
 
 
 def settle(tx: Connection, attempt_id: str, node: str) -> bool:
@@ -87,7 +89,7 @@ def settle(tx: Connection, attempt_id: str, node: str) -> bool:
     return attempt_id in carry.awaited(tx, [attempt_id])
 
 
-def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judged: Result, now: int) -> JobState:
+def _end(tx: Connection, job: JobRecord, attempt: AttemptRecord, stored: Result, judged: Result, now: int) -> JobState:
     decision = outcome.decide(_facts(tx, job, attempt), judged)
     attempt = move_attempt(
         tx,
@@ -110,7 +112,7 @@ def _end(tx: Connection, job: JobRow, attempt: AttemptRow, stored: Result, judge
 
 
 def _conclude(
-    tx: Connection, job: JobRow, attempt: AttemptRow, decision: outcome.AttemptOutcome, stored: Result, now: int
+    tx: Connection, job: JobRecord, attempt: AttemptRecord, decision: outcome.AttemptOutcome, stored: Result, now: int
 ) -> None:
     note = Note(kind=decision.kind, message=decision.message, actor=_actor(job, decision))
     error = decision.error.model_dump(mode="json") if decision.error else None
@@ -128,7 +130,9 @@ def _conclude(
     )
 
 
-def _requeue(tx: Connection, job: JobRow, attempt: AttemptRow, decision: outcome.AttemptOutcome, now: int) -> None:
+def _requeue(
+    tx: Connection, job: JobRecord, attempt: AttemptRecord, decision: outcome.AttemptOutcome, now: int
+) -> None:
     checkpoint = restore.choose(tx, job, [member.node for member in members_of(tx, attempt.id)])
     resume = f"; resumes from step {checkpoint.step}" if checkpoint else ""
     note = Note(
@@ -153,20 +157,22 @@ def _requeue(tx: Connection, job: JobRow, attempt: AttemptRow, decision: outcome
     )
 
 
-def _ran_us(attempt: AttemptRow) -> int:
+def _ran_us(attempt: AttemptRecord) -> int:
     """Return how long the attempt ran; 0 if it never did."""
-    return 0 if attempt.started_us is None else max(0, attempt.ended_us - attempt.started_us)
+    if attempt.started_us is None or attempt.ended_us is None:
+        return 0
+    return max(0, attempt.ended_us - attempt.started_us)
 
 
-def _facts(tx: Connection, job: JobRow, attempt: AttemptRow) -> outcome.AttemptInputs:
+def _facts(tx: Connection, job: JobRecord, attempt: AttemptRecord) -> outcome.AttemptInputs:
     return outcome.AttemptInputs(
-        stop=StopReason(job.stop) if job.stop else None,
+        stop=job.stop,
         yields_to=(attempt.yielding or {}).get("words", ""),
         asked=_stop_detail(tx, job) if job.stop in {StopReason.EARLY, StopReason.HUNG} else "",
         retries_used=job.retries_used,
         spoiled=carry.spoiled(tx, attempt),
         faults=faults.in_a_row(tx, attempt),
-        max_retries=int(job.spec.get("max_retries", 0)),
+        max_retries=job.spec.max_retries,
         lost_starts=tx.scalar(
             select(func.count())
             .select_from(Attempt)
@@ -186,20 +192,20 @@ def _facts(tx: Connection, job: JobRow, attempt: AttemptRow) -> outcome.AttemptI
     )
 
 
-def _stop_detail(tx: Connection, job: JobRow) -> str:
+def _stop_detail(tx: Connection, job: JobRecord) -> str:
     """Return why the job was asked to stop, as `stop.request_stop` has stored it; empty if nobody has."""
     asked = (Event.job_id == job.id, Event.kind == "stop-requested")
-    query = select(Event.data, Event.message).where(*asked).order_by(Event.seq.desc()).limit(1)
-    event = tx.execute(query).one_or_none()
+    query = select(Event.__table__).where(*asked).order_by(Event.seq.desc()).limit(1)
+    event = EventRecord.first(tx.execute(query))
     if event is None:
         return ""
     return str(event.data.get("detail", event.message))  # an event of an earlier version has no detail
 
 
-def _actor(job: JobRow, decision: outcome.AttemptOutcome) -> str | None:
+def _actor(job: JobRecord, decision: outcome.AttemptOutcome) -> str | None:
     return job.stop_actor if decision.job_state is JobState.CANCELLED else None
 
 
-def _stop_seen(job: JobRow, result: Result) -> dict[str, Any]:
+def _stop_seen(job: JobRecord, result: Result) -> dict[str, Any]:
     """The time limit is the node's own stop: the job learns of it with the result."""
     return {"stop": result.stop} if job.stop is None and result.stop is StopReason.TIMEOUT else {}

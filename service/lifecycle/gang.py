@@ -8,14 +8,16 @@ one has failed, the others are to be killed (`orders`).
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, update
+from sqlalchemy import Connection, update
 
 from service.db.models import Member
+from service.db.records.attempts import AttemptRecord, MemberRecord
+from service.db.records.jobs import JobRecord
 from service.lifecycle import gang_result
 from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
-from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, member_on, members_of
+from service.lifecycle.rows import CLAIMED, lock_attempt, member_on, members_of
 from service.lifecycle.transitions import change_job, move_attempt, move_job, nudge_members
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import Go, Prepared, Result, ResultKind
@@ -32,7 +34,7 @@ def prepared(tx: Connection, attempt_id: str, node: str, where: Prepared, now: i
         return _go(members_of(tx, attempt_id))
     if attempt.state != AttemptState.ASSIGNED or member.nonce is None:
         raise Conflict(f"attempt {attempt_id} is {attempt.state}: forget it")
-    if member.prepared != where.model_dump():
+    if member.prepared != where:
         _set(tx, member, prepared=where.model_dump())
     everybody = members_of(tx, attempt_id)
     if any(one.prepared is None for one in everybody):
@@ -44,12 +46,14 @@ def prepared(tx: Connection, attempt_id: str, node: str, where: Prepared, now: i
     return go
 
 
-def _go(everybody: list[Row[Any]]) -> Go:
-    first = everybody[0].prepared or {}
-    return Go(go=True, address=first.get("address", ""), port=first.get("port", 0))
+def _go(everybody: list[MemberRecord]) -> Go:
+    first = everybody[0].prepared
+    return Go(go=True) if first is None else Go(go=True, address=first.address, port=first.port)
 
 
-def end(tx: Connection, job: JobRow, attempt: AttemptRow, member: Row[Any], result: Result, now: int) -> Result | None:
+def end(
+    tx: Connection, job: JobRecord, attempt: AttemptRecord, member: MemberRecord, result: Result, now: int
+) -> Result | None:
     """One member is over; its devices are free. The result of all when it was the last, else None."""
     if member.ended_us is not None:
         return None
@@ -57,8 +61,9 @@ def end(tx: Connection, job: JobRow, attempt: AttemptRow, member: Row[Any], resu
     _set(tx, member, result=result.model_dump(mode="json"), ended_us=now, failed_us=now if first else None)
     release(tx, attempt.id, now, member.node)
     everybody = members_of(tx, attempt.id)
-    if all(one.ended_us for one in everybody):
-        return gang_result.merge([_member_result(one) for one in everybody])
+    ends = [ended for one in everybody if (ended := _member_result(one)) is not None]
+    if len(ends) == len(everybody):
+        return gang_result.merge(ends)
     if first:
         nudge_members(tx, attempt.id)
     note = Note(kind="part-ended", message=_words(member, result, first=first), data={"node": member.node})
@@ -66,44 +71,47 @@ def end(tx: Connection, job: JobRow, attempt: AttemptRow, member: Row[Any], resu
     return None
 
 
-def _member_result(row: Row[Any]) -> gang_result.MemberResult:
-    result = Result.model_validate(row.result)
-    sentenced = gang_result.failed(result) and row.failed_us is None and result.kind is not ResultKind.LOST
-    return gang_result.MemberResult(node=row.node, result=result, learnt_us=row.ended_us, sentenced=sentenced)
+def _member_result(member: MemberRecord) -> gang_result.MemberResult | None:
+    """Return how the member ended; None if it has not."""
+    result = member.result
+    if result is None or member.ended_us is None:
+        return None
+    sentenced = gang_result.failed(result) and member.failed_us is None and result.kind is not ResultKind.LOST
+    return gang_result.MemberResult(node=member.node, result=result, learnt_us=member.ended_us, sentenced=sentenced)
 
 
-def _words(member: Row[Any], result: Result, *, first: bool) -> str:
+def _words(member: MemberRecord, result: Result, *, first: bool) -> str:
     if not gang_result.failed(result):
         return f"node {member.node} has ended its part"
     return f"the part on node {member.node} has failed{'; the other nodes are told to end theirs' if first else ''}"
 
 
-def settle_state(tx: Connection, job: JobRow, attempt: AttemptRow, note: Note, now: int) -> bool:
+def settle_state(tx: Connection, job: JobRecord, attempt: AttemptRecord, note: Note, now: int) -> bool:
     """Move job and attempt to what their members say together, with the event; whether that was a move."""
     state = _state(job, attempt, members_of(tx, attempt.id))
     if state == attempt.state:
-        change_job(tx, str(job.id), note, now)
+        change_job(tx, job.id, note, now)
         return False
     move_attempt(tx, attempt, state)
     move_job(tx, job, JobState(state.value), note, now)
     return True
 
 
-def _state(job: JobRow, attempt: AttemptRow, members: list[Row[Any]]) -> AttemptState:
+def _state(job: JobRecord, attempt: AttemptRecord, members: list[MemberRecord]) -> AttemptState:
     if any(one.unseen_us and one.ended_us is None for one in members):
         return AttemptState.UNREACHABLE
     if job.stop or any(one.failed_us for one in members):
         return AttemptState.STOPPING
     if attempt.state != AttemptState.UNREACHABLE:
-        return AttemptState(attempt.state)
+        return attempt.state
     return AttemptState.STARTING if attempt.started_us is None else AttemptState.RUNNING
 
 
-def set_seen(tx: Connection, member: Row[Any], unseen_us: int | None) -> None:
+def set_seen(tx: Connection, member: MemberRecord, unseen_us: int | None) -> None:
     """Record since when nobody can see the member; None: somebody can."""
     _set(tx, member, unseen_us=unseen_us)
 
 
-def _set(tx: Connection, member: Row[Any], **values: Any) -> None:
+def _set(tx: Connection, member: MemberRecord, **values: Any) -> None:
     own = (Member.attempt_id == member.attempt_id, Member.node_rank == member.node_rank)
     tx.execute(update(Member).where(*own).values(**values))

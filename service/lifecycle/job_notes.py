@@ -5,8 +5,10 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, func, select
 
 from service.db.models import Checkpoint
+from service.db.records.attempts import AttemptRecord
+from service.db.records.jobs import JobRecord
 from service.lifecycle.notes import Note
-from service.lifecycle.rows import AttemptRow, JobRow, lock_attempt
+from service.lifecycle.rows import lock_attempt
 from service.lifecycle.transitions import change_job
 from torchyard.wire import JobNote, NoteKind
 
@@ -21,7 +23,7 @@ def take_notes(tx: Connection, attempt_id: str, notes: Iterable[JobNote], now: i
             _unsaved(tx, job, note, now)
 
 
-def _inexact(tx: Connection, job: JobRow, attempt: AttemptRow, note: JobNote, now: int) -> None:
+def _inexact(tx: Connection, job: JobRecord, attempt: AttemptRecord, note: JobNote, now: int) -> None:
     if job.inexact == note.text:
         return
     how = "could not be resumed exactly" if attempt.resumed_from_step is None else "is not resumed exactly"
@@ -29,7 +31,7 @@ def _inexact(tx: Connection, job: JobRow, attempt: AttemptRow, note: JobNote, no
     change_job(tx, job.id, told, now, inexact=note.text)
 
 
-def _unsaved(tx: Connection, job: JobRow, note: JobNote, now: int) -> None:
+def _unsaved(tx: Connection, job: JobRecord, note: JobNote, now: int) -> None:
     newest = tx.scalar(select(func.max(Checkpoint.step)).where(Checkpoint.job_id == job.id))
     if job.unsaved == note.text or (newest is not None and 0 < note.step < newest):
         return

@@ -7,9 +7,10 @@ from collections.abc import Collection
 from sqlalchemy import ColumnElement, Connection, exists, select
 
 from service.db.models import Attempt, Event
+from service.db.records.attempts import AttemptRecord
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
-from service.lifecycle.rows import AttemptRow, live_attempt, lock_attempt, lock_job
+from service.lifecycle.rows import live_attempt, lock_attempt, lock_job
 from service.lifecycle.transitions import change_attempt, change_job, move_job
 from torchyard.api import JobError
 from torchyard.states import AttemptState, JobState
@@ -31,7 +32,7 @@ def mark_hung(tx: Connection, attempt_id: str, since_us: int, why: str, now: int
     if attempt.state != AttemptState.RUNNING or attempt.hung_us is not None:
         return False
     _ask(tx, attempt, hung_us=since_us)
-    change_job(tx, str(job.id), Note(kind="hangs", message=why, data={"since_us": since_us}), now)
+    change_job(tx, job.id, Note(kind="hangs", message=why, data={"since_us": since_us}), now)
     return True
 
 
@@ -41,7 +42,7 @@ def clear_hung(tx: Connection, attempt_id: str, now: int) -> bool:
     if attempt.hung_us is None or attempt.state != AttemptState.RUNNING:
         return False
     change_attempt(tx, attempt, hung_us=None)
-    change_job(tx, str(job.id), Note(kind="goes-on", message="makes steps again"), now)
+    change_job(tx, job.id, Note(kind="goes-on", message="makes steps again"), now)
     return True
 
 
@@ -72,8 +73,8 @@ def _tell_once(tx: Connection, attempts: Collection[str], due: ColumnElement[boo
     for row in tx.execute(query).all():
         job, attempt = lock_attempt(tx, row.id)
         if attempt.state == AttemptState.RUNNING:
-            change_job(tx, str(job.id), note, now)
-            jobs.append(str(job.id))
+            change_job(tx, job.id, note, now)
+            jobs.append(job.id)
     return jobs
 
 
@@ -84,8 +85,8 @@ _COPIES = (
 )
 
 
-def _ask(tx: Connection, attempt: AttemptRow, **values: int) -> int:
-    serial = int(attempt.dump_serial) + 1
+def _ask(tx: Connection, attempt: AttemptRecord, **values: int) -> int:
+    serial = attempt.dump_serial + 1
     change_attempt(tx, attempt, dump_serial=serial, **values)
     return serial
 

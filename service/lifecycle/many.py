@@ -1,6 +1,7 @@
 """One change of many waiting jobs: a few statements for any number of them, each with its event."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, select, update
@@ -8,12 +9,23 @@ from sqlalchemy.orm import InstrumentedAttribute
 
 from service.db.chunks import chunks
 from service.db.models import Job
+from service.db.records.record import Record
 from service.db.unit_of_work import unit_of
 from service.lifecycle.notes import Note, tell
 from service.lifecycle.rows import CHANGED_US, JOBS
 from torchyard.states import JobState
 
 Condition = ColumnElement[bool] | InstrumentedAttribute[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _ChangedJob(Record):
+    """A queued job after its change."""
+
+    id: str
+    state: JobState
+    attempt: int
+    last_event: int
 
 
 def lock_waiting(tx: Connection, *where: Condition) -> list[str]:
@@ -26,13 +38,15 @@ def change_waiting(tx: Connection, jobs: Sequence[str], note: Note, now: int, **
     """Change columns of queued jobs; return the ids of those that were (whoever no longer waits is left alone)."""
     changed: list[str] = []
     for some in chunks(jobs):
-        rows = tx.execute(
-            update(JOBS)
-            .where(JOBS.c.id.in_(some), JOBS.c.state == JobState.QUEUED)
-            .values(version=JOBS.c.version + 1, last_event=JOBS.c.last_event + 1, changed_us=CHANGED_US, **values)
-            .returning(JOBS.c.id, JOBS.c.state, JOBS.c.attempt, JOBS.c.last_event),
-            {"now": now},
-        ).all()
+        rows = _ChangedJob.all(
+            tx.execute(
+                update(JOBS)
+                .where(JOBS.c.id.in_(some), JOBS.c.state == JobState.QUEUED)
+                .values(version=JOBS.c.version + 1, last_event=JOBS.c.last_event + 1, changed_us=CHANGED_US, **values)
+                .returning(JOBS.c.id, JOBS.c.state, JOBS.c.attempt, JOBS.c.last_event),
+                {"now": now},
+            )
+        )
         tell(tx, rows, note, now)
         changed += [row.id for row in rows]
     if changed:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
-from sqlalchemy import Connection, Row, Table, insert
+from sqlalchemy import Connection, Table, insert
 
 from service.db.models import Event
 from service.db.unit_of_work import unit_of
+from torchyard.states import JobState
 
 _TELL = insert(cast("Table", Event.__table__))
 
@@ -22,8 +23,22 @@ class Note:
     data: dict[str, Any] = field(default_factory=dict)
 
 
-def tell(tx: Connection, jobs: Iterable[Row[Any]], note: Note, now: int, attempt: int | None = None) -> None:
-    """Store the event of each job, whose rows (with `id`, `state`, `attempt`) have counted it in `last_event`."""
+class CountedJob(Protocol):
+    """Columns of a job that its event takes over."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def state(self) -> JobState: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def last_event(self) -> int: ...
+
+
+def tell(tx: Connection, jobs: Iterable[CountedJob], note: Note, now: int, attempt: int | None = None) -> None:
+    """Store the event of each job, which has counted it in `last_event`."""
+    counted = list(jobs)
     events = [
         {
             "job_id": job.id,
@@ -36,9 +51,9 @@ def tell(tx: Connection, jobs: Iterable[Row[Any]], note: Note, now: int, attempt
             "message": note.message,
             "data": note.data,
         }
-        for job in jobs
+        for job in counted
     ]
     if events:
         tx.execute(_TELL, events)
-    for event in events:
-        unit_of(tx).tell_job(event["job_id"])
+    for job in counted:
+        unit_of(tx).tell_job(job.id)

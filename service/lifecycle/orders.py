@@ -1,16 +1,35 @@
 """Orders to a node for its attempts: the answer to its heartbeat."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, exists, select
+from sqlalchemy import Connection, exists, select
 from sqlalchemy.orm import aliased
 
 from service.db.models import Attempt, Job, Member, Node, Stacks
+from service.db.records.record import Record
+from service.db.records.spec import StoredSpec
 from service.lifecycle import carry
 from service.lifecycle.rows import CLAIMED, LIVE
 from torchyard.states import STOP_PRECEDENCE, AttemptState, StopReason
 from torchyard.wire import Action, AttemptReport, DumpOrder, Order, Orders, Phase
+
+
+@dataclass(frozen=True, slots=True)
+class _OrderedMember(Record):
+    """A member on the node, with what its orders depend on; `id` and `state` are its attempt's."""
+
+    id: str
+    state: AttemptState
+    checkpoint_serial: int
+    dump_serial: int
+    stop: StopReason | None
+    spec: StoredSpec
+    node_rank: int
+    settled: bool
+    ended_us: int | None
+    failed: bool
+    """A member of the attempt, on any node, has failed."""
 
 
 def orders_for(
@@ -42,7 +61,7 @@ def _unwanted(tx: Connection, retained: Sequence[str]) -> list[str]:
     return sorted(set(known) - carry.awaited(tx, retained))
 
 
-def _rows(tx: Connection, node: str, reported: list[str]) -> Sequence[Row[Any]]:
+def _rows(tx: Connection, node: str, reported: list[str]) -> Sequence[_OrderedMember]:
     other = aliased(Member)
     failed = exists().where(other.attempt_id == Attempt.id, other.failed_us.is_not(None))
     of_part = (Member.node_rank, Member.settled, Member.ended_us, failed.label("failed"))
@@ -54,10 +73,10 @@ def _rows(tx: Connection, node: str, reported: list[str]) -> Sequence[Row[Any]]:
         .where(Member.node == node, Attempt.state.in_(LIVE) | Attempt.id.in_(reported))
         .order_by(Attempt.id)
     )
-    return tx.execute(query).all()
+    return _OrderedMember.all(tx.execute(query))
 
 
-def _dumps(tx: Connection, rows: Sequence[Row[Any]]) -> list[DumpOrder]:
+def _dumps(tx: Connection, rows: Sequence[_OrderedMember]) -> list[DumpOrder]:
     """Stacks that were asked for and have not come."""
     asked = [row for row in rows if row.dump_serial and row.state in CLAIMED and row.ended_us is None]
     query = select(Stacks.attempt_id, Stacks.node_rank, Stacks.serial).where(
@@ -71,19 +90,18 @@ def _dumps(tx: Connection, rows: Sequence[Row[Any]]) -> list[DumpOrder]:
     ]
 
 
-def _order(row: Row[Any]) -> Order:
+def _order(row: _OrderedMember) -> Order:
     if row.failed:
         return Order(attempt=row.id, action=Action.KILL)
     if row.stop:
-        reason = StopReason(row.stop)
         # grows with every checkpoint asked for and with every stronger reason, so each order is new to the node
-        serial = row.checkpoint_serial + 1 + STOP_PRECEDENCE[reason]
+        serial = row.checkpoint_serial + 1 + STOP_PRECEDENCE[row.stop]
         return Order(
             attempt=row.id,
             action=Action.STOP,
             serial=serial,
-            reason=reason,
-            grace_s=int(row.spec.get("grace", 60)),
+            reason=row.stop,
+            grace_s=row.spec.grace_s,
         )
     if row.checkpoint_serial:
         return Order(attempt=row.id, action=Action.CHECKPOINT, serial=row.checkpoint_serial)

@@ -1,7 +1,7 @@
 """A running job gives its devices to another: it is asked first, and keeps them if that comes to nothing.
 
-The stop itself is `stop.request_stop`. What is agreed lies in the attempt (`service.preemption.handshake.Yielding`), so
-a service that is killed in between goes on where it was.
+The stop itself is `stop.request_stop`. What is agreed lies in the attempt
+(`service.preemption.handshake.PendingPreemption`), so a service that is killed in between goes on where it was.
 """
 
 from typing import Any
@@ -43,4 +43,4 @@ def abandon_preemption(tx: Connection, attempt_id: str, note: Note, spared_until
     if attempt.state in ATTEMPT_FINAL or job.stop == StopReason.PREEMPT or not attempt.yielding:
         raise Conflict(f"attempt {attempt_id} is {attempt.state}: it is not being preempted")
     change_attempt(tx, attempt, yielding=None, spared_until_us=spared_until_us or attempt.spared_until_us)
-    change_job(tx, str(job.id), note, now)
+    change_job(tx, job.id, note, now)

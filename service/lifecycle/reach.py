@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
+from service.db.records.attempts import AttemptRecord
+from service.db.records.jobs import JobRecord
 from service.lifecycle import gang
 from service.lifecycle.notes import Note
-from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, attempts_on, lock_attempt, member_on, spans_nodes
+from service.lifecycle.rows import CLAIMED, attempts_on, lock_attempt, member_on, spans_nodes
 from service.lifecycle.transitions import move_attempt, move_job
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import AttemptReport, Phase
@@ -31,17 +33,17 @@ def lose_sight(tx: Connection, node: str, attempts: Sequence[str], why: str, now
         elif attempt.state in _AUDIBLE:
             move_attempt(tx, attempt, AttemptState.UNREACHABLE)
             move_job(tx, job, JobState.UNREACHABLE, note, now)
-            changed.append(str(job.id))
+            changed.append(job.id)
     return changed
 
 
-def _lose_member(tx: Connection, job: JobRow, attempt: AttemptRow, node: str, note: Note, now: int) -> list[str]:
+def _lose_member(tx: Connection, job: JobRecord, attempt: AttemptRecord, node: str, note: Note, now: int) -> list[str]:
     member = member_on(tx, attempt.id, node)
     if attempt.state not in CLAIMED or member.ended_us is not None or member.unseen_us is not None:
         return []
     gang.set_seen(tx, member, now)
     gang.settle_state(tx, job, attempt, note, now)
-    return [str(job.id)]
+    return [job.id]
 
 
 def set_reachable(tx: Connection, node: str, attempts: Sequence[AttemptReport], now: int) -> list[str]:
@@ -62,20 +64,20 @@ def set_reachable(tx: Connection, node: str, attempts: Sequence[AttemptReport], 
             state = _state_on_return(job, attempt, phases[attempt_id])
             move_attempt(tx, attempt, state)
             move_job(tx, job, JobState(state.value), note, now)
-            changed.append(str(job.id))
+            changed.append(job.id)
     return changed
 
 
-def _find_member(tx: Connection, job: JobRow, attempt: AttemptRow, node: str, note: Note, now: int) -> list[str]:
+def _find_member(tx: Connection, job: JobRecord, attempt: AttemptRecord, node: str, note: Note, now: int) -> list[str]:
     member = member_on(tx, attempt.id, node)
     if member.unseen_us is None:
         return []
     gang.set_seen(tx, member, None)
     gang.settle_state(tx, job, attempt, note, now)
-    return [str(job.id)]
+    return [job.id]
 
 
-def _state_on_return(job: JobRow, attempt: AttemptRow, phase: Phase) -> AttemptState:
+def _state_on_return(job: JobRecord, attempt: AttemptRecord, phase: Phase) -> AttemptState:
     if job.stop:
         return AttemptState.STOPPING
     if phase is Phase.PREPARING and attempt.started_us is None:

@@ -1,17 +1,27 @@
 """Choice of the checkpoint that the next attempt of a job starts from."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, and_, exists, false, or_, select
+from sqlalchemy import Connection, and_, exists, false, or_, select
 from sqlalchemy.orm import aliased
 
 from service.db.models import Attempt, Checkpoint, Member
-from service.lifecycle.rows import JobRow
+from service.db.records.jobs import JobRecord
+from service.db.records.record import Record
 
 
-def choose(tx: Connection, job: JobRow, nodes: Sequence[str]) -> Row[str, int] | None:
+@dataclass(frozen=True, slots=True)
+class RestorePoint(Record):
+    """A checkpoint that an attempt starts from."""
+
+    id: str
+    step: int
+
+
+def choose(tx: Connection, job: JobRecord, nodes: Sequence[str]) -> RestorePoint | None:
     """The job's newest stored checkpoint, else its newest committed one that lies on the one node, else the one it was
-    submitted with; None to start from nothing. The row has `id` and `step`.
+    submitted with; None to start from nothing.
     """
     if not job.attempt and job.restore_checkpoint is None:
         return None  # most jobs that start, and the question is the dearest of a start
@@ -35,4 +45,4 @@ def choose(tx: Connection, job: JobRow, nodes: Sequence[str]) -> Row[str, int] |
         )
         .limit(1)
     )
-    return tx.execute(query).one_or_none()
+    return RestorePoint.first(tx.execute(query))

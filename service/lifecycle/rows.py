@@ -1,4 +1,4 @@
-"""Reading the rows that a change of state starts from.
+"""Reading what a change of state starts from.
 
 Every change locks the job's row first: on PostgreSQL writers of one job queue up behind it, in the same order
 everywhere, so they cannot deadlock. SQLite has one writer and ignores the lock.
@@ -6,14 +6,13 @@ everywhere, so they cannot deadlock. SQLite has one writer and ignores the lock.
 
 from typing import Any, cast
 
-from sqlalchemy import Connection, Row, Select, Table, bindparam, case, select
+from sqlalchemy import Connection, Select, Table, bindparam, case, select
 
 from service.db.models import Attempt, Job, Member
+from service.db.records.attempts import AttemptRecord, MemberRecord
+from service.db.records.jobs import JobRecord
 from service.lifecycle.exceptions import Unknown
 from torchyard.states import AttemptState
-
-JobRow = Row[Any]
-AttemptRow = Row[Any]
 
 #: States in which a node may have processes of an attempt.
 CLAIMED = (AttemptState.STARTING, AttemptState.RUNNING, AttemptState.STOPPING, AttemptState.UNREACHABLE)
@@ -29,49 +28,49 @@ _JOB_OF: Select[Any] = select(Attempt.job_id).where(Attempt.id == bindparam("id"
 _ATTEMPT: Select[Any] = select(Attempt.__table__).where(Attempt.id == bindparam("id"))
 
 
-def lock_job(tx: Connection, job_id: str) -> JobRow:
+def lock_job(tx: Connection, job_id: str) -> JobRecord:
     """The job's row, locked until the transaction ends; `Unknown` if there is none."""
-    row = tx.execute(_LOCK_JOB, {"id": job_id}).one_or_none()
-    if row is None:
+    job = JobRecord.first(tx.execute(_LOCK_JOB, {"id": job_id}))
+    if job is None:
         raise Unknown(f"there is no job {job_id}")
-    return row
+    return job
 
 
-def lock_attempt(tx: Connection, attempt_id: str) -> tuple[JobRow, AttemptRow]:
+def lock_attempt(tx: Connection, attempt_id: str) -> tuple[JobRecord, AttemptRecord]:
     """The attempt and its job, both safe from other writers until the transaction ends."""
     job_id = tx.scalar(_JOB_OF, {"id": attempt_id})
     if job_id is None:
         raise Unknown(f"there is no attempt {attempt_id}")
     job = lock_job(tx, job_id)
-    return job, tx.execute(_ATTEMPT, {"id": attempt_id}).one()
+    return job, AttemptRecord.one(tx.execute(_ATTEMPT, {"id": attempt_id}))
 
 
-def live_attempt(tx: Connection, job: JobRow) -> AttemptRow:
+def live_attempt(tx: Connection, job: JobRecord) -> AttemptRecord:
     """The newest attempt of a job that is assigned or beyond."""
     query = select(Attempt.__table__).where(Attempt.job_id == job.id, Attempt.number == job.attempt)
-    return tx.execute(query).one()
+    return AttemptRecord.one(tx.execute(query))
 
 
-def member_on(tx: Connection, attempt_id: str, node: str | None = None) -> Row[Any]:
+def member_on(tx: Connection, attempt_id: str, node: str | None = None) -> MemberRecord:
     """The attempt's member on a node (on its first node if none is named); `Unknown` if it has none there."""
     query = select(Member.__table__).where(Member.attempt_id == attempt_id).order_by(Member.node_rank).limit(1)
     if node is not None:
         query = query.where(Member.node == node)
-    row = tx.execute(query).one_or_none()
-    if row is None:
+    member = MemberRecord.first(tx.execute(query))
+    if member is None:
         raise Unknown(f"attempt {attempt_id} has no part on node {node}")
-    return row
+    return member
 
 
-def members_of(tx: Connection, attempt_id: str) -> list[Row[Any]]:
+def members_of(tx: Connection, attempt_id: str) -> list[MemberRecord]:
     """The attempt's members by node rank."""
     query = select(Member.__table__).where(Member.attempt_id == attempt_id).order_by(Member.node_rank)
-    return list(tx.execute(query))
+    return MemberRecord.all(tx.execute(query))
 
 
-def spans_nodes(job: JobRow) -> bool:
+def spans_nodes(job: JobRecord) -> bool:
     """Tell whether the job's attempts have several members."""
-    return bool(job.spec.get("resources", {}).get("nodes", 1) > 1)
+    return job.spec.nodes > 1
 
 
 def attempts_on(tx: Connection, node: str, states: tuple[AttemptState, ...]) -> list[str]:

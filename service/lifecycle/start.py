@@ -3,19 +3,23 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from service.db.models import Attempt, Member, Node
+from service.db.records.attempts import AttemptRecord, ClaimedOn, MemberRecord
+from service.db.records.jobs import JobRecord
+from service.db.records.nodes import DeviceRecord, NodeRecord
 from service.db.unit_of_work import unit_of
 from service.lifecycle import carry, devices, restore
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
-from service.lifecycle.rows import CLAIMED, AttemptRow, JobRow, lock_attempt, lock_job, member_on, spans_nodes
+from service.lifecycle.rows import CLAIMED, lock_attempt, lock_job, member_on, spans_nodes
 from service.lifecycle.transitions import change_attempt, change_job, move_attempt, move_job
 from service.scheduler.model.nodes import Placement
 from torchyard.ids import new_id
 from torchyard.quantities import format_size
 from torchyard.states import AttemptState, JobState
+from torchyard.wire import Identity
 
 
 def assign(tx: Connection, job_id: str, places: Sequence[Placement], now: int) -> str:
@@ -47,7 +51,7 @@ def assign(tx: Connection, job_id: str, places: Sequence[Placement], now: int) -
     )
     ranked = [{"attempt_id": attempt_id, "node_rank": rank, "node": node} for rank, node in enumerate(given)]
     tx.execute(insert(Member), ranked)
-    share = job.spec.get("resources", {}).get("gpu_share")
+    share = job.spec.gpu_share
     devices.take(tx, attempt_id, given, share, now)
     for node in given:
         unit_of(tx).launch(node, attempt_id)
@@ -93,14 +97,14 @@ def claim(tx: Connection, attempt_id: str, node: str, nonce: str, now: int) -> N
 
 
 def _claim_member(
-    tx: Connection, job: JobRow, attempt: AttemptRow, member: Row[Any], note: Note, now: int, nonce: str
+    tx: Connection, job: JobRecord, attempt: AttemptRecord, member: MemberRecord, note: Note, now: int, nonce: str
 ) -> None:
     if member.nonce not in (None, nonce):
         raise Conflict(f"attempt {attempt.id} was claimed by another worker of node {member.node}")
     # Also when it comes again: the node may have been booted in between.
     _hand_over(tx, attempt, member.node, nonce=nonce)
     if member.nonce is None:
-        change_job(tx, str(job.id), note, now)
+        change_job(tx, job.id, note, now)
 
 
 def adopt(tx: Connection, attempt_id: str, node: str, now: int) -> str:
@@ -113,18 +117,20 @@ def adopt(tx: Connection, attempt_id: str, node: str, now: int) -> str:
         _take(tx, job, attempt, node, note, now)
     elif attempt.state in CLAIMED and member_on(tx, attempt_id, node).claimed_on is None:
         _hand_over(tx, attempt, node)
-    return str(job.id)
+    return job.id
 
 
-def _take(tx: Connection, job: JobRow, attempt: AttemptRow, node: str, note: Note, now: int, **claimed: Any) -> None:
+def _take(
+    tx: Connection, job: JobRecord, attempt: AttemptRecord, node: str, note: Note, now: int, **claimed: Any
+) -> None:
     _hand_over(tx, attempt, node, **claimed)
     move_attempt(tx, attempt, AttemptState.STARTING, claimed_us=now)
     move_job(tx, job, JobState.STARTING, note, now)
 
 
-def _hand_over(tx: Connection, attempt: AttemptRow, node: str, **claimed: Any) -> None:
+def _hand_over(tx: Connection, attempt: AttemptRecord, node: str, **claimed: Any) -> None:
     own = (Member.attempt_id == attempt.id, Member.node == node)
-    tx.execute(update(Member).where(*own).values(claimed_on=_identity(tx, node), **claimed))
+    tx.execute(update(Member).where(*own).values(claimed_on=_claimed_on(tx, node).model_dump(), **claimed))
 
 
 def mark_running(tx: Connection, attempt_id: str, started_us: int, now: int | None = None) -> None:
@@ -150,34 +156,29 @@ def void(tx: Connection, attempt_id: str, why: str, now: int) -> None:
     withdraw(tx, job, attempt, Note(kind="voided", message=why), now)
 
 
-def withdraw(tx: Connection, job: JobRow, attempt: AttemptRow, note: Note, now: int) -> None:
+def withdraw(tx: Connection, job: JobRecord, attempt: AttemptRecord, note: Note, now: int) -> None:
     """Put the job of an unclaimed attempt back into the queue."""
     move_attempt(tx, attempt, AttemptState.VOIDED, ended_us=now)
     devices.release(tx, attempt.id, now)
     move_job(tx, job, JobState.QUEUED, note, now, queued_us=now, stop=None, stop_actor=None)
 
 
-def _identity(tx: Connection, node: str) -> dict[str, Any]:
-    row = tx.execute(select(Node.__table__).where(Node.name == node)).one()
-    return {
-        "identity": {
-            "node_id": row.node_id,
-            "home_id": row.home_id,
-            "boot_id": row.boot_id,
-            "pid_namespace": row.pid_namespace,
-        },
-        "beat": row.beat,
-    }
+def _claimed_on(tx: Connection, node: str) -> ClaimedOn:
+    found = NodeRecord.one(tx.execute(select(Node.__table__).where(Node.name == node)))
+    identity = Identity(
+        node_id=found.node_id, home_id=found.home_id, boot_id=found.boot_id, pid_namespace=found.pid_namespace
+    )
+    return ClaimedOn(identity=identity, beat=found.beat)
 
 
-def _named(given: Sequence[Row[Any]]) -> str:
+def _named(given: Sequence[DeviceRecord]) -> str:
     if not given:
         return "CPU cores"
     word = "GPU" if given[0].kind == "gpu" else "slot"
     return f"{word}{'s' if len(given) > 1 else ''} {', '.join(str(row.index) for row in given)}"
 
 
-def _resuming(attempt: AttemptRow) -> str:
+def _resuming(attempt: AttemptRecord) -> str:
     if attempt.carried_from is not None:
         return "the first instruction ran; it finds the files that the attempt before has left"
     if attempt.resumed_from_step is None:

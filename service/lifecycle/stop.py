@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
+from service.db.records.attempts import AttemptRecord
+from service.db.records.jobs import JobRecord
 from service.lifecycle import ended, many
 from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
-from service.lifecycle.rows import AttemptRow, JobRow, live_attempt, lock_job
+from service.lifecycle.rows import live_attempt, lock_job
 from service.lifecycle.start import withdraw
 from service.lifecycle.transitions import change_attempt, change_job, move_attempt, move_job, nudge_members
 from torchyard.states import JOB_FINAL, STOP_PRECEDENCE, AttemptState, JobState, StopReason
@@ -35,7 +37,7 @@ def request_stop(
     for another reason.
     """
     job = lock_job(tx, job_id)
-    state = JobState(job.state)
+    state = job.state
     if state in JOB_FINAL:
         return _already_over(job, reason)
     why = words or _WORDS[reason]
@@ -45,7 +47,7 @@ def request_stop(
             return _cancel_waiting(tx, job, note, now) if reason is StopReason.CANCEL else state
         case JobState.ASSIGNED:
             return _stop_assigned(tx, job, live_attempt(tx, job), reason, note, now)
-    if job.stop and STOP_PRECEDENCE[StopReason(job.stop)] >= STOP_PRECEDENCE[reason]:
+    if job.stop and STOP_PRECEDENCE[job.stop] >= STOP_PRECEDENCE[reason]:
         return state
     if state in (JobState.STOPPING, JobState.UNREACHABLE):
         change_job(tx, job_id, note, now, stop=reason, stop_actor=actor)
@@ -73,7 +75,7 @@ def request_checkpoint(tx: Connection, job_id: str, actor: str | None, now: int)
     attempt = live_attempt(tx, job)
     change_attempt(tx, attempt, checkpoint_serial=attempt.checkpoint_serial + 1)
     change_job(tx, job_id, Note(kind="checkpoint-requested", message="asked to write a checkpoint", actor=actor), now)
-    return int(attempt.checkpoint_serial) + 1
+    return attempt.checkpoint_serial + 1
 
 
 def hold(tx: Connection, job_id: str, actor: str | None, now: int) -> None:
@@ -95,20 +97,20 @@ def _set_held(tx: Connection, job_id: str, note: Note, now: int, *, held: bool, 
         change_job(tx, job_id, note, now, held=held, **values)
 
 
-def _already_over(job: JobRow, reason: StopReason) -> JobState:
+def _already_over(job: JobRecord, reason: StopReason) -> JobState:
     if reason is StopReason.CANCEL and job.state != JobState.CANCELLED:
         raise Conflict(f"job {job.number} is over: it {job.state} before it could be cancelled")
-    return JobState(job.state)
+    return job.state
 
 
-def _cancel_waiting(tx: Connection, job: JobRow, note: Note, now: int) -> JobState:
+def _cancel_waiting(tx: Connection, job: JobRecord, note: Note, now: int) -> JobState:
     note = Note(kind="cancelled", message=_NEVER_STARTED, actor=note.actor)
     move_job(tx, job, JobState.CANCELLED, note, now, stop=StopReason.CANCEL, stop_actor=note.actor, ended_us=now)
     return JobState.CANCELLED
 
 
 def _stop_assigned(
-    tx: Connection, job: JobRow, attempt: AttemptRow, reason: StopReason, note: Note, now: int
+    tx: Connection, job: JobRecord, attempt: AttemptRecord, reason: StopReason, note: Note, now: int
 ) -> JobState:
     if reason is not StopReason.CANCEL:
         withdraw(tx, job, attempt, note, now)

@@ -6,11 +6,13 @@ from typing import Any, cast
 from sqlalchemy import Connection, Table, bindparam, update
 
 from service.db.models import Attempt
+from service.db.records.attempts import AttemptRecord
+from service.db.records.jobs import JobRecord
 from service.db.unit_of_work import unit_of
 from service.lifecycle.ended import ended
 from service.lifecycle.exceptions import Conflict, Unknown
 from service.lifecycle.notes import Note, tell
-from service.lifecycle.rows import CHANGED_US, JOBS, AttemptRow, JobRow, lock_job, members_of
+from service.lifecycle.rows import CHANGED_US, JOBS, lock_job, members_of
 from torchyard.ids import now_us
 from torchyard.states import ATTEMPT_FINAL, ATTEMPT_TRANSITIONS, JOB_FINAL, JOB_TRANSITIONS, AttemptState, JobState
 
@@ -41,9 +43,9 @@ _SET_ATTEMPT = (
 )
 
 
-def move_job(tx: Connection, job: JobRow, to: JobState, note: Note, now: int, **values: Any) -> JobRow:
+def move_job(tx: Connection, job: JobRecord, to: JobState, note: Note, now: int, **values: Any) -> JobRecord:
     """Move a job to another state, with its event; `Conflict` if the row is no longer as it was read."""
-    if to not in JOB_TRANSITIONS[JobState(job.state)]:
+    if to not in JOB_TRANSITIONS[job.state]:
         raise Conflict(f"job {job.number} is {job.state}: it cannot become {to}")
     moved = _set_job(tx, job, note, now, state=to, **values)
     if to in JOB_FINAL:
@@ -53,7 +55,7 @@ def move_job(tx: Connection, job: JobRow, to: JobState, note: Note, now: int, **
 
 def change_job(
     tx: Connection, job_id: str, note: Note, now: int, *, version: int | None = None, **values: Any
-) -> JobRow:
+) -> JobRecord:
     """Change columns of a job other than its state, with an event; `Conflict` if `version` is not its version."""
     job = lock_job(tx, job_id)
     if version is not None and version != job.version:
@@ -61,14 +63,14 @@ def change_job(
     return _set_job(tx, job, note, now, **values)
 
 
-def move_attempt(tx: Connection, attempt: AttemptRow, to: AttemptState, **values: Any) -> AttemptRow:
+def move_attempt(tx: Connection, attempt: AttemptRecord, to: AttemptState, **values: Any) -> AttemptRecord:
     """Move an attempt to another state; `Conflict` if the row is no longer as it was read."""
-    if to not in ATTEMPT_TRANSITIONS[AttemptState(attempt.state)]:
+    if to not in ATTEMPT_TRANSITIONS[attempt.state]:
         raise Conflict(f"attempt {attempt.id} is {attempt.state}: it cannot become {to}")
     return _set_attempt(tx, attempt, state=to, **values)
 
 
-def change_attempt(tx: Connection, attempt: AttemptRow, **values: Any) -> AttemptRow:
+def change_attempt(tx: Connection, attempt: AttemptRecord, **values: Any) -> AttemptRecord:
     """Change columns of an attempt other than its state."""
     return _set_attempt(tx, attempt, **values)
 
@@ -86,37 +88,37 @@ def insert_event(
 ) -> int:
     """Tell of something that changed no column of the job; return the event's number within the job."""
     now = now or now_us()
-    row = tx.execute(_COUNT_EVENT, {"job": job_id, "now": now}).one_or_none()
-    if row is None:
+    job = JobRecord.first(tx.execute(_COUNT_EVENT, {"job": job_id, "now": now}))
+    if job is None:
         raise Unknown(f"there is no job {job_id}")
-    tell(tx, [row], Note(kind=kind, message=message, actor=actor, data=data or {}), now, attempt)
-    return int(row.last_event)
+    tell(tx, [job], Note(kind=kind, message=message, actor=actor, data=data or {}), now, attempt)
+    return job.last_event
 
 
-def _set_job(tx: Connection, job: JobRow, note: Note, now: int, **values: Any) -> JobRow:
+def _set_job(tx: Connection, job: JobRecord, note: Note, now: int, **values: Any) -> JobRecord:
     expected = {"job": job.id, "was": job.state, "seen": job.version, "now": now}
-    row = tx.execute(_SET_JOB, expected | values).one_or_none()
-    if row is None:
+    changed = JobRecord.first(tx.execute(_SET_JOB, expected | values))
+    if changed is None:
         raise Conflict(f"job {job.number} was changed meanwhile")
-    tell(tx, [row], note, now)
+    tell(tx, [changed], note, now)
     if values.get("state") in _ON_ITS_WAY:
         unit_of(tx).tell("queue")
     else:
         unit_of(tx).wake_scheduler()
-    return row
+    return changed
 
 
-def _set_attempt(tx: Connection, attempt: AttemptRow, **values: Any) -> AttemptRow:
+def _set_attempt(tx: Connection, attempt: AttemptRecord, **values: Any) -> AttemptRecord:
     expected = {"attempt_id": attempt.id, "was": attempt.state, "seen": attempt.version}
-    row = tx.execute(_SET_ATTEMPT, expected | values).one_or_none()
-    if row is None:
+    changed = AttemptRecord.first(tx.execute(_SET_ATTEMPT, expected | values))
+    if changed is None:
         raise Conflict(f"attempt {attempt.id} was changed meanwhile")
     if _has_new_orders(attempt, values):
         nudge_members(tx, attempt.id)
-    return row
+    return changed
 
 
-def _has_new_orders(attempt: AttemptRow, changed: Mapping[str, Any]) -> bool:
+def _has_new_orders(attempt: AttemptRecord, changed: Mapping[str, Any]) -> bool:
     """Tell whether the attempt's nodes are to do something else now than they were told."""
     taken_back = attempt.state == AttemptState.ASSIGNED and changed.get("state") in ATTEMPT_FINAL
     return taken_back or changed.get("state") == AttemptState.STOPPING or not _ORDER_SERIALS.isdisjoint(changed)

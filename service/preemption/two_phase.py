@@ -8,14 +8,16 @@ reservation are stopped each by itself: it takes what it gets.
 
 from collections import defaultdict
 from collections.abc import Container, Mapping
-from typing import Any
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, func, select
 
 from service import lifecycle
 from service.accounting.policy_settings import current_policy
 from service.context import Context
 from service.db.models import Attempt, Checkpoint, Group, Job, Reservation, User
+from service.db.records.jobs import JobRecord
+from service.db.records.record import Record
 from service.preemption.handshake import HandshakeVerdict, PendingPreemption, PreemptionVictim, job_of, judge, named
 from service.scheduler.model.decisions import Cause
 from torchyard.spec import Priority
@@ -29,6 +31,31 @@ _CAUSES = {
     Cause.LONGEST_WAIT: "which has waited for too long",
     Cause.RESERVATION: "which begins soon",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _YieldingAttempt(Record):
+    """A live attempt that gives way, with the state of its job and its newest verified step."""
+
+    id: str
+    job_id: str
+    yielding: PendingPreemption
+    state: JobState
+    stop: StopReason | None
+    saved_step: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _WaitingPreemptor(Record):
+    """A job that others give way to; `name` is its user's, `paused` says why its sweep is."""
+
+    number: int
+    state: JobState
+    held: bool
+    blocked: bool
+    priority: int
+    name: str
+    paused: str | None
 
 
 def begin(ctx: Context, jobs: Mapping[str, Cause], preemptor: str) -> list[str]:
@@ -55,10 +82,10 @@ def begin(ctx: Context, jobs: Mapping[str, Cause], preemptor: str) -> list[str]:
     return chosen
 
 
-def _ask(tx: Connection, job: Row[Any], yielding: PendingPreemption, cause: Cause, now: int) -> None:
+def _ask(tx: Connection, job: JobRecord, yielding: PendingPreemption, cause: Cause, now: int) -> None:
     written = select(func.max(Checkpoint.step)).join(Attempt, Attempt.id == Checkpoint.attempt_id)
     after = tx.scalar(written.where(Attempt.job_id == job.id, Attempt.number == job.attempt))
-    checkpoint = after is not None or not job.spec.get("restartable")
+    checkpoint = after is not None or not job.spec.restartable
     how = "asked to write a checkpoint first" if checkpoint else "can be stopped without, since it is restartable"
     note = lifecycle.Note(
         kind="preempting",
@@ -116,7 +143,7 @@ def _spared_s(tx: Connection) -> int:
     return 2 * current_policy(tx).checkpoint_timeout
 
 
-def _tell(tx: Connection, rows: Mapping[str, Row[Any]], preemptor: str, verdict: HandshakeVerdict, now: int) -> None:
+def _tell(tx: Connection, rows: Mapping[str, JobRecord], preemptor: str, verdict: HandshakeVerdict, now: int) -> None:
     """The preemptor hears that nothing is freed for it, unless it is over, or runs elsewhere."""
     if rows[preemptor].state == JobState.QUEUED:
         kept = [each.job for each in verdict.keep]
@@ -160,12 +187,12 @@ def _victims(tx: Connection) -> list[PreemptionVictim]:
         PreemptionVictim(
             job=row.job_id,
             attempt=row.id,
-            yielding=PendingPreemption.model_validate(row.yielding),
-            runs=row.state == JobState.RUNNING,
-            stop=None if row.stop is None else StopReason(row.stop),
+            yielding=row.yielding,
+            runs=row.state is JobState.RUNNING,
+            stop=row.stop,
             saved_step=row.saved_step,
         )
-        for row in tx.execute(query)
+        for row in _YieldingAttempt.each(tx.execute(query))
     ]
 
 
@@ -177,9 +204,9 @@ def _words(tx: Connection, preemptor: str, now: int) -> str | None:
         .outerjoin(Group, Group.id == Job.group_id)
         .where(Job.id == preemptor)
     )
-    job = tx.execute(query).one_or_none()
+    job = _WaitingPreemptor.first(tx.execute(query))
     if job is not None:
-        waits = job.state == JobState.QUEUED and not job.held and not job.blocked and job.paused is None
+        waits = job.state is JobState.QUEUED and not job.held and not job.blocked and job.paused is None
         return f"job {job.number} ({job.name}), {_PRIORITIES[job.priority]}" if waits else None
     reserved = select(Reservation.name, Reservation.maintenance).where(
         Reservation.id == preemptor, Reservation.cancelled_us.is_(None), Reservation.ends_us > now

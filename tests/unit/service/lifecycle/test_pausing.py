@@ -1,15 +1,13 @@
 """When a sweep is paused: its first trials all failed for one cause."""
 
-from collections import namedtuple
-from typing import Any
-
 from service.lifecycle import pausing
+from service.lifecycle.pausing import EndedTrial
+from torchyard.api import JobError
+from torchyard.states import JobState
 
-Ended = namedtuple("Ended", ["state", "error"])
 
-
-def failed(cause: str = "exit", message: str = "rank 0 exited with code 1") -> Any:
-    return Ended("failed", {"cause": cause, "message": message})
+def failed(cause: str = "exit", message: str = "rank 0 exited with code 1") -> EndedTrial:
+    return EndedTrial(JobState.FAILED, JobError(cause=cause, message=message))
 
 
 def test_the_same_cause_so_many_times_is_a_reason() -> None:
@@ -21,5 +19,5 @@ def test_the_same_cause_so_many_times_is_a_reason() -> None:
 def test_anything_else_is_not() -> None:
     assert pausing.alike([failed(), failed()], 3) is None
     assert pausing.alike([failed(), failed("oom"), failed()], 3) is None
-    assert pausing.alike([failed(), Ended("succeeded", None), failed()], 3) is None
-    assert pausing.alike([failed(), Ended("cancelled", None), failed()], 3) is None
+    assert pausing.alike([failed(), EndedTrial(JobState.SUCCEEDED, None), failed()], 3) is None
+    assert pausing.alike([failed(), EndedTrial(JobState.CANCELLED, None), failed()], 3) is None
