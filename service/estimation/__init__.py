@@ -1,1 +1,1 @@
-"""How long jobs will run, and how good such estimates were."""
+"""Estimates of running times, and how good earlier ones were."""

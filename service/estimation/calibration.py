@@ -1,4 +1,4 @@
-"""What estimates turned out to be worth, and their correction by it. Pure.
+"""Correction of estimates by how earlier ones turned out. Pure.
 
 Each quantile is corrected by itself, as in conformalised quantile regression (Romano, Patterson and Candès 2019): the
 last estimates of the same basis tell by which factor jobs took longer, and p90 is multiplied by the factor that nine of
@@ -35,7 +35,7 @@ class ForecastOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class ForecastAccuracy:
-    """How forecasts of one basis came out; the shares done by p10, p50 and p90 should be .1, .5 and .9."""
+    """Accuracy of the forecasts of one basis; the shares done by p10, p50 and p90 should be .1, .5 and .9."""
 
     basis: str
     count: int
@@ -53,24 +53,24 @@ class Calibration:
         self._factors: dict[str, tuple[float, ...]] = {}
 
     def add(self, outcome: ForecastOutcome) -> None:
-        """One more; the newest come last."""
+        """Add one outcome; the newest come last."""
         self._outcomes.setdefault(outcome.basis, deque(maxlen=WINDOW)).append(outcome)
         self._factors.pop(outcome.basis, None)
 
     def corrected(self, raw: RawEstimate) -> Quantiles:
-        """The quantiles by which one, five and nine of ten such jobs were done; in order, and never negative."""
+        """Return the quantiles by which one, five and nine of ten such jobs were done; in order, and never negative."""
         if raw.basis not in self._factors:
             self._factors[raw.basis] = _factors(self._outcomes.get(raw.basis, ()))
         factors = self._factors[raw.basis]
         return Quantiles(*sorted(round(each * f) for each, f in zip(raw.quantiles, factors, strict=True)))
 
     def estimate(self, raw: RawEstimate, given: EstimateInput) -> Estimate:
-        """What the policy is told of the job."""
+        """Return the estimate that the policy is told: corrected, and within what the job may take."""
         p10, p50, p90 = capped(self.corrected(raw), given)
         return Estimate(p10_us=p10, p50_us=p50, p90_us=p90, source=raw.source)
 
     def report(self) -> list[ForecastAccuracy]:
-        """How each basis came out."""
+        """Return the accuracy of each basis's forecasts, sorted by basis."""
         return [_accuracy(basis, outcomes) for basis, outcomes in sorted(self._outcomes.items())]
 
 

@@ -1,4 +1,4 @@
-"""How long jobs will still run: from their own steps, from the history of their like, from their time limit. Pure.
+"""Estimates of the time that jobs will still run: from their steps, the history of their like, their limit. Pure.
 
 The quantiles here are raw: `service.estimation.calibration` corrects them by what earlier ones turned out to be worth.
 Times are integer microseconds.
@@ -53,7 +53,7 @@ class RawEstimate(NamedTuple):
 
 
 class HistoryKey(NamedTuple):
-    """What jobs of one history have in common: project, user (an id) and the kind of work."""
+    """Key of a history, which its jobs have in common: project, user (an id) and the kind of work."""
 
     project: str
     user: str
@@ -61,7 +61,7 @@ class HistoryKey(NamedTuple):
 
     @classmethod
     def parse(cls, key: str) -> "HistoryKey":
-        """From what `str` made of it; `ValueError` for anything else."""
+        """Read the key from what `str` made of it; `ValueError` for anything else."""
         project, user, work = key.split("/", 2)
         return cls(project, user, work)
 
@@ -70,7 +70,7 @@ class HistoryKey(NamedTuple):
 
 
 def history_key_of(project: str, user: str, spec: Mapping[str, Any]) -> HistoryKey:
-    """The history that a job of this stored spec belongs to.
+    """Return the key of the history that a job of this stored spec belongs to.
 
     Trials of a sweep belong together: seeds and fractional numbers (rates, weights) do not count, since they hardly
     change how long a run takes; whole numbers (epochs, sizes) do, and so does the number of GPUs.
@@ -138,7 +138,7 @@ class History:
             insort(ordered, actual_us)
 
     def raw(self, key: HistoryKey, ran_us: int = 0) -> RawEstimate | None:
-        """What is left of a job that has run for `ran_us`; None if nothing is known of its like."""
+        """Estimate the rest of a job that has run for `ran_us`; None if nothing is known of its like."""
         known = False
         for group, basis, least in _levels(key):
             times = self._ordered.get(group, ())
@@ -169,7 +169,7 @@ def _quantiles(ordered: Sequence[int]) -> Quantiles:
 
 
 def quantile(ordered: Sequence[float], q: float) -> float:
-    """By the rank ``q (n + 1)``, at which the next value lies below with probability `q`; within the values."""
+    """Return the value at rank ``q (n + 1)``: the next one lies below it with probability `q`; within the values."""
     rank = min(max(q * (len(ordered) + 1) - 1, 0), len(ordered) - 1)
     low = math.floor(rank)
     high = min(low + 1, len(ordered) - 1)
@@ -195,7 +195,7 @@ class StepProgress:
 
 
 def from_progress(progress: StepProgress) -> RawEstimate | None:
-    """What is left at the speed so far; None while that was not watched long enough."""
+    """Estimate what is left at the speed so far; None while that was not watched long enough."""
     if progress.watched_steps <= 0 or progress.watched_us < WATCHED_US:
         return None
     steps = progress.steps_left * progress.watched_us / progress.watched_steps
@@ -207,7 +207,7 @@ def from_progress(progress: StepProgress) -> RawEstimate | None:
 
 
 def from_limit(limit_us: int, ran_us: int = 0) -> RawEstimate:
-    """What a time limit tells of a job, which at most takes all of it."""
+    """Estimate what is left from the time limit, all of which a job takes at most."""
     left = max(0, limit_us - ran_us)
     return RawEstimate(EstimateSource.LIMIT, "limit", Quantiles(*(round(part * left) for part in _OF_LIMIT)))
 
@@ -226,7 +226,7 @@ class EstimateInput:
 
 
 def raw(given: EstimateInput, history: History) -> RawEstimate | None:
-    """From the best source that knows anything: steps, history, limit."""
+    """Estimate from the best source that knows anything: steps, history, limit."""
     found = from_progress(given.progress) if given.progress is not None else None
     found = found or history.raw(given.key, given.ran_us)
     if found is None and given.limit_us is not None:

@@ -8,15 +8,17 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, exists, insert, select, update
+from sqlalchemy import Connection, exists, insert, select, update
 
 from service.db import upsert
 from service.db.changefeed import Overlap
 from service.db.models import Attempt, Forecast, Job
+from service.db.records.estimation import EndedForecast
+from service.db.records.jobs import JobRecord
 from service.estimation import estimates, progress
 from service.estimation.calibration import Calibration, ForecastAccuracy, ForecastOutcome
 from service.estimation.estimates import EstimateInput, History, HistoryKey, Quantiles, StepProgress
-from service.estimation.progress import ProgressReader
+from service.estimation.progress import EstimatedJob, ProgressReader, RanAttempt
 from service.scheduler.model.jobs import Estimate
 from torchyard.states import JobState
 
@@ -45,8 +47,8 @@ class Estimator:
         self._next_us = 0
         self._reader = ProgressReader()
 
-    def remaining(self, tx: Connection, jobs: Sequence[Row[Any]], now: int) -> dict[str, Estimate]:
-        """What is left of these jobs, given as rows; those of which nothing is known are absent."""
+    def remaining(self, tx: Connection, jobs: Sequence[EstimatedJob], now: int) -> dict[str, Estimate]:
+        """Estimate the time that the jobs have left, by job id; those of which nothing is known are absent."""
         with self._lock:
             self._refresh(tx, now)
             asked = self._reader.inputs(tx, jobs, now)
@@ -54,7 +56,7 @@ class Estimator:
             return {job: self._calibration.estimate(raw, asked[job]) for job, raw in raws.items() if raw}
 
     def of_history(self, tx: Connection, key: HistoryKey, limit_us: int | None, now: int) -> Estimate | None:
-        """How long a job of this kind would take that does not exist."""
+        """Estimate the running time of a job that does not exist, from the history of its kind; None: no history."""
         given = EstimateInput(key=key, limit_us=limit_us)
         with self._lock:
             self._refresh(tx, now)
@@ -62,18 +64,18 @@ class Estimator:
             return self._calibration.estimate(raw, given) if raw else None
 
     def accuracy(self, tx: Connection, now: int) -> list[ForecastAccuracy]:
-        """How the forecasts of each basis came out."""
+        """Return the accuracy of the forecasts of each basis."""
         with self._lock:
             self._next_us = 0
             self._refresh(tx, now)
             return self._calibration.report()
 
     def begin(self, tx: Connection, job_id: str, now: int) -> None:
-        """Writes down what is expected of a job that runs for the first time; again, or later, it changes nothing."""
-        job = tx.execute(select(Job.__table__).where(Job.id == job_id)).one()
+        """Write down what is expected of a job that runs for the first time; again, or later, it changes nothing."""
+        job = JobRecord.one(tx.execute(select(Job.__table__).where(Job.id == job_id)))
         if job.attempt != 1 or _goes_on(tx, job_id):
             return
-        given = EstimateInput(key=progress.history_key(job), limit_us=progress.limit_us(job))
+        given = EstimateInput(key=progress.history_key(job), limit_us=job.spec.time_limit_us)
         with self._lock:
             self._refresh(tx, now)
             raw = estimates.raw(given, self._history)
@@ -82,8 +84,8 @@ class Estimator:
         tx.execute(upsert.insert(tx, Forecast).values(**values).on_conflict_do_nothing())
 
     def done(self, tx: Connection, job_id: str, now: int) -> None:
-        """Writes down how long a job took, if it has just succeeded and ran from its beginning."""
-        job = tx.execute(select(Job.__table__).where(Job.id == job_id)).one()
+        """Write down how long a job took, if it has just succeeded and ran from its beginning."""
+        job = JobRecord.one(tx.execute(select(Job.__table__).where(Job.id == job_id)))
         ended = exists().where(Forecast.job_id == job_id, Forecast.ended_us.is_not(None))
         if job.state != JobState.SUCCEEDED or tx.scalar(select(ended)) or _goes_on(tx, job_id):
             return
@@ -94,23 +96,23 @@ class Estimator:
             none = {"job_id": job_id, "key": str(progress.history_key(job)), "source": "none", "made_us": now}
             tx.execute(insert(Forecast).values(**none, **took))
         if len(attempts) == 1 and job.total_steps:
-            self._judge_progress(tx, job, attempts[0], now)
+            self._judge_progress(tx, job, attempts[0], job.total_steps, now)
         self._next_us = 0
 
-    def _judge_progress(self, tx: Connection, job: Row[Any], attempt: Row[Any], now: int) -> None:
-        """What the job's own steps told after a minute, against what was then still to come."""
+    def _judge_progress(self, tx: Connection, job: JobRecord, attempt: RanAttempt, total: int, now: int) -> None:
+        """Write down what the job's own steps told after a minute, and what was then still to come."""
         span = progress.span_at(tx, attempt, attempt.started_us + JUDGED_US)
         if span is None:
             return
         (step0, time0), (step, time_us) = span
-        steps = StepProgress(steps_left=job.total_steps - step, watched_steps=step - step0, watched_us=time_us - time0)
+        steps = StepProgress(steps_left=total - step, watched_steps=step - step0, watched_us=time_us - time0)
         raw = estimates.from_progress(steps)
         if raw is None:
             return
         given = EstimateInput(
-            key=progress.history_key(job), limit_us=progress.limit_us(job), attempt_us=time_us - attempt.started_us
+            key=progress.history_key(job), limit_us=job.spec.time_limit_us, attempt_us=time_us - attempt.started_us
         )
-        took = {"actual_us": max(0, attempt.ended_us - time_us), "ended_us": now}
+        took = {"actual_us": max(0, (now if attempt.ended_us is None else attempt.ended_us) - time_us), "ended_us": now}
         with self._lock:
             values = self._values(raw, given)
         tx.execute(
@@ -136,7 +138,8 @@ class Estimator:
         query = select(Forecast.__table__).where(Forecast.ended_us.is_not(None))
         if self._newest_us is not None:
             query = query.where(Forecast.ended_us > self._newest_us - self._overlap.back_us(now))
-        rows = tx.execute(query.order_by(Forecast.ended_us.desc(), Forecast.job_id).limit(REMEMBERED)).all()
+        query = query.order_by(Forecast.ended_us.desc(), Forecast.job_id).limit(REMEMBERED)
+        rows = EndedForecast.all(tx.execute(query))
         unreadable = [row for row in reversed(rows) if not self._learn(row)]
         if unreadable:
             example = f"job {unreadable[0].job_id}, source {unreadable[0].source!r}, key {unreadable[0].key!r}"
@@ -148,16 +151,16 @@ class Estimator:
             self._seen |= {(row.job_id, row.source): row.ended_us for row in rows}
             self._seen = {key: ended_us for key, ended_us in self._seen.items() if ended_us > newest - OVERLAP_US}
 
-    def _learn(self, row: Row[Any]) -> bool:
-        """False if the row cannot be read, of which nothing is learnt then."""
+    def _learn(self, row: EndedForecast) -> bool:
+        """Learn from the row; False, and nothing is learnt, if it cannot be read."""
         if (row.job_id, row.source) in self._seen:
             return True
         try:
             key = None if row.source == "progress" else HistoryKey.parse(row.key)
-            outcome = None if row.raw_p50_us is None else _forecast_outcome(row)
+            if row.actual_us is None:
+                return False
+            outcome = None if row.raw_p50_us is None else _forecast_outcome(row, row.actual_us)
         except ValueError:
-            return False
-        if row.actual_us is None:
             return False
         if key is not None:
             self._history.add(key, row.actual_us)
@@ -166,16 +169,20 @@ class Estimator:
         return True
 
 
-def _forecast_outcome(row: Row[Any]) -> ForecastOutcome:
-    """`ValueError` if only some of the numbers are there."""
-    raw = Quantiles(row.raw_p10_us, row.raw_p50_us, row.raw_p90_us)
-    published = Quantiles(row.p10_us, row.p50_us, row.p90_us)
-    if None in {*raw, *published}:
+def _forecast_outcome(row: EndedForecast, actual_us: int) -> ForecastOutcome:
+    """Return the outcome; `ValueError` if only some of the numbers are there."""
+    raw = _quantiles(row.raw_p10_us, row.raw_p50_us, row.raw_p90_us)
+    published = _quantiles(row.p10_us, row.p50_us, row.p90_us)
+    return ForecastOutcome(basis=row.source, made_us=row.made_us, raw=raw, published=published, actual_us=actual_us)
+
+
+def _quantiles(p10_us: int | None, p50_us: int | None, p90_us: int | None) -> Quantiles:
+    if p10_us is None or p50_us is None or p90_us is None:
         raise ValueError("not all quantiles are there")
-    return ForecastOutcome(basis=row.source, made_us=row.made_us, raw=raw, published=published, actual_us=row.actual_us)
+    return Quantiles(p10_us, p50_us, p90_us)
 
 
 def _goes_on(tx: Connection, job_id: str) -> bool:
-    """Whether it began from another job's checkpoint: how long it takes says little of its like."""
+    """Tell if the job began from another job's checkpoint: how long it takes says little of its like."""
     first = (Attempt.job_id == job_id, Attempt.number == 1)
     return tx.scalar(select(Attempt.resumed_from_step).where(*first)) is not None

@@ -1,15 +1,16 @@
-"""What rows of jobs, attempts and metrics tell of the running time to come, in a fixed number of queries."""
+"""Evidence of the running time to come, read from jobs, attempts and metrics in a fixed number of queries."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, func, select
 from sqlalchemy.orm import aliased
 
 from service.attempts import tracked
 from service.db.chunks import chunks
 from service.db.models import Attempt, Checkpoint, MetricPoint, MetricSeries
+from service.db.records.spec import StoredSpec
 from service.estimation import estimates
 from service.estimation.estimates import EstimateInput, HistoryKey, StepProgress
 from torchyard.states import ATTEMPT_FINAL
@@ -25,6 +26,48 @@ Point = tuple[int, int]
 StepSpan = tuple[Point, Point]
 
 
+class EstimatedJob(Protocol):
+    """Columns of a job that its estimate needs: `JobRecord` has them, and so has the row that the scheduler loads."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def project(self) -> str: ...
+    @property
+    def user_id(self) -> str: ...
+    @property
+    def spec(self) -> StoredSpec: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def total_steps(self) -> int | None: ...
+    @property
+    def restore_checkpoint(self) -> str | None: ...
+
+
+class RanAttempt(NamedTuple):
+    """An attempt that ran; a plain tuple, since each of the scheduler's passes reads many."""
+
+    id: str
+    job_id: str
+    state: str
+    started_us: int
+    ended_us: int | None
+
+
+class _StepSeries(NamedTuple):
+    attempt_id: str
+    series_id: int
+    step: int
+    time_us: int
+
+
+class _FirstPoint(NamedTuple):
+    series_id: int
+    step: int
+    time_us: int
+
+
 class ProgressReader:
     """Reads jobs as subjects of estimates, and remembers what never changes: kinds and first steps."""
 
@@ -32,11 +75,13 @@ class ProgressReader:
         self._first: dict[str, Point] = {}
         self._keys: dict[str, HistoryKey] = {}
 
-    def inputs(self, tx: Connection, jobs: Sequence[Row[Any]], now: int) -> dict[str, EstimateInput]:
-        """By the ids of the jobs, which are given as rows."""
+    def inputs(self, tx: Connection, jobs: Sequence[EstimatedJob], now: int) -> dict[str, EstimateInput]:
+        """Return the inputs of the jobs' estimates, by job id."""
         started = [job for job in jobs if job.attempt]
         keys = self._keys_of(jobs)
-        found = {job.id: EstimateInput(key=keys[job.id], limit_us=limit_us(job)) for job in jobs if not job.attempt}
+        found = {
+            job.id: EstimateInput(key=keys[job.id], limit_us=job.spec.time_limit_us) for job in jobs if not job.attempt
+        }
         of_jobs = _by_job(attempts(tx, [job.id for job in started]))
         spans = self._spans(tx, [each.id for of_job in of_jobs.values() for each in of_job[-2:]])
         steps = _checkpoint_steps(tx, [job.restore_checkpoint for job in started if job.restore_checkpoint])
@@ -46,14 +91,14 @@ class ProgressReader:
             found[job.id] = progress.given(job, keys[job.id], now)
         return found
 
-    def _keys_of(self, jobs: Sequence[Row[Any]]) -> Mapping[str, HistoryKey]:
+    def _keys_of(self, jobs: Sequence[EstimatedJob]) -> Mapping[str, HistoryKey]:
         if len(self._keys) > REMEMBERED:
             self._keys = {}
         self._keys |= {job.id: history_key(job) for job in jobs if job.id not in self._keys}
         return self._keys
 
     def _spans(self, tx: Connection, attempts: Sequence[str]) -> dict[str, StepSpan]:
-        """Of the attempts that have reported any step."""
+        """Return the spans of the attempts that have reported any step."""
         found = {row.attempt_id: row for row in _series(tx, attempts)}
         if len(self._first) > REMEMBERED:
             self._first = {}
@@ -64,37 +109,25 @@ class ProgressReader:
         return {attempt: (self._first[attempt], (found[attempt].step, found[attempt].time_us)) for attempt in known}
 
 
-def history_key(job: Row[Any]) -> HistoryKey:
-    """The history that the job belongs to."""
-    return estimates.history_key_of(job.project, job.user_id, job.spec)
+def history_key(job: EstimatedJob) -> HistoryKey:
+    """Return the key of the history that the job belongs to."""
+    return estimates.history_key_of(job.project, job.user_id, job.spec.data)
 
 
-def limit_us(job: Row[Any]) -> int | None:
-    """The job's time limit, which counts for each attempt."""
-    limit = job.spec.get("time_limit")
-    return None if limit is None else round(limit * 1_000_000)
+def attempts(tx: Connection, jobs: Sequence[str]) -> list[RanAttempt]:
+    """Return the attempts that ran, each job's oldest first."""
+    columns = (Attempt.id, Attempt.job_id, Attempt.state, Attempt.started_us, Attempt.ended_us)
+    query = select(*columns).where(Attempt.started_us.is_not(None)).order_by(Attempt.number)
+    return [RanAttempt._make(row) for row in _rows(tx, query, Attempt.job_id, jobs)]
 
 
-def attempts(tx: Connection, jobs: Sequence[str]) -> list[Row[Any]]:
-    """The attempts that ran, each job's oldest first."""
-    query = select(
-        Attempt.id,
-        Attempt.job_id,
-        Attempt.state,
-        Attempt.started_us,
-        Attempt.ended_us,
-        Attempt.resumed_from_step,
-    ).where(Attempt.started_us.is_not(None))
-    return _rows(tx, query.order_by(Attempt.number), Attempt.job_id, jobs)
-
-
-def ran_us(attempts: Iterable[Row[Any]], now: int) -> int:
-    """How long they have run together."""
+def ran_us(attempts: Iterable[RanAttempt], now: int) -> int:
+    """Return the microseconds that the attempts have run together."""
     return sum(max(0, (each.ended_us or now) - each.started_us) for each in attempts)
 
 
-def span_at(tx: Connection, attempt: Row[Any], at_us: int) -> StepSpan | None:
-    """The attempt's first step, and its newest at that moment."""
+def span_at(tx: Connection, attempt: RanAttempt, at_us: int) -> StepSpan | None:
+    """Return the attempt's first step, and its newest at that moment."""
     series = next(iter(_series(tx, [attempt.id])), None)
     first = next(iter(_first_points(tx, [series.series_id])), None) if series else None
     if series is None or first is None:
@@ -105,18 +138,18 @@ def span_at(tx: Connection, attempt: Row[Any], at_us: int) -> StepSpan | None:
     return None if last is None else ((first.step, first.time_us), (last.step, last.time_us))
 
 
-def _rows(tx: Connection, query: Any, column: Any, ids: Sequence[Any]) -> list[Row[Any]]:
-    return [row for some in chunks(ids) for row in tx.execute(query.where(column.in_(some)))]
+def _rows(tx: Connection, query: Any, column: Any, ids: Sequence[Any]) -> Iterator[Any]:
+    return (row for some in chunks(ids) for row in tx.execute(query.where(column.in_(some))))
 
 
-def _by_job(rows: Iterable[Row[Any]]) -> dict[str, list[Row[Any]]]:
-    found: dict[str, list[Row[Any]]] = {}
+def _by_job(rows: Iterable[RanAttempt]) -> dict[str, list[RanAttempt]]:
+    found: dict[str, list[RanAttempt]] = {}
     for row in rows:
         found.setdefault(row.job_id, []).append(row)
     return found
 
 
-def _series(tx: Connection, attempts: Sequence[str]) -> list[Row[Any]]:
+def _series(tx: Connection, attempts: Sequence[str]) -> list[_StepSeries]:
     query = (
         select(
             MetricSeries.attempt_id,
@@ -127,46 +160,46 @@ def _series(tx: Connection, attempts: Sequence[str]) -> list[Row[Any]]:
         .where(MetricSeries.last_step.is_not(None), tracked.REPORTED)
         .group_by(MetricSeries.attempt_id)
     )
-    return _rows(tx, query, MetricSeries.attempt_id, attempts)
+    return [_StepSeries._make(row) for row in _rows(tx, query, MetricSeries.attempt_id, attempts)]
 
 
-def _first_points(tx: Connection, series: Sequence[int]) -> list[Row[Any]]:
+def _first_points(tx: Connection, series: Sequence[int]) -> list[_FirstPoint]:
     other = aliased(MetricPoint)
     first = select(func.min(other.seq)).where(other.series_id == MetricSeries.id).scalar_subquery()
     query = select(MetricPoint.series_id, MetricPoint.step, MetricPoint.time_us).join_from(
         MetricSeries, MetricPoint, (MetricPoint.series_id == MetricSeries.id) & (MetricPoint.seq == first)
     )
-    return _rows(tx, query, MetricSeries.id, series)
+    return [_FirstPoint._make(row) for row in _rows(tx, query, MetricSeries.id, series)]
 
 
 def _checkpoint_steps(tx: Connection, checkpoints: Sequence[str]) -> dict[str, int]:
     rows = _rows(tx, select(Checkpoint.id, Checkpoint.step), Checkpoint.id, checkpoints)
-    return {row.id: row.step for row in rows}
+    return dict(rows)
 
 
 @dataclass(frozen=True, slots=True)
 class _JobProgress:
-    """How far a job has come: its attempts that ran, what was watched of them, and the step that it would resume at."""
+    """A job's attempts that ran, what was watched of them, and the step that it would resume at."""
 
-    ran: Sequence[Row[Any]]
+    ran: Sequence[RanAttempt]
     spans: Mapping[str, StepSpan]
     resumes: int
 
     @property
-    def live(self) -> Row[Any] | None:
+    def live(self) -> RanAttempt | None:
         return next((each for each in self.ran[-1:] if each.state not in ATTEMPT_FINAL), None)
 
-    def given(self, job: Row[Any], key: HistoryKey, now: int) -> EstimateInput:
+    def given(self, job: EstimatedJob, key: HistoryKey, now: int) -> EstimateInput:
         return EstimateInput(
             key=key,
-            limit_us=limit_us(job),
+            limit_us=job.spec.time_limit_us,
             ran_us=ran_us(self.ran, now),
             attempt_us=max(0, now - self.live.started_us) if self.live else 0,
             progress=self.progress(job.total_steps, now) if job.total_steps else None,
         )
 
     def progress(self, total: int, now: int) -> StepProgress | None:
-        """At the speed of the newest attempt whose steps were watched long enough, from where the job is or resumes."""
+        """Return progress at the speed of the newest attempt watched for long, from where the job is or resumes."""
         told = next((each for each in self.ran[:-3:-1] if each.id in self.spans and _long(self.spans[each.id])), None)
         if told is None:
             return None

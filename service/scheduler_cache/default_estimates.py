@@ -2,15 +2,16 @@
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection
 
-from service.estimation import estimates
+from service.estimation import progress
 from service.estimation.estimates import HistoryKey
 from service.estimation.forecasts import Estimator
 from service.scheduler.model.jobs import Estimate
 from service.scheduler.model.state import SchedulerState
+from service.scheduler_cache.load_jobs import LoadedJob
 
 #: An estimate that moves by less than this part of itself changes no decision worth the work.
 WORTH = 0.2
@@ -34,12 +35,9 @@ class DefaultEstimates:
         #: Kinds still to be asked about in this round.
         self._due: list[_JobKind] = []
 
-    def add(self, tx: Connection, row: Row[Any], now: int) -> Estimate | None:
+    def add(self, tx: Connection, row: LoadedJob, now: int) -> Estimate | None:
         """What is expected of a job that waits."""
-        limit = row.spec.get("time_limit")
-        kind = _JobKind(
-            estimates.history_key_of(row.project, row.user_id, row.spec), None if limit is None else limit * 1_000_000
-        )
+        kind = _JobKind(progress.history_key(row), row.spec.time_limit_us)
         self.drop(row.id)
         self._kinds[row.id] = kind
         self._jobs[kind].add(row.id)

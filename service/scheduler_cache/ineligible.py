@@ -2,15 +2,16 @@
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from service.db.chunks import chunks
 from service.db.models import Group
+from service.db.records.spec import StoredSweep
 from service.scheduler.model.jobs import IneligibleReason
 from service.scheduler.model.state import SchedulerState
 from service.scheduler_cache import load_jobs
+from service.scheduler_cache.load_jobs import LoadedJob
 
 _OWN = (IneligibleReason.HELD, IneligibleReason.DEPENDENCY)
 
@@ -28,7 +29,7 @@ class Ineligibility:
         self._fresh: set[str] = set()
         self._paused: dict[str, bool] = {}
 
-    def add(self, row: Row[Any], now: int) -> None:
+    def add(self, row: LoadedJob, now: int) -> None:
         """A job that waits, or waits again."""
         until_us = max(row.queued_us + load_jobs.SAVING_US, row.retry_us or 0)
         if row.attempt and until_us > now:
@@ -68,9 +69,9 @@ class Ineligibility:
         """Sweeps with waiting trials: whether they are paused, and how many may run at once."""
         query = select(Group.id, Group.paused, Group.sweep)
         return {
-            row.id: (row.paused is not None, row.sweep.get("running"))
+            group: (paused is not None, StoredSweep(sweep).running)
             for some in chunks(list(self._trials))
-            for row in tx.execute(query.where(Group.id.in_(some)))
+            for group, paused, sweep in tx.execute(query.where(Group.id.in_(some)))
         }
 
 

@@ -12,14 +12,14 @@ none is older than one that was read before.
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from service.accounting import accounts
 from service.db.changefeed import Overlap
 from service.db.engine import Database
-from service.db.models import Reservation as ReservationRow
+from service.db.models import Reservation
+from service.db.records.nodes import ReservationRecord
 from service.estimation.forecasts import Estimator
 from service.scheduler.model.jobs import Estimate, IneligibleReason, ReservationInfo
 from service.scheduler.model.state import SchedulerState
@@ -27,7 +27,7 @@ from service.scheduler_cache import load_jobs
 from service.scheduler_cache.default_estimates import DefaultEstimates
 from service.scheduler_cache.excluded_nodes import ExcludedNodes
 from service.scheduler_cache.ineligible import Ineligibility
-from service.scheduler_cache.load_jobs import resources_of
+from service.scheduler_cache.load_jobs import LoadedJob, resources_of
 from service.scheduler_cache.load_nodes import NodeLoader
 from torchyard.states import JOB_FINAL, JobState
 
@@ -151,7 +151,7 @@ class Loader:
         return [job for job, last_event, _ in rows if self._seen.get(job, -1) < last_event]
 
     def _read(self, tx: Connection, jobs: list[str], now: int) -> None:
-        rows = [row for row in load_jobs.rows_of(tx, jobs) if self._seen.get(row.id, -1) < row.last_event]
+        rows = [row for row in load_jobs.load(tx, jobs) if self._seen.get(row.id, -1) < row.last_event]
         left = self._estimates(tx, [row for row in rows if row.attempt], now)
         runs = []
         for row in rows:
@@ -168,7 +168,7 @@ class Loader:
         # At the end: what an error interrupts is read again.
         self._seen.update((row.id, row.last_event) for row in rows)
 
-    def _estimates(self, tx: Connection, rows: list[Row[Any]], now: int) -> dict[str, Estimate]:
+    def _estimates(self, tx: Connection, rows: list[LoadedJob], now: int) -> dict[str, Estimate]:
         return self._estimator.remaining(tx, rows, now) if rows else {}
 
     def _forget(self, job: str) -> None:
@@ -196,12 +196,12 @@ class Loader:
     def _estimate_some(self, tx: Connection, now: int) -> None:
         state = self._state
         some, self._due = self._due[:ESTIMATES], self._due[ESTIMATES:]
-        rows = load_jobs.rows_of(tx, [job for job in some if job in state.running])
+        rows = load_jobs.load(tx, [job for job in some if job in state.running])
         load_jobs.estimate(state, self._estimates(tx, rows, now), now)
 
 
 def _reservations(tx: Connection, now: int) -> tuple[ReservationInfo, ...]:
-    coming = select(ReservationRow.__table__).where(ReservationRow.cancelled_us.is_(None), ReservationRow.ends_us > now)
+    coming = select(Reservation.__table__).where(Reservation.cancelled_us.is_(None), Reservation.ends_us > now)
     return tuple(
         ReservationInfo(
             id=row.id,
@@ -214,5 +214,5 @@ def _reservations(tx: Connection, now: int) -> tuple[ReservationInfo, ...]:
             nodes=frozenset(row.nodes),
             gpus=row.gpus,
         )
-        for row in tx.execute(coming.order_by(ReservationRow.starts_us))
+        for row in ReservationRecord.each(tx.execute(coming.order_by(Reservation.starts_us)))
     )

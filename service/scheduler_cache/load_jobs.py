@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Connection, Row, Select, Table, bindparam, func, select
+from sqlalchemy import Connection, Select, Table, bindparam, func, select
 
 from service.db.chunks import chunks
 from service.db.models import Allocation, Attempt, Checkpoint, Job, Member, Node
+from service.db.records.spec import StoredSpec
 from service.scheduler.model.jobs import Estimate, IneligibleReason, Running, Waiting
 from service.scheduler.model.nodes import Placement, ResourceRequest
 from service.scheduler.model.state import SchedulerState
@@ -29,27 +30,43 @@ _ALIVE = [state for state in JobState if state not in JOB_FINAL]
 _HEAD = (_JOB.id, _JOB.last_event, _JOB.state)
 CHANGED: Select[Any] = select(*_HEAD).where(_JOB.changed_us >= bindparam("since"))
 ALIVE: Select[Any] = select(*_HEAD).where(_JOB.state.in_(_ALIVE))
-JOBS: Select[Any] = select(
-    _JOB.id,
-    _JOB.last_event,
-    _JOB.number,
-    _JOB.user_id,
-    _JOB.project,
-    _JOB.state,
-    _JOB.held,
-    _JOB.blocked,
-    _JOB.stop,
-    _JOB.priority,
-    _JOB.spec,
-    _JOB.attempt,
-    _JOB.total_steps,
-    _JOB.restore_checkpoint,
-    _JOB.queued_us,
-    _JOB.retry_us,
-    _JOB.eligible_us,
-    _JOB.ran_us,
-    _JOB.group_id,
-)
+
+
+class LoadedJob(NamedTuple):
+    """Columns of a job that the scheduler's model and its estimates need; a plain tuple, since queues are long."""
+
+    spec: StoredSpec
+    id: str
+    last_event: int
+    number: int
+    user_id: str
+    project: str
+    state: str
+    held: bool
+    blocked: bool
+    stop: str | None
+    priority: int
+    attempt: int
+    total_steps: int | None
+    restore_checkpoint: str | None
+    queued_us: int
+    retry_us: int | None
+    eligible_us: int
+    ran_us: int
+    group_id: str | None
+
+
+class _LoadedAttempt(NamedTuple):
+    id: str
+    job_id: str
+    created_us: int
+    started_us: int | None
+    resumed_from_step: int | None
+    yielding: Mapping[str, Any] | None
+    spared_until_us: int | None
+
+
+_JOBS: Select[Any] = select(*(_JOB[name] for name in LoadedJob._fields))
 
 
 def resources_of(spec: JobSpec) -> ResourceRequest:
@@ -93,12 +110,13 @@ def _plain(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def rows_of(tx: Connection, jobs: Sequence[str]) -> list[Row[Any]]:
-    """The rows of these jobs."""
-    return [row for some in chunks(jobs) for row in tx.execute(JOBS.where(_JOB.id.in_(some)))]
+def load(tx: Connection, jobs: Sequence[str]) -> list[LoadedJob]:
+    """Load these jobs, in no order."""
+    rows = (row for some in chunks(jobs) for row in tx.execute(_JOBS.where(_JOB.id.in_(some))))
+    return [LoadedJob(StoredSpec(spec), *columns) for spec, *columns in rows]
 
 
-def waiting(row: Row[Any], remaining: Estimate | None) -> Waiting:
+def waiting(row: LoadedJob, remaining: Estimate | None) -> Waiting:
     """A queued job; that its sweep is paused or its checkpoints are on the way is not known from its row."""
     flexible = _wanted(row.spec)
     return Waiting(
@@ -109,10 +127,11 @@ def waiting(row: Row[Any], remaining: Estimate | None) -> Waiting:
     )
 
 
-def running(tx: Connection, rows: Sequence[Row[Any]], remaining: Mapping[str, Estimate], now: int) -> list[Running]:
+def running(tx: Connection, rows: Sequence[LoadedJob], remaining: Mapping[str, Estimate], now: int) -> list[Running]:
     """Jobs that hold devices, from their rows."""
     ids = [row.id for row in rows]
-    attempts = {attempt.job_id: attempt for some in chunks(ids) for attempt in tx.execute(_NEWEST, {"jobs": some})}
+    newest = (_LoadedAttempt._make(each) for some in chunks(ids) for each in tx.execute(_NEWEST, {"jobs": some}))
+    attempts = {attempt.job_id: attempt for attempt in newest}
     live = [attempt.id for attempt in attempts.values()]
     placements, saved = _placements(tx, live), _saved(tx, ids)
     made = [
@@ -141,36 +160,34 @@ def promised(tx: Connection, now: int) -> list[str]:
     return sorted({yielding["for"] for yielding in tx.scalars(query)})
 
 
-def _common(row: Row[Any]) -> dict[str, Any]:
+def _common(row: LoadedJob) -> dict[str, Any]:
     # Stored specs were checked when they came. One that today's rules would refuse must not stop the whole queue.
-    resources = row.spec.get("resources", {})
-    backend = (row.spec.get("recipe") or {}).get("backend")
-    limit = row.spec.get("time_limit")
+    spec, resources = row.spec, row.spec.resources
     return {
         "job": row.id,
         "number": row.number,
         "user": row.user_id,
         "project": row.project,
         "priority": row.priority,
-        "resources": _resources(backend == _GPU_BACKEND, *map(_plain, map(resources.get, _ASKED))),
-        "nodes": resources.get("nodes", 1),
+        "resources": _resources(spec.backend == _GPU_BACKEND, *map(_plain, map(resources.get, _ASKED))),
+        "nodes": spec.nodes,
         "group": row.group_id,
         "eligible_us": row.eligible_us,
         "ran_us": row.ran_us,
-        "limit_us": None if limit is None else limit * 1_000_000,
-        "pinned": row.spec.get("preemptible") is False,
+        "limit_us": spec.time_limit_us,
+        "pinned": spec.preemptible is False,
     }
 
 
-def _wanted(spec: Mapping[str, Any]) -> bool | None:
+def _wanted(spec: StoredSpec) -> bool | None:
     """Whether its owner lets it be stopped; None: once it has a verified checkpoint."""
-    said = spec.get("preemptible")
-    return said if said is not None else True if spec.get("restartable") else None
+    said = spec.preemptible
+    return said if said is not None else True if spec.restartable else None
 
 
 def _running(
-    row: Row[Any],
-    attempt: Row[Any],
+    row: LoadedJob,
+    attempt: _LoadedAttempt,
     placements: Sequence[Placement],
     saved: Mapping[str, tuple[str, int]],
 ) -> Running:
@@ -187,7 +204,7 @@ def _running(
         since_us=attempt.created_us,
         ends_us=attempt.started_us + limit_us if attempt.started_us and limit_us else None,
         saved_us=created_us if wrote == attempt.id else resumed_us,
-        starts_over=bool(row.spec.get("restartable")) and row.id not in saved and resumed_us is None,
+        starts_over=row.spec.restartable and row.id not in saved and resumed_us is None,
         spared_until_us=attempt.spared_until_us or 0,
         preempted_for=yielding.get("for"),
         asked_us=yielding.get("asked_us", 0),
@@ -197,15 +214,7 @@ def _running(
 
 
 _NEWEST: Select[Any] = (
-    select(
-        _ATTEMPT.id,
-        _ATTEMPT.job_id,
-        _ATTEMPT.created_us,
-        _ATTEMPT.started_us,
-        _ATTEMPT.resumed_from_step,
-        _ATTEMPT.yielding,
-        _ATTEMPT.spared_until_us,
-    )
+    select(*(_ATTEMPT[name] for name in _LoadedAttempt._fields))
     .join_from(_ATTEMPT.id.table, _JOB.id.table, (_JOB.id == _ATTEMPT.job_id) & (_JOB.attempt == _ATTEMPT.number))
     .where(_JOB.id.in_(bindparam("jobs", expanding=True)), _JOB.state.in_(list(JOB_HOLDS_GPUS)))
 )

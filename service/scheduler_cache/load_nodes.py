@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Connection, Row, Select, String, Table, select
+from sqlalchemy import Connection, Select, String, Table, select
 from sqlalchemy import cast as sql_cast
 
 from service.db.models import Device, Node
@@ -13,19 +13,26 @@ from torchyard.wire import Capability
 
 _NODE = cast("Table", Node.__table__).c
 _DEVICE = cast("Table", Device.__table__).c
-_NODES: Select[Any] = select(
-    _NODE.name,
-    _NODE.cpus,
-    _NODE.memory,
-    _NODE.labels,
-    _NODE.capabilities,
-    _NODE.draining,
-    _NODE.unreachable,
-    _NODE.last_seen_us,
-    _NODE.disk_free,
-    _NODE.disk_floor,
-    _NODE.maintenance,
-).order_by(_NODE.name)
+
+
+class _LoadedNode(NamedTuple):
+    name: str
+    cpus: int
+    memory: int
+    labels: list[str] | None
+    capabilities: list[str] | None
+    draining: bool
+    unreachable: bool
+    last_seen_us: int | None
+    disk_free: int
+    disk_floor: int | None
+    maintenance: str | None
+
+
+#: A row of `_DEVICES`.
+_LoadedDevice = tuple[str, str, int, int, str, str | None, str, str | None]
+
+_NODES: Select[Any] = select(*(_NODE[name] for name in _LoadedNode._fields)).order_by(_NODE.name)
 #: Topology as text: it is compared each time, and read only where it has changed.
 _DEVICES: Select[Any] = (
     select(
@@ -55,14 +62,15 @@ class NodeLoader:
     def read(self, tx: Connection) -> dict[str, NodeInfo]:
         """All nodes by name."""
         self._short = self._free is not None and self._free() < self._disk_floor
-        devices: dict[str, list[Row[Any]]] = {}
+        devices: dict[str, list[_LoadedDevice]] = {}
         for row in tx.execute(_DEVICES):
-            devices.setdefault(row[0], []).append(row)
-        known = {node.name: self._info(node, tuple(devices.get(node.name, ()))) for node in tx.execute(_NODES)}
+            devices.setdefault(row[0], []).append(cast("_LoadedDevice", row))
+        nodes = map(_LoadedNode._make, tx.execute(_NODES))
+        known = {node.name: self._info(node, tuple(devices.get(node.name, ()))) for node in nodes}
         self._known = known
         return {name: info for name, (_, info) in known.items()}
 
-    def _info(self, node: Row[Any], devices: tuple[Row[Any], ...]) -> tuple[tuple[Any, ...], NodeInfo]:
+    def _info(self, node: _LoadedNode, devices: tuple[_LoadedDevice, ...]) -> tuple[tuple[Any, ...], NodeInfo]:
         closed, labels = self._closed(node), frozenset(node.labels or ())
         knows_shares = Capability.GPU_SHARE in (node.capabilities or ())
         key = (node.cpus, node.memory, labels, knows_shares, closed, node.maintenance, devices)
@@ -81,7 +89,7 @@ class NodeLoader:
         )
         return key, info
 
-    def _closed(self, node: Row[Any]) -> ClosedReason | None:
+    def _closed(self, node: _LoadedNode) -> ClosedReason | None:
         if node.draining:
             return ClosedReason.DRAINING
         if node.unreachable or node.last_seen_us is None:
@@ -91,8 +99,8 @@ class NodeLoader:
         return ClosedReason.SERVICE_DISK if self._short else None
 
 
-def _slot(row: Row[Any]) -> Slot:
-    _, uuid, index, memory, kind, unusable, name, topology = tuple(row)
+def _slot(device: _LoadedDevice) -> Slot:
+    _, uuid, index, memory, kind, unusable, name, topology = device
     near = json.loads(topology) if topology else {}
     return Slot(
         uuid=uuid,

@@ -35,7 +35,7 @@ def rungs(stopping: EarlyStopping, furthest: int) -> list[int]:
 
 
 def stops(stopping: EarlyStopping, reached: Mapping[str, Sequence[float]], running: Iterable[str]) -> list[EarlyStop]:
-    """Which of the running trials are to be stopped.
+    """Return the running trials that are to be stopped.
 
     `reached` has for each trial the metric at every rung that it got to, from the first; ended trials count too, and
     NaN is worse than everything. Of equal ones none is stopped for the other's sake.
@@ -55,7 +55,7 @@ def stops(stopping: EarlyStopping, reached: Mapping[str, Sequence[float]], runni
 
 
 def _limit(losses: list[float], reduction: int) -> float:
-    """What a trial may lose at most to go on."""
+    """Return what a trial may lose at most to go on."""
     kept = len(losses) // reduction
     return sorted(losses)[kept - 1] if kept else math.inf
 
@@ -67,7 +67,7 @@ def _loss(stopping: EarlyStopping, value: float) -> float:
 
 
 def stop_message(stopping: EarlyStopping, stop: EarlyStop, step: int) -> str:
-    """Why a trial was stopped, for a person."""
+    """Tell a person why a trial was stopped."""
     best = _ORDINALS.get(stopping.reduction, f"1/{stopping.reduction}")
     return (
         f"stopped early at step {step}: {stopping.metric} {stop.value:.6g} is worse than the best {best} of "

@@ -1,4 +1,4 @@
-"""Where a sweep's parameters go: a path into the spec, or a name in braces in the command's arguments."""
+"""Places of a sweep's parameters: a path into the spec, or a name in braces in the command's arguments."""
 
 import difflib
 import re

@@ -1,4 +1,4 @@
-"""From the spec of a sweep to those of its trials. Pure, and the same for the same spec."""
+"""Expansion of a sweep's spec into those of its trials. Pure, and the same for the same spec."""
 
 import json
 from collections.abc import Mapping

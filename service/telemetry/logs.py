@@ -37,7 +37,7 @@ class LogView:
 
     @property
     def tag(self) -> tuple[object, ...]:
-        """What an ETag is made of."""
+        """Parts of an ETag."""
         return self.attempt_id, self.size
 
 
@@ -122,7 +122,7 @@ def start_since(tx: Connection, seen: LogView, rank: int, time_us: int) -> int:
 
 
 def line_start(store: BlobStore, seen: LogView, rank: int, offset: int) -> int:
-    """Where the line begins that the byte at `offset` belongs to; `offset` itself if that is very far, or the end."""
+    """Return where the line of the byte at `offset` begins; `offset` itself if that is very far, or the end."""
     if offset >= seen.size:
         return offset
     reach = max(0, offset - _LINE)

@@ -7,12 +7,13 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, func, select
 from sqlalchemy.orm import aliased
 
 from service.attempts import tracked
 from service.db.engine import Database
 from service.db.models import Attempt, Job, MetricPoint, MetricSeries, MetricStream, Node, Sample
+from service.db.records.record import Record
 from service.errors import field_problem, not_found
 from service.infra.etags import Tagged, etag, names
 from service.telemetry.series import MetricsCursor, Points, join, last_steps, thin
@@ -26,9 +27,22 @@ _ROW = np.dtype([*_COLUMNS, ("value", np.float64), ("special", np.int64)])
 Rows = NDArray[np.void]
 
 
+@dataclass(frozen=True, slots=True)
+class _Series(Record):
+    """A series of metrics, and the step that its attempt resumed from."""
+
+    id: int
+    attempt_id: str
+    attempt: int
+    stream: str
+    rank: int
+    name: str
+    resumed_from_step: int | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class MetricsQuery:
-    """What a reader wants: no names means all, no rank means every one."""
+    """Choice of series: no names means all, no rank means every one."""
 
     names: frozenset[str] = frozenset()
     rank: int | None = None
@@ -37,7 +51,7 @@ class MetricsQuery:
     since: str | None = None
     """`cursor` of an earlier answer with the same names and rank."""
 
-    def wants(self, series: Row[Any]) -> bool:
+    def wants(self, series: _Series) -> bool:
         return (not self.names or series.name in self.names) and self.rank in (None, series.rank)
 
 
@@ -65,7 +79,7 @@ def tag(tx: Connection, job_id: str) -> str:
 
 def read(tx: Connection, job_id: str, query: MetricsQuery) -> api.Metrics:
     """The job's series, without what a later attempt has done again; ``invalid-request`` for a bad cursor."""
-    series = tx.execute(_series(job_id)).all()
+    series = _Series.all(tx.execute(_series(job_id)))
     newest = max((row.attempt for row in series), default=0)
     known = _cursor(query.since)
     reset = known is None or known.attempt != newest
@@ -115,15 +129,15 @@ def _series(job_id: str) -> Any:
     )
 
 
-def _streams(series: Iterable[Row[Any]]) -> list[list[Row[Any]]]:
-    """The series of each process, in the order of attempts."""
-    streams: defaultdict[tuple[str, str], list[Row[Any]]] = defaultdict(list)
+def _streams(series: Iterable[_Series]) -> list[list[_Series]]:
+    """Return the series of each process, in the order of attempts."""
+    streams: defaultdict[tuple[str, str], list[_Series]] = defaultdict(list)
     for row in series:
         streams[row.attempt_id, row.stream].append(row)
     return list(streams.values())
 
 
-def _limits(tx: Connection, series: Sequence[Row[Any]]) -> dict[tuple[str, int], dict[int, int | None]]:
+def _limits(tx: Connection, series: Sequence[_Series]) -> dict[tuple[str, int], dict[int, int | None]]:
     """Up to which step each attempt's points of a curve count, as `last_steps`.
 
     An attempt that restored no checkpoint may go on by itself, from a file of its own: its curve begins before the
@@ -132,7 +146,7 @@ def _limits(tx: Connection, series: Sequence[Row[Any]]) -> dict[tuple[str, int],
     resumed = {row.attempt: row.resumed_from_step for row in series}
     unknown = [row.id for row in series if row.resumed_from_step is None] if len(resumed) > 1 else []
     first = {row.id: row.step for row in tx.execute(_FIRST.where(MetricSeries.id.in_(unknown)))} if unknown else {}
-    known = {number: step for number, step in resumed.items() if step is not None}
+    known: dict[int, int | None] = {number: step for number, step in resumed.items() if step is not None}
     began: defaultdict[tuple[str, int], dict[int, int | None]] = defaultdict(known.copy)
     for row in series:
         curve, step = began[row.name, row.rank], first.get(row.id)
@@ -142,9 +156,9 @@ def _limits(tx: Connection, series: Sequence[Row[Any]]) -> dict[tuple[str, int],
     return {curve: last_steps(attempts) for curve, attempts in began.items()}
 
 
-def _counting(series: Iterable[Row[Any]]) -> set[int]:
+def _counting(series: Iterable[_Series]) -> set[int]:
     """Ids of the series that count: what a job logs with two trackers, or reports as well, is one curve."""
-    groups: defaultdict[tuple[str, int, str], list[Row[Any]]] = defaultdict(list)
+    groups: defaultdict[tuple[str, int, str], list[_Series]] = defaultdict(list)
     for row in series:
         groups[row.attempt_id, row.rank, row.name].append(row)
     counting = set[int]()

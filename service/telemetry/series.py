@@ -104,7 +104,7 @@ def _first_of_each(edges: NDArray[np.intp], marked: NDArray[np.bool_]) -> NDArra
 
 @dataclass(frozen=True)
 class MetricsCursor:
-    """Where a reader is: the newest attempt that it knows, and of each stream the last line it has.
+    """Position of a reader: the newest attempt that it knows, and of each stream the last line it has.
 
     A stream is named by the smallest id among its series. As text it is a few bytes per stream, since it travels in
     URLs.

@@ -43,7 +43,7 @@ def store(tx: Connection, attempt_id: str, node: str, dump: StackDump, now: int)
 
 
 def complete(tx: Connection, attempt_id: str, serial: int) -> bool:
-    """Whether all parts of the attempt that have not ended have sent the stacks of this serial."""
+    """Tell if all parts of the attempt that have not ended have sent the stacks of this serial."""
     sent = select(Stacks.node_rank).where(Stacks.attempt_id == attempt_id, Stacks.serial == serial)
     missing = select(Member.node_rank).where(
         Member.attempt_id == attempt_id, Member.ended_us.is_(None), Member.node_rank.not_in(sent)
@@ -52,7 +52,7 @@ def complete(tx: Connection, attempt_id: str, serial: int) -> bool:
 
 
 def describe(tx: Connection, attempt_id: str, serial: int) -> str:
-    """What the ranks did, in words; empty if no stacks have come."""
+    """Tell in words what the ranks did; empty if no stacks have come."""
     query = select(Stacks.dump).where(Stacks.attempt_id == attempt_id, Stacks.serial == serial)
     dumps = [StackDump.model_validate(dump) for dump in tx.scalars(query.order_by(Stacks.node_rank))]
     return summary(process for dump in dumps for process in dump.processes)
@@ -75,7 +75,7 @@ def _named(ranks: list[int]) -> str:
 
 
 def _phrases(process: ProcessStack) -> tuple[str, str]:
-    """What goes after one rank, and after several."""
+    """Return the words that go after one rank, and after several."""
     place = f" ({process.place})" if process.place else ""
     if process.error:
         return (f"cannot be read: {process.error}",) * 2

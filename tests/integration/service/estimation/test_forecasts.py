@@ -7,6 +7,7 @@ from sqlalchemy import insert, select, update
 
 from service.db.engine import Database
 from service.db.models import Forecast, Job, MetricPoint, MetricSeries
+from service.db.records.jobs import JobRecord
 from service.estimation import forecasts
 from service.estimation.forecasts import Estimator
 from service.scheduler.model.jobs import Estimate, EstimateSource
@@ -40,7 +41,7 @@ def rows(db: Database, job_id: str) -> list[Any]:
 
 def remaining(db: Database, estimator: Estimator, job_id: str, now: int) -> Estimate | None:
     with db.read() as tx:
-        jobs = tx.execute(select(Job.__table__).where(Job.id == job_id)).all()
+        jobs = JobRecord.all(tx.execute(select(Job.__table__).where(Job.id == job_id)))
         return estimator.remaining(tx, jobs, now).get(job_id)
 
 
