@@ -192,7 +192,7 @@ class Agent:
             self._forget(attempt)
         self._bringer.obey(orders)
 
-    def _give(self, order: wire.Order) -> None:
+    def _give(self, order: wire.AttemptOrder) -> None:
         """Pass an order to the shim, once."""
         if order.action is wire.Action.RUN:
             return

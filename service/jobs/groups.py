@@ -24,7 +24,7 @@ _GROUPS: Select[Any] = select(*ShownGroup.columns(Group, User.name.label("user")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Objective:
+class SweepObjective:
     """The metric that trials are compared by; without a name they are not."""
 
     metric: str | None = None
@@ -80,21 +80,21 @@ def tag(tx: Connection, group: ShownGroup, *asked: object) -> str:
     return etag(group, tuple(tx.execute(trials).one()), tx.scalar(metrics), *asked)
 
 
-def objective(tx: Connection, group: ShownGroup, metric: str | None, mode: Mode | None) -> Objective:
+def objective(tx: Connection, group: ShownGroup, metric: str | None, mode: Mode | None) -> SweepObjective:
     """Return the objective that is asked for, or else the one that the sweep or its jobs name."""
     known = _own_objective(tx, group)
     if metric is None:
-        return known if mode is None else Objective(metric=known.metric, mode=mode)
-    return Objective(metric=metric, mode=mode or (known.mode if known.metric == metric else "min"))
+        return known if mode is None else SweepObjective(metric=known.metric, mode=mode)
+    return SweepObjective(metric=metric, mode=mode or (known.mode if known.metric == metric else "min"))
 
 
-def _own_objective(tx: Connection, group: ShownGroup) -> Objective:
+def _own_objective(tx: Connection, group: ShownGroup) -> SweepObjective:
     spec = tx.scalar(select(Job.spec).where(Job.group_id == group.id).order_by(Job.trial).limit(1)) or {}
     said = group.sweep.stop or StoredSpec(spec).checkpoint.keep_best
-    return Objective() if said is None else Objective(metric=said.metric, mode=said.mode)
+    return SweepObjective() if said is None else SweepObjective(metric=said.metric, mode=said.mode)
 
 
-def present(tx: Connection, group: ShownGroup, by: Objective | None = None) -> api.Group:
+def present(tx: Connection, group: ShownGroup, by: SweepObjective | None = None) -> api.Group:
     """Present one group with its best trial."""
     by = by or objective(tx, group, None, None)
     best = ranked(tx, group, by)[:1]
@@ -104,7 +104,7 @@ def present(tx: Connection, group: ShownGroup, by: Objective | None = None) -> a
 def present_all(tx: Connection, groups: Sequence[ShownGroup]) -> list[api.Group]:
     """Present several groups, without comparing their trials."""
     counts = _counts(tx, [group.id for group in groups])
-    return [_group(group, counts[group.id], Objective(), None) for group in groups]
+    return [_group(group, counts[group.id], SweepObjective(), None) for group in groups]
 
 
 @dataclass(kw_only=True)
@@ -132,7 +132,7 @@ def _counts(tx: Connection, groups: Sequence[str]) -> dict[str, _Counts]:
     return counts
 
 
-def _group(row: ShownGroup, counts: _Counts, by: Objective, best: api.Job | None) -> api.Group:
+def _group(row: ShownGroup, counts: _Counts, by: SweepObjective, best: api.Job | None) -> api.Group:
     over = counts.states.keys() <= JOB_FINAL
     return api.Group(
         id=row.id,
@@ -155,7 +155,7 @@ def _group(row: ShownGroup, counts: _Counts, by: Objective, best: api.Job | None
     )
 
 
-def ranked(tx: Connection, group: ShownGroup, by: Objective) -> list[str]:
+def ranked(tx: Connection, group: ShownGroup, by: SweepObjective) -> list[str]:
     """Return the ids of the trials that have reported the metric, the best last value first; NaN is no value."""
     if by.metric is None:
         return []
@@ -181,7 +181,7 @@ def number(value: float | None, special: int) -> float:
 
 
 def trials(
-    tx: Connection, group: ShownGroup, by: Objective, *, best_first: bool, cursor: str | None, limit: int
+    tx: Connection, group: ShownGroup, by: SweepObjective, *, best_first: bool, cursor: str | None, limit: int
 ) -> tuple[list[api.Job], str | None]:
     """Return a page of trials and the next cursor: by their numbers, or the best first, those without a value last."""
     start = position(cursor or "0")

@@ -12,7 +12,7 @@ from service.db.records.spec import StoredSpec
 from service.lifecycle import carry
 from service.lifecycle.rows import CLAIMED, LIVE
 from torchyard.states import STOP_PRECEDENCE, AttemptState, StopReason
-from torchyard.wire import Action, AttemptReport, DumpOrder, Order, Orders, Phase
+from torchyard.wire import Action, AttemptOrder, AttemptReport, DumpOrder, Orders, Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def orders_for(
     rows = _rows(tx, node, [report.attempt for report in reported])
     lost = {row.id for row in rows if row.state == AttemptState.LOST or row.ended_us is not None}
     alive = {report.attempt for report in reported if report.phase is not Phase.ENDED}
-    kill = [Order(attempt=attempt, action=Action.KILL) for attempt in sorted(lost & alive)]
+    kill = [AttemptOrder(attempt=attempt, action=Action.KILL) for attempt in sorted(lost & alive)]
     return Orders(
         assigned=[row.id for row in rows if row.state == AttemptState.ASSIGNED],
         orders=[_order(row) for row in rows if row.state in CLAIMED and row.ended_us is None] + kill,
@@ -90,13 +90,13 @@ def _dumps(tx: Connection, rows: Sequence[_OrderedMember]) -> list[DumpOrder]:
     ]
 
 
-def _order(row: _OrderedMember) -> Order:
+def _order(row: _OrderedMember) -> AttemptOrder:
     if row.failed:
-        return Order(attempt=row.id, action=Action.KILL)
+        return AttemptOrder(attempt=row.id, action=Action.KILL)
     if row.stop:
         # grows with every checkpoint asked for and with every stronger reason, so each order is new to the node
         serial = row.checkpoint_serial + 1 + STOP_PRECEDENCE[row.stop]
-        return Order(
+        return AttemptOrder(
             attempt=row.id,
             action=Action.STOP,
             serial=serial,
@@ -104,5 +104,5 @@ def _order(row: _OrderedMember) -> Order:
             grace_s=row.spec.grace_s,
         )
     if row.checkpoint_serial:
-        return Order(attempt=row.id, action=Action.CHECKPOINT, serial=row.checkpoint_serial)
-    return Order(attempt=row.id, action=Action.RUN)
+        return AttemptOrder(attempt=row.id, action=Action.CHECKPOINT, serial=row.checkpoint_serial)
+    return AttemptOrder(attempt=row.id, action=Action.RUN)

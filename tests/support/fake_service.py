@@ -34,7 +34,7 @@ class FakeService:
         self.beat = 0
         self.launches: dict[str, wire.Launch] = {}
         self.assigned: list[str] = []
-        self.orders: dict[str, wire.Order] = {}
+        self.orders: dict[str, wire.AttemptOrder] = {}
         self.forget: list[str] = []
         self.nonces: dict[str, str] = {}
         self.registered: list[wire.Register] = []

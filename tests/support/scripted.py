@@ -169,7 +169,7 @@ class Agent:
         self.send("POST", f"attempts/{attempt_id}/running", content=started.model_dump_json())
         return attempt
 
-    def ordered(self, action: wire.Action) -> wire.Order:
+    def ordered(self, action: wire.Action) -> wire.AttemptOrder:
         """The next order of a kind."""
         found = until(lambda: next((one for one in self.orders().orders if one.action is action), None))
         assert found is not None

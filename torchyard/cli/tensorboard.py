@@ -42,7 +42,7 @@ def tensorboard(
     python = own_python.interpreter()
     own_python.check(python, "tensorboard")
     with common.connect() as client, tempfile.TemporaryDirectory(prefix="yard-tensorboard-") as folder:
-        shown = [ShownJob(client, client.job(job), Path(folder)) for job in jobs]
+        shown = [JobMirror(client, client.job(job), Path(folder)) for job in jobs]
         for each in shown:
             each.refresh()
         command = [str(python), "-m", "tensorboard.main", "--logdir", folder, "--host", host, "--port", str(port)]
@@ -54,7 +54,7 @@ def tensorboard(
         raise typer.Exit(max(0, server.returncode))
 
 
-def _follow(server: "subprocess.Popen[bytes]", shown: "Sequence[ShownJob]") -> None:
+def _follow(server: "subprocess.Popen[bytes]", shown: "Sequence[JobMirror]") -> None:
     """Refresh until the server ends; what cannot be read now is read later."""
     from torchyard.exceptions import TorchYardError
 
@@ -71,7 +71,7 @@ def _follow(server: "subprocess.Popen[bytes]", shown: "Sequence[ShownJob]") -> N
                 common.warn(str(error))
 
 
-class ShownJob:
+class JobMirror:
     """One job below TensorBoard's folder, as ``<number>-<name>``."""
 
     def __init__(self, client: "Client", job: "Job", root: Path) -> None:

@@ -20,7 +20,16 @@ from torchyard.wire.files import (
     Root,
     WrittenFile,
 )
-from torchyard.wire.heartbeat import Action, AttemptReport, BringOrder, DumpOrder, Heartbeat, Order, Orders, Phase
+from torchyard.wire.heartbeat import (
+    Action,
+    AttemptOrder,
+    AttemptReport,
+    BringOrder,
+    DumpOrder,
+    Heartbeat,
+    Orders,
+    Phase,
+)
 from torchyard.wire.launch import Claim, Go, Launch, Prepared, Started
 from torchyard.wire.metrics import Mark, MetricBatch, MetricRecord, Sample, SampleBatch
 from torchyard.wire.protocol import (
@@ -46,6 +55,7 @@ __all__ = [
     "PROTOCOL",
     "PROTOCOL_HEADER",
     "Action",
+    "AttemptOrder",
     "AttemptReport",
     "BringOrder",
     "Capability",
@@ -73,7 +83,6 @@ __all__ = [
     "MetricRecord",
     "Missing",
     "NoteKind",
-    "Order",
     "Orders",
     "OutputReport",
     "Phase",

@@ -68,7 +68,7 @@ class Action(StrEnum):
     KILL = "kill"
 
 
-class Order(Message):
+class AttemptOrder(Message):
     """The desired state of one attempt."""
 
     attempt: str
@@ -97,7 +97,7 @@ class Orders(Message):
     """Answer to a heartbeat."""
 
     assigned: list[str]
-    orders: list[Order]
+    orders: list[AttemptOrder]
     #: Beside the orders, since a node of the version before would not read an action that it does not know.
     dumps: list[DumpOrder] = []
     #: Attempts whose results and streams are stored: their folders may go. And those of `Heartbeat.retained` whose

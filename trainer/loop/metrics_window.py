@@ -12,13 +12,13 @@ from torch import Tensor
 
 from trainer.distributed.collectives import all_reduce_sum
 from trainer.distributed.world import World
-from trainer.optimization.objective import Objective
+from trainer.optimization.objective import TrainingObjective
 
 
 class CorrectCounter:
     """Count of training samples that the model had right when it was trained on them; dropout and all."""
 
-    def __init__(self, objective: Objective) -> None:
+    def __init__(self, objective: TrainingObjective) -> None:
         self._objective = objective
         self._read = 0
         self._unread: list[Tensor] = []
@@ -28,7 +28,7 @@ class CorrectCounter:
         """True if the objective says which samples are right."""
         return self._objective.correct is not None
 
-    def counting(self) -> Objective:
+    def counting(self) -> TrainingObjective:
         """Return the objective with a loss that counts them: padding never reaches a loss."""
         return replace(self._objective, loss=self._loss) if self.known else self._objective
 

@@ -16,7 +16,7 @@ AUXILIARY = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Objective:
+class TrainingObjective:
     """A loss, and scores for the evaluation. Outputs are whatever the model answers."""
 
     #: Outputs and targets of a batch -> loss summed over its samples, without a dimension.
@@ -31,7 +31,7 @@ class Objective:
     correct: Callable[[Any, Tensor], Tensor] | None = None
 
 
-def objective_for(shape: Shape) -> Objective:
+def objective_for(shape: Shape) -> TrainingObjective:
     """Return the objective that models for this shape of data are trained on."""
     return OBJECTIVES[shape.kind](shape)
 
@@ -44,7 +44,7 @@ def trimmed(outputs: Any, samples: int) -> Any:
     return outputs if len(outputs) == samples else outputs[:samples]
 
 
-def classification(shape: Shape) -> Objective:  # noqa: ARG001 (all objectives are made alike)
+def classification(shape: Shape) -> TrainingObjective:  # noqa: ARG001 (all objectives are made alike)
     """Cross entropy and accuracy of outputs (N, classes) for targets (N)."""
     return CLASSIFICATION
 
@@ -67,12 +67,12 @@ def _loss_and_accuracy(sums: list[float], samples: int) -> dict[str, float]:
     return {"loss": loss / samples, "accuracy": correct / samples}
 
 
-CLASSIFICATION = Objective(
+CLASSIFICATION = TrainingObjective(
     loss=cross_entropy, measure=_loss_and_correct, conclude=_loss_and_accuracy, trim=trimmed, correct=_correct
 )
 
 
-def segmentation(shape: Shape) -> Objective:
+def segmentation(shape: Shape) -> TrainingObjective:
     """Cross entropy, pixel accuracy and mean IoU of outputs (N, classes, height, width) for (N, height, width).
 
     Outputs may be a mapping with ``out``, as torchvision's models answer. The loss of a sample is the mean over its
@@ -85,7 +85,7 @@ def segmentation(shape: Shape) -> Objective:
         confusion = _confusion(scores.argmax(dim=1), targets, shape.classes)
         return torch.cat([pixel_loss(scores, targets).double().view(1), confusion.double()])
 
-    return Objective(loss=_segmentation_loss, measure=measure, conclude=_overlaps, trim=trimmed)
+    return TrainingObjective(loss=_segmentation_loss, measure=measure, conclude=_overlaps, trim=trimmed)
 
 
 def pixel_loss(scores: Tensor, targets: Tensor) -> Tensor:
@@ -126,7 +126,7 @@ def _overlaps(sums: list[float], samples: int) -> dict[str, float]:
     }
 
 
-OBJECTIVES: dict[str, Callable[[Shape], Objective]] = {
+OBJECTIVES: dict[str, Callable[[Shape], TrainingObjective]] = {
     "classification": classification,
     "segmentation": segmentation,
 }

@@ -17,7 +17,7 @@ from trainer.distributed.collectives import local
 from trainer.distributed.world import World
 from trainer.exceptions import RecipeError
 from trainer.numerics.compute import Numerics
-from trainer.optimization.objective import Objective
+from trainer.optimization.objective import TrainingObjective
 from trainer.optimization.optimizers import Parameters
 
 
@@ -25,7 +25,7 @@ from trainer.optimization.optimizers import Parameters
 class TrainingTask:
     """Objective, optimizer and sizes that a strategy trains a model with."""
 
-    objective: Objective
+    objective: TrainingObjective
     make_optimizer: Callable[[Parameters], Optimizer]
     numerics: Numerics
     #: Samples of this share in a full pass; with `equal_batches` every pass has so many.

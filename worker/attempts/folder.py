@@ -15,7 +15,7 @@ from typing import Any
 
 from torchyard.injob import layout
 from torchyard.states import StopReason
-from torchyard.wire import Action, Order, Result
+from torchyard.wire import Action, AttemptOrder, Result
 from worker.attempts import files
 from worker.shim.files import result_size
 
@@ -171,7 +171,7 @@ class AttemptFolder:
         except ValueError:
             return None
 
-    def write_command(self, given: Order) -> None:
+    def write_command(self, given: AttemptOrder) -> None:
         """Tell the shim, on a full disk too: the job that filled it can be stopped. FileNotFoundError: no folder."""
         data = given.model_dump_json().encode()
         files.write_reserved(self.at(layout.COMMAND), data, self._spare(layout.COMMAND), durable=False)
@@ -237,7 +237,7 @@ def _lock(descriptor: int, how: int = fcntl.LOCK_EX) -> bool:
     return True
 
 
-def order(folder: AttemptFolder, given: Order) -> bool:
+def order(folder: AttemptFolder, given: AttemptOrder) -> bool:
     """Tell the shim what is wanted; it looks every 0.2 s. False when there is no such attempt here."""
     try:
         folder.write_command(given)

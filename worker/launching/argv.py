@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torchyard.analysis.commands import python_program
 from torchyard.spec import JobSpec, Launcher
-from worker.launching.rendezvous import Rendezvous
+from worker.launching.rendezvous import NodeRendezvous
 
 _PYTHON = frozenset({"python", "python3"})
 
@@ -33,7 +33,7 @@ class AttemptPaths:
     #: The recipe as JSON, when the job is one.
     recipe: Path
     #: Where the ranks of several nodes meet; None on one node.
-    rendezvous: Rendezvous | None = None
+    rendezvous: NodeRendezvous | None = None
 
 
 def python_arguments(command: Sequence[str]) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ def _torchrun(
     return [*torchrun, *wrapper, str(places.logs), str(places.marks), str(places.cwd), *told, "--", *ranked]
 
 
-def _rendezvous(rendezvous: Rendezvous | None) -> list[str]:
+def _rendezvous(rendezvous: NodeRendezvous | None) -> list[str]:
     """Return torchrun's options: a static rendezvous on several nodes, as c10d hands out node ranks of its own."""
     if rendezvous is None:
         return ["--standalone", "--nnodes=1"]

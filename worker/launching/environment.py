@@ -15,7 +15,7 @@ from worker.attempts.folder import AttemptFolder
 from worker.launching.identity import UnixUser, own_name
 from worker.launching.inherited import inherited
 from worker.launching.interpreter import Interpreter
-from worker.launching.rendezvous import Rendezvous
+from worker.launching.rendezvous import NodeRendezvous
 from worker.trackers import settings as trackers
 
 
@@ -46,7 +46,7 @@ class EnvironmentInputs:
     """The only run of each tracker that the job has made so far."""
     disk_floor: int | None = None
     """Bytes that the node's disk keeps free; None: nobody has said."""
-    rendezvous: Rendezvous | None = None
+    rendezvous: NodeRendezvous | None = None
     """Where the ranks of several nodes meet; None on one node."""
 
 

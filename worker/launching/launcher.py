@@ -216,7 +216,7 @@ class AttemptLauncher:
         return PreparedAttempt(who=who, python=python, cwd=cwd, threads=threads)
 
     def _record(
-        self, folder: AttemptFolder, launch: Launch, laid: PreparedAttempt, met: rendezvous.Rendezvous | None
+        self, folder: AttemptFolder, launch: Launch, laid: PreparedAttempt, met: rendezvous.NodeRendezvous | None
     ) -> dict[str, Any]:
         spec = launch.spec
         if launch.restore is not None:
@@ -302,11 +302,11 @@ def _recipe(folder: AttemptFolder) -> Path:
     return folder.at(layout.JOB) / "recipe.json"
 
 
-def _rendezvous(launch: Launch, go: Go) -> rendezvous.Rendezvous | None:
+def _rendezvous(launch: Launch, go: Go) -> rendezvous.NodeRendezvous | None:
     nodes = launch.spec.resources.nodes
     if nodes == 1:
         return None
-    return rendezvous.Rendezvous(
+    return rendezvous.NodeRendezvous(
         nodes=nodes,
         node_rank=launch.node_rank,
         address=go.address,

@@ -27,7 +27,7 @@ _LOOPBACK = "127."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rendezvous:
+class NodeRendezvous:
     """One node's place among several, and where their ranks meet."""
 
     nodes: int

@@ -16,7 +16,7 @@ from tests.support.node import Box, ended, lines, log
 from tests.support.wait import until
 from torchyard.injob import layout
 from torchyard.states import StopReason
-from torchyard.wire import Action, Order, Phase, ResultKind
+from torchyard.wire import Action, AttemptOrder, Phase, ResultKind
 from worker.attempts.folder import AttemptFolder, order
 from worker.monitoring import inventory
 
@@ -86,7 +86,7 @@ def test_an_order_to_end_reaches_a_part_that_waits(box: Box) -> None:
     folder = second_of_two(box, "true")
     with starting(box, folder):
         box.control.told(folder.attempt_id)
-        order(folder, Order(attempt=folder.attempt_id, action=Action.KILL))
+        order(folder, AttemptOrder(attempt=folder.attempt_id, action=Action.KILL))
     result = ended(folder)
     assert (result.kind, result.started_us) == (ResultKind.KILLED, None)
 
@@ -110,7 +110,7 @@ def test_a_stop_waits_a_while_for_the_first_poll(box: Box, tmp_path: Path) -> No
     with starting(box, folder):
         box.control.say_go(folder.attempt_id)
     until((tmp_path / "up").exists)
-    order(folder, Order(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.CANCEL, grace_s=30))
+    order(folder, AttemptOrder(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.CANCEL, grace_s=30))
     until(lambda: folder.at(layout.CONTROL).exists())
     (folder.at(layout.MARKS) / layout.polled_mark(1)).touch()
     (tmp_path / "seen").touch()

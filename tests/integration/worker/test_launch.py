@@ -21,7 +21,7 @@ from tests.support.node import Box, ended, lines, log, python
 from tests.support.wait import until
 from torchyard.injob import layout
 from torchyard.states import JobState, StopReason
-from torchyard.wire import Action, Device, DeviceKind, FileRef, Order, Phase, RankExit, Restore, ResultKind
+from torchyard.wire import Action, AttemptOrder, Device, DeviceKind, FileRef, Phase, RankExit, Restore, ResultKind
 from worker.attempts.folder import AttemptFolder, order
 from worker.monitoring import inventory, processes
 
@@ -282,7 +282,7 @@ def test_a_stop_ends_an_attempt_that_is_being_prepared(box: Box) -> None:
 
     def slow(sha256: str, target: Path) -> None:
         fetched.append(sha256)
-        order(folder, Order(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.CANCEL))
+        order(folder, AttemptOrder(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.CANCEL))
         fetch(sha256, target)
 
     box.control.fetch_blob = slow  # type: ignore[method-assign]
@@ -303,7 +303,7 @@ def test_a_stop_ends_an_attempt_that_can_never_be_prepared(box: Box) -> None:
     box.control.fetch_blob = broken  # type: ignore[method-assign]
     with pytest.raises(OSError, match="Input/output"):
         box.launcher.start(folder.attempt_id)
-    order(folder, Order(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.CANCEL))
+    order(folder, AttemptOrder(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.CANCEL))
     box.launcher.start(folder.attempt_id)
     result = folder.read_result()
     assert result is not None

@@ -17,7 +17,7 @@ from tests.support.node import PYTHON, Box, alive, ended, lines, log, python
 from tests.support.wait import until
 from torchyard.injob import layout
 from torchyard.states import StopReason
-from torchyard.wire import Action, Order, Phase, Result, ResultKind
+from torchyard.wire import Action, AttemptOrder, Phase, Result, ResultKind
 from worker.attempts.folder import AttemptFolder, order
 from worker.forward import results
 from worker.monitoring import inventory, processes
@@ -47,7 +47,7 @@ def ask(
     grace_s: int = 60,
     serial: int = 1,
 ) -> None:
-    order(folder, Order(attempt=folder.attempt_id, action=action, serial=serial, reason=reason, grace_s=grace_s))
+    order(folder, AttemptOrder(attempt=folder.attempt_id, action=action, serial=serial, reason=reason, grace_s=grace_s))
 
 
 def control(folder: AttemptFolder) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from tests.support.node import Box, ended, log
 from tests.support.wait import until
 from torchyard.injob import layout
 from torchyard.states import StopReason
-from torchyard.wire import Action, Order, ResultKind
+from torchyard.wire import Action, AttemptOrder, ResultKind
 from worker.attempts.folder import AttemptFolder, order
 from worker.monitoring import processes
 
@@ -141,7 +141,7 @@ def test_a_stop_goes_to_the_ranks(box: Box) -> None:
     folder = assign(box, handler + "print('ready', flush=True)\ntime.sleep(600)")
     box.launcher.start(folder.attempt_id)
     ready(folder)
-    stop = Order(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.CANCEL)
+    stop = AttemptOrder(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.CANCEL)
     order(folder, stop)
     result = ended(folder, 60)
     assert (result.kind, result.stop, result.failed_rank) == (ResultKind.EXITED, StopReason.CANCEL, None)
@@ -155,7 +155,7 @@ def test_ranks_that_ignore_everything_are_killed(box: Box) -> None:
     folder = assign(box, "signal.signal(15, signal.SIG_IGN)\nprint('ready', flush=True)\ntime.sleep(600)")
     box.launcher.start(folder.attempt_id)
     ready(folder)
-    order(folder, Order(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.PREEMPT, grace_s=1))
+    order(folder, AttemptOrder(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.PREEMPT, grace_s=1))
     result = ended(folder, 60)
     assert (result.kind, result.stop, result.failed_rank) == (ResultKind.KILLED, StopReason.PREEMPT, None)
     assert processes.of_attempt(folder.attempt_id) == []

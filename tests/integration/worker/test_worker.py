@@ -187,7 +187,7 @@ def test_a_stop_reaches_the_shim_at_a_nudge(box: Yard) -> None:
     attempt = box.fake.assign(["sleep", "60"])
     box.send(attempt)
     until(lambda: attempt in box.fake.running)
-    box.fake.orders[attempt] = wire.Order(
+    box.fake.orders[attempt] = wire.AttemptOrder(
         attempt=attempt, action=wire.Action.STOP, serial=1, reason="cancel", grace_s=5
     )
     box.nudge()
@@ -310,7 +310,7 @@ def test_a_job_that_fills_the_disk_can_be_stopped_and_all_it_wrote_arrives(tmp_p
         box.kill()
         box.start()
         stop = {"attempt": attempt, "action": "stop", "serial": 1, "reason": "cancel", "grace_s": 5}
-        box.fake.orders[attempt] = wire.Order.model_validate(stop)
+        box.fake.orders[attempt] = wire.AttemptOrder.model_validate(stop)
         result = box.settled(attempt)
         assert (result.kind, result.stop, result.terminated) == (wire.ResultKind.EXITED, "cancel", True)
         assert box.fake.log(attempt) == b"before\n"

@@ -170,7 +170,7 @@ def test_a_message_with_a_strange_id_is_passed_over(world: World) -> None:
 
 def test_an_order_is_written_once(world: World) -> None:
     folder = world.hold("att-1", started=True)
-    order = wire.Order(attempt="att-1", action=wire.Action.STOP, serial=3, reason="preempt", grace_s=9)
+    order = wire.AttemptOrder(attempt="att-1", action=wire.Action.STOP, serial=3, reason="preempt", grace_s=9)
     world.orders = wire.Orders(assigned=[], orders=[order])
     world.agent.step()
     command = folder.at("yard/command.json")
@@ -185,8 +185,8 @@ def test_an_order_is_written_once(world: World) -> None:
 
 def test_an_order_to_run_or_for_a_stranger_writes_nothing(world: World) -> None:
     folder = world.hold("att-1", started=True)
-    run = wire.Order(attempt="att-1", action=wire.Action.RUN)
-    stop = wire.Order(attempt="att-2", action=wire.Action.STOP)
+    run = wire.AttemptOrder(attempt="att-1", action=wire.Action.RUN)
+    stop = wire.AttemptOrder(attempt="att-2", action=wire.Action.STOP)
     world.orders = wire.Orders(assigned=[], orders=[run, stop])
     world.agent.step()
     assert not folder.at("yard/command.json").exists()

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from torchyard import api
-from torchyard.cli.tensorboard import ShownJob
+from torchyard.cli.tensorboard import JobMirror
 from torchyard.states import JobState
 
 
@@ -40,8 +40,8 @@ def event_file(state: Any = "stored") -> api.Output:
     return api.Output(name="runs/a/events.out.tfevents.1.box.5.0", size=1, sha256="0" * 64, state=state)
 
 
-def refreshed(service: Any, root: Path) -> ShownJob:
-    shown = ShownJob(service, service.job("7"), root)
+def refreshed(service: Any, root: Path) -> JobMirror:
+    shown = JobMirror(service, service.job("7"), root)
     shown.refresh()
     return shown
 

@@ -5,13 +5,13 @@ from torch.nn import functional
 
 from trainer.data import Shape
 from trainer.data.sets import IGNORED
-from trainer.optimization.objective import AUXILIARY, Objective, objective_for
+from trainer.optimization.objective import AUXILIARY, TrainingObjective, objective_for
 
 IMAGES = Shape(sample=(1, 4, 4), classes=3)
 MASKS = Shape(sample=(3, 2, 3), classes=4, kind="segmentation")
 
 
-def whole_and_parts(objective: Objective, outputs: Tensor, targets: Tensor) -> tuple[dict[str, float], ...]:
+def whole_and_parts(objective: TrainingObjective, outputs: Tensor, targets: Tensor) -> tuple[dict[str, float], ...]:
     """Scores of one batch, and of uneven parts of it added up."""
     one = objective.measure(outputs, targets)
     assert one.dtype == torch.float64

@@ -10,7 +10,7 @@ import pytest
 
 from torchyard.injob import layout
 from torchyard.states import StopReason
-from torchyard.wire import Action, Order, Phase, Result, ResultKind
+from torchyard.wire import Action, AttemptOrder, Phase, Result, ResultKind
 from worker.attempts import files
 from worker.attempts.folder import AttemptFolder, finish_removals, order
 from worker.monitoring import inventory, watch
@@ -95,7 +95,7 @@ def test_the_nonce_is_made_once(folder: AttemptFolder) -> None:
 
 
 def test_an_order_for_nobody_is_told(tmp_path: Path) -> None:
-    given = Order(attempt="att-2", action=Action.KILL)
+    given = AttemptOrder(attempt="att-2", action=Action.KILL)
     assert not order(AttemptFolder(tmp_path, "att-2"), given)
 
 
@@ -174,7 +174,7 @@ def test_orders_and_results_reach_a_full_disk(folder: AttemptFolder, monkeypatch
     files.reserve(folder.at(layout.RESULT + ".reserved"), 16384)
     monkeypatch.setattr(files, "write_whole", _full)
     for reason in (StopReason.PREEMPT, StopReason.CANCEL):
-        given = Order(attempt="att-1", action=Action.STOP, reason=reason)
+        given = AttemptOrder(attempt="att-1", action=Action.STOP, reason=reason)
         assert order(folder, given)
         assert folder.read_command() == given.model_dump(mode="json")
         assert folder.stop_asked() is reason

@@ -7,7 +7,7 @@ import pytest
 from torchyard.analysis import commands
 from torchyard.spec import JobSpec
 from worker.launching import argv
-from worker.launching.rendezvous import Rendezvous
+from worker.launching.rendezvous import NodeRendezvous
 from worker.shim import rank
 
 PROGRAMS = argv.Programs(worker=Path("/ty/bin/python"), job=Path("/env/bin/python"), rank=Path("/ty/rank.py"))
@@ -42,7 +42,7 @@ def test_a_recipes_servers_are_processes_without_a_gpu() -> None:
 
 
 def test_several_nodes_meet_at_a_fixed_place() -> None:
-    met = Rendezvous(nodes=2, node_rank=1, address="10.0.0.1", port=20001, interface="eth0")
+    met = NodeRendezvous(nodes=2, node_rank=1, address="10.0.0.1", port=20001, interface="eth0")
     spec = JobSpec.model_validate({"command": ["train.py"], "resources": {"gpus": 2, "nodes": 2}})
     words = " ".join(argv.main_process(spec, PROGRAMS, replace(PLACES, rendezvous=met)))
     assert words.startswith(

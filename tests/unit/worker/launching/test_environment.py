@@ -11,7 +11,7 @@ from worker.attempts.folder import AttemptFolder
 from worker.launching import environment
 from worker.launching.identity import UnixUser
 from worker.launching.interpreter import Interpreter
-from worker.launching.rendezvous import Rendezvous
+from worker.launching.rendezvous import NodeRendezvous
 
 OWN = {
     "PATH": "/ty/bin:/usr/bin",
@@ -82,7 +82,7 @@ def test_a_job_that_shares_its_gpus_knows_its_part() -> None:
     assert build({"resources": {"gpu_share": "8GiB"}})["TORCHYARD_GPU_SHARE"] == str(8 * 2**30)
 
 
-MET = Rendezvous(nodes=2, node_rank=1, address="10.0.0.1", port=20001, interface="eth0")
+MET = NodeRendezvous(nodes=2, node_rank=1, address="10.0.0.1", port=20001, interface="eth0")
 SOCKETS = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
 
 
