@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
+from service.api.connections import Connection, raise_file_limit
 from service.context import Context
 
 #: Seconds that requests under way may take at the end.
@@ -17,11 +18,13 @@ class Server(uvicorn.Server):
     """A server that closes the hub first, so that followers of logs and long polls return."""
 
     def __init__(self, app: FastAPI) -> None:
+        limit = raise_file_limit()
         super().__init__(
             uvicorn.Config(
                 app,
                 loop="uvloop",
-                http="httptools",
+                http=Connection,
+                backlog=min(2048, limit // 8),  # all that wait are accepted at once, before any can be closed
                 ws="none",
                 log_level="warning",
                 access_log=False,

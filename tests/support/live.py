@@ -106,8 +106,13 @@ def live_service(serve: Callable[..., Any]) -> Iterator[Live]:
 
 
 @contextmanager
-def process(database_url: str, folder: Path, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """``python -m service`` as a process of its own; yields it and its URL, and ends it with SIGTERM."""
+def process(
+    database_url: str, folder: Path, *, open_files: int | None = None, **environment: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """``python -m service`` as a process of its own; yields it and its URL, and ends it with SIGTERM.
+
+    `open_files` is its limit of open files, which it cannot raise.
+    """
     env = {
         **os.environ,
         "TORCHYARD_HOME": str(folder),
@@ -116,7 +121,8 @@ def process(database_url: str, folder: Path, **environment: str) -> Iterator[tup
         "TORCHYARD_REDIS_URL": f"redis+socket://{folder / 'no-redis.sock'}",
         **environment,
     }
-    child = subprocess.Popen([sys.executable, "-m", "service"], env=env, stdout=subprocess.PIPE, text=True)
+    limited = [] if open_files is None else ["prlimit", f"--nofile={open_files}:{open_files}"]
+    child = subprocess.Popen([*limited, sys.executable, "-m", "service"], env=env, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     try:
         line = child.stdout.readline()
