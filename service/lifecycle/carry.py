@@ -12,7 +12,7 @@ from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from service.lifecycle import outcome, restore
 from service.lifecycle.rows import LIVE
-from torchyard.failures import fingerprints
+from torchyard.failures import fingerprints, recognition
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import Result
 
@@ -88,7 +88,7 @@ def _in_vain(tx: Connection, last: _LastRun) -> bool:
         return False
     if last.result is None or last.result.stop is not None:
         return False
-    return fingerprints.blame(outcome.cause_of(last.result)) is not fingerprints.Blame.BOX
+    return recognition.blame(outcome.cause_of(last.result)) is not fingerprints.Blame.BOX
 
 
 def _stepped(tx: Connection, attempt_id: str) -> bool:

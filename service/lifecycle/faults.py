@@ -9,7 +9,7 @@ from service.db.records.attempts import AttemptRecord
 from service.db.records.jobs import JobRecord
 from service.db.records.record import Record
 from service.lifecycle import outcome
-from torchyard.failures import fingerprints
+from torchyard.failures import fingerprints, recognition
 from torchyard.failures.fingerprints import Blame
 from torchyard.spec import Launcher
 from torchyard.states import ATTEMPT_FINAL, AttemptState
@@ -48,7 +48,7 @@ def in_a_row(tx: Connection, attempt: AttemptRecord) -> int:
     for earlier in _EarlierAttempt.all(tx.execute(query)):
         if earlier.state is AttemptState.VOIDED:
             continue
-        if fingerprints.blame(earlier.cause) is not Blame.BOX or _has_checkpoint(tx, earlier.id):
+        if recognition.blame(earlier.cause) is not Blame.BOX or _has_checkpoint(tx, earlier.id):
             break
         count += 1
     return count

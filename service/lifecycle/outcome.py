@@ -4,7 +4,7 @@ import signal
 from dataclasses import dataclass
 
 from torchyard.api import JobError
-from torchyard.failures import fingerprints
+from torchyard.failures import fingerprints, recognition
 from torchyard.failures.fingerprints import Blame
 from torchyard.states import STOP_PRECEDENCE, AttemptState, JobState, StopReason
 from torchyard.wire import Result, ResultKind
@@ -107,7 +107,7 @@ def cause_of(result: Result) -> str | None:
         return fingerprints.LOST
     _, _, number = _culprit(result)
     if number is not None and number != signal.SIGABRT:
-        return fingerprints.of_signal(number)
+        return recognition.of_signal(number)
     return result.fingerprint
 
 
@@ -123,7 +123,7 @@ def exit_message(result: Result) -> str:
 
 def _known(result: Result) -> str:
     """Return what is known of such a failure, as the end of a sentence."""
-    advice = _TAKEN if _lost_its_port(result) else fingerprints.advice(cause_of(result), result.subject)
+    advice = _TAKEN if _lost_its_port(result) else recognition.advice(cause_of(result), result.subject)
     return f": {advice}" if advice else _own_words(result)
 
 
@@ -132,7 +132,7 @@ def _own_words(result: Result) -> str:
     lines = (result.traceback or "").rstrip().splitlines()
     if result.failed_rank is not None or not lines or "Traceback (most recent call last):" not in lines:
         return ""
-    return f": {lines[-1][: fingerprints.MAX_LINE]}"
+    return f": {lines[-1][: recognition.MAX_LINE]}"
 
 
 def _lost_its_port(result: Result) -> bool:
@@ -225,7 +225,7 @@ def _failed(facts: AttemptInputs, result: Result) -> AttemptOutcome:
     error = error_of(result)
     if facts.asked and error.cause == _STOPPED[StopReason.HUNG][0]:
         error = error.model_copy(update={"message": f"{facts.asked}; `yard stacks` shows all of it"})
-    blame = fingerprints.blame(error.cause)
+    blame = recognition.blame(error.cause)
     never_ran = result.kind is ResultKind.LOST and result.started_us is None
     if never_ran and facts.lost_starts < MAX_LOST_STARTS:
         return _requeued(result, error, "nothing had run yet, so no retry is spent")

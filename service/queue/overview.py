@@ -21,6 +21,7 @@ from service.queue.snapshot import QueueSnapshot, queue_snapshot
 from service.scheduler.explain import alternatives, forecast, reasons
 from service.scheduler.explain.blockers import Blocker, DecisionReview, Obstacle
 from service.scheduler.explain.forecast import Expected
+from service.scheduler.explain.names import Awaited, Names, Title
 from service.scheduler.model.jobs import IneligibleReason, Waiting
 from service.scheduler_cache.load import Loader
 from torchyard.api import Page, QueueEntry, Reason, Why
@@ -102,7 +103,7 @@ def _found(seen: QueueSnapshot, some: Sequence[Waiting]) -> dict[str, list[Block
 
 
 def _words(
-    seen: QueueSnapshot, found: dict[str, list[Blocker]], names: reasons.Names, expected: Mapping[str, Expected]
+    seen: QueueSnapshot, found: dict[str, list[Blocker]], names: Names, expected: Mapping[str, Expected]
 ) -> dict[int, str]:
     """Return the strongest reason by the identity of the list of blockers.
 
@@ -165,21 +166,19 @@ def _advice(tx: Connection, waiting: Waiting, seen: QueueSnapshot) -> list[Reaso
     return [Reason(code="advice", message=message) for message in found]
 
 
-def _names(
-    tx: Connection, seen: QueueSnapshot, found: dict[str, list[Blocker]], job: JobRecord | None = None
-) -> reasons.Names:
+def _names(tx: Connection, seen: QueueSnapshot, found: dict[str, list[Blocker]], job: JobRecord | None = None) -> Names:
     """Return the names that reasons may need; for a single job also those that it waits for."""
     lists = {id(blockers): (one, blockers) for one, blockers in found.items()}  # many jobs have the same one
     jobs = [name for one, blockers in lists.values() for name in reasons.mentioned(seen.state, one, blockers)]
     users = [blocker.reached.whose for blockers in found.values() for blocker in blockers if blocker.reached]
     awaited = _awaited(tx, job) if job is not None else []
     rows = _titles(tx, [*jobs, *(row.needs for row in awaited)])
-    titles = {name: reasons.Title(number=row.number, user=row.user) for name, row in rows.items()}
+    titles = {name: Title(number=row.number, user=row.user) for name, row in rows.items()}
     after = None if job is None else job.spec.after
-    return reasons.Names(
+    return Names(
         jobs=titles,
         users=_users(tx, users),
-        awaited=[reasons.Awaited(job=row.needs, title=titles[row.needs], state=row.state) for row in awaited],
+        awaited=[Awaited(job=row.needs, title=titles[row.needs], state=row.state) for row in awaited],
         need=f"{after.when} of {after.need}" if after else "",
         paused=_paused(tx, job) if job is not None else "",
         accounts={

@@ -27,6 +27,7 @@ from service.scheduler.policy.preemption import in_the_way
 from service.simulator.accounts import SimulatedAccounts
 from service.simulator.knowledge import ORACLES, TOLD_US, Knowledge
 from service.simulator.quotas import Quotas
+from service.simulator.runs import JobRun, Spell
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.spec.policy import Order, Policy
 
@@ -39,38 +40,6 @@ _WINDOW = 64
 _NO_QUOTAS = Quotas()
 #: So many jobs end between two reports of progress.
 _WORD = 256
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Spell:
-    """A time during which a job held its GPUs, in microseconds."""
-
-    start_us: int
-    end_us: int
-    #: The part of that time without progress.
-    lost_us: int
-    #: The GPUs that it held on each node.
-    placements: tuple[Placement, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JobRun:
-    """Simulated run of one job: the GPUs that it held, and when."""
-
-    job: TraceJob
-    #: GPUs that it held: more than it asked for if they do not divide evenly among its nodes.
-    gpus: int
-    spells: tuple[Spell, ...]
-
-    @property
-    def end_us(self) -> int:
-        """End of the job, in microseconds."""
-        return self.spells[-1].end_us
-
-    @property
-    def held_us(self) -> int:
-        """Time that the job held its GPUs, in microseconds."""
-        return sum(spell.end_us - spell.start_us for spell in self.spells)
 
 
 class _EventKind(IntEnum):

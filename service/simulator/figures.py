@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from service.simulator.engine import JobRun
+from service.simulator.runs import JobRun
 from service.simulator.trace import SECOND, Cluster
 
 Floats = NDArray[np.float64]

@@ -15,7 +15,7 @@ from types import MappingProxyType
 import numpy as np
 
 from service.scheduler.model.columns import Bools, Floats, Ints
-from service.simulator.engine import JobRun
+from service.simulator.runs import JobRun
 from service.simulator.trace import SECOND, Cluster
 
 #: Changes of demand that are processed at a time.

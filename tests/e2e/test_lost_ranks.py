@@ -10,7 +10,7 @@ from tests.e2e.conftest import SCRIPTS
 from tests.support import processes, wait
 from tests.support.stack import Stack
 from torchyard.api import Job
-from torchyard.failures import fingerprints
+from torchyard.failures import fingerprints, recognition
 from torchyard.states import JobState
 from trainer.distributed import lost_ranks
 
@@ -50,7 +50,7 @@ def test_a_rank_that_hangs_is_named_by_the_one_that_waited(yard: Stack) -> None:
     assert not processes.of_attempt(attempt)
     assert ended.error is not None
     assert (ended.error.rank, ended.error.exit_code) == (0, 1)
-    assert ended.error.message == f"rank 0 exited with code 1: {fingerprints.advice(fingerprints.LOST_RANK)}"
+    assert ended.error.message == f"rank 0 exited with code 1: {recognition.advice(fingerprints.LOST_RANK)}"
     assert ended.error.traceback is not None
     assert "PeerError: rank 1 no longer answers" in ended.error.traceback
 

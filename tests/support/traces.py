@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from hypothesis import strategies as st
 
-from service.simulator.engine import JobRun, simulate
+from service.simulator.engine import simulate
 from service.simulator.policies import named
 from service.simulator.quotas import Quotas
+from service.simulator.runs import JobRun
 from service.simulator.trace import SECOND, Cluster, TraceJob
 
 COST = 30

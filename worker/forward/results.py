@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from torchyard import wire
-from torchyard.failures import fingerprints
+from torchyard.failures import fingerprints, recognition
 from torchyard.ids import now_us
 from torchyard.injob import layout
 from worker.attempts import opening
@@ -56,7 +56,7 @@ def complete(
     log = log_of_failure(result, folder, first_rank)
     known = recognise(log) if log else None
     if log and ranked and _of_own_processes(log, known):
-        known = fingerprints.RecognisedFailure(name=fingerprints.OWN_PROCESSES)
+        known = recognition.RecognisedFailure(name=fingerprints.OWN_PROCESSES)
     unsaid = fingerprints.DISK_FULL if _speechless(result, log) else None
     return result.model_copy(
         update={
@@ -70,7 +70,7 @@ def complete(
     )
 
 
-def _of_own_processes(log: str, known: fingerprints.RecognisedFailure | None) -> bool:
+def _of_own_processes(log: str, known: recognition.RecognisedFailure | None) -> bool:
     """Return whether processes that a rank has started failed to meet: those of each rank have the same numbers."""
     unmet = known is not None and known.name in {fingerprints.LOST_RANK, fingerprints.ADDRESS_IN_USE}
     lines = [_plain(line) for line in _lines(log)]
@@ -124,14 +124,14 @@ def extract(text: str) -> str:
     return "\n".join(block).encode()[-MAX_TRACEBACK:].decode(errors="ignore")
 
 
-def recognise(text: str) -> fingerprints.RecognisedFailure | None:
+def recognise(text: str) -> recognition.RecognisedFailure | None:
     """The failure that a log ends with: by what was said after its last traceback (as NCCL's watchdog does, from C++),
     else by that. What an earlier traceback says was mended by the job itself.
     """
     lines = [_plain(line) for line in _lines(text)]
     block = _last_traceback(lines)
     after = lines[block.stop :][-LAST_SEARCHED:]
-    return fingerprints.recognise("\n".join(after)) or fingerprints.recognise("\n".join(lines[block]))
+    return recognition.recognise("\n".join(after)) or recognition.recognise("\n".join(lines[block]))
 
 
 def _lines(text: str) -> list[str]:

@@ -1,13 +1,13 @@
 """Reasons for which a job waits, in words: the obstacles from `blockers`, with the names of jobs and users. Pure."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from service.infra.times import minute
 from service.scheduler.explain.availability import available_at, likely_end
 from service.scheduler.explain.blockers import Blocker, Obstacle
+from service.scheduler.explain.names import NAMED, Names
 from service.scheduler.model.jobs import IneligibleReason
 from service.scheduler.model.nodes import ClosedReason, wanted
 from service.scheduler.model.state import SchedulerState
@@ -16,8 +16,6 @@ from service.scheduler.policy.reserved import takes_jobs_us
 from torchyard.api import Reason
 from torchyard.quantities import format_size
 
-#: Jobs named in one sentence.
-NAMED = 5
 _CLOSED = {
     ClosedReason.DRAINING: "is draining: it takes no new jobs until an administrator resumes it",
     ClosedReason.UNREACHABLE: "is not heard",
@@ -52,38 +50,6 @@ _STOPPABLE = (
     "itself, and a job that may start over says `restartable: true` in its spec (`yard submit --set restartable=true`)"
 )
 _HOUR_US = 3_600_000_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Title:
-    """Number and owner of a job, by which messages name it."""
-
-    number: int
-    user: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Awaited:
-    """A job that another one depends on."""
-
-    job: str
-    title: Title
-    state: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Names:
-    """Names that reasons may need for jobs, users, dependencies and accounts."""
-
-    jobs: Mapping[str, Title] = field(default_factory=dict)
-    users: Mapping[str, str] = field(default_factory=dict)
-    #: The jobs that a job waits for, and what it needs of them: "success of all".
-    awaited: Sequence[Awaited] = ()
-    need: str = ""
-    #: Why the job's sweep is paused.
-    paused: str = ""
-    #: By job and node, why the node runs no jobs of its owner.
-    accounts: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 def mentioned(state: SchedulerState, job: str, found: Iterable[Blocker]) -> list[str]:
@@ -161,9 +127,11 @@ class _ReasonWriter:
         jobs = list(blocker.jobs)
         stopping = [job for job in jobs if self.state.running[job].stops]
         saving = [job for job in jobs if job not in stopping]
-        words = [f"{self.jobs(stopping)} {'are' if len(stopping) > 1 else 'is'} being stopped"] if stopping else []
+        words = (
+            [f"{self.names.of_jobs(stopping)} {'are' if len(stopping) > 1 else 'is'} being stopped"] if stopping else []
+        )
         if saving:
-            words.append(f"{self.jobs(saving)} {self._saving(saving)}")
+            words.append(f"{self.names.of_jobs(saving)} {self._saving(saving)}")
         message = f"waits for a preemption: {'; '.join(words)}"
         return Reason(code="making-room", message=message, jobs=jobs, until=_moment(self.starts_us or math.inf))
 
@@ -187,12 +155,12 @@ class _ReasonWriter:
         )
 
     def _quota(self, reached: Reached, jobs: Sequence[str]) -> str:
-        held = f", which {self.jobs(jobs)} {'use' if len(jobs) > 1 else 'uses'}" if jobs else ""
+        held = f", which {self.names.of_jobs(jobs)} {'use' if len(jobs) > 1 else 'uses'}" if jobs else ""
         whose = self.names.users.get(reached.whose, reached.whose)
         match reached.quota:
             case QuotaKind.SWEEP:
                 do = "do" if len(jobs) > 1 else "does"
-                return f"its sweep may run {reached.limit:.0f} at once, and {self.jobs(jobs)} {do}"
+                return f"its sweep may run {reached.limit:.0f} at once, and {self.names.of_jobs(jobs)} {do}"
             case QuotaKind.USER_GPUS | QuotaKind.PROJECT_GPUS:
                 of = f"user {whose}" if reached.quota is QuotaKind.USER_GPUS else f"project {whose}"
                 need = f"; the job needs {self.waiting.gpus}" if self.waiting.gpus > 1 else ""
@@ -256,7 +224,7 @@ class _ReasonWriter:
         jobs = list(blocker.jobs)
         until, how = self._expected(blocker)
         when = f"; enough is expected to be free at about {until:%H:%M} UTC{how}" if until else ""
-        held = f"; the rest is held by {self.jobs(jobs)}{when}"
+        held = f"; the rest is held by {self.names.of_jobs(jobs)}{when}"
         if self.waiting.pinned and any(self.state.running[job].preemptible for job in jobs):
             held += "; this job is not preemptible itself (preemptible: false), so it gets no time slices"
         message = f"node {blocker.node} has {what} free and the job needs {needed}{held}"
@@ -286,7 +254,7 @@ class _ReasonWriter:
         if jobs:
             have, they = ("have", "they") if len(jobs) > 1 else ("has", "it")
             cannot = f"{have} written no checkpoint that was verified, so {they} cannot be stopped for others"
-            message = f"{self.jobs(jobs)} {cannot}: {_STOPPABLE}"
+            message = f"{self.names.of_jobs(jobs)} {cannot}: {_STOPPABLE}"
             yield Reason(code="unstoppable", message=message, jobs=jobs)
 
     def kept(self, blocker: Blocker) -> Reason:
@@ -297,7 +265,9 @@ class _ReasonWriter:
         return self._behind(blocker, f"{where} goes to")
 
     def _behind(self, blocker: Blocker, words: str) -> Reason:
-        message = f"{words} {self.jobs(blocker.jobs)}, which {'come' if len(blocker.jobs) > 1 else 'comes'} first"
+        message = (
+            f"{words} {self.names.of_jobs(blocker.jobs)}, which {'come' if len(blocker.jobs) > 1 else 'comes'} first"
+        )
         return Reason(code="behind", message=message, jobs=list(blocker.jobs))
 
     def reserved(self, blocker: Blocker) -> Reason:
@@ -315,14 +285,6 @@ class _ReasonWriter:
     def nodes(self, blocker: Blocker) -> Reason:
         message = f"needs {blocker.needed} nodes at the same time, and {blocker.free or 'none'} has enough free now"
         return Reason(code="nodes", message=message)
-
-    def jobs(self, jobs: Iterable[str]) -> str:
-        """Return the jobs' numbers and owners in words."""
-        known = [self.names.jobs[job] for job in dict.fromkeys(jobs) if job in self.names.jobs]
-        total = len(set(jobs)) if isinstance(jobs, Sequence) else len(known)
-        words = [f"job {title.number} ({title.user})" for title in known[:NAMED]]
-        more = f" and {total - NAMED} more" if total > NAMED else ""
-        return (", ".join(words) + more) or "other jobs"
 
     def _over(self, jobs: Iterable[str]) -> float:
         """Return the median of the first of these jobs' ends, in microseconds; infinite if nothing tells."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from service.lifecycle.outcome import MAX_FAULTS, MAX_LOST_STARTS, AttemptInputs, cause_of, decide, exit_message
-from torchyard.failures import fingerprints
+from torchyard.failures import recognition
 from torchyard.states import ATTEMPT_TRANSITIONS, JOB_TRANSITIONS, AttemptState, JobState, StopReason
 from torchyard.wire import RankExit, Result, ResultKind
 
@@ -29,7 +29,7 @@ UNUSABLE = result(kind=ResultKind.UNUSABLE, message="python: /opt/envs/x has no 
 CRASH = result(exit_code=1)
 NO_MODULE = result(exit_code=1, failed_rank=0, fingerprint="missing-module", subject="apex")
 GPU_FAULT = result(exit_code=1, failed_rank=0, fingerprint="gpu-fault")
-KILLER = fingerprints.advice("killed")
+KILLER = recognition.advice("killed")
 
 
 @pytest.mark.parametrize("stop", [None, *StopReason])

@@ -17,10 +17,11 @@ from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import SchedulingPass
 from service.scheduler.policy.order import Ranking, rank_jobs
 from service.simulator import engine
-from service.simulator.engine import REVIEW_US, JobRun, Spell, simulate
+from service.simulator.engine import REVIEW_US, simulate
 from service.simulator.exceptions import TraceError
 from service.simulator.knowledge import TOLD_US
 from service.simulator.policies import PRESETS
+from service.simulator.runs import JobRun, Spell
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from tests.support.traces import COST, job, run, spells, traces
 from torchyard.spec.policy import Policy

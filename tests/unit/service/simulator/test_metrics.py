@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.simulator import metrics
-from service.simulator.engine import JobRun
 from service.simulator.metrics import SimulationMetrics, jain, measure, share_out, standings
 from service.simulator.policies import PRESETS
+from service.simulator.runs import JobRun
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from tests.support.traces import job, run, traces
 

@@ -1,5 +1,4 @@
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import torch
 from torch import nn
 from torch.distributed import TCPStore
 
-from torchyard.failures import fingerprints
+from torchyard.failures import fingerprints, recognition
 from torchyard.failures.fingerprints import Blame
 
 WATCHDOG = (
@@ -20,7 +19,7 @@ WATCHDOG = (
 
 
 def name_of(words: str) -> str | None:
-    known = fingerprints.recognise(words)
+    known = recognition.recognise(words)
     return known.name if known else None
 
 
@@ -62,15 +61,15 @@ def test_a_nan_that_torch_finds_itself() -> None:
 def test_python_names_what_is_missing() -> None:
     with pytest.raises(ImportError) as module:
         __import__("no_such_module.deep")
-    assert fingerprints.recognise(said(module.value)) == fingerprints.RecognisedFailure(
+    assert recognition.recognise(said(module.value)) == recognition.RecognisedFailure(
         name=fingerprints.MISSING_MODULE, subject="no_such_module"
     )
     with pytest.raises(FileNotFoundError) as file:
         open("/no/such/file.pt")  # noqa: PTH123, SIM115
-    known = fingerprints.recognise(said(file.value))
-    assert known == fingerprints.RecognisedFailure(name="missing-file", subject="/no/such/file.pt")
-    assert (fingerprints.advice(known.name, known.subject) or "").startswith("the file /no/such/file.pt is not on")
-    assert "python:" in (fingerprints.advice(fingerprints.MISSING_MODULE, "no_such_module") or "")
+    known = recognition.recognise(said(file.value))
+    assert known == recognition.RecognisedFailure(name="missing-file", subject="/no/such/file.pt")
+    assert (recognition.advice(known.name, known.subject) or "").startswith("the file /no/such/file.pt is not on")
+    assert "python:" in (recognition.advice(fingerprints.MISSING_MODULE, "no_such_module") or "")
 
 
 @pytest.mark.parametrize(
@@ -85,11 +84,11 @@ def test_python_names_what_is_missing() -> None:
     ],
 )
 def test_an_import_error_is_told_with_its_own_words(error: ImportError, subject: str | None) -> None:
-    known = fingerprints.recognise(f"step 1\n{said(error)}\n")
-    assert known == fingerprints.RecognisedFailure(name="import-error", subject=subject)
-    told = fingerprints.advice(known.name, known.subject) or ""
+    known = recognition.recognise(f"step 1\n{said(error)}\n")
+    assert known == recognition.RecognisedFailure(name="import-error", subject=subject)
+    told = recognition.advice(known.name, known.subject) or ""
     assert told.startswith(f"a module cannot be imported ({subject or 'its traceback shows where'}): the environment")
-    assert fingerprints.blame(known.name) is Blame.JOB
+    assert recognition.blame(known.name) is Blame.JOB
 
 
 @pytest.mark.parametrize(
@@ -209,45 +208,21 @@ def test_what_only_mentions_the_words(words: str) -> None:
     assert name_of(f"step 12\n{words}\nbye\n") is None
 
 
-def test_what_is_said_last_counts() -> None:
-    chain = "FileNotFoundError: [Errno 2] No such file or directory: 'cache.pt'\n\nDuring handling …\n\n"
-    assert name_of(f"{chain}RuntimeError: CUDA out of memory. Tried to allocate 1 GiB") == fingerprints.OUT_OF_MEMORY
-
-
-@pytest.mark.timeout(20)
-@pytest.mark.parametrize("piece", ["Error.", "Error ", "Exception: loss ", "a", "what():  ", "[E .cpp:1]"])
-def test_no_log_keeps_the_worker_busy(piece: str) -> None:
-    line = piece * (60_000 // len(piece))
-    assert name_of("\n".join([line] * 4 + [piece * 200] * 200)) is None
-
-
 def test_a_python_without_torch_and_a_script_that_is_not_there_in_pythons_own_words() -> None:
     def said(*words: str) -> str:
         done = subprocess.run([sys.executable, "-I", "-S", *words], capture_output=True, text=True, check=False)
         return done.stderr
 
-    found = fingerprints.recognise(said("-m", "torch.distributed.run", "--standalone"))
-    assert found == fingerprints.RecognisedFailure(name=fingerprints.NO_TORCH, subject=sys.executable)
-    assert f"`{sys.executable} -m pip install torch`" in str(fingerprints.advice(found.name, found.subject))
-    found = fingerprints.recognise(said("/nowhere/train.py"))
-    assert found == fingerprints.RecognisedFailure(name="missing-script", subject="/nowhere/train.py")
-
-
-def test_blame() -> None:
-    assert fingerprints.blame(fingerprints.GPU_FAULT) is fingerprints.blame(fingerprints.LOST) is Blame.BOX
-    assert fingerprints.blame(fingerprints.OUT_OF_MEMORY) is fingerprints.blame("missing-module") is Blame.JOB
-    assert fingerprints.blame(fingerprints.LOST_RANK) is fingerprints.blame("of a newer worker") is Blame.UNCLEAR
-    assert fingerprints.blame(None) is Blame.UNCLEAR
-
-
-def test_signals() -> None:
-    assert fingerprints.of_signal(signal.SIGKILL) == "killed"
-    assert fingerprints.of_signal(signal.SIGTERM) is None
+    found = recognition.recognise(said("-m", "torch.distributed.run", "--standalone"))
+    assert found == recognition.RecognisedFailure(name=fingerprints.NO_TORCH, subject=sys.executable)
+    assert f"`{sys.executable} -m pip install torch`" in str(recognition.advice(found.name, found.subject))
+    found = recognition.recognise(said("/nowhere/train.py"))
+    assert found == recognition.RecognisedFailure(name="missing-script", subject="/nowhere/train.py")
 
 
 def test_names_are_unique_and_advice_goes_on_in_the_sentence() -> None:
     names = [each.name for each in fingerprints.FINGERPRINTS]
     assert len(names) == len(set(names))
-    assert fingerprints.advice(None) is fingerprints.advice("of a newer worker") is None
+    assert recognition.advice(None) is recognition.advice("of a newer worker") is None
     for each in fingerprints.FINGERPRINTS:
-        assert re.match(r"[a-z].*[^.]$", fingerprints.advice(each.name) or "")
+        assert re.match(r"[a-z].*[^.]$", recognition.advice(each.name) or "")

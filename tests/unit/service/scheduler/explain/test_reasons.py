@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.scheduler.explain.blockers import Blocker, blockers
-from service.scheduler.explain.reasons import Awaited, Names, Title, mentioned, reasons
+from service.scheduler.explain.names import Awaited, Names, Title
+from service.scheduler.explain.reasons import mentioned, reasons
 from service.scheduler.model.jobs import IneligibleReason, ReservationInfo, TenantAccount
 from service.scheduler.model.nodes import ClosedReason, Slot
 from service.scheduler.model.state import SchedulerState

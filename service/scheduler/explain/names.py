@@ -1,0 +1,47 @@
+"""Names of jobs, users and accounts that reasons need."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+#: Jobs named in one sentence.
+NAMED = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Title:
+    """Number and owner of a job, by which messages name it."""
+
+    number: int
+    user: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Awaited:
+    """A job that another one depends on."""
+
+    job: str
+    title: Title
+    state: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Names:
+    """Names that reasons may need for jobs, users, dependencies and accounts."""
+
+    jobs: Mapping[str, Title] = field(default_factory=dict)
+    users: Mapping[str, str] = field(default_factory=dict)
+    #: The jobs that a job waits for, and what it needs of them: "success of all".
+    awaited: Sequence[Awaited] = ()
+    need: str = ""
+    #: Why the job's sweep is paused.
+    paused: str = ""
+    #: By job and node, why the node runs no jobs of its owner.
+    accounts: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def of_jobs(self, jobs: Iterable[str]) -> str:
+        """Return the jobs' numbers and owners in words."""
+        known = [self.jobs[job] for job in dict.fromkeys(jobs) if job in self.jobs]
+        total = len(set(jobs)) if isinstance(jobs, Sequence) else len(known)
+        words = [f"job {title.number} ({title.user})" for title in known[:NAMED]]
+        more = f" and {total - NAMED} more" if total > NAMED else ""
+        return (", ".join(words) + more) or "other jobs"
