@@ -372,8 +372,8 @@ class Attempt(Base):
     claimed_us: Mapped[int | None]
     started_us: Mapped[int | None]
     ended_us: Mapped[int | None]
-    #: The preemption that is under way (`service.preemption.handshake.Yielding`): for whom, since when, until when at
-    #: the latest.
+    #: The preemption that is under way (`service.db.records.attempts.PendingPreemption`): for whom, since when, until
+    #: when at the latest.
     yielding: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: Not to be chosen for a preemption before this: its last one had to be given up.
     spared_until_us: Mapped[int | None]

@@ -167,7 +167,7 @@ def _ran_us(attempt: AttemptRecord) -> int:
 def _facts(tx: Connection, job: JobRecord, attempt: AttemptRecord) -> outcome.AttemptInputs:
     return outcome.AttemptInputs(
         stop=job.stop,
-        yields_to=(attempt.yielding or {}).get("words", ""),
+        yields_to="" if attempt.yielding is None else attempt.yielding.words,
         asked=_stop_detail(tx, job) if job.stop in {StopReason.EARLY, StopReason.HUNG} else "",
         retries_used=job.retries_used,
         spoiled=carry.spoiled(tx, attempt),

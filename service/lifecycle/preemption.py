@@ -1,13 +1,12 @@
 """A running job gives its devices to another: it is asked first, and keeps them if that comes to nothing.
 
 The stop itself is `stop.request_stop`. What is agreed lies in the attempt
-(`service.preemption.handshake.PendingPreemption`), so a service that is killed in between goes on where it was.
+(`PendingPreemption`), so a service that is killed in between goes on where it was.
 """
-
-from typing import Any
 
 from sqlalchemy import Connection
 
+from service.db.records.attempts import PendingPreemption
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
 from service.lifecycle.rows import live_attempt, lock_attempt, lock_job
@@ -16,7 +15,7 @@ from torchyard.states import ATTEMPT_FINAL, JobState, StopReason
 
 
 def request_preemption(
-    tx: Connection, job_id: str, yielding: dict[str, Any], note: Note, now: int, *, checkpoint: bool
+    tx: Connection, job_id: str, pending: PendingPreemption, note: Note, now: int, *, checkpoint: bool
 ) -> None:
     """Begin a preemption; with `checkpoint`, order one whose serial is kept with it.
 
@@ -29,8 +28,8 @@ def request_preemption(
     if attempt.yielding:
         raise Conflict(f"job {job.number} is being preempted already")
     serial = attempt.checkpoint_serial + checkpoint
-    agreed = yielding | {"serial": serial if checkpoint else None}
-    change_attempt(tx, attempt, checkpoint_serial=serial, yielding=agreed)
+    agreed = pending.model_copy(update={"serial": serial if checkpoint else None})
+    change_attempt(tx, attempt, checkpoint_serial=serial, yielding=agreed.model_dump(by_alias=True))
     change_job(tx, job_id, note, now)
 
 

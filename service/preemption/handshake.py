@@ -3,36 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, Field
-
+from service.db.records.attempts import PendingPreemption
 from torchyard.ids import JobId, parse_job_id
 from torchyard.states import StopReason
-
-
-class PendingPreemption(BaseModel):
-    """A preemption that is under way, as it is stored in `attempts.yielding`."""
-
-    model_config = ConfigDict(frozen=True, validate_by_name=True, validate_by_alias=True)
-
-    preemptor: str = Field(validation_alias="for", serialization_alias="for")
-    """Id of the job or the reservation."""
-    words: str
-    """The preemptor, as events name it."""
-    asked_us: int
-    deadline_us: int
-    serial: int | None = None
-    """Of the order for a checkpoint; None: it can be stopped without one."""
-    after: int = -1
-    """Newest step whose checkpoint was known when it was asked: only a later one counts."""
-
-    @property
-    def allowed_s(self) -> int:
-        """Seconds that its checkpoint may take."""
-        return (self.deadline_us - self.asked_us) // 1_000_000
-
-    def group(self, attempt: str) -> str:
-        """Return the key that victims that are stopped together have in common."""
-        return next(iter(job_of(self.preemptor)), attempt)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +14,17 @@ class PreemptionVictim:
 
     job: str
     attempt: str
-    yielding: PendingPreemption
+    pending: PendingPreemption
     runs: bool
     stop: StopReason | None = None
     """Why it is being stopped, if it is."""
     saved_step: int | None = None
     """Of its newest verified checkpoint."""
+
+    @property
+    def group(self) -> str:
+        """Key that victims that are stopped together have in common."""
+        return next(iter(job_of(self.pending.preemptor)), self.attempt)
 
     @property
     def leaves(self) -> bool:
@@ -57,13 +35,13 @@ class PreemptionVictim:
     def ready(self) -> bool:
         """Tell whether it can be stopped without loss."""
         return self.runs and (
-            self.yielding.serial is None or (self.saved_step is not None and self.saved_step > self.yielding.after)
+            self.pending.serial is None or (self.saved_step is not None and self.saved_step > self.pending.after)
         )
 
     @property
     def where(self) -> str:
         """Say what it goes on from, in words."""
-        if self.yielding.serial is None:
+        if self.pending.serial is None:
             return "it is restartable and has no checkpoint"
         return f"its checkpoint of step {self.saved_step} is verified"
 
@@ -86,12 +64,12 @@ class HandshakeVerdict:
         return f"{kept}: {self._why(each)}"
 
     def _why(self, each: PreemptionVictim) -> str:
-        words = each.yielding.words
+        words = each.pending.words
         if self.why:
             return f"{words}, {self.why}"
         if each.job not in self.late:
             return f"another job cannot be preempted for {words}"
-        allowed = f"no checkpoint was verified within {each.yielding.allowed_s} s"
+        allowed = f"no checkpoint was verified within {each.pending.allowed_s} s"
         return f"{allowed}: {words}, does not get them, nor does anybody soon"
 
     def told(self, numbers: Mapping[str, int], spared_s: int) -> str:
@@ -100,7 +78,7 @@ class HandshakeVerdict:
         if self.why:
             return f"{kept} {'is' if len(self.keep) == 1 else 'are'} no longer to be preempted for it: it {self.why}"
         keep = f"{kept} {'keeps its' if len(self.keep) == 1 else 'keep their'} devices"
-        within = f"brought no verified checkpoint within {self._late()[0].yielding.allowed_s} s"
+        within = f"brought no verified checkpoint within {self._late()[0].pending.allowed_s} s"
         again = f"{late} {'is' if len(self.late) == 1 else 'are'} not asked again for {spared_s} s"
         return f"{keep}, for {late} {within}: this job waits on, and {again}"
 
@@ -119,7 +97,7 @@ def judge(group: Sequence[PreemptionVictim], now: int, *, why: str = "") -> Hand
     kept = tuple(each for each in group if each.stop is None or each.leaves)
     if why:
         return HandshakeVerdict(keep=kept, why=why)
-    late = frozenset(each.job for each in left if not each.ready and now >= each.yielding.deadline_us)
+    late = frozenset(each.job for each in left if not each.ready and now >= each.pending.deadline_us)
     if late:
         return HandshakeVerdict(keep=kept, late=late)
     return HandshakeVerdict(stop=left) if all(each.ready for each in left) else HandshakeVerdict()

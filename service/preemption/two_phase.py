@@ -16,9 +16,10 @@ from service import lifecycle
 from service.accounting.policy_settings import current_policy
 from service.context import Context
 from service.db.models import Attempt, Checkpoint, Group, Job, Reservation, User
+from service.db.records.attempts import PendingPreemption
 from service.db.records.jobs import JobRecord
 from service.db.records.record import Record
-from service.preemption.handshake import HandshakeVerdict, PendingPreemption, PreemptionVictim, job_of, judge, named
+from service.preemption.handshake import HandshakeVerdict, PreemptionVictim, job_of, judge, named
 from service.scheduler.model.decisions import Cause
 from torchyard.spec import Priority
 from torchyard.states import JobState, StopReason
@@ -82,18 +83,18 @@ def begin(ctx: Context, jobs: Mapping[str, Cause], preemptor: str) -> list[str]:
     return chosen
 
 
-def _ask(tx: Connection, job: JobRecord, yielding: PendingPreemption, cause: Cause, now: int) -> None:
+def _ask(tx: Connection, job: JobRecord, pending: PendingPreemption, cause: Cause, now: int) -> None:
     written = select(func.max(Checkpoint.step)).join(Attempt, Attempt.id == Checkpoint.attempt_id)
     after = tx.scalar(written.where(Attempt.job_id == job.id, Attempt.number == job.attempt))
     checkpoint = after is not None or not job.spec.restartable
     how = "asked to write a checkpoint first" if checkpoint else "can be stopped without, since it is restartable"
     note = lifecycle.Note(
         kind="preempting",
-        message=f"is to be preempted for {yielding.words}, {_CAUSES[cause]}: {how}",
-        data={"for": yielding.preemptor, "cause": cause},
+        message=f"is to be preempted for {pending.words}, {_CAUSES[cause]}: {how}",
+        data={"for": pending.preemptor, "cause": cause},
     )
-    known = yielding.model_copy(update={"after": -1 if after is None else after})
-    lifecycle.request_preemption(tx, job.id, known.model_dump(by_alias=True), note, now, checkpoint=checkpoint)
+    known = pending.model_copy(update={"after": -1 if after is None else after})
+    lifecycle.request_preemption(tx, job.id, known, note, now, checkpoint=checkpoint)
 
 
 def advance(ctx: Context, ineligible: Container[str] = ()) -> None:
@@ -124,7 +125,7 @@ def _settle(ctx: Context, group: str, ineligible: Container[str]) -> None:
 
 
 def _stop(tx: Connection, each: PreemptionVictim, now: int) -> None:
-    words = f"preempted for {each.yielding.words}: {each.where}"
+    words = f"preempted for {each.pending.words}: {each.where}"
     lifecycle.request_stop(tx, each.job, StopReason.PREEMPT, None, now, words)
 
 
@@ -133,7 +134,7 @@ def _keep(tx: Connection, each: PreemptionVictim, verdict: HandshakeVerdict, now
     note = lifecycle.Note(
         kind="preemption-abandoned",
         message=verdict.told_to(each),
-        data={"for": each.yielding.preemptor},
+        data={"for": each.pending.preemptor},
     )
     lifecycle.abandon_preemption(tx, each.attempt, note, now + 1_000_000 * _spared_s(tx) if late else None, now)
 
@@ -153,7 +154,7 @@ def _tell(tx: Connection, rows: Mapping[str, JobRecord], preemptor: str, verdict
 
 def _verdicts(tx: Connection, now: int, ineligible: Container[str]) -> dict[str, HandshakeVerdict]:
     return {
-        name: judge(group, now, why=_why_not(tx, group[0].yielding.preemptor, now, ineligible))
+        name: judge(group, now, why=_why_not(tx, group[0].pending.preemptor, now, ineligible))
         for name, group in _groups(tx).items()
     }
 
@@ -167,7 +168,7 @@ def _why_not(tx: Connection, preemptor: str, now: int, ineligible: Container[str
 def _groups(tx: Connection) -> dict[str, list[PreemptionVictim]]:
     groups: defaultdict[str, list[PreemptionVictim]] = defaultdict(list)
     for each in _victims(tx):
-        groups[each.yielding.group(each.attempt)].append(each)
+        groups[each.group].append(each)
     return groups
 
 
@@ -187,7 +188,7 @@ def _victims(tx: Connection) -> list[PreemptionVictim]:
         PreemptionVictim(
             job=row.job_id,
             attempt=row.id,
-            yielding=row.yielding,
+            pending=row.yielding,
             runs=row.state is JobState.RUNNING,
             stop=row.stop,
             saved_step=row.saved_step,

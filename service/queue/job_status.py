@@ -6,9 +6,10 @@ from sqlalchemy import Connection, select
 
 from service import lifecycle
 from service.db.models import Attempt, Event, Member
+from service.db.records.attempts import PendingPreemption
 from service.db.records.jobs import JobRecord
 from service.infra.times import minute, moment
-from service.preemption.handshake import PendingPreemption, job_of
+from service.preemption.handshake import job_of
 from service.scheduler.model.jobs import EstimateSource, Running
 from service.scheduler.model.nodes import LinkType, Slot
 from service.scheduler.model.state import SchedulerState

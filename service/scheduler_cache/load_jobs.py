@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Select, Table, bindparam, func, select
 
 from service.db.chunks import chunks
 from service.db.models import Allocation, Attempt, Checkpoint, Job, Member, Node
+from service.db.records.attempts import PendingPreemption
 from service.db.records.spec import StoredSpec
 from service.scheduler.model.jobs import Estimate, IneligibleReason, Running, Waiting
 from service.scheduler.model.nodes import Placement, ResourceRequest
@@ -157,7 +158,7 @@ def promised(tx: Connection, now: int) -> list[str]:
     query = select(_ATTEMPT.yielding).where(
         _ATTEMPT.state == AttemptState.PREEMPTED, _ATTEMPT.yielding.is_not(None), _ATTEMPT.ended_us > now - SAVING_US
     )
-    return sorted({yielding["for"] for yielding in tx.scalars(query)})
+    return sorted({PendingPreemption.model_validate(stored).preemptor for stored in tx.scalars(query)})
 
 
 def _common(row: LoadedJob) -> dict[str, Any]:
@@ -194,7 +195,8 @@ def _running(
     common, flexible = _common(row), _wanted(row.spec)
     wrote, created_us = saved.get(row.id, ("", None))
     resumed_us = attempt.started_us or attempt.created_us if attempt.resumed_from_step is not None else None
-    limit_us, yielding = common["limit_us"], attempt.yielding or {}
+    limit_us = common["limit_us"]
+    pending = None if attempt.yielding is None else PendingPreemption.model_validate(attempt.yielding)
     return Running(
         **common,
         preemptible=row.state == JobState.RUNNING
@@ -206,9 +208,9 @@ def _running(
         saved_us=created_us if wrote == attempt.id else resumed_us,
         starts_over=row.spec.restartable and row.id not in saved and resumed_us is None,
         spared_until_us=attempt.spared_until_us or 0,
-        preempted_for=yielding.get("for"),
-        asked_us=yielding.get("asked_us", 0),
-        due_us=yielding.get("deadline_us", 0),
+        preempted_for=pending.preemptor if pending else None,
+        asked_us=pending.asked_us if pending else 0,
+        due_us=pending.deadline_us if pending else 0,
         stops=row.state == JobState.STOPPING or row.stop is not None,
     )
 

@@ -1,13 +1,34 @@
 """Records of attempts and their members."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from service.db.records.record import Record
 from torchyard import wire
 from torchyard.states import AttemptState
+
+
+class PendingPreemption(BaseModel):
+    """A preemption that is under way, as it is stored in `attempts.yielding`."""
+
+    model_config = ConfigDict(frozen=True, validate_by_name=True, validate_by_alias=True)
+
+    preemptor: str = Field(validation_alias="for", serialization_alias="for")
+    """Id of the job or the reservation."""
+    words: str
+    """The preemptor, as events name it."""
+    asked_us: int
+    deadline_us: int
+    serial: int | None = None
+    """Of the order for a checkpoint; None: it can be stopped without one."""
+    after: int = -1
+    """Newest step whose checkpoint was known when it was asked: only a later one counts."""
+
+    @property
+    def allowed_s(self) -> int:
+        """Seconds that its checkpoint may take."""
+        return (self.deadline_us - self.asked_us) // 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +49,7 @@ class AttemptRecord(Record):
     claimed_us: int | None
     started_us: int | None
     ended_us: int | None
-    yielding: dict[str, Any] | None
+    yielding: PendingPreemption | None
     spared_until_us: int | None
     dump_serial: int
     hung_us: int | None

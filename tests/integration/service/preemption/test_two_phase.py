@@ -13,6 +13,7 @@ from service.controllers.scheduling import Scheduler
 from service.db.engine import Database
 from service.db.leader import Leader
 from service.db.models import Account, Attempt, Group, Job, Node, Reservation
+from service.db.records.attempts import PendingPreemption
 from service.infra.observability import Counters
 from service.scheduler.model.decisions import Cause, Preempt
 from service.scheduler.policy.order import PERIOD_US
@@ -209,7 +210,8 @@ def test_a_service_that_takes_over_keeps_the_promises_that_it_has_not_seen(
         with standby.ctx.loader.snapshot(yard.db, standby.clock.us):
             pass
         with yard.db.write() as tx:
-            tx.execute(update(Attempt).values(yielding={"for": urgent}))
+            pending = PendingPreemption(preemptor=urgent, words="job 2 (ada), urgent", asked_us=0, deadline_us=1)
+            tx.execute(update(Attempt).values(yielding=pending.model_dump(by_alias=True)))
         yard.stopped(attempt, 105)
         leader = Leader(yard.db)
         scheduler = Scheduler(standby.ctx, leader, Counters())

@@ -5,7 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.preemption.handshake import HandshakeVerdict, PendingPreemption, PreemptionVictim, judge
+from service.db.records.attempts import PendingPreemption
+from service.preemption.handshake import HandshakeVerdict, PreemptionVictim, judge
 from torchyard.states import StopReason
 
 DEADLINE = 300_000_000
@@ -16,11 +17,11 @@ def victim(job: str = "job-1", **changes: Any) -> PreemptionVictim:
     asked = PendingPreemption(
         preemptor="job-9", words="job 9 (ana), urgent", asked_us=0, deadline_us=DEADLINE, serial=1, after=10
     )
-    return PreemptionVictim(job=job, attempt=f"att-{job}", yielding=changes.pop("asked", asked), **(values | changes))
+    return PreemptionVictim(job=job, attempt=f"att-{job}", pending=changes.pop("asked", asked), **(values | changes))
 
 
 def asked_again(each: PreemptionVictim, **changes: Any) -> PreemptionVictim:
-    return victim(each.job, asked=each.yielding.model_copy(update=changes), saved_step=each.saved_step)
+    return victim(each.job, asked=each.pending.model_copy(update=changes), saved_step=each.saved_step)
 
 
 def test_a_verified_checkpoint_after_the_order_stops_the_job() -> None:
@@ -93,10 +94,3 @@ def test_what_is_stopped_is_wanted_saved_and_complete(group: list[PreemptionVict
     if verdict.stop:
         assert wanted
         assert all(each.ready or each.stop for each in group)
-
-
-def test_it_is_stored_by_the_words_of_the_table() -> None:
-    asked = victim().yielding
-    stored = asked.model_dump(by_alias=True)
-    assert stored["for"] == "job-9"
-    assert PendingPreemption.model_validate(stored) == asked
