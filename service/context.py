@@ -11,6 +11,7 @@ from service.db.unit_of_work import UnitOfWork
 from service.estimation.forecasts import Estimator
 from service.infra.dispatch import Dispatcher
 from service.infra.hub import Hub
+from service.infra.times import Clock
 from service.scheduler_cache.load import Loader
 from service.settings import Settings
 from service.storage.store import BlobStore
@@ -33,7 +34,7 @@ class Context:
     estimator: Estimator = field(default_factory=Estimator)
     """Knows how long jobs take."""
     memory: Memory = field(default_factory=Memory)
-    now_us: Callable[[], int] = now_us
+    now_us: Clock = now_us
     monotonic: Callable[[], float] = time.monotonic
     started: float = field(default_factory=time.monotonic)
 

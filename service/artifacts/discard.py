@@ -12,7 +12,6 @@ from sqlalchemy.orm import aliased
 
 from service import lifecycle
 from service.artifacts import blobs, housekeeping
-from service.context import Context
 from service.db.engine import Database
 from service.db.models import (
     Attempt,
@@ -30,6 +29,7 @@ from service.db.models import (
 )
 from service.db.records.jobs import JobVersion
 from service.identity.callers import Caller
+from service.infra.times import Clock
 from service.jobs import change
 from service.storage import retention
 from service.storage.store import BlobStore
@@ -43,7 +43,7 @@ _AT_ONCE = 200
 _POINTS = 50_000
 
 
-def discard(ctx: Context, caller: Caller, ref: str) -> JobVersion:
+def discard(db: Database, store: BlobStore, clock: Clock, caller: Caller, ref: str) -> JobVersion:
     """Delete the files of a job at the request of its owner; return its version. Asking twice is fine.
 
     ``not-acceptable-state`` while it has not ended, its files still arrive, or another job starts from them.
@@ -53,9 +53,9 @@ def discard(ctx: Context, caller: Caller, ref: str) -> JobVersion:
     def mark(tx: Connection, job_id: str, actor: str | None, now: int) -> None:
         hashes.extend(_mark(tx, job_id, now, actor=actor))
 
-    changed = change.act(ctx, caller, ref, mark)
-    _remove(ctx.db, ctx.store, [changed.id])
-    blobs.collect(ctx.db, ctx.store, hashes)
+    changed = change.act(db, clock, caller, ref, mark)
+    _remove(db, store, [changed.id])
+    blobs.collect(db, store, hashes)
     return changed
 
 

@@ -9,7 +9,6 @@ from sqlalchemy import Connection, Select, and_, case, select, update
 
 from service.artifacts import blobs
 from service.attempts.memory import AttemptIdentity
-from service.context import Context
 from service.db.chunks import chunks
 from service.db.engine import Database
 from service.db.models import Attempt, Blob, Job, Member, Output, SnapshotFile
@@ -20,6 +19,7 @@ from service.db.unit_of_work import unit_of
 from service.db.upsert import insert
 from service.errors import BadPathError, NotAHashError, field_problem, not_found
 from service.identity.callers import Caller
+from service.infra.times import Clock
 from service.jobs import change
 from service.storage import paths
 from service.storage.store import BlobStore, is_hash
@@ -230,7 +230,7 @@ def file_hash(db: Database, job_id: str, name: str, *, root: Root | None = None,
     return sha256
 
 
-def bring(ctx: Context, caller: Caller, ref: str) -> JobVersion:
+def bring(db: Database, clock: Clock, caller: Caller, ref: str) -> JobVersion:
     """Ask the nodes for the node-local files of a job, at the request of its owner; return the job's version."""
 
     def ask(tx: Connection, job_id: str, _actor: str | None, _now: int) -> None:
@@ -239,4 +239,4 @@ def bring(ctx: Context, caller: Caller, ref: str) -> JobVersion:
         unit_of(tx).nudge(*tx.scalars(select(Member.node).distinct().join(Output, WRITER).where(*waiting)))
         unit_of(tx).tell_job(job_id)
 
-    return change.act(ctx, caller, ref, ask)
+    return change.act(db, clock, caller, ref, ask)

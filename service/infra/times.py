@@ -1,6 +1,11 @@
-"""Stored times (integer microseconds UTC) as the API shows them."""
+"""Stored times (integer microseconds UTC), and as the API shows them."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+
+#: Reader of the wall clock, in the microseconds that are stored. A write transaction that others follow by time reads
+#: it once it has begun: while it waits for its turn, time passes.
+Clock = Callable[[], int]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)

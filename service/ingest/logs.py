@@ -1,38 +1,52 @@
 """Log bytes: into the file at their offset, fsynced, and only then counted."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import Connection, Row, select, update
 
-from service.attempts.memory import AttemptIdentity
-from service.context import Context
+from service.attempts.memory import AttemptIdentity, Memory
+from service.db.engine import Database
 from service.db.models import LogStream, LogTime
 from service.db.unit_of_work import unit_of
 from service.db.upsert import insert
 from service.errors import OffsetAheadError
-from service.storage.store import sync_folder
+from service.infra.times import Clock
+from service.storage.store import BlobStore, sync_folder
 from service.telemetry.logs import TIME_STEP_US
 from torchyard.wire import Mark
 
 
-def append(ctx: Context, attempt: AttemptIdentity, rank: int, offset: int, data: bytes, dropped: int = 0) -> Mark:
-    """Store the bytes of a rank's log that start at `offset`; return how many bytes there are now.
+@dataclass(frozen=True, kw_only=True)
+class LogChunk:
+    """Bytes of a rank's log, which start at an offset of its file."""
 
-    `dropped` is the number of bytes that the node has thrown away so far. Raises `OffsetAheadError`.
-    """
-    with ctx.memory.lock(attempt.id, rank):
-        stream = _stream(ctx, attempt.id, rank)
+    rank: int
+    """Below 0: of the launcher on the node of that rank, -1 for the first."""
+    offset: int
+    data: bytes
+    dropped: int = 0
+    """Bytes that the node has thrown away so far."""
+
+
+def append(
+    db: Database, store: BlobStore, memory: Memory, clock: Clock, attempt: AttemptIdentity, log: LogChunk
+) -> Mark:
+    """Store a part of a rank's log; return how many bytes there are now. Raises `OffsetAheadError`."""
+    rank, offset, dropped = log.rank, log.offset, log.dropped
+    with memory.lock(attempt.id, rank):
+        stream = _stream(db, attempt.id, rank)
         mark = stream.size if stream else 0
         if offset > mark:
             raise OffsetAheadError(offset, mark)
-        new = memoryview(data)[mark - offset :]
+        new = memoryview(log.data)[mark - offset :]
         if not new and stream is not None and dropped <= stream.dropped_bytes:
             return Mark(offset=mark)
         if new:
-            _write(ctx.store.log_path(attempt.id, rank), mark, new)
-        now = ctx.now_us()
-        with ctx.db.write() as tx:
+            _write(store.log_path(attempt.id, rank), mark, new)
+        now = clock()
+        with db.write() as tx:
             _count(tx, attempt.id, rank, mark + len(new), dropped)
             if new and _is_time_due(stream, now):
                 _note_time(tx, attempt.id, rank, mark, now)
@@ -40,8 +54,8 @@ def append(ctx: Context, attempt: AttemptIdentity, rank: int, offset: int, data:
     return Mark(offset=mark + len(new))
 
 
-def _stream(ctx: Context, attempt_id: str, rank: int) -> Row[int, int, int | None] | None:
-    with ctx.db.read() as tx:
+def _stream(db: Database, attempt_id: str, rank: int) -> Row[int, int, int | None] | None:
+    with db.read() as tx:
         query = select(LogStream.size, LogStream.dropped_bytes, LogStream.timed_us)
         return tx.execute(query.where(LogStream.attempt_id == attempt_id, LogStream.rank == rank)).one_or_none()
 

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from sqlalchemy import Connection, Row, bindparam, exists, func, select, update
 
 from service.attempts import tracked
-from service.attempts.memory import AttemptIdentity
-from service.context import Context
+from service.attempts.memory import AttemptIdentity, Memory
+from service.db.engine import Database
 from service.db.models import Job, MetricSeries, MetricStream
 from service.db.special_values import CODES
 from service.db.unit_of_work import unit_of
@@ -84,9 +84,9 @@ def _read(item: Any) -> tuple[int, MetricRecord] | None:
         return None
 
 
-def record(ctx: Context, attempt: AttemptIdentity, batch: MetricBatch) -> Mark:
+def record(db: Database, memory: Memory, attempt: AttemptIdentity, batch: MetricBatch) -> Mark:
     """Store the batch's points; return the stream's mark. Raises `OffsetAheadError`."""
-    with ctx.db.write() as tx:
+    with db.write() as tx:
         stream = _stream(tx, attempt.id, batch)
         mark = stream.offset
         if batch.offset > mark:
@@ -97,13 +97,13 @@ def record(ctx: Context, attempt: AttemptIdentity, batch: MetricBatch) -> Mark:
             return Mark(offset=mark)
         if batch.offset < mark and batch.skipped:
             return Mark(offset=mark)  # how many were skipped behind the mark is unknown: let the node cut there
-        series = _store(tx, ctx, attempt, batch)
+        series = _store(tx, memory, attempt, batch)
         _advance(tx, attempt.id, batch, mark)
         _count(tx, attempt.id, batch, stream)
         if series is not None:
             unit_of(tx).tell(f"job:{attempt.job_id}")
     if series is not None:
-        ctx.memory.series.put((attempt.id, batch.stream), series)
+        memory.series.put((attempt.id, batch.stream), series)
     return Mark(offset=batch.end)
 
 
@@ -149,13 +149,13 @@ def _count(tx: Connection, attempt_id: str, batch: MetricBatch, stream: Row[int,
         tx.execute(update(MetricStream).where(*_of_stream(attempt_id, batch)).values(**values))
 
 
-def _store(tx: Connection, ctx: Context, attempt: AttemptIdentity, batch: MetricBatch) -> dict[str, int] | None:
+def _store(tx: Connection, memory: Memory, attempt: AttemptIdentity, batch: MetricBatch) -> dict[str, int] | None:
     """Insert the points; return the ids of the stream's series, or None when there was no point."""
     records = [(seq, record) for seq, record in batch.records if _fits(seq, record)]
     names = {name for _, record in records for name in record.values}
     if not names:
         return None
-    known = ctx.memory.series.get((attempt.id, batch.stream)) or {}
+    known = memory.series.get((attempt.id, batch.stream)) or {}
     series = known if names <= known.keys() else _series(tx, attempt, batch, names)
     points = list(_points(records, series))
     if not points:

@@ -4,7 +4,8 @@ import math
 from typing import Any
 
 from service.attempts import memory
-from service.context import Context
+from service.attempts.memory import Memory
+from service.db.engine import Database
 from service.db.models import Sample
 from service.db.unit_of_work import unit_of
 from service.db.upsert import insert
@@ -12,28 +13,28 @@ from service.errors import ProblemError
 from torchyard import wire
 
 
-def sample(ctx: Context, node: str, batch: wire.SampleBatch) -> None:
+def sample(db: Database, known: Memory, node: str, batch: wire.SampleBatch) -> None:
     """Store samples; a moment sent twice is stored once, and what names an attempt of another node is passed over."""
-    rows = [row for entry in batch.samples if (row := _row(ctx, node, entry)) is not None]
+    rows = [row for entry in batch.samples if (row := _row(db, known, node, entry)) is not None]
     if not rows:
         return
-    with ctx.db.write() as tx:
+    with db.write() as tx:
         tx.execute(insert(tx, Sample).on_conflict_do_nothing(), rows)
         unit_of(tx).tell_node(node)
 
 
-def _row(ctx: Context, node: str, entry: wire.Sample) -> dict[str, Any] | None:
+def _row(db: Database, known: Memory, node: str, entry: wire.Sample) -> dict[str, Any] | None:
     values = {name: value for name, value in entry.values.items() if math.isfinite(value)}
-    if not values or not 0 <= entry.time_us < 2**63 or not _is_here(ctx, node, entry.attempt):
+    if not values or not 0 <= entry.time_us < 2**63 or not _is_here(db, known, node, entry.attempt):
         return None
     return {"node": node, "attempt_id": entry.attempt or "", "time_us": entry.time_us, "values": values}
 
 
-def _is_here(ctx: Context, node: str, attempt_id: str | None) -> bool:
+def _is_here(db: Database, known: Memory, node: str, attempt_id: str | None) -> bool:
     if attempt_id is None:
         return True
     try:
-        memory.of_node(ctx.db, ctx.memory, attempt_id, node)
+        memory.of_node(db, known, attempt_id, node)
     except ProblemError:
         return False
     return True

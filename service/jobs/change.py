@@ -7,12 +7,13 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select
 
 from service import lifecycle
-from service.context import Context
+from service.db.engine import Database
 from service.db.models import Checkpoint, Job, Tag
 from service.db.records.jobs import JobVersion
 from service.db.records.spec import StoredSpec
 from service.errors import ProblemError, field_problem
 from service.identity.callers import Caller, may_change
+from service.infra.times import Clock
 from service.jobs import body, submit, versions
 from service.jobs.submission import Submission
 from service.storage import retention
@@ -28,12 +29,12 @@ def cancel(tx: Connection, job_id: str, actor: str | None, now: int) -> object:
     return lifecycle.request_stop(tx, job_id, StopReason.CANCEL, actor, now)
 
 
-def act(ctx: Context, caller: Caller, ref: str, action: Action) -> JobVersion:
+def act(db: Database, clock: Clock, caller: Caller, ref: str, action: Action) -> JobVersion:
     """Do one of `cancel`, `lifecycle.hold`, `release_hold`, `request_checkpoint`; return the job's version."""
-    with refusals(), ctx.db.write() as tx:
+    with refusals(), db.write() as tx:
         found = versions.find(tx, ref)
         may_change(caller, found.user_id)
-        action(tx, found.id, caller.name, ctx.now_us())
+        action(tx, found.id, caller.name, clock())
         return versions.find(tx, found.id)
 
 
@@ -48,18 +49,20 @@ def refusals() -> Iterator[None]:
         raise ProblemError("not-acceptable-state", str(error)) from error
 
 
-def patch(ctx: Context, caller: Caller, ref: str, if_match: str | None, changes: api.JobChanges) -> JobVersion:
+def patch(
+    db: Database, clock: Clock, caller: Caller, ref: str, if_match: str | None, changes: api.JobChanges
+) -> JobVersion:
     """Change fields of a job that is as the caller has read it; return its version."""
     given = {name: getattr(changes, name) for name in changes.model_fields_set}
     body.check_values(given)
-    with refusals(), ctx.db.write() as tx:
+    with refusals(), db.write() as tx:
         found = versions.find(tx, ref)
         may_change(caller, found.user_id)
         lifecycle.lock_job(tx, found.id)
         found = versions.find(tx, found.id)
         versions.check_match(if_match, found.version)
         if given:
-            _apply(tx, caller, found, given, ctx.now_us())
+            _apply(tx, caller, found, given, clock())
         return versions.find(tx, found.id)
 
 
@@ -122,27 +125,24 @@ def _require(allowed: bool, found: JobVersion, field: str, of_what: str) -> None
         )
 
 
-def rerun(ctx: Context, caller: Caller, ref: str, request: api.Rerun, keyed: dict[str, Any]) -> submit.Submitted:
-    """Submit the job's spec anew, changed as asked; `keyed` carries the idempotency key."""
-    with ctx.db.read() as tx:
+def prepare_rerun(db: Database, caller: Caller, ref: str, request: api.Rerun, keyed: dict[str, Any]) -> Submission:
+    """Return a submission of the job's spec, changed as asked; `keyed` carries the idempotency key."""
+    with db.read() as tx:
         found = versions.find(tx, ref)
         before = _spec(tx, found.id)
         spec = changed_spec(before.data, request.changes)
         if spec.sweep is not None:
             raise field_problem("changes.sweep", "a rerun is one job: submit a sweep with POST /jobs")
         checkpoint = _checkpoint(tx, found.id, request.from_checkpoint, spec)
-    return submit.submit(
-        ctx,
-        Submission(
-            caller=caller,
-            spec=spec,
-            rerun_of=found.id,
-            restore_checkpoint=checkpoint,
-            advice=None if checkpoint is None else other_batch(body.check(dict(before.data)), spec),
-            carry_from=found.id if request.carry else None,
-            snapshot=before.code,
-            **keyed,
-        ),
+    return Submission(
+        caller=caller,
+        spec=spec,
+        rerun_of=found.id,
+        restore_checkpoint=checkpoint,
+        advice=None if checkpoint is None else other_batch(body.check(dict(before.data)), spec),
+        carry_from=found.id if request.carry else None,
+        snapshot=before.code,
+        **keyed,
     )
 
 

@@ -5,13 +5,14 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Connection, select, update
 
 from service import lifecycle
-from service.context import Context
+from service.db.engine import Database
 from service.db.models import Group, Job
 from service.db.records.jobs import ShownGroup
 from service.db.unit_of_work import unit_of
 from service.errors import ProblemError
 from service.identity import audit
 from service.identity.callers import Caller, may_change
+from service.infra.times import Clock
 from service.jobs import groups
 from service.jobs.change import refusals
 from torchyard.states import JOB_FINAL, JobState, StopReason
@@ -19,12 +20,12 @@ from torchyard.states import JOB_FINAL, JobState, StopReason
 Action = Callable[[Connection, ShownGroup, Caller, int], Sequence[str]]
 
 
-def act(ctx: Context, caller: Caller, ref: str, action: Action) -> ShownGroup:
+def act(db: Database, clock: Clock, caller: Caller, ref: str, action: Action) -> ShownGroup:
     """Do one of the actions below to a group; return the group as it is then."""
-    with refusals(), ctx.db.write() as tx:
+    with refusals(), db.write() as tx:
         group = groups.find(tx, ref)
         may_change(caller, group.user_id)
-        action(tx, group, caller, ctx.now_us())
+        action(tx, group, caller, clock())
         return groups.find(tx, group.id)
 
 

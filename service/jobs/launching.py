@@ -4,19 +4,20 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, select
 
-from service.context import Context
+from service.db.engine import Database
 from service.db.models import Snapshot, SnapshotFile
 from service.errors import field_problem
 from service.jobs.submission import Submission
+from service.storage.store import BlobStore
 from torchyard.analysis import launchers
 from torchyard.analysis.scripts import source
 from torchyard.spec import Launcher
 
 
-def resolve_launcher(ctx: Context, submission: Submission) -> Submission:
+def resolve_launcher(db: Database, store: BlobStore, submission: Submission) -> Submission:
     """Return the submission with a launcher and the reason for it, its sender's if that has decided."""
     choice = launchers.choose(
-        submission.spec, _reader(ctx, submission) if submission.spec.launcher is Launcher.AUTO else None
+        submission.spec, _reader(db, store, submission) if submission.spec.launcher is Launcher.AUTO else None
     )
     if choice.mismatch:
         raise field_problem("command", choice.mismatch.removeprefix("command: "))
@@ -25,17 +26,17 @@ def resolve_launcher(ctx: Context, submission: Submission) -> Submission:
     )
 
 
-def _reader(ctx: Context, submission: Submission) -> source.Read | None:
+def _reader(db: Database, store: BlobStore, submission: Submission) -> source.Read | None:
     """Return a reader of files of the job's snapshot, if the caller may use it."""
     code = submission.spec.code
     if code is None or submission.spec.command is None:
         return None
-    with ctx.db.read() as tx:
+    with db.read() as tx:
         files = _files(tx, code) if _may_read(tx, submission, code) else {}
 
     def read(path: str) -> str | None:
         try:
-            return ctx.store.path(files[path]).read_text(errors="replace") if path in files else None
+            return store.path(files[path]).read_text(errors="replace") if path in files else None
         except OSError:
             return None
 

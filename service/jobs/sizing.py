@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from sqlalchemy import Connection
 
 from service.accounting import accounts
-from service.context import Context
+from service.db.engine import Database
 from service.errors import field_problem
 from service.identity.callers import Caller
 from service.jobs import fit
@@ -19,7 +19,7 @@ from torchyard.spec import ALL, JobSpec, Launcher, Resources
 from torchyard.wire import DeviceKind
 
 
-def resolve_gpus(ctx: Context, caller: Caller, data: dict[str, Any]) -> tuple[dict[str, Any], str]:
+def resolve_gpus(db: Database, caller: Caller, data: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """Return the submission with a number for `gpus: all`, and the reason; anything else as it came.
 
     Raises the problem ``invalid-request`` where no number would let it start.
@@ -31,7 +31,7 @@ def resolve_gpus(ctx: Context, caller: Caller, data: dict[str, Any]) -> tuple[di
         wanted = Resources.model_validate({**given, "gpus": 1})
     except ValidationError:
         return _with(data, 1), ""  # the spec's own check names what is wrong
-    with ctx.db.read() as tx:
+    with db.read() as tx:
         infos = _useful(fit.capacity(tx, ready=True))
         most = _quota(tx, caller, data) // wanted.nodes
     if not infos:

@@ -7,16 +7,18 @@ from sqlalchemy import Connection, Select, bindparam, select
 from sqlalchemy.exc import IntegrityError
 
 from service.accounting import accounts
-from service.context import Context
 from service.db import idempotency, upsert
+from service.db.engine import Database
 from service.db.models import Project, Snapshot
 from service.db.unit_of_work import unit_of
 from service.errors import ProblemError, field_problem
 from service.identity import audit
 from service.identity.callers import Caller
+from service.infra.times import Clock
 from service.jobs import fit, groups, launching, planning, present, versions
 from service.jobs.submission import Submission
 from service.lifecycle import dependencies
+from service.storage.store import BlobStore
 from torchyard import api
 from torchyard.api import FieldProblem
 from torchyard.spec import Priority
@@ -36,24 +38,24 @@ class Submitted:
 SHOWN = 5
 
 
-def submit(ctx: Context, submission: Submission) -> Submitted:
+def submit(db: Database, store: BlobStore, clock: Clock, submission: Submission) -> Submitted:
     """Store a job, or all jobs of a sweep, and wake the scheduler; problems name the field that is wrong."""
-    submission = launching.resolve_launcher(ctx, submission)
+    submission = launching.resolve_launcher(db, store, submission)
     plan = planning.plan(submission.spec)  # before the transaction: what can be checked alone holds up nobody
     if submission.key is None:
-        return _store(ctx, submission, plan)
+        return _store(db, clock, submission, plan)
     try:
-        return _store(ctx, submission, plan)
+        return _store(db, clock, submission, plan)
     except IntegrityError:
         # The same key came at the same time, and the other request has just committed its job.
-        return _store(ctx, submission, plan)
+        return _store(db, clock, submission, plan)
 
 
-def check(ctx: Context, submission: Submission) -> api.DryRun:
+def check(db: Database, store: BlobStore, submission: Submission) -> api.DryRun:
     """Check all that `submit` does, without storing anything."""
-    submission = launching.resolve_launcher(ctx, submission)
+    submission = launching.resolve_launcher(db, store, submission)
     plan = planning.plan(submission.spec)
-    with ctx.db.read() as tx:
+    with db.read() as tx:
         _check_rights(submission)
         known = _project_exists(tx, submission)
         note = _check(tx, submission, plan)
@@ -74,10 +76,10 @@ def check(ctx: Context, submission: Submission) -> api.DryRun:
     )
 
 
-def _store(ctx: Context, submission: Submission, plan: planning.SubmissionPlan) -> Submitted:
-    now = ctx.now_us()
+def _store(db: Database, clock: Clock, submission: Submission, plan: planning.SubmissionPlan) -> Submitted:
+    now = clock()
     _check_rights(submission)
-    with ctx.db.write() as tx:
+    with db.write() as tx:
         if submission.key and (
             made := idempotency.find(tx, submission.caller.user_id, submission.key, submission.fingerprint, now)
         ):
@@ -88,7 +90,7 @@ def _store(ctx: Context, submission: Submission, plan: planning.SubmissionPlan) 
         needs = dependencies.resolve(tx, submission.spec.after, len(plan.jobs), lock=True)
         _check_quotas(tx, submission, plan, lock=True)  # after the jobs: everybody locks in this order
         # The time anew: who reads what has changed must not have looked long past it when it becomes visible.
-        first = planning.store(tx, plan, _shared(submission, ctx.now_us(), blocked=needs.blocked), needs, note)
+        first = planning.store(tx, plan, _shared(submission, clock(), blocked=needs.blocked), needs, note)
         if submission.key:
             idempotency.remember(tx, submission.caller.user_id, submission.key, submission.fingerprint, first, now)
         unit_of(tx).tell_job(first)

@@ -9,7 +9,8 @@ from service.attempts import memory
 from service.context import Context
 from service.db.models import Job
 from service.identity.callers import Caller
-from service.jobs import submit
+from service.jobs import submit as job_submission
+from service.jobs.submission import Submission
 from service.queue import overview
 from tests.support import plane
 from torchyard import api
@@ -19,17 +20,22 @@ from torchyard.spec import JobSpec
 ADA = Caller(user_id="user-ada", name="ada", admin=True, scopes=frozenset({"admin"}), node=None, token_id="token")
 
 
-def order(key: str | None = None, **fields: Any) -> submit.Submission:
+def order(key: str | None = None, **fields: Any) -> Submission:
     """An order of `ada`; without work of its own it is a command that does nothing."""
     work = {} if fields.keys() & {"recipe", "command"} else {"command": ["true"]}
     launcher = {} if "recipe" in fields else {"launcher": "none"}
     spec = JobSpec.model_validate({"resources": {"gpus": 1}, **work, **launcher, **fields})
-    return submit.Submission(caller=ADA, spec=spec, key=key, fingerprint="same")
+    return Submission(caller=ADA, spec=spec, key=key, fingerprint="same")
+
+
+def submit(ctx: Context, submission: Submission) -> job_submission.Submitted:
+    """Submits a job or a sweep."""
+    return job_submission.submit(ctx.db, ctx.store, ctx.now_us, submission)
 
 
 def job(ctx: Context, **fields: Any) -> api.Job:
     """Submits one job."""
-    made = submit.submit(ctx, order(**fields)).made
+    made = submit(ctx, order(**fields)).made
     assert isinstance(made, api.Job)
     return made
 
@@ -37,7 +43,7 @@ def job(ctx: Context, **fields: Any) -> api.Job:
 def sweep(ctx: Context, trials: int = 3, **fields: Any) -> api.Group:
     """Submits a sweep of so many trials, unless its `sweep` is given."""
     asked = {"sweep": {"env.TRIAL": {"range": [0, trials]}}, **fields}
-    made = submit.submit(ctx, order(**asked)).made
+    made = submit(ctx, order(**asked)).made
     assert isinstance(made, api.Group)
     return made
 
@@ -57,4 +63,4 @@ def report(ctx: Context, attempt: str, start: int, steps: range, rank: int = 0, 
     """Records of an attempt: line `start` of its file and the following ones, one a step."""
     stream = f"rank-{rank}-1-1"
     batch = plane.batch(start, steps, rank=rank, stream=stream, **values)
-    ingest.record(ctx, memory.facts(ctx.db, ctx.memory, attempt), batch)
+    ingest.record(ctx.db, ctx.memory, memory.facts(ctx.db, ctx.memory, attempt), batch)

@@ -74,7 +74,7 @@ def register(message: wire.Register, ctx: Ctx, node: Node) -> Response:
     if message.node != node:
         raise ProblemError("forbidden", f"This token is node {node}'s, not {message.node[:80]}'s: use the node's own.")
     with _refusals():
-        reports.register(ctx, message)
+        reports.register(ctx.db, ctx.now_us(), message, ctx.settings.heartbeat_s)
     return answer(
         wire.Registered(
             installation=ctx.installation,
@@ -92,14 +92,14 @@ def register(message: wire.Register, ctx: Ctx, node: Node) -> Response:
 def heartbeat(message: wire.Heartbeat, ctx: Ctx, node: Node) -> Response:
     """A worker is alive; answered by its orders."""
     with _refusals():
-        return answer(reports.heartbeat(ctx, node, message))
+        return answer(reports.heartbeat(ctx.db, ctx.now_us(), node, message))
 
 
 @router.get("/attempts/{attempt_id}")
 def launch(attempt_id: str, ctx: Ctx, node: Node) -> Response:
     """All that is needed to start an attempt."""
     with _refusals():
-        return answer(reports.launch(ctx, node, attempt_id))
+        return answer(reports.launch(ctx.db, node, attempt_id))
 
 
 @router.post("/attempts/{attempt_id}/claim", status_code=NOTHING)
@@ -107,7 +107,7 @@ def claim(attempt_id: str, message: wire.Claim, ctx: Ctx, node: Node) -> None:
     """The node takes the attempt."""
     memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
-        reports.claim(ctx, node, attempt_id, message)
+        reports.claim(ctx.db, ctx.now_us(), node, attempt_id, message)
 
 
 @router.post("/attempts/{attempt_id}/prepared")
@@ -115,7 +115,7 @@ def prepared(attempt_id: str, message: wire.Prepared, ctx: Ctx, node: Node) -> R
     """The node's part of an attempt on several nodes could start; answered by whether all could."""
     memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
-        return answer(reports.prepared(ctx, node, attempt_id, message))
+        return answer(reports.prepared(ctx.db, ctx.now_us(), node, attempt_id, message))
 
 
 @router.post("/attempts/{attempt_id}/running", status_code=NOTHING)
@@ -123,7 +123,7 @@ def running(attempt_id: str, message: wire.Started, ctx: Ctx, node: Node) -> Non
     """The job's first instruction ran."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
-        reports.running(ctx, attempt, message)
+        reports.running(ctx.db, ctx.estimator, ctx.now_us(), attempt, message)
 
 
 @router.post("/attempts/{attempt_id}/result", status_code=NOTHING)
@@ -131,7 +131,7 @@ def result(attempt_id: str, message: wire.Result, ctx: Ctx, node: Node) -> None:
     """The attempt is over."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
-        reports.result(ctx, node, attempt, message)
+        reports.result(ctx.db, ctx.estimator, ctx.now_us(), node, attempt, message)
 
 
 @router.post("/attempts/{attempt_id}/stacks", status_code=NOTHING)
@@ -139,7 +139,7 @@ def take_stacks(attempt_id: str, message: wire.StackDump, ctx: Ctx, node: Node) 
     """Take what the attempt's processes on the node do."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
-        reports.take_stacks(ctx, node, attempt, message)
+        reports.take_stacks(ctx.db, ctx.now_us(), node, attempt, message)
 
 
 @router.post("/attempts/{attempt_id}/notes", status_code=NOTHING)
@@ -147,7 +147,7 @@ def take_notes(attempt_id: str, message: wire.JobNotes, ctx: Ctx, node: Node) ->
     """Take what the in-job part tells the job's owner."""
     memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
-        reports.take_notes(ctx, attempt_id, message)
+        reports.take_notes(ctx.db, ctx.now_us(), attempt_id, message)
 
 
 @router.post("/attempts/{attempt_id}/settled")
@@ -155,7 +155,7 @@ def settled(attempt_id: str, ctx: Ctx, node: Node) -> Response:
     """The node has sent everything of the attempt and forgets it; answered by whether its files are wanted there."""
     memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
-        return answer(reports.settled(ctx, node, attempt_id))
+        return answer(reports.settled(ctx.db, ctx.now_us(), node, attempt_id))
 
 
 @router.post("/attempts/{attempt_id}/logs")
@@ -174,8 +174,9 @@ def logs(
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     if rank < 0:
         _check_node_rank(attempt, -1 - rank, node)
+    chunk = ingest.LogChunk(rank=rank, offset=offset, data=data, dropped=dropped)
     try:
-        return answer(ingest.append(ctx, attempt, rank, offset, data, dropped))
+        return answer(ingest.append(ctx.db, ctx.store, ctx.memory, ctx.now_us, attempt, chunk))
     except OffsetAheadError as error:
         return _out_of_step(error)
 
@@ -187,7 +188,7 @@ def metrics(attempt_id: str, data: Body, ctx: Ctx, node: Node) -> Response:
     batch = ingest.parse(data)
     _check_node_rank(attempt, batch.node_rank, node)
     try:
-        return answer(ingest.record(ctx, attempt, batch))
+        return answer(ingest.record(ctx.db, ctx.memory, attempt, batch))
     except OffsetAheadError as error:
         return _out_of_step(error)
 
@@ -205,7 +206,7 @@ def _out_of_step(error: OffsetAheadError) -> Response:
 @router.post("/samples", status_code=NOTHING)
 def samples(message: wire.SampleBatch, ctx: Ctx, node: Node) -> None:
     """Telemetry of the node and its jobs."""
-    ingest.sample(ctx, node, message)
+    ingest.sample(ctx.db, ctx.memory, node, message)
 
 
 @router.post("/attempts/{attempt_id}/checkpoints")

@@ -84,4 +84,4 @@ def resume_group(group: str, caller: Submitter, ctx: Ctx) -> Response:
 
 
 def _presented(ctx: Context, caller: Caller, group: str, action: group_actions.Action) -> Response:
-    return tagged(group_queries.changed(ctx.db, group_actions.act(ctx, caller, group, action)))
+    return tagged(group_queries.changed(ctx.db, group_actions.act(ctx.db, ctx.now_us, caller, group, action)))

@@ -66,14 +66,14 @@ def submit_job(
     With `dry_run` it is only checked (200, a `DryRun`). Either all jobs of a sweep are stored, or none is. `after`
     names jobs that exist, anybody's, so no two can wait for each other.
     """
-    data, sized = sizing.resolve_gpus(ctx, caller, body.parse(raw, request.headers.get("content-type", "")))
+    data, sized = sizing.resolve_gpus(ctx.db, caller, body.parse(raw, request.headers.get("content-type", "")))
     spec = body.check(data)
     keyed = _idempotent(idempotency_key, b"submit", raw)
     reason = "".join(filter(str.isprintable, launcher_reason))
     submission = Submission(caller=caller, spec=spec, launcher_reason=reason, advice=sized or None, **keyed)
     if dry_run:
-        return answer(submit.check(ctx, submission))
-    return _created(submit.submit(ctx, submission))
+        return answer(submit.check(ctx.db, ctx.store, submission))
+    return _created(submit.submit(ctx.db, ctx.store, ctx.now_us, submission))
 
 
 def _idempotent(key: str | None, *parts: bytes) -> dict[str, Any]:
@@ -171,31 +171,31 @@ def change_job(
     if_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """Changes name, tags, priority or time limit; needs If-Match with the job's ETag."""
-    return _presented(ctx, change.patch(ctx, caller, job_id, if_match, changes))
+    return _presented(ctx, change.patch(ctx.db, ctx.now_us, caller, job_id, if_match, changes))
 
 
 @router.post("/{job_id}/cancel", response_model=api.Job)
 def cancel_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
     """Stops the job for good, after it has saved its work; asking twice is fine."""
-    return _presented(ctx, change.act(ctx, caller, job_id, change.cancel))
+    return _presented(ctx, change.act(ctx.db, ctx.now_us, caller, job_id, change.cancel))
 
 
 @router.post("/{job_id}/hold", response_model=api.Job)
 def hold_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
     """Keeps a queued job from starting."""
-    return _presented(ctx, change.act(ctx, caller, job_id, lifecycle.hold))
+    return _presented(ctx, change.act(ctx.db, ctx.now_us, caller, job_id, lifecycle.hold))
 
 
 @router.post("/{job_id}/release", response_model=api.Job)
 def release_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
     """Lets a held job start."""
-    return _presented(ctx, change.act(ctx, caller, job_id, lifecycle.release_hold))
+    return _presented(ctx, change.act(ctx.db, ctx.now_us, caller, job_id, lifecycle.release_hold))
 
 
 @router.post("/{job_id}/checkpoint", status_code=202, response_model=api.Job)
 def checkpoint_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
     """Asks a running job to write a checkpoint now."""
-    return _presented(ctx, change.act(ctx, caller, job_id, lifecycle.request_checkpoint), status=202)
+    return _presented(ctx, change.act(ctx.db, ctx.now_us, caller, job_id, lifecycle.request_checkpoint), status=202)
 
 
 @router.post("/{job_id}/discard", response_model=api.Job)
@@ -203,7 +203,7 @@ def discard_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
     """Takes away the logs, metrics, checkpoints and outputs of a job that has ended, for good. Its spec, code, events,
     GPU time and last metrics stay, so it can be run again. Asking twice is fine.
     """
-    return _presented(ctx, discard.discard(ctx, caller, job_id))
+    return _presented(ctx, discard.discard(ctx.db, ctx.store, ctx.now_us, caller, job_id))
 
 
 @router.post("/{job_id}/rerun", status_code=201, response_model=api.Job)
@@ -214,7 +214,8 @@ def rerun_job(
     asked = rerun or api.Rerun()
     body.check_values(dict(asked))
     keyed = _idempotent(idempotency_key, b"rerun", job_id.encode(), asked.model_dump_json().encode())
-    return _created(change.rerun(ctx, caller, job_id, asked, keyed))
+    submission = change.prepare_rerun(ctx.db, caller, job_id, asked, keyed)
+    return _created(submit.submit(ctx.db, ctx.store, ctx.now_us, submission))
 
 
 @router.get("/{job_id}/events", response_model=api.Page[api.Event], dependencies=[requires("read")])

@@ -30,5 +30,5 @@ def list_stacks(request: Request, job_id: str, ctx: Ctx) -> Response:
 @router.post("/{job_id}/stacks", status_code=202, response_model=api.Job)
 def ask_for_stacks(job_id: str, caller: Annotated[Caller, requires("submit")], ctx: Ctx) -> Response:
     """Asks for the stacks of a running job's processes; they come within seconds."""
-    found = change.act(ctx, caller, job_id, lifecycle.request_dump)
+    found = change.act(ctx.db, ctx.now_us, caller, job_id, lifecycle.request_dump)
     return tagged(queries.changed(ctx.db, found), status=202)

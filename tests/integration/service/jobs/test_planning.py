@@ -70,19 +70,21 @@ def test_each_different_shape_is_checked_once(made: Parts, db: Database) -> None
 
 def test_a_key_that_comes_again_makes_no_second_sweep(made: Parts, db: Database) -> None:
     order = submissions.order("key", sweep={"env.SEED": [1, 2]})
-    first, again = submit.submit(made.ctx, order), submit.submit(made.ctx, order)
+    first, again = (submissions.submit(made.ctx, order) for _ in range(2))
     assert (first.new, again.new) == (True, False)
     assert first.made == again.made
     assert (count(db, Group), count(db, Job)) == (1, 2)
 
 
 def test_a_dry_run_counts_and_shows_the_first(made: Parts, db: Database) -> None:
-    shown = submit.check(made.ctx, submissions.order(name="x", sweep={"env.SEED": {"range": [0, 7]}}))
+    shown = submit.check(
+        made.ctx.db, made.ctx.store, submissions.order(name="x", sweep={"env.SEED": {"range": [0, 7]}})
+    )
     assert shown.trials == 7
     assert shown.first_trials[0] == api.PlannedTrial(name="x-1", parameters={"env.SEED": 0})
     assert len(shown.first_trials) == submit.SHOWN
     assert count(db, Job) == 0
-    alone = submit.check(made.ctx, submissions.order())
+    alone = submit.check(made.ctx.db, made.ctx.store, submissions.order())
     assert (alone.trials, alone.first_trials) == (None, [])
 
 

@@ -86,7 +86,7 @@ def test_a_cancelled_sweep_takes_along_whoever_needs_it(made: Parts, db: Databas
     group = submissions.sweep(made.ctx, 3)
     last = submissions.job(made.ctx, **after(group))
     attempt = box.start(db, submissions.trials(made.ctx, group)[0], ["box-gpu-0"])
-    group_actions.act(made.ctx, submissions.ADA, str(group.number), group_actions.cancel)
+    group_actions.act(made.ctx.db, made.ctx.now_us, submissions.ADA, str(group.number), group_actions.cancel)
     assert [box.job_row(db, trial).state for trial in submissions.trials(made.ctx, group)] == [
         "stopping",
         "cancelled",
@@ -106,7 +106,12 @@ def test_a_sweep_is_cancelled_while_a_trial_ends(made: Parts, db: Database) -> N
         with ThreadPoolExecutor(2) as pool:
             ended = pool.submit(box.finish, db, attempt)
             cancelled = pool.submit(
-                group_actions.act, made.ctx, submissions.ADA, str(group.number), group_actions.cancel
+                group_actions.act,
+                made.ctx.db,
+                made.ctx.now_us,
+                submissions.ADA,
+                str(group.number),
+                group_actions.cancel,
             )
             assert (ended.result(), cancelled.result().number) == ("succeeded", group.number)
         assert not box.job_row(db, last.id).blocked
@@ -205,7 +210,7 @@ def test_a_sweep_whose_first_trials_fail_alike_is_paused_and_can_be_resumed(made
     run(db, names[2], code=1)
     assert str(paused(db, group)).startswith("the first 3 trials all failed alike")
     made.clock.sleep(1)
-    group_actions.act(made.ctx, submissions.ADA, group.id, group_actions.resume)
+    group_actions.act(made.ctx.db, made.ctx.now_us, submissions.ADA, group.id, group_actions.resume)
     assert paused(db, group) is None
     run(db, names[3], code=1)
     assert paused(db, group) is None
@@ -218,7 +223,7 @@ def test_a_paused_sweep_that_is_cancelled_is_shown_as_cancelled(made: Parts, db:
     for trial in names[:3]:
         run(db, trial, code=1)
     assert str(shown(db, group).paused).startswith("the first 3 trials all failed alike")
-    group_actions.act(made.ctx, submissions.ADA, group.id, group_actions.cancel)
+    group_actions.act(made.ctx.db, made.ctx.now_us, submissions.ADA, group.id, group_actions.cancel)
     now = shown(db, group)
     assert (now.paused, now.states) == (None, {"cancelled": 5, "failed": 3, "stopping": 1})
     box.finish(db, running, exit_code=1, stop=StopReason.CANCEL)

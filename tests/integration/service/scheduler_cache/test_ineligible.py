@@ -107,5 +107,5 @@ def test_a_paused_sweep_starts_nothing_until_it_is_resumed(made: Parts, schedule
     assert rests(made, scheduler) == 1
     ends(made, *holders(made, group).values(), exit_code=1)
     assert rests(made, scheduler) == 0
-    group_actions.act(made.ctx, submissions.ADA, group.id, group_actions.resume)
+    group_actions.act(made.ctx.db, made.ctx.now_us, submissions.ADA, group.id, group_actions.resume)
     assert rests(made, scheduler) == 1

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 API = Path(__file__).parents[4] / "service" / "api"
-#: The agent's routes have yet to be moved.
-MODULES = sorted(path for path in API.rglob("*.py") if path.name != "agent.py")
+MODULES = sorted(API.rglob("*.py"))
 TRANSACTIONS = {"read", "write", "unit_of_work"}
 
 

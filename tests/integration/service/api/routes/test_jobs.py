@@ -238,7 +238,7 @@ def report(live: Live, attempt: str, rank: int, line: int, *, time_us: int = 10*
         records=[(line, MetricRecord(step=5, time_us=time_us, values=dict(values)))],
     )
     ctx = live.context
-    ingest.record(ctx, memory.facts(ctx.db, ctx.memory, attempt), batch)
+    ingest.record(ctx.db, ctx.memory, memory.facts(ctx.db, ctx.memory, attempt), batch)
 
 
 def test_points_that_come_late_are_a_change_too(live_service: Live) -> None:
