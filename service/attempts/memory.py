@@ -27,8 +27,8 @@ class AttemptIdentity:
     """Node of each member, by node rank."""
 
 
-class Recent(Generic[Key, Value]):
-    """The most recently used entries; safe from many threads."""
+class LruCache(Generic[Key, Value]):
+    """Cache of the most recently used entries; safe from many threads."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -36,14 +36,14 @@ class Recent(Generic[Key, Value]):
         self._lock = threading.Lock()
 
     def get(self, key: Key) -> Value | None:
-        """The entry, or None."""
+        """Return the entry; None if it is not cached."""
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
             return self._entries.get(key)
 
     def put(self, key: Key, value: Value) -> None:
-        """Add the entry; the oldest goes when there is no room."""
+        """Add the entry; the least recently used is evicted when the cache is full."""
         with self._lock:
             self._entries[key] = value
             self._entries.move_to_end(key)
@@ -55,9 +55,9 @@ class Memory:
     """Cache of what would be read again with every batch. Nothing in it ever changes in the database."""
 
     def __init__(self) -> None:
-        self.facts: Recent[str, AttemptIdentity] = Recent(4096)
+        self.facts: LruCache[str, AttemptIdentity] = LruCache(4096)
         #: Ids of series by (attempt, stream): a dictionary of names, replaced and never changed.
-        self.series: Recent[tuple[str, str], dict[str, int]] = Recent(4096)
+        self.series: LruCache[tuple[str, str], dict[str, int]] = LruCache(4096)
         self._locks = [threading.Lock() for _ in range(64)]
 
     def lock(self, *key: Hashable) -> threading.Lock:

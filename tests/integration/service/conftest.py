@@ -7,22 +7,22 @@ import pytest
 
 from service.db.engine import Database
 from tests.support import box
-from tests.support.parts import Parts, parts
+from tests.support.recorded_context import RecordedContext, recorded_context
 
 
 @pytest.fixture
-def yard(db: Database, tmp_path: Path) -> Iterator[Parts]:
+def yard(db: Database, tmp_path: Path) -> Iterator[RecordedContext]:
     """The service's parts over people and the node `box` as it comes."""
     box.add_people(db)
     box.add_node(db)
-    with parts(db, tmp_path) as made:
+    with recorded_context(db, tmp_path) as made:
         yield made
 
 
 @pytest.fixture
-def made(db: Database, tmp_path: Path) -> Iterator[Parts]:
+def made(db: Database, tmp_path: Path) -> Iterator[RecordedContext]:
     """The same with four GPUs, for sweeps."""
     box.add_people(db)
     box.add_node(db, devices=4)
-    with parts(db, tmp_path) as made:
+    with recorded_context(db, tmp_path) as made:
         yield made

@@ -22,25 +22,25 @@ from service.scheduler.model.nodes import Placement
 from tests.support import box, submissions, wait
 from tests.support.box import NOW
 from tests.support.databases import locked
-from tests.support.parts import Parts, parts
+from tests.support.recorded_context import RecordedContext, recorded_context
 from torchyard.states import JobState
 
 
 @pytest.fixture
-def yard(db: Database, tmp_path: Path) -> Iterator[Parts]:
+def yard(db: Database, tmp_path: Path) -> Iterator[RecordedContext]:
     box.add_people(db)
-    with parts(db, tmp_path) as made:
+    with recorded_context(db, tmp_path) as made:
         yield made
 
 
 @pytest.fixture
-def scheduler(yard: Parts) -> Iterator[Scheduler]:
+def scheduler(yard: RecordedContext) -> Iterator[Scheduler]:
     leader = Leader(yard.ctx.db)
     yield Scheduler(yard.ctx, leader, Counters())
     leader.resign()
 
 
-def test_a_pass_starts_what_fits_and_tells_the_node(yard: Parts, scheduler: Scheduler) -> None:
+def test_a_pass_starts_what_fits_and_tells_the_node(yard: RecordedContext, scheduler: Scheduler) -> None:
     box.add_node(yard.ctx.db, devices=2)
     low, high = box.add_job(yard.ctx.db, priority="low"), box.add_job(yard.ctx.db, gpus=2, priority="high")
     assert scheduler.run_pass() == 1
@@ -52,7 +52,7 @@ def test_a_pass_starts_what_fits_and_tells_the_node(yard: Parts, scheduler: Sche
     assert scheduler.run_pass() == 0
 
 
-def test_a_locked_database_puts_a_pass_off(yard: Parts, scheduler: Scheduler) -> None:
+def test_a_locked_database_puts_a_pass_off(yard: RecordedContext, scheduler: Scheduler) -> None:
     box.add_node(yard.ctx.db)
     job = box.add_job(yard.ctx.db)
     with locked(yard.ctx.db), pytest.raises(OperationalError):
@@ -62,7 +62,7 @@ def test_a_locked_database_puts_a_pass_off(yard: Parts, scheduler: Scheduler) ->
 
 
 def test_nothing_starts_while_the_services_own_disk_is_nearly_full(
-    yard: Parts, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+    yard: RecordedContext, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     box.add_node(yard.ctx.db)
     job = box.add_job(yard.ctx.db)
@@ -75,7 +75,7 @@ def test_nothing_starts_while_the_services_own_disk_is_nearly_full(
     assert scheduler.run_pass() == 1
 
 
-def test_several_nodes_are_taken_and_told_at_once(yard: Parts, scheduler: Scheduler) -> None:
+def test_several_nodes_are_taken_and_told_at_once(yard: RecordedContext, scheduler: Scheduler) -> None:
     box.add_node(yard.ctx.db, "a", devices=2)
     box.add_node(yard.ctx.db, "b", devices=1)
     first, second = (box.add_job(yard.ctx.db, gpus, resources={"nodes": 2}) for gpus in (1, 2))
@@ -90,7 +90,7 @@ def test_several_nodes_are_taken_and_told_at_once(yard: Parts, scheduler: Schedu
     }
 
 
-def test_jobs_that_share_start_on_one_gpu(yard: Parts, scheduler: Scheduler) -> None:
+def test_jobs_that_share_start_on_one_gpu(yard: RecordedContext, scheduler: Scheduler) -> None:
     box.add_node(yard.ctx.db, devices=1)
     jobs = [box.add_job(yard.ctx.db, resources={"gpu_share": "30GiB"}) for _ in range(3)]
     assert scheduler.run_pass() == 2
@@ -103,7 +103,7 @@ def test_jobs_that_share_start_on_one_gpu(yard: Parts, scheduler: Scheduler) -> 
     assert set(state.waiting) == {jobs[2]}
 
 
-def test_a_stored_spec_that_is_no_longer_valid_stops_nobody(yard: Parts, scheduler: Scheduler) -> None:
+def test_a_stored_spec_that_is_no_longer_valid_stops_nobody(yard: RecordedContext, scheduler: Scheduler) -> None:
     box.add_node(yard.ctx.db, devices=2)
     old, new = box.add_job(yard.ctx.db), box.add_job(yard.ctx.db)
     with yard.ctx.db.write() as tx:
@@ -113,7 +113,7 @@ def test_a_stored_spec_that_is_no_longer_valid_stops_nobody(yard: Parts, schedul
     assert box.job_row(yard.ctx.db, new).state == JobState.ASSIGNED
 
 
-def test_a_long_queue_is_read_once(yard: Parts, scheduler: Scheduler) -> None:
+def test_a_long_queue_is_read_once(yard: RecordedContext, scheduler: Scheduler) -> None:
     box.add_node(yard.ctx.db, devices=1)
     jobs = [box.add_job(yard.ctx.db) for _ in range(4)]
     assert scheduler.run_pass() == 1
@@ -131,13 +131,13 @@ def test_a_long_queue_is_read_once(yard: Parts, scheduler: Scheduler) -> None:
     [{"draining": True}, {"unreachable": True}, {"disk_free": 2**30}, {"disk_floor": 2**50}, {"last_seen_us": None}],
     ids=lambda values: next(iter(values)),
 )
-def test_closed_nodes_take_nothing(yard: Parts, scheduler: Scheduler, closed: dict[str, object]) -> None:
+def test_closed_nodes_take_nothing(yard: RecordedContext, scheduler: Scheduler, closed: dict[str, object]) -> None:
     box.add_node(yard.ctx.db, **closed)
     box.add_job(yard.ctx.db)
     assert scheduler.run_pass() == 0
 
 
-def test_cores_and_memory_of_running_jobs_count(yard: Parts, scheduler: Scheduler) -> None:
+def test_cores_and_memory_of_running_jobs_count(yard: RecordedContext, scheduler: Scheduler) -> None:
     box.add_node(yard.ctx.db, devices=4, cpus=8)
     for _ in range(4):
         box.add_job(yard.ctx.db, resources={"cpus": 3})
@@ -145,7 +145,7 @@ def test_cores_and_memory_of_running_jobs_count(yard: Parts, scheduler: Schedule
     assert scheduler.run_pass() == 0
 
 
-def test_devices_that_are_gone_or_broken_take_nothing(yard: Parts, scheduler: Scheduler) -> None:
+def test_devices_that_are_gone_or_broken_take_nothing(yard: RecordedContext, scheduler: Scheduler) -> None:
     box.add_node(yard.ctx.db, devices=3)
     with yard.ctx.db.write() as tx:
         tx.execute(update(Device).where(Device.uuid == "box-gpu-0").values(present=False))
@@ -155,7 +155,7 @@ def test_devices_that_are_gone_or_broken_take_nothing(yard: Parts, scheduler: Sc
     assert box.job_row(yard.ctx.db, jobs[0]).state == JobState.ASSIGNED
 
 
-def test_a_retry_waits_until_its_checkpoints_are_stored(yard: Parts, scheduler: Scheduler) -> None:
+def test_a_retry_waits_until_its_checkpoints_are_stored(yard: RecordedContext, scheduler: Scheduler) -> None:
     box.add_node(yard.ctx.db)
     job_id = box.add_job(yard.ctx.db, max_retries=3)
     attempt_id = box.start(yard.ctx.db, job_id, ["box-gpu-0"])
@@ -166,7 +166,7 @@ def test_a_retry_waits_until_its_checkpoints_are_stored(yard: Parts, scheduler: 
     assert scheduler.run_pass() == 1
 
 
-def test_a_retry_does_not_wait_for_ever(yard: Parts, scheduler: Scheduler) -> None:
+def test_a_retry_does_not_wait_for_ever(yard: RecordedContext, scheduler: Scheduler) -> None:
     box.add_node(yard.ctx.db)
     job_id = box.add_job(yard.ctx.db, max_retries=3)
     box.finish(yard.ctx.db, box.start(yard.ctx.db, job_id, ["box-gpu-0"]), exit_code=1)
@@ -176,7 +176,7 @@ def test_a_retry_does_not_wait_for_ever(yard: Parts, scheduler: Scheduler) -> No
 
 
 def test_a_pass_that_loses_a_race_leaves_it_to_the_next(
-    yard: Parts, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+    yard: RecordedContext, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     box.add_node(yard.ctx.db, devices=1)
     first, second = box.add_job(yard.ctx.db), box.add_job(yard.ctx.db)
@@ -193,7 +193,7 @@ def test_a_pass_that_loses_a_race_leaves_it_to_the_next(
         assert len(tx.execute(select(Member.attempt_id)).all()) == 1
 
 
-def test_the_loops_start_jobs_when_woken_and_end(yard: Parts) -> None:
+def test_the_loops_start_jobs_when_woken_and_end(yard: RecordedContext) -> None:
     box.add_node(yard.ctx.db)
     counters = Counters()
     with background.running(yard.ctx, yard.woken, counters):
@@ -222,7 +222,7 @@ def test_a_round_that_fails_does_not_end_the_thread(caplog: pytest.LogCaptureFix
     assert "the database is away" in caplog.text
 
 
-def test_nodes_are_read_with_what_they_hold(yard: Parts, scheduler: Scheduler) -> None:
+def test_nodes_are_read_with_what_they_hold(yard: RecordedContext, scheduler: Scheduler) -> None:
     box.add_node(yard.ctx.db, devices=2)
     box.add_job(yard.ctx.db, time_limit=60)
     scheduler.run_pass()

@@ -12,14 +12,14 @@ from service.db.leader import Leader
 from service.db.models import Event, MetricPoint, MetricSeries
 from service.jobs import groups
 from tests.support import box, submissions
-from tests.support.parts import Parts
+from tests.support.recorded_context import RecordedContext
 from torchyard import api
 from torchyard.states import StopReason
 
 STOP = {"metric": "val/loss", "first": 10, "reduction": 3}
 
 
-def sweep(made: Parts, trials: int = 4, **stop: Any) -> tuple[api.Group, list[str], list[str]]:
+def sweep(made: RecordedContext, trials: int = 4, **stop: Any) -> tuple[api.Group, list[str], list[str]]:
     """A sweep with its jobs and their attempts, all of them running."""
     asked = {"parameters": {"env.TRIAL": {"range": [0, trials]}}, "stop": {**STOP, **stop}}
     group = submissions.sweep(made.ctx, sweep=asked)
@@ -31,7 +31,7 @@ def states(db: Database, jobs: list[str]) -> list[str]:
     return [box.job_row(db, job).state for job in jobs]
 
 
-def test_whoever_is_not_in_the_best_third_is_stopped_with_the_reason(made: Parts, db: Database) -> None:
+def test_whoever_is_not_in_the_best_third_is_stopped_with_the_reason(made: RecordedContext, db: Database) -> None:
     group, jobs, attempts = sweep(made)
     stopper = Stopper(made.ctx)
     submissions.report(made.ctx, attempts[0], 0, range(1, 13), **{"val/loss": lambda step: 0.2 if step == 10 else 9.0})
@@ -59,7 +59,7 @@ def test_whoever_is_not_in_the_best_third_is_stopped_with_the_reason(made: Parts
     assert (shown.stopped_early, shown.metric, shown.mode) == (1, "val/loss", "min")
 
 
-def test_ended_trials_count_and_stay_as_they_are(made: Parts, db: Database) -> None:
+def test_ended_trials_count_and_stay_as_they_are(made: RecordedContext, db: Database) -> None:
     _, jobs, attempts = sweep(made, mode="max")
     for n, value in enumerate((0.9, 0.8)):
         submissions.report(made.ctx, attempts[n], 0, range(1, 11), **{"val/loss": value})
@@ -69,7 +69,7 @@ def test_ended_trials_count_and_stay_as_they_are(made: Parts, db: Database) -> N
     assert states(db, jobs) == ["succeeded", "succeeded", "stopping", "running"]
 
 
-def test_the_monitor_compares_the_next_rung_when_somebody_gets_there(made: Parts, db: Database) -> None:
+def test_the_monitor_compares_the_next_rung_when_somebody_gets_there(made: RecordedContext, db: Database) -> None:
     _, jobs, attempts = sweep(made, 3)
     for n, attempt in enumerate(attempts):
         submissions.report(made.ctx, attempt, 0, range(1, 11), **{"val/loss": 1.0})
@@ -81,7 +81,7 @@ def test_the_monitor_compares_the_next_rung_when_somebody_gets_there(made: Parts
     assert states(db, jobs) == ["running", "stopping", "stopping"]
 
 
-def test_a_trial_that_was_resumed_keeps_what_it_had(made: Parts, db: Database) -> None:
+def test_a_trial_that_was_resumed_keeps_what_it_had(made: RecordedContext, db: Database) -> None:
     _, jobs, attempts = sweep(made, 3)
     submissions.report(made.ctx, attempts[0], 0, range(1, 11), **{"val/loss": 0.1})
     box.finish(db, attempts[0], stop=StopReason.DRAIN, exit_code=0, stopped_at_step=10)
@@ -93,7 +93,7 @@ def test_a_trial_that_was_resumed_keeps_what_it_had(made: Parts, db: Database) -
     assert states(db, jobs) == ["running", "stopping", "stopping"]
 
 
-def test_a_trial_whose_points_are_gone_keeps_none_of_the_others(made: Parts, db: Database) -> None:
+def test_a_trial_whose_points_are_gone_keeps_none_of_the_others(made: RecordedContext, db: Database) -> None:
     _, jobs, attempts = sweep(made, 4)
     for attempt, value in zip(attempts, (0.1, 0.2, 0.3, 0.4), strict=True):
         submissions.report(made.ctx, attempt, 0, range(1, 11), **{"val/loss": value})
@@ -104,7 +104,7 @@ def test_a_trial_whose_points_are_gone_keeps_none_of_the_others(made: Parts, db:
     assert states(db, jobs) == ["running", "stopping", "stopping", "running"]
 
 
-def test_other_sweeps_and_a_new_round_cost_nothing(made: Parts, db: Database) -> None:
+def test_other_sweeps_and_a_new_round_cost_nothing(made: RecordedContext, db: Database) -> None:
     group = submissions.sweep(made.ctx, 2)
     box.start(db, submissions.trials(made.ctx, group)[0], ["box-gpu-0"])
     made.forget()

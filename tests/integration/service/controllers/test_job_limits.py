@@ -12,22 +12,22 @@ from service.scheduler_cache.load import COMPARE_US
 from service.telemetry import stacks
 from tests.support import box
 from tests.support.box import NOW
-from tests.support.parts import Parts
+from tests.support.recorded_context import RecordedContext
 from torchyard.states import JobState, StopReason
 from torchyard.wire import DumpOrder, ProcessStack, StackDump
 
 
 @pytest.fixture
-def job_limits(yard: Parts) -> JobLimits:
+def job_limits(yard: RecordedContext) -> JobLimits:
     return JobLimits(yard.ctx)
 
 
-def turn(yard: Parts, job_limits: JobLimits, seconds: float) -> None:
+def turn(yard: RecordedContext, job_limits: JobLimits, seconds: float) -> None:
     yard.clock.sleep(seconds)
     job_limits.run()
 
 
-def events(yard: Parts, job_id: str) -> list[tuple[str, str]]:
+def events(yard: RecordedContext, job_id: str) -> list[tuple[str, str]]:
     with yard.ctx.db.read() as tx:
         query = select(Event.kind, Event.message).where(Event.job_id == job_id).order_by(Event.seq)
         return [(row.kind, row.message) for row in tx.execute(query)]
@@ -36,7 +36,7 @@ def events(yard: Parts, job_id: str) -> list[tuple[str, str]]:
 # Jobs that never start
 
 
-def test_a_job_that_could_not_start_in_time_is_given_up(yard: Parts, job_limits: JobLimits) -> None:
+def test_a_job_that_could_not_start_in_time_is_given_up(yard: RecordedContext, job_limits: JobLimits) -> None:
     job_id, patient = box.add_job(yard.ctx.db, start_limit="10m"), box.add_job(yard.ctx.db)
     turn(yard, job_limits, 600)
     assert box.job_row(yard.ctx.db, job_id).state == JobState.QUEUED
@@ -50,7 +50,9 @@ def test_a_job_that_could_not_start_in_time_is_given_up(yard: Parts, job_limits:
     assert box.job_row(yard.ctx.db, patient).state == JobState.QUEUED
 
 
-def test_time_on_hold_does_not_count_and_a_job_that_ran_is_never_given_up(yard: Parts, job_limits: JobLimits) -> None:
+def test_time_on_hold_does_not_count_and_a_job_that_ran_is_never_given_up(
+    yard: RecordedContext, job_limits: JobLimits
+) -> None:
     db = yard.ctx.db
     held, ran = box.add_job(db, start_limit=60), box.add_job(db, start_limit=60, max_retries=1)
     with db.write() as tx:
@@ -63,7 +65,7 @@ def test_time_on_hold_does_not_count_and_a_job_that_ran_is_never_given_up(yard: 
     assert {box.job_row(db, each).state for each in (held, ran)} == {JobState.QUEUED}
 
 
-def test_a_job_that_becomes_visible_late_is_not_missed_for_good(yard: Parts, job_limits: JobLimits) -> None:
+def test_a_job_that_becomes_visible_late_is_not_missed_for_good(yard: RecordedContext, job_limits: JobLimits) -> None:
     job_limits.run()
     turn(yard, job_limits, 60)
     job_id = box.add_job(yard.ctx.db, start_limit="1m")
@@ -82,7 +84,7 @@ class Run:
     """A run that reports its loss."""
 
     def __init__(
-        self, yard: Parts, job_limits: JobLimits, uuids: tuple[str, ...] = ("box-gpu-0",), **spec: Any
+        self, yard: RecordedContext, job_limits: JobLimits, uuids: tuple[str, ...] = ("box-gpu-0",), **spec: Any
     ) -> None:
         self.yard, self.job_limits = yard, job_limits
         self.job_id = box.add_job(yard.ctx.db, gpus=len(uuids), **spec)
@@ -129,7 +131,7 @@ class Run:
 WORDS = "rank 0 is in data loading (train.py:12); rank 1 waits in all_reduce (train.py:88)"
 
 
-def test_a_run_that_hangs_is_dumped_shown_and_stopped(yard: Parts, job_limits: JobLimits) -> None:
+def test_a_run_that_hangs_is_dumped_shown_and_stopped(yard: RecordedContext, job_limits: JobLimits) -> None:
     run = Run(yard, job_limits, max_retries=1)
     run.report(5)
     turn(yard, job_limits, 298)
@@ -159,7 +161,7 @@ def test_a_run_that_hangs_is_dumped_shown_and_stopped(yard: Parts, job_limits: J
     assert run.job.retries_used == 1
 
 
-def test_the_stacks_of_all_nodes_are_awaited(yard: Parts, job_limits: JobLimits) -> None:
+def test_the_stacks_of_all_nodes_are_awaited(yard: RecordedContext, job_limits: JobLimits) -> None:
     run = Run(yard, job_limits, hang={"after": 10, "factor": 1})
     box.add_node(yard.ctx.db, "far")
     with yard.ctx.db.write() as tx:
@@ -178,7 +180,7 @@ def test_the_stacks_of_all_nodes_are_awaited(yard: Parts, job_limits: JobLimits)
     assert dict(events(yard, run.job_id))["stacks"] == f"{WORDS}; rank 2 cannot be read: no py-spy"
 
 
-def test_a_run_of_slow_steps_has_the_time_of_twenty(yard: Parts, job_limits: JobLimits) -> None:
+def test_a_run_of_slow_steps_has_the_time_of_twenty(yard: RecordedContext, job_limits: JobLimits) -> None:
     run = Run(yard, job_limits)
     run.report(4, seconds=60)
     turn(yard, job_limits, 1190)
@@ -187,7 +189,7 @@ def test_a_run_of_slow_steps_has_the_time_of_twenty(yard: Parts, job_limits: Job
     assert len(run.dumps()) == 1
 
 
-def test_a_run_that_has_made_its_last_step_may_take_its_time(yard: Parts, job_limits: JobLimits) -> None:
+def test_a_run_that_has_made_its_last_step_may_take_its_time(yard: RecordedContext, job_limits: JobLimits) -> None:
     run = Run(yard, job_limits, hang={"after": 10, "factor": 1})
     run.report(3)
     with yard.ctx.db.write() as tx:
@@ -196,7 +198,7 @@ def test_a_run_that_has_made_its_last_step_may_take_its_time(yard: Parts, job_li
     assert run.dumps() == []
 
 
-def test_a_run_that_only_is_to_be_shown_goes_on(yard: Parts, job_limits: JobLimits) -> None:
+def test_a_run_that_only_is_to_be_shown_goes_on(yard: RecordedContext, job_limits: JobLimits) -> None:
     run = Run(yard, job_limits, hang={"after": 10, "factor": 1, "action": "show"})
     run.report(3)
     turn(yard, job_limits, 11)
@@ -212,7 +214,7 @@ def test_a_run_that_only_is_to_be_shown_goes_on(yard: Parts, job_limits: JobLimi
     assert [order.serial for order in run.dumps()] == [2]
 
 
-def test_a_node_that_sends_no_stacks_does_not_keep_the_run_alive(yard: Parts, job_limits: JobLimits) -> None:
+def test_a_node_that_sends_no_stacks_does_not_keep_the_run_alive(yard: RecordedContext, job_limits: JobLimits) -> None:
     run = Run(yard, job_limits, hang={"after": 10, "factor": 1})
     run.report(3)
     turn(yard, job_limits, 11)
@@ -225,7 +227,7 @@ def test_a_node_that_sends_no_stacks_does_not_keep_the_run_alive(yard: Parts, jo
 
 
 def test_what_never_reported_a_step_and_what_the_service_did_not_watch_is_not_taken_for_hanging(
-    yard: Parts, job_limits: JobLimits
+    yard: RecordedContext, job_limits: JobLimits
 ) -> None:
     mute, run = Run(yard, job_limits), Run(yard, job_limits, ("box-gpu-1",))
     run.report(3)
@@ -239,7 +241,7 @@ def test_what_never_reported_a_step_and_what_the_service_did_not_watch_is_not_ta
 
 
 def test_what_a_tracker_logs_is_a_sign_of_life_and_its_silence_is_none_of_death(
-    yard: Parts, job_limits: JobLimits
+    yard: RecordedContext, job_limits: JobLimits
 ) -> None:
     script, run = Run(yard, job_limits), Run(yard, job_limits, ("box-gpu-1",))
     run.report(3)
@@ -268,7 +270,7 @@ def sample(run: Run, seconds: int, *, use: float | None, name: str = "gpu.0.util
         turn(run.yard, run.job_limits, 2)
 
 
-def test_a_run_whose_gpus_do_nothing_is_stopped(yard: Parts, job_limits: JobLimits) -> None:
+def test_a_run_whose_gpus_do_nothing_is_stopped(yard: RecordedContext, job_limits: JobLimits) -> None:
     run = Run(yard, job_limits, idle_limit=20)
     for use in (0.0, 80.0, 0.0):
         sample(run, 16, use=use)
@@ -281,7 +283,7 @@ def test_a_run_whose_gpus_do_nothing_is_stopped(yard: Parts, job_limits: JobLimi
 
 
 def test_the_next_run_of_a_job_does_not_pay_for_the_last_one(
-    yard: Parts, job_limits: JobLimits, monkeypatch: pytest.MonkeyPatch
+    yard: RecordedContext, job_limits: JobLimits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, stop = Run(yard, job_limits, idle_limit=20, max_retries=1), job_limits._stop_idle
 
@@ -295,13 +297,13 @@ def test_the_next_run_of_a_job_does_not_pay_for_the_last_one(
     assert (run.job.state, run.job.attempt, run.job.stop) == (JobState.RUNNING, 2, None)
 
 
-def test_where_nobody_measures_nothing_is_stopped(yard: Parts, job_limits: JobLimits) -> None:
+def test_where_nobody_measures_nothing_is_stopped(yard: RecordedContext, job_limits: JobLimits) -> None:
     run = Run(yard, job_limits, idle_limit=20)
     sample(run, 40, use=None)
     assert run.job.state == JobState.RUNNING
 
 
-def test_a_run_without_gpus_is_judged_by_its_cpu_time(yard: Parts, job_limits: JobLimits) -> None:
+def test_a_run_without_gpus_is_judged_by_its_cpu_time(yard: RecordedContext, job_limits: JobLimits) -> None:
     run = Run(yard, job_limits, (), idle_limit=20)
     sample(run, 30, use=60.0, name="cpu.percent")
     assert run.job.state == JobState.RUNNING

@@ -14,19 +14,19 @@ from service.db.leader import Leader
 from service.db.models import Event, Job, Node
 from service.nodes import maintenance, registration
 from tests.support import box
-from tests.support.parts import Parts
+from tests.support.recorded_context import RecordedContext
 from torchyard.states import JobState
 from torchyard.wire import Prepared
 
 
 @pytest.fixture
-def monitor(yard: Parts) -> Iterator[Monitor]:
+def monitor(yard: RecordedContext) -> Iterator[Monitor]:
     leader = Leader(yard.ctx.db)
     yield Monitor(yard.ctx, leader)
     leader.resign()
 
 
-def test_a_launch_that_was_not_heard_is_published_again(yard: Parts, monitor: Monitor) -> None:
+def test_a_launch_that_was_not_heard_is_published_again(yard: RecordedContext, monitor: Monitor) -> None:
     attempt_id = box.assign(yard.ctx.db, box.add_job(yard.ctx.db), ["box-gpu-0"])
     assert yard.sent == [("launch", "box", attempt_id)]
     yard.forget()
@@ -39,7 +39,7 @@ def test_a_launch_that_was_not_heard_is_published_again(yard: Parts, monitor: Mo
         assert yard.sent == [("launch", "box", attempt_id)] * rounds
 
 
-def test_an_attempt_whose_spec_is_valid_no_more_ends_instead(yard: Parts, monitor: Monitor) -> None:
+def test_an_attempt_whose_spec_is_valid_no_more_ends_instead(yard: RecordedContext, monitor: Monitor) -> None:
     job_id = box.add_job(yard.ctx.db)
     box.assign(yard.ctx.db, job_id, ["box-gpu-0"])
     with yard.ctx.db.write() as tx:
@@ -55,7 +55,7 @@ def test_an_attempt_whose_spec_is_valid_no_more_ends_instead(yard: Parts, monito
     assert yard.sent == []
 
 
-def test_an_unclaimed_attempt_is_taken_back(yard: Parts, monitor: Monitor) -> None:
+def test_an_unclaimed_attempt_is_taken_back(yard: RecordedContext, monitor: Monitor) -> None:
     job_id = box.add_job(yard.ctx.db)
     attempt_id = box.assign(yard.ctx.db, job_id, ["box-gpu-0"])
     yard.clock.sleep(119)
@@ -68,7 +68,7 @@ def test_an_unclaimed_attempt_is_taken_back(yard: Parts, monitor: Monitor) -> No
     assert yard.woken.is_set()
 
 
-def gang(yard: Parts) -> tuple[str, str]:
+def gang(yard: RecordedContext) -> tuple[str, str]:
     """A job on two nodes, of which the second has claimed and prepared its part."""
     db = yard.ctx.db
     job_id = box.add_job(db, resources={"nodes": 2})
@@ -79,13 +79,13 @@ def gang(yard: Parts) -> tuple[str, str]:
     return job_id, attempt_id
 
 
-def last_event(yard: Parts, job_id: str) -> str:
+def last_event(yard: RecordedContext, job_id: str) -> str:
     with yard.ctx.db.read() as tx:
         query = select(Event.message).where(Event.job_id == job_id).order_by(Event.seq.desc()).limit(1)
         return str(tx.scalar(query))
 
 
-def test_one_of_several_nodes_that_does_not_claim_voids_all(yard: Parts, monitor: Monitor) -> None:
+def test_one_of_several_nodes_that_does_not_claim_voids_all(yard: RecordedContext, monitor: Monitor) -> None:
     job_id, attempt_id = gang(yard)
     yard.clock.sleep(3)
     monitor.republish()
@@ -97,7 +97,7 @@ def test_one_of_several_nodes_that_does_not_claim_voids_all(yard: Parts, monitor
     assert last_event(yard, job_id) == "node box has not claimed it within 120 s"
 
 
-def test_one_of_several_nodes_that_prepares_for_ever_voids_all(yard: Parts, monitor: Monitor) -> None:
+def test_one_of_several_nodes_that_prepares_for_ever_voids_all(yard: RecordedContext, monitor: Monitor) -> None:
     job_id, attempt_id = gang(yard)
     with yard.ctx.db.write() as tx:
         lifecycle.claim(tx, attempt_id, "box", "n", box.NOW)
@@ -109,7 +109,9 @@ def test_one_of_several_nodes_that_prepares_for_ever_voids_all(yard: Parts, moni
     assert last_event(yard, job_id) == "node box is not prepared within 1800 s"
 
 
-def test_one_of_several_nodes_that_falls_silent_before_the_word_voids_all(yard: Parts, monitor: Monitor) -> None:
+def test_one_of_several_nodes_that_falls_silent_before_the_word_voids_all(
+    yard: RecordedContext, monitor: Monitor
+) -> None:
     job_id, attempt_id = gang(yard)
     monitor.mark_silent_nodes()
     yard.clock.sleep(61)
@@ -120,7 +122,7 @@ def test_one_of_several_nodes_that_falls_silent_before_the_word_voids_all(yard: 
     assert last_event(yard, job_id) == "node far fell silent before all nodes were prepared"
 
 
-def test_a_service_that_was_away_gives_the_nodes_their_time(yard: Parts, monitor: Monitor) -> None:
+def test_a_service_that_was_away_gives_the_nodes_their_time(yard: RecordedContext, monitor: Monitor) -> None:
     job_id = box.add_job(yard.ctx.db)
     box.assign(yard.ctx.db, job_id, ["box-gpu-0"])
     yard.clock.us += 3600 * 1_000_000  # the wall clock went on while the service was down
@@ -128,7 +130,7 @@ def test_a_service_that_was_away_gives_the_nodes_their_time(yard: Parts, monitor
     assert box.job_row(yard.ctx.db, job_id).state == JobState.ASSIGNED
 
 
-def test_silence_counts_from_the_start_of_the_service(yard: Parts, monitor: Monitor) -> None:
+def test_silence_counts_from_the_start_of_the_service(yard: RecordedContext, monitor: Monitor) -> None:
     job_id = box.add_job(yard.ctx.db)
     box.start(yard.ctx.db, job_id, ["box-gpu-0"])
     yard.clock.us += 3600 * 1_000_000
@@ -143,7 +145,7 @@ def test_silence_counts_from_the_start_of_the_service(yard: Parts, monitor: Moni
     assert yard.woken.is_set()  # what the node was to be given goes elsewhere
 
 
-def test_a_heartbeat_ends_the_silence(yard: Parts, monitor: Monitor) -> None:
+def test_a_heartbeat_ends_the_silence(yard: RecordedContext, monitor: Monitor) -> None:
     job_id = box.add_job(yard.ctx.db)
     box.start(yard.ctx.db, job_id, ["box-gpu-0"])
     for _ in range(5):
@@ -155,7 +157,9 @@ def test_a_heartbeat_ends_the_silence(yard: Parts, monitor: Monitor) -> None:
     assert box.job_row(yard.ctx.db, job_id).state == JobState.RUNNING
 
 
-def test_a_part_that_fails_keeps_no_other_from_being_done(yard: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_that_fails_keeps_no_other_from_being_done(
+    yard: RecordedContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing but the round's end tells of it, where it is logged and counted."""
     db, done = yard.ctx.db, []
     for owner, part in ((JobLimits, "look_for_steps"), (maintenance, "reconcile"), (registration, "mark_unreachable")):

@@ -16,7 +16,7 @@ from service.infra.observability import Counters
 from service.jobs import fit
 from service.nodes import launches, registration
 from tests.support import box, submissions
-from tests.support.parts import Parts
+from tests.support.recorded_context import RecordedContext
 from torchyard import wire
 from torchyard.spec import JobSpec, Launcher, Resources
 from torchyard.wire import Capability
@@ -82,23 +82,25 @@ def test_what_no_node_would_run_is_refused_with_the_mend(db: Database) -> None:
 
 
 @pytest.fixture
-def scheduler(made: Parts) -> Iterator[Scheduler]:
+def scheduler(made: RecordedContext) -> Iterator[Scheduler]:
     leader = Leader(made.ctx.db)
     yield Scheduler(made.ctx, leader, Counters())
     leader.resign()
 
 
-def where(made: Parts) -> list[str]:
+def where(made: RecordedContext) -> list[str]:
     with made.ctx.db.read() as tx:
         return list(tx.scalars(select(Member.node).order_by(Member.attempt_id)))
 
 
-def told(made: Parts, job: str) -> dict[str, Any]:
+def told(made: RecordedContext, job: str) -> dict[str, Any]:
     found = submissions.why(made.ctx, job)
     return {"summary": found.summary, **{each.code: each.message for each in found.reasons}}
 
 
-def test_jobs_keep_off_nodes_that_would_refuse_them_and_why_says_so(made: Parts, scheduler: Scheduler) -> None:
+def test_jobs_keep_off_nodes_that_would_refuse_them_and_why_says_so(
+    made: RecordedContext, scheduler: Scheduler
+) -> None:
     """`made` has the node `box` with four GPUs, for everybody."""
     db = made.ctx.db
     box.add_node(db, "a-strict", devices=4, capabilities=[Capability.UNIX_ACCOUNTS], runs_as_root=True)
@@ -134,7 +136,9 @@ def active(db: Database, yes: bool) -> None:
         tx.execute(update(User).where(User.id == "user-ada").values(deactivated_us=None if yes else box.NOW))
 
 
-def test_jobs_of_a_deactivated_user_wait_until_an_administrator_decides(made: Parts, scheduler: Scheduler) -> None:
+def test_jobs_of_a_deactivated_user_wait_until_an_administrator_decides(
+    made: RecordedContext, scheduler: Scheduler
+) -> None:
     job = submissions.job(made.ctx)
     active(made.ctx.db, False)
     assert scheduler.run_pass() == 0
@@ -147,7 +151,9 @@ def test_jobs_of_a_deactivated_user_wait_until_an_administrator_decides(made: Pa
     assert where(made) == ["box"]
 
 
-def test_what_was_assigned_before_its_user_was_deactivated_is_not_handed_out(made: Parts, scheduler: Scheduler) -> None:
+def test_what_was_assigned_before_its_user_was_deactivated_is_not_handed_out(
+    made: RecordedContext, scheduler: Scheduler
+) -> None:
     submissions.job(made.ctx)
     assert scheduler.run_pass() == 1
     active(made.ctx.db, False)

@@ -11,7 +11,7 @@ from service.db.models import Dependency, Event, Group, Job, Tag
 from service.errors import ProblemError
 from service.jobs import planning, submit
 from tests.support import submissions
-from tests.support.parts import Parts
+from tests.support.recorded_context import RecordedContext
 from torchyard import api
 
 
@@ -20,7 +20,7 @@ def count(db: Database, table: type) -> int:
         return tx.scalar(select(func.count()).select_from(table)) or 0
 
 
-def test_a_sweep_is_a_group_and_its_jobs(made: Parts, db: Database) -> None:
+def test_a_sweep_is_a_group_and_its_jobs(made: RecordedContext, db: Database) -> None:
     before = submissions.job(made.ctx)
     group = submissions.sweep(
         made.ctx, name="digits", tags=["a"], recipe={"model": "digits_cnn"}, sweep={"lr": [0.1, 0.01], "seed": [1, 2]}
@@ -40,7 +40,9 @@ def test_a_sweep_is_a_group_and_its_jobs(made: Parts, db: Database) -> None:
     assert submissions.job(made.ctx).number == group.number + 5
 
 
-def test_the_time_is_taken_when_all_locks_are_held(made: Parts, db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_is_taken_when_all_locks_are_held(
+    made: RecordedContext, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The scheduler reads what has changed lately: what waited for others must not look old once it is visible."""
     monkeypatch.setattr(accounts, "check_queued", lambda *_, **__: made.clock.sleep(60))
     group = submissions.sweep(made.ctx)
@@ -48,14 +50,14 @@ def test_the_time_is_taken_when_all_locks_are_held(made: Parts, db: Database, mo
         assert set(tx.scalars(select(Job.changed_us).where(Job.group_id == group.id))) == {made.clock.us}
 
 
-def test_what_no_node_can_ever_hold_stores_nothing(made: Parts, db: Database) -> None:
+def test_what_no_node_can_ever_hold_stores_nothing(made: RecordedContext, db: Database) -> None:
     with pytest.raises(ProblemError) as caught:
         submissions.sweep(made.ctx, sweep={"resources.gpus": [1, 2, 99]})
     assert caught.value.kind == "never-fits"
     assert (count(db, Group), count(db, Job)) == (0, 0)
 
 
-def test_each_different_shape_is_checked_once(made: Parts, db: Database) -> None:
+def test_each_different_shape_is_checked_once(made: RecordedContext, db: Database) -> None:
     asked: list[str] = []
     listen = lambda *call: asked.append(call[2])  # noqa: E731
     event.listen(db.engine, "before_cursor_execute", listen)
@@ -68,7 +70,7 @@ def test_each_different_shape_is_checked_once(made: Parts, db: Database) -> None
     assert caught.value.errors[0].field == "sweep.parameters"
 
 
-def test_a_key_that_comes_again_makes_no_second_sweep(made: Parts, db: Database) -> None:
+def test_a_key_that_comes_again_makes_no_second_sweep(made: RecordedContext, db: Database) -> None:
     order = submissions.order("key", sweep={"env.SEED": [1, 2]})
     first, again = (submissions.submit(made.ctx, order) for _ in range(2))
     assert (first.new, again.new) == (True, False)
@@ -76,7 +78,7 @@ def test_a_key_that_comes_again_makes_no_second_sweep(made: Parts, db: Database)
     assert (count(db, Group), count(db, Job)) == (1, 2)
 
 
-def test_a_dry_run_counts_and_shows_the_first(made: Parts, db: Database) -> None:
+def test_a_dry_run_counts_and_shows_the_first(made: RecordedContext, db: Database) -> None:
     shown = submit.check(
         made.ctx.db, made.ctx.store, submissions.order(name="x", sweep={"env.SEED": {"range": [0, 7]}})
     )
@@ -88,7 +90,7 @@ def test_a_dry_run_counts_and_shows_the_first(made: Parts, db: Database) -> None
     assert (alone.trials, alone.first_trials) == (None, [])
 
 
-def test_submissions_at_the_same_time_keep_their_numbers_apart(made: Parts, db: Database) -> None:
+def test_submissions_at_the_same_time_keep_their_numbers_apart(made: RecordedContext, db: Database) -> None:
     with ThreadPoolExecutor(4) as pool:
         groups = list(pool.map(lambda _: submissions.sweep(made.ctx, 20), range(4)))
     with db.read() as tx:
@@ -100,7 +102,7 @@ def test_submissions_at_the_same_time_keep_their_numbers_apart(made: Parts, db: 
         assert min(own) > group.number
 
 
-def test_every_trial_waits_for_what_the_sweep_comes_after(made: Parts, db: Database) -> None:
+def test_every_trial_waits_for_what_the_sweep_comes_after(made: RecordedContext, db: Database) -> None:
     first = submissions.job(made.ctx)
     submissions.sweep(made.ctx, 3, after=[first.number])
     assert count(db, Dependency) == 3

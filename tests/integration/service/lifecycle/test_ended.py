@@ -14,7 +14,7 @@ from service.errors import ProblemError
 from service.jobs import group_actions, groups
 from tests.support import box, submissions
 from tests.support.box import NOW
-from tests.support.parts import Parts
+from tests.support.recorded_context import RecordedContext
 from torchyard import api
 from torchyard.states import StopReason
 
@@ -35,7 +35,7 @@ def last_event(db: Database, job_id: str) -> Any:
         return tx.execute(query).first()
 
 
-def test_a_job_starts_to_age_when_what_it_waited_for_has_succeeded(made: Parts, db: Database) -> None:
+def test_a_job_starts_to_age_when_what_it_waited_for_has_succeeded(made: RecordedContext, db: Database) -> None:
     first, second = submissions.job(made.ctx), submissions.job(made.ctx)
     last = submissions.job(made.ctx, **after(first, second))
     assert last.blocked
@@ -48,7 +48,7 @@ def test_a_job_starts_to_age_when_what_it_waited_for_has_succeeded(made: Parts, 
     assert (event.kind, event.seq, event.state) == ("unblocked", row.last_event, "queued")
 
 
-def test_a_failure_fails_whoever_needs_success_and_whoever_waits_for_these(made: Parts, db: Database) -> None:
+def test_a_failure_fails_whoever_needs_success_and_whoever_waits_for_these(made: RecordedContext, db: Database) -> None:
     first = submissions.job(made.ctx)
     second = submissions.job(made.ctx, **after(first))
     third = submissions.job(made.ctx, **after(second))
@@ -63,7 +63,7 @@ def test_a_failure_fails_whoever_needs_success_and_whoever_waits_for_these(made:
     assert (box.job_row(db, anyhow.id).state, box.job_row(db, anyhow.id).blocked) == ("queued", False)
 
 
-def test_one_that_succeeds_is_enough_for_any(made: Parts, db: Database) -> None:
+def test_one_that_succeeds_is_enough_for_any(made: RecordedContext, db: Database) -> None:
     jobs = [submissions.job(made.ctx) for _ in range(2)]
     last = submissions.job(made.ctx, **after(*jobs, need="any"))
     run(db, jobs[0], code=1)
@@ -72,7 +72,7 @@ def test_one_that_succeeds_is_enough_for_any(made: Parts, db: Database) -> None:
     assert not box.job_row(db, last.id).blocked
 
 
-def test_a_job_waits_for_all_trials_of_a_sweep(made: Parts, db: Database) -> None:
+def test_a_job_waits_for_all_trials_of_a_sweep(made: RecordedContext, db: Database) -> None:
     group = submissions.sweep(made.ctx, 2)
     by_number, by_id = (submissions.job(made.ctx, after=[ref]) for ref in (group.number, group.id))
     for trial in submissions.trials(made.ctx, group):
@@ -82,7 +82,7 @@ def test_a_job_waits_for_all_trials_of_a_sweep(made: Parts, db: Database) -> Non
     assert not box.job_row(db, by_id.id).blocked
 
 
-def test_a_cancelled_sweep_takes_along_whoever_needs_it(made: Parts, db: Database) -> None:
+def test_a_cancelled_sweep_takes_along_whoever_needs_it(made: RecordedContext, db: Database) -> None:
     group = submissions.sweep(made.ctx, 3)
     last = submissions.job(made.ctx, **after(group))
     attempt = box.start(db, submissions.trials(made.ctx, group)[0], ["box-gpu-0"])
@@ -98,7 +98,7 @@ def test_a_cancelled_sweep_takes_along_whoever_needs_it(made: Parts, db: Databas
     assert box.job_row(db, submissions.trials(made.ctx, group)[0]).state == "cancelled"
 
 
-def test_a_sweep_is_cancelled_while_a_trial_ends(made: Parts, db: Database) -> None:
+def test_a_sweep_is_cancelled_while_a_trial_ends(made: RecordedContext, db: Database) -> None:
     for _ in range(5):
         group = submissions.sweep(made.ctx, 20)
         last = submissions.job(made.ctx, **after(group, when="end"))
@@ -117,7 +117,7 @@ def test_a_sweep_is_cancelled_while_a_trial_ends(made: Parts, db: Database) -> N
         assert not box.job_row(db, last.id).blocked
 
 
-def test_trials_that_were_stopped_early_do_not_speak_against_their_sweep(made: Parts, db: Database) -> None:
+def test_trials_that_were_stopped_early_do_not_speak_against_their_sweep(made: RecordedContext, db: Database) -> None:
     group = submissions.sweep(made.ctx, 2)
     last = submissions.job(made.ctx, **after(group))
     one, other = submissions.trials(made.ctx, group)
@@ -132,7 +132,7 @@ def test_trials_that_were_stopped_early_do_not_speak_against_their_sweep(made: P
     assert not submissions.job(made.ctx, **after(group)).blocked
 
 
-def test_what_has_ended_already_holds_nobody_up(made: Parts, db: Database) -> None:
+def test_what_has_ended_already_holds_nobody_up(made: RecordedContext, db: Database) -> None:
     good, bad = submissions.job(made.ctx), submissions.job(made.ctx)
     run(db, good)
     run(db, bad, code=1)
@@ -142,13 +142,13 @@ def test_what_has_ended_already_holds_nobody_up(made: Parts, db: Database) -> No
         submissions.job(made.ctx, **after(good, bad))
 
 
-def test_what_does_not_exist_is_named(made: Parts) -> None:
+def test_what_does_not_exist_is_named(made: RecordedContext) -> None:
     with pytest.raises(ProblemError) as caught:
         submissions.job(made.ctx, after=["7", "job-x", "grp-x"])
     assert [error.field for error in caught.value.errors] == ["after.jobs.0", "after.jobs.1", "after.jobs.2"]
 
 
-def test_a_job_that_waits_for_others_can_be_cancelled(made: Parts, db: Database) -> None:
+def test_a_job_that_waits_for_others_can_be_cancelled(made: RecordedContext, db: Database) -> None:
     first = submissions.job(made.ctx)
     second = submissions.job(made.ctx, **after(first))
     with db.write() as tx:
@@ -157,7 +157,7 @@ def test_a_job_that_waits_for_others_can_be_cancelled(made: Parts, db: Database)
     assert box.job_row(db, second.id).state == "cancelled"
 
 
-def test_two_ends_at_the_same_time_leave_nobody_waiting(made: Parts, db: Database) -> None:
+def test_two_ends_at_the_same_time_leave_nobody_waiting(made: RecordedContext, db: Database) -> None:
     for _ in range(5):
         jobs = [submissions.job(made.ctx) for _ in range(4)]
         last = submissions.job(made.ctx, **after(*jobs))
@@ -176,7 +176,7 @@ def test_two_ends_at_the_same_time_leave_nobody_waiting(made: Parts, db: Databas
         assert not box.job_row(db, last.id).blocked
 
 
-def test_an_end_and_a_submission_at_the_same_time_leave_nobody_waiting(made: Parts, db: Database) -> None:
+def test_an_end_and_a_submission_at_the_same_time_leave_nobody_waiting(made: RecordedContext, db: Database) -> None:
     for _ in range(5):
         first = submissions.job(made.ctx)
         attempt = box.start(db, first.id, ["box-gpu-0"])
@@ -187,7 +187,7 @@ def test_an_end_and_a_submission_at_the_same_time_leave_nobody_waiting(made: Par
         assert not box.job_row(db, second.id).blocked
 
 
-def test_many_that_wait_are_settled_in_few_statements(made: Parts, db: Database) -> None:
+def test_many_that_wait_are_settled_in_few_statements(made: RecordedContext, db: Database) -> None:
     first = submissions.job(made.ctx)
     submissions.sweep(made.ctx, 300, **after(first))
     run(db, first)
@@ -201,7 +201,9 @@ def paused(db: Database, group: api.Group) -> str | None:
         return tx.scalar(select(Group.paused).where(Group.id == group.id))
 
 
-def test_a_sweep_whose_first_trials_fail_alike_is_paused_and_can_be_resumed(made: Parts, db: Database) -> None:
+def test_a_sweep_whose_first_trials_fail_alike_is_paused_and_can_be_resumed(
+    made: RecordedContext, db: Database
+) -> None:
     group = submissions.sweep(made.ctx, 9)
     names = submissions.trials(made.ctx, group)
     for trial in names[:2]:
@@ -216,7 +218,7 @@ def test_a_sweep_whose_first_trials_fail_alike_is_paused_and_can_be_resumed(made
     assert paused(db, group) is None
 
 
-def test_a_paused_sweep_that_is_cancelled_is_shown_as_cancelled(made: Parts, db: Database) -> None:
+def test_a_paused_sweep_that_is_cancelled_is_shown_as_cancelled(made: RecordedContext, db: Database) -> None:
     group = submissions.sweep(made.ctx, 9)
     names = submissions.trials(made.ctx, group)
     running = box.start(db, names[3], ["box-gpu-1"])
@@ -232,7 +234,7 @@ def test_a_paused_sweep_that_is_cancelled_is_shown_as_cancelled(made: Parts, db:
     assert now.ended_at is not None
 
 
-def test_a_sweep_that_is_cancelled_trial_by_trial_is_not_paused_any_more(made: Parts, db: Database) -> None:
+def test_a_sweep_that_is_cancelled_trial_by_trial_is_not_paused_any_more(made: RecordedContext, db: Database) -> None:
     group = submissions.sweep(made.ctx, 4)
     *first, last = submissions.trials(made.ctx, group)
     for trial in first:
@@ -248,14 +250,14 @@ def shown(db: Database, group: api.Group) -> api.Group:
         return groups.present(tx, groups.find(tx, group.id))
 
 
-def test_one_that_succeeds_first_keeps_a_sweep_going(made: Parts, db: Database) -> None:
+def test_one_that_succeeds_first_keeps_a_sweep_going(made: RecordedContext, db: Database) -> None:
     group = submissions.sweep(made.ctx, 6)
     for trial, code in zip(submissions.trials(made.ctx, group), (0, 1, 1, 1, 1), strict=False):
         run(db, trial, code)
     assert paused(db, group) is None
 
 
-def test_pause_after_nothing_never_pauses(made: Parts, db: Database) -> None:
+def test_pause_after_nothing_never_pauses(made: RecordedContext, db: Database) -> None:
     group = submissions.sweep(made.ctx, sweep={"parameters": {"env.A": [1, 2, 3, 4]}, "pause_after": 0})
     for trial in submissions.trials(made.ctx, group):
         run(db, trial, code=1)

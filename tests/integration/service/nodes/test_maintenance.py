@@ -13,7 +13,7 @@ from service.db.models import Node, Reservation
 from service.errors import ProblemError
 from service.nodes import maintenance, registration
 from tests.support import box
-from tests.support.parts import Parts, parts
+from tests.support.recorded_context import RecordedContext, recorded_context
 from torchyard.ids import new_id
 from torchyard.spec.policy import Policy
 from torchyard.states import JobState, StopReason
@@ -22,16 +22,16 @@ MINUTE = 60_000_000
 
 
 @pytest.fixture
-def yard(db: Database, tmp_path: Path) -> Iterator[Parts]:
+def yard(db: Database, tmp_path: Path) -> Iterator[RecordedContext]:
     box.add_people(db)
     box.add_node(db)
     with db.write() as tx:
         set_policy(tx, Policy(checkpoint_timeout=300))
-    with parts(db, tmp_path) as made:
+    with recorded_context(db, tmp_path) as made:
         yield made
 
 
-def add(yard: Parts, starts_min: int, ends_min: int, **values: Any) -> str:
+def add(yard: RecordedContext, starts_min: int, ends_min: int, **values: Any) -> str:
     """A maintenance of the box, so many minutes from now."""
     now, id_ = yard.clock.us, new_id("res")
     fields = {"maintenance": True, "users": [], "projects": [], "nodes": ["box"], "name": "new disks"} | values
@@ -41,13 +41,13 @@ def add(yard: Parts, starts_min: int, ends_min: int, **values: Any) -> str:
     return id_
 
 
-def draining(yard: Parts) -> bool:
+def draining(yard: RecordedContext) -> bool:
     maintenance.reconcile(yard.ctx.db, yard.ctx.now_us())
     with yard.ctx.db.read() as tx:
         return bool(tx.scalar(select(Node.draining).where(Node.name == "box")))
 
 
-def test_a_node_drains_in_time_for_its_jobs_to_save_their_work(yard: Parts) -> None:
+def test_a_node_drains_in_time_for_its_jobs_to_save_their_work(yard: RecordedContext) -> None:
     job = box.add_job(yard.ctx.db)
     box.start(yard.ctx.db, job, ["box-gpu-0"])
     id_ = add(yard, 10, 60)
@@ -68,7 +68,7 @@ def test_a_node_drains_in_time_for_its_jobs_to_save_their_work(yard: Parts) -> N
     assert not draining(yard)
 
 
-def test_a_maintenance_that_is_cancelled_ends_the_drain(yard: Parts) -> None:
+def test_a_maintenance_that_is_cancelled_ends_the_drain(yard: RecordedContext) -> None:
     id_ = add(yard, 1, 60)
     assert draining(yard)
     with yard.ctx.db.write() as tx:
@@ -76,7 +76,7 @@ def test_a_maintenance_that_is_cancelled_ends_the_drain(yard: Parts) -> None:
     assert not draining(yard)
 
 
-def test_one_maintenance_follows_another_without_a_gap(yard: Parts) -> None:
+def test_one_maintenance_follows_another_without_a_gap(yard: RecordedContext) -> None:
     add(yard, 0, 60)
     add(yard, 60, 90)
     assert draining(yard)
@@ -87,7 +87,7 @@ def test_one_maintenance_follows_another_without_a_gap(yard: Parts) -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "during"])
-def test_what_an_administrator_drains_stays_drained(yard: Parts, when: str) -> None:
+def test_what_an_administrator_drains_stays_drained(yard: RecordedContext, when: str) -> None:
     def drain() -> None:
         with yard.ctx.db.write() as tx:
             registration.set_draining(tx, "box", True)

@@ -19,7 +19,7 @@ from service.scheduler.model.decisions import Cause, Preempt
 from service.scheduler.policy.order import PERIOD_US
 from tests.support import box
 from tests.support.box import NOW
-from tests.support.parts import Parts, parts
+from tests.support.recorded_context import RecordedContext, recorded_context
 from torchyard.spec.policy import Policy
 from torchyard.states import JobState, StopReason
 from torchyard.wire import Action, Prepared
@@ -35,14 +35,14 @@ class Yard:
         self.clock_s = 0.0
         self._opened = self._open()
 
-    def _open(self) -> tuple[Any, Parts, Leader]:
-        manager = parts(self.db, self._folder)
+    def _open(self) -> tuple[Any, RecordedContext, Leader]:
+        manager = recorded_context(self.db, self._folder)
         made = manager.__enter__()
         made.clock.sleep(self.clock_s)
         return manager, made, Leader(self.db)
 
     @property
-    def parts(self) -> Parts:
+    def context(self) -> RecordedContext:
         return self._opened[1]
 
     def close(self) -> None:
@@ -57,12 +57,12 @@ class Yard:
     def run(self, seconds: float = 1) -> int:
         """A pass, after some time."""
         self.clock_s += seconds
-        self.parts.clock.sleep(seconds)
-        return Scheduler(self.parts.ctx, self._opened[2], Counters()).run_pass()
+        self.context.clock.sleep(seconds)
+        return Scheduler(self.context.ctx, self._opened[2], Counters()).run_pass()
 
     @property
     def now(self) -> int:
-        return self.parts.clock.us
+        return self.context.clock.us
 
     def order(self, node: str = "box") -> Action:
         """What the node is to do with its only attempt."""
@@ -101,12 +101,12 @@ def kinds(yard: Yard, job: str) -> list[str]:
 def test_a_checkpoint_first_then_the_stop_then_the_preemptor(yard: Yard) -> None:
     job, attempt = old_job(yard, box.add_node(yard.db, devices=1))
     urgent = box.add_job(yard.db, priority="urgent")
-    yard.parts.forget()
+    yard.context.forget()
     assert yard.run(HOUR) == 0
     assert yard.order() is Action.CHECKPOINT
-    assert ("nudge", "box") in yard.parts.sent
-    assert yard.parts.woken.is_set()
-    assert {f"job:{job}", f"job:{urgent}", "jobs", "queue"} <= set(yard.parts.topics)
+    assert ("nudge", "box") in yard.context.sent
+    assert yard.context.woken.is_set()
+    assert {f"job:{job}", f"job:{urgent}", "jobs", "queue"} <= set(yard.context.topics)
     assert box.events(yard.db, urgent)[-1] == ("awaiting", "job 1 is to be preempted for it")
     assert yard.run() == 0
     assert yard.order() is Action.CHECKPOINT
@@ -143,7 +143,7 @@ def test_it_resumes_where_it_was(yard: Yard) -> None:
     with yard.db.read() as tx:
         newest = tx.scalar(select(Attempt.id).order_by(Attempt.id.desc()))
     assert newest is not None
-    yard.parts.clock.sleep(1)
+    yard.context.clock.sleep(1)
     with yard.db.write() as tx:
         lifecycle.claim(tx, newest, "box", "nonce", yard.now)
     box.finish(yard.db, newest)
@@ -206,7 +206,7 @@ def test_a_service_that_takes_over_keeps_the_promises_that_it_has_not_seen(
     monkeypatch.setattr(scheduling, "decide", lambda state, *_: seen.append(list(state.promised)) or [])
     _, attempt = old_job(yard, box.add_node(yard.db, devices=1))
     urgent = box.add_job(yard.db, priority="urgent")
-    with parts(yard.db, tmp_path / "standby") as standby:
+    with recorded_context(yard.db, tmp_path / "standby") as standby:
         with standby.ctx.loader.snapshot(yard.db, standby.clock.us):
             pass
         with yard.db.write() as tx:

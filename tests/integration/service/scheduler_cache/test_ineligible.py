@@ -12,7 +12,7 @@ from service.db.models import Allocation, Attempt, Job
 from service.infra.observability import Counters
 from service.jobs import group_actions
 from tests.support import box, submissions
-from tests.support.parts import Parts
+from tests.support.recorded_context import RecordedContext
 from torchyard import api
 from torchyard.states import JobState, StopReason
 
@@ -20,13 +20,13 @@ CAP, TRIALS = 2, 5
 
 
 @pytest.fixture
-def scheduler(made: Parts) -> Iterator[Scheduler]:
+def scheduler(made: RecordedContext) -> Iterator[Scheduler]:
     leader = Leader(made.ctx.db)
     yield Scheduler(made.ctx, leader, Counters())
     leader.resign()
 
 
-def holders(made: Parts, group: api.Group) -> dict[str, str]:
+def holders(made: RecordedContext, group: api.Group) -> dict[str, str]:
     """Trials that hold GPUs, with their attempts."""
     query = (
         select(Job.id, Attempt.id)
@@ -38,7 +38,7 @@ def holders(made: Parts, group: api.Group) -> dict[str, str]:
         return {row[0]: row[1] for row in tx.execute(query)}
 
 
-def ends(made: Parts, attempt: str, **result: object) -> None:
+def ends(made: RecordedContext, attempt: str, **result: object) -> None:
     """An attempt starts if it has not, and ends."""
     now = made.ctx.now_us()
     with made.ctx.db.write() as tx:
@@ -48,7 +48,7 @@ def ends(made: Parts, attempt: str, **result: object) -> None:
     box.finish(made.ctx.db, attempt, **result)
 
 
-def rests(made: Parts, scheduler: Scheduler) -> int:
+def rests(made: RecordedContext, scheduler: Scheduler) -> int:
     """Passes until nothing more starts; how many jobs did."""
     started = 0
     while found := scheduler.run_pass():
@@ -59,7 +59,7 @@ def rests(made: Parts, scheduler: Scheduler) -> int:
 
 
 def test_never_more_trials_than_the_cap_hold_gpus_and_the_next_starts_when_one_ends(
-    made: Parts, scheduler: Scheduler
+    made: RecordedContext, scheduler: Scheduler
 ) -> None:
     group = submissions.sweep(made.ctx, sweep={"parameters": {"env.N": {"range": [0, TRIALS]}}, "running": CAP})
     order = submissions.trials(made.ctx, group)
@@ -78,7 +78,7 @@ def test_never_more_trials_than_the_cap_hold_gpus_and_the_next_starts_when_one_e
         assert tx.scalar(done) == TRIALS
 
 
-def test_a_cap_holds_nobody_else_back(made: Parts, scheduler: Scheduler) -> None:
+def test_a_cap_holds_nobody_else_back(made: RecordedContext, scheduler: Scheduler) -> None:
     first = submissions.sweep(made.ctx, sweep={"parameters": {"env.N": [1, 2, 3]}, "running": 1})
     second = submissions.sweep(made.ctx, sweep={"parameters": {"env.N": [1, 2, 3]}, "running": 2})
     alone = submissions.job(made.ctx)
@@ -87,7 +87,9 @@ def test_a_cap_holds_nobody_else_back(made: Parts, scheduler: Scheduler) -> None
     assert box.job_row(made.ctx.db, alone.id).state == JobState.ASSIGNED
 
 
-def test_a_trial_that_is_being_stopped_counts_until_its_gpus_are_free(made: Parts, scheduler: Scheduler) -> None:
+def test_a_trial_that_is_being_stopped_counts_until_its_gpus_are_free(
+    made: RecordedContext, scheduler: Scheduler
+) -> None:
     group = submissions.sweep(made.ctx, sweep={"parameters": {"env.N": [1, 2, 3]}, "running": 1})
     assert rests(made, scheduler) == 1
     ((job, attempt),) = holders(made, group).items()
@@ -101,7 +103,7 @@ def test_a_trial_that_is_being_stopped_counts_until_its_gpus_are_free(made: Part
     assert rests(made, scheduler) == 1
 
 
-def test_a_paused_sweep_starts_nothing_until_it_is_resumed(made: Parts, scheduler: Scheduler) -> None:
+def test_a_paused_sweep_starts_nothing_until_it_is_resumed(made: RecordedContext, scheduler: Scheduler) -> None:
     sweep = {"parameters": {"env.N": [1, 2, 3, 4]}, "running": 1, "pause_after": 1}
     group = submissions.sweep(made.ctx, sweep=sweep)
     assert rests(made, scheduler) == 1

@@ -1,4 +1,4 @@
-"""The service's parts without its HTTP side, on a clock that tests turn."""
+"""Context of the service without its HTTP side, which records what is sent, on a clock that tests turn."""
 
 import threading
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ class RecordingHub(Hub):
 
 
 @dataclass
-class Parts:
+class RecordedContext:
     ctx: Context
     clock: Clock
     sent: list[tuple[str, ...]]
@@ -75,8 +75,8 @@ class Parts:
 
 
 @contextmanager
-def parts(db: Database, folder: Path, **changes: Any) -> Iterator[Parts]:
-    """A context over `db`; settings as given."""
+def recorded_context(db: Database, folder: Path, **changes: Any) -> Iterator[RecordedContext]:
+    """Yield a context over `db`; settings as given."""
     clock, dispatcher, hub, woken, estimator = Clock(), Recorder(), RecordingHub(), threading.Event(), Estimator()
     settings = Settings(data=folder, database_url=db.url, broker_url="memory://", **changes)
     store = BlobStore(folder / "artifacts", settings.disk_floor)
@@ -95,4 +95,4 @@ def parts(db: Database, folder: Path, **changes: Any) -> Iterator[Parts]:
         started=clock.s,
     )
     db.on_commit(Effects(hub, dispatcher, woken.set).fire)
-    yield Parts(ctx, clock, dispatcher.messages, woken, hub.topics)
+    yield RecordedContext(ctx, clock, dispatcher.messages, woken, hub.topics)
