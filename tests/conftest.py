@@ -36,6 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """What killed programs leave among their temporary files goes with the run; the tests' own folders stay."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         return  # the run's environment is the workers' too
+    os.environ.setdefault("TORCHYARD_CGROUPS", "0")  # a stack that a test kills would leave groups on the machine
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     folder = tempfile.TemporaryDirectory(prefix="ty-", ignore_cleanup_errors=True)
     Path(folder.name).chmod(0o711)  # jobs of other users have theirs in it

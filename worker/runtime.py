@@ -11,7 +11,7 @@ from typing import Any
 from torchyard import wire
 from torchyard.stack import access
 from worker.agent import Agent, Machine
-from worker.attempts.folder import finish_removals
+from worker.attempts.folder import AttemptFolder, finish_removals
 from worker.attempts.kept import KeptFiles
 from worker.attempts.retained import RetainedFiles
 from worker.control import capabilities, registration
@@ -32,6 +32,7 @@ from worker.launching import environment, rendezvous
 from worker.launching.carry import FLOOR
 from worker.launching.identity import runs_as
 from worker.launching.launcher import AttemptLauncher
+from worker.limits import node
 from worker.monitoring import inventory, watch
 from worker.settings import WorkerSettings
 
@@ -54,6 +55,8 @@ class Runtime:
         self._topology = CachedTopology(self._nvml) if self._nvml is not None else None
         self._locks = DeviceLocks(settings.home)
         self._identity = registration.identity(settings.home)
+        self._limits = node.of_worker(self._identity.home_id, settings.process_limit, cgroups=settings.cgroups)
+        logger.info("%s", self._limits)
         self._pacer = Pacer()
         self._stopped = threading.Event()
         self._control = ControlPlaneClient(settings.address, settings.token)
@@ -73,6 +76,7 @@ class Runtime:
             lock_descriptors=self._locks.descriptors,
             passed=self._settings.job_env,
             disk_floor=self._disk_floor,
+            limits=self._limits,
             own_address=lambda interface: rendezvous.own_address(self._settings.address(), interface),
         )
         tools = FollowerTools(
@@ -119,6 +123,7 @@ class Runtime:
         """Start the agent's threads."""
         self._agent.adopt()
         spawn(lambda: finish_removals(self._settings.attempts))
+        spawn(lambda: self._limits.sweep(lambda attempt: AttemptFolder(self._settings.attempts, attempt).locked()))
         spawn(self._heartbeats)
         spawn(self._sampling)
         spawn(lambda: self._xids.listen(self._stopped))
@@ -160,7 +165,7 @@ class Runtime:
             self._identity,
             self._devices(),
             settings.labels,
-            capabilities.capabilities(one_trust_domain=settings.one_trust_domain),
+            capabilities.capabilities(one_trust_domain=settings.one_trust_domain, limits=self._limits.enforced),
         )
         return self._control.register(message)
 

@@ -39,6 +39,10 @@ class WorkerSettings:
     """Bytes that this node's disk keeps free; None: what the service says."""
     job_env: tuple[str, ...] = ()
     """Names of variables that jobs get from the worker's environment besides the usual ones."""
+    cgroups: bool = True
+    """Hold jobs to their limits by the kernel's cgroups, where there are some."""
+    process_limit: int | None = None
+    """Processes and threads of one attempt; None: `worker.limits.node.default_processes`."""
     limits: OutputLimits = field(default_factory=OutputLimits)
     """How much of what a job writes goes to the store by itself."""
 
@@ -89,6 +93,8 @@ def from_environment(
         one_trust_domain=found.one_trust_domain,
         disk_floor=found.disk_floor,
         job_env=found.job_env,
+        cgroups=found.cgroups,
+        process_limit=found.process_limit,
         labels=_labels(found.labels if labels is None else labels),
         limits=OutputLimits(total=found.output_limit, every_s=found.output_every_s),
     )
@@ -132,6 +138,15 @@ class Environment(BaseSettings):
     )
     disk_floor: Annotated[int, BeforeValidator(parse_size)] | None = Field(
         default=None, description="Free disk that this node keeps; without it what the service says."
+    )
+    cgroups: bool = Field(
+        default=True, description="Jobs are held to memory, CPUs and processes by cgroups, where there are some."
+    )
+    process_limit: int | None = Field(
+        default=None,
+        ge=16,
+        description="Processes and threads of one attempt, by cgroups; without it 32768, and at most a quarter of "
+        "those that the kernel can number.",
     )
     output_limit: Annotated[int, BeforeValidator(parse_size)] = Field(
         default=OutputLimits().total, description="How much of what an attempt writes goes to the store by itself."

@@ -11,6 +11,7 @@ DISK_FULL: Final = "disk-full"
 GPU_FAULT: Final = "gpu-fault"
 LOST: Final = "lost"
 LOST_RANK: Final = "lost-rank"
+MEMORY_LIMIT: Final = "memory-limit"
 MISSING_MODULE: Final = "missing-module"
 NCCL_TIMEOUT: Final = "nccl-timeout"
 NO_STORE: Final = "no-store"
@@ -104,6 +105,12 @@ FINGERPRINTS: tuple[Fingerprint, ...] = (
             re.MULTILINE,
         ),
         advice="main memory ran out: ask for it (resources.memory), or lower num_workers and what each of them holds",
+    ),
+    # Seen from outside: the kernel kills without a word.
+    Fingerprint(
+        name=MEMORY_LIMIT,
+        blame=Blame.JOB,
+        advice="ask for more (resources.memory), or lower num_workers and what each of them holds",
     ),
     Fingerprint(
         name="shared-memory",

@@ -24,6 +24,12 @@ class Capability(StrEnum):
     MPI = "mpi"
     #: Jobs of users with a UNIX account, and no others: the worker runs each job as its user's own.
     UNIX_ACCOUNTS = "unix-accounts"
+    #: The kernel holds jobs to `resources.memory`; without it the node looks every two seconds.
+    MEMORY_LIMIT = "memory-limit"
+    #: The kernel holds jobs to `resources.cpus`.
+    CPU_LIMIT = "cpu-limit"
+    #: The kernel bounds the number of a job's processes.
+    PROCESS_LIMIT = "process-limit"
 
 
 class Register(Message):

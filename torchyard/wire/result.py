@@ -59,6 +59,8 @@ class Result(Message):
     held_us: int | None = None
     #: The disk with its logs was full when it ended: its last words may be missing.
     disk_full: bool = False
+    #: The most main memory that it held on the node, in bytes without the page cache; None: nobody could look.
+    memory_peak: int | None = None
     #: Bytes of log and metric records that a full disk or `log_limit` made the node drop.
     dropped_log_bytes: int = 0
     dropped_records: int = 0

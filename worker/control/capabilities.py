@@ -4,17 +4,25 @@ import functools
 import shutil
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
+from typing import Final
 
 from torchyard.wire import Capability
 
 _PROBE = "import sys, torch.distributed as d; sys.exit(not (d.is_available() and d.is_mpi_available()))"
 _PROBE_S = 120
+#: Limits that the kernel may enforce or not.
+LIMITS: Final = frozenset({Capability.MEMORY_LIMIT, Capability.CPU_LIMIT, Capability.PROCESS_LIMIT})
 
 
-def capabilities(python: Path = Path(sys.executable), *, one_trust_domain: bool = False) -> list[Capability]:
-    """The words for a registration; `python` is the interpreter that recipes run with."""
-    lacks = {Capability.UNIX_ACCOUNTS} if one_trust_domain else set()
+def capabilities(
+    python: Path = Path(sys.executable), *, one_trust_domain: bool = False, limits: Collection[Capability] = ()
+) -> list[Capability]:
+    """The words for a registration; `python` is the interpreter that recipes run with, `limits` are those enforced."""
+    lacks = set(LIMITS.difference(limits))
+    if one_trust_domain:
+        lacks.add(Capability.UNIX_ACCOUNTS)
     return [each for each in Capability if each not in lacks and (each is not Capability.MPI or has_mpi(python))]
 
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,6 +22,7 @@ from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, U
 from worker.launching import argv, carry, environment, interpreter, local_rank, prepare, rendezvous, resuming
 from worker.launching.identity import UnixUser, check_access, identity
 from worker.launching.inherited import inherited
+from worker.limits.node import NodeLimits, bury
 from worker.monitoring import processes
 from worker.shim import verdict
 from worker.shim.files import DISK_FULL, NO_SPACE, steady_us
@@ -59,6 +60,8 @@ class PreparedAttempt:
     python: interpreter.Interpreter
     cwd: Path
     threads: int
+    limits: dict[str, Any] = field(default_factory=dict)
+    """What the shim needs to know of them, from `NodeLimits.create`."""
 
 
 def no_locks(_uuids: Sequence[str]) -> list[int]:
@@ -89,6 +92,8 @@ class AttemptLauncher:
     """Names in it that jobs get besides those of `inherited`."""
     disk_floor: Callable[[], int | None] = lambda: None
     """Bytes that the node's disk keeps free, if anybody has said."""
+    limits: NodeLimits = field(default_factory=NodeLimits)
+    """What an attempt may use of the node."""
     own_address: Callable[[str | None], str] = rendezvous.default_address
     """The address by which other nodes reach this one, through an interface if one is named."""
 
@@ -163,7 +168,11 @@ class AttemptLauncher:
         launch = with_present(settled, present)
         laid = self._prepare(folder, launch, self._threads(launch, len(present)))
         go = self._meet(folder, launch)
-        return None if go is None else (launch, laid, go)
+        if go is None:
+            return None
+        uuids = [device.uuid for device in launch.devices]
+        limits = self.limits.create(folder.attempt_id, launch.spec.resources, uuids)
+        return launch, replace(laid, limits=limits), go
 
     def _settled(self, folder: AttemptFolder, launch: Launch) -> Launch | None:
         """Wait until all that the attempt before has left is known; None when this one is no longer wanted."""
@@ -248,7 +257,7 @@ class AttemptLauncher:
             rendezvous=met,
         )
         command = argv.main_process(spec, programs, places, _local_rank(spec, laid.cwd))
-        return launch_record(folder, launch, command, environment.build(inside), laid.cwd, laid.who)
+        return launch_record(folder, launch, command, environment.build(inside), laid)
 
     def _fetch(self, folder: AttemptFolder, sha256: str, target: Path) -> None:
         _go_on(folder)
@@ -322,7 +331,8 @@ def _go_on(folder: AttemptFolder) -> None:
 
 
 def _bury_locked(folder: AttemptFolder, seconds: float) -> bool:
-    if processes.sweep(folder.attempt_id, seconds):
+    limits = (folder.read_launch() or {}).get("limits", {})
+    if not bury(limits, seconds) or processes.sweep(folder.attempt_id, seconds):
         return False
     shim = folder.read_shim()
     message = "the process that guarded this attempt was killed (out of memory, or by hand)"
@@ -380,18 +390,17 @@ def launch_record(
     launch: Launch,
     command: list[str],
     env: dict[str, str],
-    cwd: Path,
-    who: UnixUser | None,
+    laid: PreparedAttempt,
 ) -> dict[str, Any]:
     """``launch.json``: what the shim is to do, with absolute paths, since it knows nothing of ours."""
-    torchrun = launch.spec.launcher.ranked
+    who, torchrun = laid.who, launch.spec.launcher.ranked
     logs = folder.at(layout.LOGS)
     ranks = prepare.ranks(launch)
     return {
         "argv": command,
         "env": env,
         # torchrun looks for modules in its own working folder; the wrapper takes the ranks to theirs.
-        "cwd": str(logs if torchrun else cwd),
+        "cwd": str(logs if torchrun else laid.cwd),
         "output": str(logs / (layout.LAUNCHER_LOG if torchrun else layout.rank_log(ranks.start))),
         "torchrun": torchrun,
         "rank_program": str(RANK),
@@ -406,6 +415,7 @@ def launch_record(
         "time_limit_s": launch.spec.time_limit,
         "grace_s": launch.spec.grace,
         "devices": [device.uuid for device in launch.devices],
+        "limits": laid.limits,
         "log_limit": launch.spec.log_limit,
         "node_rank": launch.node_rank,
         "trackers": list(launch.spec.read_trackers),

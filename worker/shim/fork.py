@@ -7,7 +7,7 @@ import os
 import signal
 from typing import NoReturn
 
-from worker.shim import table
+from worker.shim import cgroups, table
 from worker.shim.files import Json, now_us, steady_us, write_whole
 
 PR_SET_PDEATHSIG = 1
@@ -69,6 +69,8 @@ def _become(launch: Json, go: int, problem: int) -> NoReturn:
         output = os.open(launch["output"], os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         os.dup2(output, 1)
         os.dup2(output, 2)
+        # By itself and before it is anything else's: whatever it forks is bound as well.
+        cgroups.enter(launch["limits"]["groups"])
         _drop_privileges(launch["uid"], launch["gid"], launch["groups"])
         # After the change of user, which clears it.
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from worker.shim import joining, table, verdict
+from worker.shim import joining, limits, table, verdict
 from worker.shim.files import (
     DISK_FULL,
     NO_SPACE,
@@ -61,6 +61,7 @@ class Shim:
         self.orphans: dict[int, tuple[int, int]] = {}
         self.message: str | None = None
         self.join_watch = joining.JoinWatch(launch, time.monotonic())
+        self.memory = limits.MemoryWatch(launch["limits"])
         #: Why it was ended here, by name.
         self.fingerprint: str | None = None
 
@@ -79,6 +80,7 @@ class Shim:
         self.stay()
         self.share_the_grace()
         self.kill_the_rest()
+        self.look_at_memory(time.monotonic())
         self.write(self.judge())
 
     def begin(self) -> Json | None:
@@ -117,6 +119,7 @@ class Shim:
             self.limit = float("inf")
             self.message = f"the time limit of {self.launch['time_limit_s']} s has passed"
             self.ask("timeout", self.launch["grace_s"], now)
+        self.look_at_memory(now)
         if not self.stop:
             self.look_for_ranks(now)
             return
@@ -133,6 +136,15 @@ class Shim:
             self.message = "none of its ranks has met another, and none ever will"
             say(self.message)
             self.killed = True
+
+    def look_at_memory(self, now: float) -> None:
+        """End a job that has held more memory than it may; also one that goes on although the kernel has killed a part
+        of it.
+        """
+        too_much = self.memory.too_much(os.getpid(), now)
+        if too_much is not None and self.fingerprint is None:
+            self.fingerprint, self.message, self.killed = limits.MEMORY_LIMIT, too_much, True
+            say(too_much)
 
     def obey(self, now: float) -> None:
         """Do what the agent wrote last."""
@@ -263,7 +275,9 @@ class Shim:
         return [verdict.Exit(self.ranks.start, code, number, self.ended_us or self.now_us())]
 
     def write(self, result: Json) -> None:
+        self.memory.close()
         common = {
+            "memory_peak": self.memory.peak,
             "stop": self.stop.reason,
             "started_us": self.started_us,
             "ended_us": self.ended_us or self.now_us(),

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from torchyard.wire import Capability
-from worker.control.capabilities import capabilities
+from worker.control.capabilities import LIMITS, capabilities
 
 
 def program(path: Path, code: int) -> Path:
@@ -30,6 +30,12 @@ def test_a_worker_for_everybody_asks_for_no_accounts(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     assert Capability.UNIX_ACCOUNTS in capabilities(gone)
     assert Capability.UNIX_ACCOUNTS not in capabilities(gone, one_trust_domain=True)
+
+
+def test_limits_are_told_as_far_as_the_kernel_enforces_them(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    assert LIMITS.isdisjoint(capabilities(gone))
+    assert LIMITS.intersection(capabilities(gone, limits=[Capability.MEMORY_LIMIT])) == {Capability.MEMORY_LIMIT}
 
 
 def test_an_interpreter_that_is_gone_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

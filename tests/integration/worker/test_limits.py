@@ -1,0 +1,175 @@
+"""Limits that the kernel holds real attempts to."""
+
+import os
+import secrets
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.lifecycle.outcome import error_of
+from tests.support.node import PYTHON, Box, ended, log, python
+from tests.support.wait import until
+from torchyard.spec import Resources
+from torchyard.wire import ResultKind
+from worker.attempts.folder import AttemptFolder
+from worker.limits.hierarchies import Controller, usable
+from worker.limits.node import NodeLimits
+from worker.monitoring import processes
+
+NEEDED = {Controller.MEMORY, Controller.PIDS, Controller.CPUSET}
+MIB = 1 << 20
+pytestmark = pytest.mark.skipif(not usable().keys() >= NEEDED, reason="needs root, and cgroups that it may make")
+
+#: Holds so many MiB, says so, and stays.
+HOLD = "held = bytearray({} << 20); print('holds', flush=True); import time; time.sleep(600)"
+#: Forks as long as it may, and says how often it could.
+BOMB = """
+import os, time
+pids = []
+try:
+    while len(pids) < 5000:
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(600)
+            os._exit(0)
+        pids.append(pid)
+except BlockingIOError:
+    print(len(pids), flush=True)
+for pid in pids:
+    os.kill(pid, 9)
+"""
+
+
+@pytest.fixture
+def limits() -> Iterator[NodeLimits]:
+    made = NodeLimits(hierarchies=usable(), home_id=secrets.token_hex(16), processes=64)
+    yield made
+    left = groups(made)
+    made.sweep(lambda _: False)
+    assert left == []
+
+
+@pytest.fixture
+def box(tmp_path: Path, limits: NodeLimits) -> Box:
+    return Box(tmp_path, limits=limits)
+
+
+def groups(limits: NodeLimits) -> list[Path]:
+    """All groups of a worker's attempts."""
+    bases = {each.base for each in limits.hierarchies.values()}
+    return [path for base in bases for path in base.glob(f"torchyard-{limits.home_id[:8]}-*")]
+
+
+def holding(box: Box, size: int, **resources: Any) -> AttemptFolder:
+    folder = box.assign(command=python(HOLD.format(size)), resources={"gpus": 0} | resources)
+    box.launcher.start(folder.attempt_id)
+    return folder
+
+
+def stop(folder: AttemptFolder) -> None:
+    shim = folder.read_shim()
+    assert shim is not None
+    os.kill(shim.child_pid, signal.SIGKILL)
+    ended(folder)
+
+
+def test_a_job_that_takes_more_memory_than_it_asked_for_is_ended_and_told_so(box: Box) -> None:
+    neighbour = holding(box, 20, memory="100MiB")
+    until(lambda: "holds" in log(neighbour), what="the neighbour")
+    _, result = box.run(command=python(HOLD.format(400)), resources={"gpus": 0, "memory": "100MiB"})
+    assert (result.kind, result.fingerprint) == (ResultKind.KILLED, "memory-limit")
+    assert error_of(result).message.startswith("used more than its memory of 100.0 MiB: ")
+    assert not neighbour.has_result()
+    stop(neighbour)
+
+
+def test_a_program_that_goes_on_without_the_process_that_was_killed_is_ended(box: Box) -> None:
+    command = ["sh", "-c", f"{PYTHON} -c 'held = bytearray(400 << 20)'; echo goes on; sleep 600"]
+    _, result = box.run(command=command, resources={"gpus": 0, "memory": "100MiB"})
+    assert (result.kind, result.fingerprint) == (ResultKind.KILLED, "memory-limit")
+
+
+def test_the_most_that_a_job_has_held_is_told_without_the_page_cache(box: Box, tmp_path: Path) -> None:
+    code = f"""
+import time
+with open({str(tmp_path / "large")!r}, "wb") as file:
+    for _ in range(100):
+        file.write(bytes(1 << 20))
+held = bytearray(60 << 20)
+time.sleep(2.5)
+"""
+    _, result = box.run(command=python(code))
+    assert result.exit_code == 0
+    assert result.memory_peak is not None
+    assert 60 * MIB <= result.memory_peak < 100 * MIB
+
+
+def test_a_fork_bomb_ends_at_the_limit_of_processes(box: Box) -> None:
+    folder, result = box.run(command=python(BOMB))
+    assert result.exit_code == 0
+    assert 32 < int(log(folder)) < 64
+
+
+def test_a_job_sees_the_cores_that_it_asked_for_and_its_neighbour_has_others(box: Box) -> None:
+    first = holding(box, 1, cpus=1)
+    until(lambda: "holds" in log(first), what="the job")
+    shim = first.read_shim()
+    assert shim is not None
+    seen = os.sched_getaffinity(shim.child_pid)
+    folder, _ = box.run(command=python("import os; print(*os.sched_getaffinity(0))"), resources={"gpus": 0, "cpus": 1})
+    other = {int(core) for core in log(folder).split()}
+    assert len(seen) == len(other) == 1
+    assert seen != other
+    stop(first)
+
+
+def test_without_cpusets_cores_are_a_quota(tmp_path: Path, limits: NodeLimits) -> None:
+    hierarchies = {name: each for name, each in limits.hierarchies.items() if name is not Controller.CPUSET}
+    box = Box(tmp_path, limits=replace(limits, hierarchies=hierarchies))
+    folder = holding(box, 1, cpus=1)
+    (group,) = (path for path in groups(limits) if (path / "cpu.cfs_quota_us").exists() or (path / "cpu.max").exists())
+    quota = group / "cpu.cfs_quota_us"
+    assert (quota if quota.exists() else group / "cpu.max").read_text().split()[0] == "100000"
+    stop(folder)
+
+
+def test_what_a_killed_shim_leaves_ends_with_its_groups(box: Box, limits: NodeLimits) -> None:
+    """Also what hides from the sweep by its environment."""
+    hidden = "import os; os.execve('/bin/sleep', ['sleep', '600'], {})"
+    folder = box.assign(command=["sh", "-c", f'{PYTHON} -c "{hidden}" & echo started; wait'])
+    box.launcher.start(folder.attempt_id)
+    until(lambda: "started" in log(folder), what="the job")
+    shim = folder.read_shim()
+    assert shim is not None
+    until(lambda: len(processes.of_attempt(folder.attempt_id)) == 1, what="the process without the mark")
+    assert groups(limits) != []
+    os.kill(shim.pid, signal.SIGKILL)
+    until(lambda: box.launcher.finalize_lost(folder.attempt_id), what="its end")
+    assert groups(limits) == []
+
+
+def test_a_worker_that_starts_removes_what_dead_attempts_left_and_spares_the_living(
+    box: Box, limits: NodeLimits
+) -> None:
+    living = holding(box, 1, memory="100MiB")
+    limits.create("att-dead", Resources(gpus=0))
+    before = groups(limits)
+    limits.sweep(lambda attempt: AttemptFolder(box.attempts, attempt).locked())
+    left = groups(limits)
+    assert left
+    assert {path.name for path in left} < {path.name for path in before}
+    assert {path.name.partition("-")[2].partition("-")[2] for path in left} == {living.attempt_id}
+    stop(living)
+
+
+def test_the_groups_of_another_worker_are_left_alone(limits: NodeLimits) -> None:
+    other = replace(limits, home_id=secrets.token_hex(16))
+    other.create("att-1", Resources(gpus=0))
+    limits.sweep(lambda _: False)
+    assert groups(other) != []
+    other.sweep(lambda _: False)
+    assert groups(other) == []

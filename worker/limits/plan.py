@@ -1,0 +1,106 @@
+"""Groups that an attempt needs, and the values of their files: pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from worker.limits import cores
+from worker.limits.hierarchies import Controller, Hierarchies
+
+#: Length of a period of CPU time, in microseconds.
+PERIOD_US: Final = 100_000
+#: Files of versions 1 and 2 with the kernel's counters: processes that were killed for want of memory, and memory that
+#: is in use but for the page cache.
+_OOM: Final = {1: ("memory.oom_control", ["oom_kill"]), 2: ("memory.events", ["oom_kill"])}
+_USED: Final = {1: ("memory.stat", ["total_rss", "total_shmem"]), 2: ("memory.stat", ["anon", "shmem"])}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The most that an attempt may use."""
+
+    processes: int
+    """Processes and threads."""
+    memory: int | None = None
+    """Bytes; None: no limit."""
+    cpus: int | None = None
+    """Cores; None: no limit."""
+    cores: frozenset[int] = frozenset()
+    """The cores themselves, where they can be given; none: any."""
+    memory_nodes: str = "0"
+    """Memory nodes that go with them; only version 1 asks."""
+    denied: tuple[str, ...] = ()
+    """Devices that must not be opened, as ``major:minor``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """One group, and the files that are written in it, in this order."""
+
+    folder: Path
+    files: tuple[tuple[str, str], ...]
+
+
+def groups(name: str, limits: Limits, hierarchies: Hierarchies) -> list[Group]:
+    """The groups of this name that hold an attempt to its limits, as far as there are controllers."""
+    files: dict[Path, list[tuple[str, str]]] = {}
+    for controller, hierarchy in hierarchies.items():
+        written = list(_files(controller, hierarchy.version, limits, hierarchies))
+        if written or controller is Controller.MEMORY:  # which tells the peak of a job without a limit, too
+            files.setdefault(hierarchy.base / name, []).extend(written)
+    return [Group(folder=folder, files=tuple(written)) for folder, written in files.items()]
+
+
+def _files(controller: Controller, version: int, limits: Limits, hierarchies: Hierarchies) -> Iterator[tuple[str, str]]:
+    match controller:
+        case Controller.MEMORY if limits.memory is not None:
+            yield from _memory(version, limits.memory)
+        case Controller.PIDS:
+            yield "pids.max", str(limits.processes)
+        case Controller.CPUSET if limits.cores:
+            yield "cpuset.cpus", cores.write(limits.cores)
+            if version == 1:
+                yield "cpuset.mems", limits.memory_nodes
+        case Controller.CPU if limits.cpus is not None and Controller.CPUSET not in hierarchies:
+            yield from _quota(version, limits.cpus)
+        case Controller.DEVICES:
+            yield from (("devices.deny", f"c {device} rwm") for device in limits.denied)
+
+
+def _memory(version: int, size: int) -> Iterator[tuple[str, str]]:
+    """Main memory, and no swap beyond it."""
+    if version == 1:
+        yield "memory.limit_in_bytes", str(size)
+        yield "memory.memsw.limit_in_bytes", str(size)
+    else:
+        yield "memory.max", str(size)
+        yield "memory.swap.max", "0"
+        # All of the job dies with the process that asks for too much.
+        yield "memory.oom.group", "1"
+
+
+def _quota(version: int, cpus: int) -> Iterator[tuple[str, str]]:
+    if version == 1:
+        yield "cpu.cfs_period_us", str(PERIOD_US)
+        yield "cpu.cfs_quota_us", str(cpus * PERIOD_US)
+    else:
+        yield "cpu.max", f"{cpus * PERIOD_US} {PERIOD_US}"
+
+
+#: Files that some kernels lack: they count no swap.
+OPTIONAL: Final = frozenset({"memory.memsw.limit_in_bytes", "memory.swap.max", "memory.oom.group"})
+
+
+def counters(name: str, hierarchies: Hierarchies) -> dict[str, Any]:
+    """Files and lines in which the kernel counts kills for want of memory, and memory in use; for the shim."""
+    memory = hierarchies.get(Controller.MEMORY)
+    if memory is None:
+        return {"oom": None, "used": None}
+    folder = memory.base / name
+
+    def counter(of_version: dict[int, tuple[str, list[str]]]) -> dict[str, Any]:
+        file, names = of_version[memory.version]
+        return {"file": str(folder / file), "names": names}
+
+    return {"oom": counter(_OOM), "used": counter(_USED)}
