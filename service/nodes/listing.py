@@ -1,7 +1,7 @@
 """Nodes as people see them: devices, who holds them, the last telemetry."""
 
 from collections import defaultdict
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from sqlalchemy import Connection, Select, select
 
@@ -11,6 +11,14 @@ from service.db.records.nodes import DeviceRecord, NodeRecord
 from service.errors import not_found
 from service.infra.times import moment
 from torchyard import api
+from torchyard.wire import Capability
+
+#: Words of the API for limits that a node's kernel enforces.
+_LIMITS: Final[dict[Literal["memory", "cpus", "processes"], Capability]] = {
+    "memory": Capability.MEMORY_LIMIT,
+    "cpus": Capability.CPU_LIMIT,
+    "processes": Capability.PROCESS_LIMIT,
+}
 
 
 def list_nodes(db: Database) -> list[api.Node]:
@@ -49,6 +57,7 @@ def _node(
         memory=node.memory,
         disk_free=node.disk_free,
         labels=node.labels or [],
+        enforced=[word for word, limit in _LIMITS.items() if limit in (node.capabilities or ())],
         maintenance=node.maintenance,
         offenders=node.offenders,
         devices=[_device(device, holders[node.name, device.uuid], latest) for device in devices],

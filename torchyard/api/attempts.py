@@ -37,6 +37,8 @@ class Attempt(Resource):
     exit_code: int | None
     signal: int | None
     error: JobError | None
+    #: The most main memory that it held on a node, in bytes without the page cache; None: it runs, or nobody looked.
+    memory_peak: int | None = None
     #: Of its logs, by a full disk or `log_limit`.
     dropped_log_bytes: int
     #: Metric records that were lost, mostly because the disk was full: their points are missing.

@@ -42,7 +42,7 @@ def nodes(
         why = " for maintenance" if node.maintenance else ""
         facts = (
             f"  {shown.capacity(node)}  {node.cpus} cores, {format_size(node.memory)}, "
-            f"{format_size(node.disk_free)} of disk free, seen {seen}"
+            f"{format_size(node.disk_free)} of disk free, seen {seen}, {shown.enforced(node)}"
         )
         labels = ((f" {label}", "cyan") for label in node.labels)
         common.put((node.name, "bold"), " ", (f"{node.state}{why}", style), facts, *labels)

@@ -122,6 +122,20 @@ def lost(attempts: Sequence[Attempt]) -> str:
     return " and ".join(filter(None, told))
 
 
+def memory(attempts: Sequence[Attempt], asked: int | None) -> str:
+    """``peak 11.0 GiB of 40.0 GiB``: the most main memory that any attempt held, and what the job asked for."""
+    peaks = [each.memory_peak for each in attempts if each.memory_peak is not None]
+    limit = "" if asked is None else format_size(asked)
+    if not peaks:
+        return limit
+    return f"peak {format_size(max(peaks))}" + (f" of {limit}" if limit else "")
+
+
+def enforced(node: Node) -> str:
+    """``limits memory, cpus``: what the node's kernel holds jobs to."""
+    return f"limits {', '.join(node.enforced)}" if node.enforced else "no limits by its kernel"
+
+
 def capacity(node: Node) -> str:
     """Number of free devices, in words."""
     usable = [device for device in node.devices if device.unusable is None]

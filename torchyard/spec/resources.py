@@ -40,6 +40,6 @@ class Resources(Model):
     labels: Annotated[tuple[Tag, ...], Field(max_length=32)] = ()
     """Labels that every node of the job must have."""
     cpus: Annotated[int, Field(ge=1)] | None = None
-    """CPU cores."""
+    """CPU cores: the job gets no others, where the node's kernel enforces that."""
     memory: Size | None = None
-    """Main memory."""
+    """Main memory, on each node: a job that takes more is ended."""

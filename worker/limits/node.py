@@ -73,15 +73,15 @@ class NodeLimits:
         Raises UnusableError: nothing of the job must run without its limits.
         """
         name = f"{self._prefix}{attempt}"
-        with self._lock:
-            limits = self._limits(resources, gpus)
-            made = plan.groups(name, limits, self.hierarchies)
-            try:
+        made: list[plan.Cgroup] = []
+        try:
+            with self._lock:
+                made = plan.groups(name, self._limits(resources, gpus), self.hierarchies)
                 for group in made:
                     _make(group)
-            except OSError as error:
-                cgroups.remove([str(group.folder) for group in made])
-                raise UnusableError(f"the limits of its resources cannot be set on this node: {error}") from error
+        except OSError as error:
+            cgroups.remove([str(group.folder) for group in made])
+            raise UnusableError(f"the limits of its resources cannot be set on this node: {error}") from error
         memory = resources.memory
         return {
             "groups": [str(group.folder) for group in made],
@@ -90,7 +90,7 @@ class NodeLimits:
             **plan.counters(name, self.hierarchies),
         }
 
-    def _limits(self, resources: Resources, gpus: Sequence[str]) -> plan.Limits:
+    def _limits(self, resources: Resources, gpus: Sequence[str]) -> plan.AttemptLimits:
         cpuset = self.hierarchies.get(Controller.CPUSET)
         chosen, memory_nodes = frozenset[int](), "0"
         if cpuset is not None and resources.cpus is not None:
@@ -99,7 +99,7 @@ class NodeLimits:
             chosen = cores.choose(resources.cpus, available, _taken(cpuset.base))
             if cpuset.version == 1:
                 memory_nodes = (cpuset.base / "cpuset.effective_mems").read_text().strip()
-        return plan.Limits(
+        return plan.AttemptLimits(
             processes=self.processes,
             memory=resources.memory,
             cpus=resources.cpus,
@@ -156,7 +156,7 @@ def _taken(base: Path) -> list[frozenset[int]]:
     return found
 
 
-def _make(group: plan.Group) -> None:
+def _make(group: plan.Cgroup) -> None:
     group.folder.mkdir(exist_ok=True)
     for name, value in group.files:
         try:

@@ -17,7 +17,7 @@ _USED: Final = {1: ("memory.stat", ["total_rss", "total_shmem"]), 2: ("memory.st
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class AttemptLimits:
     """The most that an attempt may use."""
 
     processes: int
@@ -35,24 +35,26 @@ class Limits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class Cgroup:
     """One group, and the files that are written in it, in this order."""
 
     folder: Path
     files: tuple[tuple[str, str], ...]
 
 
-def groups(name: str, limits: Limits, hierarchies: Hierarchies) -> list[Group]:
+def groups(name: str, limits: AttemptLimits, hierarchies: Hierarchies) -> list[Cgroup]:
     """The groups of this name that hold an attempt to its limits, as far as there are controllers."""
     files: dict[Path, list[tuple[str, str]]] = {}
     for controller, hierarchy in hierarchies.items():
         written = list(_files(controller, hierarchy.version, limits, hierarchies))
         if written or controller is Controller.MEMORY:  # which tells the peak of a job without a limit, too
             files.setdefault(hierarchy.base / name, []).extend(written)
-    return [Group(folder=folder, files=tuple(written)) for folder, written in files.items()]
+    return [Cgroup(folder=folder, files=tuple(written)) for folder, written in files.items()]
 
 
-def _files(controller: Controller, version: int, limits: Limits, hierarchies: Hierarchies) -> Iterator[tuple[str, str]]:
+def _files(
+    controller: Controller, version: int, limits: AttemptLimits, hierarchies: Hierarchies
+) -> Iterator[tuple[str, str]]:
     match controller:
         case Controller.MEMORY if limits.memory is not None:
             yield from _memory(version, limits.memory)

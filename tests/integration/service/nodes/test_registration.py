@@ -304,6 +304,13 @@ def test_labels_and_topology_are_stored_and_shown(yard: Database) -> None:
     assert node.labels == []
 
 
+def test_what_its_kernel_enforces_is_shown(yard: Database) -> None:
+    for limits, words in ((["memory-limit", "process-limit", "cpu-limit"], ["memory", "cpus", "processes"]), ([], [])):
+        register(yard, capabilities=["gpu-share", *limits])
+        (node,) = listing.list_nodes(yard)
+        assert node.enforced == words
+
+
 def joining(db: Database, job_id: str) -> tuple[list[str], list[str]]:
     """Events about ranks that join, and what `why` says of them."""
     with db.read() as tx:

@@ -44,6 +44,13 @@ def test_all_must_succeed() -> None:
     assert not gang_result.failed(CLEAN)
 
 
+def test_the_peak_of_memory_is_that_of_the_node_that_held_the_most() -> None:
+    peaks = (5, None, 7)
+    parts = [part(str(number), result(exit_code=0, memory_peak=peak)) for number, peak in enumerate(peaks)]
+    assert gang_result.merge(parts).memory_peak == 7
+    assert gang_result.merge([part("a", CLEAN)]).memory_peak is None
+
+
 @pytest.mark.parametrize("sentenced", ["a", "b"])
 def test_the_rank_that_failed_first_is_named_whoever_told_first(sentenced: str) -> None:
     parts = [part(node, ended, sentenced=node == sentenced) for node, ended in (("a", RAISED), ("b", KILLED))]

@@ -148,6 +148,17 @@ def test_what_would_fail_the_same_way_again_is_not_tried_again() -> None:
     assert "max_retries" not in decide(facts(), NO_MODULE).message
 
 
+def test_a_job_that_used_more_memory_than_it_may_is_not_started_again() -> None:
+    words = "used more than its memory of 1.0 GiB"
+    decision = decide(facts(max_retries=2), result(kind=ResultKind.KILLED, fingerprint="memory-limit", message=words))
+    assert decision.job_state is JobState.FAILED
+    assert decision.error is not None
+    assert (decision.error.cause, decision.error.message.partition(": ask for more (resources.memory)")[0]) == (
+        "memory-limit",
+        words,
+    )
+
+
 def test_an_import_error_is_told_with_its_own_words() -> None:
     own = {"fingerprint": "import-error", "subject": "pip install apex {first}"}
     decision = decide(facts(max_retries=3), NO_MODULE.model_copy(update=own))

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from tests.support.resources import job
-from torchyard.api import HeldDevice, Member, Node, Progress
+from torchyard.api import Attempt, HeldDevice, Member, Node, Progress
 from torchyard.cli import format as shown
 from torchyard.wire import DeviceKind, LinkLevel, Topology
 
@@ -84,6 +84,25 @@ def test_links_of_a_gpu_the_fastest_first() -> None:
     )
     assert shown.links(node.devices[0], node) == "nvlink 1,2 sys 3 (numa 1)"
     assert shown.links(node.devices[1], node) == ""
+
+
+@pytest.mark.parametrize(
+    ("peaks", "asked", "words"),
+    [
+        ([], None, ""),
+        ([None], 40 << 30, "40.0 GiB"),
+        ([3 << 30, None, 11 << 30], 40 << 30, "peak 11.0 GiB of 40.0 GiB"),
+        ([11 << 30], None, "peak 11.0 GiB"),
+    ],
+)
+def test_the_memory_of_a_job(peaks: list[int | None], asked: int | None, words: str) -> None:
+    assert shown.memory([Attempt.model_construct(memory_peak=peak) for peak in peaks], asked) == words
+
+
+def test_limits_that_a_node_enforces() -> None:
+    node = api_node([])
+    assert shown.enforced(node) == "no limits by its kernel"
+    assert shown.enforced(node.model_copy(update={"enforced": ["memory", "cpus"]})) == "limits memory, cpus"
 
 
 def api_node(devices: list[dict[str, Any]]) -> Node:

@@ -80,5 +80,5 @@ def test_without_root_and_without_a_delegated_group_there_is_none(machine: Machi
 
 def test_what_the_unified_hierarchy_lacks_is_enabled(machine: Machine) -> None:
     top = machine.unified("/", "memory pids", "pids")
-    assert machine.usable().keys() == {Controller.MEMORY}  # a file keeps the last word that was written
+    assert machine.usable() == {}  # the kernel would list it, a plain file keeps the word that was written
     assert (top / "cgroup.subtree_control").read_text() == "+memory"

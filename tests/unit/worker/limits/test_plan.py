@@ -4,9 +4,9 @@ import pytest
 
 from worker.limits import plan
 from worker.limits.hierarchies import Controller, Hierarchies, Hierarchy
-from worker.limits.plan import Group, Limits
+from worker.limits.plan import AttemptLimits, Cgroup
 
-ALL = Limits(
+ALL = AttemptLimits(
     processes=100, memory=1 << 30, cpus=2, cores=frozenset({4, 5}), memory_nodes="0-1", denied=("195:1", "195:3")
 )
 FIRST: Hierarchies = {each: Hierarchy(version=1, base=Path("/v1") / each) for each in Controller}
@@ -21,13 +21,13 @@ def without(hierarchies: Hierarchies, controller: Controller) -> Hierarchies:
 
 def test_version_1_has_a_group_in_each_hierarchy() -> None:
     assert plan.groups("job", ALL, FIRST) == [
-        Group(
+        Cgroup(
             folder=Path("/v1/memory/job"),
             files=(("memory.limit_in_bytes", "1073741824"), ("memory.memsw.limit_in_bytes", "1073741824")),
         ),
-        Group(folder=Path("/v1/cpuset/job"), files=(("cpuset.cpus", "4,5"), ("cpuset.mems", "0-1"))),
-        Group(folder=Path("/v1/pids/job"), files=(("pids.max", "100"),)),
-        Group(
+        Cgroup(folder=Path("/v1/cpuset/job"), files=(("cpuset.cpus", "4,5"), ("cpuset.mems", "0-1"))),
+        Cgroup(folder=Path("/v1/pids/job"), files=(("pids.max", "100"),)),
+        Cgroup(
             folder=Path("/v1/devices/job"),
             files=(("devices.deny", "c 195:1 rwm"), ("devices.deny", "c 195:3 rwm")),
         ),
@@ -62,7 +62,7 @@ def test_cores_are_a_quota_where_they_cannot_be_given(hierarchies: Hierarchies, 
 
 
 def test_a_job_that_asks_for_nothing_has_its_processes_bounded_and_its_memory_measured() -> None:
-    made = plan.groups("job", Limits(processes=100), FIRST)
+    made = plan.groups("job", AttemptLimits(processes=100), FIRST)
     assert [(group.folder.parent.name, group.files) for group in made] == [
         ("memory", ()),
         ("pids", (("pids.max", "100"),)),
