@@ -1,13 +1,15 @@
 """Reading metrics and telemetry."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from math import ceil, floor
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, func, select
 from sqlalchemy.orm import aliased
 
 from service.attempts import tracked
@@ -16,8 +18,9 @@ from service.db.models import Attempt, Job, MetricPoint, MetricSeries, MetricStr
 from service.db.records.record import Record
 from service.errors import field_problem, not_found
 from service.infra.etags import Tagged, etag, names
-from service.telemetry.series import MetricsCursor, Points, join, last_steps, thin
+from service.telemetry.series import MetricsCursor, Points, bucketed, join, last_steps, thin
 from torchyard import api
+from torchyard.numbers import INT64
 
 #: Telemetry samples that are read for each point that is shown.
 SAMPLES_PER_POINT = 4
@@ -40,6 +43,42 @@ class _Series(Record):
     resumed_from_step: int | None
 
 
+class Axis(StrEnum):
+    """What a range of points counts in."""
+
+    STEP = "step"
+    TIME = "time"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricsRange:
+    """A part of the axis, both ends included: steps, or unix time in seconds; None: open."""
+
+    axis: Axis = Axis.STEP
+    start: float | None = None
+    end: float | None = None
+
+    @property
+    def is_all(self) -> bool:
+        return self.start is None and self.end is None
+
+    def where(self) -> list[ColumnElement[bool]]:
+        """Conditions that a row of `metric_points` in the range fulfils."""
+        column, scale = (MetricPoint.step, 1) if self.axis is Axis.STEP else (MetricPoint.time_us, 1_000_000)
+        return [
+            *([] if self.start is None else [column >= _int64(ceil(self.start * scale))]),
+            *([] if self.end is None else [column <= _int64(floor(self.end * scale))]),
+        ]
+
+    def places(self, points: Points) -> NDArray[np.float64]:
+        """Where on the axis points lie."""
+        return points.steps.astype(np.float64) if self.axis is Axis.STEP else points.times_us / 1e6
+
+
+def _int64(number: int) -> int:
+    return min(max(number, INT64.start), INT64.stop - 1)
+
+
 @dataclass(frozen=True, kw_only=True)
 class MetricsQuery:
     """Choice of series: no names means all, no rank means every one."""
@@ -48,6 +87,9 @@ class MetricsQuery:
     rank: int | None = None
     max_points: int | None = None
     """Points of a series at most."""
+    buckets: int | None = None
+    """Instead of fewer points: a series that has more than so many in the range is told in that many buckets."""
+    range: MetricsRange = MetricsRange()
     since: str | None = None
     """`cursor` of an earlier answer with the same names and rank."""
 
@@ -81,6 +123,8 @@ def read(tx: Connection, job_id: str, query: MetricsQuery) -> api.Metrics:
     """The job's series, without what a later attempt has done again; ``invalid-request`` for a bad cursor."""
     series = _Series.all(tx.execute(_series(job_id)))
     newest = max((row.attempt for row in series), default=0)
+    if query.since and not query.range.is_all:
+        raise field_problem("since", "goes on from the end of everything: leave it out with a range")
     known = _cursor(query.since)
     reset = known is None or known.attempt != newest
     marks = {} if known is None or reset else dict(known.marks)
@@ -90,16 +134,35 @@ def read(tx: Connection, job_id: str, query: MetricsQuery) -> api.Metrics:
     for stream in _streams(series):
         name = min(row.id for row in stream)
         wanted = {row.id: row for row in stream if query.wants(row) and row.id in counting}
-        rows = _points(tx, wanted, marks.get(name, -1))
+        rows = _points(tx, wanted, marks.get(name, -1), query.range)
         marks[name] = int(rows["seq"].max(initial=marks.get(name, -1)))
         for series_id, points in _columns(rows):
             row = wanted[series_id]
             parts[row.name, row.rank].append(points.until(limits[row.name, row.rank][row.attempt]))
+    curves = {key: join(parts[key]) for key in sorted(parts)}
     return api.Metrics(
-        series=[_resource(*key, join(parts[key]), query.max_points) for key in sorted(parts)],
-        cursor=str(MetricsCursor(newest, marks)),
+        series=_in_buckets(curves, query.buckets, query.range)
+        if query.buckets is not None
+        else [_resource(*key, points, query.max_points) for key, points in curves.items()],
+        # What lies outside of a range has not been read, so it is no place to go on from.
+        cursor=str(MetricsCursor(newest, marks if query.range.is_all else {})),
         reset=reset,
     )
+
+
+def _in_buckets(curves: Mapping[tuple[str, int], Points], count: int, within: MetricsRange) -> list[api.Series]:
+    """The series, with the same edges of buckets for all, so that they can be drawn in one table."""
+    places = {key: within.places(points) for key, points in curves.items()}
+    long = {key for key, points in curves.items() if len(points) > count}
+    low = min((places[key].min() for key in long), default=0.0)
+    high = max((places[key].max() for key in long), default=0.0)
+    series = []
+    for (name, rank), points in curves.items():
+        buckets = None
+        if (name, rank) in long:
+            buckets, points = bucketed(points, places[name, rank], (low, high), count)  # noqa: PLW2901
+        series.append(api.Series.model_construct(name=name, rank=rank, points=points.rows(), buckets=buckets))
+    return series
 
 
 def _cursor(text: str | None) -> MetricsCursor | None:
@@ -179,7 +242,7 @@ _FIRST = select(MetricSeries.id, MetricPoint.step).join_from(
 )
 
 
-def _points(tx: Connection, series_ids: Collection[int], after: int) -> Rows:
+def _points(tx: Connection, series_ids: Collection[int], after: int, within: MetricsRange) -> Rows:
     if not series_ids:
         return np.empty(0, _ROW)
     query = (
@@ -191,7 +254,7 @@ def _points(tx: Connection, series_ids: Collection[int], after: int) -> Rows:
             func.coalesce(MetricPoint.value, 0.0),
             MetricPoint.special,
         )
-        .where(MetricPoint.series_id.in_(series_ids), MetricPoint.seq > after)
+        .where(MetricPoint.series_id.in_(series_ids), MetricPoint.seq > after, *within.where())
         .order_by(MetricPoint.series_id, MetricPoint.seq)
     )
     # The driver's own tuples: a million of SQLAlchemy's rows take several seconds.

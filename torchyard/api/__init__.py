@@ -1,7 +1,7 @@
 """Models of the REST API (``/api/v1``), one per resource. Times are RFC 3339 UTC, sizes bytes."""
 
 from torchyard.api.artifacts import Checkpoint, CheckpointFileInfo, MissingBlobs, NewSnapshot, Output
-from torchyard.api.attempts import Attempt, LogStream, Member, Metrics, Series, Stacks
+from torchyard.api.attempts import Attempt, Buckets, LogStream, Member, Metrics, Series, Stacks
 from torchyard.api.base import PREFIX, Item, Number, Page, Resource, Text
 from torchyard.api.identity import (
     AuditEntry,
@@ -28,6 +28,7 @@ __all__ = [
     "Alternative",
     "Attempt",
     "AuditEntry",
+    "Buckets",
     "Calibration",
     "Checkpoint",
     "CheckpointFileInfo",

@@ -49,12 +49,30 @@ class Attempt(Resource):
     carried_from: str | None = None
 
 
+class Buckets(Resource):
+    """Consecutive parts of a series, in columns of one length; only values that are numbers are in them."""
+
+    first_step: list[int]
+    last_step: list[int]
+    #: Unix time in seconds.
+    first_time: list[float]
+    last_time: list[float]
+    #: Points of each bucket, at least one.
+    count: list[int]
+    min: list[float]
+    mean: list[float]
+    max: list[float]
+
+
 class Series(Resource):
     """Points are ``[step, unix time in seconds, value]`` in order of steps."""
 
     name: str
     rank: int
     points: list[tuple[int, float, Number]]
+    #: If they were asked for, and the series has more points than that many: its numbers. Then `points` are only NaN
+    #: and infinities, of each the first in a bucket.
+    buckets: Buckets | None = None
 
 
 class Metrics(Resource):

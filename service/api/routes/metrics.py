@@ -16,6 +16,20 @@ router = api_router("metrics", dependencies=[requires("read")])
 Ctx = Annotated[Context, Depends(context)]
 MaxPoints = Annotated[int, Query(ge=10, le=100_000, description="Points of a series; peaks are kept")]
 Since = Annotated[str | None, Query(max_length=50_000, description="`cursor` of an earlier answer: only newer points")]
+Buckets = Annotated[
+    int | None,
+    Query(
+        ge=10,
+        le=100_000,
+        description="Of a series with more points than this: the smallest, largest and mean value of so many equal "
+        "parts of the range, and how many points each has; of others every point. `max_points` does not count then",
+    ),
+]
+Start = Annotated[
+    float | None,
+    Query(allow_inf_nan=False, description="Only points from this step or unix time on, see `axis`; not with `since`"),
+]
+End = Annotated[float | None, Query(allow_inf_nan=False, description="Only points up to this step or unix time")]
 
 
 @router.get("/jobs/{job_id}/metrics", response_model=api.Metrics)
@@ -28,12 +42,22 @@ def of_job(
     max_points: MaxPoints = 2000,
     all_points: Annotated[bool, Query(description="Every point, whatever `max_points` says")] = False,
     since: Since = None,
+    buckets: Buckets = None,
+    axis: Annotated[metrics.Axis, Query(description="What `start`, `end` and `buckets` count in")] = metrics.Axis.STEP,
+    start: Start = None,
+    end: End = None,
 ) -> Response:
     """Series of points `[step, unix time, value]`. Where a later attempt has resumed, what came after that step in an
     earlier one is left out.
     """
-    wanted = frozenset(name for part in names or () for name in part.split(",") if name)
-    query = metrics.MetricsQuery(names=wanted, rank=rank, max_points=None if all_points else max_points, since=since)
+    query = metrics.MetricsQuery(
+        names=frozenset(name for part in names or () for name in part.split(",") if name),
+        rank=rank,
+        max_points=None if all_points else max_points,
+        since=since,
+        buckets=None if all_points else buckets,
+        range=metrics.MetricsRange(axis=axis, start=start, end=end),
+    )
     return tagged(metrics.of_job(ctx.db, job_id, query, known_tags(request)))
 
 

@@ -1,9 +1,10 @@
 import {
-  keepPreviousData, type QueryClient, useInfiniteQuery, useMutation, useQuery, useQueryClient,
+  keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient,
 } from "@tanstack/react-query";
 
+import { BUDGET, compact, type Detail, type Range } from "../lib/buckets";
 import type { JobsSearch } from "../lib/search";
-import { longest, mergeSeries } from "../lib/series";
+import { type Axis, mergeSeries } from "../lib/series";
 import { isFinal, statesOf } from "../lib/states";
 import { client, unwrap } from "./client";
 import type { Job, Metrics } from "./types";
@@ -12,7 +13,6 @@ import type { Job, Metrics } from "./types";
 const LIVE_MS = 2_000;
 const SLOW_MS = 15_000;
 export const PAGE_SIZE = 50;
-export const MAX_POINTS = 2_000;
 
 const ofJob = (id: string) => ({ params: { path: { job_id: id } } });
 
@@ -114,29 +114,54 @@ export function useAttempts(job: Job) {
   });
 }
 
+/** All series of a job; `generation` grows when they are read anew rather than appended to. */
+export interface JobMetrics extends Metrics {
+  generation: number;
+}
+
 /**
  * All series of a job. While it runs only newer points are asked for; when a new attempt shadows old points the answer
  * holds all anew.
  */
-export function useMetrics(job: Job) {
+export function useMetrics(job: Job, axis: Axis) {
   const cache = useQueryClient();
-  const queryKey = ["job", job.id, "metrics", versionKey(job)];
+  const queryKey = ["job", job.id, "metrics", axis, versionKey(job)];
   return useQuery({
     queryKey,
-    queryFn: () => fetchMetrics(job.id, cache, queryKey),
+    queryFn: ({ signal }) => fetchMetrics(job.id, axis, cache.getQueryData<JobMetrics>(queryKey), signal),
     ...liveness(job),
   });
 }
 
-async function fetchMetrics(id: string, cache: QueryClient, queryKey: unknown[]): Promise<Metrics> {
-  const known = cache.getQueryData<Metrics>(queryKey);
-  const incremental = known !== undefined && longest(known.series) < 2 * MAX_POINTS;
-  const query = { max_points: MAX_POINTS, ...(incremental && { since: known.cursor }) };
-  const path = { job_id: id };
-  const answer = await unwrap(client.GET("/api/v1/jobs/{job_id}/metrics", { params: { path, query } }));
+async function fetchMetrics(
+  id: string, axis: Axis, known: JobMetrics | undefined, signal: AbortSignal,
+): Promise<JobMetrics> {
+  const fresh = await readMetrics(id, { axis, ...(known && { since: known.cursor }) }, signal);
+  if (known === undefined || fresh.reset) return { ...fresh, generation: (known?.generation ?? 0) + 1 };
+  const series = mergeSeries(known.series, fresh.series).map((one) => compact(one, axis));
+  return { ...fresh, series, generation: known.generation };
+}
+
+async function readMetrics(
+  id: string, query: { axis: Axis; since?: string; start?: number; end?: number }, signal: AbortSignal,
+): Promise<Metrics> {
+  const params = { path: { job_id: id }, query: { buckets: BUDGET, ...query } };
   // The client's types lose that points are triples.
-  const fresh = answer as Metrics;
-  return !incremental || fresh.reset ? fresh : { ...fresh, series: mergeSeries(known.series, fresh.series) };
+  return await unwrap(client.GET("/api/v1/jobs/{job_id}/metrics", { params, signal })) as Metrics;
+}
+
+/** A part of a job's series, as closely as a chart can show it; the part before stays until it is here. */
+export function useDetail(job: Job, axis: Axis, range: Range | null, generation: number) {
+  return useQuery({
+    queryKey: ["metrics-detail", job.id, axis, range, generation],
+    queryFn: async ({ signal }): Promise<Detail | null> => {
+      if (range === null) return null;
+      return { range, series: (await readMetrics(job.id, { axis, ...range }, signal)).series };
+    },
+    enabled: range !== null,
+    staleTime: Infinity,
+    placeholderData: keepPreviousData,
+  });
 }
 
 export function useTelemetry(job: Job) {

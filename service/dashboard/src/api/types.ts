@@ -6,6 +6,7 @@ export type Job = Schemas["Job"];
 export type Attempt = Schemas["Attempt"];
 export type Event = Schemas["Event"];
 export type Series = Schemas["Series"];
+export type Buckets = Schemas["Buckets"];
 export type Metrics = Schemas["Metrics"];
 export type LogStream = Schemas["LogStream"];
 export type Checkpoint = Schemas["Checkpoint"];

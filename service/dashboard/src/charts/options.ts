@@ -35,11 +35,17 @@ export interface Shape {
   axis: Axis;
   logarithmic: boolean;
   smoothed: boolean;
+  /** Whether each line has a band. */
+  banded: boolean;
+  /** Charts of the same name share pointer and zoom. */
+  sync: string;
   width: number;
   height: number;
   /** Words of a value on the vertical axis. */
   words: (value: number) => string;
   onHover: (index: number | null) => void;
+  /** Called when the horizontal axis shows another part. */
+  onRange: (chart: uPlot) => void;
   /** Read at each drawing, so that they may change without a new chart. */
   marks: () => readonly Mark[];
   flags: () => readonly Flag[];
@@ -47,7 +53,6 @@ export interface Shape {
 
 // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- a const enum, which is gone at build time
 const LOGARITHMIC = 3 as uPlot.Scale.Distr;
-const SYNC = uPlot.sync("metrics");
 
 export function optionsOf(shape: Shape, look: Look): uPlot.Options {
   return {
@@ -55,7 +60,7 @@ export function optionsOf(shape: Shape, look: Look): uPlot.Options {
     height: shape.height,
     legend: { show: false },
     padding: [10, 8, 0, 0],
-    cursor: { sync: { key: SYNC.key }, points: { size: 7 }, drag: { x: true, y: false, setScale: true }, y: false },
+    cursor: { sync: { key: shape.sync }, points: { size: 7 }, drag: { x: true, y: false, setScale: true }, y: false },
     scales: {
       x: { time: false },
       y: shape.logarithmic ? { distr: LOGARITHMIC } : { range: roomy },
@@ -64,9 +69,11 @@ export function optionsOf(shape: Shape, look: Look): uPlot.Options {
       axisOf(look, { size: 30, space: 70, ...(shape.axis === "time" ? TIME : STEPS) }),
       axisOf(look, { size: 66, space: 34, values: (_, splits) => splits.map((split) => words(split, shape)) }),
     ],
-    series: [{}, ...lines(shape, look)],
+    series: [{}, ...lines(shape, look), ...(shape.banded ? edges(shape, look) : [])],
+    bands: shape.banded ? bands(shape, look) : [],
     hooks: {
       setCursor: [(chart) => shape.onHover(chart.cursor.idx ?? null)],
+      setScale: [(chart, key) => key === "x" && shape.onRange(chart)],
       drawClear: [(chart) => drawFlags(chart, shape.flags(), look)],
       draw: [(chart) => drawMarks(chart, shape.marks(), look)],
     },
@@ -129,6 +136,26 @@ function lines(shape: Shape, look: Look): uPlot.Series[] {
     points: { show: false },
   }));
   return [...raw, ...smooth];
+}
+
+/** The lower and the upper edges of the bands, which follow the lines: thin, so that a peak one pixel wide is seen. */
+function edges({ labels }: Shape, look: Look): uPlot.Series[] {
+  return labels.flatMap((label, index) => ["low", "high"].map((edge): uPlot.Series => (
+    { label: `${label} ${edge}`, width: 1, stroke: faded(look, index, 45), points: { show: false } }
+  )));
+}
+
+function faded(look: Look, index: number, percent: number): string {
+  return `color-mix(in srgb, ${look.colors[index % look.colors.length] ?? look.ink} ${percent}%, transparent)`;
+}
+
+function bands(shape: Shape, look: Look): uPlot.Band[] {
+  const { labels, smoothed } = shape;
+  const before = labels.length * (smoothed ? 2 : 1);
+  return labels.map((_, index) => {
+    const low = 1 + before + 2 * index;
+    return { series: [low + 1, low], fill: faded(look, index, smoothed ? 12 : 24) };
+  });
 }
 
 function inside(chart: uPlot, x: number): number | null {

@@ -1,41 +1,58 @@
 import { useMemo, useState } from "react";
 
-import { useAttempts, useMetrics } from "../api/jobs";
+import { useAttempts, useDetail, useMetrics } from "../api/jobs";
 import type { Attempt, Job, Series } from "../api/types";
 import { Chart } from "../charts/Chart";
 import type { Flag } from "../charts/options";
 import { plural } from "../lib/format";
-import { type Axis, groupSeries, placeOfStep } from "../lib/series";
+import { type Range, splice } from "../lib/buckets";
+import { type Axis, firstTime, groupSeries, placeOfStep } from "../lib/series";
 import { isFinal } from "../lib/states";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
+import { useSettled } from "../ui/useSettled";
 
 const AXES = [{ key: "step", label: "Steps" }, { key: "time", label: "Time" }] as const;
 const SCALES = [{ key: "linear", label: "Linear" }, { key: "log", label: "Log" }] as const;
 const SMOOTHING = [{ key: "off", label: "Raw" }, { key: "on", label: "Smooth" }] as const;
 const WEIGHT = 0.9;
+/** How long a zoom rests before its points are read, in milliseconds. */
+const SETTLE_MS = 150;
+/** Part of a zoom's width that is read on either side of it, so that lines lead out of sight. */
+const MARGIN = 0.1;
 
 /** One chart for each group of metrics, growing while the job runs. */
 export function Metrics({ job }: { job: Job }) {
-  const metrics = useMetrics(job);
-  const attempts = useAttempts(job);
   const [axis, setAxis] = useState<Axis>("step");
+  const [zoom, setZoom] = useState<Range | null>(null);
+  const metrics = useMetrics(job, axis);
+  const attempts = useAttempts(job);
   const [scale, setScale] = useState<"linear" | "log">("linear");
   const [smoothing, setSmoothing] = useState<"on" | "off">("off");
-  const series = metrics.data?.series;
+  const origin = useMemo(() => firstTime(metrics.data?.series ?? []), [metrics.data?.series]);
+  const shift = axis === "time" ? origin : 0;
+  const detail = useDetail(job, axis, useClose(zoom, shift), metrics.data?.generation ?? 0);
+  const series = useMemo(() => {
+    const whole = metrics.data?.series;
+    return zoom !== null && whole && detail.data ? splice(whole, detail.data, axis) : whole;
+  }, [metrics.data?.series, detail.data, zoom, axis]);
+  const turn = (next: Axis) => {
+    setZoom(null);
+    setAxis(next);
+  };
   const groups = useMemo(() => groupSeries(series ?? []), [series]);
   const flags = useMemo(() => resumes(attempts.data ?? [], series ?? [], axis), [attempts.data, series, axis]);
   const tools = groups.length > 0 && (
     <>
-      <Segments label="Axis" options={AXES} value={axis} onChange={setAxis} />
+      <Segments label="Axis" options={AXES} value={axis} onChange={turn} />
       <Segments label="Scale" options={SCALES} value={scale} onChange={setScale} />
       <Segments label="Smoothing" options={SMOOTHING} value={smoothing} onChange={setSmoothing} />
     </>
   );
   return (
     <Panel title="Metrics" tools={tools}>
-      <Notice error={metrics.error} />
+      <Notice error={metrics.error ?? detail.error} />
       <Lost attempts={attempts.data ?? []} />
       {metrics.data !== undefined && groups.length === 0 && <NoMetrics over={isFinal(job.state)} />}
       <div className="charts">
@@ -48,11 +65,25 @@ export function Metrics({ job }: { job: Job }) {
             logarithmic={scale === "log"}
             smoothing={smoothing === "on" ? WEIGHT : 0}
             flags={flags}
+            origin={origin}
+            sync={`metrics-${axis}`}
+            zoom={zoom}
+            onZoom={setZoom}
           />
         ))}
       </div>
     </Panel>
   );
+}
+
+/** The range to read for a zoom that has settled: a little more than is shown, on the axis of the service. */
+function useClose(zoom: Range | null, shift: number): Range | null {
+  const settled = useSettled(zoom, SETTLE_MS);
+  return useMemo(() => {
+    if (settled === null) return null;
+    const margin = (settled.end - settled.start) * MARGIN;
+    return { start: settled.start - margin + shift, end: settled.end + margin + shift };
+  }, [settled, shift]);
 }
 
 /** How many records have no point. */

@@ -21,6 +21,7 @@ export function Telemetry({ job }: { job: Job }) {
             title={gauge.title}
             series={gauge.series}
             axis="time"
+            sync="telemetry"
             words={gauge.words}
             height={150}
           />

@@ -32,13 +32,38 @@ describe("mergeSeries", () => {
   });
 });
 
+describe("toTable of buckets", () => {
+  const mixed: Series = {
+    ...series("a", [[15, 115, "nan"], [20, 120, 7]]),
+    buckets: {
+      first_step: [0, 10], last_step: [9, 19], first_time: [100, 110], last_time: [109, 119],
+      count: [10, 9], min: [-1, 2], mean: [1, 3], max: [4, 5],
+    },
+  };
+
+  it("puts a bucket in its middle, with its bounds; a point is its own", () => {
+    const { x, columns, bands, spans, marks } = toTable([mixed], "step");
+    expect(x).toEqual([4.5, 14.5, 15, 20]);
+    expect(columns).toEqual([[1, 3, null, 7]]);
+    expect(bands).toEqual([{ low: [-1, 2, null, 7], high: [4, 5, null, 7] }]);
+    expect(spans.get(14.5)).toEqual([10, 19]);
+    expect(marks).toEqual([{ x: 15, kind: "nan", series: 0 }]);
+    expect(toTable([mixed], "time").x).toEqual([4.5, 14.5, 15, 20]);
+  });
+
+  it("ends a band on a logarithmic scale at the smallest value that there is", () => {
+    expect(toTable([mixed], "step", true).bands?.[0]?.low).toEqual([1, 2, null, 7]);
+  });
+});
+
 describe("toTable", () => {
   const both = [series("a", [[0, 100, 1], [2, 102, "nan"], [4, 104, -3]]), series("b", [[2, 102, 5]])];
 
   it("aligns steps; a value that is no number breaks the line and is marked", () => {
-    expect(toTable(both, "step")).toEqual({
+    expect(toTable(both, "step")).toMatchObject({
       x: [0, 2, 4],
       columns: [[1, null, -3], [undefined, 5, undefined]],
+      bands: null,
       marks: [{ x: 2, kind: "nan", series: 0 }],
     });
   });
@@ -65,4 +90,9 @@ it("smooths without a bias at the start, over gaps", () => {
   );
   const [, second] = smooth([0, 1], 0.5);
   expect(second).toBeCloseTo(2 / 3);
+});
+
+it("smooths a value that stands for several as it would them", () => {
+  const [each] = smooth([0, 1, 1, 1], 0.5).slice(-1);
+  expect(smooth([0, 1], 0.5, (index) => (index === 0 ? 1 : 3))[1]).toBeCloseTo(each ?? NaN);
 });

@@ -224,3 +224,53 @@ def test_every_record_that_a_full_disk_dropped_is_told(data_plane: Plane, tmp_pa
     stored = len(series(data_plane, seeded, max_points=10_000)["series"][0]["points"])
     assert 100 <= stored < taken
     assert lost(data_plane, seeded) == taken - stored
+
+
+def test_a_range_is_told_in_buckets_until_its_points_fit(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    send(data_plane, seeded, 0, range(3000), loss=lambda step: {777: 99.0, 2222: "nan"}.get(step, step % 7), lr=0.1)
+    send(data_plane, seeded, 0, [5], stream="rank-1-1-1", rank=1, loss=1.0)
+    long, short, rate = series(data_plane, seeded, buckets=100)["series"]
+    buckets = long["buckets"]
+    assert len(buckets["count"]) == 100
+    assert sum(buckets["count"]) == 2999
+    assert long["points"] == [[2222, 2222.0, "nan"]]
+    assert max(buckets["max"]) == 99.0
+    assert (buckets["first_step"], buckets["last_time"]) == (
+        rate["buckets"]["first_step"],
+        rate["buckets"]["last_time"],
+    )
+    assert (short["points"], short["buckets"]) == ([[5, 0.0, 1.0]], None)
+    for axis in ("step", "time"):
+        within = {"buckets": 100, "axis": axis, "names": "loss", "rank": 0}
+        wide = series(data_plane, seeded, start=700.5, end=900, **within)["series"][0]
+        assert (wide["points"], sum(wide["buckets"]["count"])) == ([], 200)
+        assert (wide["buckets"]["first_step"][0], wide["buckets"]["last_step"][-1]) == (701, 900)
+        narrow = series(data_plane, seeded, start=770, end=780, **within)["series"][0]
+        assert narrow["buckets"] is None
+        assert [point[2] for point in narrow["points"]] == [0, 1, 2, 3, 4, 5, 6, 99.0, 1, 2, 3]
+    assert series(data_plane, seeded, start=4000, buckets=100)["series"] == []
+    assert series(data_plane, seeded, end=1e300, buckets=100, names="lr")["series"][0]["buckets"]["count"][0] == 30
+
+
+def test_a_range_is_no_place_to_go_on_from(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    send(data_plane, seeded, 0, range(20), loss=1.0)
+    cursor = series(data_plane, seeded, start=10)["cursor"]
+    body = series(data_plane, seeded, since=cursor)
+    assert steps(body) == {"loss": list(range(20))}
+    answer = data_plane.get(f"/jobs/{seeded.job}/metrics", params={"since": cursor, "start": 1})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "since"
+
+
+def test_newer_points_follow_buckets(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    send(data_plane, seeded, 0, range(100), loss=1.0)
+    body = series(data_plane, seeded, buckets=10)
+    send(data_plane, seeded, 100, [100, 101], loss=2.0)
+    newer = series(data_plane, seeded, buckets=10, since=body["cursor"])
+    assert [(one["points"], one["buckets"]) for one in newer["series"]] == [
+        ([[100, 100.0, 2.0], [101, 101.0, 2.0]], None)
+    ]
+    assert not newer["reset"]

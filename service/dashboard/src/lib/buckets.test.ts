@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+
+import type { Series } from "../api/types";
+import { BUDGET, compact, splice } from "./buckets";
+import type { Point } from "./series";
+
+const line = (from: number, to: number, value: (step: number) => number | "nan" = (step) => step): Series => ({
+  name: "loss",
+  rank: 0,
+  points: Array.from({ length: to - from }, (_, n): Point => [from + n, 1000 + from + n, value(from + n)]),
+});
+
+describe("compact", () => {
+  it("leaves what fits", () => {
+    const short = line(0, 2 * BUDGET);
+    expect(compact(short, "step")).toBe(short);
+  });
+
+  it.each(["step", "time"] as const)("holds every point between the bounds of its bucket, by %s", (axis) => {
+    const noisy = (step: number) => (step === 777 ? "nan" : Math.sin(step * step));
+    const once = compact(line(0, 3000, noisy), axis);
+    const grown = compact({ ...once, points: [...once.points, ...line(3000, 6000, noisy).points] }, axis);
+    const { buckets } = grown;
+    expect(grown.points).toEqual([[777, 1777, "nan"]]);
+    expect(buckets?.count.length).toBeLessThanOrEqual(BUDGET);
+    expect(buckets?.count.reduce((sum, count) => sum + count)).toBe(5999);
+    buckets?.count.forEach((count, n) => {
+      const [first = NaN, last = NaN] = [buckets.first_step[n], buckets.last_step[n]];
+      const inside = line(first, last + 1, noisy).points.flatMap(([, , value]) => (value === "nan" ? [] : [Number(value)]));
+      expect(inside.length).toBe(count);
+      expect(buckets.min[n]).toBe(Math.min(...inside));
+      expect(buckets.max[n]).toBe(Math.max(...inside));
+      expect(buckets.mean[n]).toBeCloseTo(inside.reduce((sum, value) => sum + value) / count, 9);
+    });
+  });
+});
+
+describe("splice", () => {
+  it("puts the closer part into the whole, which goes on after it", () => {
+    const whole = compact(line(0, 5000), "step");
+    const detail = { range: { start: 1000, end: 1500 }, series: [line(1000, 1501)] };
+    const [spliced] = splice([whole], detail, "step");
+    expect(spliced?.points).toEqual(detail.series[0]?.points);
+    const firsts = spliced?.buckets?.first_step ?? [];
+    const lasts = spliced?.buckets?.last_step ?? [];
+    expect(firsts.every((first, n) => (lasts[n] ?? 0) < 1000 || first > 1500)).toBe(true);
+    expect([firsts[0], lasts.at(-1)]).toEqual([0, 4999]);
+  });
+
+  it("keeps points that have come since the part was read", () => {
+    const detail = { range: { start: 10, end: 100 }, series: [line(10, 50)] };
+    expect(splice([line(0, 60)], detail, "step")[0]?.points).toEqual(line(0, 60).points);
+  });
+});
