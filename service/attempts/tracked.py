@@ -1,16 +1,25 @@
 """Metrics that a job's own trackers logged, beside those that it reports itself."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, not_, or_, select
 
 from service.db.models import Attempt, MetricSeries
+from service.db.records.record import Record
 from torchyard.spec import Tracker
+from torchyard.wire import Result
 
 _PREFIXES = {tracker: f"{tracker}-rank-" for tracker in Tracker}
 #: Of a series: it is what the job reports itself.
 REPORTED = not_(or_(*(MetricSeries.stream.startswith(prefix, autoescape=True) for prefix in _PREFIXES.values())))
+
+
+@dataclass(frozen=True, slots=True)
+class _EarlierAttempt(Record):
+    """An attempt that began before another, with its result if it has one."""
+
+    result: Result | None
 
 
 def precedence(stream: str) -> int:
@@ -19,17 +28,18 @@ def precedence(stream: str) -> int:
 
 
 def only_runs(tx: Connection, job_id: str, number: int) -> dict[str, str]:
-    """The run of each tracker with which all attempts before a number logged, where they made exactly one.
+    """Return the run of each tracker with which all attempts before a number logged, where they made exactly one.
 
     Nothing is said where an attempt is not known to have made none.
     """
     query = select(Attempt.result).where(
         Attempt.job_id == job_id, Attempt.number < number, Attempt.started_us.is_not(None)
     )
-    return _only([(result or {}).get("tracker_runs") for result in tx.scalars(query)])
+    results = [each.result for each in _EarlierAttempt.each(tx.execute(query))]
+    return _only([None if result is None else result.tracker_runs for result in results])
 
 
-def _only(made: Iterable[dict[str, Any] | None]) -> dict[str, str]:
+def _only(made: Iterable[Mapping[str, Sequence[str]] | None]) -> dict[str, str]:
     runs: dict[str, set[str]] = {}
     for each in made:
         if each is None:

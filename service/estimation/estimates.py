@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from service.db.records.spec import StoredSpec
 from service.scheduler.model.jobs import EstimateSource
 
 #: Jobs of one history that count, the newest.
@@ -69,18 +70,15 @@ class HistoryKey(NamedTuple):
         return f"{self.project}/{self.user}/{self.work}"
 
 
-def history_key_of(project: str, user: str, spec: Mapping[str, Any]) -> HistoryKey:
-    """Return the key of the history that a job of this stored spec belongs to.
+def history_key_of(project: str, user: str, spec: StoredSpec) -> HistoryKey:
+    """Return the key of the history that a job of this spec belongs to.
 
     Trials of a sweep belong together: seeds and fractional numbers (rates, weights) do not count, since they hardly
     change how long a run takes; whole numbers (epochs, sizes) do, and so does the number of GPUs.
     """
-    resources = spec.get("resources", {})
-    gpus = resources.get("gpus", 1) * resources.get("nodes", 1)
-    work = spec.get("recipe") or spec.get("command") or []
-    if isinstance(work, list):
-        return HistoryKey(project, user, _digest_of_command(gpus, tuple(_kind(work))))
-    return HistoryKey(project, user, _digest(gpus, _kind(work)))
+    if spec.recipe:
+        return HistoryKey(project, user, _digest(spec.total_gpus, _kind(spec.recipe)))
+    return HistoryKey(project, user, _digest_of_command(spec.total_gpus, tuple(_kind(spec.command or ()))))
 
 
 @lru_cache(maxsize=1024)

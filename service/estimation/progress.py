@@ -111,7 +111,7 @@ class ProgressReader:
 
 def history_key(job: EstimatedJob) -> HistoryKey:
     """Return the key of the history that the job belongs to."""
-    return estimates.history_key_of(job.project, job.user_id, job.spec.data)
+    return estimates.history_key_of(job.project, job.user_id, job.spec)
 
 
 def attempts(tx: Connection, jobs: Sequence[str]) -> list[RanAttempt]:

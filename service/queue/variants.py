@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from service.db.records.jobs import JobRecord
+from service.db.records.spec import StoredSpec
 from service.errors import ProblemError
 from service.estimation import estimates
 from service.estimation.forecasts import Estimator
@@ -67,7 +68,7 @@ class JobVariants:
             most = known.p90_us if limit_us is None else limit_us
             points = {name: min(getattr(known, name), most) for name in ("p10_us", "p50_us", "p90_us")}
             return replace(known, **points)
-        key = estimates.history_key_of(self._job.project, self._job.user_id, spec.model_dump(mode="json"))
+        key = estimates.history_key_of(self._job.project, self._job.user_id, StoredSpec(spec.model_dump(mode="json")))
         return self._estimator.of_history(self._tx, key, limit_us, self._now)
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.db.records.spec import StoredSpec
 from service.estimation import estimates
 from service.estimation.estimates import EstimateInput, History, HistoryKey, Quantiles, StepProgress, history_key_of
 from service.scheduler.model.jobs import EstimateSource
@@ -142,14 +143,15 @@ def test_steps_at_the_speed_so_far() -> None:
     ],
 )
 def test_trials_of_one_sweep_have_one_history(spec: dict[str, Any], same: bool) -> None:
-    first = history_key_of("vision", "ada", {"command": ["train.py", "--lr", "0.1", "--seed", "0", "--epochs", "5"]})
-    assert (history_key_of("vision", "ada", spec) == first) == same
+    trial = StoredSpec({"command": ["train.py", "--lr", "0.1", "--seed", "0", "--epochs", "5"]})
+    first = history_key_of("vision", "ada", trial)
+    assert (history_key_of("vision", "ada", StoredSpec(spec)) == first) == same
 
 
 def test_recipes_differ_by_what_takes_time() -> None:
     recipe = {"model": "mlp", "epochs": 5, "seed": 1, "optim": {"name": "adam", "lr": 0.1}}
     keys = [
-        history_key_of("vision", "ada", {"recipe": recipe | change})
+        history_key_of("vision", "ada", StoredSpec({"recipe": recipe | change}))
         for change in ({}, {"seed": 2}, {"optim": {"name": "adam", "lr": 0.2}}, {"epochs": 6})
     ]
     assert keys[0] == keys[1] == keys[2] != keys[3]
