@@ -75,7 +75,7 @@ def named(tx: Connection) -> list[str]:
 
 def excluded_nodes(tx: Connection) -> dict[str, frozenset[str]]:
     """Return the nodes that run no jobs of a user, by user id; users whom all nodes accept are left out."""
-    nodes = _NodeAccounts.all(tx.execute(_NODES))
+    nodes = _nodes(tx)
     found = {user.id: frozenset(_refusals(nodes, user)) for user in UserAccount.each(tx.execute(_USERS))}
     return {user: excluded for user, excluded in found.items() if excluded}
 
@@ -84,7 +84,7 @@ class AccountWarnings:
     """Warnings about the UNIX accounts of users, from what the nodes have reported; read once for many users."""
 
     def __init__(self, tx: Connection) -> None:
-        self._nodes = _NodeAccounts.all(tx.execute(_NODES))
+        self._nodes = _nodes(tx)
 
     def warning(self, user: UserAccount) -> str | None:
         """Return a warning for a user whose jobs some nodes would refuse; None if no node would."""
@@ -94,11 +94,7 @@ class AccountWarnings:
 def check(tx: Connection, user_id: str, able: Sequence[str], enough: Callable[[Sequence[str]], bool]) -> None:
     """Raise ``never-fits`` if too few of the nodes that could hold a user's job (`able`) would run it."""
     user = UserAccount.one(tx.execute(_USERS.where(_USER.id == user_id)))
-    refusals = {
-        node: why
-        for node, why in _known(_refusals(_NodeAccounts.all(tx.execute(_NODES)), user)).items()
-        if node in able
-    }
+    refusals = {node: why for node, why in _known(_refusals(_nodes(tx), user)).items() if node in able}
     if refusals and not enough([node for node in able if node not in refusals]):
         what = _explain(user, refusals)
         raise ProblemError("never-fits", f"user: {what}", errors=[FieldProblem(field="user", message=what)])
@@ -107,10 +103,11 @@ def check(tx: Connection, user_id: str, able: Sequence[str], enough: Callable[[S
 def reasons(tx: Connection, user_id: str) -> dict[str, str]:
     """Return the reasons why nodes run no jobs of a user, by node, as sentences."""
     user = UserAccount.one(tx.execute(_USERS.where(_USER.id == user_id)))
-    return {
-        node: _explain(user, {node: why})
-        for node, why in _refusals(_NodeAccounts.all(tx.execute(_NODES)), user).items()
-    }
+    return {node: _explain(user, {node: why}) for node, why in _refusals(_nodes(tx), user).items()}
+
+
+def _nodes(tx: Connection) -> list[_NodeAccounts]:
+    return _NodeAccounts.all(tx.execute(_NODES))
 
 
 def _refusals(nodes: Sequence[_NodeAccounts], user: UserAccount) -> dict[str, Refusal]:
