@@ -40,9 +40,8 @@ class Scheduler:
         """Look at everything once; return how many jobs were given devices."""
         decisions, preempting = self._decide()
         if preempting:
-            two_phase.advance(
-                self._ctx, frozenset(one.for_job for one in decisions if isinstance(one, CancelPreemption))
-            )
+            cancelled = frozenset(one.for_job for one in decisions if isinstance(one, CancelPreemption))
+            two_phase.advance(self._ctx.db, self._ctx.now_us, cancelled)
         self._preempt(decision for decision in decisions if isinstance(decision, Preempt))
         return sum(self._start(decision) for decision in decisions if isinstance(decision, Start))
 
@@ -63,7 +62,7 @@ class Scheduler:
             groups[one.for_job, alone][one.job] = one.reason
         for (preemptor, _), jobs in groups.items():
             try:
-                two_phase.begin(self._ctx, jobs, preemptor)
+                two_phase.begin(self._ctx.db, self._ctx.now_us, jobs, preemptor)
             except lifecycle.Conflict as conflict:
                 _log.info("%s does not get what others hold: %s", preemptor, conflict)
 

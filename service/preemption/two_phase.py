@@ -14,11 +14,12 @@ from sqlalchemy import Connection, func, select
 
 from service import lifecycle
 from service.accounting.policy_settings import current_policy
-from service.context import Context
+from service.db.engine import Database
 from service.db.models import Attempt, Checkpoint, Group, Job, Reservation, User
 from service.db.records.attempts import PendingPreemption
 from service.db.records.jobs import JobRecord
 from service.db.records.record import Record
+from service.infra.times import Clock
 from service.preemption.handshake import HandshakeVerdict, PreemptionVictim, job_of, judge, named
 from service.scheduler.model.decisions import Cause
 from torchyard.spec import Priority
@@ -59,14 +60,14 @@ class _WaitingPreemptor(Record):
     paused: str | None
 
 
-def begin(ctx: Context, jobs: Mapping[str, Cause], preemptor: str) -> list[str]:
+def begin(db: Database, clock: Clock, jobs: Mapping[str, Cause], preemptor: str) -> list[str]:
     """Begin to preempt running jobs for a job or a reservation, all or none, each with its cause; return their ids.
 
     Raises `lifecycle.Conflict` if one does not run any more or yields already, or if the preemptor no longer waits.
     """
-    now = ctx.now_us()
+    now = clock()
     chosen = sorted(jobs)
-    with ctx.db.write() as tx:
+    with db.write() as tx:
         locked = sorted({*chosen, *job_of(preemptor)})  # the order of locking
         rows = {job: lifecycle.lock_job(tx, job) for job in locked}
         words = _words(tx, preemptor, now)
@@ -97,20 +98,21 @@ def _ask(tx: Connection, job: JobRecord, pending: PendingPreemption, cause: Caus
     lifecycle.request_preemption(tx, job.id, known, note, now, checkpoint=checkpoint)
 
 
-def advance(ctx: Context, ineligible: Container[str] = ()) -> None:
-    """One round over all preemptions that are under way; call it as often as you like. `ineligible` are preemptors that
-    would not start although others were preempted for them.
+def advance(db: Database, clock: Clock, ineligible: Container[str] = ()) -> None:
+    """Take the next step of all preemptions that are under way; call it as often as you like.
+
+    `ineligible` are preemptors that would not start although others were preempted for them.
     """
-    with ctx.db.read() as tx:
-        verdicts = _verdicts(tx, ctx.now_us(), ineligible)
+    with db.read() as tx:
+        verdicts = _verdicts(tx, clock(), ineligible)
     for group in [group for group, verdict in verdicts.items() if verdict.stop or verdict.keep]:
-        _settle(ctx, group, ineligible)
+        _settle(db, clock, group, ineligible)
 
 
-def _settle(ctx: Context, group: str, ineligible: Container[str]) -> None:
-    now = ctx.now_us()
+def _settle(db: Database, clock: Clock, group: str, ineligible: Container[str]) -> None:
+    now = clock()
     try:
-        with ctx.db.write() as tx:
+        with db.write() as tx:
             jobs = {each.job for each in _groups(tx).get(group, ())}
             rows = {job: lifecycle.lock_job(tx, job) for job in sorted({*jobs, *job_of(group)})}  # the order of locking
             verdict = _verdicts(tx, now, ineligible).get(group, HandshakeVerdict())
