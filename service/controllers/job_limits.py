@@ -74,12 +74,12 @@ class _Reporting(Record):
 
     @property
     def policy(self) -> HangPolicy:
-        """When it counts as hanging, and what follows."""
+        """Rule for when it counts as hanging, and what follows."""
         return self.hang or HangPolicy()
 
     @property
     def through(self) -> bool:
-        """It has made its last step; steps may be counted from 0."""
+        """True if it has made its last step; steps may be counted from 0."""
         return self.total_steps is not None and self.step is not None and self.step + 1 >= self.total_steps
 
 

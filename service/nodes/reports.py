@@ -1,4 +1,4 @@
-"""What a node reports of itself and of its attempts, each report in one unit of work."""
+"""Reports of a node about itself and its attempts, each report in one unit of work."""
 
 from service import lifecycle
 from service.attempts import memory

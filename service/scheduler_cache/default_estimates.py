@@ -1,4 +1,4 @@
-"""What is expected of waiting jobs that have never run: the same for all of a kind, so a long queue costs little."""
+"""Estimates of waiting jobs that have never run: the same for all of a kind, so a long queue costs little."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -25,7 +25,7 @@ class _JobKind(NamedTuple):
 
 
 class DefaultEstimates:
-    """The estimates of all kinds that wait; not for several threads at once."""
+    """Estimates of all kinds that wait; not for several threads at once."""
 
     def __init__(self, estimator: Estimator) -> None:
         self._estimator = estimator
@@ -36,7 +36,7 @@ class DefaultEstimates:
         self._due: list[_JobKind] = []
 
     def add(self, tx: Connection, row: LoadedJob, now: int) -> Estimate | None:
-        """What is expected of a job that waits."""
+        """Add a job that waits; return its estimate."""
         kind = _JobKind(progress.history_key(row), row.spec.time_limit_us)
         self.drop(row.id)
         self._kinds[row.id] = kind
@@ -46,7 +46,7 @@ class DefaultEstimates:
         return self._known[kind]
 
     def drop(self, job: str) -> None:
-        """It does not wait any more."""
+        """Forget a job that does not wait any more."""
         kind = self._kinds.pop(job, None)
         if kind is not None:
             self._jobs[kind].discard(job)
@@ -54,11 +54,11 @@ class DefaultEstimates:
                 del self._jobs[kind], self._known[kind]
 
     def begin_round(self) -> None:
-        """All kinds are to be asked about again, unless the last round is not over."""
+        """Ask about all kinds again, unless the last round is not over."""
         self._due = self._due or list(self._jobs)
 
     def renew(self, tx: Connection, state: SchedulerState, now: int) -> None:
-        """Asks again for some of the kinds, and tells the state where the answer has changed."""
+        """Ask again for some of the kinds, and tell the state where the answer has changed."""
         some, self._due = self._due[:KINDS], self._due[KINDS:]
         for kind in some:
             if kind in self._jobs:

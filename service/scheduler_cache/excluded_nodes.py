@@ -1,4 +1,4 @@
-"""Which nodes run no jobs of a user: part of what each of their jobs asks of a node."""
+"""Nodes that run no jobs of a user: part of what each of their jobs asks of a node."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -21,7 +21,7 @@ class ExcludedNodes:
         self._excluded: dict[str, frozenset[str]] = {}
 
     def told(self, job: Job) -> Job:
-        """The job with the nodes that run none of its owner's."""
+        """Return the job with the nodes that run none of its owner's."""
         excluded = self._excluded.get(job.user, frozenset())
         return (
             job
@@ -30,7 +30,7 @@ class ExcludedNodes:
         )
 
     def apply(self, tx: Connection, state: SchedulerState) -> None:
-        """Looks again, and tells all jobs of users for whom something has changed."""
+        """Look again, and tell all jobs of users for whom something has changed."""
         before, self._excluded = self._excluded, unix_accounts.excluded_nodes(tx)
         changed = {user for user, _ in before.items() ^ self._excluded.items()}
         if changed:

@@ -1,4 +1,4 @@
-"""What keeps waiting jobs back that their own rows do not tell: checkpoints on the way, paused sweeps."""
+"""Reasons to hold waiting jobs back that their own rows do not tell: checkpoints on the way, paused sweeps."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -17,7 +17,7 @@ _OWN = (IneligibleReason.HELD, IneligibleReason.DEPENDENCY)
 
 
 class Ineligibility:
-    """Which waiting jobs must be asked about; not for several threads at once."""
+    """Waiting jobs that must be asked about; not for several threads at once."""
 
     def __init__(self) -> None:
         #: Jobs that are to be asked about, and until when in any case: a node may be lost and found.
@@ -30,7 +30,7 @@ class Ineligibility:
         self._paused: dict[str, bool] = {}
 
     def add(self, row: LoadedJob, now: int) -> None:
-        """A job that waits, or waits again."""
+        """Add a job that waits, or waits again."""
         until_us = max(row.queued_us + load_jobs.SAVING_US, row.retry_us or 0)
         if row.attempt and until_us > now:
             self._back[row.id] = until_us
@@ -40,7 +40,7 @@ class Ineligibility:
             self._fresh.add(row.id)
 
     def drop(self, job: str) -> None:
-        """It does not wait any more."""
+        """Forget a job that does not wait any more."""
         self._back.pop(job, None)
         self._fresh.discard(job)
         sweep = self._sweep.pop(job, None)
@@ -50,7 +50,7 @@ class Ineligibility:
                 del self._trials[sweep]
 
     def apply(self, tx: Connection, state: SchedulerState, now: int) -> None:
-        """Marks the jobs in the state as they are now, and sets the caps of sweeps."""
+        """Mark the jobs in the state as they are now, and set the caps of sweeps."""
         groups = self._groups(tx)
         state.caps = {group: cap for group, (_, cap) in groups.items() if cap is not None}
         saving = load_jobs.saving(tx, sorted(self._back), now) if self._back else frozenset()

@@ -69,7 +69,7 @@ class Loader:
 
     @contextmanager
     def live(self, db: Database, now: int) -> Iterator[tuple[Connection, SchedulerState]]:
-        """The state as of now and its transaction, for the time of the block, in which everybody else waits for it."""
+        """Hand out the state as of now and its transaction; everybody else waits for it until the block ends."""
         with self._lock, db.read() as tx:
             self._refresh(tx, now)
             if self.busy:
@@ -77,14 +77,15 @@ class Loader:
             yield tx, self._state
 
     def recall(self) -> None:
-        """Reads anew who was promised what others held: a service that does not lead may miss it between its looks."""
+        """Read anew who was promised what others held: a service that does not lead may miss it between its looks."""
         with self._lock:
             self._recalled = False
 
     @contextmanager
     def snapshot(self, db: Database, now: int, asked: str | None = None) -> Iterator[tuple[Connection, SchedulerState]]:
-        """A transaction that reads, and the state as of the same moment, the caller's own to change. The job that is
-        `asked` about is read by itself: looks may not have come upon its last change yet.
+        """Open a transaction that reads, and hand out the state as of the same moment, the caller's own to change.
+
+        The job that is `asked` about is read by itself: looks may not have come upon its last change yet.
 
         The caller has no transaction open: everybody who waits for the loader would hold a connection that whoever has
         it may want.
@@ -101,12 +102,12 @@ class Loader:
 
     @property
     def busy(self) -> bool:
-        """Whether there is anything to decide."""
+        """True if there is anything to decide."""
         state = self._state
         return bool(state.waiting or state.reservations or state.victims)
 
     def _refresh(self, tx: Connection, now: int) -> None:
-        """Jobs and reservations."""
+        """Bring jobs and reservations up to date."""
         self._state.reservations = _reservations(tx, now)
         compare = not self._mark_us or now - self._compared_us >= COMPARE_US or now < self._mark_us - OVERLAP_US
         changed = self._compare(tx, now) if compare else self._changed(tx, now)
@@ -141,7 +142,7 @@ class Loader:
         return [job for job, _, state in news if state not in JOB_FINAL]
 
     def _compare(self, tx: Connection, now: int) -> list[str]:
-        """All jobs that are not over; what is known of others is forgotten."""
+        """Return all jobs that are not over and have changed; what is known of others is forgotten."""
         self._compared_us = now
         self._overlap.looked_far(now)
         rows = tx.execute(load_jobs.ALIVE).all()
@@ -180,7 +181,7 @@ class Loader:
         self._ineligibility.drop(job)
 
     def _surroundings(self, tx: Connection, now: int) -> None:
-        """All that a decision looks at beside the jobs themselves."""
+        """Read all that a decision looks at beside the jobs themselves."""
         state = self._state
         state.nodes = self._nodes.read(tx)
         state.users, state.projects = (accounts.for_policy(tx, kind, now) for kind in ("user", "project"))

@@ -1,4 +1,4 @@
-"""From rows to the policy's jobs."""
+"""Loading of the policy's jobs from the database."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -71,7 +71,10 @@ _JOBS: Select[Any] = select(*(_JOB[name] for name in LoadedJob._fields))
 
 
 def resources_of(spec: JobSpec) -> ResourceRequest:
-    """What a job asks of a node. Without GPUs it counts as at least one core, so that such jobs have a bound too."""
+    """Return the resources that a job asks of a node.
+
+    Without GPUs it counts as at least one core, so that such jobs have a bound too.
+    """
     backend = None if spec.recipe is None else spec.recipe.backend
     return _resources(backend == _GPU_BACKEND, *(getattr(spec.resources, name) for name in _ASKED))
 
@@ -118,7 +121,7 @@ def load(tx: Connection, jobs: Sequence[str]) -> list[LoadedJob]:
 
 
 def waiting(row: LoadedJob, remaining: Estimate | None) -> Waiting:
-    """A queued job; that its sweep is paused or its checkpoints are on the way is not known from its row."""
+    """Make a queued job; that its sweep is paused or its checkpoints are on the way is not known from its row."""
     flexible = _wanted(row.spec)
     return Waiting(
         **_common(row),
@@ -129,7 +132,7 @@ def waiting(row: LoadedJob, remaining: Estimate | None) -> Waiting:
 
 
 def running(tx: Connection, rows: Sequence[LoadedJob], remaining: Mapping[str, Estimate], now: int) -> list[Running]:
-    """Jobs that hold devices, from their rows."""
+    """Make jobs that hold devices."""
     ids = [row.id for row in rows]
     newest = (_LoadedAttempt._make(each) for some in chunks(ids) for each in tx.execute(_NEWEST, {"jobs": some}))
     attempts = {attempt.job_id: attempt for attempt in newest}
@@ -148,13 +151,13 @@ def _with(job: Running, remaining: Estimate | None, now: int) -> Running:
 
 
 def estimate(state: SchedulerState, remaining: Mapping[str, Estimate], now: int) -> None:
-    """Tells the state what its running jobs have still to do."""
+    """Tell the state the time that its running jobs have left."""
     known = [job for job in state.running.values() if job.job in remaining]
     state.put([_with(job, remaining[job.job], now) for job in known])
 
 
 def promised(tx: Connection, now: int) -> list[str]:
-    """Jobs that others have been stopped for lately; whether they still wait is not asked."""
+    """Return the jobs that others have been stopped for lately; whether they still wait is not asked."""
     query = select(_ATTEMPT.yielding).where(
         _ATTEMPT.state == AttemptState.PREEMPTED, _ATTEMPT.yielding.is_not(None), _ATTEMPT.ended_us > now - SAVING_US
     )
@@ -181,7 +184,7 @@ def _common(row: LoadedJob) -> dict[str, Any]:
 
 
 def _wanted(spec: StoredSpec) -> bool | None:
-    """Whether its owner lets it be stopped; None: once it has a verified checkpoint."""
+    """Tell if its owner lets it be stopped; None: once it has a verified checkpoint."""
     said = spec.preemptible
     return said if said is not None else True if spec.restartable else None
 
@@ -223,7 +226,7 @@ _NEWEST: Select[Any] = (
 
 
 def _placements(tx: Connection, attempts: Sequence[str]) -> dict[str, list[Placement]]:
-    """What each attempt holds; a part of it that has ended holds nothing any more."""
+    """Return the devices that each attempt holds; a part of it that has ended holds nothing any more."""
     held: dict[tuple[str, str], list[str]] = {}
     placements: dict[str, list[Placement]] = {}
     devices = select(_ALLOCATION.attempt_id, _ALLOCATION.node, _ALLOCATION.uuid).where(_ALLOCATION.live)
@@ -251,13 +254,13 @@ def _saved(tx: Connection, jobs: Sequence[str]) -> dict[str, tuple[str, int]]:
 
 
 def resting(tx: Connection, jobs: Sequence[str], now: int) -> frozenset[str]:
-    """Those of these queued jobs that are not to be tried again yet."""
+    """Return those of the queued jobs that are not to be tried again yet."""
     query = select(Job.id).where(Job.retry_us > now)
     return frozenset(job for some in chunks(jobs) for job in tx.scalars(query.where(Job.id.in_(some))))
 
 
 def saving(tx: Connection, jobs: Sequence[str], now: int) -> frozenset[str]:
-    """Those of these queued jobs whose last attempt's checkpoints are still on the way from a node that is heard."""
+    """Return those of the queued jobs whose last checkpoints are still on the way from a node that is heard."""
     query = (
         select(Job.id)
         .join(Attempt, (Attempt.job_id == Job.id) & (Attempt.number == Job.attempt))

@@ -60,7 +60,7 @@ class NodeLoader:
         self._known: dict[str, tuple[tuple[Any, ...], NodeInfo]] = {}
 
     def read(self, tx: Connection) -> dict[str, NodeInfo]:
-        """All nodes by name."""
+        """Return all nodes by name."""
         self._short = self._free is not None and self._free() < self._disk_floor
         devices: dict[str, list[_LoadedDevice]] = {}
         for row in tx.execute(_DEVICES):
@@ -115,5 +115,5 @@ def _slot(device: _LoadedDevice) -> Slot:
 
 
 def _links(named: Mapping[str, str]) -> dict[str, LinkType]:
-    """Links by the other device's UUID; a word that is not known here is left out."""
+    """Return the links by the other device's UUID; a word that is not known here is left out."""
     return {uuid: LinkType[word.upper()] for uuid, word in named.items() if word.upper() in LinkType.__members__}
