@@ -3,9 +3,10 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from torchyard.api.base import Resource, Text
+from torchyard.control_characters import check_name
 from torchyard.quantities import Duration
 from torchyard.spec.base import NAME
 
@@ -57,7 +58,7 @@ class TokenRequest(Resource):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: Annotated[Text, Field(min_length=1, max_length=100)]
+    name: Annotated[Text, Field(min_length=1, max_length=100), AfterValidator(check_name)]
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=4)]
     #: Another user's name; only administrators.
     user: Text | None = None

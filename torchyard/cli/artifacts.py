@@ -90,7 +90,7 @@ def pull(
         common.print_json({"folder": str(target), "files": [str(path) for path in pulled.written], "refused": refused})
     else:
         for path in pulled.written:
-            print(path)
+            common.line(path)
     for path, reason in pulled.refused:
         common.warn(f"{path} is not written: {reason}")
     if not pulled.written and not pulled.refused:

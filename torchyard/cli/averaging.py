@@ -40,7 +40,7 @@ def average(
 
         raise TorchYardError(ended.stderr.strip().rpartition("\n")[2] or f"averaging ended with {ended.returncode}")
     common.note(f"the mean of {len(folders)} checkpoint(s)")
-    print(out)
+    common.line(out)
 
 
 def newest(client: "Client", job: str, count: int) -> "list[Checkpoint]":

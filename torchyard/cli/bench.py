@@ -114,7 +114,7 @@ def _run(spec: dict[str, Any], *, opens: bool, detach: bool, json: bool) -> None
     if json:
         common.print_json(ended)
     if page is not None:
-        print(page, file=sys.stderr if json else sys.stdout)
+        (common.note if json else common.line)(str(page))
         _show(page, opens=opens)
     raise typer.Exit(common.exit_code(ended) if ended.ended_at else submit.LEFT)
 

@@ -59,6 +59,11 @@ def table(*columns: str) -> "Iterator[Table]":
     console().print(made)
 
 
+def line(text: object, *, end: str = "\n") -> None:
+    """Print a line without styles and never folded, for people and pipes alike."""
+    print(terminal.clean(str(text)), end=end, flush=True)
+
+
 def note(text: str) -> None:
     """A word to the person, beside the output."""
     print(terminal.clean(text), file=sys.stderr)
@@ -71,8 +76,13 @@ def warn(text: str) -> None:
 
 
 def print_json(value: "BaseModel | Iterable[BaseModel] | dict[str, Any]") -> None:
-    """A resource, or a list of them, as JSON."""
+    """A resource, or a list of them, as JSON; all but ASCII is escaped, so it steers no terminal."""
     print(json.dumps(_plain(value), indent=2))
+
+
+def print_json_line(value: "BaseModel") -> None:
+    """A resource as a line of JSON, escaped alike."""
+    print(json.dumps(_plain(value), separators=(",", ":")), flush=True)
 
 
 def checked(model: "type[Model]", given: dict[str, Any]) -> "Model":

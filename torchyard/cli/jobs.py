@@ -270,7 +270,7 @@ def _print_acted(job: "Job") -> None:
     stop = f", asked to stop ({job.stop.value})" if job.stop and not job.ended_at else ""
     held = ", held" if job.held else ""
     gone = ", files discarded" if job.discarded_at else ""
-    print(f"job {job.number} {job.state.value}{held}{stop}{gone}")
+    common.line(f"job {job.number} {job.state.value}{held}{stop}{gone}")
 
 
 def rerun(
@@ -299,4 +299,4 @@ def rerun(
     if json:
         common.print_json(made)
     else:
-        print(made.number)
+        common.line(made.number)

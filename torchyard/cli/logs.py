@@ -86,7 +86,7 @@ def _print_json(
     for rank in ranks:
         if follow:
             for chunk in client.follow_logs(job, rank=rank, attempt=attempt, since=since):
-                print(chunk.model_dump_json(), flush=True)
+                common.print_json_line(chunk)
         else:
             text = b"".join(client.logs(job, rank=rank, attempt=attempt, since=since)).decode(errors="replace")
             common.print_json({"rank": rank, "attempt": attempt, "text": text})
@@ -199,7 +199,7 @@ def _export(client: "Client", job: str, names: list[str], form: ExportFormat, to
 
     place = export(client, client.job(job), names, form, to)
     if place:
-        print(place)
+        common.line(place)
 
 
 def _print(found: "Metrics") -> None:

@@ -44,7 +44,7 @@ def outputs(
         common.print_json(found)
         return
     for line in tree(found):
-        print(line)
+        common.line(line)
     if told.spec.get("live"):
         common.note("live: the job writes in its own folder; only files in TORCHYARD_OUTPUT_DIR are kept by the queue")
     if not found:
@@ -110,9 +110,9 @@ def _follow(client: "Client", job: str, *, json: bool) -> None:
             if seen.get(key) != state:
                 seen[key] = state
                 if json:
-                    print(file.model_dump_json(), flush=True)
+                    common.print_json_line(file)
                 else:
-                    print(f"{path(file):<44} {_state(file)}", flush=True)
+                    common.line(f"{path(file):<44} {_state(file)}")
         if over:
             return
         time.sleep(LOOK_S)

@@ -34,7 +34,7 @@ def show(json: common.Json = False) -> None:
     if json:
         common.print_json({"token": find_token()})
     else:
-        print(find_token())
+        common.line(find_token())
 
 
 def create(
@@ -55,7 +55,7 @@ def create(
     if json:
         common.print_json(made)
     else:
-        print(made.secret)
+        common.line(made.secret)
 
 
 def ls(

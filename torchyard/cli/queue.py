@@ -120,4 +120,4 @@ def change(
     if json:
         common.print_json(changed)
     else:
-        print(f"job {changed.number} {changed.state.value}, " + ", ".join(set_))
+        common.line(f"job {changed.number} {changed.state.value}, " + ", ".join(set_))

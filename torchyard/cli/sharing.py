@@ -41,7 +41,7 @@ def show_policy(json: common.Json = False) -> None:
     if json:
         common.print_json(found)
     else:
-        print(policies.write(found), end="")
+        common.line(policies.write(found), end="")
 
 
 def set_policy(file: Annotated[Path, typer.Argument(help="YAML; absent fields get their defaults.")]) -> None:
@@ -128,7 +128,7 @@ def usage(
             found = client.usage_digest(week)
             common.print_json(found) if json else _print_digest(found)
         elif csv:
-            print(client.usage_csv(since=since, by=by), end="")
+            common.line(client.usage_csv(since=since, by=by), end="")
         else:
             report = client.usage(since=since, by=by)
             common.print_json(report) if json else _print_hours(by, report.rows, report.total)
@@ -198,7 +198,7 @@ def reserve(
     if json:
         common.print_json(made)
     else:
-        print(made.id)
+        common.line(made.id)
 
 
 def _interval(start: str | None, end: str | None, length: str | None) -> "dict[str, datetime | None]":

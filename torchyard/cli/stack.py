@@ -45,7 +45,7 @@ def up(
         host=host, port=port, cpu_slots=cpu_slots, stop_jobs=stop_jobs, behind_proxy=behind_proxy
     )
     if detach:
-        print(f"ready {stack.detach(options)}")
+        common.line(f"ready {stack.detach(options)}")
         common.note("`yard down` ends it, `yard login` opens the dashboard")
     else:
         stack.run(options)
@@ -70,7 +70,7 @@ def login(json: common.Json = False) -> None:
     if json:
         common.print_json({"url": link})
     else:
-        print(link)
+        common.line(link)
 
 
 def service(context: typer.Context) -> None:
@@ -90,4 +90,4 @@ def version(json: common.Json = False) -> None:
     if json:
         common.print_json({"version": torchyard.__version__})
     else:
-        print(torchyard.__version__)
+        common.line(torchyard.__version__)

@@ -181,7 +181,7 @@ def _tell_sweep(client: "Client", group: "Group", *, detach: bool, json: bool) -
         common.print_json(group)
     else:
         common.note(f"sweep {group.number}: {group.size} jobs, numbers {group.number + 1} and following")
-        print(group.number)
+        common.line(group.number)
 
 
 def _check(client: "Client", draft: "Draft", json: bool) -> None:
@@ -208,7 +208,7 @@ def told(client: "Client", job: "Job", *, detach: bool, json: bool) -> None:
         if json:
             common.print_json(job)
         else:
-            print(job.number)
+            common.line(job.number)
         return
     from torchyard.cli.follow import follow
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from torchyard.control_characters import STEERING
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
@@ -16,12 +18,10 @@ if TYPE_CHECKING:
 #: Words, words with a style, or both together.
 Part: TypeAlias = "str | tuple[str, str] | Text"
 
-#: C0 and C1 controls but tab and newline, line and paragraph separators, and what sets the direction of writing.
-_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"
 #: Escape sequences whole (CSI, OSC and other strings, single shifts), so that no `[2J` is left of one; then the rest.
 _STRINGS = r"\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)"
 _SEQUENCES = rf"\x1b\[[0-?]*[ -/]*[@-~]|{_STRINGS}|\x1b[ -/]*[0-~]"
-_STEERING = re.compile(rf"{_SEQUENCES}|[{_CONTROLS}]")
+_STEERING = re.compile(rf"{_SEQUENCES}|[{STEERING}]")
 #: Colours and weights (SGR) change how text looks and nothing else.
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 

@@ -2,16 +2,22 @@
 
 from collections.abc import Callable
 
+from torchyard.cli import terminal
+
 
 class progress:  # noqa: N801  reads like the function it stands for
     """A bar of bytes on a terminal's stderr; ``with progress(total) as advance`` gives the function that moves it."""
 
     def __init__(self, total: int, what: str = "") -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-        console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(True), TransferSpeedColumn())
+        console = terminal.console_class()(stderr=True)
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            DownloadColumn(True),
+            TransferSpeedColumn(),
+        )
         self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         self._task = self._bar.add_task(what, total=total)
 

@@ -2,12 +2,14 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from torchyard.control_characters import check_name
 
 MAX_NAME = 63
 NAME = rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME - 1}}}"
 Ref = Annotated[str, Field(min_length=1, max_length=64)]
-Tag = Annotated[str, Field(min_length=1, max_length=100)]
+Tag = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(check_name)]
 
 
 def word(value: Any) -> Any:

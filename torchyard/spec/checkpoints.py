@@ -3,8 +3,9 @@
 import re
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
+from torchyard.control_characters import check_name
 from torchyard.quantities import Interval
 from torchyard.spec.base import Model
 
@@ -12,7 +13,7 @@ from torchyard.spec.base import Model
 class KeepBest(Model):
     """Which checkpoint counts as the best."""
 
-    metric: str
+    metric: Annotated[str, AfterValidator(check_name)]
     """Name of the metric, as passed to ``torchyard.checkpoint(metrics=…)``."""
     mode: Literal["min", "max"] = "max"
     """Whether small or large values are good."""

@@ -5,9 +5,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from torchyard.control_characters import check_name
+
 Value = str | int | float | bool | None
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-Name = Annotated[str, Field(min_length=1, max_length=200)]
+Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(check_name)]
 MAX_TRIALS = 10_000
 #: Where a trial of a command finds its values, as a JSON object.
 ENVIRONMENT = "TORCHYARD_PARAMETERS"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import update
 
-from service.db.models import Job, Node, User
+from service.db.models import Job, Node, Tag, User
 from tests.support import scripted
 from tests.support.live import Live
 from torchyard.cli import main
@@ -36,7 +36,7 @@ def yard(live_service: Live, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
 
 def test_hostile_text_is_shown_as_it_is(yard: Callable[..., str], live_service: Live, client: Client) -> None:
-    plain = {"command": ["true", HOSTILE], "launcher": "none", "tags": [HOSTILE]}
+    plain = {"command": ["true", HOSTILE], "launcher": "none", "tags": ["of an earlier version"]}
     with scripted.agent(live_service, devices=2) as agent:
         agent.offenders = [HOSTILE]
         agent.register(labels=[HOSTILE])
@@ -51,6 +51,7 @@ def test_hostile_text_is_shown_as_it_is(yard: Callable[..., str], live_service: 
         sweep = client.submit_sweep({**plain, "command": ["true", "{lr}"], "sweep": {"lr": [HOSTILE, "b"]}})
         with live_service.context.db.write() as tx:
             tx.execute(update(Job).values(name=HOSTILE))
+            tx.execute(update(Tag).values(tag=HOSTILE))
             tx.execute(update(User).values(name=HOSTILE))
             tx.execute(update(Node).values(labels=[HOSTILE]))
         attempts["failed"].end(exit_code=1, failed_rank=0, message=HOSTILE, traceback=f"Traceback: {HOSTILE}")
@@ -80,6 +81,7 @@ def test_hostile_text_is_shown_as_it_is(yard: Callable[..., str], live_service: 
             ("usage", "--digest"),
             ("stacks", job["running"].id),
             ("logs", "--list", job["running"].id),
+            ("outputs", job["failed"].id),
             ("hold", waiting.id),
             ("change", waiting.id, "--set", "priority=high"),
             ("rerun", job["running"].id),
