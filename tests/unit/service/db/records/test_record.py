@@ -1,11 +1,13 @@
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import JSON, Connection, Select, String, create_engine, literal, null, select
 from sqlalchemy.exc import NoResultFound
 
+import service
 from service.db.models import (
     Account,
     Attempt,
@@ -51,6 +53,7 @@ ERROR = literal({"cause": "oom", "message": "no memory"}, JSON).label("error")
 SPEC = literal({"name": "one"}, JSON).label("spec")
 TAGS = literal(["a", "b"], JSON).label("tags")
 INDEX = literal(7).label("index")
+_SERVICE = Path(service.__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +128,9 @@ def test_the_columns_of_a_record_are_its_tables_and_the_labelled_ones() -> None:
 
     user = literal("ada").label("user")
     assert Named.columns(Job, user) == [Job.id, user, Job.state]
+
+
+def test_rows_of_any_type_are_known_to_the_database_package_alone() -> None:
+    packages = [each for each in _SERVICE.iterdir() if each.is_dir() and each.name != "dashboard"]
+    modules = {package.name: [path.read_text() for path in package.rglob("*.py")] for package in packages}
+    assert {name for name, texts in modules.items() if any("Row[Any]" in text for text in texts)} == {"db"}
