@@ -8,22 +8,19 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy import Connection, and_, case, exists, func, or_, select, update
+from sqlalchemy import Connection, and_, exists, func, or_, select, update
 
-from service.accounting import accounts, gpu_time
+from service.accounting import accounts, gpu_time, occupancy
 from service.accounting.gpu_time import AttemptTimeline, DeviceOccupancy, Split, UsageKind, WorkOutcome
 from service.accounting.policy_settings import current_policy
 from service.db import upsert
-from service.db.chunks import chunks
-from service.db.models import Allocation, Attempt, Checkpoint, Device, Job, Member, Node, Sample, Usage, User
+from service.db.models import Attempt, Checkpoint, Job, Member, Node, Usage, User
 from service.db.records.record import Record
 from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState
 from torchyard.wire import Result
 
 #: Samples that are read of an attempt that ends, of one that runs, and of all that run: long runs are seen coarsely.
 SAMPLES, SAMPLES_RUNNING, SAMPLES_OF_ALL = 500, 100, 10_000
-#: How often nodes send samples, in microseconds.
-SAMPLED_EVERY_US = 2_000_000
 
 #: A node that has not been heard for so long is unreachable.
 SILENCE_US = 60 * 1_000_000
@@ -90,31 +87,6 @@ class _NodeClock(Record):
     unreachable: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _AllocatedDevice(Record):
-    """A device that an attempt holds or held."""
-
-    attempt_id: str
-    node: str
-    index: int
-    created_us: int
-    released_us: int | None
-    share: int | None
-    memory: int
-    kind: str
-
-
-@dataclass(frozen=True, slots=True)
-class _SampledBucket(Record):
-    """The newest sample in a bucket of time, `width` microseconds wide."""
-
-    attempt_id: str
-    node: str
-    number: int
-    width: int
-    sampled: Mapping[str, float] | None
-
-
 def charge(tx: Connection, attempt_id: str, became: JobState, now: int, *, first_us: int | None) -> None:
     """Charge an attempt that has just ended; to be called once, in its transaction, after its devices are free.
 
@@ -122,7 +94,7 @@ def charge(tx: Connection, attempt_id: str, became: JobState, now: int, *, first
     """
     attempt = _ended(tx, attempt_id)
     outcome = _OUTCOMES.get(became, WorkOutcome.KEPT)
-    held = _by_node_clock(tx, attempt, _held(tx, [attempt.id], now, SAMPLES)[attempt.id])
+    held = _by_node_clock(tx, attempt, occupancy.load(tx, [attempt.id], now, SAMPLES)[attempt.id])
     timeline = AttemptTimeline(
         outcome=outcome,
         started_us=_within(attempt, held),
@@ -149,7 +121,7 @@ def _ended(tx: Connection, attempt_id: str) -> _EndedAttempt:
 
 
 def _by_node_clock(tx: Connection, attempt: _EndedAttempt, held: Sequence[DeviceOccupancy]) -> list[DeviceOccupancy]:
-    """The devices for as long as their nodes measured, whatever was done to a clock meanwhile."""
+    """Return the devices, held for as long as their nodes measured, whatever was done to a clock meanwhile."""
     query = select(Member.node, Member.result).where(Member.attempt_id == attempt.id)
     results = {each.node: each.result or attempt.result for each in _MemberResult.each(tx.execute(query))}
     measured = {node: None if result is None else result.held_us for node, result in results.items()}
@@ -174,7 +146,10 @@ def _within(attempt: _EndedAttempt, held: Sequence[DeviceOccupancy]) -> int | No
 
 
 def running(tx: Connection, now: int, *, idle: bool = True) -> list[RunningUsage]:
-    """GPU time of what holds devices now; without `idle`, all of it counts as used, which costs less to find out."""
+    """Return the GPU time of what holds devices now.
+
+    Without `idle`, all of it counts as used, which costs less to find out.
+    """
     query = (
         select(
             Attempt.id,
@@ -193,7 +168,7 @@ def running(tx: Connection, now: int, *, idle: bool = True) -> list[RunningUsage
     )
     attempts = RunningAttempt.all(tx.execute(query))
     samples = min(SAMPLES_RUNNING, 1 + SAMPLES_OF_ALL // max(1, len(attempts))) if idle else 0
-    held, clocks = _held(tx, [each.id for each in attempts], now, samples), _clocks(tx)
+    held, clocks = occupancy.load(tx, [each.id for each in attempts], now, samples), _clocks(tx)
     return [
         RunningUsage(attempt=each, split=gpu_time.split(_measured(each, held[each.id], clocks, now), _so_far(each)))
         for each in attempts
@@ -210,7 +185,7 @@ def _clocks(tx: Connection) -> dict[str, _NodeClock]:
 def _measured(
     attempt: RunningAttempt, held: Sequence[DeviceOccupancy], clocks: Mapping[str, _NodeClock], now: int
 ) -> list[DeviceOccupancy]:
-    """The devices for as long as their nodes have measured so far; by the service's clock where they have not."""
+    """Return the devices, held for as long as their nodes have measured so far, else by the service's clock."""
     return [replace(each, until_us=_until(attempt, each, clocks.get(each.node), now)) for each in held]
 
 
@@ -261,80 +236,3 @@ def _saved_us(tx: Connection, attempt_id: str) -> int | None:
     kept = exists().where(Member.attempt_id == attempt_id, ~Member.settled)
     usable = or_(Checkpoint.state == "stored", and_(Checkpoint.state == "committed", kept))
     return tx.scalar(select(func.max(Checkpoint.created_us)).where(Checkpoint.attempt_id == attempt_id, usable))
-
-
-def _held(tx: Connection, attempts: Sequence[str], now: int, samples: int) -> dict[str, list[DeviceOccupancy]]:
-    """The devices of attempts, and when they were idle, as far as so many samples of each of its nodes tell."""
-    query = (
-        select(
-            Allocation.attempt_id,
-            Allocation.node,
-            Allocation.index,
-            Allocation.created_us,
-            Allocation.released_us,
-            Allocation.share,
-            Device.memory,
-            Device.kind,
-        )
-        .join(Device, and_(Device.node == Allocation.node, Device.uuid == Allocation.uuid))
-        .order_by(Allocation.attempt_id, Allocation.node, Allocation.index)
-    )
-    found: defaultdict[str, list[DeviceOccupancy]] = defaultdict(list)
-    for some in chunks(attempts):
-        seen = _seen(tx, some, now, samples) if samples else {}
-        for device in _AllocatedDevice.each(tx.execute(query.where(Allocation.attempt_id.in_(some)))):
-            found[device.attempt_id].append(_one(device, seen.get((device.attempt_id, device.node), ()), now))
-    return found
-
-
-def _one(device: _AllocatedDevice, buckets: Sequence[_SampledBucket], now: int) -> DeviceOccupancy:
-    series = f"{device.kind}.{device.index}.utilization"
-    known = [(each.number, busy) for each in buckets if (busy := (each.sampled or {}).get(series)) is not None]
-    shared = device.share is not None and device.memory > 0
-    return DeviceOccupancy(
-        node=device.node,
-        since_us=device.created_us,
-        until_us=now if device.released_us is None else device.released_us,
-        share=min(device.share or 0, device.memory) if shared else 1,
-        of=device.memory if shared else 1,
-        idle=gpu_time.idle_spans(known, buckets[0].width) if known else (),
-    )
-
-
-def _seen(
-    tx: Connection, attempts: Sequence[str], now: int, samples: int
-) -> Mapping[tuple[str, str], Sequence[_SampledBucket]]:
-    """Samples of attempts on their nodes: the newest of each bucket of time, which is `width` microseconds wide.
-
-    One look into the index for each bucket: a long run has hundreds of thousands of samples.
-    """
-    since, until = func.min(Allocation.created_us), func.max(func.coalesce(Allocation.released_us, now))
-    span = (
-        select(Allocation.attempt_id, Allocation.node, since.label("since"), until.label("until"))
-        .where(Allocation.attempt_id.in_(attempts))
-        .group_by(Allocation.attempt_id, Allocation.node)
-        .cte("span")
-    )
-    fair = (span.c.until - span.c.since) // samples
-    width = case((fair > SAMPLED_EVERY_US, fair), else_=SAMPLED_EVERY_US)
-    first, last = (span.c.since // width).label("number"), (span.c.until // width).label("last")
-    columns = (span.c.attempt_id, span.c.node, width.label("width"), last)
-    bucket = select(*columns, first).cte("bucket", recursive=True)
-    following = (bucket.c.attempt_id, bucket.c.node, bucket.c.width, bucket.c.last, bucket.c.number + 1)
-    bucket = bucket.union_all(select(*following).where(bucket.c.number < bucket.c.last))
-    begins = bucket.c.number * bucket.c.width
-    newest = (
-        select(Sample.values)
-        .where(Sample.node == bucket.c.node, Sample.attempt_id == bucket.c.attempt_id)
-        .where(Sample.time_us >= begins, Sample.time_us < begins + bucket.c.width)
-        .order_by(Sample.time_us.desc())
-        .limit(1)
-        .correlate(bucket)
-        .scalar_subquery()
-    )
-    query = select(bucket.c.attempt_id, bucket.c.node, bucket.c.number, bucket.c.width, newest.label("sampled"))
-    found: defaultdict[tuple[str, str], list[_SampledBucket]] = defaultdict(list)
-    for sample in _SampledBucket.each(tx.execute(query)):
-        if sample.sampled is not None:
-            found[sample.attempt_id, sample.node].append(sample)
-    return found
