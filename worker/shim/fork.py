@@ -20,6 +20,19 @@ _COMMON = ("python", "python3", "torchrun", "accelerate", "deepspeed", "mpirun",
 IGNORED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
+#: Preferences of the kernel's out-of-memory killer, of -1000 (never) to 1000.
+GUARD, UNLIMITED = -900, 500
+
+
+def prefer_to_kill(preference: int) -> None:
+    """Set the kernel's preference to end this process on a node without free memory, as far as it is allowed to."""
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write(str(preference))
+    except OSError:
+        return
+
+
 class ProgramStartError(Exception):
     """The program cannot be executed."""
 
@@ -71,6 +84,8 @@ def _become(launch: Json, go: int, problem: int) -> NoReturn:
         os.dup2(output, 2)
         # By itself and before it is anything else's: whatever it forks is bound as well.
         cgroups.enter(launch["limits"]["groups"])
+        # A full node loses a job that named no limit first; the shim, which has to tell of it, last.
+        prefer_to_kill(0 if launch["limits"]["memory"] else UNLIMITED)
         _drop_privileges(launch["uid"], launch["gid"], launch["groups"])
         # After the change of user, which clears it.
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -19,7 +19,7 @@ from worker.shim.files import (
     steady_us,
     write_whole,
 )
-from worker.shim.fork import IGNORED, LIBC, Fork, ProgramStartError
+from worker.shim.fork import GUARD, IGNORED, LIBC, Fork, ProgramStartError, prefer_to_kill
 from worker.shim.stop import PendingStop
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -307,6 +307,7 @@ def main(arguments: list[str]) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     ready = _daemonize()
     LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    prefer_to_kill(GUARD)
     with open(arguments[0], "rb") as file:
         launch = json.loads(file.read())
     Shim(launch).run(ready)

@@ -13,9 +13,12 @@ import pytest
 from service.lifecycle.outcome import error_of
 from tests.support.node import PYTHON, Box, ended, log, python
 from tests.support.wait import until
+from tests.support.worker import Yard, yard
+from torchyard.injob import layout
 from torchyard.spec import Resources
-from torchyard.wire import ResultKind
+from torchyard.wire import Capability, ResultKind
 from worker.attempts.folder import AttemptFolder
+from worker.control import registration
 from worker.limits.hierarchies import Controller, usable
 from worker.limits.node import NodeLimits
 from worker.monitoring import processes
@@ -108,6 +111,18 @@ time.sleep(2.5)
     assert 60 * MIB <= result.memory_peak < 100 * MIB
 
 
+def test_a_full_node_loses_a_job_without_a_limit_first_and_its_guard_last(box: Box) -> None:
+    own = Path("/proc/self/oom_score_adj")
+    told = {int(own.read_text()), -900}  # a container may be refused less
+    for resources, score in (({}, {500}), ({"memory": "100MiB"}, {0})):
+        folder = holding(box, 1, **resources)
+        shim = folder.read_shim()
+        assert shim is not None
+        assert int(Path(f"/proc/{shim.pid}/oom_score_adj").read_text()) in told
+        assert {int(Path(f"/proc/{shim.child_pid}/oom_score_adj").read_text())} == score
+        stop(folder)
+
+
 def test_a_fork_bomb_ends_at_the_limit_of_processes(box: Box) -> None:
     folder, result = box.run(command=python(BOMB))
     assert result.exit_code == 0
@@ -173,3 +188,45 @@ def test_the_groups_of_another_worker_are_left_alone(limits: NodeLimits) -> None
     assert groups(other) != []
     other.sweep(lambda _: False)
     assert groups(other) == []
+
+
+@pytest.fixture
+def worker(tmp_path: Path, short_tmp: Path) -> Iterator[Yard]:
+    """A real worker, whose groups are removed with it."""
+    with yard(tmp_path, short_tmp) as made:
+        made.environment["TORCHYARD_CGROUPS"] = "1"
+        try:
+            yield made
+        finally:
+            of_home(made).sweep(lambda _: False)
+
+
+def of_home(worker: Yard) -> NodeLimits:
+    home_id = registration.identity(worker.home).home_id
+    return NodeLimits(hierarchies=usable(), home_id=home_id)
+
+
+def test_a_worker_that_was_killed_takes_up_the_limits_again(worker: Yard, tmp_path: Path) -> None:
+    worker.start()
+    assert {Capability.MEMORY_LIMIT, Capability.PROCESS_LIMIT} <= set(worker.fake.registered[-1].capabilities)
+    wait = f"import os, time\nprint('ready', flush=True)\nwhile not os.path.exists({str(tmp_path / 'go')!r}):"
+    hog = python(f"{wait}\n    time.sleep(0.02)\nheld = bytearray(400 << 20)")
+    lives, dies = (
+        worker.fake.assign(hog, resources={"gpus": 0, "memory": "100MiB"}),
+        worker.fake.assign(["sleep", "600"]),
+    )
+    for attempt in (lives, dies):
+        worker.send(attempt)
+        until((worker.attempts / attempt / layout.SHIM).exists, what="the start")
+    limits = of_home(worker)
+    before = {path for path in groups(limits) if path.name.endswith(lives)}
+    worker.kill()
+    shim = AttemptFolder(worker.attempts, dies).read_shim()
+    assert shim is not None
+    os.kill(shim.pid, signal.SIGKILL)
+    worker.start()
+    assert worker.settled(dies).kind is ResultKind.LOST
+    assert set(groups(limits)) == before
+    (tmp_path / "go").touch()
+    assert worker.settled(lives).fingerprint == "memory-limit"
+    assert groups(limits) == []
