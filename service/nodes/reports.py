@@ -4,7 +4,7 @@ from service import lifecycle
 from service.attempts import memory
 from service.db.engine import Database
 from service.estimation.forecasts import Estimator
-from service.nodes import launches, registration
+from service.nodes import heartbeats, launches, registration
 from service.telemetry import stacks
 from torchyard import wire
 
@@ -20,7 +20,7 @@ def register(db: Database, now: int, message: wire.Register, heartbeat_s: float)
 def heartbeat(db: Database, now: int, node: str, message: wire.Heartbeat) -> wire.Orders:
     """Record a heartbeat; return the node's orders."""
     with db.unit_of_work(now) as unit:
-        reply = registration.record_heartbeat(unit.tx, node, message, unit.now)
+        reply = heartbeats.record(unit.tx, node, message, unit.now)
         unit.tell_node(node)
         if reply.wake:
             unit.wake_scheduler()

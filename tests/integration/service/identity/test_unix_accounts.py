@@ -14,7 +14,7 @@ from service.errors import ProblemError
 from service.identity import unix_accounts, users
 from service.infra.observability import Counters
 from service.jobs import fit
-from service.nodes import launches, registration
+from service.nodes import heartbeats, launches
 from tests.support import box, submissions
 from tests.support.recorded_context import RecordedContext
 from torchyard import wire
@@ -24,7 +24,7 @@ from torchyard.wire import Capability
 SPEC = JobSpec(command=("a",), launcher=Launcher.NONE)
 
 
-def say(db: Database, node: str, accounts: dict[str, bool] | None) -> registration.HeartbeatReply:
+def say(db: Database, node: str, accounts: dict[str, bool] | None) -> heartbeats.HeartbeatReply:
     """A heartbeat of the node, as its worker sends it."""
     with db.write() as tx:
         row = tx.execute(select(Node.__table__).where(Node.name == node)).one()
@@ -37,7 +37,7 @@ def say(db: Database, node: str, accounts: dict[str, bool] | None) -> registrati
         beat = wire.Heartbeat(
             identity=identity, devices=devices, attempts=[], disk_free=100 * box.GIB, accounts=accounts
         )
-        return registration.record_heartbeat(tx, node, beat, box.NOW)
+        return heartbeats.record(tx, node, beat, box.NOW)
 
 
 def account(db: Database, name: str | None) -> None:

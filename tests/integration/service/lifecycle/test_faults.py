@@ -9,7 +9,7 @@ from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Checkpoint, Device, Member
 from service.estimation.forecasts import Estimator
-from service.nodes import registration
+from service.nodes import heartbeats, registration
 from service.scheduler.model.jobs import IneligibleReason
 from service.scheduler_cache.load import Loader
 from tests.support import box
@@ -130,7 +130,5 @@ def _beat(db: Database, uuids: list[str]) -> None:
     ]
     identity = wire.Identity(node_id="machine-box", home_id="home-box", boot_id="boot-1", pid_namespace="pid-1")
     with db.write() as tx:
-        registration.record_heartbeat(
-            tx, "box", wire.Heartbeat(identity=identity, devices=devices, attempts=[], disk_free=1), NOW
-        )
+        heartbeats.record(tx, "box", wire.Heartbeat(identity=identity, devices=devices, attempts=[], disk_free=1), NOW)
         assert lifecycle.orders_for(tx, "box").orders == []

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Allocation, Event, Member
-from service.nodes import registration
+from service.nodes import heartbeats, registration
 from tests.integration.service.lifecycle.test_rivals import meet
 from tests.support import box
 from tests.support.box import NOW
@@ -87,7 +87,7 @@ class Gang:
             beat=beat,
         )
         with self.db.write() as tx:
-            return registration.record_heartbeat(tx, node, message, NOW + 5).orders
+            return heartbeats.record(tx, node, message, NOW + 5).orders
 
     def actions(self, node: str) -> list[Action]:
         with self.db.read() as tx:

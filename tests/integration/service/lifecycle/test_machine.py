@@ -19,9 +19,9 @@ from sqlalchemy import delete, func, select
 
 from service import lifecycle
 from service.db.engine import Database
-from service.db.models import Allocation, Attempt, DeviceUse, Event, Job, Member
+from service.db.models import Allocation, Attempt, DeviceUse, Event, Job, Member, Node
 from service.estimation.forecasts import Estimator
-from service.nodes import registration
+from service.nodes import heartbeats
 from service.scheduler.model.nodes import Placement
 from service.scheduler_cache.load import Loader
 from tests.support import box
@@ -148,7 +148,7 @@ class Machine(RuleBasedStateMachine):
     def heartbeat(self, data: st.DataObject, boot: str) -> None:
         with self.db.read() as tx:
             live = list(tx.scalars(select(Attempt.id).where(Attempt.state.not_in(ATTEMPT_FINAL)).order_by(Attempt.id)))
-            beat = tx.scalar(select(registration.Node.beat))
+            beat = tx.scalar(select(Node.beat))
             devices = [
                 {"uuid": u, "index": n, "kind": "gpu", "name": "A100", "memory": CARD} for n, u in enumerate(GPUS)
             ]
@@ -162,7 +162,7 @@ class Machine(RuleBasedStateMachine):
             disk_free=100 * box.GIB,
             beat=data.draw(st.sampled_from([None, beat, max(beat - 1, 0)])),
         )
-        self.do(registration.record_heartbeat, "box", message, NOW)
+        self.do(heartbeats.record, "box", message, NOW)
 
     @rule()
     def look(self) -> None:

@@ -9,7 +9,7 @@ from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Device, Event, Job, Node
 from service.db.records.jobs import JobRecord
-from service.nodes import listing, registration
+from service.nodes import heartbeats, listing, registration
 from service.queue import job_status
 from service.scheduler.model.jobs import Running
 from service.scheduler.model.nodes import Placement, ResourceRequest
@@ -55,9 +55,9 @@ def register(db: Database, **changes: Any) -> None:
         registration.register(tx, wire.Register(**(fields | changes)), NOW, 5.0)
 
 
-def seen(db: Database, message: wire.Heartbeat, now: int = NOW) -> registration.HeartbeatReply:
+def seen(db: Database, message: wire.Heartbeat, now: int = NOW) -> heartbeats.HeartbeatReply:
     with db.write() as tx:
-        return registration.record_heartbeat(tx, "box", message, now)
+        return heartbeats.record(tx, "box", message, now)
 
 
 def devices(db: Database) -> dict[str, tuple[bool, str | None]]:
