@@ -8,22 +8,19 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, bindparam, case, func, select
+from sqlalchemy import Connection
 
 from service import lifecycle
-from service.attempts import tracked
 from service.context import Context
-from service.controllers import limit_rules
+from service.controllers import limit_queries, limit_rules
+from service.controllers.limit_queries import IdleLimit, ReportingRun
 from service.db.changefeed import Overlap
-from service.db.models import Allocation, Attempt, Device, Job, Member, MetricPoint, MetricSeries, Sample
-from service.db.records.record import Record
 from service.infra.threads import call_all
 from service.scheduler_cache.load import COMPARE_US, OVERLAP_US
 from service.telemetry import stacks
 from torchyard.api import JobError
 from torchyard.quantities import format_duration
-from torchyard.spec import HangPolicy
-from torchyard.states import AttemptState, JobState, StopReason
+from torchyard.states import AttemptState, StopReason
 
 #: Seconds between two rounds, and so many times as long as a round took, if that is more.
 EVERY_S = 1.0
@@ -46,60 +43,6 @@ class _Heard:
     patience_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _StartLimit(Record):
-    """A job with a `start_limit`, in seconds, and whether it counts now."""
-
-    id: str
-    created_us: int
-    eligible_us: int
-    waits: bool
-    limit: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Reporting(Record):
-    """A running attempt that has reported a step, with what its job says of hanging."""
-
-    id: str
-    job_id: str
-    hung_us: int | None
-    dump_serial: int
-    stop: StopReason | None
-    step: int | None
-    total_steps: int | None
-    hang: HangPolicy | None
-    newest_us: int
-    """When it reported last, by its node's clock."""
-
-    @property
-    def policy(self) -> HangPolicy:
-        """Rule for when it counts as hanging, and what follows."""
-        return self.hang or HangPolicy()
-
-    @property
-    def through(self) -> bool:
-        """True if it has made its last step; steps may be counted from 0."""
-        return self.total_steps is not None and self.step is not None and self.step + 1 >= self.total_steps
-
-
-@dataclass(frozen=True, slots=True)
-class _IdleLimit(Record):
-    """A running attempt whose job has an `idle_limit`, in seconds."""
-
-    id: str
-    job_id: str
-    limit: float
-
-
-@dataclass(frozen=True, slots=True)
-class _DeviceSample(Record):
-    """A sample of what an attempt's member uses, by name of the measure."""
-
-    time_us: int
-    values: dict[str, float]
-
-
 class JobLimits:
     """Look after limits; one thread calls it."""
 
@@ -116,12 +59,12 @@ class JobLimits:
         self._next = 0.0
 
     def forget(self) -> None:
-        """Another service leads: what was seen here is old."""
+        """Forget what was seen here, which is old: another service leads."""
         self._heard, self._missed, self._idle = {}, {}, {}
         self._waiting, self._read_us = {}, 0
 
     def run(self) -> None:
-        """A round, if one is due."""
+        """Do a round, if one is due."""
         now = self._ctx.monotonic()
         if now < self._next:
             return
@@ -146,7 +89,7 @@ class JobLimits:
         since = self._read_us - self._overlap.back_us(now)
         compare = not self._read_us or now < since or now - self._compared_us >= COMPARE_US
         with self._ctx.db.read() as tx:
-            rows = _StartLimit.all(tx.execute(_WAITING.where(_QUEUED if compare else Job.changed_us >= since)))
+            rows = limit_queries.start_limits(tx, None if compare else since)
         if compare:
             self._waiting, self._compared_us = {}, now
         for row in rows:
@@ -176,14 +119,14 @@ class JobLimits:
         for as long as it likes.
         """
         with self._ctx.db.read() as tx:
-            rows = _Reporting.all(tx.execute(_RUNNING))
+            rows = limit_queries.reporting(tx)
         alive = {row.id for row in rows}
         self._heard = {attempt: heard for attempt, heard in self._heard.items() if attempt in alive}
         self._missed = {attempt: since for attempt, since in self._missed.items() if attempt in alive}
         for row in rows:
             self._look_at(row)
 
-    def _look_at(self, row: _Reporting) -> None:
+    def _look_at(self, row: ReportingRun) -> None:
         now, heard = self._ctx.monotonic(), self._heard.get(row.id)
         if heard is None or heard.newest_us != row.newest_us:
             self._heard[row.id] = _Heard(newest_us=row.newest_us, at=now)
@@ -194,11 +137,11 @@ class JobLimits:
         elif row.stop is None and not row.through and now - heard.at > row.policy.after:
             self._judge(row, heard, now - heard.at)
 
-    def _judge(self, row: _Reporting, heard: _Heard, silent_s: float) -> None:
+    def _judge(self, row: ReportingRun, heard: _Heard, silent_s: float) -> None:
         patience = heard.patience_s
         if patience is None:
             with self._ctx.db.read() as tx:
-                patience = limit_rules.patience_s(row.policy, _reports(tx, row.id))
+                patience = limit_rules.patience_s(row.policy, limit_queries.reports(tx, row.id))
             self._heard[row.id] = _Heard(newest_us=heard.newest_us, at=heard.at, patience_s=patience)
         if silent_s <= patience:
             return
@@ -209,12 +152,12 @@ class JobLimits:
         if marked:
             _log.warning("job %s %s", row.job_id, why)
 
-    def _goes_on(self, row: _Reporting) -> None:
+    def _goes_on(self, row: ReportingRun) -> None:
         self._missed.pop(row.id, None)
         with self._ctx.db.write() as tx:
             lifecycle.clear_hung(tx, row.id, self._ctx.now_us())
 
-    def _stop_hung(self, row: _Reporting) -> None:
+    def _stop_hung(self, row: ReportingRun) -> None:
         """Stop it, unless it is stopping already or is only to be shown; with what its stacks say, if they come."""
         if row.stop is not None or row.policy.action == "show":
             return
@@ -231,90 +174,31 @@ class JobLimits:
     def look_for_idleness(self) -> None:
         """Stop runs whose devices have done nothing for as long as their `idle_limit`, on all their nodes."""
         with self._ctx.db.read() as tx:
-            rows = _IdleLimit.all(tx.execute(_LIMITED))
+            rows = limit_queries.idle_limits(tx)
             idle = {row.id: list(self._idleness(tx, row)) for row in rows}
         self._idle = {key: known for key, known in self._idle.items() if key[0] in idle}
         for row in rows:
             if idle[row.id] and min(each.lasts_s for each in idle[row.id]) >= row.limit:
                 self._stop_idle(row)
 
-    def _idleness(self, tx: Connection, row: _IdleLimit) -> Iterable[limit_rules.Idleness]:
-        gpus = bool(tx.scalar(_GPUS, {"attempt": row.id}))
-        for node in tx.scalars(select(Member.node).where(Member.attempt_id == row.id, Member.ended_us.is_(None))):
+    def _idleness(self, tx: Connection, row: IdleLimit) -> Iterable[limit_rules.Idleness]:
+        gpus = limit_queries.has_gpus(tx, row.id)
+        for node in limit_queries.nodes(tx, row.id):
             known = self._idle.get((row.id, node))
-            for sample in _samples(tx, row.id, node, known.newest_us if known else None):
+            for sample in limit_queries.samples(tx, row.id, node, known.newest_us if known else None):
                 known = known or limit_rules.Idleness(newest_us=sample.time_us)
                 known = known.after(sample.time_us, limit_rules.busy(sample.values, gpus=gpus))
             self._idle[row.id, node] = known = known or limit_rules.Idleness(newest_us=0)
             yield known
 
-    def _stop_idle(self, row: _IdleLimit) -> None:
+    def _stop_idle(self, row: IdleLimit) -> None:
         words = f"stopped because its devices did nothing for its idle_limit of {format_duration(row.limit)}"
         with self._ctx.db.write() as tx:
             _stop(tx, row, StopReason.IDLE, self._ctx.now_us(), words)
 
 
-_QUEUED = and_(Job.state == JobState.QUEUED, Job.started_us.is_(None), ~Job.held, ~Job.blocked)
-_START_LIMIT = Job.spec["start_limit"].as_float()
-_WAITING = select(
-    Job.id,
-    Job.created_us,
-    Job.eligible_us,
-    _QUEUED.label("waits"),
-    _START_LIMIT.label("limit"),
-).where(_START_LIMIT > 0)
-_OF_RUN = (Attempt.id, Attempt.job_id, Attempt.hung_us, Attempt.dump_serial, Job.stop, Job.step, Job.total_steps)
-_RUNNING = (
-    select(*_OF_RUN, Job.spec["hang"].label("hang"), func.max(MetricSeries.last_time_us).label("newest_us"))
-    .join(Job, Job.id == Attempt.job_id)
-    .join(MetricSeries, MetricSeries.attempt_id == Attempt.id)
-    .where(Attempt.state == AttemptState.RUNNING, MetricSeries.last_time_us.is_not(None))
-    .group_by(Attempt.id, Job.id)
-    .having(func.max(case((tracked.REPORTED, 1), else_=0)) == 1)
-)
-_LIMIT = Job.spec["idle_limit"].as_float()
-_LIMITED = (
-    select(Attempt.id, Attempt.job_id, _LIMIT.label("limit"))
-    .join(Job, Job.id == Attempt.job_id)
-    .where(Attempt.state == AttemptState.RUNNING, Job.stop.is_(None), _LIMIT > 0)
-)
-_GPUS = (
-    select(func.count())
-    .select_from(Allocation)
-    .join(Device, (Device.node == Allocation.node) & (Device.uuid == Allocation.uuid))
-    .where(Allocation.attempt_id == bindparam("attempt"), Device.kind == "gpu")
-)
-
-
-def _stop(tx: Connection, row: _Reporting | _IdleLimit, reason: StopReason, now: int, words: str) -> None:
+def _stop(tx: Connection, row: ReportingRun | IdleLimit, reason: StopReason, now: int, words: str) -> None:
     """Stop the run that was looked at, unless it is over by now: the job's next one has done nothing wrong."""
     _, attempt = lifecycle.lock_attempt(tx, row.id)
     if attempt.state == AttemptState.RUNNING:
         lifecycle.request_stop(tx, row.job_id, reason, None, now, words)
-
-
-def _reports(tx: Connection, attempt_id: str) -> list[tuple[int, int]]:
-    """Steps and times of the series that was reported last, the newest `limit_rules.STEPS` of them, in order."""
-    series = (
-        select(MetricSeries.id)
-        .where(MetricSeries.attempt_id == attempt_id, MetricSeries.last_time_us.is_not(None), tracked.REPORTED)
-        .order_by(MetricSeries.last_time_us.desc(), MetricSeries.id)
-        .limit(1)
-        .scalar_subquery()
-    )
-    query = (
-        select(MetricPoint.step, MetricPoint.time_us)
-        .where(MetricPoint.series_id == series)
-        .order_by(MetricPoint.seq.desc())
-        .limit(limit_rules.STEPS + 1)
-    )
-    return [(row.step, row.time_us) for row in reversed(tx.execute(query).all())]
-
-
-def _samples(tx: Connection, attempt_id: str, node: str, after_us: int | None) -> list[_DeviceSample]:
-    """The samples since one; the newest alone where none was seen."""
-    of_member = (Sample.attempt_id == attempt_id, Sample.node == node)
-    query = select(Sample.time_us, Sample.values).where(*of_member)
-    if after_us is None:
-        return _DeviceSample.all(tx.execute(query.order_by(Sample.time_us.desc()).limit(1)))
-    return _DeviceSample.all(tx.execute(query.where(Sample.time_us > after_us).order_by(Sample.time_us)))
