@@ -31,6 +31,7 @@ PRELOADED = [
     "torch._dynamo",
     "torch.distributed.checkpoint",
     "trainer.__main__",
+    "sklearn.datasets",
     "pytest",
     "tests.support.training",
 ]

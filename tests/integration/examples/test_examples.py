@@ -10,7 +10,6 @@ import yaml
 from tests.support import ranks, torchrun, wait
 from tests.support.attempt import AttemptFolder
 from torchyard.spec import JobSpec
-from trainer.strategies import STRATEGIES
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -26,20 +25,6 @@ def test_specs_are_valid(spec: Path) -> None:
     if content["resources"]["gpus"] == "all":  # the service makes a number of it
         content["resources"]["gpus"] = 1
     JobSpec.model_validate(content)
-
-
-def test_every_strategy_has_an_example_that_differs_in_nothing_else() -> None:
-    """`tests/e2e/test_strategies.py` runs them."""
-    contents = {path.stem: yaml.safe_load(path.read_text()) for path in (EXAMPLES / "strategies").glob("*.yaml")}
-    assert contents.keys() == STRATEGIES.keys()
-    rest = []
-    for name, content in contents.items():
-        recipe = JobSpec.model_validate(content).recipe
-        assert recipe is not None
-        assert recipe.strategy.name == name
-        assert content["name"] == name.replace("_", "-")
-        rest.append({key: value for key, value in content["recipe"].items() if key != "strategy"})
-    assert all(each == rest[0] for each in rest)
 
 
 def test_plain_ddp(tmp_path: Path) -> None:
