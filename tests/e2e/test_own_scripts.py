@@ -23,14 +23,13 @@ def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with the example scripts, data that is not copied, and what must not travel."""
+    """A folder with an example script, data that is not copied, and what must not travel."""
     folder = tmp_path / "project"
     (folder / "data").mkdir(parents=True)
     (folder / "data" / "words.txt").write_text("from the data folder\n")
     (folder / ".gitignore").write_text("data/\nnotes.txt\n")
     (folder / "notes.txt").write_text("private")
-    for script in ("plain_ddp.py", "train_ddp.py"):
-        shutil.copy(EXAMPLES / script, folder)
+    shutil.copy(EXAMPLES / "train_ddp.py", folder)
     return folder
 
 
@@ -44,36 +43,16 @@ def _yard(yard: Stack, venv: Path | None, project: Path, *words: str) -> subproc
     )
 
 
-def test_a_plain_ddp_script_has_its_log_and_its_exit_code(yard: Stack, venv: Path, project: Path) -> None:
-    done = _yard(yard, venv, project, "run", "--gpus", "2", "--", "python", "plain_ddp.py")
+def test_a_ddp_script_has_its_log_its_metrics_and_its_checkpoints(yard: Stack, venv: Path, project: Path) -> None:
+    words = ["python", "train_ddp.py", "--epochs", "2", "--samples", "512"]
+    done = _yard(yard, venv, project, "run", "--gpus", "2", "--", *words)
     assert done.returncode == 0, done.stdout + done.stderr
     job = next(iter(yard.client.jobs()))
+    assert job.spec["launcher"] == "torchrun"
     assert job.spec["python"].startswith(str(venv))
     assert yard.log(job, 0)
-
-
-def test_a_script_that_starts_its_processes_itself_is_one_process(yard: Stack, venv: Path, project: Path) -> None:
-    shutil.copy(SCRIPTS / "spawn_ddp.py", project)
-    done = _yard(yard, venv, project, "run", "--gpus", "2", "--", "python", "spawn_ddp.py", "2")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "launcher: python, because spawn_ddp.py:" in done.stderr
-    job = next(iter(yard.client.jobs()))
-    assert job.spec["launcher"] == "python"
-    log = yard.log(job, 0).decode()  # of both, whose lines may run into each other
-    assert all(f"rank {rank} of 2 has met 2" in log for rank in range(2))
-    assert "launcher python, because spawn_ddp.py:" in yard.client.events(job.id)[0].message
-
-
-def test_torchrun_as_it_is_typed(yard: Stack, venv: Path, project: Path) -> None:
-    words = ["torchrun", "--standalone", "--nproc-per-node=2", "plain_ddp.py"]
-    understood = _yard(yard, venv, project, "run", "--", *words)
-    assert understood.returncode == 0, understood.stdout + understood.stderr
-    job = next(iter(yard.client.jobs()))
-    assert (job.spec["launcher"], job.gpus) == ("torchrun", 2)
-    by_hand = ["python", "-m", "torch.distributed.run", *words[1:]]
-    believed = _yard(yard, venv, project, "run", "--gpus", "2", "--launcher", "none", "--", *by_hand)
-    assert believed.returncode == 0, believed.stdout + believed.stderr
-    assert next(iter(yard.client.jobs())).spec["launcher"] == "none"
+    wait.until(lambda: yard.client.metrics(job.id).series, what="metrics")
+    wait.until(lambda: yard.client.checkpoints(job.id), what="a checkpoint")
 
 
 #: What starts real ranks with the command line and the environment that the launcher of this name documents.
@@ -89,27 +68,40 @@ LAUNCHERS = {
 }
 
 
+BY_HAND = "python -m torch.distributed.run --standalone --nproc-per-node=2 dist_url.py --dist-url env://"
+
+
 @pytest.mark.parametrize(
-    ("words", "launcher"),
+    ("options", "words", "launcher"),
     [
-        ("python dist_url.py --multiprocessing-distributed --dist-url {url} --world-size 1 --rank 0", "python"),
-        ("torchrun --nproc-per-node=2 dist_url.py --dist-url env://", "torchrun"),
-        ("mpirun -np 2 python dist_url.py --dist-url {url}", "none"),
-        ("deepspeed --num_gpus 2 dist_url.py --dist-url {url} --world-size 2", "none"),
+        (
+            "--gpus 2",
+            "python dist_url.py --multiprocessing-distributed --dist-url {url} --world-size 1 --rank 0",
+            "python",
+        ),
+        ("", "torchrun --standalone --nproc-per-node=2 dist_url.py --dist-url env://", "torchrun"),
+        ("--gpus 2 --launcher none", BY_HAND, "none"),
+        ("--gpus 2", "mpirun -np 2 python dist_url.py --dist-url {url}", "none"),
+        ("--gpus 2", "deepspeed --num_gpus 2 dist_url.py --dist-url {url} --world-size 2", "none"),
     ],
-    ids=["spawn", "torchrun", "mpirun", "deepspeed"],
+    ids=["spawn", "torchrun", "torchrun-by-hand", "mpirun", "deepspeed"],
 )
-def test_ranks_meet_whoever_starts_them(yard: Stack, venv: Path, project: Path, words: str, launcher: str) -> None:
+def test_ranks_meet_whoever_starts_them(
+    yard: Stack, venv: Path, project: Path, options: str, words: str, launcher: str
+) -> None:
     shutil.copy(SCRIPTS / "dist_url.py", project)
     for name, starts in LAUNCHERS.items():
         program = venv / "bin" / name
         program.write_text(f"#!/bin/sh\n{starts}for rank in $ranks; do wait $rank || exit $?; done\n")
         program.chmod(0o755)
     typed = words.format(url=(project / "meeting").as_uri()).split()
-    done = _yard(yard, venv, project, "run", "--gpus", "2", "--", *typed)
+    done = _yard(yard, venv, project, "run", *options.split(), "--", *typed)
     job = next(iter(yard.client.jobs()))
     assert done.returncode == 0, f"{done.stdout}{done.stderr}{yard.log(job, 0).decode()}"
-    assert job.spec["launcher"] == launcher
+    assert (job.spec["launcher"], job.gpus) == (launcher, 2)
+    if launcher == "python":
+        assert "launcher: python, because dist_url.py:" in done.stderr
+        assert "launcher python, because dist_url.py:" in yard.client.events(job.id)[0].message
     names = ("met-0", "met-1")
 
     def brought() -> list[Output]:
@@ -118,14 +110,6 @@ def test_ranks_meet_whoever_starts_them(yard: Stack, venv: Path, project: Path, 
 
     for note in wait.until(brought, what="the note of each rank"):
         assert yard.client.download_output(job.id, note, project / "pulled").read_text() == "2 of 2"
-
-
-def test_the_lines_of_ours_add_metrics_and_checkpoints(yard: Stack, venv: Path, project: Path) -> None:
-    done = _yard(yard, venv, project, "run", "--gpus", "2", "--", "python", "train_ddp.py")
-    assert done.returncode == 0, done.stdout + done.stderr
-    job = next(iter(yard.client.jobs()))
-    wait.until(lambda: yard.client.metrics(job.id).series, what="metrics")
-    wait.until(lambda: yard.client.checkpoints(job.id), what="a checkpoint")
 
 
 def test_the_snapshot_holds_what_git_would_and_links_join_the_rest(yard: Stack, project: Path) -> None:
