@@ -1,17 +1,21 @@
-"""Everything around a training is killed while it runs; nothing is missing and nothing is doubled."""
+"""Trainings that are disturbed, by the end of all around them or of a rank, or by an urgent job: nothing is lost."""
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.e2e import paced
+from tests.e2e.conftest import SCRIPTS
 from tests.support import processes, wait
 from tests.support.stack import Stack
-from torchyard.api import Job
+from torchyard.api import Checkpoint, Job
 from torchyard.injob import layout
-from torchyard.states import JobState
+from torchyard.spec.policy import Policy
+from torchyard.states import AttemptState, JobState
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -86,31 +90,60 @@ def test_all_killed_one_after_another_cost_the_training_nothing(yard: Stack, dis
     wait.until(lambda: all(c.state == "stored" for c in yard.client.checkpoints(job.id)), what="stored checkpoints")
 
 
-def test_a_rerun_goes_on_at_its_step_with_the_same_loss_curve(
+def _final_weights(yard: Stack, job: Job, folder: Path) -> dict[str, torch.Tensor]:
+    def stored() -> Checkpoint | None:
+        newest = max(yard.client.checkpoints(job.id), key=lambda checkpoint: checkpoint.step)
+        return newest if newest.state == "stored" else None
+
+    checkpoint = wait.until(stored, what="the last checkpoint in the store")
+    yard.client.download_checkpoint(checkpoint, folder)
+    loaded: dict[str, torch.Tensor] = torch.load(folder / "model.pt", weights_only=True)
+    return loaded
+
+
+def test_an_urgent_job_preempts_a_training_that_loses_nothing(
     yard: Stack, disturbed: tuple[Job, Witness], tmp_path: Path
 ) -> None:
+    """Its weights and its curve are those of a training that ran through."""
+    yard.client.set_policy(Policy(min_run=0))
     gate = tmp_path / "gate"
-    cut = yard.client.submit(paced.training(gate))
-    wait.until(lambda: _step(yard, cut) > paced.STEPS, seconds=180, what="more than an epoch")
-    yard.client.cancel(cut.id)
-    assert yard.client.wait(cut.id).state is JobState.CANCELLED
-    stopped = wait.until(lambda: yard.client.attempts(cut.id)[-1].ended_at and _stopped_at(yard, cut), what="its step")
+    low = yard.client.submit(paced.training(gate, name="low", priority="low"))
+    wait.until(lambda: any(c.state == "stored" for c in yard.client.checkpoints(low.id)), what="a verified checkpoint")
+    urgent = yard.client.submit(
+        {"name": "urgent", "priority": "urgent", "launcher": "none", "command": ["true"], "resources": {"gpus": 2}}
+    )
+    assert yard.client.wait(urgent.id).state is JobState.SUCCEEDED
     gate.touch()
-    again = yard.client.rerun(cut.id)
-    assert yard.client.wait(again.id).state is JobState.SUCCEEDED
-    straight = dict(disturbed[1].points()["train/loss"])
-    resumed = wait.until(lambda: _stored_points(yard, again).get("train/loss"), what="points")
-    assert resumed[0][0] > stopped
-    wait.until(lambda: _stored_points(yard, again)["train/loss"][-1][0] == max(straight), what="the last step")
-    assert _stored_points(yard, again)["train/loss"] == [(step, v) for step, v in straight.items() if step > stopped]
+    ended = yard.client.wait(low.id)
+    assert (ended.state, ended.attempt) == (JobState.SUCCEEDED, 2), ended.error
+    first, second = yard.client.attempts(low.id)
+    assert (first.state, second.state) == (AttemptState.PREEMPTED, AttemptState.SUCCEEDED)
 
+    through, witness = disturbed
+    resumed = _final_weights(yard, low, tmp_path / "resumed")
+    straight = _final_weights(yard, through, tmp_path / "straight")
+    assert resumed.keys() == straight.keys()
+    assert all(torch.equal(resumed[name], straight[name]) for name in straight)
+    curve = witness.points()["train/loss"]
+    wait.until(lambda: _stored_points(yard, low)["train/loss"][-1][0] == curve[-1][0], what="the last step")
+    assert _stored_points(yard, low)["train/loss"] == curve
 
-def _stopped_at(yard: Stack, job: Job) -> int:
-    return max(c.step for c in yard.client.checkpoints(job.id))
+    told = [event for event in yard.client.events(low.id) if event.kind != "checkpoint"]
+    asked = next(place for place, event in enumerate(told) if event.kind == "preempting")
+    story = [event.message for event in told[asked:]]
+    preemptor = f"job {urgent.number} ({urgent.user}), urgent"
+    assert (
+        story[0] == f"is to be preempted for {preemptor}, which is of a higher class: asked to write a checkpoint first"
+    )
+    assert story[1].startswith(f"preempted for {preemptor}: its checkpoint of step ")
+    step = second.resumed_from_step
+    assert story[2].startswith(f"preempted for {preemptor} after a checkpoint at step {step}")
+    assert f"the first instruction ran; resumes from step {step}" in story
 
 
 def test_a_killed_rank_fails_the_job_and_its_last_points_count(yard: Stack, tmp_path: Path) -> None:
-    job = yard.client.submit(paced.training(tmp_path / "gate", epochs=1000))
+    steady = {"launcher": "torchrun", "python": sys.executable, "live": str(SCRIPTS), "resources": {"gpus": 2}}
+    job = yard.client.submit({**steady, "command": ["steady.py", "100000"]})
     folder = yard.attempt_folder(job.id)
     witness = Witness(folder, tmp_path / "kept")
     wait.until(lambda: _step(yard, job) > 5, seconds=180, what="some steps")
