@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.support import processes, results
+from tests.support import processes, ranks, results
+from tests.support.attempt import AttemptFolder
 from tests.support.fleet import Fleet, fleet
 from tests.support.wait import until
+from torchyard.injob import files, layout
 from torchyard.network import speed
+from torchyard.recipe import Recipe
 from torchyard.states import JobState
+from trainer.run import run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 SCRIPT = Path(__file__).parent / "scripts" / "ddp_nodes.py"
@@ -80,12 +84,15 @@ def test_two_by_two(two: Fleet) -> None:
 
 
 def test_recipes_on_two_nodes_come_to_what_one_node_comes_to(two: Fleet, tmp_path: Path) -> None:
-    wanted = {"ddp": ("ddp", 2), "fsdp": ("fsdp", 2), "one node": ("ddp", 1)}
+    alone = AttemptFolder(tmp_path / "one node")
+    recipe = Recipe.model_validate({**RECIPE, "strategy": "ddp"})
+    ranks.run(run, 2, recipe, environment=alone.environment() | {layout.DEVICES: "2"})
+    losses = {"one node": alone.series("val/loss")}
+    proofs = {"one node": files.read_json(str(alone.root / layout.OUTPUT / "strategy.json"))}
     jobs = {
-        name: two.client.submit({"resources": {"gpus": 2, "nodes": nodes}, "recipe": {**RECIPE, "strategy": strategy}})
-        for name, (strategy, nodes) in wanted.items()
+        strategy: two.client.submit({"resources": {"gpus": 2, "nodes": 2}, "recipe": {**RECIPE, "strategy": strategy}})
+        for strategy in ("ddp", "fsdp")
     }
-    losses, proofs = {}, {}
     for name, job in jobs.items():
         ended = two.client.wait(job.id, timeout_s=180)
         assert ended.state is JobState.SUCCEEDED, (name, ended.error, log(two, job.id, 0)[-3000:])
@@ -95,9 +102,9 @@ def test_recipes_on_two_nodes_come_to_what_one_node_comes_to(two: Fleet, tmp_pat
     # Four shares' gradients are added in another order than two shares' are.
     assert losses["ddp"] == pytest.approx(losses["one node"], rel=1e-6)
     assert losses["fsdp"] == pytest.approx(losses["one node"], rel=1e-6)
-    for name, (strategy, nodes) in wanted.items():
-        assert proofs[name]["strategy"] == strategy
-        assert [rank["rank"] for rank in proofs[name]["ranks"]] == list(range(2 * nodes))
+    for name in jobs:
+        assert proofs[name]["strategy"] == name
+        assert [rank["rank"] for rank in proofs[name]["ranks"]] == list(range(4))
     (whole,) = {rank["parameter_bytes"]["cpu"] for rank in proofs["ddp"]["ranks"]}
     pieces = [rank["parameter_bytes"]["cpu"] for rank in proofs["fsdp"]["ranks"]]
     assert sum(pieces) == whole
