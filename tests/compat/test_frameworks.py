@@ -97,19 +97,11 @@ def by_hand(
         pytest.param(
             LIGHTNING,
             Launcher.TORCHRUN,
-            stopping.cancelled,
-            False,
-            marks=pytest.mark.proves(
-                "lightning-torchrun", "starts", "metrics", "outputs", "clean stop", "exact resume"
-            ),
-            id="lightning-torchrun-cancelled",
-        ),
-        pytest.param(
-            LIGHTNING,
-            Launcher.TORCHRUN,
             stopping.preempted,
             True,
-            marks=pytest.mark.proves("lightning-torchrun", "live", "preempted"),
+            marks=pytest.mark.proves(
+                "lightning-torchrun", "starts", "metrics", "clean stop", "exact resume", "live", "preempted"
+            ),
             id="lightning-torchrun-preempted-live",
         ),
         pytest.param(
@@ -121,14 +113,6 @@ def by_hand(
                 "lightning-python", "starts", "metrics", "clean stop", "exact resume", "live", "preempted"
             ),
             id="lightning-python-preempted-live",
-        ),
-        pytest.param(
-            LIGHTNING,
-            Launcher.PYTHON,
-            stopping.out_of_time,
-            False,
-            marks=pytest.mark.proves("lightning-python", "outputs"),
-            id="lightning-python-out-of-time",
         ),
         pytest.param(
             LIGHTNING,
@@ -218,6 +202,20 @@ def test_it_stops_and_goes_on_exactly(
     curves = user.series(ended)
     assert training.metrics <= curves.keys()
     assert max(int(step) for step, _, _ in curves[training.counted]) == training.steps
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        pytest.param(Launcher.TORCHRUN, marks=pytest.mark.proves("lightning-torchrun", "outputs"), id="torchrun"),
+        pytest.param(Launcher.PYTHON, marks=pytest.mark.proves("lightning-python", "outputs"), id="python"),
+    ],
+)
+def test_what_a_short_training_of_lightning_writes_is_kept(user: User, launcher: Launcher) -> None:
+    words = ("--devices", "2", "--epochs", "1", "--samples", "64")
+    script = user.copy(LIGHTNING.script)
+    job = user.submit("python", script, *words, launcher=launcher.value, resources={"gpus": 2})
+    user.written(user.succeeds(job), LIGHTNING.written)
 
 
 def _resumed(user: User, job: Job, ended: Job, training: Training) -> None:

@@ -1,7 +1,5 @@
 """The ways in which a queue stops a running job, each followed by whatever makes it go on."""
 
-import math
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -67,23 +65,6 @@ def preempted_after(user: User, job: Job, words: str) -> Job:
     states = [each.state for each in user.yard.client.attempts(job.id)]
     assert states == [AttemptState.PREEMPTED, AttemptState.SUCCEEDED]
     return ended
-
-
-def out_of_time(user: User, job: Job) -> Stopped:
-    """Reruns it with time limits from short to long until one is met in mid-training; then without one."""
-    client, began = user.yard.client, time.monotonic()
-    trains(user, job)
-    # From less than the start takes, in small steps: twice as much may be all that the training needs.
-    limit = math.ceil((time.monotonic() - began) * 0.6)
-    client.cancel(job.id)
-    client.wait(job.id)
-    while True:
-        job = client.rerun(job.id, changes={"time_limit": limit})
-        error = user.ends(job, JobState.FAILED, seconds=limit + 180).error
-        assert "ran into its time limit" in str(error), f"{error}\n{user.log(job)}"
-        if any(client.checkpoints(job.id)):
-            return Stopped(job, client.rerun(job.id, changes={"time_limit": None}))
-        limit = math.ceil(limit * 1.2)
 
 
 #: Stops a job that trains, and has it go on.
