@@ -6,6 +6,8 @@ from typing import NewType
 
 #: Id of a job, as `new_id` makes it of the kind ``job``.
 JobId = NewType("JobId", str)
+#: Id of an attempt, as `new_id` makes it of the kind ``att``.
+AttemptId = NewType("AttemptId", str)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 

@@ -10,7 +10,7 @@ from service.db.models import Attempt, Blob, Job, Member, Node, Output, Snapshot
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from torchyard import wire
-from torchyard.ids import now_us
+from torchyard.ids import AttemptId, JobId, now_us
 
 #: Time after its end for which the files of an attempt are waited for.
 SETTLE_TIMEOUT_US = 3600 * 1_000_000
@@ -20,8 +20,8 @@ SETTLE_TIMEOUT_US = 3600 * 1_000_000
 class _LeftFile(Record):
     """A row of `outputs` that an earlier attempt has left, with the hash of its blob; None while that is not here."""
 
-    job_id: str
-    attempt_id: str
+    job_id: JobId
+    attempt_id: AttemptId
     root: wire.Root
     path: str
     size: int
@@ -40,7 +40,7 @@ class _Delivery(Record):
     ended_us: int | None
 
 
-def files(tx: Connection, job_id: str, carried_from: str, node_rank: int, snapshot: str | None) -> wire.Carry:
+def files(tx: Connection, job_id: JobId, carried_from: AttemptId, node_rank: int, snapshot: str | None) -> wire.Carry:
     """Return the newest version of each file that `carried_from`, or an attempt it began from itself, has left."""
     chain = _chain(tx, carried_from)
     newest: dict[tuple[wire.Root, str], _LeftFile] = {}
@@ -56,15 +56,15 @@ def files(tx: Connection, job_id: str, carried_from: str, node_rank: int, snapsh
     )
 
 
-def _chain(tx: Connection, attempt: str | None) -> list[str]:
-    chain: list[str] = []
+def _chain(tx: Connection, attempt: AttemptId | None) -> list[AttemptId]:
+    chain: list[AttemptId] = []
     while attempt is not None:
         chain.append(attempt)
         attempt = tx.scalar(select(Attempt.carried_from).where(Attempt.id == attempt))
     return chain
 
 
-def _left(tx: Connection, chain: Sequence[str], node_rank: int) -> list[_LeftFile]:
+def _left(tx: Connection, chain: Sequence[AttemptId], node_rank: int) -> list[_LeftFile]:
     query = (
         select(Output.__table__, Blob.sha256.label("blob"))
         .outerjoin(Blob, Blob.sha256 == Output.sha256)
@@ -75,7 +75,7 @@ def _left(tx: Connection, chain: Sequence[str], node_rank: int) -> list[_LeftFil
     return [file for file in files if file.state in {DELETED, ON_NODE} or file.blob is not None]
 
 
-def _carried(file: _LeftFile, job_id: str) -> wire.CarriedFile:
+def _carried(file: _LeftFile, job_id: JobId) -> wire.CarriedFile:
     return wire.CarriedFile(
         path=file.path,
         size=file.size,
@@ -88,7 +88,7 @@ def _carried(file: _LeftFile, job_id: str) -> wire.CarriedFile:
     )
 
 
-def _changed_since(tx: Connection, carried_from: str, snapshot: str | None) -> set[str]:
+def _changed_since(tx: Connection, carried_from: AttemptId, snapshot: str | None) -> set[str]:
     """Return the paths of the job's own snapshot, if the carried files were written over another one."""
     query = select(Job.spec).join(Attempt, Attempt.job_id == Job.id).where(Attempt.id == carried_from)
     before = StoredSpec(tx.scalar(query) or {}).code

@@ -22,7 +22,7 @@ from service.infra.times import moment
 from service.storage import paths, retention
 from service.storage.store import BlobStore, is_hash
 from torchyard import api
-from torchyard.ids import new_id
+from torchyard.ids import AttemptId, JobId, new_id
 from torchyard.quantities import format_size
 from torchyard.spec import CheckpointPolicy
 from torchyard.wire import CheckpointAnswer, CheckpointReport, FileRef, Restore
@@ -41,7 +41,7 @@ class _ListedCheckpoint(CheckpointRecord):
 class _OwnedCheckpoint(Record):
     """A checkpoint, and the user whose job wrote it."""
 
-    job_id: str
+    job_id: JobId
     step: int
     user_id: str
 
@@ -149,19 +149,19 @@ def _store(tx: Connection, attempt: AttemptIdentity, checkpoint: CheckpointRecor
     _tell(tx, attempt, checkpoint.id, checkpoint.step, message, now)
 
 
-def _removable(tx: Connection, attempt_id: str) -> list[str]:
+def _removable(tx: Connection, attempt_id: AttemptId) -> list[str]:
     """Return the folders that their node may remove: their checkpoints are in the store, or deleted."""
     query = select(Checkpoint.name).where(Checkpoint.attempt_id == attempt_id, Checkpoint.state != "committed")
     return list(tx.scalars(query.order_by(Checkpoint.name)))
 
 
-def of_job(db: Database, job_id: str) -> list[api.Checkpoint]:
+def of_job(db: Database, job_id: JobId) -> list[api.Checkpoint]:
     """Return the job's checkpoints, the newest last; ``not-found`` for an unknown job."""
     with db.read() as tx:
         return _of_job(tx, job_id)
 
 
-def _of_job(tx: Connection, job_id: str) -> list[api.Checkpoint]:
+def _of_job(tx: Connection, job_id: JobId) -> list[api.Checkpoint]:
     spec = tx.scalar(select(Job.spec).where(Job.id == job_id))
     if spec is None:
         raise not_found("job", job_id)

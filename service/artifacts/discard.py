@@ -33,6 +33,7 @@ from service.infra.times import Clock
 from service.jobs import change
 from service.storage import retention
 from service.storage.store import BlobStore
+from torchyard.ids import JobId
 from torchyard.quantities import format_duration, format_size
 from torchyard.spec import KEEP
 from torchyard.states import JOB_FINAL
@@ -50,7 +51,7 @@ def discard(db: Database, store: BlobStore, clock: Clock, caller: Caller, ref: s
     """
     hashes: list[str] = []
 
-    def mark(tx: Connection, job_id: str, actor: str | None, now: int) -> None:
+    def mark(tx: Connection, job_id: JobId, actor: str | None, now: int) -> None:
         hashes.extend(_mark(tx, job_id, now, actor=actor))
 
     changed = change.act(db, clock, caller, ref, mark)
@@ -88,7 +89,7 @@ def _expire(db: Database, store: BlobStore, now: int, keep_s: int) -> None:
         blobs.collect(db, store, hashes)
 
 
-def _mark(tx: Connection, job_id: str, now: int, *, actor: str | None = None, why: str = "") -> list[str]:
+def _mark(tx: Connection, job_id: JobId, now: int, *, actor: str | None = None, why: str = "") -> list[str]:
     """Forget the files; return hashes to `blobs.collect` after the commit. Logs and points go with `_remove`."""
     job = lifecycle.lock_job(tx, job_id)
     if job.state not in JOB_FINAL:
@@ -145,7 +146,7 @@ def _arriving(job_id: Any) -> ColumnElement[bool]:
     )
 
 
-def _forget(tx: Connection, job_id: str, now: int) -> list[str]:
+def _forget(tx: Connection, job_id: JobId, now: int) -> list[str]:
     hashes = retention.mark_deleted(tx, [kept.id for kept in retention.checkpoints_of(tx, job_id)], now)
     hashes += tx.scalars(select(Output.sha256).where(Output.job_id == job_id))
     tx.execute(delete(Output).where(Output.job_id == job_id))
@@ -155,7 +156,7 @@ def _forget(tx: Connection, job_id: str, now: int) -> list[str]:
     return hashes
 
 
-def _remove(db: Database, store: BlobStore, jobs: Sequence[str]) -> None:
+def _remove(db: Database, store: BlobStore, jobs: Sequence[JobId]) -> None:
     """Remove logs and points that no row refers to any more; may be repeated."""
     for job_id in jobs:
         with db.read() as tx:

@@ -7,12 +7,13 @@ from sqlalchemy import Connection, select
 from service.artifacts.outputs import ON_NODE, WRITER
 from service.db.models import Attempt, Job, Member, Output
 from torchyard import wire
+from torchyard.ids import AttemptId
 
 #: Files that a node is asked for at once.
 _AT_ONCE = 1000
 
 
-def orders(tx: Connection, node: str, kept: Sequence[str]) -> dict[str, list[wire.BringOrder] | list[str]]:
+def orders(tx: Connection, node: str, kept: Sequence[str]) -> dict[str, list[wire.BringOrder] | list[AttemptId]]:
     """Return orders to bring or discard the files of these attempts, as fields of `wire.Orders`.
 
     An attempt that is unknown here (the database was restored from a backup) keeps its files.

@@ -24,6 +24,7 @@ from service.jobs import change
 from service.storage import paths
 from service.storage.store import BlobStore, is_hash
 from torchyard import api
+from torchyard.ids import JobId
 from torchyard.wire import FileRef, Missing, OutputReport, Place, Root, WrittenFile
 
 #: Files in one report; a node that has more sends several.
@@ -160,7 +161,7 @@ def _before(tx: Connection, attempt: AttemptIdentity, rows: list[dict[str, Any]]
         yield from _ReportedFile.each(tx.execute(query))
 
 
-def of_job(db: Database, job_id: str, *, every: bool = False) -> list[api.Output]:
+def of_job(db: Database, job_id: JobId, *, every: bool = False) -> list[api.Output]:
     """Return the job's files, sorted by name; ``not-found`` for an unknown job.
 
     Unless `every` one is wanted, of each name the one that `file_hash` takes, if it is here.
@@ -173,7 +174,7 @@ def of_job(db: Database, job_id: str, *, every: bool = False) -> list[api.Output
     return [_presented(file) for file in (found if every else _first_of_each(found))]
 
 
-def _all_of(job_id: str, snapshot: str | None) -> Select[Any]:
+def _all_of(job_id: JobId, snapshot: str | None) -> Select[Any]:
     here = and_(SnapshotFile.snapshot_id == (snapshot or ""), SnapshotFile.path == Output.path, Output.root == "code")
     columns = (Attempt.number, Member.node, Blob.sha256.label("blob"), SnapshotFile.sha256.label("baseline"))
     return (
@@ -212,7 +213,7 @@ def _presented(file: _ListedFile) -> api.Output:
     )
 
 
-def file_hash(db: Database, job_id: str, name: str, *, root: Root | None = None, node_rank: int | None = None) -> str:
+def file_hash(db: Database, job_id: JobId, name: str, *, root: Root | None = None, node_rank: int | None = None) -> str:
     """Return the hash of a stored file, else ``not-found``.
 
     Of several with one name: the output folder's before the working folder's, the lowest node rank's before others'.
@@ -233,7 +234,7 @@ def file_hash(db: Database, job_id: str, name: str, *, root: Root | None = None,
 def bring(db: Database, clock: Clock, caller: Caller, ref: str) -> JobVersion:
     """Ask the nodes for the node-local files of a job, at the request of its owner; return the job's version."""
 
-    def ask(tx: Connection, job_id: str, _actor: str | None, _now: int) -> None:
+    def ask(tx: Connection, job_id: JobId, _actor: str | None, _now: int) -> None:
         waiting = (Output.job_id == job_id, Output.state == ON_NODE)
         tx.execute(update(Output).where(*waiting).values(wanted=True))
         unit_of(tx).nudge(*tx.scalars(select(Member.node).distinct().join(Output, WRITER).where(*waiting)))

@@ -11,6 +11,7 @@ from sqlalchemy import select
 from service.db.engine import Database
 from service.db.models import Attempt, Member
 from service.errors import ProblemError, not_found
+from torchyard.ids import AttemptId, JobId
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -20,8 +21,8 @@ Value = TypeVar("Value")
 class AttemptIdentity:
     """An attempt, as ingest needs to know it."""
 
-    id: str
-    job_id: str
+    id: AttemptId
+    job_id: JobId
     number: int
     nodes: tuple[str, ...]
     """Node of each member, by node rank."""

@@ -6,6 +6,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from service.db.models import IdempotencyKey
 from service.errors import ProblemError, field_problem
+from torchyard.ids import JobId
 from torchyard.quantities import SECONDS
 
 #: After this the key may make another job.
@@ -28,8 +29,8 @@ def check(key: str | None) -> str | None:
     return key
 
 
-def find(tx: Connection, user_id: str, key: str, body_sha256: str, now: int) -> str | None:
-    """Id of the job that this key has made; ``idempotency-mismatch`` if its request was another."""
+def find(tx: Connection, user_id: str, key: str, body_sha256: str, now: int) -> JobId | None:
+    """Return the id of the job that this key has made; ``idempotency-mismatch`` if its request was another."""
     mine = (IdempotencyKey.user_id == user_id, IdempotencyKey.key == key)
     row = tx.execute(select(IdempotencyKey.__table__).where(*mine)).one_or_none()
     if row is None:
@@ -41,10 +42,10 @@ def find(tx: Connection, user_id: str, key: str, body_sha256: str, now: int) -> 
         raise ProblemError(
             "idempotency-mismatch", "This Idempotency-Key has made another job: take a new key for a new job."
         )
-    return str(row.job_id)
+    return JobId(row.job_id)
 
 
-def remember(tx: Connection, user_id: str, key: str, body_sha256: str, job_id: str, now: int) -> None:
+def remember(tx: Connection, user_id: str, key: str, body_sha256: str, job_id: JobId, now: int) -> None:
     """Store what a key has made."""
     tx.execute(
         insert(IdempotencyKey).values(user_id=user_id, key=key, body_sha256=body_sha256, job_id=job_id, created_us=now)

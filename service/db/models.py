@@ -14,11 +14,14 @@ from sqlalchemy import (
     Index,
     Integer,
     Sequence,
+    String,
     UniqueConstraint,
     false,
     text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from torchyard.ids import AttemptId, JobId
 
 
 class Base(DeclarativeBase):
@@ -29,6 +32,8 @@ class Base(DeclarativeBase):
         float: Double,
         dict[str, Any]: JSON,
         list[Any]: JSON,
+        JobId: String,
+        AttemptId: String,
     }
 
 
@@ -167,7 +172,7 @@ class NodeLink(Base):
 
 class Job(Base):
     __tablename__ = "jobs"
-    id: Mapped[str] = mapped_column(primary_key=True)
+    id: Mapped[JobId] = mapped_column(primary_key=True)
     number: Mapped[int] = mapped_column(unique=True)
     name: Mapped[str]
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
@@ -187,7 +192,7 @@ class Job(Base):
     error: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     step: Mapped[int | None]
     total_steps: Mapped[int | None]
-    rerun_of: Mapped[str | None]
+    rerun_of: Mapped[JobId | None]
     #: Checkpoint that the next attempt starts from; set by a rerun, later by the job's own checkpoints.
     restore_checkpoint: Mapped[str | None]
     last_event: Mapped[int] = mapped_column(default=0)
@@ -214,7 +219,7 @@ class Job(Base):
     #: When its logs, metrics, checkpoints and outputs were taken away (`service.artifacts.discard`).
     discarded_us: Mapped[int | None]
     #: The job whose files its first attempt begins with.
-    carry_from: Mapped[str | None]
+    carry_from: Mapped[JobId | None]
     #: Why the job is not, or would not be, resumed exactly.
     inexact: Mapped[str | None]
     #: Why its newest checkpoint could not be written; None once one was.
@@ -231,8 +236,8 @@ class Dependency(Base):
     """A job that another one's `after` names."""
 
     __tablename__ = "dependencies"
-    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
-    needs: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True, index=True)
+    job_id: Mapped[JobId] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    needs: Mapped[JobId] = mapped_column(ForeignKey("jobs.id"), primary_key=True, index=True)
 
 
 class Group(Base):
@@ -294,7 +299,7 @@ class Forecast(Base):
     """
 
     __tablename__ = "forecasts"
-    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    job_id: Mapped[JobId] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
     #: What it was made of (`service.estimation.estimates.RawEstimate.basis`): a history, limit, progress, or none.
     source: Mapped[str] = mapped_column(primary_key=True)
     #: What jobs of one history have in common (`service.estimation.estimates.HistoryKey`).
@@ -339,7 +344,7 @@ class Stacks(Base):
     """The stacks of a run's processes at one moment, dumped because it seemed to hang or somebody asked."""
 
     __tablename__ = "stacks"
-    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
+    attempt_id: Mapped[AttemptId] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
     node_rank: Mapped[int] = mapped_column(primary_key=True)
     serial: Mapped[int] = mapped_column(primary_key=True)
     at_us: Mapped[int]
@@ -352,13 +357,13 @@ class Tag(Base):
 
     __tablename__ = "tags"
     tag: Mapped[str] = mapped_column(primary_key=True)
-    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    job_id: Mapped[JobId] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
 
 
 class Attempt(Base):
     __tablename__ = "attempts"
-    id: Mapped[str] = mapped_column(primary_key=True)
-    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"))
+    id: Mapped[AttemptId] = mapped_column(primary_key=True)
+    job_id: Mapped[JobId] = mapped_column(ForeignKey("jobs.id"))
     number: Mapped[int]
     state: Mapped[str]
     version: Mapped[int] = mapped_column(default=1)
@@ -384,7 +389,7 @@ class Attempt(Base):
     #: Its GPU time in microseconds by day and kind (as in `Usage`), once it has ended and was charged.
     gpu_time: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: The attempt whose files it began with (`service.artifacts.carry`).
-    carried_from: Mapped[str | None]
+    carried_from: Mapped[AttemptId | None]
     #: It has saved something beyond those.
     saved: Mapped[bool] = mapped_column(default=False, server_default=false())
 
@@ -395,7 +400,7 @@ class Member(Base):
     """A member of an attempt: its share of the ranks on one node."""
 
     __tablename__ = "members"
-    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
+    attempt_id: Mapped[AttemptId] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
     node_rank: Mapped[int] = mapped_column(primary_key=True)
     node: Mapped[str] = mapped_column(ForeignKey("nodes.name"), index=True)
     #: The nonce that claimed it: the same one may claim again, no other.
@@ -422,7 +427,7 @@ class Allocation(Base):
     """
 
     __tablename__ = "allocations"
-    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
+    attempt_id: Mapped[AttemptId] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
     node: Mapped[str] = mapped_column(primary_key=True)
     uuid: Mapped[str] = mapped_column(primary_key=True)
     index: Mapped[int]
@@ -447,7 +452,7 @@ class Allocation(Base):
 
 class Event(Base):
     __tablename__ = "events"
-    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    job_id: Mapped[JobId] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
     seq: Mapped[int] = mapped_column(primary_key=True)
     at_us: Mapped[int]
     kind: Mapped[str]
@@ -462,7 +467,7 @@ class LogStream(Base):
     """A rank's log of one attempt; the bytes lie in a file of the artifact folder. Rank -1 is the launcher's."""
 
     __tablename__ = "log_streams"
-    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
+    attempt_id: Mapped[AttemptId] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
     rank: Mapped[int] = mapped_column(primary_key=True)
     #: Bytes stored and fsynced: the mark.
     size: Mapped[int] = mapped_column(default=0)
@@ -475,7 +480,7 @@ class LogTime(Base):
     """Time when the log's bytes from `offset` on began to arrive; see `service.telemetry.logs.start_since`."""
 
     __tablename__ = "log_times"
-    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
+    attempt_id: Mapped[AttemptId] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
     rank: Mapped[int] = mapped_column(primary_key=True)
     offset: Mapped[int] = mapped_column(primary_key=True)
     time_us: Mapped[int]
@@ -485,7 +490,7 @@ class MetricStream(Base):
     """The mark of one process's metrics file."""
 
     __tablename__ = "metric_streams"
-    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
+    attempt_id: Mapped[AttemptId] = mapped_column(ForeignKey("attempts.id"), primary_key=True)
     node_rank: Mapped[int] = mapped_column(primary_key=True)
     stream: Mapped[str] = mapped_column(primary_key=True)
     offset: Mapped[int] = mapped_column(default=0)
@@ -499,8 +504,8 @@ class MetricSeries(Base):
     __tablename__ = "metric_series"
     #: SQLite numbers rows by itself only in a column of exactly the type INTEGER.
     id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
-    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), index=True)
-    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"))
+    job_id: Mapped[JobId] = mapped_column(ForeignKey("jobs.id"), index=True)
+    attempt_id: Mapped[AttemptId] = mapped_column(ForeignKey("attempts.id"))
     attempt: Mapped[int]
     stream: Mapped[str]
     rank: Mapped[int]
@@ -582,8 +587,8 @@ class SnapshotFile(Base):
 class Checkpoint(Base):
     __tablename__ = "checkpoints"
     id: Mapped[str] = mapped_column(primary_key=True)
-    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), index=True)
-    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"))
+    job_id: Mapped[JobId] = mapped_column(ForeignKey("jobs.id"), index=True)
+    attempt_id: Mapped[AttemptId] = mapped_column(ForeignKey("attempts.id"))
     name: Mapped[str]
     step: Mapped[int]
     #: committed, stored, deleted
@@ -617,12 +622,12 @@ class Output(Base):
     """A file that a job has written."""
 
     __tablename__ = "outputs"
-    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    job_id: Mapped[JobId] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
     #: `wire.Root`: the folder that the path is relative to.
     root: Mapped[str] = mapped_column(primary_key=True, default="output", server_default="output")
     node_rank: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=0, server_default=text("0"))
     path: Mapped[str] = mapped_column(primary_key=True)
-    attempt_id: Mapped[str] = mapped_column(ForeignKey("attempts.id"), index=True)
+    attempt_id: Mapped[AttemptId] = mapped_column(ForeignKey("attempts.id"), index=True)
     size: Mapped[int]
     #: Empty for one that is not to be in the store.
     sha256: Mapped[str] = mapped_column(index=True)
@@ -642,7 +647,7 @@ class IdempotencyKey(Base):
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), primary_key=True)
     key: Mapped[str] = mapped_column(primary_key=True)
     body_sha256: Mapped[str]
-    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"))
+    job_id: Mapped[JobId] = mapped_column(ForeignKey("jobs.id"))
     created_us: Mapped[int]
 
 

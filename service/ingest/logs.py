@@ -15,6 +15,7 @@ from service.errors import OffsetAheadError
 from service.infra.times import Clock
 from service.storage.store import BlobStore, sync_folder
 from service.telemetry.logs import TIME_STEP_US
+from torchyard.ids import AttemptId
 from torchyard.wire import Mark
 
 
@@ -54,7 +55,7 @@ def append(
     return Mark(offset=mark + len(new))
 
 
-def _stream(db: Database, attempt_id: str, rank: int) -> Row[int, int, int | None] | None:
+def _stream(db: Database, attempt_id: AttemptId, rank: int) -> Row[int, int, int | None] | None:
     with db.read() as tx:
         query = select(LogStream.size, LogStream.dropped_bytes, LogStream.timed_us)
         return tx.execute(query.where(LogStream.attempt_id == attempt_id, LogStream.rank == rank)).one_or_none()
@@ -77,7 +78,7 @@ def _write(path: Path, offset: int, data: memoryview) -> None:
         sync_folder(path.parent.parent)
 
 
-def _count(tx: Connection, attempt_id: str, rank: int, size: int, dropped: int) -> None:
+def _count(tx: Connection, attempt_id: AttemptId, rank: int, size: int, dropped: int) -> None:
     tx.execute(insert(tx, LogStream).values(attempt_id=attempt_id, rank=rank).on_conflict_do_nothing())
     of_stream = (LogStream.attempt_id == attempt_id, LogStream.rank == rank)
     tx.execute(update(LogStream).where(*of_stream, LogStream.size < size).values(size=size))
@@ -89,7 +90,7 @@ def _is_time_due(stream: Row[int, int, int | None] | None, now: int) -> bool:
     return stream is None or stream.timed_us is None or not 0 <= now - stream.timed_us < TIME_STEP_US
 
 
-def _note_time(tx: Connection, attempt_id: str, rank: int, offset: int, now: int) -> None:
+def _note_time(tx: Connection, attempt_id: AttemptId, rank: int, offset: int, now: int) -> None:
     row = {"attempt_id": attempt_id, "rank": rank, "offset": offset, "time_us": now}
     tx.execute(insert(tx, LogTime).values(row).on_conflict_do_nothing())
     of_stream = (LogStream.attempt_id == attempt_id, LogStream.rank == rank)

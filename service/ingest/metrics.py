@@ -16,6 +16,7 @@ from service.db.special_values import CODES
 from service.db.unit_of_work import unit_of
 from service.db.upsert import insert
 from service.errors import OffsetAheadError, field_problem, field_problems, invalid
+from torchyard.ids import AttemptId
 from torchyard.numbers import INT64, MAX_METRIC_NAME
 from torchyard.wire import Mark, MetricBatch, MetricRecord
 
@@ -107,7 +108,7 @@ def record(db: Database, memory: Memory, attempt: AttemptIdentity, batch: Metric
     return Mark(offset=batch.end)
 
 
-def _of_stream(attempt_id: str, batch: MetricBatch) -> tuple[Any, ...]:
+def _of_stream(attempt_id: AttemptId, batch: MetricBatch) -> tuple[Any, ...]:
     return (
         MetricStream.attempt_id == attempt_id,
         MetricStream.node_rank == batch.node_rank,
@@ -115,7 +116,7 @@ def _of_stream(attempt_id: str, batch: MetricBatch) -> tuple[Any, ...]:
     )
 
 
-def _stream(tx: Connection, attempt_id: str, batch: MetricBatch) -> Row[int, int | None, int]:
+def _stream(tx: Connection, attempt_id: AttemptId, batch: MetricBatch) -> Row[int, int | None, int]:
     columns = (MetricStream.offset, MetricStream.taken, MetricStream.lost)
     query = select(*columns).where(*_of_stream(attempt_id, batch)).with_for_update()
     row = tx.execute(query).one_or_none()
@@ -126,13 +127,13 @@ def _stream(tx: Connection, attempt_id: str, batch: MetricBatch) -> Row[int, int
     return tx.execute(query).one()
 
 
-def _advance(tx: Connection, attempt_id: str, batch: MetricBatch, mark: int) -> None:
+def _advance(tx: Connection, attempt_id: AttemptId, batch: MetricBatch, mark: int) -> None:
     values = {"offset": batch.end, "skipped": MetricStream.skipped + batch.skipped}
     where = (*_of_stream(attempt_id, batch), MetricStream.offset == mark)
     tx.execute(update(MetricStream).where(*where).values(**values))
 
 
-def _count(tx: Connection, attempt_id: str, batch: MetricBatch, stream: Row[int, int | None, int]) -> None:
+def _count(tx: Connection, attempt_id: AttemptId, batch: MetricBatch, stream: Row[int, int | None, int]) -> None:
     """Count the records that the process took and that have no line, from the gaps between the lines' numbers.
 
     Of a stream that was begun before they were counted, only what comes now.

@@ -18,13 +18,14 @@ from service.jobs import body, submit, versions
 from service.jobs.submission import Submission
 from service.storage import retention
 from torchyard import api
+from torchyard.ids import JobId
 from torchyard.spec import PRIORITY_RANK, JobSpec
 from torchyard.states import JobState, StopReason
 
-Action = Callable[[Connection, str, str | None, int], object]
+Action = Callable[[Connection, JobId, str | None, int], object]
 
 
-def cancel(tx: Connection, job_id: str, actor: str | None, now: int) -> object:
+def cancel(tx: Connection, job_id: JobId, actor: str | None, now: int) -> object:
     """Ask the job to stop for good; one that waits is over at once."""
     return lifecycle.request_stop(tx, job_id, StopReason.CANCEL, actor, now)
 
@@ -90,11 +91,11 @@ def _apply(tx: Connection, caller: Caller, found: JobVersion, given: dict[str, A
         store_tags(tx, found.id, spec)
 
 
-def _spec(tx: Connection, job_id: str) -> StoredSpec:
+def _spec(tx: Connection, job_id: JobId) -> StoredSpec:
     return StoredSpec(tx.scalars(select(Job.spec).where(Job.id == job_id)).one())
 
 
-def store_tags(tx: Connection, job_id: str, spec: JobSpec) -> None:
+def store_tags(tx: Connection, job_id: JobId, spec: JobSpec) -> None:
     """Make the tags of the spec those that the job is found by."""
     tx.execute(delete(Tag).where(Tag.job_id == job_id))
     if spec.tags:
@@ -179,7 +180,7 @@ def merge(target: Any, patch: Any) -> Any:
     return merged
 
 
-def _checkpoint(tx: Connection, job_id: str, asked: str | None, spec: JobSpec) -> str | None:
+def _checkpoint(tx: Connection, job_id: JobId, asked: str | None, spec: JobSpec) -> str | None:
     if asked is None:
         return None
     if asked == "latest":
@@ -196,7 +197,7 @@ def _checkpoint(tx: Connection, job_id: str, asked: str | None, spec: JobSpec) -
     return found
 
 
-def _latest(tx: Connection, job_id: str) -> str | None:
+def _latest(tx: Connection, job_id: JobId) -> str | None:
     """Return the newest stored one, else the newest committed one: "stored" sorts after "committed"."""
     query = (
         select(Checkpoint.id)
@@ -207,7 +208,7 @@ def _latest(tx: Connection, job_id: str) -> str | None:
     return tx.scalar(query)
 
 
-def _best(tx: Connection, job_id: str, spec: JobSpec) -> str | None:
+def _best(tx: Connection, job_id: JobId, spec: JobSpec) -> str | None:
     if spec.checkpoint.keep_best is None:
         raise field_problem("from_checkpoint", "best needs checkpoint.keep_best in the spec: name a checkpoint's id")
     return retention.best(retention.checkpoints_of(tx, job_id), spec.checkpoint.keep_best)

@@ -15,9 +15,10 @@ from service.identity.callers import Caller, may_change
 from service.infra.times import Clock
 from service.jobs import groups
 from service.jobs.change import refusals
+from torchyard.ids import JobId
 from torchyard.states import JOB_FINAL, JobState, StopReason
 
-Action = Callable[[Connection, ShownGroup, Caller, int], Sequence[str]]
+Action = Callable[[Connection, ShownGroup, Caller, int], Sequence[JobId]]
 
 
 def act(db: Database, clock: Clock, caller: Caller, ref: str, action: Action) -> ShownGroup:
@@ -29,7 +30,7 @@ def act(db: Database, clock: Clock, caller: Caller, ref: str, action: Action) ->
         return groups.find(tx, group.id)
 
 
-def cancel(tx: Connection, group: ShownGroup, caller: Caller, now: int) -> Sequence[str]:
+def cancel(tx: Connection, group: ShownGroup, caller: Caller, now: int) -> Sequence[JobId]:
     """Stop all trials for good; those that wait are over at once, those that are over stay as they are."""
     alive = select(Job.id, Job.state).where(Job.group_id == group.id, Job.state.not_in(JOB_FINAL)).order_by(Job.id)
     # All at once, in the order in which everybody locks jobs: first those that wait would be another one.
@@ -42,17 +43,17 @@ def cancel(tx: Connection, group: ShownGroup, caller: Caller, now: int) -> Seque
     return [*waiting, *running]
 
 
-def hold(tx: Connection, group: ShownGroup, caller: Caller, now: int) -> Sequence[str]:
+def hold(tx: Connection, group: ShownGroup, caller: Caller, now: int) -> Sequence[JobId]:
     """Keep the trials that wait from starting."""
     return _set_held(tx, group, caller, now, held=True)
 
 
-def release(tx: Connection, group: ShownGroup, caller: Caller, now: int) -> Sequence[str]:
+def release(tx: Connection, group: ShownGroup, caller: Caller, now: int) -> Sequence[JobId]:
     """Let the trials that are held start."""
     return _set_held(tx, group, caller, now, held=False)
 
 
-def _set_held(tx: Connection, group: ShownGroup, caller: Caller, now: int, *, held: bool) -> Sequence[str]:
+def _set_held(tx: Connection, group: ShownGroup, caller: Caller, now: int, *, held: bool) -> Sequence[JobId]:
     _require_waiting(tx, group)
     jobs = lifecycle.lock_waiting(tx, Job.group_id == group.id, Job.held.is_not(held))
     word = "held" if held else "released"
@@ -69,7 +70,7 @@ def _require_waiting(tx: Connection, group: ShownGroup) -> None:
         )
 
 
-def resume(tx: Connection, group: ShownGroup, caller: Caller, now: int) -> Sequence[str]:
+def resume(tx: Connection, group: ShownGroup, caller: Caller, now: int) -> Sequence[JobId]:
     """Let the trials of a paused sweep start again; what has failed before does not pause it a second time."""
     if group.paused is None:
         return ()

@@ -17,6 +17,7 @@ from service.infra.times import moment
 from service.jobs import present as job_pages
 from service.jobs.find import Filters, position
 from torchyard import api
+from torchyard.ids import JobId
 from torchyard.states import JOB_FINAL, JobState, StopReason
 
 Mode = Literal["min", "max"]
@@ -40,7 +41,7 @@ def find(tx: Connection, ref: str) -> ShownGroup:
     return found
 
 
-def of_job(tx: Connection, job_id: str) -> ShownGroup:
+def of_job(tx: Connection, job_id: JobId) -> ShownGroup:
     """Return the group of a trial."""
     return ShownGroup.one(tx.execute(_GROUPS.join(Job, Job.group_id == Group.id).where(Job.id == job_id)))
 
@@ -155,7 +156,7 @@ def _group(row: ShownGroup, counts: _Counts, by: SweepObjective, best: api.Job |
     )
 
 
-def ranked(tx: Connection, group: ShownGroup, by: SweepObjective) -> list[str]:
+def ranked(tx: Connection, group: ShownGroup, by: SweepObjective) -> list[JobId]:
     """Return the ids of the trials that have reported the metric, the best last value first; NaN is no value."""
     if by.metric is None:
         return []
@@ -164,7 +165,7 @@ def ranked(tx: Connection, group: ShownGroup, by: SweepObjective) -> list[str]:
     return sorted(values, key=lambda job: (sign * values[job], job))
 
 
-def _values(tx: Connection, group_id: str, metric: str) -> dict[str, float]:
+def _values(tx: Connection, group_id: str, metric: str) -> dict[JobId, float]:
     """Load the last value of each trial, of its newest attempt's lowest rank."""
     query = (
         select(MetricSeries.job_id, MetricSeries.last_value, MetricSeries.last_special)

@@ -11,7 +11,7 @@ from service.errors import field_problem
 from service.lifecycle.dependencies import Needs
 from service.sweeps import expand
 from torchyard.analysis import launchers
-from torchyard.ids import new_id
+from torchyard.ids import JobId, new_id
 from torchyard.spec import PRIORITY_RANK, JobSpec, Launcher
 from torchyard.spec.sweeps import Sweep, Value
 from torchyard.states import JobState
@@ -64,9 +64,9 @@ class SharedFields:
     actor: str
     now: int
     blocked: bool
-    rerun_of: str | None
+    rerun_of: JobId | None
     restore_checkpoint: str | None
-    carry_from: str | None
+    carry_from: JobId | None
 
 
 def plan(spec: JobSpec) -> SubmissionPlan:
@@ -95,13 +95,13 @@ def _planned(spec: JobSpec, parameters: dict[str, Value] | None = None) -> Plann
     return PlannedJob(spec=spec, stored=spec.model_dump(mode="json"), parameters=parameters)
 
 
-def store(tx: Connection, plan: SubmissionPlan, shared: SharedFields, needs: Needs, note: str) -> str:
+def store(tx: Connection, plan: SubmissionPlan, shared: SharedFields, needs: Needs, note: str) -> JobId:
     """Insert the jobs with their events, and their group if there is one; return the first job's id."""
     group = None if plan.sweep is None else new_id("grp")
     numbers = _next_numbers(tx, len(plan.jobs) + (group is not None))
     if group is not None and plan.sweep is not None:
         tx.execute(insert(Group), _group(group, numbers.pop(0), plan, plan.sweep, shared))
-    ids = sorted(new_id("job") for _ in plan.jobs)
+    ids = sorted(JobId(new_id("job")) for _ in plan.jobs)
     rows = [
         _job(planned, shared, id=job_id, number=number, group_id=group, trial=None if group is None else trial)
         for trial, (planned, job_id, number) in enumerate(zip(plan.jobs, ids, numbers, strict=True))

@@ -16,6 +16,7 @@ from service.infra.times import moment
 from service.lifecycle import outcome
 from service.storage import retention
 from torchyard import api
+from torchyard.ids import JobId
 from torchyard.spec import PRIORITY_RANK, Priority
 from torchyard.states import JOB_HOLDS_GPUS, AttemptState, JobState
 
@@ -35,7 +36,7 @@ def moment_or_none(us: int | None) -> Any:
     return None if us is None else moment(us)
 
 
-def jobs(tx: Connection, ids: Sequence[str]) -> list[api.Job]:
+def jobs(tx: Connection, ids: Sequence[JobId]) -> list[api.Job]:
     """Return the jobs with these ids, in their order; ids of no job are left out."""
     if not ids:
         return []
@@ -102,7 +103,7 @@ def job(
     )
 
 
-def _storage(tx: Connection, job_ids: Sequence[str]) -> dict[str, api.Storage]:
+def _storage(tx: Connection, job_ids: Sequence[JobId]) -> dict[str, api.Storage]:
     return retention.storage(tx, job_ids) if job_ids else {}
 
 
@@ -117,7 +118,7 @@ def _grouped(rows: Iterable[R], key: Callable[[R], str]) -> dict[str, list[R]]:
     return groups
 
 
-def _devices(tx: Connection, job_ids: Sequence[str]) -> dict[str, list[api.HeldDevice]]:
+def _devices(tx: Connection, job_ids: Sequence[JobId]) -> dict[str, list[api.HeldDevice]]:
     if not job_ids:
         return {}
     return _held_by(tx, Attempt.job_id, Attempt.job_id.in_(job_ids), Allocation.live)
@@ -136,7 +137,7 @@ def _held_by(tx: Connection, owner: Any, *which: Any) -> dict[str, list[api.Held
     return {one: [_held(row) for row in rows] for one, rows in held.items()}
 
 
-def _series(tx: Connection, job_ids: Sequence[str]) -> dict[str, list[LastMetric]]:
+def _series(tx: Connection, job_ids: Sequence[JobId]) -> dict[str, list[LastMetric]]:
     """Load the series of each job's lowest rank that reports, the oldest attempt first."""
     if not job_ids:
         return {}
@@ -150,7 +151,7 @@ def _series(tx: Connection, job_ids: Sequence[str]) -> dict[str, list[LastMetric
     return _grouped(LastMetric.each(tx.execute(query)), lambda row: row.job_id)
 
 
-def _starts(tx: Connection, job_ids: Sequence[str]) -> dict[str, AttemptStart]:
+def _starts(tx: Connection, job_ids: Sequence[JobId]) -> dict[str, AttemptStart]:
     """Load when and at which step the current attempts began, by job."""
     if not job_ids:
         return {}
@@ -183,7 +184,7 @@ def _eta(row: ShownJob, series: Sequence[LastMetric], start: AttemptStart | None
     return float(round(max(0, row.total_steps - row.step) * elapsed_us / done / 1e6, 1))
 
 
-def attempts(tx: Connection, job_id: str) -> list[api.Attempt]:
+def attempts(tx: Connection, job_id: JobId) -> list[api.Attempt]:
     """Return a job's attempts, the first one first."""
     query = select(Attempt.__table__).where(Attempt.job_id == job_id).order_by(Attempt.number)
     devices = _held_by(tx, Attempt.id, Attempt.job_id == job_id)
@@ -194,7 +195,7 @@ def attempts(tx: Connection, job_id: str) -> list[api.Attempt]:
     ]
 
 
-def _lost_records(tx: Connection, job_id: str) -> dict[str, int]:
+def _lost_records(tx: Connection, job_id: JobId) -> dict[str, int]:
     """Count the metric records of each attempt that were not stored.
 
     Lines that could not be read are among the gaps between the others, unless the process did not number them.
@@ -209,7 +210,7 @@ def _lost_records(tx: Connection, job_id: str) -> dict[str, int]:
     return {row[0]: int(row[1]) for row in tx.execute(query)}
 
 
-def _members(tx: Connection, job_id: str) -> dict[str, list[api.Member]]:
+def _members(tx: Connection, job_id: JobId) -> dict[str, list[api.Member]]:
     ranks = _local_world_size(tx, job_id)
     query = (
         select(*ShownMember.columns(Member))
@@ -221,7 +222,7 @@ def _members(tx: Connection, job_id: str) -> dict[str, list[api.Member]]:
     return {attempt: [_member(row, ranks) for row in rows] for attempt, rows in found.items()}
 
 
-def _local_world_size(tx: Connection, job_id: str) -> int:
+def _local_world_size(tx: Connection, job_id: JobId) -> int:
     spec = tx.scalar(select(Job.spec).where(Job.id == job_id))
     try:
         return StoredSpec(spec).model().local_world_size if spec else 1
@@ -282,7 +283,7 @@ def event(row: EventRecord) -> api.Event:
     )
 
 
-def events(tx: Connection, job_id: str, after: int, limit: int) -> list[api.Event]:
+def events(tx: Connection, job_id: JobId, after: int, limit: int) -> list[api.Event]:
     """Return the events of a job after a sequence number, the oldest first."""
     query = select(Event.__table__).where(Event.job_id == job_id, Event.seq > after).order_by(Event.seq).limit(limit)
     return [event(row) for row in EventRecord.each(tx.execute(query))]

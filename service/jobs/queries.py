@@ -13,13 +13,14 @@ from service.db.records.jobs import JobVersion
 from service.infra.etags import Tagged, etag, names
 from service.jobs import find, present, versions
 from torchyard import api
+from torchyard.ids import JobId
 from torchyard.states import JobState
 
 
-def job_id(db: Database, ref: str) -> str:
+def job_id(db: Database, ref: str) -> JobId:
     """Return the id of a job."""
     with db.read() as tx:
-        return str(versions.find(tx, ref).id)
+        return versions.find(tx, ref).id
 
 
 def tag(db: Database, ref: str) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from service.identity.callers import Caller
+from torchyard.ids import JobId
 from torchyard.spec import JobSpec
 
 
@@ -15,9 +16,9 @@ class Submission:
     key: str | None = None
     """The Idempotency-Key."""
     fingerprint: str = ""
-    rerun_of: str | None = None
+    rerun_of: JobId | None = None
     restore_checkpoint: str | None = None
-    carry_from: str | None = None
+    carry_from: JobId | None = None
     """The job whose files it begins with."""
     snapshot: str | None = None
     """A snapshot that may be used although another user uploaded it: the rerun job's own."""

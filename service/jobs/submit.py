@@ -21,6 +21,7 @@ from service.lifecycle import dependencies
 from service.storage.store import BlobStore
 from torchyard import api
 from torchyard.api import FieldProblem
+from torchyard.ids import JobId
 from torchyard.spec import Priority
 
 
@@ -98,7 +99,7 @@ def _store(db: Database, clock: Clock, submission: Submission, plan: planning.Su
         return _submitted(tx, first, sweep=plan.sweep is not None, new=True)
 
 
-def _submitted(tx: Connection, job_id: str, *, sweep: bool, new: bool) -> Submitted:
+def _submitted(tx: Connection, job_id: JobId, *, sweep: bool, new: bool) -> Submitted:
     """Present the submission whose first job this is: the job, or its sweep."""
     if sweep:
         group = groups.of_job(tx, job_id)

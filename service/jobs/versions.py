@@ -9,6 +9,7 @@ from service.db.models import Attempt, Group, Job, LogStream, Member, MetricStre
 from service.db.records.jobs import JobVersion
 from service.errors import ProblemError, not_found
 from service.infra.etags import etag
+from torchyard.ids import JobId
 
 #: Bytes, not times: a rank whose points come late or whose clock is behind moves no newest time.
 _METRICS = (
@@ -77,7 +78,7 @@ def check_match(header: str | None, version: int) -> None:
         )
 
 
-def tag_of_attempts(tx: Connection, job_id: str) -> str:
+def tag_of_attempts(tx: Connection, job_id: JobId) -> str:
     """Return the ETag of a job's list of attempts."""
     row = tx.execute(select(func.count(), func.sum(Attempt.version)).where(Attempt.job_id == job_id)).one()
     settled = select(func.count()).select_from(Member).join(Attempt, Attempt.id == Member.attempt_id)

@@ -69,7 +69,7 @@ def _tell_once(tx: Connection, attempts: Collection[str], due: ColumnElement[boo
         return []
     running = (Attempt.id.in_(attempts), Attempt.state == AttemptState.RUNNING)
     query = select(Attempt.id, Attempt.job_id).where(*running, due).order_by(Attempt.job_id)
-    jobs = []
+    jobs: list[str] = []
     for row in tx.execute(query).all():
         job, attempt = lock_attempt(tx, row.id)
         if attempt.state == AttemptState.RUNNING:

@@ -13,6 +13,7 @@ from service.db.records.record import Record
 from service.db.unit_of_work import unit_of
 from service.lifecycle.notes import Note, tell
 from service.lifecycle.rows import CHANGED_US, JOBS
+from torchyard.ids import JobId
 from torchyard.states import JobState
 
 Condition = ColumnElement[bool] | InstrumentedAttribute[bool]
@@ -22,21 +23,21 @@ Condition = ColumnElement[bool] | InstrumentedAttribute[bool]
 class _ChangedJob(Record):
     """A queued job after its change."""
 
-    id: str
+    id: JobId
     state: JobState
     attempt: int
     last_event: int
 
 
-def lock_waiting(tx: Connection, *where: Condition) -> list[str]:
+def lock_waiting(tx: Connection, *where: Condition) -> list[JobId]:
     """Ids of queued jobs, locked in the order in which everybody locks them."""
     query = select(Job.id).where(Job.state == JobState.QUEUED, *where).order_by(Job.id)
     return list(tx.scalars(query.with_for_update(key_share=True)))
 
 
-def change_waiting(tx: Connection, jobs: Sequence[str], note: Note, now: int, **values: Any) -> list[str]:
+def change_waiting(tx: Connection, jobs: Sequence[str], note: Note, now: int, **values: Any) -> list[JobId]:
     """Change columns of queued jobs; return the ids of those that were (whoever no longer waits is left alone)."""
-    changed: list[str] = []
+    changed: list[JobId] = []
     for some in chunks(jobs):
         rows = _ChangedJob.all(
             tx.execute(

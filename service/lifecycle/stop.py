@@ -13,6 +13,7 @@ from service.lifecycle.notes import Note
 from service.lifecycle.rows import live_attempt, lock_job
 from service.lifecycle.start import withdraw
 from service.lifecycle.transitions import change_attempt, change_job, move_attempt, move_job, nudge_members
+from torchyard.ids import JobId
 from torchyard.states import JOB_FINAL, STOP_PRECEDENCE, AttemptState, JobState, StopReason
 
 _WORDS = {
@@ -58,7 +59,7 @@ def request_stop(
     return JobState.STOPPING
 
 
-def cancel_waiting(tx: Connection, jobs: Sequence[str], actor: str | None, now: int) -> list[str]:
+def cancel_waiting(tx: Connection, jobs: Sequence[str], actor: str | None, now: int) -> list[JobId]:
     """Cancel many queued jobs at once; return the ids of those that were queued."""
     note = Note(kind="cancelled", message=_NEVER_STARTED, actor=actor)
     values = {"state": JobState.CANCELLED, "stop": StopReason.CANCEL, "stop_actor": actor, "ended_us": now}

@@ -13,6 +13,7 @@ from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from service.errors import ProblemError, StaleSpecError, not_found
 from torchyard import wire
+from torchyard.ids import AttemptId, JobId
 from torchyard.spec import JobSpec, error_messages
 from torchyard.states import AttemptState
 
@@ -21,11 +22,11 @@ from torchyard.states import AttemptState
 class _LaunchedMember(Record):
     """A member of an attempt, with all of the attempt, its job and user that a launch tells."""
 
-    job_id: str
+    job_id: JobId
     number: int
     state: AttemptState
     restore_checkpoint: str | None
-    carried_from: str | None
+    carried_from: AttemptId | None
     spec: StoredSpec
     user: str
     unix_user: str | None

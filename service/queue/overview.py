@@ -25,6 +25,7 @@ from service.scheduler.explain.names import Awaited, Names, Title
 from service.scheduler.model.jobs import IneligibleReason, Waiting
 from service.scheduler_cache.load import Loader
 from torchyard.api import Page, QueueEntry, Reason, Why
+from torchyard.ids import JobId
 from torchyard.spec import Priority
 from torchyard.states import JobState
 
@@ -37,7 +38,7 @@ MAX_FORECASTS = 32
 class _NamedJob(Record):
     """Columns by which messages name a job, and the name of its owner."""
 
-    id: str
+    id: JobId
     number: int
     name: str
     user: str
@@ -47,7 +48,7 @@ class _NamedJob(Record):
 class _AwaitedJob(Record):
     """A job that another one waits for, and its state."""
 
-    needs: str
+    needs: JobId
     state: JobState
 
 
@@ -116,7 +117,7 @@ def _words(
     }
 
 
-def why(db: Database, loader: Loader, estimator: Estimator, now: int, job_id: str, caller: Caller) -> Why:
+def why(db: Database, loader: Loader, estimator: Estimator, now: int, job_id: JobId, caller: Caller) -> Why:
     """Return the reasons why the job is where it is."""
     with queue_snapshot(db, loader, now, job_id) as (tx, seen):
         job = JobRecord.one(tx.execute(select(Job.__table__).where(Job.id == job_id)))

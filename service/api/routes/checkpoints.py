@@ -7,7 +7,7 @@ from fastapi import Depends, Request, Response
 from service.api.answers import answer, not_modified
 from service.api.auth import context, requires
 from service.api.downloads import download
-from service.api.routes.refs import JobId
+from service.api.routes.refs import JobRef
 from service.api.routes.router import api_router
 from service.artifacts import checkpoints
 from service.context import Context
@@ -20,7 +20,7 @@ Ctx = Annotated[Context, Depends(context)]
 
 
 @router.get("/jobs/{job_id}/checkpoints", response_model=list[api.Checkpoint], dependencies=[requires("read")])
-def of_job(job_id: JobId, request: Request, ctx: Ctx) -> Response:
+def of_job(job_id: JobRef, request: Request, ctx: Ctx) -> Response:
     """The job's checkpoints, the newest last."""
     found = checkpoints.of_job(ctx.db, job_id)
     tag = etag(found)

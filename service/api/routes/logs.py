@@ -9,7 +9,7 @@ from starlette.responses import StreamingResponse
 from service.api import follow, sse
 from service.api.answers import answer, not_modified
 from service.api.auth import context, requires
-from service.api.routes.refs import JobId
+from service.api.routes.refs import JobRef
 from service.api.routes.router import api_router
 from service.context import Context
 from service.errors import field_problem
@@ -34,7 +34,7 @@ Since = Annotated[AwareDatetime | None, Query(description=SINCE)]
 
 @router.get("/jobs/{job_id}/logs", responses={200: {"content": {"text/plain": {}}}}, response_class=Response)
 def raw(
-    job_id: JobId,
+    job_id: JobRef,
     request: Request,
     ctx: Ctx,
     rank: Rank = 0,
@@ -65,7 +65,7 @@ def raw(
 
 
 @router.get("/jobs/{job_id}/logs/streams", response_model=list[api.LogStream])
-def streams(job_id: JobId, request: Request, ctx: Ctx) -> Response:
+def streams(job_id: JobRef, request: Request, ctx: Ctx) -> Response:
     """The logs that there are, by attempt and rank."""
     found = logs.streams(ctx.db, job_id)
     tag = etag(found)
@@ -75,7 +75,7 @@ def streams(job_id: JobId, request: Request, ctx: Ctx) -> Response:
 @router.get("/jobs/{job_id}/logs/stream", response_class=StreamingResponse)
 async def stream(
     request: Request,
-    job_id: JobId,
+    job_id: JobRef,
     ctx: Ctx,
     rank: Rank = 0,
     attempt: Attempt = None,

@@ -6,7 +6,7 @@ from fastapi import Depends, Query, Request, Response
 
 from service.api.answers import answer, known_tags, tagged
 from service.api.auth import context, requires
-from service.api.routes.refs import JobId
+from service.api.routes.refs import JobRef
 from service.api.routes.router import api_router
 from service.context import Context
 from service.telemetry import metrics
@@ -34,7 +34,7 @@ End = Annotated[float | None, Query(allow_inf_nan=False, description="Only point
 
 @router.get("/jobs/{job_id}/metrics", response_model=api.Metrics)
 def of_job(
-    job_id: JobId,
+    job_id: JobRef,
     request: Request,
     ctx: Ctx,
     names: Annotated[list[str] | None, Query(description="Repeated or with commas; all if absent")] = None,
@@ -62,7 +62,7 @@ def of_job(
 
 
 @router.get("/jobs/{job_id}/telemetry", response_model=api.Metrics)
-def telemetry(job_id: JobId, ctx: Ctx, max_points: MaxPoints = 1000, since: Since = None) -> Response:
+def telemetry(job_id: JobRef, ctx: Ctx, max_points: MaxPoints = 1000, since: Since = None) -> Response:
     """Processor, memory and GPU of the job's processes, sampled every 2 s and kept for a week."""
     return answer(metrics.telemetry_of_job(ctx.db, job_id, max_points, since))
 

@@ -7,7 +7,7 @@ from fastapi import Depends, Query, Request, Response
 from service.api.answers import answer, not_modified
 from service.api.auth import context, requires
 from service.api.downloads import download
-from service.api.routes.refs import JobId
+from service.api.routes.refs import JobRef
 from service.api.routes.router import api_router
 from service.artifacts import outputs
 from service.context import Context
@@ -24,7 +24,7 @@ Submitter = Annotated[Caller, requires("submit")]
 
 @router.get("/jobs/{job_id}/outputs", response_model=list[api.Output])
 def of_job(
-    job_id: JobId,
+    job_id: JobRef,
     request: Request,
     ctx: Ctx,
     every: Annotated[bool, Query(alias="all")] = False,
@@ -38,7 +38,7 @@ def of_job(
 
 
 @router.post("/jobs/{job_id}/outputs/bring", status_code=202, response_model=list[api.Output])
-def bring(job_id: JobId, caller: Submitter, ctx: Ctx) -> Response:
+def bring(job_id: JobRef, caller: Submitter, ctx: Ctx) -> Response:
     """Asks the nodes for those files that stay there since they are too large; they arrive one after the other."""
     found = outputs.bring(ctx.db, ctx.now_us, caller, job_id)
     return answer(outputs.of_job(ctx.db, found.id, every=True), status=202)
@@ -46,7 +46,7 @@ def bring(job_id: JobId, caller: Submitter, ctx: Ctx) -> Response:
 
 @router.get("/jobs/{job_id}/outputs/{name:file}", response_class=Response)
 def file(
-    job_id: JobId,
+    job_id: JobRef,
     name: str,
     request: Request,
     ctx: Ctx,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.db.records.record import Record
+from torchyard.ids import AttemptId, JobId
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,8 +12,8 @@ class CheckpointRecord(Record):
     """A row of `checkpoints`, whole."""
 
     id: str
-    job_id: str
-    attempt_id: str
+    job_id: JobId
+    attempt_id: AttemptId
     name: str
     step: int
     state: str

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from service.db.records.record import Record
 from torchyard import wire
+from torchyard.ids import AttemptId, JobId
 from torchyard.states import AttemptState
 
 
@@ -35,8 +36,8 @@ class PendingPreemption(BaseModel):
 class AttemptRecord(Record):
     """A row of `attempts`, whole."""
 
-    id: str
-    job_id: str
+    id: AttemptId
+    job_id: JobId
     number: int
     state: AttemptState
     version: int
@@ -54,7 +55,7 @@ class AttemptRecord(Record):
     dump_serial: int
     hung_us: int | None
     gpu_time: dict[str, dict[str, int]] | None
-    carried_from: str | None
+    carried_from: AttemptId | None
     saved: bool
 
 
@@ -69,7 +70,7 @@ class ClaimedOn(BaseModel, frozen=True):
 class MemberRecord(Record):
     """A row of `members`: an attempt's member on one node."""
 
-    attempt_id: str
+    attempt_id: AttemptId
     node_rank: int
     node: str
     nonce: str | None
@@ -86,7 +87,7 @@ class MemberRecord(Record):
 class AttemptStart(Record):
     """Time and step at which an attempt began."""
 
-    job_id: str
+    job_id: JobId
     started_us: int | None
     resumed_from_step: int | None
 
@@ -95,7 +96,7 @@ class AttemptStart(Record):
 class ShownMember(Record):
     """Columns of a member that the API shows."""
 
-    attempt_id: str
+    attempt_id: AttemptId
     node: str
     node_rank: int
     ended_us: int | None

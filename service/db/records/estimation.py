@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 from service.db.records.record import Record
+from torchyard.ids import JobId
 
 
 @dataclass(frozen=True, slots=True)
 class EndedForecast(Record):
     """A row of `forecasts` whose job has ended."""
 
-    job_id: str
+    job_id: JobId
     source: str
     key: str
     p10_us: int | None

@@ -6,6 +6,7 @@ from typing import Any
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec, StoredSweep
 from torchyard import api
+from torchyard.ids import JobId
 from torchyard.states import JOB_FINAL, JobState, StopReason
 
 
@@ -13,7 +14,7 @@ from torchyard.states import JOB_FINAL, JobState, StopReason
 class JobRecord(Record):
     """A row of `jobs`, whole."""
 
-    id: str
+    id: JobId
     number: int
     name: str
     user_id: str
@@ -31,7 +32,7 @@ class JobRecord(Record):
     error: api.JobError | None
     step: int | None
     total_steps: int | None
-    rerun_of: str | None
+    rerun_of: JobId | None
     restore_checkpoint: str | None
     last_event: int
     created_us: int
@@ -48,7 +49,7 @@ class JobRecord(Record):
     trial: int | None
     parameters: dict[str, Any] | None
     discarded_us: int | None
-    carry_from: str | None
+    carry_from: JobId | None
     inexact: str | None
     unsaved: str | None
 
@@ -57,7 +58,7 @@ class JobRecord(Record):
 class JobVersion(Record):
     """Columns that change whenever the presentation of a job would: small enough to read before every answer."""
 
-    id: str
+    id: JobId
     number: int
     user_id: str
     state: JobState
@@ -80,7 +81,7 @@ class JobVersion(Record):
 class ShownJob(Record):
     """Columns of a job that the API shows, and the name of its owner."""
 
-    id: str
+    id: JobId
     number: int
     name: str
     user: str
@@ -98,7 +99,7 @@ class ShownJob(Record):
     total_steps: int | None
     stop: StopReason | None
     error: api.JobError | None
-    rerun_of: str | None
+    rerun_of: JobId | None
     restore_checkpoint: str | None
     spec: StoredSpec
     blocked: bool
@@ -114,7 +115,7 @@ class ShownJob(Record):
 class EventRecord(Record):
     """A row of `events`."""
 
-    job_id: str
+    job_id: JobId
     seq: int
     at_us: int
     kind: str

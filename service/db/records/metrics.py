@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from service.db.records.record import Record
 from service.db.special_values import SPECIAL_VALUES
 from torchyard import api
+from torchyard.ids import JobId
 
 
 def stored_value(value: float | None, special: int) -> api.Number:
@@ -19,7 +20,7 @@ def stored_value(value: float | None, special: int) -> api.Number:
 class LastMetric(Record):
     """Newest value of a series."""
 
-    job_id: str
+    job_id: JobId
     name: str
     last_value: float | None
     last_special: int
