@@ -24,7 +24,7 @@ class CheckpointShard:
 
     @property
     def owner(self) -> int | None:
-        """Node rank as it is stored with the files; None where there is one node."""
+        """Return the node rank as it is stored with the files; None where there is one node."""
         return None if self.of == 1 else self.node_rank
 
 

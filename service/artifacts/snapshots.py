@@ -26,7 +26,7 @@ MAX_BYTES = 512 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class _SnapshotState(Record):
-    """A snapshot, and whether it is committed."""
+    """A snapshot's id and state."""
 
     id: str
     committed: bool
@@ -125,7 +125,7 @@ def _own(tx: Connection, snapshot_id: str, user_id: str) -> _SnapshotState:
 
 
 def announced_size(db: Database, snapshot_id: str, user_id: str, sha256: str) -> int:
-    """Bytes of a blob that the user's snapshot waits for; ``not-found`` if it is not in the manifest."""
+    """Return the bytes of a blob that the user's snapshot waits for; ``not-found`` if it is not in the manifest."""
     with db.read() as tx:
         _own(tx, snapshot_id, user_id)
         query = select(SnapshotFile.size).where(SnapshotFile.snapshot_id == snapshot_id, SnapshotFile.sha256 == sha256)
@@ -161,7 +161,7 @@ def _check_sizes(tx: Connection, snapshot_id: str) -> None:
 
 
 def files(tx: Connection, snapshot_id: str) -> list[FileRef]:
-    """The manifest of a committed snapshot, sorted; ``not-found`` if there is none."""
+    """Return the manifest of a committed snapshot, sorted; ``not-found`` if there is none."""
     if not tx.scalar(select(Snapshot.committed).where(Snapshot.id == snapshot_id)):
         raise not_found("committed snapshot", snapshot_id)
     query = select(SnapshotFile.path, SnapshotFile.size, SnapshotFile.sha256, SnapshotFile.mode)

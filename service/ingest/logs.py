@@ -86,7 +86,7 @@ def _count(tx: Connection, attempt_id: AttemptId, rank: int, size: int, dropped:
 
 
 def _is_time_due(stream: Row[int, int, int | None] | None, now: int) -> bool:
-    """True where the newest noted time is too old, or lies in the future after a step of the clock."""
+    """Return true where the newest noted time is too old, or lies in the future after a step of the clock."""
     return stream is None or stream.timed_us is None or not 0 <= now - stream.timed_us < TIME_STEP_US
 
 

@@ -37,7 +37,7 @@ class MetricRow(NamedTuple):
 
 
 def parse(body: bytes) -> MetricBatch:
-    """The batch; records that are not valid are left out and counted as skipped, so that none blocks the rest.
+    """Return the batch; records that are not valid are left out and counted as skipped, so that none blocks the rest.
 
     Raises an ``invalid-request`` problem if the batch itself cannot be read.
     """
@@ -186,7 +186,7 @@ def _points(records: Iterable[tuple[int, MetricRecord]], series: dict[str, int])
 
 
 def _series(tx: Connection, attempt: AttemptIdentity, batch: MetricBatch, names: set[str]) -> dict[str, int]:
-    """Ids of all series of the stream, with new ones for new names."""
+    """Return the ids of all series of the stream, with new ones for new names."""
     while True:
         query = select(MetricSeries.name, MetricSeries.id)
         found = tx.execute(query.where(MetricSeries.attempt_id == attempt.id, MetricSeries.stream == batch.stream))
@@ -261,7 +261,7 @@ def _set_last(tx: Connection, points: list[MetricRow]) -> None:
 def _set_progress(
     tx: Connection, attempt: AttemptIdentity, batch: MetricBatch, records: list[tuple[int, MetricRecord]]
 ) -> None:
-    """The job is where its newest attempt's lowest reporting rank is; if none reports, where a tracker has got to."""
+    """Set the job's step to that of its newest attempt's lowest reporting rank; if none reports, to a tracker's."""
     reported = exists().where(MetricSeries.attempt_id == attempt.id, tracked.REPORTED)
     values: dict[str, Any] = {}
     if tracked.precedence(batch.stream) == 0:

@@ -57,7 +57,7 @@ def largest(wanted: Resources, infos: list[NodeInfo]) -> int:
 
 
 def _useful(infos: list[NodeInfo]) -> list[NodeInfo]:
-    """Nodes with GPUs; those with CPU slots where there are no others."""
+    """Return the nodes with GPUs; those with CPU slots where there are no others."""
     filled = [info for info in infos if info.slots]
     return [info for info in filled if any(slot.kind == DeviceKind.GPU for slot in info.slots)] or filled
 

@@ -18,7 +18,7 @@ MAX_RUNGS = 40
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EarlyStop:
-    """A trial that is not among the best, and why."""
+    """A trial that is not among the best, and the reason."""
 
     trial: str
     rung: int
@@ -29,7 +29,7 @@ class EarlyStop:
 
 
 def rungs(stopping: EarlyStopping, furthest: int) -> list[int]:
-    """The steps of the rungs up to the furthest step that any trial has made."""
+    """Return the steps of the rungs up to the furthest step that any trial has made."""
     steps = [stopping.first * stopping.reduction**number for number in range(MAX_RUNGS)]
     return [step for step in steps if step <= furthest]
 

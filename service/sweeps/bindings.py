@@ -20,7 +20,7 @@ _EXCLUDING = {"batch_size": "global_batch_size", "global_batch_size": "batch_siz
 
 
 class ParameterBindings:
-    """The place of each parameter in one spec; raises an ``invalid-request`` problem that names every wrong one."""
+    """Places of the parameters in one spec; raises an ``invalid-request`` problem that names every wrong one."""
 
     def __init__(self, spec: JobSpec) -> None:
         self._data = spec.model_dump(mode="json", exclude={"sweep"})
@@ -37,7 +37,7 @@ class ParameterBindings:
         self.paths: Mapping[str, Path] = dict(sorted(paths.items(), key=lambda item: len(item[1])))
 
     def fill(self, parameters: Mapping[str, Value]) -> dict[str, Any]:
-        """The data of a trial's spec."""
+        """Return the data of a trial's spec."""
         data = self._data
         for name, path in self.paths.items():
             value = parameters[name]
@@ -49,7 +49,7 @@ class ParameterBindings:
         return data
 
     def _find(self, name: str, names: list[str]) -> Path | str | None:
-        """A path, None for a name in braces, or in words why it is neither."""
+        """Return a path, None for a name in braces, or in words why it is neither."""
         if name in self._in_braces:
             return None
         path = tuple(name.split("."))
@@ -102,7 +102,7 @@ def _paths(value: Any, path: Path) -> Iterator[Path]:
 
 
 def _set(data: Any, path: Path, value: Value) -> Any:
-    """The data with a value at a path; what is on the way is copied, the rest shared. A bare name is a noun's."""
+    """Return the data with a value at a path, copied on the way and shared elsewhere. A bare name is a noun's."""
     inner = dict(data) if isinstance(data, dict) else {"name": data} if isinstance(data, str) else {}
     inner[path[0]] = _set(inner.get(path[0]), path[1:], value) if len(path) > 1 else value
     return inner

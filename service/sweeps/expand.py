@@ -29,7 +29,7 @@ class Trial:
 
 
 def trials(spec: JobSpec) -> list[Trial]:
-    """The trials of a spec that has a sweep, each spec checked as if it had been submitted alone.
+    """Return the trials of a spec that has a sweep, each spec checked as if it had been submitted alone.
 
     An ``invalid-request`` problem names the parameter and the value that do not work.
     """
@@ -65,7 +65,7 @@ def _refused(
 
 
 def _blamed(bindings: ParameterBindings, where: tuple[Any, ...]) -> str | None:
-    """The parameter at the place of an error; the place names the kind of each noun too (recipe.optim.adam.lr)."""
+    """Return the parameter at an error's place, which names the kind of each noun too (recipe.optim.adam.lr)."""
     fitting = [name for name, path in bindings.paths.items() if _is_along(path, where)]
     return fitting[-1] if fitting else None  # the deepest comes last
 

@@ -13,7 +13,7 @@ DIGITS = 6
 
 
 def parameters(sweep: Sweep) -> list[dict[str, Value]]:
-    """The values of each trial, in order. What can be counted is drawn without repetition."""
+    """Return the values of each trial, in order. What can be counted is drawn without repetition."""
     if sweep.trials is None:
         return list(_grid(sweep))
     different = sweep.combinations is not None
@@ -21,7 +21,7 @@ def parameters(sweep: Sweep) -> list[dict[str, Value]]:
 
 
 def _grid(sweep: Sweep) -> Iterator[dict[str, Value]]:
-    """Every combination; the last parameter changes first."""
+    """Return every combination; the last parameter changes first."""
     lists = [_listed(values) for values in sweep.parameters.values()]
     for combination in itertools.product(*lists):
         yield dict(zip(sweep.parameters, combination, strict=True))
