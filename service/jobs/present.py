@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Select, and_, bindparam, case, func, select
@@ -31,7 +32,7 @@ _JOBS: Select[Any] = (
 NO_STORAGE = api.Storage(checkpoints=0, outputs=0, logs=0)
 
 
-def moment_or_none(us: int | None) -> Any:
+def moment_or_none(us: int | None) -> datetime | None:
     """Return a stored time, which may be absent."""
     return None if us is None else moment(us)
 
