@@ -21,6 +21,8 @@ class Programs:
     job: Path
     #: ``worker/shim/rank.py``.
     rank: Path
+    #: ``worker/shim/elastic.py``.
+    elastic: Path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,17 +72,22 @@ def _torchrun(
     ranked: list[str],
     told: Sequence[str] = (),
 ) -> list[str]:
-    torchrun = [str(agent), "-m", "torch.distributed.run", *_rendezvous(places.rendezvous)]
+    torchrun = [str(agent), *_agent(programs.elastic, places.rendezvous)]
     torchrun += [f"--nproc-per-node={local_world_size}", "--max-restarts=0", "--no-python"]
     wrapper = [str(programs.worker), "-I", "-S", str(programs.rank)]
     return [*torchrun, *wrapper, str(places.logs), str(places.marks), str(places.cwd), *told, "--", *ranked]
 
 
-def _rendezvous(rendezvous: NodeRendezvous | None) -> list[str]:
-    """Return torchrun's options: a static rendezvous on several nodes, as c10d hands out node ranks of its own."""
+def _agent(elastic: Path, rendezvous: NodeRendezvous | None) -> list[str]:
+    """Return the words for the elastic agent: on one node ours, which keeps to itself; on several torchrun's own.
+
+    There it has a static rendezvous, as c10d hands out node ranks of its own.
+    """
     if rendezvous is None:
-        return ["--standalone", "--nnodes=1"]
+        return [str(elastic)]
     return [
+        "-m",
+        "torch.distributed.run",
         f"--nnodes={rendezvous.nodes}",
         f"--node-rank={rendezvous.node_rank}",
         "--rdzv-backend=static",

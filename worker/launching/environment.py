@@ -18,6 +18,8 @@ from worker.launching.interpreter import Interpreter
 from worker.launching.rendezvous import NodeRendezvous
 from worker.trackers import settings as trackers
 
+_LOOPBACK = "lo"
+
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentInputs:
@@ -131,13 +133,16 @@ def _devices(devices: Sequence[Device]) -> dict[str, str]:
 
 
 def _network(inside: EnvironmentInputs) -> dict[str, str]:
-    """The interface of gloo and NCCL: what the spec says, else what it or the node has set, else the way to node 0."""
+    """The interface of gloo, NCCL and RPC: the spec's, else what it or the node has set, else the way to node 0.
+
+    Ranks that are all on this node keep to the loopback interface, where no other machine reaches them.
+    """
     asked, rendezvous = inside.spec.resources.network_interface, inside.rendezvous
-    found = asked or (rendezvous.interface if rendezvous else None)
+    found = asked or (rendezvous.interface if rendezvous else _LOOPBACK if inside.spec.launcher.ranked else None)
     if found is None:
         return {}
     # "=" makes NCCL take the name as a whole; without it eth1 means eth10 too.
-    names = {"GLOO_SOCKET_IFNAME": found, "NCCL_SOCKET_IFNAME": f"={found}"}
+    names = {"GLOO_SOCKET_IFNAME": found, "NCCL_SOCKET_IFNAME": f"={found}", "TP_SOCKET_IFNAME": found}
     given = inside.spec.env if asked else inside.spec.env.keys() | inside.own.keys()
     return {name: value for name, value in names.items() if name not in given}
 

@@ -30,6 +30,7 @@ from worker.trackers import store, translate
 
 SHIM = Path(shim.__file__).parent / "__main__.py"
 RANK = Path(shim.__file__).parent / "rank.py"
+ELASTIC = Path(shim.__file__).parent / "elastic.py"
 #: How often it is asked whether all nodes are prepared.
 ASK_S = 0.5
 #: How long a stop waits for the first poll of a rank on a node whose ranks have not polled, before SIGTERM.
@@ -237,7 +238,7 @@ class AttemptLauncher:
             recipe=_recipe(folder),
             rendezvous=met,
         )
-        programs = argv.Programs(worker=self.python, job=laid.python.path, rank=RANK)
+        programs = argv.Programs(worker=self.python, job=laid.python.path, rank=RANK, elastic=ELASTIC)
         inside = environment.EnvironmentInputs(
             own=self.own_environment,
             passed=self.passed,

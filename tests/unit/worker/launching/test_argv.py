@@ -10,7 +10,9 @@ from worker.launching import argv
 from worker.launching.rendezvous import NodeRendezvous
 from worker.shim import rank
 
-PROGRAMS = argv.Programs(worker=Path("/ty/bin/python"), job=Path("/env/bin/python"), rank=Path("/ty/rank.py"))
+PROGRAMS = argv.Programs(
+    worker=Path("/ty/bin/python"), job=Path("/env/bin/python"), rank=Path("/ty/rank.py"), elastic=Path("/ty/elastic.py")
+)
 PLACES = argv.AttemptPaths(
     logs=Path("/a/logs"), marks=Path("/a/marks"), cwd=Path("/a/code"), recipe=Path("/a/recipe.json")
 )
@@ -22,7 +24,7 @@ def command(**spec: Any) -> str:
 
 def test_torchrun_starts_the_wrapper_around_the_users_python() -> None:
     assert command(command=["python", "train.py", "--lr", "0.1"], resources={"gpus": 2}) == (
-        "/env/bin/python -m torch.distributed.run --standalone --nnodes=1 --nproc-per-node=2 --max-restarts=0"
+        "/env/bin/python /ty/elastic.py --nproc-per-node=2 --max-restarts=0"
         " --no-python /ty/bin/python -I -S /ty/rank.py /a/logs /a/marks /a/code"
         " -- /env/bin/python -u train.py --lr 0.1"
     )
@@ -30,7 +32,7 @@ def test_torchrun_starts_the_wrapper_around_the_users_python() -> None:
 
 def test_a_recipe_runs_in_the_workers_own_python() -> None:
     assert command(recipe={}, resources={"gpus": 1}) == (
-        "/ty/bin/python -m torch.distributed.run --standalone --nnodes=1 --nproc-per-node=1 --max-restarts=0"
+        "/ty/bin/python /ty/elastic.py --nproc-per-node=1 --max-restarts=0"
         " --no-python /ty/bin/python -I -S /ty/rank.py /a/logs /a/marks /a/code"
         " -- /ty/bin/python -P -u -m trainer /a/recipe.json"
     )

@@ -64,6 +64,9 @@ def test_the_whole_environment_of_a_job() -> None:
         "OMP_NUM_THREADS": "4",
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "CUDA_VISIBLE_DEVICES": "2,0",
+        "GLOO_SOCKET_IFNAME": "lo",
+        "NCCL_SOCKET_IFNAME": "=lo",
+        "TP_SOCKET_IFNAME": "lo",
         "TORCHYARD_DATA": "/shared/data",
         "TORCHYARD_DEVICES": "2",
         "TORCHYARD_ATTEMPT_ID": "att-1",
@@ -97,7 +100,18 @@ def test_gloo_and_nccl_take_the_way_to_the_first_node_unless_somebody_says_other
     assert sockets(GLOO_SOCKET_IFNAME="eno1") == ("eno1", "=eth0")
     named = {"resources": {"nodes": 2, "network_interface": "ib0"}}
     assert sockets(named, GLOO_SOCKET_IFNAME="eno1") == ("ib0", "=ib0")
-    assert not build().keys() & {*SOCKETS, "NODE_RANK"}
+
+
+def test_the_ranks_of_one_node_keep_to_it_unless_somebody_says_otherwise() -> None:
+    names = (*SOCKETS, "TP_SOCKET_IFNAME")
+    env = build()
+    assert [env[name] for name in names] == ["lo", "=lo", "lo"]
+    assert "NODE_RANK" not in env
+    assert build({"env": {"GLOO_SOCKET_IFNAME": "eth0"}})["GLOO_SOCKET_IFNAME"] == "eth0"
+    assert build(own=OWN | {"NCCL_SOCKET_IFNAME": "ib0"})["NCCL_SOCKET_IFNAME"] == "ib0"
+    assert build({"resources": {"network_interface": "eth0"}})["GLOO_SOCKET_IFNAME"] == "eth0"
+    # Who starts processes of their own knows what they are to reach.
+    assert not build({"launcher": "python"}).keys() & {*names}
 
 
 def test_a_program_that_is_started_once_a_node_is_a_rank() -> None:
