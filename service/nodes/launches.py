@@ -45,7 +45,7 @@ def valid_spec(stored: StoredSpec) -> JobSpec:
         raise StaleSpecError(f"{place}: {error_messages.message(first, JobSpec)}") from error
 
 
-def launch(tx: Connection, attempt_id: str, node: str) -> wire.Launch:
+def launch(tx: Connection, attempt_id: AttemptId, node: str) -> wire.Launch:
     """Return the launch of the attempt's member on the node.
 
     Raises ``not-found`` for an unknown attempt, ``forbidden`` for another node's, ``not-acceptable-state`` if it is
@@ -82,7 +82,7 @@ def _carry(tx: Connection, member: _LaunchedMember) -> wire.Carry | None:
     return carry.files(tx, member.job_id, member.carried_from, member.node_rank, member.spec.code)
 
 
-def _member(tx: Connection, attempt_id: str, node: str) -> _LaunchedMember:
+def _member(tx: Connection, attempt_id: AttemptId, node: str) -> _LaunchedMember:
     query = (
         select(
             Attempt.job_id,
@@ -111,7 +111,7 @@ def _member(tx: Connection, attempt_id: str, node: str) -> _LaunchedMember:
     raise ProblemError("forbidden", f"Attempt {attempt_id} has no part on node {node}: use that node's own token.")
 
 
-def _devices(tx: Connection, attempt_id: str, node: str) -> list[wire.Device]:
+def _devices(tx: Connection, attempt_id: AttemptId, node: str) -> list[wire.Device]:
     query = (
         select(Device.uuid, Device.index, Device.kind, Device.name, Device.memory, Device.unusable)
         .join(Allocation, and_(Allocation.node == Device.node, Allocation.uuid == Device.uuid))

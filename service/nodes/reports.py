@@ -7,6 +7,7 @@ from service.estimation.forecasts import Estimator
 from service.nodes import heartbeats, launches, registration
 from service.telemetry import stacks
 from torchyard import wire
+from torchyard.ids import AttemptId
 
 
 def register(db: Database, now: int, message: wire.Register, heartbeat_s: float) -> None:
@@ -27,19 +28,19 @@ def heartbeat(db: Database, now: int, node: str, message: wire.Heartbeat) -> wir
     return reply.orders
 
 
-def launch(db: Database, node: str, attempt_id: str) -> wire.Launch:
+def launch(db: Database, node: str, attempt_id: AttemptId) -> wire.Launch:
     """Return all that is needed to start an attempt; problems as `launches.launch`."""
     with db.read() as tx:
         return launches.launch(tx, attempt_id, node)
 
 
-def claim(db: Database, now: int, node: str, attempt_id: str, message: wire.Claim) -> None:
+def claim(db: Database, now: int, node: str, attempt_id: AttemptId, message: wire.Claim) -> None:
     """Give the attempt's member to the node; `lifecycle.Conflict` if it cannot be had."""
     with db.unit_of_work(now) as unit:
         lifecycle.claim(unit.tx, attempt_id, node, message.nonce, unit.now)
 
 
-def prepared(db: Database, now: int, node: str, attempt_id: str, message: wire.Prepared) -> wire.Go:
+def prepared(db: Database, now: int, node: str, attempt_id: AttemptId, message: wire.Prepared) -> wire.Go:
     """Record that a member on one of several nodes can start; return whether all can."""
     with db.unit_of_work(now) as unit:
         return lifecycle.prepared(unit.tx, attempt_id, node, message, unit.now)
@@ -70,13 +71,13 @@ def take_stacks(db: Database, now: int, node: str, attempt: memory.AttemptIdenti
         unit.tell_job(attempt.job_id)
 
 
-def take_notes(db: Database, now: int, attempt_id: str, message: wire.JobNotes) -> None:
+def take_notes(db: Database, now: int, attempt_id: AttemptId, message: wire.JobNotes) -> None:
     """Store what the in-job part tells the job's owner."""
     with db.unit_of_work(now) as unit:
         lifecycle.take_notes(unit.tx, attempt_id, message.notes, unit.now)
 
 
-def settled(db: Database, now: int, node: str, attempt_id: str) -> wire.Settled:
+def settled(db: Database, now: int, node: str, attempt_id: AttemptId) -> wire.Settled:
     """Record that the service has all that the node had of the attempt; return whether its files are wanted there."""
     with db.unit_of_work(now) as unit:
         return wire.Settled(awaited=lifecycle.settle(unit.tx, attempt_id, node))

@@ -21,6 +21,7 @@ from service.identity.callers import Caller
 from service.infra.dispatch import key_prefix
 from service.nodes import reports
 from torchyard import wire
+from torchyard.ids import AttemptId
 from torchyard.spec import MAX_NODES
 
 MAX_LOG_BATCH = 2**20
@@ -96,14 +97,14 @@ def heartbeat(message: wire.Heartbeat, ctx: Ctx, node: Node) -> Response:
 
 
 @router.get("/attempts/{attempt_id}")
-def launch(attempt_id: str, ctx: Ctx, node: Node) -> Response:
+def launch(attempt_id: AttemptId, ctx: Ctx, node: Node) -> Response:
     """All that is needed to start an attempt."""
     with _refusals():
         return answer(reports.launch(ctx.db, node, attempt_id))
 
 
 @router.post("/attempts/{attempt_id}/claim", status_code=NOTHING)
-def claim(attempt_id: str, message: wire.Claim, ctx: Ctx, node: Node) -> None:
+def claim(attempt_id: AttemptId, message: wire.Claim, ctx: Ctx, node: Node) -> None:
     """The node takes the attempt."""
     memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
@@ -111,7 +112,7 @@ def claim(attempt_id: str, message: wire.Claim, ctx: Ctx, node: Node) -> None:
 
 
 @router.post("/attempts/{attempt_id}/prepared")
-def prepared(attempt_id: str, message: wire.Prepared, ctx: Ctx, node: Node) -> Response:
+def prepared(attempt_id: AttemptId, message: wire.Prepared, ctx: Ctx, node: Node) -> Response:
     """The node's part of an attempt on several nodes could start; answered by whether all could."""
     memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
@@ -119,7 +120,7 @@ def prepared(attempt_id: str, message: wire.Prepared, ctx: Ctx, node: Node) -> R
 
 
 @router.post("/attempts/{attempt_id}/running", status_code=NOTHING)
-def running(attempt_id: str, message: wire.Started, ctx: Ctx, node: Node) -> None:
+def running(attempt_id: AttemptId, message: wire.Started, ctx: Ctx, node: Node) -> None:
     """The job's first instruction ran."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
@@ -127,7 +128,7 @@ def running(attempt_id: str, message: wire.Started, ctx: Ctx, node: Node) -> Non
 
 
 @router.post("/attempts/{attempt_id}/result", status_code=NOTHING)
-def result(attempt_id: str, message: wire.Result, ctx: Ctx, node: Node) -> None:
+def result(attempt_id: AttemptId, message: wire.Result, ctx: Ctx, node: Node) -> None:
     """The attempt is over."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
@@ -135,7 +136,7 @@ def result(attempt_id: str, message: wire.Result, ctx: Ctx, node: Node) -> None:
 
 
 @router.post("/attempts/{attempt_id}/stacks", status_code=NOTHING)
-def take_stacks(attempt_id: str, message: wire.StackDump, ctx: Ctx, node: Node) -> None:
+def take_stacks(attempt_id: AttemptId, message: wire.StackDump, ctx: Ctx, node: Node) -> None:
     """Take what the attempt's processes on the node do."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
@@ -143,7 +144,7 @@ def take_stacks(attempt_id: str, message: wire.StackDump, ctx: Ctx, node: Node) 
 
 
 @router.post("/attempts/{attempt_id}/notes", status_code=NOTHING)
-def take_notes(attempt_id: str, message: wire.JobNotes, ctx: Ctx, node: Node) -> None:
+def take_notes(attempt_id: AttemptId, message: wire.JobNotes, ctx: Ctx, node: Node) -> None:
     """Take what the in-job part tells the job's owner."""
     memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
@@ -151,7 +152,7 @@ def take_notes(attempt_id: str, message: wire.JobNotes, ctx: Ctx, node: Node) ->
 
 
 @router.post("/attempts/{attempt_id}/settled")
-def settled(attempt_id: str, ctx: Ctx, node: Node) -> Response:
+def settled(attempt_id: AttemptId, ctx: Ctx, node: Node) -> Response:
     """The node has sent everything of the attempt and forgets it; answered by whether its files are wanted there."""
     memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
@@ -160,7 +161,7 @@ def settled(attempt_id: str, ctx: Ctx, node: Node) -> Response:
 
 @router.post("/attempts/{attempt_id}/logs")
 def logs(
-    attempt_id: str,
+    attempt_id: AttemptId,
     data: Body,
     ctx: Ctx,
     node: Node,
@@ -182,7 +183,7 @@ def logs(
 
 
 @router.post("/attempts/{attempt_id}/metrics")
-def metrics(attempt_id: str, data: Body, ctx: Ctx, node: Node) -> Response:
+def metrics(attempt_id: AttemptId, data: Body, ctx: Ctx, node: Node) -> Response:
     """Records of a process's metrics file."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     batch = ingest.parse(data)
@@ -210,14 +211,14 @@ def samples(message: wire.SampleBatch, ctx: Ctx, node: Node) -> None:
 
 
 @router.post("/attempts/{attempt_id}/checkpoints")
-def checkpoint(attempt_id: str, message: wire.CheckpointReport, ctx: Ctx, node: Node) -> Response:
+def checkpoint(attempt_id: AttemptId, message: wire.CheckpointReport, ctx: Ctx, node: Node) -> Response:
     """A checkpoint is committed, or its hashes are known."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     return answer(checkpoints.report(ctx.db, ctx.store, attempt, message, node, ctx.now_us()))
 
 
 @router.post("/attempts/{attempt_id}/outputs")
-def output(attempt_id: str, message: wire.OutputReport, ctx: Ctx, node: Node) -> Response:
+def output(attempt_id: AttemptId, message: wire.OutputReport, ctx: Ctx, node: Node) -> Response:
     """Take a list of what the job has written."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     return answer(outputs.report(ctx.db, ctx.store, attempt, message, node))
