@@ -15,6 +15,7 @@ from service.accounting.gpu_time import DAY_US, HOUR_US, UsageKind
 from service.accounting.usage import RunningUsage
 from service.db.engine import Database
 from service.db.models import Attempt, Device, Job, Node, Usage, User
+from service.db.records.record import Record
 from service.errors import field_problem
 from torchyard.api.sharing import By, Digest, Hours, UsageReport, UsageRow, Waste
 
@@ -49,7 +50,7 @@ class DateRange:
 
 
 def today(now: int) -> date:
-    """The day (UTC) of a moment."""
+    """Return the day (UTC) of a moment."""
     return _EPOCH + timedelta(days=now // DAY_US)
 
 
@@ -66,7 +67,7 @@ def days(since: date | None, until: date | None, now: int) -> DateRange:
 
 
 def week(text: str | None, now: int) -> tuple[str, DateRange]:
-    """A week by its ISO name; without one, the last that is over."""
+    """Return a week by its ISO name; without one, the last that is over."""
     if text is None:
         year, number, _ = (today(now) - timedelta(days=7)).isocalendar()
         text = f"{year}-W{number:02}"
@@ -82,7 +83,7 @@ UsageByOwner = Mapping[str, Counter[UsageKind]]
 
 
 def used(tx: Connection, span: DateRange, by: By, running: Iterable[RunningUsage]) -> UsageByOwner:
-    """All GPU time of these days, with what runs."""
+    """Return all GPU time of the days, with what runs."""
     numbers = span.numbers
     column: Any = {"user": User.name, "project": Usage.project, "day": Usage.day}[by]
     query = select(column, Usage.kind, func.sum(Usage.gpu_us)).join(User, User.id == Usage.user_id)
@@ -110,7 +111,7 @@ def report(db: Database, span: DateRange, by: By, now: int) -> UsageReport:
 
 
 def as_csv(found: UsageReport) -> str:
-    """A report as a table with a header; GPU-hours."""
+    """Write a report as a table with a header; GPU-hours."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     kinds = list(Hours.model_fields)
@@ -190,17 +191,27 @@ class WastedTime:
     gpu_us: int
 
 
+@dataclass(frozen=True, slots=True)
+class _ChargedAttempt(Record):
+    """Charged GPU time of an attempt, with the job's number and its user's name."""
+
+    user: str
+    number: int
+    gpu_time: Mapping[str, Mapping[str, int]]
+
+
 def _wasted(tx: Connection, span: DateRange, running: Iterable[RunningUsage]) -> Iterable[WastedTime]:
     since, until = span.span_us
     query = (
-        select(User.name, Job.number, Attempt.gpu_time)
+        select(User.name.label("user"), Job.number, Attempt.gpu_time)
         .join(Job, Job.id == Attempt.job_id)
         .join(User, User.id == Job.user_id)
         .where(
             Attempt.gpu_time.is_not(None), Attempt.created_us < until, func.coalesce(Attempt.ended_us, until) >= since
         )
     )
-    splits = [(user, number, usage.read_split(stored)) for user, number, stored in tx.execute(query) if stored]
+    charged = _ChargedAttempt.all(tx.execute(query))
+    splits = [(each.user, each.number, usage.read_split(each.gpu_time)) for each in charged]
     splits += [(each.attempt.user, each.attempt.number, each.split) for each in running]
     for user, number, split in splits:
         for (day, kind), gpu_us in split.items():
@@ -209,7 +220,7 @@ def _wasted(tx: Connection, span: DateRange, running: Iterable[RunningUsage]) ->
 
 
 def wastes(found: Iterable[WastedTime]) -> list[Waste]:
-    """The biggest, by whose jobs and by kind, with the mend."""
+    """Return the biggest wastes, by whose jobs and by kind, with the mend."""
     jobs: defaultdict[tuple[str, UsageKind], Counter[int]] = defaultdict(Counter)
     for each in found:
         jobs[each.user, each.kind][each.number] += each.gpu_us

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, select, update
 
@@ -12,6 +13,7 @@ from service.controllers.early_stopping import Stopper
 from service.controllers.job_limits import JobLimits
 from service.db.leader import Leader
 from service.db.models import Attempt, Job, Member, Node
+from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from service.errors import StaleSpecError
 from service.infra.threads import call_all
@@ -20,6 +22,15 @@ from torchyard.states import AttemptState
 from torchyard.wire import Result, ResultKind
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _LateMember(Record):
+    """A member whose attempt stays ASSIGNED, by the attempt's id."""
+
+    id: str
+    node: str
+    spec: StoredSpec
 
 
 class Monitor:
@@ -43,7 +54,7 @@ class Monitor:
         )
 
     def run(self) -> None:
-        """A round, if this service leads. A step that fails keeps no other from being done."""
+        """Do a round, if this service leads. A step that fails keeps no other from being done."""
         if not self._leader.leads():
             self._heard.clear()
             self._job_limits.forget()
@@ -57,24 +68,25 @@ class Monitor:
         waiting = (Attempt.state == AttemptState.ASSIGNED) & (Attempt.nudged_us < late)
         with ctx.db.read() as tx:
             query = select(Attempt.id, Member.node, Job.spec).join(Job, Job.id == Attempt.job_id)
-            late_members = tx.execute(query.join(Member, Member.attempt_id == Attempt.id).where(waiting)).all()
-        rows = [row for row in late_members if self._can_start(row.id, row.node, StoredSpec(row.spec))]
-        if not rows:
+            query = query.join(Member, Member.attempt_id == Attempt.id).where(waiting)
+            members = _LateMember.all(tx.execute(query))
+        startable = [member for member in members if self._can_start(member)]
+        if not startable:
             return
         with ctx.unit_of_work() as unit:
-            ids = [row.id for row in rows]
+            ids = [member.id for member in startable]
             unit.tx.execute(update(Attempt).where(Attempt.id.in_(ids), waiting).values(nudged_us=unit.now))
-            for row in rows:
-                unit.launch(row.node, row.id)
+            for member in startable:
+                unit.launch(member.node, member.id)
 
-    def _can_start(self, attempt_id: str, node: str, spec: StoredSpec) -> bool:
+    def _can_start(self, member: _LateMember) -> bool:
         """End an attempt whose spec, stored by an earlier version, is not valid any more."""
         try:
-            launches.valid_spec(spec)
+            launches.valid_spec(member.spec)
         except StaleSpecError as error:
             with suppress(lifecycle.Conflict), self._ctx.unit_of_work() as unit:
                 unusable = Result(kind=ResultKind.UNUSABLE, message=error.detail, ended_us=unit.now)
-                lifecycle.finish(unit.tx, attempt_id, unusable, unit.now, node=node)
+                lifecycle.finish(unit.tx, member.id, unusable, unit.now, node=member.node)
             return False
         return True
 
@@ -91,7 +103,7 @@ class Monitor:
                 self._void(attempt, f"node {late} {words} within {limit:g} s")
 
     def _waiting_since(self, old: int, lacking: ColumnElement[bool]) -> list[tuple[str, str]]:
-        """Attempts that were assigned before a moment, and the nodes whose members lack something."""
+        """Return attempts that were assigned before a moment, and the nodes whose members lack something."""
         query = (
             select(Attempt.id, Member.node)
             .join(Member, Member.attempt_id == Attempt.id)

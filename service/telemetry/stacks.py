@@ -1,13 +1,14 @@
 """Stacks of running attempts: stored as nodes send them, told in words, and shown."""
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, select
 
 from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Attempt, Member, Stacks
+from service.db.records.record import Record
 from service.db.upsert import insert
 from service.errors import TooLargeError
 from service.infra.times import moment
@@ -20,8 +21,27 @@ KEEP = 5
 MAX_NAMED = 8
 
 
+@dataclass(frozen=True, slots=True)
+class _StoredStacks(Record):
+    """Stacks that a member of an attempt, by the attempt's number, has sent."""
+
+    number: int
+    node: str
+    node_rank: int
+    serial: int
+    at_us: int
+    dump: StackDump
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredDump(Record):
+    """A dump alone."""
+
+    dump: StackDump
+
+
 def store(tx: Connection, attempt_id: str, node: str, dump: StackDump, now: int) -> None:
-    """Stores the stacks of a node's part, and tells of them once all parts have sent theirs.
+    """Store the stacks of a node's part, and tell of them once all parts have sent theirs.
 
     What comes again, or was not asked for, changes nothing.
     """
@@ -54,8 +74,8 @@ def complete(tx: Connection, attempt_id: str, serial: int) -> bool:
 def describe(tx: Connection, attempt_id: str, serial: int) -> str:
     """Tell in words what the ranks did; empty if no stacks have come."""
     query = select(Stacks.dump).where(Stacks.attempt_id == attempt_id, Stacks.serial == serial)
-    dumps = [StackDump.model_validate(dump) for dump in tx.scalars(query.order_by(Stacks.node_rank))]
-    return summary(process for dump in dumps for process in dump.processes)
+    stored = _StoredDump.all(tx.execute(query.order_by(Stacks.node_rank)))
+    return summary(process for each in stored for process in each.dump.processes)
 
 
 def summary(processes: Iterable[ProcessStack]) -> str:
@@ -86,7 +106,7 @@ def _phrases(process: ProcessStack) -> tuple[str, str]:
 
 
 def of_job(db: Database, job_id: str) -> list[api.Stacks]:
-    """The stacks of the job's newest attempt that has any, the newest first."""
+    """Return the stacks of the job's newest attempt that has any, the newest first."""
     query = (
         select(Attempt.number, Member.node, Stacks.__table__)
         .join(Stacks, Stacks.attempt_id == Attempt.id)
@@ -95,19 +115,18 @@ def of_job(db: Database, job_id: str) -> list[api.Stacks]:
         .order_by(Attempt.number.desc(), Stacks.serial.desc(), Stacks.node_rank)
     )
     with db.read() as tx:
-        rows = tx.execute(query).all()
-    return [_present(row) for row in rows if row.number == rows[0].number]
+        found = _StoredStacks.all(tx.execute(query))
+    return [_present(each) for each in found if each.number == found[0].number]
 
 
-def _present(row: Any) -> api.Stacks:
-    dump = StackDump.model_validate(row.dump)
+def _present(stored: _StoredStacks) -> api.Stacks:
     return api.Stacks(
-        attempt=row.number,
-        node=row.node,
-        node_rank=row.node_rank,
-        serial=row.serial,
-        at=moment(row.at_us),
-        summary=summary(dump.processes),
-        processes=dump.processes,
-        left_out=dump.left_out,
+        attempt=stored.number,
+        node=stored.node,
+        node_rank=stored.node_rank,
+        serial=stored.serial,
+        at=moment(stored.at_us),
+        summary=summary(stored.dump.processes),
+        processes=stored.dump.processes,
+        left_out=stored.dump.left_out,
     )
