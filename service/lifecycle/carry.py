@@ -29,8 +29,10 @@ class _LastRun(Record):
 
 
 def choose(tx: Connection, job: JobRecord) -> str | None:
-    """The attempt whose files the next one finds, if it restores no checkpoint: the job's last one that ran, else the
-    last one of the job that it goes on from. None: it begins with the files that it was submitted with.
+    """Return the attempt whose files the next one finds, if it restores no checkpoint.
+
+    It is the job's last one that ran, else the last one of the job that it goes on from. None: it begins with the files
+    that it was submitted with.
 
     None also after an attempt that began with such files and failed before it got any further: they may be why.
     """
@@ -43,7 +45,7 @@ def choose(tx: Connection, job: JobRecord) -> str | None:
 
 
 def awaited(tx: Connection, attempts: Sequence[str]) -> set[str]:
-    """Those of the attempts whose files a job's next attempt begins with, which has not begun or is not chosen yet."""
+    """Return those of the attempts whose files an attempt begins with that has not begun or is not chosen yet."""
     if not attempts:
         return set()
     beginning = (Attempt.carried_from.in_(attempts), Attempt.started_us.is_(None), Attempt.state.in_(LIVE))
@@ -59,7 +61,7 @@ def awaited(tx: Connection, attempts: Sequence[str]) -> set[str]:
 
 
 def _carries(spec: StoredSpec) -> bool:
-    """A recipe goes on from its checkpoints alone, and a live folder is as it was left."""
+    """Tell if files are carried: a recipe goes on from its checkpoints alone, and a live folder is as it was left."""
     return spec.carry and not spec.live and not spec.recipe
 
 

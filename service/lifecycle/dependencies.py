@@ -78,7 +78,7 @@ class _NeededJob(Record):
 
 
 def resolve(tx: Connection, after: After | None, trials: int, *, lock: bool) -> Needs:
-    """The jobs that `after` names, a sweep standing for all its trials.
+    """Return the jobs that `after` names, a sweep standing for all its trials.
 
     With `lock` none of them ends before the transaction does, so that its end finds what was stored meanwhile.
     Problems name what does not exist, what can never come, and what is too much.
@@ -103,7 +103,7 @@ def resolve(tx: Connection, after: After | None, trials: int, *, lock: bool) -> 
 
 
 def _find(tx: Connection, ref: str) -> list[str]:
-    """The job with this id or number, or the trials of the sweep with it."""
+    """Return the job with this id or number, or the trials of the sweep with it."""
     number = int(ref) if ref.isascii() and ref.isdigit() and len(ref) <= 18 else None
     job, group = (table.number == number if number is not None else table.id == ref for table in (Job, Group))
     return list(tx.scalars(select(Job.id).where(job))) or list(

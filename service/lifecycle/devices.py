@@ -22,7 +22,7 @@ Given = Mapping[str, Sequence[DeviceRecord]]
 
 
 def usable(tx: Connection, places: Sequence[Placement]) -> dict[str, list[DeviceRecord]]:
-    """The devices by node; `Conflict` if a node takes no jobs, or a device is gone or unusable."""
+    """Return the devices by node; `Conflict` if a node takes no jobs, or a device is gone or unusable."""
     return {place.node: _usable(tx, place) for place in places}
 
 
@@ -70,7 +70,7 @@ def release(tx: Connection, attempt_id: str, now: int, node: str | None = None) 
 
 
 def _known(tx: Connection) -> Any:
-    """A row for each device; its size is brought up to date while nobody has any of it."""
+    """Return the statement that stores devices; a size is brought up to date while nobody has any of the device."""
     row = upsert.insert(tx, DeviceUse)
     return row.on_conflict_do_update(
         index_elements=[DeviceUse.node, DeviceUse.uuid],

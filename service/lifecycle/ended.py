@@ -24,7 +24,7 @@ _EARLY = and_(_OTHER.state == JobState.CANCELLED, func.coalesce(_OTHER.stop, "")
 
 
 def ended(tx: Connection, jobs: Sequence[JobRecord], now: int) -> None:
-    """Called with jobs that have just ended, as they are now."""
+    """Do what the end of jobs entails; they are given as they are now, just ended."""
     settle(tx, [job.id for job in jobs], now)
     for group in dict.fromkeys(job.group_id for job in jobs if job.group_id and job.state == JobState.FAILED):
         pausing.after_failure(tx, group)

@@ -69,7 +69,7 @@ def condemn(tx: Connection, job: JobRecord, attempt_id: str, result: Result) -> 
 
 
 def _suspects(tx: Connection, job: JobRecord, attempt_id: str, result: Result) -> list[tuple[str, str]]:
-    """The failing rank's device where each rank has one, else all that the attempt had."""
+    """Return the failing rank's device where each rank has one, else all that the attempt had."""
     query = (
         select(Allocation.node, Allocation.uuid)
         .where(Allocation.attempt_id == attempt_id)

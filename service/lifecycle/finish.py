@@ -77,8 +77,9 @@ def _end_member(
 
 
 def settle(tx: Connection, attempt_id: str, node: str) -> bool:
-    """The service has all of the member on the node: the node may forget its folder. Whether the job's next
-    attempt begins with its files.
+    """Record that the service has all of the member on the node, which may forget its folder.
+
+    Return whether the job's next attempt begins with its files.
     """
     member_on(tx, attempt_id, node)
     tx.execute(update(Member).where(Member.attempt_id == attempt_id, Member.node == node).values(settled=True))
@@ -207,5 +208,5 @@ def _actor(job: JobRecord, decision: outcome.AttemptOutcome) -> str | None:
 
 
 def _stop_seen(job: JobRecord, result: Result) -> dict[str, Any]:
-    """The time limit is the node's own stop: the job learns of it with the result."""
+    """Return the stop that the result tells: the time limit is the node's own, and the job learns of it so."""
     return {"stop": result.stop} if job.stop is None and result.stop is StopReason.TIMEOUT else {}

@@ -24,7 +24,7 @@ from torchyard.wire import Go, Prepared, Result, ResultKind
 
 
 def prepared(tx: Connection, attempt_id: str, node: str, where: Prepared, now: int) -> Go:
-    """A member is ready to start; answers whether all are. May be told any number of times.
+    """Record that a member is ready to start; return whether all are. May be told any number of times.
 
     `Conflict` if the attempt is void or over, or the node has not claimed it.
     """
@@ -54,7 +54,7 @@ def _go(everybody: list[MemberRecord]) -> Go:
 def end(
     tx: Connection, job: JobRecord, attempt: AttemptRecord, member: MemberRecord, result: Result, now: int
 ) -> Result | None:
-    """One member is over; its devices are free. The result of all when it was the last, else None."""
+    """End one member, whose devices get free; return the result of all when it was the last, else None."""
     if member.ended_us is not None:
         return None
     first = gang_result.failed(result) and not any(one.failed_us for one in members_of(tx, attempt.id))

@@ -25,7 +25,7 @@ def failed(result: Result) -> bool:
 
 
 def merge(members: Sequence[MemberResult]) -> Result:
-    """One result of all members, in the order of node ranks: the first failure's, else that of a success.
+    """Merge the results of all members, in the order of node ranks: the first failure's, else that of a success.
 
     What failed only because it was told to, or because its peers had gone, does not count: the earliest exit of a rank
     does, with the nodes' clocks set right by when they told of it. A member that was lost left no word of its ranks,
@@ -100,7 +100,7 @@ def _strongest(stops: Sequence[StopReason | None]) -> StopReason | None:
 
 
 def _started(members: Sequence[MemberResult]) -> int | None:
-    """None if a member never ran: then no rank got past waiting for the others."""
+    """Return the first start; None if a member never ran: then no rank got past waiting for the others."""
     times = [None if p.result.started_us is None else p.result.started_us + _skew(p) for p in members]
     never = any(member.result.started_us is None and not member.sentenced for member in members)
     return None if never else min((time for time in times if time is not None), default=None)

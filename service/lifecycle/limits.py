@@ -51,7 +51,7 @@ UNJOINED, JOINED = "not-joined", "joined"
 
 
 def tell_joining(tx: Connection, unjoined: Collection[str], others: Collection[str], now: int) -> list[str]:
-    """Tells, once each, of running attempts no rank of which has joined a process group, and that they have after all.
+    """Tell, once each, of running attempts no rank of which has joined a process group, and that they have after all.
 
     `others` are attempts of which that is not so, or no more. Returns the jobs' ids.
     """

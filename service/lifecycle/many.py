@@ -30,7 +30,7 @@ class _ChangedJob(Record):
 
 
 def lock_waiting(tx: Connection, *where: Condition) -> list[JobId]:
-    """Ids of queued jobs, locked in the order in which everybody locks them."""
+    """Return ids of queued jobs, locked in the order in which everybody locks them."""
     query = select(Job.id).where(Job.state == JobState.QUEUED, *where).order_by(Job.id)
     return list(tx.scalars(query.with_for_update(key_share=True)))
 

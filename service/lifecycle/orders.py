@@ -35,7 +35,7 @@ class _OrderedMember(Record):
 def orders_for(
     tx: Connection, node: str, reported: Sequence[AttemptReport] = (), retained: Sequence[str] = ()
 ) -> Orders:
-    """The desired state of every live attempt of the node, and what it may forget of those it reported or retains.
+    """Return the desired state of every live attempt of the node, and what it may forget of what it reported.
 
     An attempt that was proven dead and is alive after all is killed: its job may run elsewhere. One that is unknown
     here (the database was restored from a backup) gets no order.
@@ -54,7 +54,7 @@ def orders_for(
 
 
 def _unwanted(tx: Connection, retained: Sequence[str]) -> list[str]:
-    """Attempts of which nobody awaits the files; of one that is unknown here nothing is known."""
+    """Return attempts of which nobody awaits the files; of one that is unknown here nothing is known."""
     if not retained:
         return []
     known = tx.scalars(select(Attempt.id).where(Attempt.id.in_(retained)))
@@ -77,7 +77,7 @@ def _rows(tx: Connection, node: str, reported: list[str]) -> Sequence[_OrderedMe
 
 
 def _dumps(tx: Connection, rows: Sequence[_OrderedMember]) -> list[DumpOrder]:
-    """Stacks that were asked for and have not come."""
+    """Return orders for stacks that were asked for and have not come."""
     asked = [row for row in rows if row.dump_serial and row.state in CLAIMED and row.ended_us is None]
     query = select(Stacks.attempt_id, Stacks.node_rank, Stacks.serial).where(
         Stacks.attempt_id.in_([row.id for row in asked])

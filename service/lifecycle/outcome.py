@@ -60,7 +60,7 @@ class AttemptOutcome:
 
 
 def decide(facts: AttemptInputs, result: Result) -> AttemptOutcome:
-    """The one place that says how a job goes on after an attempt's end.
+    """Decide how a job goes on after an attempt's end.
 
     An exit with 0 wins over any stop, unless the stop caused it (a step in the outcome file, or SIGTERM). Otherwise
     the strongest stop decides, then what went wrong.
@@ -99,7 +99,7 @@ def error_of(result: Result) -> JobError:
 
 
 def cause_of(result: Result) -> str | None:
-    """The name of the failure (`torchyard.failures.fingerprints`), if it is known.
+    """Return the name of the failure (`torchyard.failures.fingerprints`), if it is known.
 
     A process that was killed has not ended by what it said before, but for an abort: then the C++ runtime has spoken.
     """
@@ -128,7 +128,7 @@ def _known(result: Result) -> str:
 
 
 def _own_words(result: Result) -> str:
-    """The last line of the launcher's traceback, where no rank has failed and nothing is known of it."""
+    """Return the last line of the launcher's traceback, where no rank has failed and nothing is known of it."""
     lines = (result.traceback or "").rstrip().splitlines()
     if result.failed_rank is not None or not lines or "Traceback (most recent call last):" not in lines:
         return ""

@@ -21,8 +21,9 @@ class EndedTrial(Record):
 
 
 def after_failure(tx: Connection, group_id: str) -> None:
-    """Pause the group of a trial that has just failed, if so many as its `pause_after` have failed alike, and nothing
-    else has ended yet. Trials that ended before somebody resumed it do not count again.
+    """Pause the group of a trial that has just failed, if its first `pause_after` trials have failed alike.
+
+    Nothing else may have ended yet. Trials that ended before somebody resumed it do not count again.
     """
     # Locked: of trials that fail at the same time, each must see the others.
     query = select(Group.__table__).where(Group.id == group_id, Group.paused.is_(None)).with_for_update(key_share=True)

@@ -43,14 +43,15 @@ class Inventory:
 
 
 def dead(claimed: Iterable[Claimed], inventory: Inventory) -> dict[str, str]:
-    """The attempts that the inventory proves dead, each with the proof in words."""
+    """Return the attempts that the inventory proves dead, each with the proof in words."""
     proofs = {c.attempt: _proof(c, inventory) for c in claimed}
     return {attempt: proof for attempt, proof in proofs.items() if proof}
 
 
 def out_of_sight(claimed: Iterable[Claimed], inventory: Inventory) -> list[str]:
-    """The attempts that the inventory should show and does not, without proof that they are dead: the node's name is
-    used from another machine, home or container now.
+    """Return the attempts that the inventory should show and does not, without proof that they are dead.
+
+    The node's name is used from another machine, home or container now.
     """
     return [c.attempt for c in claimed if _missing(c, inventory) and not _proof(c, inventory)]
 

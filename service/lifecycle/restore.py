@@ -20,8 +20,10 @@ class RestorePoint(Record):
 
 
 def choose(tx: Connection, job: JobRecord, nodes: Sequence[str]) -> RestorePoint | None:
-    """The job's newest stored checkpoint, else its newest committed one that lies on the one node, else the one it was
-    submitted with; None to start from nothing.
+    """Return the checkpoint to start from; None to start from nothing.
+
+    It is the job's newest stored one, else its newest committed one that lies on the one node, else the one it
+    was submitted with.
     """
     if not job.attempt and job.restore_checkpoint is None:
         return None  # most jobs that start, and the question is the dearest of a start

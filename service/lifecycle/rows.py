@@ -29,7 +29,7 @@ _ATTEMPT: Select[Any] = select(Attempt.__table__).where(Attempt.id == bindparam(
 
 
 def lock_job(tx: Connection, job_id: str) -> JobRecord:
-    """The job's row, locked until the transaction ends; `Unknown` if there is none."""
+    """Return the job, locked until the transaction ends; `Unknown` if there is none."""
     job = JobRecord.first(tx.execute(_LOCK_JOB, {"id": job_id}))
     if job is None:
         raise Unknown(f"there is no job {job_id}")
@@ -37,7 +37,7 @@ def lock_job(tx: Connection, job_id: str) -> JobRecord:
 
 
 def lock_attempt(tx: Connection, attempt_id: str) -> tuple[JobRecord, AttemptRecord]:
-    """The attempt and its job, both safe from other writers until the transaction ends."""
+    """Return the attempt's job and the attempt, both safe from other writers until the transaction ends."""
     job_id = tx.scalar(_JOB_OF, {"id": attempt_id})
     if job_id is None:
         raise Unknown(f"there is no attempt {attempt_id}")
@@ -46,13 +46,13 @@ def lock_attempt(tx: Connection, attempt_id: str) -> tuple[JobRecord, AttemptRec
 
 
 def live_attempt(tx: Connection, job: JobRecord) -> AttemptRecord:
-    """The newest attempt of a job that is assigned or beyond."""
+    """Return the newest attempt of a job that is assigned or beyond."""
     query = select(Attempt.__table__).where(Attempt.job_id == job.id, Attempt.number == job.attempt)
     return AttemptRecord.one(tx.execute(query))
 
 
 def member_on(tx: Connection, attempt_id: str, node: str | None = None) -> MemberRecord:
-    """The attempt's member on a node (on its first node if none is named); `Unknown` if it has none there."""
+    """Return the attempt's member on a node (on its first node if none is named); `Unknown` if it has none there."""
     query = select(Member.__table__).where(Member.attempt_id == attempt_id).order_by(Member.node_rank).limit(1)
     if node is not None:
         query = query.where(Member.node == node)
@@ -63,7 +63,7 @@ def member_on(tx: Connection, attempt_id: str, node: str | None = None) -> Membe
 
 
 def members_of(tx: Connection, attempt_id: str) -> list[MemberRecord]:
-    """The attempt's members by node rank."""
+    """Return the attempt's members by node rank."""
     query = select(Member.__table__).where(Member.attempt_id == attempt_id).order_by(Member.node_rank)
     return MemberRecord.all(tx.execute(query))
 
@@ -74,7 +74,7 @@ def spans_nodes(job: JobRecord) -> bool:
 
 
 def attempts_on(tx: Connection, node: str, states: tuple[AttemptState, ...]) -> list[str]:
-    """Ids of the node's attempts in these states whose member there has not ended, in the order of locking (by job)."""
+    """Return the node's attempts in these states whose member there has not ended, by job: the order of locking."""
     query = (
         select(Attempt.id)
         .join(Member, Member.attempt_id == Attempt.id)

@@ -78,7 +78,7 @@ def assign(tx: Connection, job_id: str, places: Sequence[Placement], now: int) -
 
 
 def claim(tx: Connection, attempt_id: str, node: str, nonce: str, now: int) -> None:
-    """A node takes an assigned attempt; the same nonce may do so again, since its answer may have been lost.
+    """Give an assigned attempt to a node; the same nonce may do so again, since its answer may have been lost.
 
     `Conflict` if another nonce has it, or it is void or over. An attempt on several nodes stays ASSIGNED until all
     are prepared (`gang.prepared`).
@@ -134,7 +134,7 @@ def _hand_over(tx: Connection, attempt: AttemptRecord, node: str, **claimed: Any
 
 
 def mark_running(tx: Connection, attempt_id: str, started_us: int, now: int | None = None) -> None:
-    """The job's first instruction ran; told again or told late, it only fills in the time."""
+    """Record that the job's first instruction ran; told again or told late, it only fills in the time."""
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state not in CLAIMED:
         raise Conflict(f"attempt {attempt_id} is {attempt.state}: it cannot run")
