@@ -3,7 +3,7 @@
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,12 @@ class Runtime:
         self._topology = CachedTopology(self._nvml) if self._nvml is not None else None
         self._locks = DeviceLocks(settings.home)
         self._identity = registration.identity(settings.home)
-        self._limits = node.of_worker(self._identity.home_id, settings.process_limit, cgroups=settings.cgroups)
+        self._limits = node.of_worker(
+            self._identity.home_id,
+            settings.process_limit,
+            cgroups=settings.cgroups,
+            others=self._other_gpus if settings.confine_gpus and self._nvml is not None else None,
+        )
         logger.info("%s", self._limits)
         self._pacer = Pacer()
         self._stopped = threading.Event()
@@ -183,6 +188,11 @@ class Runtime:
 
     def _discover(self) -> list[wire.Device]:
         return discover(self._nvml, self._settings.cpu_slots, topology=self._topology)
+
+    def _other_gpus(self, own: Sequence[str]) -> list[tuple[int, int]]:
+        """The device files of the GPUs that are not among these."""
+        files = {} if self._nvml is None else nvml.device_files(self._nvml)
+        return [numbers for uuid, numbers in files.items() if uuid not in own]
 
     def _devices(self) -> list[wire.Device]:
         return offenders.keep_off(self._locks.apply(self._discover()), self._offenders())

@@ -41,6 +41,8 @@ class WorkerSettings:
     """Names of variables that jobs get from the worker's environment besides the usual ones."""
     cgroups: bool = True
     """Hold jobs to their limits by the kernel's cgroups, where there are some."""
+    confine_gpus: bool = False
+    """Let jobs open no GPUs but their own."""
     process_limit: int | None = None
     """Processes and threads of one attempt; None: `worker.limits.node.default_processes`."""
     limits: OutputLimits = field(default_factory=OutputLimits)
@@ -94,6 +96,7 @@ def from_environment(
         disk_floor=found.disk_floor,
         job_env=found.job_env,
         cgroups=found.cgroups,
+        confine_gpus=found.confine_gpus,
         process_limit=found.process_limit,
         labels=_labels(found.labels if labels is None else labels),
         limits=OutputLimits(total=found.output_limit, every_s=found.output_every_s),
@@ -141,6 +144,10 @@ class Environment(BaseSettings):
     )
     cgroups: bool = Field(
         default=True, description="Jobs are held to memory, CPUs and processes by cgroups, where there are some."
+    )
+    confine_gpus: bool = Field(
+        default=False,
+        description="Jobs can open no GPUs but their own, which CUDA then numbers from 0; by cgroups, not with MIG.",
     )
     process_limit: int | None = Field(
         default=None,

@@ -14,10 +14,11 @@ from torchyard import api
 from torchyard.wire import Capability
 
 #: Words of the API for limits that a node's kernel enforces.
-_LIMITS: Final[dict[Literal["memory", "cpus", "processes"], Capability]] = {
+_LIMITS: Final[dict[Literal["memory", "cpus", "processes", "gpus"], Capability]] = {
     "memory": Capability.MEMORY_LIMIT,
     "cpus": Capability.CPU_LIMIT,
     "processes": Capability.PROCESS_LIMIT,
+    "gpus": Capability.GPU_LIMIT,
 }
 
 

@@ -74,6 +74,10 @@ class RecordedNvml:
     def nvmlDeviceGetUUID(self, handle: Record) -> str:
         return handle.uuid
 
+    def nvmlDeviceGetMinorNumber(self, handle: Record) -> int:
+        """Not always in the order of the cards."""
+        return len(self.cards) - 1 - self.cards.index(handle)
+
     def nvmlDeviceGetName(self, handle: Record) -> str:
         return handle.name
 

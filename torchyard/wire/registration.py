@@ -30,6 +30,8 @@ class Capability(StrEnum):
     CPU_LIMIT = "cpu-limit"
     #: The kernel bounds the number of a job's processes.
     PROCESS_LIMIT = "process-limit"
+    #: Jobs can open no GPUs but their own.
+    GPU_LIMIT = "gpu-limit"
 
 
 class Register(Message):

@@ -13,7 +13,9 @@ from torchyard.wire import Capability
 _PROBE = "import sys, torch.distributed as d; sys.exit(not (d.is_available() and d.is_mpi_available()))"
 _PROBE_S = 120
 #: Limits that the kernel may enforce or not.
-LIMITS: Final = frozenset({Capability.MEMORY_LIMIT, Capability.CPU_LIMIT, Capability.PROCESS_LIMIT})
+LIMITS: Final = frozenset(
+    {Capability.MEMORY_LIMIT, Capability.CPU_LIMIT, Capability.PROCESS_LIMIT, Capability.GPU_LIMIT}
+)
 
 
 def capabilities(

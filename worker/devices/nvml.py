@@ -4,7 +4,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 Handle = Any
 Answer = TypeVar("Answer")
@@ -22,6 +22,7 @@ class Nvml(Protocol):
     def nvmlDeviceGetCount(self) -> int: ...
     def nvmlDeviceGetHandleByIndex(self, index: int) -> Handle: ...
     def nvmlDeviceGetUUID(self, handle: Handle) -> str: ...
+    def nvmlDeviceGetMinorNumber(self, handle: Handle) -> int: ...
     def nvmlDeviceGetName(self, handle: Handle) -> str: ...
     def nvmlDeviceGetMemoryInfo(self, handle: Handle) -> Any: ...
     def nvmlDeviceGetUtilizationRates(self, handle: Handle) -> Any: ...
@@ -100,6 +101,25 @@ def _card(nvml: Nvml, handle: Handle, index: int, instance: int | None) -> Card:
         memory=int(nvml.nvmlDeviceGetMemoryInfo(handle).total),
         handle=handle,
     )
+
+
+#: Major number of ``/dev/nvidia0`` and its like.
+MAJOR: Final = 195
+
+
+def device_files(nvml: Nvml) -> dict[str, tuple[int, int]]:
+    """Major and minor numbers of the GPUs' device files, by UUID; nothing where there are MIG instances.
+
+    Those are opened by files of their own beside that of their GPU.
+    """
+    found = {}
+    for card in cards(nvml):
+        if card.instance is not None:
+            return {}
+        minor = ask(nvml, partial(nvml.nvmlDeviceGetMinorNumber, card.handle))
+        if minor is not None:
+            found[card.uuid] = MAJOR, minor
+    return found
 
 
 def readings(nvml: Nvml, card: Card) -> dict[str, float]:

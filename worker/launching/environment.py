@@ -40,6 +40,8 @@ class EnvironmentInputs:
     devices: Sequence[Device]
     threads: int
     """CPU cores per rank."""
+    confined: bool = False
+    """Whether the job can open no GPUs but its own."""
     restores: bool
     identity: UnixUser | None
     temporary: Path
@@ -64,7 +66,7 @@ def build(inside: EnvironmentInputs) -> dict[str, str]:
         | inside.spec.env
         | _interpreter(inside)
         | _attempt(inside)
-        | _devices(inside.devices)
+        | _devices(inside.devices, confined=inside.confined)
         | _network(inside)
         | _several_nodes(inside)
     )
@@ -125,10 +127,15 @@ def _attempt(inside: EnvironmentInputs) -> dict[str, str]:
     return made
 
 
-def _devices(devices: Sequence[Device]) -> dict[str, str]:
+def _devices(devices: Sequence[Device], *, confined: bool) -> dict[str, str]:
     gpus = [device for device in devices if device.kind is DeviceKind.GPU]
+    # CUDA passes over GPUs that it cannot open, and numbers the others.
+    seen = sorted(gpu.index for gpu in gpus)
     # A MIG instance has no index of its own.
-    names = [gpu.uuid if gpu.uuid.startswith("MIG-") else str(gpu.index) for gpu in gpus]
+    names = [
+        gpu.uuid if gpu.uuid.startswith("MIG-") else str(seen.index(gpu.index) if confined else gpu.index)
+        for gpu in gpus
+    ]
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(names)}
 
 

@@ -250,6 +250,7 @@ class AttemptLauncher:
             worker_bin=self.python.parent,
             devices=launch.devices,
             threads=laid.threads,
+            confined=bool(laid.limits.get("confined")),
             restores=launch.restore is not None,
             identity=laid.who,
             temporary=folder.temporary,

@@ -57,7 +57,8 @@ def usable(proc: Path = Path("/proc/self"), *, root: bool | None = None) -> Hier
     except OSError:
         return {}
     found: Hierarchies = {}
-    for mount in mounts:
+    # A controller is of one version alone but for devices, which version 2 filters by a program.
+    for mount in sorted(mounts, key=lambda mount: -mount.version):
         found |= _first(mount, own) if mount.version == 1 else _unified(mount, own.get("", "/"), root=root)
     return {controller: each for controller, each in found.items() if _writable(each)}
 
@@ -107,7 +108,10 @@ def _unified(mount: _Mount, own: str, *, root: bool) -> Hierarchies:
     offered = [each for each in Controller if each in _words(base / "cgroup.controllers")]
     _enable(base, set(offered) - set(_words(base / "cgroup.subtree_control")))
     enabled = _words(base / "cgroup.subtree_control")
-    return {controller: Hierarchy(version=2, base=base) for controller in offered if controller in enabled}
+    usable = [each for each in offered if each in enabled]
+    if root:
+        usable.append(Controller.DEVICES)
+    return {controller: Hierarchy(version=2, base=base) for controller in usable}
 
 
 def _enable(base: Path, controllers: Iterable[str]) -> None:

@@ -13,7 +13,7 @@ from torchyard.quantities import format_size
 from torchyard.spec import Resources
 from torchyard.wire import Capability
 from worker.exceptions import UnusableError
-from worker.limits import cores, plan
+from worker.limits import cores, device_filter, plan
 from worker.limits.hierarchies import Controller, Hierarchies, usable
 from worker.shim import cgroups
 
@@ -40,8 +40,8 @@ class NodeLimits:
     home_id: str = ""
     """Of the worker's home: other workers on the machine have groups too."""
     processes: int = field(default_factory=default_processes)
-    denied: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
-    """Devices (``major:minor``) that an attempt with these GPUs (UUIDs) must not open."""
+    others: Callable[[Sequence[str]], Sequence[plan.Device]] | None = None
+    """The GPUs of the node beside these (UUIDs), which an attempt must not open; None: it may open all."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
@@ -53,7 +53,8 @@ class NodeLimits:
             Capability.CPU_LIMIT: {Controller.CPU, Controller.CPUSET},
             Capability.PROCESS_LIMIT: {Controller.PIDS},
         }
-        return [limit for limit, controllers in by_limit.items() if has & controllers]
+        found = [limit for limit, controllers in by_limit.items() if has & controllers]
+        return [*found, Capability.GPU_LIMIT] if self._denied(()) else found
 
     def __str__(self) -> str:
         """``limits of jobs are enforced by cgroup v1: memory, cpu, process``, or why they are not."""
@@ -76,7 +77,8 @@ class NodeLimits:
         made: list[plan.Cgroup] = []
         try:
             with self._lock:
-                made = plan.groups(name, self._limits(resources, gpus), self.hierarchies)
+                limits = self._limits(resources, gpus)
+                made, confined = plan.groups(name, limits, self.hierarchies), bool(limits.denied)
                 for group in made:
                     _make(group)
         except OSError as error:
@@ -85,6 +87,7 @@ class NodeLimits:
         memory = resources.memory
         return {
             "groups": [str(group.folder) for group in made],
+            "confined": confined,
             "memory": memory,
             "memory_words": None if memory is None else format_size(memory),
             **plan.counters(name, self.hierarchies),
@@ -105,8 +108,14 @@ class NodeLimits:
             cpus=resources.cpus,
             cores=chosen,
             memory_nodes=memory_nodes,
-            denied=tuple(self.denied(gpus)),
+            denied=self._denied(gpus),
         )
+
+    def _denied(self, gpus: Sequence[str]) -> tuple[plan.Device, ...]:
+        """The devices that an attempt with these GPUs must not open."""
+        if self.others is None or Controller.DEVICES not in self.hierarchies:
+            return ()
+        return tuple(self.others(gpus))
 
     def sweep(self, held: Callable[[str], bool]) -> None:
         """Remove what attempts have left that nobody holds any more, and kill what still runs in it."""
@@ -120,12 +129,19 @@ class NodeLimits:
                 logger.warning("%s: its cgroup %s cannot be removed", attempt, path)
 
 
-def of_worker(home_id: str, process_limit: int | None = None, *, cgroups: bool = True) -> NodeLimits:
+def of_worker(
+    home_id: str,
+    process_limit: int | None = None,
+    *,
+    cgroups: bool = True,
+    others: Callable[[Sequence[str]], Sequence[plan.Device]] | None = None,
+) -> NodeLimits:
     """The limits of a worker with this home, as far as this machine lets it set some."""
     return NodeLimits(
         hierarchies=usable() if cgroups else {},
         home_id=home_id,
         processes=process_limit or default_processes(),
+        others=others,
     )
 
 
@@ -164,3 +180,5 @@ def _make(group: plan.Cgroup) -> None:
         except OSError:
             if name not in plan.OPTIONAL:
                 raise
+    if group.denied:
+        device_filter.attach(group.folder, group.denied)

@@ -16,6 +16,10 @@ _OOM: Final = {1: ("memory.oom_control", ["oom_kill"]), 2: ("memory.events", ["o
 _USED: Final = {1: ("memory.stat", ["total_rss", "total_shmem"]), 2: ("memory.stat", ["anon", "shmem"])}
 
 
+#: Major and minor number of a character device.
+Device = tuple[int, int]
+
+
 @dataclass(frozen=True, kw_only=True)
 class AttemptLimits:
     """The most that an attempt may use."""
@@ -30,8 +34,8 @@ class AttemptLimits:
     """The cores themselves, where they can be given; none: any."""
     memory_nodes: str = "0"
     """Memory nodes that go with them; only version 1 asks."""
-    denied: tuple[str, ...] = ()
-    """Devices that must not be opened, as ``major:minor``."""
+    denied: tuple[Device, ...] = ()
+    """Character devices that must not be opened."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +44,8 @@ class Cgroup:
 
     folder: Path
     files: tuple[tuple[str, str], ...]
+    denied: tuple[Device, ...] = ()
+    """Devices that a filter refuses (`worker.limits.device_filter`), as version 2 has no file for them."""
 
 
 def groups(name: str, limits: AttemptLimits, hierarchies: Hierarchies) -> list[Cgroup]:
@@ -49,7 +55,14 @@ def groups(name: str, limits: AttemptLimits, hierarchies: Hierarchies) -> list[C
         written = list(_files(controller, hierarchy.version, limits, hierarchies))
         if written or controller is Controller.MEMORY:  # which tells the peak of a job without a limit, too
             files.setdefault(hierarchy.base / name, []).extend(written)
-    return [Cgroup(folder=folder, files=tuple(written)) for folder, written in files.items()]
+    devices = hierarchies.get(Controller.DEVICES)
+    filtered = devices.base / name if devices is not None and devices.version == 2 and limits.denied else None
+    if filtered is not None:
+        files.setdefault(filtered, [])
+    return [
+        Cgroup(folder=folder, files=tuple(written), denied=limits.denied if folder == filtered else ())
+        for folder, written in files.items()
+    ]
 
 
 def _files(
@@ -66,8 +79,8 @@ def _files(
                 yield "cpuset.mems", limits.memory_nodes
         case Controller.CPU if limits.cpus is not None and Controller.CPUSET not in hierarchies:
             yield from _quota(version, limits.cpus)
-        case Controller.DEVICES:
-            yield from (("devices.deny", f"c {device} rwm") for device in limits.denied)
+        case Controller.DEVICES if version == 1:
+            yield from (("devices.deny", f"c {major}:{minor} rwm") for major, minor in limits.denied)
 
 
 def _memory(version: int, size: int) -> Iterator[tuple[str, str]]:

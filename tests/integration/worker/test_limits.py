@@ -19,7 +19,7 @@ from torchyard.spec import Resources
 from torchyard.wire import Capability, ResultKind
 from worker.attempts.folder import AttemptFolder
 from worker.control import registration
-from worker.limits.hierarchies import Controller, usable
+from worker.limits.hierarchies import Controller, Hierarchy, usable
 from worker.limits.node import NodeLimits
 from worker.monitoring import processes
 
@@ -150,6 +150,30 @@ def test_without_cpusets_cores_are_a_quota(tmp_path: Path, limits: NodeLimits) -
     quota = group / "cpu.cfs_quota_us"
     assert (quota if quota.exists() else group / "cpu.max").read_text().split()[0] == "100000"
     stop(folder)
+
+
+@pytest.mark.parametrize("way", ["the machine's", "version 2"])
+def test_a_job_opens_no_devices_that_were_given_to_others(tmp_path: Path, limits: NodeLimits, way: str) -> None:
+    """``/dev/full`` stands for a GPU."""
+    hierarchy = Hierarchy(version=2, base=unified()) if way == "version 2" else usable()[Controller.DEVICES]
+    others = replace(
+        limits, hierarchies={Controller.DEVICES: hierarchy}, others=lambda own: [(1, 7)] if not own else []
+    )
+    box = Box(tmp_path, limits=others)
+    code = "for name in ('zero', 'full'):\n    open('/dev/' + name, 'rb').close()\n    print(name, flush=True)"
+    folder, result = box.run(command=python(code))
+    assert result.exit_code == 1
+    assert log(folder).startswith("zero\n")
+    assert "PermissionError" in log(folder)
+    folder, result = box.run(command=python(code), slots=1)
+    assert (result.exit_code, log(folder)) == (0, "zero\nfull\n")
+    assert groups(others) == []
+
+
+def unified() -> Path:
+    """Where version 2 is mounted."""
+    lines = map(str.split, Path("/proc/self/mountinfo").read_text().splitlines())
+    return next(Path(words[4]) for words in lines if "cgroup2" in words)
 
 
 def test_what_a_killed_shim_leaves_ends_with_its_groups(box: Box, limits: NodeLimits) -> None:

@@ -155,6 +155,13 @@ def test_restore_and_checkpoints() -> None:
     assert env["TORCHYARD_KEEP_BEST"] == "min val/loss"
 
 
+def test_a_job_that_can_open_its_own_gpus_alone_counts_them_from_0() -> None:
+    """In the order in which CUDA finds them, which is that of all GPUs."""
+    devices = [gpu(5, "GPU-a"), gpu(2, "GPU-b"), gpu(7, "GPU-c")]
+    assert build(devices=devices, confined=True)["CUDA_VISIBLE_DEVICES"] == "1,0,2"
+    assert build(devices=[], confined=True)["CUDA_VISIBLE_DEVICES"] == ""
+
+
 def test_no_gpu_hides_all_gpus() -> None:
     slot = Device(uuid="cpu-0", index=0, kind=DeviceKind.CPU_SLOT, name="CPU", memory=1)
     assert build(devices=[])["CUDA_VISIBLE_DEVICES"] == ""

@@ -63,7 +63,7 @@ def test_a_container_sees_its_own_group_as_the_mount(machine: Machine) -> None:
 def test_the_unified_hierarchy_is_used_at_the_top_by_root(machine: Machine) -> None:
     top = machine.unified("/user.slice/session-1.scope", "cpuset cpu io memory pids", "cpu memory pids cpuset")
     found = machine.usable()
-    assert found.keys() == {Controller.CPUSET, Controller.CPU, Controller.MEMORY, Controller.PIDS}
+    assert found.keys() == set(Controller)
     assert {(each.version, each.base) for each in found.values()} == {(2, top)}
 
 
@@ -80,5 +80,18 @@ def test_without_root_and_without_a_delegated_group_there_is_none(machine: Machi
 
 def test_what_the_unified_hierarchy_lacks_is_enabled(machine: Machine) -> None:
     top = machine.unified("/", "memory pids", "pids")
-    assert machine.usable() == {}  # the kernel would list it, a plain file keeps the word that was written
+    assert machine.usable().keys() == {
+        Controller.DEVICES
+    }  # the kernel would list it, a plain file keeps the word that was written
     assert (top / "cgroup.subtree_control").read_text() == "+memory"
+
+
+def test_devices_are_filtered_by_version_1_where_it_has_them(machine: Machine) -> None:
+    machine.first("devices", "/")
+    machine.unified("/", "", "")
+    assert machine.usable()[Controller.DEVICES].version == 1
+
+
+def test_without_root_no_devices_are_filtered(machine: Machine) -> None:
+    machine.unified("/user.slice/w.service/worker", "memory", "memory")
+    assert machine.usable(root=False).keys() == {Controller.MEMORY}

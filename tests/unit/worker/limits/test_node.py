@@ -53,7 +53,14 @@ def test_nothing_runs_without_its_limits(tmp_path: Path) -> None:
 
 def test_without_cgroups_the_shim_gets_the_limit_alone() -> None:
     record = NodeLimits().create("att-1", Resources(gpus=0, memory="1GiB"))
-    assert record == {"groups": [], "memory": 1 << 30, "memory_words": "1.0 GiB", "oom": None, "used": None}
+    assert record == {
+        "groups": [],
+        "confined": False,
+        "memory": 1 << 30,
+        "memory_words": "1.0 GiB",
+        "oom": None,
+        "used": None,
+    }
 
 
 def test_what_is_enforced_is_said(tmp_path: Path) -> None:
@@ -62,6 +69,15 @@ def test_what_is_enforced_is_said(tmp_path: Path) -> None:
     assert str(some) == "limits of jobs are enforced by cgroup v2: memory, cpu"
     assert NodeLimits().enforced == []
     assert str(NodeLimits()).startswith("limits of jobs are not enforced by the kernel: ")
+
+
+def test_gpus_are_enforced_where_there_are_others_to_refuse() -> None:
+    devices = {Controller.DEVICES: Hierarchy(version=1, base=Path("/gone"))}
+    confining = NodeLimits(hierarchies=devices, others=lambda own: [(195, 0)] if "GPU-0" not in own else [])
+    assert confining.enforced == [Capability.GPU_LIMIT]
+    assert NodeLimits(hierarchies=devices, others=lambda _: []).enforced == []
+    assert NodeLimits(others=lambda _: [(195, 0)]).enforced == []
+    assert not confining.create("att-1", Resources(gpus=1), ["GPU-0"])["confined"]
 
 
 def test_the_default_of_processes_leaves_others_some(tmp_path: Path) -> None:

@@ -7,12 +7,10 @@ from worker.limits.hierarchies import Controller, Hierarchies, Hierarchy
 from worker.limits.plan import AttemptLimits, Cgroup
 
 ALL = AttemptLimits(
-    processes=100, memory=1 << 30, cpus=2, cores=frozenset({4, 5}), memory_nodes="0-1", denied=("195:1", "195:3")
+    processes=100, memory=1 << 30, cpus=2, cores=frozenset({4, 5}), memory_nodes="0-1", denied=((195, 1), (195, 3))
 )
 FIRST: Hierarchies = {each: Hierarchy(version=1, base=Path("/v1") / each) for each in Controller}
-SECOND: Hierarchies = {
-    each: Hierarchy(version=2, base=Path("/v2")) for each in Controller if each is not Controller.DEVICES
-}
+SECOND: Hierarchies = {each: Hierarchy(version=2, base=Path("/v2")) for each in Controller}
 
 
 def without(hierarchies: Hierarchies, controller: Controller) -> Hierarchies:
@@ -44,6 +42,14 @@ def test_version_2_has_one_group() -> None:
         "cpuset.cpus": "4,5",
         "pids.max": "100",
     }
+    assert group.denied == ((195, 1), (195, 3))
+
+
+def test_devices_alone_are_filtered_by_version_2_where_version_1_has_the_rest() -> None:
+    mixed = FIRST | {Controller.DEVICES: SECOND[Controller.DEVICES]}
+    *others, group = plan.groups("job", ALL, mixed)
+    assert [each.denied for each in others] == [(), (), ()]
+    assert group == Cgroup(folder=Path("/v2/job"), files=(), denied=((195, 1), (195, 3)))
 
 
 @pytest.mark.parametrize(
