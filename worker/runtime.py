@@ -93,6 +93,7 @@ class Runtime:
             spawn=spawn,
             xid=self._xids.of,
             limits=self._settings.limits,
+            disk_limit=self._settings.disk_limit,
         )
         this = Machine(
             identity=self._identity,

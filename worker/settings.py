@@ -37,6 +37,8 @@ class WorkerSettings:
     """Words that jobs may ask for (`resources.labels`)."""
     disk_floor: int | None = None
     """Bytes that this node's disk keeps free; None: what the service says."""
+    disk_limit: int | None = None
+    """Bytes of disk that an attempt may take; None: no limit."""
     job_env: tuple[str, ...] = ()
     """Names of variables that jobs get from the worker's environment besides the usual ones."""
     cgroups: bool = True
@@ -94,6 +96,7 @@ def from_environment(
         redis_url=found.redis_url,
         one_trust_domain=found.one_trust_domain,
         disk_floor=found.disk_floor,
+        disk_limit=found.disk_limit,
         job_env=found.job_env,
         cgroups=found.cgroups,
         confine_gpus=found.confine_gpus,
@@ -154,6 +157,9 @@ class Environment(BaseSettings):
         ge=16,
         description="Processes and threads of one attempt, by cgroups; without it 32768, and at most a quarter of "
         "those that the kernel can number.",
+    )
+    disk_limit: Annotated[int, BeforeValidator(parse_size)] | None = Field(
+        default=None, description="Disk that the folder of one attempt may take; without it no limit."
     )
     output_limit: Annotated[int, BeforeValidator(parse_size)] = Field(
         default=OutputLimits().total, description="How much of what an attempt writes goes to the store by itself."

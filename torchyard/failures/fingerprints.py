@@ -8,6 +8,7 @@ from typing import Final
 
 ADDRESS_IN_USE: Final = "address-in-use"
 DISK_FULL: Final = "disk-full"
+DISK_LIMIT: Final = "disk-limit"
 GPU_FAULT: Final = "gpu-fault"
 LOST: Final = "lost"
 LOST_RANK: Final = "lost-rank"
@@ -105,6 +106,11 @@ FINGERPRINTS: tuple[Fingerprint, ...] = (
             re.MULTILINE,
         ),
         advice="main memory ran out: ask for it (resources.memory), or lower num_workers and what each of them holds",
+    ),
+    Fingerprint(
+        name=DISK_LIMIT,
+        blame=Blame.JOB,
+        advice="write less, remove what is no longer needed, or ask the administrator for more (TORCHYARD_DISK_LIMIT)",
     ),
     # Seen from outside: the kernel kills without a word.
     Fingerprint(

@@ -176,6 +176,11 @@ class AttemptFolder:
         data = given.model_dump_json().encode()
         files.write_reserved(self.at(layout.COMMAND), data, self._spare(layout.COMMAND), durable=False)
 
+    def write_failure(self, fingerprint: str, message: str) -> None:
+        """Have the shim end the attempt, which fails for this reason. FileNotFoundError: no folder."""
+        data = json.dumps({"action": "fail", "fingerprint": fingerprint, "message": message}).encode()
+        files.write_reserved(self.at(layout.COMMAND), data, self._spare(layout.COMMAND), durable=False)
+
     def stop_asked(self) -> StopReason | None:
         """Return why the attempt is to stop; None if it is not."""
         command = self.read_command() or {}

@@ -35,6 +35,7 @@ from worker.forward.outputs import OutputForwarder, OutputSink
 from worker.forward.trackers import TrackerForwarder
 from worker.forward.upload_stream import UploadStream
 from worker.forward.written import OutputLimits, has_saved
+from worker.monitoring.disk import DiskWatch
 
 #: How long the result may wait for the streams.
 DRAIN_S: Final = 2.0
@@ -93,6 +94,8 @@ class FollowerTools:
     xid: Callable[[Collection[str], int], int | None] = no_xid
     #: How much of what a job writes goes to the store.
     limits: OutputLimits = field(default_factory=OutputLimits)
+    #: Bytes of disk that an attempt may take; None: no limit.
+    disk_limit: int | None = None
 
 
 class Follower:
@@ -151,6 +154,7 @@ class Follower:
             UploadStream(f"{attempt} notes", NoteForwarder(tools.service, attempt, folder, owner=owner).pump),
         ]
         self._growing_stream = UploadStream(f"{attempt} written files", self._outputs.growing.pump)
+        self._disk_stream = UploadStream(f"{attempt} disk", DiskWatch(self._folder, tools.disk_limit, tools.spawn).pump)
         self._result_stream = UploadStream(f"{attempt} result", self._send_result)
         self._rest = [*self._streams, UploadStream(f"{attempt} outputs", self._outputs.pump)]
         self._settled_stream = UploadStream(f"{attempt} settled", self._send_settled)
@@ -228,7 +232,7 @@ class Follower:
             self._tools.finalize_lost(self._folder.attempt_id)
             return self._end() if self._folder.has_result() else SILENT_S
         now = self._tools.now()
-        upload_stream.run_all((self._running_stream, *self._streams, self._growing_stream), now)
+        upload_stream.run_all((self._running_stream, *self._streams, self._growing_stream, self._disk_stream), now)
         return TICK_S
 
     def _announce(self) -> bool:

@@ -130,21 +130,25 @@ class Shim:
 
     def look_for_ranks(self, now: float) -> None:
         """End a start in which no rank can ever meet another: it would wait for half an hour."""
-        if now >= self.join_watch.due:
-            self.fingerprint = self.join_watch.look(self.main, [each.pid for each in self.wrappers()], now)
-        if self.fingerprint is not None:
-            self.message = "none of its ranks has met another, and none ever will"
-            say(self.message)
-            self.killed = True
+        if now < self.join_watch.due:
+            return
+        found = self.join_watch.look(self.main, [each.pid for each in self.wrappers()], now)
+        if found is not None:
+            self.fail(found, "none of its ranks has met another, and none ever will")
 
     def look_at_memory(self, now: float) -> None:
         """End a job that has held more memory than it may; also one that goes on although the kernel has killed a part
         of it.
         """
         too_much = self.memory.too_much(os.getpid(), now)
-        if too_much is not None and self.fingerprint is None:
-            self.fingerprint, self.message, self.killed = limits.MEMORY_LIMIT, too_much, True
-            say(too_much)
+        if too_much is not None:
+            self.fail(limits.MEMORY_LIMIT, too_much)
+
+    def fail(self, fingerprint: str, message: str) -> None:
+        """End the job at once, for a reason that is known by name; the first such reason counts."""
+        if self.fingerprint is None:
+            self.fingerprint, self.message, self.killed = fingerprint, message, True
+            say(message)
 
     def obey(self, now: float) -> None:
         """Do what the agent wrote last."""
@@ -154,6 +158,8 @@ class Shim:
             self.answered = command.get("serial")
             self.serial += 1
             self.announce("checkpoint")
+        elif action == "fail":
+            self.fail(command["fingerprint"], command["message"])
         elif action in {"stop", "kill"}:
             grace_s = 0.0 if action == "kill" else float(command["grace_s"])
             self.ask(command.get("reason") or "cancel", grace_s, now)

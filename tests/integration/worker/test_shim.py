@@ -112,6 +112,16 @@ def test_exit_code_and_both_outputs_in_order(box: Box) -> None:
     assert [(each.rank, each.exit_code) for each in result.ranks] == [(0, 3)]
 
 
+def test_the_worker_can_have_a_job_fail_for_a_reason(box: Box) -> None:
+    folder = running(box, STUBBORN)
+    folder.write_failure("disk-limit", "took 3.0 GiB of disk, and a job may take 2.0 GiB on this node")
+    result = nothing_left(folder)
+    assert (result.kind, result.fingerprint, result.stop) == (ResultKind.KILLED, "disk-limit", None)
+    assert error_of(result).message.startswith(
+        "took 3.0 GiB of disk, and a job may take 2.0 GiB on this node: write less"
+    )
+
+
 def test_success_names_no_failed_rank(box: Box) -> None:
     _, result = box.run(command=["true"])
     assert (result.exit_code, result.failed_rank, result.stop, result.terminated) == (0, None, None, False)
