@@ -171,8 +171,7 @@ class AttemptLauncher:
         go = self._meet(folder, launch)
         if go is None:
             return None
-        uuids = [device.uuid for device in launch.devices]
-        limits = self.limits.create(folder.attempt_id, launch.spec.resources, uuids)
+        limits = self.limits.create(folder.attempt_id, launch.spec.resources, launch.devices)
         return launch, replace(laid, limits=limits), go
 
     def _settled(self, folder: AttemptFolder, launch: Launch) -> Launch | None:

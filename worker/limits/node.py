@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from torchyard.quantities import format_size
 from torchyard.spec import Resources
-from torchyard.wire import Capability
+from torchyard.wire import Capability, Device
 from worker.exceptions import UnusableError
 from worker.limits import cores, device_filter, plan
 from worker.limits.hierarchies import Controller, Hierarchies, usable
@@ -24,6 +24,7 @@ PROCESSES: Final = 32768
 #: Between two SIGKILLs to what is left.
 _PAUSE_S: Final = 0.1
 _KERNEL: Final = Path("/proc/sys/kernel")
+_NODES: Final = Path("/sys/devices/system/node")
 
 
 def default_processes(kernel: Path = _KERNEL) -> int:
@@ -68,7 +69,7 @@ class NodeLimits:
     def _prefix(self) -> str:
         return f"torchyard-{self.home_id[:8]}-"
 
-    def create(self, attempt: str, resources: Resources, gpus: Sequence[str] = ()) -> dict[str, Any]:
+    def create(self, attempt: str, resources: Resources, devices: Sequence[Device] = ()) -> dict[str, Any]:
         """Make an attempt's groups, again after a try that was cut short; return what the shim needs to know.
 
         Raises UnusableError: nothing of the job must run without its limits.
@@ -77,7 +78,7 @@ class NodeLimits:
         made: list[plan.Cgroup] = []
         try:
             with self._lock:
-                limits = self._limits(resources, gpus)
+                limits = self._limits(resources, devices)
                 made, confined = plan.groups(name, limits, self.hierarchies), bool(limits.denied)
                 for group in made:
                     _make(group)
@@ -93,13 +94,14 @@ class NodeLimits:
             **plan.counters(name, self.hierarchies),
         }
 
-    def _limits(self, resources: Resources, gpus: Sequence[str]) -> plan.AttemptLimits:
+    def _limits(self, resources: Resources, devices: Sequence[Device]) -> plan.AttemptLimits:
         cpuset = self.hierarchies.get(Controller.CPUSET)
         chosen, memory_nodes = frozenset[int](), "0"
         if cpuset is not None and resources.cpus is not None:
             effective = "cpuset.effective_cpus" if cpuset.version == 1 else "cpuset.cpus.effective"
             available = cores.parse((cpuset.base / effective).read_text()) & os.sched_getaffinity(0)
-            chosen = cores.choose(resources.cpus, available, _taken(cpuset.base))
+            near = {each.topology.numa for each in devices if each.topology and each.topology.numa is not None}
+            chosen = cores.choose(resources.cpus, available, _taken(cpuset.base), _numa_nodes(), near)
             if cpuset.version == 1:
                 memory_nodes = (cpuset.base / "cpuset.effective_mems").read_text().strip()
         return plan.AttemptLimits(
@@ -108,7 +110,7 @@ class NodeLimits:
             cpus=resources.cpus,
             cores=chosen,
             memory_nodes=memory_nodes,
-            denied=self._denied(gpus),
+            denied=self._denied([each.uuid for each in devices]),
         )
 
     def _denied(self, gpus: Sequence[str]) -> tuple[plan.Device, ...]:
@@ -159,6 +161,14 @@ def bury(record: Mapping[str, Any], seconds: float = 60.0) -> bool:
         if time.monotonic() > deadline:
             return False
     return True
+
+
+def _numa_nodes(folder: Path = _NODES) -> dict[int, int]:
+    """The NUMA node of each core; empty where the kernel does not tell."""
+    found = {}
+    for path in folder.glob("node[0-9]*/cpulist"):
+        found |= dict.fromkeys(cores.parse(path.read_text()), int(path.parent.name.removeprefix("node")))
+    return found
 
 
 def _taken(base: Path) -> list[frozenset[int]]:

@@ -19,3 +19,11 @@ def test_where_all_are_taken_it_gets_those_that_the_fewest_have() -> None:
 
 def test_it_gets_no_more_than_there_are() -> None:
     assert cores.choose(8, range(2), []) == {0, 1}
+
+
+def test_of_free_cores_those_near_the_gpus_come_first_then_those_of_one_node() -> None:
+    nodes = {0: 0, 1: 1, 2: 0, 3: 1}
+    assert cores.choose(2, range(4), [], nodes, near={1}) == {1, 3}
+    assert cores.choose(2, range(4), [{1}], nodes, near={1}) == {0, 3}
+    assert cores.choose(2, range(4), [], nodes) == {0, 2}
+    assert cores.choose(3, range(4), [{0}], nodes) == {1, 2, 3}

@@ -4,13 +4,14 @@ from pathlib import Path
 import pytest
 
 from torchyard.spec import Resources
-from torchyard.wire import Capability
+from torchyard.wire import Capability, Device, DeviceKind
 from worker.exceptions import UnusableError
 from worker.limits import node
 from worker.limits.hierarchies import Controller, Hierarchy
 from worker.limits.node import NodeLimits
 
 HOME = "0123456789abcdef"
+GPU = Device(uuid="GPU-0", index=0, kind=DeviceKind.GPU, name="H200", memory=1)
 
 
 def unified(base: Path, *controllers: Controller) -> NodeLimits:
@@ -77,7 +78,7 @@ def test_gpus_are_enforced_where_there_are_others_to_refuse() -> None:
     assert confining.enforced == [Capability.GPU_LIMIT]
     assert NodeLimits(hierarchies=devices, others=lambda _: []).enforced == []
     assert NodeLimits(others=lambda _: [(195, 0)]).enforced == []
-    assert not confining.create("att-1", Resources(gpus=1), ["GPU-0"])["confined"]
+    assert not confining.create("att-1", Resources(gpus=1), [GPU])["confined"]
 
 
 def test_the_default_of_processes_leaves_others_some(tmp_path: Path) -> None:
