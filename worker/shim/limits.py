@@ -27,6 +27,7 @@ class MemoryWatch:
     def too_much(self, root: int, now: float) -> str | None:
         """Say that the processes below `root` have held more than they may; None as long as they have not."""
         if self._killed():
+            self._held(self.record["memory"])
             return f"used more than its memory of {self.record['memory_words']}"
         if now < self._due:
             return None
@@ -48,7 +49,10 @@ class MemoryWatch:
         used = self.record["used"]
         held = cgroups.counter(used["file"], used["names"])
         if held is not None:
-            self.peak = max(held, self.peak or 0)
+            self._held(held)
+
+    def _held(self, size: int) -> None:
+        self.peak = max(size, self.peak or 0)
 
     def _watched(self, root: int) -> str | None:
         limit = self.record["memory"]
@@ -61,6 +65,7 @@ class MemoryWatch:
         held = sum(map(_proportional, processes))
         if held <= limit:
             return None
+        self._held(held)
         megabytes = held >> 20
         return (
             f"used more than its memory of {self.record['memory_words']} (it held {megabytes} MiB; this node looks "

@@ -33,7 +33,12 @@ ALLOWED = {
         *("launching/prepare", "launching/resuming", "trackers/store"),
     ],
     "reads a script, perhaps of a `live` folder, for the name of one option": ["launching/local_rank"],
-    "files of the kernel's cgroups, where nobody else makes any": ["limits/hierarchies", "limits/node", "shim/cgroups"],
+    "files of the kernel's cgroups, where nobody else makes any": [
+        "limits/device_filter",
+        "limits/hierarchies",
+        "limits/node",
+        "shim/cgroups",
+    ],
     "a descriptor, not a path": ["attempts/tree", "monitoring/disk", "trackers/find"],
     "a method of ours of the same name": ["forward/bringer", "forward/written"],
     "runs as the job's user": ["shim/rank"],

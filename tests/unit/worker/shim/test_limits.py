@@ -50,6 +50,7 @@ def test_a_kill_of_the_kernels_is_too_much(tmp_path: Path) -> None:
     assert watch.too_much(os.getpid(), 0.0) is None
     (tmp_path / "memory.events").write_text("oom 1\noom_kill 1\n")
     assert watch.too_much(os.getpid(), 0.1) == "used more than its memory of 1.0 GiB"
+    assert watch.peak == 1 << 30
 
 
 def test_a_kill_on_a_full_node_is_nothing_that_a_job_without_a_limit_has_done(tmp_path: Path) -> None:
