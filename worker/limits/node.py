@@ -165,7 +165,7 @@ def bury(record: Mapping[str, Any], seconds: float = 60.0) -> bool:
 
 def _numa_nodes(folder: Path = _NODES) -> dict[int, int]:
     """The NUMA node of each core; empty where the kernel does not tell."""
-    found = {}
+    found: dict[int, int] = {}
     for path in folder.glob("node[0-9]*/cpulist"):
         found |= dict.fromkeys(cores.parse(path.read_text()), int(path.parent.name.removeprefix("node")))
     return found
