@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, func, or_, select
 
 from service.db.models import Group, Job, Tag, User
 from service.db.records.jobs import JobVersion
@@ -13,6 +13,7 @@ from service.jobs.versions import COLUMNS
 from torchyard.states import JobState
 
 MAX_PAGE = 500
+Query = TypeVar("Query", bound="Select[*tuple[Any, ...]]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,7 @@ def position(cursor: str) -> int:
     return int(cursor)
 
 
-def _filtered(query: Any, filters: Filters) -> Any:
+def _filtered(query: Query, filters: Filters) -> Query:
     if filters.state:
         query = query.where(Job.state.in_(filters.state))
     if filters.user:
@@ -73,13 +74,13 @@ def _filtered(query: Any, filters: Filters) -> Any:
     return query
 
 
-def _group(ref: str) -> Any:
+def _group(ref: str) -> ScalarSelect[str] | str:
     if ref.isascii() and ref.isdigit() and len(ref) <= 18:
         return select(Group.id).where(Group.number == int(ref)).scalar_subquery()
     return ref
 
 
-def _matches(words: str) -> Any:
+def _matches(words: str) -> ColumnElement[bool]:
     alternatives = [Job.name.icontains(words, autoescape=True), Job.id.startswith(words, autoescape=True)]
     if words.isascii() and words.isdigit() and len(words) <= 18:
         alternatives.append(Job.number == int(words))

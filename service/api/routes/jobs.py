@@ -15,6 +15,7 @@ from service.api.routes.router import api_router
 from service.artifacts import discard
 from service.context import Context
 from service.db import idempotency
+from service.db.records.jobs import JobVersion
 from service.identity.callers import Caller
 from service.infra.etags import etag as make_etag
 from service.jobs import body, change, queries, sizing, submit
@@ -158,7 +159,7 @@ async def _ended(ctx: Context, job_id: str, wait: float) -> None:
             await listener.wait(min(left, LOOK_S))
 
 
-def _presented(ctx: Context, found: Any, status: int = 200) -> Response:
+def _presented(ctx: Context, found: JobVersion, status: int = 200) -> Response:
     return tagged(queries.changed(ctx.db, found), status)
 
 
