@@ -55,7 +55,7 @@ def current_since(db: Database, job_id: str, rank: int, number: int | None, time
 
 
 def view(tx: Connection, job_id: str, rank: int, number: int | None = None) -> LogView:
-    """The log of a rank in an attempt (the newest if none is named); ``not-found`` for strange jobs and attempts."""
+    """Return the log of a rank in an attempt (default: the newest); ``not-found`` for strange jobs and attempts."""
     state = tx.scalar(select(Job.state).where(Job.id == job_id))
     if state is None:
         raise not_found("job", job_id)
@@ -90,7 +90,7 @@ def _query(job_id: str, rank: int, number: int | None) -> Any:
 
 
 def read(store: BlobStore, seen: LogView, rank: int, offset: int, limit: int) -> bytes:
-    """Bytes from `offset`, `limit` at most and none beyond the mark; none of a log that was discarded meanwhile."""
+    """Return bytes from `offset`, `limit` at most, none beyond the mark; none of a log that was discarded meanwhile."""
     length = min(limit, seen.size - offset, MAX_READ)
     if seen.attempt_id is None or length <= 0:
         return b""

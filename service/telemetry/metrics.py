@@ -1,4 +1,4 @@
-"""Reading metrics and telemetry."""
+"""Reading of the metrics that jobs report."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,16 +14,13 @@ from sqlalchemy.orm import aliased
 
 from service.attempts import tracked
 from service.db.engine import Database
-from service.db.models import Attempt, Job, MetricPoint, MetricSeries, MetricStream, Node, Sample
+from service.db.models import Attempt, Job, MetricPoint, MetricSeries, MetricStream
 from service.db.records.record import Record
 from service.errors import field_problem, not_found
 from service.infra.etags import Tagged, etag, names
 from service.telemetry.series import MetricsCursor, Points, bucketed, join, last_steps, thin
 from torchyard import api
 from torchyard.numbers import INT64
-
-#: Telemetry samples that are read for each point that is shown.
-SAMPLES_PER_POINT = 4
 
 _COLUMNS = [(name, np.int64) for name in ("series", "seq", "step", "time_us")]
 _ROW = np.dtype([*_COLUMNS, ("value", np.float64), ("special", np.int64)])
@@ -71,7 +68,7 @@ class MetricsRange:
         ]
 
     def places(self, points: Points) -> NDArray[np.float64]:
-        """Where on the axis points lie."""
+        """Return the places of points on the axis."""
         return points.steps.astype(np.float64) if self.axis is Axis.STEP else points.times_us / 1e6
 
 
@@ -120,7 +117,7 @@ def tag(tx: Connection, job_id: str) -> str:
 
 
 def read(tx: Connection, job_id: str, query: MetricsQuery) -> api.Metrics:
-    """The job's series, without what a later attempt has done again; ``invalid-request`` for a bad cursor."""
+    """Return the job's series, without what a later attempt has done again; ``invalid-request`` for a bad cursor."""
     series = _Series.all(tx.execute(_series(job_id)))
     newest = max((row.attempt for row in series), default=0)
     if query.since and not query.range.is_all:
@@ -151,7 +148,7 @@ def read(tx: Connection, job_id: str, query: MetricsQuery) -> api.Metrics:
 
 
 def _in_buckets(curves: Mapping[tuple[str, int], Points], count: int, within: MetricsRange) -> list[api.Series]:
-    """The series, with the same edges of buckets for all, so that they can be drawn in one table."""
+    """Return the series, with the same edges of buckets for all, so that they can be drawn in one table."""
     places = {key: within.places(points) for key, points in curves.items()}
     long = {key for key, points in curves.items() if len(points) > count}
     low = min((places[key].min() for key in long), default=0.0)
@@ -201,7 +198,7 @@ def _streams(series: Iterable[_Series]) -> list[list[_Series]]:
 
 
 def _limits(tx: Connection, series: Sequence[_Series]) -> dict[tuple[str, int], dict[int, int | None]]:
-    """Up to which step each attempt's points of a curve count, as `last_steps`.
+    """Return the steps up to which each attempt's points of a curve count, as `last_steps`.
 
     An attempt that restored no checkpoint may go on by itself, from a file of its own: its curve begins before the
     first step that it has logged.
@@ -220,7 +217,7 @@ def _limits(tx: Connection, series: Sequence[_Series]) -> dict[tuple[str, int], 
 
 
 def _counting(series: Iterable[_Series]) -> set[int]:
-    """Ids of the series that count: what a job logs with two trackers, or reports as well, is one curve."""
+    """Return ids of the series that count: what a job logs with two trackers, or reports as well, is one curve."""
     groups: defaultdict[tuple[str, int, str], list[_Series]] = defaultdict(list)
     for row in series:
         groups[row.attempt_id, row.rank, row.name].append(row)
@@ -263,7 +260,7 @@ def _points(tx: Connection, series_ids: Collection[int], after: int, within: Met
 
 
 def _columns(rows: Rows) -> Iterable[tuple[int, Points]]:
-    """The points of each series."""
+    """Yield the points of each series."""
     ids, starts = np.unique(rows["series"], return_index=True)
     for series_id, own in zip(ids.tolist(), np.split(rows, starts[1:]), strict=False):
         yield series_id, Points(own["step"], own["time_us"], own["value"], own["special"])
@@ -272,63 +269,3 @@ def _columns(rows: Rows) -> Iterable[tuple[int, Points]]:
 def _resource(name: str, rank: int, points: Points, max_points: int | None) -> api.Series:
     thinned = points if max_points is None else thin(points, max_points)
     return api.Series.model_construct(name=name, rank=rank, points=thinned.rows())
-
-
-def telemetry_of_job(db: Database, job_id: str, max_points: int, since: str | None) -> api.Metrics:
-    """Return the telemetry series of the job's processes; a point's step is its time in whole seconds.
-
-    Of a job that has run on several nodes, each name begins with its node's.
-    """
-    attempts = select(Attempt.id).where(Attempt.job_id == job_id)
-    with db.read() as tx:
-        if tx.scalar(select(Job.id).where(Job.id == job_id)) is None:
-            raise not_found("job", job_id)
-        return _telemetry(tx, Sample.attempt_id.in_(attempts), max_points, since)
-
-
-def telemetry_of_node(db: Database, node: str, max_points: int, since: str | None) -> api.Metrics:
-    """Return the telemetry series of the node itself; a point's step is its time in whole seconds."""
-    with db.read() as tx:
-        if tx.scalar(select(Node.name).where(Node.name == node)) is None:
-            raise not_found("node", node)
-        return _telemetry(tx, (Sample.node == node) & (Sample.attempt_id == ""), max_points, since)
-
-
-def _telemetry(tx: Connection, where: Any, max_points: int, since: str | None) -> api.Metrics:
-    after = _moment(since)
-    matching = where & (Sample.time_us > after)
-    count, newest = tx.execute(select(func.count(), func.max(Sample.time_us)).where(matching)).one()
-    every = max(1, count // (max_points * SAMPLES_PER_POINT))
-    place = func.row_number().over(order_by=Sample.time_us)
-    columns = (Sample.time_us, Sample.node, Sample.values.label("sampled"), place.label("place"))
-    numbered = select(*columns).where(matching).subquery()
-    rows = tx.execute(
-        select(numbered.c.time_us, numbered.c.node, numbered.c.sampled)
-        .where(numbered.c.place % every == 0)
-        .order_by(numbered.c.time_us)
-    )
-    several = len(tx.execute(select(Sample.node).where(where).distinct().limit(2)).all()) > 1
-    series: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
-    for time_us, node, values in rows:
-        prefix = f"{node}/" if several else ""
-        for name, value in values.items():
-            series[prefix + name].append((time_us, float(value)))
-    return api.Metrics(
-        series=[_resource(name, 0, _sampled(series[name]), max_points) for name in sorted(series)],
-        cursor=str(newest or after),
-        reset=since is None,
-    )
-
-
-def _moment(text: str | None) -> int:
-    if text is None:
-        return -1
-    if not text.isdecimal() or len(text) > 18:
-        raise field_problem("since", "must be the cursor of an earlier answer: leave it out to get everything")
-    return int(text)
-
-
-def _sampled(points: Sequence[tuple[int, float]]) -> Points:
-    times = np.array([time_us for time_us, _ in points], np.int64)
-    values = np.array([value for _, value in points], np.float64)
-    return Points(times // 1_000_000, times, values, np.zeros(len(points), np.int64))

@@ -30,11 +30,11 @@ class Points:
         return len(self.steps)
 
     def take(self, chosen: NDArray[np.intp]) -> "Points":
-        """The points at these places."""
+        """Return the points at the places."""
         return Points(self.steps[chosen], self.times_us[chosen], self.values[chosen], self.special[chosen])
 
     def until(self, last_step: int | None) -> "Points":
-        """The points up to a step; None: all of them."""
+        """Return the points up to a step; None: all of them."""
         if last_step is None:
             return self
         return self.take(np.flatnonzero(self.steps <= last_step if last_step >= -(2**63) else self.steps < self.steps))
@@ -48,14 +48,14 @@ class Points:
 
 
 def join(parts: Iterable[Points]) -> Points:
-    """The points of all parts in order of steps; where steps are equal, in the order of the parts."""
+    """Join the points of all parts in order of steps; where steps are equal, in the order of the parts."""
     columns = [(part.steps, part.times_us, part.values, part.special) for part in parts]
     joined = Points(*(np.concatenate(column) for column in zip(*columns, strict=True)))
     return joined.take(np.argsort(joined.steps, kind="stable"))
 
 
 def last_steps(resumed_from: Mapping[int, int | None]) -> dict[int, int | None]:
-    """Up to which step the points of each attempt count, by its number; None: all of them.
+    """Return the steps up to which points count, by the number of the attempt; None: all of them.
 
     `resumed_from` has the step at which each attempt that reported began (None: at the start). What an attempt did
     beyond the step at which a later one resumed is done again by the later one.
@@ -96,7 +96,7 @@ def _extreme(values: Floats, edges: NDArray[np.intp], ufunc: np.ufunc) -> NDArra
 
 
 def _first_of_each(edges: NDArray[np.intp], marked: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The first marked place in each stretch that has one."""
+    """Return the first marked place in each stretch that has one."""
     places = np.flatnonzero(marked)
     stretch = np.searchsorted(edges, places, side="right")
     return places[np.unique(stretch, return_index=True)[1]]
@@ -161,7 +161,7 @@ class MetricsCursor:
 
     @classmethod
     def parse(cls, text: str) -> "MetricsCursor":
-        """Raises ValueError for anything that `str` has not made."""
+        """Read a cursor; `ValueError` for anything that `str` has not made."""
         try:
             packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         except (binascii.Error, UnicodeEncodeError) as error:

@@ -9,7 +9,7 @@ from service.api.auth import context, requires
 from service.api.routes.refs import JobRef
 from service.api.routes.router import api_router
 from service.context import Context
-from service.telemetry import metrics
+from service.telemetry import metrics, samples
 from torchyard import api
 
 router = api_router("metrics", dependencies=[requires("read")])
@@ -64,10 +64,10 @@ def of_job(
 @router.get("/jobs/{job_id}/telemetry", response_model=api.Metrics)
 def telemetry(job_id: JobRef, ctx: Ctx, max_points: MaxPoints = 1000, since: Since = None) -> Response:
     """Processor, memory and GPU of the job's processes, sampled every 2 s and kept for a week."""
-    return answer(metrics.telemetry_of_job(ctx.db, job_id, max_points, since))
+    return answer(samples.of_job(ctx.db, job_id, max_points, since))
 
 
 @router.get("/nodes/{name}/telemetry", response_model=api.Metrics)
 def node_telemetry(name: str, ctx: Ctx, max_points: MaxPoints = 1000, since: Since = None) -> Response:
     """Processor, memory and GPUs of a node, sampled every 2 s and kept for a week."""
-    return answer(metrics.telemetry_of_node(ctx.db, name, max_points, since))
+    return answer(samples.of_node(ctx.db, name, max_points, since))
