@@ -133,7 +133,7 @@ def _writable(hierarchy: Hierarchy) -> bool:
     """Return whether a group can be made there, by making one."""
     probe = hierarchy.base / f"torchyard-probe-{os.getpid()}"
     try:
-        probe.mkdir()
+        probe.mkdir(exist_ok=True)
         probe.rmdir()
     except OSError:
         return False

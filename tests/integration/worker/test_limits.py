@@ -90,6 +90,32 @@ def test_a_job_that_takes_more_memory_than_it_asked_for_is_ended_and_told_so(box
     stop(neighbour)
 
 
+def test_without_cgroups_the_shim_ends_a_job_that_holds_too_much(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    neighbour = holding(box, 20, memory="100MiB")
+    _, result = box.run(command=python(HOLD.format(400)), resources={"gpus": 0, "memory": "100MiB"})
+    assert (result.kind, result.fingerprint) == (ResultKind.KILLED, "memory-limit")
+    assert "this node looks every 2 s" in (result.message or "")
+    assert not neighbour.has_result()
+    stop(neighbour)
+
+
+def test_a_job_of_another_account_cannot_lift_its_limits(short_tmp: Path, limits: NodeLimits) -> None:
+    short_tmp.chmod(0o755)
+    script = """#!/bin/sh
+for group in $(find /sys/fs/cgroup -type d -name "torchyard-*$TORCHYARD_ATTEMPT_ID"); do
+    find $group -writable
+done
+grep -c torchyard- /proc/self/cgroup
+"""
+    folder, result = Box(short_tmp, limits=limits).run(
+        unix_user="nobody", command=["./run.sh"], files={"run.sh": script}, resources={"gpus": 0, "memory": "1GiB"}
+    )
+    assert result.exit_code == 0
+    (entered,) = log(folder).splitlines()
+    assert int(entered) >= 1
+
+
 def test_a_program_that_goes_on_without_the_process_that_was_killed_is_ended(box: Box) -> None:
     command = ["sh", "-c", f"{PYTHON} -c 'held = bytearray(400 << 20)'; echo goes on; sleep 600"]
     _, result = box.run(command=command, resources={"gpus": 0, "memory": "100MiB"})

@@ -98,7 +98,7 @@ class World:
         self.folder.write_launch({"log_limit": 1000, "node_rank": 0})
         self.folder.mark_started()
 
-    def follower(self) -> Follower:
+    def follower(self, *, disk_limit: int | None = None) -> Follower:
         tools = FollowerTools(
             service=self.service,
             blobs=BlobSender(self.service),
@@ -107,6 +107,7 @@ class World:
             changed=lambda: None,
             spawn=self.background.append,
             now=lambda: self.now,
+            disk_limit=disk_limit,
         )
         return Follower(self.folder, tools, fresh=True)
 
@@ -172,6 +173,18 @@ def test_running_is_told_once_and_streams_flow_meanwhile(world: World) -> None:
     world.end()
     world.run(follower)
     assert world.service.calls == ["running", "log", "result", "settled"]
+
+
+def test_a_job_that_takes_too_much_disk_is_to_fail(world: World) -> None:
+    world.folder.make_temporary()
+    follower = world.follower(disk_limit=1 << 20)
+    world.speak()
+    world.write("job/output/file", b"x" * (2 << 20))
+    world.run(follower, until="running")
+    while world.background:
+        world.background.pop(0)()
+    command = world.folder.read_command() or {}
+    assert (command["action"], command["fingerprint"]) == ("fail", "disk-limit")
 
 
 def test_a_stream_that_hangs_does_not_hold_up_the_result(world: World) -> None:
