@@ -56,7 +56,7 @@ def limits(records: StoredAccounts, key: AccountKey) -> EffectiveLimits:
 
 
 def _merge(*given: AccountRecord | None) -> EffectiveLimits:
-    """The first value that is given, for each limit."""
+    """Return the first value that is given, for each limit."""
     found = [record for record in given if record is not None]
     values = {name: next((v for each in found if (v := getattr(each, name)) is not None), None) for name in LIMITS}
     return EffectiveLimits(**{name: value for name, value in values.items() if value is not None})
@@ -69,7 +69,7 @@ def names(tx: Connection, kind: AccountKind) -> list[str]:
 
 
 def for_policy(tx: Connection, kind: AccountKind, now: int) -> dict[str, jobs.TenantAccount]:
-    """Everybody's account as the policy wants it, by user id or project name; asked for in every scheduling pass."""
+    """Return all accounts as the policy wants them, by user id or project name; every scheduling pass asks."""
     query = select(*_ACCOUNTS.columns).where(_ACCOUNTS.c.kind == kind)
     records = {name: record for (_, name), record in _read(tx, query).items()}
     limited = any(record.max_gpu_hours is not None for record in records.values())
@@ -188,6 +188,6 @@ def queued(tx: Connection, kind: AccountKind) -> dict[str, int]:
 
 
 def shares(weights: Mapping[str, float], active: Sequence[str]) -> dict[str, float]:
-    """The part of the box that each of those who want something is entitled to."""
+    """Return the part of the box that each of those who want something is entitled to."""
     whole = sum(weights[name] for name in active)
     return {name: weights[name] / whole for name in active} if whole else {}

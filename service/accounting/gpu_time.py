@@ -96,7 +96,10 @@ def release_time(since_us: int, until_us: int, held_us: int, aside_us: int) -> i
 
 
 def idle_spans(seen: Iterable[tuple[int, float]], bucket_us: int) -> tuple[Span, ...]:
-    """Spans in which a device did nothing: each ``(bucket number, percent busy)`` stands for its bucket of time."""
+    """Return the spans in which a device did nothing.
+
+    Each ``(bucket number, percent busy)`` stands for its bucket of time.
+    """
     spans: list[Span] = []
     for bucket, busy in sorted(seen):
         if busy >= IDLE_BELOW:

@@ -133,7 +133,7 @@ class _Consumption:
 
 
 def _gpus(tx: Connection, kind: AccountKind) -> dict[str, int]:
-    """GPUs as the scheduler counts them against `max_gpus`: part of one is one."""
+    """Return GPUs as the scheduler counts them against `max_gpus`: part of one is one."""
     owner = Job.user_id if kind == "user" else Job.project
     query = (
         select(owner, func.count())

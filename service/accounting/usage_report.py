@@ -163,7 +163,7 @@ def _digest(tx: Connection, name: str, span: DateRange, now: int) -> Digest:
 
 
 def _capacity(tx: Connection, span: DateRange, now: int) -> float:
-    """GPU-hours that today's devices had since their nodes came."""
+    """Return the GPU-hours that today's devices had since their nodes came."""
     since, until = span.span_us
     query = select(Node.registered_us, func.count()).join(Device, Device.node == Node.name).where(Device.present)
     rows = tx.execute(query.group_by(Node.name, Node.registered_us))
@@ -171,7 +171,7 @@ def _capacity(tx: Connection, span: DateRange, now: int) -> float:
 
 
 def _waited(tx: Connection, span: DateRange) -> tuple[int, float | None]:
-    """Jobs that started in these days, and their mean waiting time in seconds."""
+    """Return how many jobs started in these days, and their mean waiting time in seconds."""
     since, until = span.span_us
     since_us = case((Job.eligible_us > 0, Job.eligible_us), else_=Job.created_us)
     # The node's clock says when it started.

@@ -91,14 +91,14 @@ class _Watched:
         return asha.stops(self._stopping, self._all_values(tx, group), self._steps)
 
     def _all_values(self, tx: Connection, group: str) -> Mapping[str, Sequence[float]]:
-        """The metric of all trials, ended ones too, at each rung that they have reached."""
+        """Return the metric of all trials, ended ones too, at each rung that they have reached."""
         by_job: dict[str, list[_TrialSeries]] = {}
         for row in _series(tx, group, self._stopping):
             by_job.setdefault(row.job_id, []).append(row)
         return {job: list(self._values_of(tx, series)) for job, series in by_job.items()}
 
     def _values_of(self, tx: Connection, series: Sequence[_TrialSeries]) -> Iterable[float]:
-        """At each rung, of the first attempt that got there."""
+        """Yield the value at each rung, of the first attempt that got there."""
         for rung in asha.rungs(self._stopping, max(row.last_step for row in series)):
             first = next(row.id for row in series if row.last_step >= rung)
             if (first, rung) not in self._values:

@@ -19,8 +19,10 @@ STEPS = 100
 
 
 def median_step_us(points: Sequence[tuple[int, int]]) -> float | None:
-    """The median time of a step, by what one process reported: ``(step, time in µs)`` in its order. None before the
-    second step. A report may come every so many steps, and a step may be reported again.
+    """Return the median time of a step in microseconds; None before the second step.
+
+    `points` are what one process reported, ``(step, time in µs)`` in its order. A report may come every
+    so many steps, and a step may be reported again.
     """
     times: list[float] = []
     for (step, time_us), (later, later_us) in pairwise(points):

@@ -26,7 +26,7 @@ class Scheduler:
         self._term: int | None = None
 
     def run(self) -> None:
-        """A pass, if this service leads."""
+        """Do a pass, if this service leads."""
         if not self._leader.leads():
             return
         if self._term != self._leader.terms:
@@ -55,7 +55,7 @@ class Scheduler:
             return decide(state, now, current_policy(tx)), bool(state.victims)
 
     def _preempt(self, decisions: Iterable[Preempt]) -> None:
-        """Victims of one job are stopped together; those in the way of a reservation each by itself."""
+        """Preempt the victims of one job together, and those in the way of a reservation each by itself."""
         groups: defaultdict[tuple[str, str], dict[str, Cause]] = defaultdict(dict)
         for one in decisions:
             alone = one.job if one.reason is Cause.RESERVATION else ""

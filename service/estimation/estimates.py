@@ -151,7 +151,7 @@ class History:
 
 
 def _levels(key: HistoryKey) -> tuple[tuple[HistoryKey, str, int], ...]:
-    """Histories from the closest to the widest, with their name and the jobs that they must have."""
+    """Return histories from the closest to the widest, with their name and the jobs that they must have."""
     return (
         (key, "history", 1),
         (HistoryKey(key.project, key.user, ""), "history-user", LEAST),
@@ -160,7 +160,7 @@ def _levels(key: HistoryKey) -> tuple[tuple[HistoryKey, str, int], ...]:
 
 
 def _quantiles(ordered: Sequence[int]) -> Quantiles:
-    """Quantiles of the next value, given the earlier ones in order."""
+    """Return quantiles of the next value, given the earlier ones in order."""
     middle = max(1.0, quantile(ordered, 0.5))
     widened = sorted([middle / WIDER, *ordered, middle * WIDER])
     return Quantiles(*(round(quantile(widened, q)) for q in QUANTILES))
@@ -175,7 +175,10 @@ def quantile(ordered: Sequence[float], q: float) -> float:
 
 
 def _outrun(ran_us: int) -> Quantiles:
-    """A job that has outrun all its like goes on about as long as it has run: a tail of index one."""
+    """Estimate the rest of a job that has outrun all its like: about as long as it has run.
+
+    That is a tail of index one.
+    """
     return Quantiles(ran_us // 9, ran_us, 9 * ran_us)
 
 

@@ -153,7 +153,7 @@ def _devices(tx: Connection) -> dict[str, int]:
 
 
 def _to_come(tx: Connection, now: int) -> list[ReservationRecord]:
-    """Reservations that hold now or later."""
+    """Return reservations that hold now or later."""
     query = select(Reservation.__table__).where(Reservation.cancelled_us.is_(None), Reservation.ends_us > now)
     return ReservationRecord.all(tx.execute(query.order_by(Reservation.starts_us, Reservation.id)))
 

@@ -87,12 +87,12 @@ class HandshakeVerdict:
 
 
 def named(numbers: Iterable[int]) -> str:
-    """Jobs by their numbers."""
+    """Name jobs by their numbers."""
     return " and ".join(f"job {number}" for number in numbers)
 
 
 def judge(group: Sequence[PreemptionVictim], now: int, *, why: str = "") -> HandshakeVerdict:
-    """The next step for the victims of one preemptor; `why` says what keeps it from starting in their places."""
+    """Decide the next step for the victims of one preemptor; `why` says what keeps it from starting in their places."""
     left = tuple(each for each in group if each.stop is None)
     kept = tuple(each for each in group if each.stop is None or each.leaves)
     if why:
@@ -104,6 +104,6 @@ def judge(group: Sequence[PreemptionVictim], now: int, *, why: str = "") -> Hand
 
 
 def job_of(preemptor: str) -> tuple[JobId, ...]:
-    """The preemptor, if it is a job."""
+    """Return the preemptor, if it is a job."""
     job_id = parse_job_id(preemptor)
     return () if job_id is None else (job_id,)

@@ -147,7 +147,7 @@ def _spared_s(tx: Connection) -> int:
 
 
 def _tell(tx: Connection, rows: Mapping[str, JobRecord], preemptor: str, verdict: HandshakeVerdict, now: int) -> None:
-    """The preemptor hears that nothing is freed for it, unless it is over, or runs elsewhere."""
+    """Tell the preemptor that nothing is freed for it, unless it is over, or runs elsewhere."""
     if rows[preemptor].state == JobState.QUEUED:
         kept = [each.job for each in verdict.keep]
         told = verdict.told({job: row.number for job, row in rows.items()}, _spared_s(tx))
