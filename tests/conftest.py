@@ -34,6 +34,8 @@ resource_tracker.ensure_running()
 
 def pytest_configure(config: pytest.Config) -> None:
     """What killed programs leave among their temporary files goes with the run; the tests' own folders stay."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell; programs would inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if "PYTEST_XDIST_WORKER" in os.environ:
         return  # the run's environment is the workers' too
     os.environ.setdefault("TORCHYARD_CGROUPS", "0")  # a stack that a test kills would leave groups on the machine

@@ -3,10 +3,11 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 from tests.support import accounts
 from tests.support.wait import until
+from torchyard.client.client import Client
 from torchyard.stack import instance
 
 pytestmark = pytest.mark.e2e
@@ -33,8 +35,7 @@ class Yard:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if name not in {"TORCHYARD_URL", "TORCHYARD_TOKEN"}}
-        return {**kept, "TORCHYARD_HOME": str(self.home), "TORCHYARD_HEARTBEAT_S": "1"}
+        return {**os.environ, "TORCHYARD_HEARTBEAT_S": "1"}
 
     def start(self, *words: str, **streams: int) -> subprocess.Popen[str]:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
@@ -54,7 +55,13 @@ class Yard:
         return done
 
     def state(self, job: str) -> str:
-        return str(json.loads(self("show", "--json", job).stdout)["state"])
+        """A job's state, asked for without a command, since tests ask often."""
+        with Client() as client:
+            return client.job(job).state.value
+
+    def log(self, job: str) -> bytes:
+        with Client() as client:
+            return b"".join(client.logs(job))
 
     @contextmanager
     def up(self, *words: str) -> Iterator[subprocess.Popen[str]]:
@@ -72,8 +79,11 @@ class Yard:
 
 
 @pytest.fixture
-def yard(short_tmp: Path) -> Iterator[Yard]:
-    """An empty home, and a folder with a script."""
+def yard(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Yard]:
+    """An empty home, which is this process's too, and a folder with a script."""
+    monkeypatch.setenv("TORCHYARD_HOME", str(short_tmp / "home"))
+    for name in ("TORCHYARD_URL", "TORCHYARD_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
     code = short_tmp / "code"
     code.mkdir()
     (code / "hello.py").write_text("import sys\nprint('hello', *sys.argv[1:])\nsys.exit(int(sys.argv[1]))\n")
@@ -119,8 +129,13 @@ def test_commands_run_and_ctrl_c_leaves_nothing(yard: Yard) -> None:
     assert alive(yard.home) == []
     assert not list(yard.home.parent.glob("torchyard-*"))
     assert "yard up" in yard("ls", code=1).stderr
-    with yard.up():
-        assert yard.state("4") == "cancelled"
+    assert stored(yard.home) == {1: "failed", 2: "succeeded", 3: "cancelled", 4: "cancelled"}
+
+
+def stored(home: Path) -> dict[int, str]:
+    """States of jobs, by number, as a stack that has ended has left them."""
+    with closing(sqlite3.connect(home / "service" / "torchyard.db")) as database:
+        return dict(database.execute("SELECT number, state FROM jobs"))
 
 
 def begun(yard: Yard) -> subprocess.Popen[str]:
@@ -154,7 +169,7 @@ def test_jobs_outlive_the_stack_and_are_taken_up_again(yard: Yard, tmp_path: Pat
     enough = tmp_path / "enough"
     with yard.up():
         yard("run", "--detach", "--", "sh", "-c", COUNT, str(enough))
-        until(lambda: "line 3" in yard("logs", "1").stdout, what="the first lines")
+        until(lambda: b"line 3" in yard.log("1"), what="the first lines")
     with yard.up() as up:
         follower = yard.start("logs", "-f", "1")
         until(lambda: yard.state("1") == "running", what="the job's return")

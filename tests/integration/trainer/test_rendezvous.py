@@ -5,7 +5,6 @@ import os
 import resource
 import signal
 import threading
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -90,15 +89,6 @@ def stay(folder: str) -> None:
         signal.pause()
 
 
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """SIGINT interrupts, also where the tests run in the background of a shell, which has it ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
 def test_spawned_ranks_end_when_their_command_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spawn, "GRACE_S", 0.5)
 
