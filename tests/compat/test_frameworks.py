@@ -26,7 +26,7 @@ class Training:
     by_hand: tuple[str, ...]
     metrics: frozenset[str]
     steps: int
-    #: A file that it leaves in its folder.
+    #: A pattern of the file that it leaves in its folder, however long it trains.
     written: str
     #: Which of the metrics is reported at each step.
     counted: str = "epoch"
@@ -42,7 +42,7 @@ LIGHTNING = Training(
     by_hand=("python",),
     metrics=frozenset({"train_loss", "val_accuracy", "epoch"}),
     steps=640,
-    written="model.pt",
+    written=r"model\.pt",
 )
 TRANSFORMERS = Training(
     script=EXAMPLES / "huggingface_trainer.py",
@@ -50,7 +50,7 @@ TRANSFORMERS = Training(
     by_hand=_TORCHRUN,
     metrics=frozenset({"train/loss", "train/learning_rate", "epoch"}),
     steps=1000,
-    written="out/checkpoint-1000/trainer_state.json",
+    written=r"out/checkpoint-\d+/trainer_state\.json",
 )
 ACCELERATE = Training(
     script=EXAMPLES / "accelerate_loop.py",
@@ -58,7 +58,7 @@ ACCELERATE = Training(
     by_hand=_TORCHRUN,
     metrics=frozenset({"train_loss"}),
     steps=960,
-    written="states/epoch_59/model.safetensors",
+    written=r"states/epoch_\d+/model\.safetensors",
     counted="train_loss",
     total=False,
     resume=("--resume_from_checkpoint", "{checkpoint}"),
@@ -72,9 +72,9 @@ ACCELERATE_LAUNCH = (
 
 
 def checksum(log: str) -> str:
-    """The line that tells the weights."""
-    (line,) = re.findall(r"^.*checksum of the weights.*$", log, re.MULTILINE)
-    return str(line)
+    """What tells the weights."""
+    (found,) = re.findall(r"checksum of the weights:? (\S+)", log)
+    return str(found)
 
 
 @pytest.fixture(scope="module")
@@ -133,33 +133,21 @@ def by_hand(
         pytest.param(
             TRANSFORMERS,
             Launcher.TORCHRUN,
-            stopping.cancelled,
-            False,
-            marks=pytest.mark.proves("transformers", "starts", "metrics", "outputs", "clean stop", "exact resume"),
-            id="transformers-cancelled",
-        ),
-        pytest.param(
-            TRANSFORMERS,
-            Launcher.TORCHRUN,
             stopping.preempted,
             True,
-            marks=pytest.mark.proves("transformers", "live", "preempted"),
+            marks=pytest.mark.proves(
+                "transformers", "starts", "metrics", "clean stop", "exact resume", "live", "preempted"
+            ),
             id="transformers-preempted-live",
         ),
         pytest.param(
             ACCELERATE,
             Launcher.TORCHRUN,
-            stopping.cancelled_after_a_checkpoint,
-            False,
-            marks=pytest.mark.proves("accelerate", "starts", "metrics", "outputs", "clean stop", "exact resume"),
-            id="accelerate-cancelled",
-        ),
-        pytest.param(
-            ACCELERATE,
-            Launcher.TORCHRUN,
             stopping.preempted,
             True,
-            marks=pytest.mark.proves("accelerate", "live", "preempted"),
+            marks=pytest.mark.proves(
+                "accelerate", "starts", "metrics", "clean stop", "exact resume", "live", "preempted"
+            ),
             id="accelerate-preempted-live",
         ),
         pytest.param(
@@ -205,17 +193,23 @@ def test_it_stops_and_goes_on_exactly(
 
 
 @pytest.mark.parametrize(
-    "launcher",
+    ("training", "launcher"),
     [
-        pytest.param(Launcher.TORCHRUN, marks=pytest.mark.proves("lightning-torchrun", "outputs"), id="torchrun"),
-        pytest.param(Launcher.PYTHON, marks=pytest.mark.proves("lightning-python", "outputs"), id="python"),
+        pytest.param(
+            LIGHTNING, "torchrun", marks=pytest.mark.proves("lightning-torchrun", "outputs"), id="lightning-torchrun"
+        ),
+        pytest.param(
+            LIGHTNING, "python", marks=pytest.mark.proves("lightning-python", "outputs"), id="lightning-python"
+        ),
+        pytest.param(TRANSFORMERS, "python", marks=pytest.mark.proves("transformers", "outputs"), id="transformers"),
+        pytest.param(ACCELERATE, "python", marks=pytest.mark.proves("accelerate", "outputs"), id="accelerate"),
     ],
 )
-def test_what_a_short_training_of_lightning_writes_is_kept(user: User, launcher: Launcher) -> None:
-    words = ("--devices", "2", "--epochs", "1", "--samples", "64")
-    script = user.copy(LIGHTNING.script)
-    job = user.submit("python", script, *words, launcher=launcher.value, resources={"gpus": 2})
-    user.written(user.succeeds(job), LIGHTNING.written)
+def test_what_a_short_training_writes_is_kept(user: User, training: Training, launcher: str) -> None:
+    script = user.copy(training.script)
+    words = ("--epochs", "1", "--samples", "64")
+    job = user.submit("python", script, *words, launcher=launcher, resources={"gpus": 1})
+    user.written(user.succeeds(job), training.written)
 
 
 def _resumed(user: User, job: Job, ended: Job, training: Training) -> None:
@@ -227,6 +221,26 @@ def _resumed(user: User, job: Job, ended: Job, training: Training) -> None:
         training.steps,
         training.steps if training.total else None,
     )
+
+
+@pytest.mark.proves("pytorch-lightning", "starts", "metrics", "clean stop", "exact resume", "live", "preempted")
+def test_lightning_by_its_other_name_with_ranks_that_it_spawns(user: User, by_hand: Callable[[Training], str]) -> None:
+    """They come to what ranks come to that are processes of their own."""
+    script = user.folder / "train.py"
+    script.write_text(LIGHTNING.script.read_text().replace("import lightning as L", "import pytorch_lightning as L"))
+    job = user.submit(
+        *("python", script.name, *LIGHTNING.arguments, "--strategy", "ddp_spawn"),
+        live=True,
+        launcher="python",
+        resources={"gpus": 2},
+        grace=600,
+        env={"OMP_NUM_THREADS": "1"},
+    )
+    ended = user.succeeds(stopping.preempted(user, job).resumed)
+    step = user.yard.client.attempts(job.id)[-1].resumed_from_step
+    assert f"stopped at step {step}" in user.log(job, attempt=1)
+    assert user.series(ended).keys() >= LIGHTNING.metrics
+    assert checksum(user.log(ended)) == by_hand(LIGHTNING)
 
 
 @pytest.mark.parametrize(

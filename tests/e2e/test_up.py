@@ -35,7 +35,8 @@ class Yard:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "TORCHYARD_HEARTBEAT_S": "1"}
+        kept = {name: value for name, value in os.environ.items() if name not in {"TORCHYARD_URL", "TORCHYARD_TOKEN"}}
+        return {**kept, "TORCHYARD_HOME": str(self.home), "TORCHYARD_HEARTBEAT_S": "1"}
 
     def start(self, *words: str, **streams: int) -> subprocess.Popen[str]:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}

@@ -35,12 +35,6 @@ def cancelled(user: User, job: Job) -> Stopped:
     return Stopped(job, user.yard.client.rerun(user.ends(job, JobState.CANCELLED).id))
 
 
-def cancelled_after_a_checkpoint(user: User, job: Job) -> Stopped:
-    """The same, once it has a checkpoint of its own making."""
-    user.checkpoint(job)
-    return cancelled(user, job)
-
-
 def preempted(user: User, job: Job) -> Stopped:
     """Has it checkpoint and make room for an urgent job, after which it goes on by itself."""
     trains(user, job)

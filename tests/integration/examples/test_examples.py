@@ -7,7 +7,7 @@ import pytest
 import torch
 import yaml
 
-from tests.support import ranks, torchrun, wait
+from tests.support import ranks, wait
 from tests.support.attempt import AttemptFolder
 from torchyard.spec import JobSpec
 
@@ -29,8 +29,10 @@ def test_specs_are_valid(spec: Path) -> None:
 
 def test_plain_ddp(tmp_path: Path) -> None:
     assert "import torchyard" not in (EXAMPLES / "plain_ddp.py").read_text()
-    output = torchrun.run([str(EXAMPLES / "plain_ddp.py"), "--epochs", "2", "--samples", "512"], tmp_path, {})
-    assert "epoch 2/2  loss " in output
+    words = ["--epochs", "2", "--samples", "512"]
+    with ranks.started(ranks.script, 2, str(EXAMPLES / "plain_ddp.py"), words, cwd=tmp_path) as started:
+        started.results()
+        assert "epoch 2/2  loss " in started.output(0)
 
 
 def stopped_on_the_way(script: str, words: list[str], folder: AttemptFolder) -> int:
