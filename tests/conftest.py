@@ -1,5 +1,6 @@
 """Fixtures that all tests share: databases of both kinds, and a watch for leaked processes."""
 
+import gc
 import os
 import secrets
 import shutil
@@ -44,6 +45,11 @@ def pytest_configure(config: pytest.Config) -> None:
     Path(folder.name).chmod(0o711)  # jobs of other users have theirs in it
     os.environ["TMPDIR"] = tempfile.tempdir = folder.name
     config.add_cleanup(folder.cleanup)
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays; to look through it took most of a training's time, which ends with a collection."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
