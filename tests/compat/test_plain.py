@@ -2,11 +2,13 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support import stack, stopping
 from tests.support.user import User
+from torchyard.api import Job
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 SNAPSHOT = Path(__file__).parents[2] / "examples" / "frameworks" / "ddp_snapshot.py"
@@ -37,26 +39,37 @@ def by_hand(yard: stack.Stack, environment: Path, tmp_path_factory: pytest.TempP
             marks=pytest.mark.proves("ddp", "starts", "outputs", "exact resume", "preempted"),
             id="ddp",
         ),
-        pytest.param(SNAPSHOT, "torchrun", True, marks=pytest.mark.proves("ddp", "live"), id="ddp-live"),
         pytest.param(
             SPAWNS,
             "python",
-            False,
-            marks=pytest.mark.proves("spawn", "starts", "outputs", "exact resume", "preempted"),
-            id="spawn",
+            True,
+            marks=pytest.mark.proves("spawn", "starts", "exact resume", "live", "preempted"),
+            id="spawn-live",
         ),
-        pytest.param(SPAWNS, "python", True, marks=pytest.mark.proves("spawn", "live"), id="spawn-live"),
     ],
 )
 def test_it_goes_on_from_its_own_snapshot(user: User, by_hand: str, script: Path, launcher: str, live: bool) -> None:
-    user.copy(SNAPSHOT)
-    env = {"OMP_NUM_THREADS": "1"}  # as by hand: sums depend on it
-    job = user.submit(
-        "python", user.copy(script), *ARGUMENTS, live=live, env=env, restartable=True, resources={"gpus": 2}
-    )
+    job = train(user, script, *ARGUMENTS, live=live, restartable=True)
     assert job.spec["launcher"] == launcher
     log = user.log(stopping.preempted_after(user, job, "epoch 1: "))
     assert "goes on after epoch" in log
     assert checksum(log) == by_hand
     if not live:
         user.written(job, r"snapshot\.pt")
+
+
+def train(user: User, script: Path, *words: str, **fields: Any) -> Job:
+    user.copy(SNAPSHOT)
+    env = {"OMP_NUM_THREADS": "1"}  # as by hand: sums depend on it
+    return user.submit("python", user.copy(script), *words, env=env, resources={"gpus": 2}, **fields)
+
+
+@pytest.mark.proves("spawn", "outputs")
+def test_the_snapshot_of_ranks_that_it_spawns_is_kept(user: User) -> None:
+    user.written(user.succeeds(train(user, SPAWNS, "--epochs", "1")), r"snapshot\.pt")
+
+
+@pytest.mark.proves("ddp", "live")
+def test_it_leaves_its_snapshot_in_its_own_folder(user: User) -> None:
+    user.succeeds(train(user, SNAPSHOT, "--epochs", "1", live=True))
+    assert (user.folder / "snapshot.pt").is_file()
