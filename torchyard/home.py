@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import re
 import socket
 from pathlib import Path
@@ -39,6 +40,15 @@ def node_name() -> str:
     """Return the name of this machine's embedded worker: ``TORCHYARD_NODE``, or the first word of the host's name."""
     name = os.environ.get("TORCHYARD_NODE") or socket.gethostname().partition(".")[0]
     return re.sub(r"[^A-Za-z0-9._-]", "-", name)[:63].strip("-.") or "node"
+
+
+def account_name() -> str:
+    """Return the UNIX account of this process; without a name its number."""
+    uid = os.geteuid()
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid_{uid}"
 
 
 def worker_folder() -> Path:

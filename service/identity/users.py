@@ -6,7 +6,7 @@ from sqlalchemy.exc import IntegrityError
 from service.db.engine import Database
 from service.db.models import Project, Token, User
 from service.db.records.identity import UserRecord
-from service.errors import ProblemError, not_found
+from service.errors import ProblemError, field_problem, not_found
 from service.identity import audit, unix_accounts
 from service.identity.callers import Caller, Tokens
 from service.infra.times import moment
@@ -59,6 +59,7 @@ def by_id(tx: Connection, user_id: str) -> api.User:
 
 def create_user(db: Database, caller: Caller, new: api.NewUser, now: int) -> api.User:
     """Add a user; ``conflict`` if the name is taken."""
+    _refuse_root(new.unix_user)
     with db.write() as tx:
         try:
             tx.execute(insert(User).values(id=new_id("user"), created_us=now, **new.model_dump()))
@@ -73,6 +74,7 @@ def change_user(db: Database, cache: Tokens, caller: Caller, name: str, changes:
 
     A deactivated user loses all tokens and sessions, a former administrator those with the scope admin.
     """
+    _refuse_root(changes.unix_user)
     with db.write() as tx:
         changed = _change_user(tx, caller, name, changes, now)
     cache.forget()
@@ -82,6 +84,12 @@ def change_user(db: Database, cache: Tokens, caller: Caller, name: str, changes:
 def deactivate_user(db: Database, cache: Tokens, caller: Caller, name: str, now: int) -> None:
     """Deactivate a user, as `change_user` does."""
     change_user(db, cache, caller, name, UserChanges(active=False), now)
+
+
+def _refuse_root(unix_user: str | None) -> None:
+    """Raise ``invalid-request`` for root's account: whose jobs run as root are administrators of the whole machine."""
+    if unix_user == "root":
+        raise field_problem("unix_user", "no jobs run as root for somebody: create an account for them, and name that")
 
 
 def _change_user(tx: Connection, caller: Caller, name: str, changes: UserChanges, now: int) -> api.User:

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from torchyard import home, settingsfile
+
 #: Nobody's user id: such an account owns nothing.
 NOBODY = -1
 
@@ -46,9 +48,40 @@ def attempts_problem(folder: Path) -> str | None:
 
 def remarks(folder: Path) -> list[str]:
     """Return what whoever starts a stack should know of the accounts of its jobs, one line each."""
-    if os.geteuid() != 0:
-        return []
-    return [line for line in (attempts_problem(folder), interpreter_problem()) if line is not None]
+    lines = [_root_words() if os.geteuid() == 0 else _user_words()]
+    if os.geteuid() == 0:
+        lines += [line for line in (attempts_problem(folder), interpreter_problem()) if line is not None]
+    return lines
+
+
+def one_trust_domain() -> bool:
+    """Return whether ``TORCHYARD_ONE_TRUST_DOMAIN`` is set to a yes, as workers read it."""
+    return os.environ.get(f"{settingsfile.PREFIX}ONE_TRUST_DOMAIN", "").lower() in {"1", "true", "t", "yes", "y", "on"}
+
+
+def _root_words() -> str:
+    if one_trust_domain():
+        return (
+            "accounts: with TORCHYARD_ONE_TRUST_DOMAIN=1 jobs of people without a UNIX account run as root: everybody "
+            "who may submit may do everything on this machine"
+        )
+    return (
+        "accounts: your own jobs run as root, those of others as their UNIX accounts, which you create: `useradd ada`, "
+        "`yard users add ada --unix-user ada`"
+    )
+
+
+def _user_words() -> str:
+    name = home.account_name()
+    if one_trust_domain():
+        return (
+            f"accounts: with TORCHYARD_ONE_TRUST_DOMAIN=1 everybody who may submit may act as {name}, and so "
+            "administer this stack"
+        )
+    return (
+        f"accounts: jobs run as {name}, so nobody else's are taken; with TORCHYARD_ONE_TRUST_DOMAIN=1 they are, and "
+        f"everybody who may submit may act as {name}; started by root, the stack runs jobs as their owners' accounts"
+    )
 
 
 def interpreter_problem(python: Path = Path(sys.executable)) -> str | None:

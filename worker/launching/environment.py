@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torchyard
+from torchyard import home
 from torchyard.injob import entry_points, layout
 from torchyard.spec import JobSpec
 from torchyard.wire import Device, DeviceKind
 from worker.attempts.folder import AttemptFolder
-from worker.launching.identity import UnixUser, own_name
+from worker.launching.identity import UnixUser
 from worker.launching.inherited import inherited
 from worker.launching.interpreter import Interpreter
 from worker.launching.rendezvous import NodeRendezvous
@@ -87,7 +88,7 @@ def _temporary(inside: EnvironmentInputs) -> dict[str, str]:
         return {}
     made = {"TMPDIR": str(inside.temporary)}
     if "TORCHINDUCTOR_CACHE_DIR" not in inside.own:
-        user = inside.identity.name if inside.identity else own_name()
+        user = inside.identity.name if inside.identity else home.account_name()
         made["TORCHINDUCTOR_CACHE_DIR"] = str(inside.temporary.parent / f"torchinductor_{user}")
     return made
 

@@ -5,6 +5,7 @@ import pwd
 from dataclasses import dataclass
 from pathlib import Path
 
+from torchyard import home
 from torchyard.stack import access
 from worker.exceptions import IdentityError
 
@@ -37,6 +38,8 @@ def identity(user: str, unix_user: str | None, *, one_trust_domain: bool) -> Uni
         raise IdentityError(f"{user} has no UNIX account, so the worker cannot run the job: set one; {_TRUST}")
     account = _account(unix_user)
     if account is not None and account.uid == own:
+        if own == 0 and unix_user != home.account_name():
+            raise IdentityError(f"the UNIX user {unix_user} of {user} is root by another name: name another account")
         return None
     if own == 0 and account is not None:
         return account
@@ -45,7 +48,7 @@ def identity(user: str, unix_user: str | None, *, one_trust_domain: bool) -> Uni
     if one_trust_domain:
         return None
     raise IdentityError(
-        f"this worker runs as {own_name()} and may not run jobs of {unix_user}: run it as root; {_TRUST}"
+        f"this worker runs as {home.account_name()} and may not run jobs of {unix_user}: run it as root; {_TRUST}"
     )
 
 
@@ -77,12 +80,3 @@ def _account(name: str) -> UnixUser | None:
         return None
     groups = tuple(os.getgrouplist(name, entry.pw_gid))
     return UnixUser(name=name, uid=entry.pw_uid, gid=entry.pw_gid, groups=groups, home=entry.pw_dir)
-
-
-def own_name() -> str:
-    """The worker's own UNIX user; without an account by its number."""
-    uid = os.geteuid()
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"uid_{uid}"

@@ -56,15 +56,14 @@ while True:
 
 
 @pytest.fixture
-def box(short_tmp: Path) -> Box:
-    short_tmp.chmod(0o755)
-    return Box(short_tmp)
+def box(open_tmp: Path) -> Box:
+    return Box(open_tmp)
 
 
 @pytest.fixture
-def victim(short_tmp: Path) -> Path:
+def victim(open_tmp: Path) -> Path:
     """A folder of root's that everybody may look into."""
-    made = short_tmp / "victim"
+    made = open_tmp / "victim"
     made.mkdir()
     for name in NAMES:
         (made / name).write_text("root's")

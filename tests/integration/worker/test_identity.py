@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.node import Box, log
+from tests.support.node import PYTHON, Box, log
 from tests.support.written import Store
 from torchyard.wire import CarriedFile, Carry, Place, ResultKind, Root
 from worker.attempts.kept import KeptFiles
@@ -18,9 +18,8 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become
 
 
 @pytest.fixture
-def box(short_tmp: Path) -> Box:
-    short_tmp.chmod(0o755)
-    return Box(short_tmp)
+def box(open_tmp: Path) -> Box:
+    return Box(open_tmp)
 
 
 def test_the_job_is_the_owners_and_cannot_read_the_workers(box: Box) -> None:
@@ -48,12 +47,12 @@ def test_no_such_user_is_told(box: Box) -> None:
     assert "no-such-user of ada does not exist" in (result.message or "")
 
 
-def test_what_the_owner_wrote_is_kept_as_theirs_and_no_file_of_others_is_taken(box: Box, short_tmp: Path) -> None:
+def test_what_the_owner_wrote_is_kept_as_theirs_and_no_file_of_others_is_taken(box: Box, open_tmp: Path) -> None:
     script = "#!/bin/sh\necho mine > small; head -c 5000 /dev/zero > huge; mkdir -p ../data; echo x > ../data/x\n"
     folder, result = box.run(unix_user="nobody", command=["./run.sh"], files={"run.sh": script, "config": "a"})
     assert result.exit_code == 0
     owner = folder.at("job").stat().st_uid
-    secret = short_tmp / "secret"
+    secret = open_tmp / "secret"
     secret.write_text("the worker's")
     secret.chmod(0o600)
     os.link(secret, folder.at("job/code/stolen"))  # as a kernel without protected_hardlinks lets anybody do
@@ -83,11 +82,11 @@ def test_what_the_owner_wrote_is_kept_as_theirs_and_no_file_of_others_is_taken(b
         assert os.fstat(descriptor).st_size == 5000
 
 
-def test_the_next_attempt_of_the_owner_takes_their_own_files_and_no_others(box: Box, short_tmp: Path) -> None:
+def test_the_next_attempt_of_the_owner_takes_their_own_files_and_no_others(box: Box, open_tmp: Path) -> None:
     """A file of another user's, linked among the owner's, has the recorded content and is fetched all the same."""
     script = "#!/bin/sh\necho mine > mine\n"
     first, _ = box.run(unix_user="nobody", command=["./run.sh"], files={"run.sh": script})
-    secret = short_tmp / "secret"
+    secret = open_tmp / "secret"
     secret.write_text("secret")
     os.link(secret, first.at("job/code/stolen"))
     assert RetainedFiles(box.attempts.parent).retain(first)
@@ -103,3 +102,19 @@ def test_the_next_attempt_of_the_owner_takes_their_own_files_and_no_others(box: 
     assert (result.exit_code, log(second)) == (0, "secretmine\n")
     assert secret.read_text() == "secret"
     assert secret.stat().st_uid == 0
+
+
+def test_a_python_that_the_owner_cannot_reach_is_named_with_its_folder(open_tmp: Path) -> None:
+    closed = open_tmp / "root"
+    closed.mkdir(mode=0o700)
+    (closed / "python").symlink_to(PYTHON)
+    box = Box(open_tmp / "worker", python=closed / "python")
+    _, result = box.run(
+        unix_user="nobody", launcher="torchrun", command=["python", "x.py"], files={"x.py": ""}, slots=1
+    )
+    assert result.kind is ResultKind.UNUSABLE
+    assert f"nobody may not enter {closed} (mode 0700, owner 0), and so not reach {closed}/python" in str(
+        result.message
+    )
+    folder, result = box.run(unix_user="nobody", command=["./run.sh"], files={"run.sh": "#!/bin/sh\nid -un"})
+    assert (result.exit_code, log(folder)) == (0, "nobody\n")

@@ -55,7 +55,18 @@ def test_every_password_comes_from_the_environment_and_is_asked_for(compose: dic
 
 
 def test_the_trial_worker_is_the_node_whose_token_it_reads(compose: dict[str, Any]) -> None:
-    words = compose["services"]["worker"]["command"]
-    assert words[words.index("--name") + 1] == compose["services"]["service"]["environment"]["TORCHYARD_NODE"]
-    home = compose["services"]["service"]["environment"]["TORCHYARD_HOME"]
-    assert words[words.index("--token-file") + 1] == f"{home}/node.token"
+    worker = compose["services"]["worker"]
+    words = worker["command"]
+    name = words[words.index("--name") + 1]
+    assert f"yard token create {name} --scope node --node {name} > node.token" in COMPOSE.read_text()
+    (secret,) = worker["secrets"]
+    assert words[words.index("--token-file") + 1] == f"/run/secrets/{secret}"
+    assert compose["secrets"] == {secret: {"file": "./node.token"}}
+
+
+def test_jobs_of_the_trial_worker_reach_no_file_of_the_service(compose: dict[str, Any]) -> None:
+    """They run as its own account: the administrator's token lies in the service's volume."""
+    services = compose["services"].items()
+    mounted = {name: {each.split(":")[0] for each in service.get("volumes", [])} for name, service in services}
+    assert mounted["service"] == {"torchyard"}
+    assert mounted["worker"] == {"work"}

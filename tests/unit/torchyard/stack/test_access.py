@@ -88,3 +88,25 @@ def test_an_interpreter_counts_with_what_it_links_to(open_tmp: Path) -> None:
     assert problem is not None
     assert "root (mode 0700" in problem
     assert "/usr/bin/python3 -m venv /opt/torchyard" in problem
+
+
+@pytest.mark.parametrize(
+    ("uid", "trust", "said"),
+    [
+        (4001, "", "jobs run as uid_4001, so nobody else's are taken; with TORCHYARD_ONE_TRUST_DOMAIN=1 they are"),
+        (4001, "1", "everybody who may submit may act as uid_4001, and so administer this stack"),
+        (0, "", "your own jobs run as root, those of others as their UNIX accounts, which you create: `useradd ada`"),
+        (0, "true", "everybody who may submit may do everything on this machine"),
+    ],
+)
+def test_one_line_says_as_whom_jobs_run(
+    monkeypatch: pytest.MonkeyPatch, open_tmp: Path, uid: int, trust: str, said: str
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    monkeypatch.setattr(access, "attempts_problem", lambda _: None)
+    monkeypatch.setattr(access, "interpreter_problem", lambda: "no interpreter" if uid == 0 else None)
+    monkeypatch.setenv("TORCHYARD_ONE_TRUST_DOMAIN", trust)
+    first, *others = access.remarks(open_tmp)
+    assert said in first
+    assert first.startswith("accounts: ")
+    assert others == (["no interpreter"] if uid == 0 else [])

@@ -33,6 +33,15 @@ def test_root_becomes_the_owner(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.gid in found.groups
 
 
+def test_root_by_another_name_is_nobodys_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = pwd.struct_passwd(("toor", "x", 0, 0, "", "/root", "/bin/sh"))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "getgrouplist", lambda *_: [0])
+    monkeypatch.setattr(pwd, "getpwnam", lambda _: entry)
+    with pytest.raises(IdentityError, match="toor of eve is root by another name"):
+        identity("eve", "toor", one_trust_domain=True)
+
+
 def test_anybody_else_refuses_other_peoples_jobs_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 54321)
     with pytest.raises(IdentityError, match="run it as root; or start it with TORCHYARD_ONE_TRUST_DOMAIN=1"):

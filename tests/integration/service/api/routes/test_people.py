@@ -133,6 +133,17 @@ def set_user(live: Live, name: str, **changes: Any) -> httpx.Response:
     return live.client.patch(f"{API}/users/{name}", json=changes)
 
 
+def test_nobody_is_given_root(live_service: Live) -> None:
+    """Whose jobs run as root are administrators of the machine; the account of the first start is what it is."""
+    refused = live_service.client.post(f"{API}/users", json={"name": "eve", "unix_user": "root"})
+    assert kind(refused) == (422, "invalid-request")
+    assert "unix_user: no jobs run as root for somebody" in refused.json()["detail"]
+    live_service.client.post(f"{API}/users", json={"name": "eve", "unix_user": "eve"})
+    assert kind(set_user(live_service, "eve", unix_user="root")) == (422, "invalid-request")
+    accounts = {each["name"]: each["unix_user"] for each in live_service.client.get(f"{API}/users").json()}
+    assert accounts["eve"] == "eve"
+
+
 def test_users_are_changed(live_service: Live) -> None:
     live_service.client.post(f"{API}/users", json={"name": "ada"})
     made = set_user(live_service, "ada", admin=True, unix_user="ada")
