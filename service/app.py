@@ -13,12 +13,14 @@ from fastapi.middleware.gzip import GZipMiddleware
 from service import bootstrap
 from service.api import openapi, problems
 from service.api.middleware import RequestGuard
+from service.api.publisher import Publisher
 from service.api.routes import (
     agent,
     checkpoints,
     groups,
     health,
     jobs,
+    live,
     logs,
     metrics,
     nodes,
@@ -51,6 +53,7 @@ ROUTERS = (
     jobs.router,
     agent.router,
     logs.router,
+    live.router,
     metrics.router,
     checkpoints.router,
     outputs.router,
@@ -117,6 +120,7 @@ def create_app(settings: Settings) -> FastAPI:
     counters.watch(db, dispatcher)
     app.state.context, app.state.woken, app.state.counters = ctx, woken, counters
     app.state.tokens, app.state.codes = Tokens(db, ctx.now_us, ctx.monotonic), Codes(ctx.monotonic)
+    app.state.publisher = Publisher(ctx)
     app.state.sign_in_limits = SignInLimits(ctx.monotonic)
     app.add_middleware(RequestGuard, settings=settings)
     app.add_middleware(Counted, counters=counters)

@@ -4,7 +4,9 @@ Between events a follower holds neither a thread nor a database connection. All 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Any, NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 
@@ -24,6 +26,24 @@ GATHER_S = 0.25
 MAX_JOBS = 100
 
 
+class LogEvent(NamedTuple):
+    """What happened to a log."""
+
+    name: str
+    content: Mapping[str, Any]
+    id: str
+
+
+PING = LogEvent("ping", {}, "")
+
+
+async def log_stream(events: AsyncGenerator[LogEvent]) -> AsyncGenerator[bytes]:
+    """The events as a stream of their own."""
+    async with aclosing(events):
+        async for event in events:
+            yield sse.PING if event is PING else sse.event(*event)
+
+
 class LogFollower:
     """One client that follows a rank's log; holds neither thread nor connection while it waits."""
 
@@ -40,30 +60,30 @@ class LogFollower:
         """Raise ``not-found`` for a strange job or attempt, before an answer is begun."""
         await self._look()
 
-    async def events(self) -> AsyncGenerator[bytes]:
-        """Events ``data`` as the log grows, and ``end`` when the attempt is over and all is sent."""
+    async def events(self) -> AsyncGenerator[LogEvent]:
+        """Yield ``data`` as the log grows, ``ping`` in silence, ``end`` when the attempt is over and all is sent."""
         async with self._ctx.hub.listen(f"job:{self._job_id}") as listener:
             seen = await self._look()
             while seen.attempt_id is None and not seen.final and not listener.closing:
                 if not await listener.wait(sse.PING_S):
-                    yield sse.PING
+                    yield PING
                 seen = await self._look()
         self._number = seen.attempt or None
         async with self._ctx.hub.listen(f"job:{self._job_id}", f"logs:{seen.attempt_id}") as listener:
             async for part in self._follow(listener):
                 yield part
 
-    async def _follow(self, listener: Listener) -> AsyncIterator[bytes]:
+    async def _follow(self, listener: Listener) -> AsyncIterator[LogEvent]:
         while not listener.closing:
             seen = await self._look()
             while (piece := await run_in_threadpool(self._next, seen)) is not None:
                 self._sent = self._quiet_since = self._ctx.monotonic()
                 yield piece
             if self._may_end(seen):
-                yield sse.event("end", {"attempt": seen.attempt, "offset": self._offset}, self._id(seen))
+                yield LogEvent("end", {"attempt": seen.attempt, "offset": self._offset}, self._id(seen))
                 return
             if not await listener.wait(1.0 if seen.final else sse.PING_S) and self._is_time_to_ping():
-                yield sse.PING
+                yield PING
 
     async def _look(self) -> logs.LogView:
         return await run_in_threadpool(self._view)
@@ -71,7 +91,7 @@ class LogFollower:
     def _view(self) -> logs.LogView:
         return logs.current(self._ctx.db, self._job_id, self._rank, self._number)
 
-    def _next(self, seen: logs.LogView) -> bytes | None:
+    def _next(self, seen: logs.LogView) -> LogEvent | None:
         """The next event; None when all that can be shown is sent."""
         offset = self._offset
         data = logs.read(self._ctx.store, seen, self._rank, offset, EVENT_BYTES)
@@ -81,7 +101,7 @@ class LogFollower:
             return None
         self._offset = offset + used
         content = {"attempt": seen.attempt, "offset": offset, "next": self._offset, "text": text}
-        return sse.event("data", content, self._id(seen))
+        return LogEvent("data", content, self._id(seen))
 
     def _id(self, seen: logs.LogView) -> str:
         return f"{seen.attempt}:{self._offset}"
@@ -98,7 +118,7 @@ class LogFollower:
 
 async def changes(ctx: Context) -> AsyncGenerator[bytes]:
     """Events for pages that show jobs and nodes: ``job`` {id, version}, ``jobs`` {} and ``nodes`` {}."""
-    async with ctx.hub.listen("job:*", "jobs", "queue", "node:*") as listener:
+    async with ctx.hub.listen("job:*", "metrics:*", "jobs", "queue", "node:*") as listener:
         yield sse.PING
         while not listener.closing:
             topics = await listener.wait(sse.PING_S)
@@ -111,7 +131,7 @@ async def changes(ctx: Context) -> AsyncGenerator[bytes]:
 def _tell(ctx: Context, topics: frozenset[str]) -> list[bytes]:
     if not topics:
         return [sse.PING]
-    jobs = [topic.removeprefix("job:") for topic in topics if topic.startswith("job:")]
+    jobs = sorted({topic.partition(":")[2] for topic in topics if topic.startswith(("job:", "metrics:"))})
     told = [sse.event("job", job) for job in queries.versions_of(ctx.db, jobs)] if 0 < len(jobs) <= MAX_JOBS else []
     if not topics.isdisjoint({"jobs", "queue"}) or len(jobs) > MAX_JOBS:
         told.append(sse.event("jobs", {}))

@@ -23,9 +23,14 @@ def event(name: str, data: Mapping[str, Any], event_id: str | None = None) -> by
 
 
 def stream(request: Request, events: AsyncGenerator[bytes]) -> StreamingResponse:
-    """The answer, for as long as the caller's token counts; proxies are told not to hold events back."""
+    """The answer, for as long as the caller's token counts."""
+    return response(_allowed(request, events))
+
+
+def response(events: AsyncIterator[bytes]) -> StreamingResponse:
+    """The answer, which proxies are told not to hold back."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(_allowed(request, events), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
 
 async def _allowed(request: Request, events: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:

@@ -102,7 +102,7 @@ def record(db: Database, memory: Memory, attempt: AttemptIdentity, batch: Metric
         _advance(tx, attempt.id, batch, mark)
         _count(tx, attempt.id, batch, stream)
         if series is not None:
-            unit_of(tx).tell(f"job:{attempt.job_id}")
+            unit_of(tx).tell(f"metrics:{attempt.job_id}")
     if series is not None:
         memory.series.put((attempt.id, batch.stream), series)
     return Mark(offset=batch.end)

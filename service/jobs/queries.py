@@ -10,6 +10,7 @@ from sqlalchemy import select
 from service.db.engine import Database
 from service.db.models import Job
 from service.db.records.jobs import JobVersion
+from service.errors import not_found
 from service.infra.etags import Tagged, etag, names
 from service.jobs import find, present, versions
 from torchyard import api
@@ -54,6 +55,22 @@ def versions_of(db: Database, job_ids: Sequence[str]) -> list[dict[str, str | in
     query = select(Job.id, Job.version).where(Job.id.in_(job_ids)).order_by(Job.number)
     with db.read() as tx:
         return [{"id": row.id, "version": row.version} for row in tx.execute(query)]
+
+
+def owner(db: Database, job_id: str) -> tuple[str, str]:
+    """Return the project of a job, and the id of its user."""
+    with db.read() as tx:
+        row = tx.execute(select(Job.project, Job.user_id).where(Job.id == job_id)).first()
+    if row is None:
+        raise not_found("job", job_id)
+    return row.project, row.user_id
+
+
+def with_owners(db: Database, job_ids: Sequence[str]) -> list[tuple[api.Job, str]]:
+    """Return jobs by id, each with the id of its user; unknown ones are left out."""
+    with db.read() as tx:
+        users = {row.id: row.user_id for row in tx.execute(select(Job.id, Job.user_id).where(Job.id.in_(job_ids)))}
+        return [(job, users[JobId(job.id)]) for job in present.jobs(tx, list(users))]
 
 
 def page(

@@ -89,6 +89,8 @@ class MetricsQuery:
     range: MetricsRange = MetricsRange()
     since: str | None = None
     """`cursor` of an earlier answer with the same names and rank."""
+    until: str | None = None
+    """`cursor` of another answer: what that has not is left out."""
 
     def wants(self, series: _Series) -> bool:
         return (not self.names or series.name in self.names) and self.rank in (None, series.rank)
@@ -122,7 +124,8 @@ def read(tx: Connection, job_id: str, query: MetricsQuery) -> api.Metrics:
     newest = max((row.attempt for row in series), default=0)
     if query.since and not query.range.is_all:
         raise field_problem("since", "goes on from the end of everything: leave it out with a range")
-    known = _cursor(query.since)
+    known, until = _cursor(query.since), _cursor(query.until)
+    newest = newest if until is None else until.attempt
     reset = known is None or known.attempt != newest
     marks = {} if known is None or reset else dict(known.marks)
     limits = _limits(tx, series)
@@ -131,7 +134,11 @@ def read(tx: Connection, job_id: str, query: MetricsQuery) -> api.Metrics:
     for stream in _streams(series):
         name = min(row.id for row in stream)
         wanted = {row.id: row for row in stream if query.wants(row) and row.id in counting}
+        if until is not None and name not in until.marks:
+            continue
         rows = _points(tx, wanted, marks.get(name, -1), query.range)
+        if until is not None:
+            rows = rows[rows["seq"] <= until.marks[name]]
         marks[name] = int(rows["seq"].max(initial=marks.get(name, -1)))
         for series_id, points in _columns(rows):
             row = wanted[series_id]
@@ -142,7 +149,7 @@ def read(tx: Connection, job_id: str, query: MetricsQuery) -> api.Metrics:
         if query.buckets is not None
         else [_resource(*key, points, query.max_points) for key, points in curves.items()],
         # What lies outside of a range has not been read, so it is no place to go on from.
-        cursor=str(MetricsCursor(newest, marks if query.range.is_all else {})),
+        cursor=query.until or str(MetricsCursor(newest, marks if query.range.is_all else {})),
         reset=reset,
     )
 

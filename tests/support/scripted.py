@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from tests.support.live import Live
+from tests.support.live import Live, connect
 from tests.support.wait import until
 from torchyard import home, wire
 from torchyard.ids import now_us
@@ -193,7 +193,14 @@ def _hash(data: bytes) -> str:
 @contextmanager
 def agent(live: Live, devices: int = 4) -> Iterator[Agent]:
     """The node of a running service, registered."""
-    with live.as_token(live.node_token) as http:
+    with connected(live.url, live.node_token, devices) as made:
+        yield made
+
+
+@contextmanager
+def connected(url: str, token: str, devices: int = 4) -> Iterator[Agent]:
+    """The node whose token it is, registered with the service at an address."""
+    with connect(url, token) as http:
         http.headers[wire.PROTOCOL_HEADER] = str(wire.PROTOCOL)
         http.headers["Content-Type"] = "application/json"
         made = Agent(http, devices)

@@ -18,6 +18,7 @@ from torchyard.api.identity import (
     User,
 )
 from torchyard.api.jobs import Event, HeldDevice, Job, JobChanges, JobCounts, JobError, Progress, Rerun, Storage
+from torchyard.api.live import LiveTopics
 from torchyard.api.nodes import Holder, Node, NodeDevice
 from torchyard.api.problems import FieldProblem, Problem
 from torchyard.api.queue import Alternative, Calibration, QueueEntry, Reason, SourceCalibration, Why
@@ -43,6 +44,7 @@ __all__ = [
     "JobChanges",
     "JobCounts",
     "JobError",
+    "LiveTopics",
     "LogStream",
     "Member",
     "Metrics",

@@ -151,7 +151,7 @@ async def _ended(ctx: Context, job_id: str, wait: float) -> None:
     """Returns at the job's end, after `wait` seconds, or when the service ends."""
     found = await run_in_threadpool(queries.job_id, ctx.db, job_id)
     deadline = ctx.monotonic() + wait
-    async with ctx.hub.listen(f"job:{found}") as listener:
+    async with ctx.hub.listen(f"job:{found}", f"metrics:{found}") as listener:
         while not await run_in_threadpool(queries.is_over, ctx.db, found):
             left = deadline - ctx.monotonic()
             if left <= 0 or listener.closing:

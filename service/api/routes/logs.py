@@ -91,7 +91,7 @@ async def stream(
         attempt, offset = _resume(last_event_id, attempt)
     follower = follow.LogFollower(ctx, job_id, rank, attempt, offset)
     await follower.check()
-    return sse.stream(request, follower.events())
+    return sse.stream(request, follow.log_stream(follower.events()))
 
 
 def _resume(event_id: str, attempt: int | None) -> tuple[int | None, int]:

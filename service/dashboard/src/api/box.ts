@@ -1,32 +1,46 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
+import { SPARK_SAMPLES } from "../box/spark";
 import { client, unwrap } from "./client";
+import { newerTelemetry } from "./jobs";
+import { useInterval } from "./live";
+import { useFollow } from "./stream";
 import type { Metrics } from "./types";
 
-const LIVE_MS = 2_000;
+/** How often what moves is asked for while no stream tells of it, in milliseconds. */
+const LIVE_MS = 5_000;
+/** How often the telemetry of one node or another is asked for, of which the stream tells nothing. */
+const TELEMETRY_MS = 10_000;
 
 export function useNodes() {
+  useFollow("nodes");
   return useQuery({
     queryKey: ["nodes"],
     queryFn: () => unwrap(client.GET("/api/v1/nodes")),
-    refetchInterval: LIVE_MS,
+    refetchInterval: useInterval(LIVE_MS),
   });
 }
 
 export function useQueue() {
+  useFollow("queue");
   return useQuery({
     queryKey: ["queue"],
     queryFn: () => unwrap(client.GET("/api/v1/queue")),
-    refetchInterval: LIVE_MS,
+    refetchInterval: useInterval(LIVE_MS),
   });
 }
 
+/** The telemetry of one of several nodes; the more there are, the less often each is asked for. */
 export function useNodeTelemetry(name: string) {
-  const params = { path: { name }, query: { max_points: 120 } };
+  const cache = useQueryClient();
+  const nodes = useNodes().data?.items.length ?? 1;
+  const queryKey = ["nodes", name, "telemetry"];
   return useQuery({
-    queryKey: ["nodes", name, "telemetry"],
-    queryFn: async () => await unwrap(client.GET("/api/v1/nodes/{name}/telemetry", { params })) as Metrics,
-    refetchInterval: 4_000,
+    queryKey,
+    queryFn: () => newerTelemetry(cache.getQueryData<Metrics>(queryKey), SPARK_SAMPLES, (query) => (
+      unwrap(client.GET("/api/v1/nodes/{name}/telemetry", { params: { path: { name }, query } }))
+    )),
+    refetchInterval: TELEMETRY_MS * Math.max(1, nodes),
   });
 }
 

@@ -7,11 +7,16 @@ import type { JobsSearch } from "../lib/search";
 import { type Axis, mergeSeries } from "../lib/series";
 import { isFinal, statesOf } from "../lib/states";
 import { client, unwrap } from "./client";
+import { useInterval } from "./live";
+import { useFollow, useStreaming } from "./stream";
 import type { Job, Metrics } from "./types";
 
-/** How often what moves is asked for again, in milliseconds; unchanged answers are 304 and cost nearly nothing. */
-const LIVE_MS = 2_000;
+/** How often what moves is asked for while no stream tells of it, in milliseconds. */
+const LIVE_MS = 5_000;
 const SLOW_MS = 15_000;
+/** How often telemetry is asked for, of which the stream tells nothing. */
+const TELEMETRY_MS = 10_000;
+const TELEMETRY_POINTS = 600;
 export const PAGE_SIZE = 50;
 
 const ofJob = (id: string) => ({ params: { path: { job_id: id } } });
@@ -31,10 +36,11 @@ export function useJobs(search: JobsSearch) {
     trials: false,
     limit: PAGE_SIZE,
   };
+  useFollow("jobs");
   return useQuery({
     queryKey: ["jobs", "list", query],
     queryFn: () => unwrap(client.GET("/api/v1/jobs", { params: { query } })),
-    refetchInterval: LIVE_MS,
+    refetchInterval: useInterval(LIVE_MS),
     placeholderData: keepPreviousData,
   });
 }
@@ -44,17 +50,20 @@ export function useCounts(search: JobsSearch) {
   return useQuery({
     queryKey: ["jobs", "counts", query],
     queryFn: () => unwrap(client.GET("/api/v1/jobs/counts", { params: { query } })),
-    refetchInterval: LIVE_MS,
+    refetchInterval: useInterval(LIVE_MS),
     placeholderData: keepPreviousData,
   });
 }
 
+/** A job, followed also while the tab is hidden, since it names the tab. */
 export function useJob(id: string) {
-  return useQuery({
+  const query = useQuery({
     queryKey: ["job", id, "self"],
     queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}", ofJob(id))),
-    refetchInterval: (query) => (query.state.data && isFinal(query.state.data.state) ? SLOW_MS : LIVE_MS),
+    refetchInterval: useInterval(LIVE_MS),
   });
+  useFollow(query.data === undefined ? null : `job:${query.data.id}`, true);
+  return query;
 }
 
 /** A job that another one speaks of; known by its id, it need not be fresh. */
@@ -63,23 +72,25 @@ export function useMentioned(id: string) {
     queryKey: ["job", id, "mentioned"],
     queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}", ofJob(id))),
     staleTime: SLOW_MS,
-    refetchInterval: SLOW_MS,
+    refetchInterval: useInterval(SLOW_MS),
   });
 }
 
 /** What belongs to a job is asked for while it lives, and once more whenever the job itself has changed. */
-function liveness(job: Job) {
-  return { refetchInterval: isFinal(job.state) ? (false as const) : LIVE_MS, placeholderData: keepPreviousData };
+function useLiveness(job: Job) {
+  const everyMs = useInterval(LIVE_MS);
+  return { refetchInterval: isFinal(job.state) ? (false as const) : everyMs, placeholderData: keepPreviousData };
 }
 
 const versionKey = (job: Job) => (isFinal(job.state) ? job.version : "live");
 
 export function useWhy(job: Job, enabled: boolean) {
+  useFollow(enabled && job.state === "queued" ? "queue" : null);
   return useQuery({
     queryKey: ["job", job.id, "why", versionKey(job)],
     queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/why", ofJob(job.id))),
     enabled,
-    ...liveness(job),
+    ...useLiveness(job),
   });
 }
 
@@ -93,7 +104,7 @@ export function useEvents(job: Job) {
     },
     initialPageParam: null as string | null,
     getNextPageParam: (last) => last.next ?? null,
-    ...liveness(job),
+    ...useLiveness(job),
   });
 }
 
@@ -102,7 +113,7 @@ export function useStacks(job: Job) {
   return useQuery({
     queryKey: ["job", job.id, "stacks", versionKey(job)],
     queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/stacks", ofJob(job.id))),
-    ...liveness(job),
+    ...useLiveness(job),
   });
 }
 
@@ -110,36 +121,46 @@ export function useAttempts(job: Job) {
   return useQuery({
     queryKey: ["job", job.id, "attempts", versionKey(job)],
     queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/attempts", ofJob(job.id))),
-    ...liveness(job),
+    ...useLiveness(job),
   });
 }
 
-/** All series of a job; `generation` grows when they are read anew rather than appended to. */
+/** All series of a job. */
 export interface JobMetrics extends Metrics {
+  /** Grows when they are read anew rather than appended to. */
   generation: number;
+  /** `cursor` of the answer from which on the stream brings what follows. */
+  joined: string;
 }
 
 /**
- * All series of a job. While it runs only newer points are asked for; when a new attempt shadows old points the answer
- * holds all anew.
+ * All series of a job. While it runs the stream brings newer points, or they are asked for; when a new attempt shadows
+ * old points the answer holds all anew.
  */
 export function useMetrics(job: Job, axis: Axis) {
   const cache = useQueryClient();
+  const streaming = useStreaming();
   const queryKey = ["job", job.id, "metrics", axis, versionKey(job)];
-  return useQuery({
+  const query = useQuery({
     queryKey,
     queryFn: ({ signal }) => fetchMetrics(job.id, axis, cache.getQueryData<JobMetrics>(queryKey), signal),
-    ...liveness(job),
+    // The chain of the stream's events shows by itself where one is missing.
+    refetchInterval: streaming || isFinal(job.state) ? false : LIVE_MS,
+    placeholderData: keepPreviousData,
   });
+  const { data, isPlaceholderData } = query;
+  useFollow(data && !isPlaceholderData && !isFinal(job.state) ? `metrics:${job.id}:${data.joined}` : null);
+  return query;
 }
 
 async function fetchMetrics(
   id: string, axis: Axis, known: JobMetrics | undefined, signal: AbortSignal,
 ): Promise<JobMetrics> {
   const fresh = await readMetrics(id, { axis, ...(known && { since: known.cursor }) }, signal);
-  if (known === undefined || fresh.reset) return { ...fresh, generation: (known?.generation ?? 0) + 1 };
+  const joined = fresh.cursor;
+  if (known === undefined || fresh.reset) return { ...fresh, joined, generation: (known?.generation ?? 0) + 1 };
   const series = mergeSeries(known.series, fresh.series).map((one) => compact(one, axis));
-  return { ...fresh, series, generation: known.generation };
+  return { ...fresh, series, joined, generation: known.generation };
 }
 
 async function readMetrics(
@@ -165,22 +186,34 @@ export function useDetail(job: Job, axis: Axis, range: Range | null, generation:
 }
 
 export function useTelemetry(job: Job) {
-  const query = { max_points: 600 };
+  const cache = useQueryClient();
+  const queryKey = ["job", job.id, "telemetry", versionKey(job)];
   return useQuery({
-    queryKey: ["job", job.id, "telemetry", versionKey(job)],
-    queryFn: async () => {
-      const params = { path: { job_id: job.id }, query };
-      return await unwrap(client.GET("/api/v1/jobs/{job_id}/telemetry", { params })) as Metrics;
-    },
-    ...liveness(job),
+    queryKey,
+    queryFn: () => newerTelemetry(cache.getQueryData<Metrics>(queryKey), TELEMETRY_POINTS, (query) => (
+      unwrap(client.GET("/api/v1/jobs/{job_id}/telemetry", { params: { path: { job_id: job.id }, query } }))
+    )),
+    refetchInterval: isFinal(job.state) ? false : TELEMETRY_MS,
+    placeholderData: keepPreviousData,
   });
+}
+
+/** Telemetry with what has come since it was read; once it has grown to twice its size it is read anew. */
+export async function newerTelemetry(
+  known: Metrics | undefined, points: number, read: (query: { max_points: number; since?: string }) => Promise<unknown>,
+): Promise<Metrics> {
+  const longest = known?.series.reduce((most, one) => Math.max(most, one.points.length), 0) ?? Infinity;
+  const grows = known !== undefined && longest > 0 && longest < 2 * points;
+  // The client's types lose that points are triples.
+  const fresh = await read({ max_points: points, ...(grows && { since: known.cursor }) }) as Metrics;
+  return grows && !fresh.reset ? { ...fresh, series: mergeSeries(known.series, fresh.series) } : fresh;
 }
 
 export function useLogStreams(job: Job) {
   return useQuery({
     queryKey: ["job", job.id, "streams", versionKey(job)],
     queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/logs/streams", ofJob(job.id))),
-    ...liveness(job),
+    ...useLiveness(job),
   });
 }
 
@@ -188,8 +221,8 @@ export function useCheckpoints(job: Job) {
   return useQuery({
     queryKey: ["job", job.id, "checkpoints", versionKey(job)],
     queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/checkpoints", ofJob(job.id))),
-    ...liveness(job),
-    refetchInterval: isFinal(job.state) ? SLOW_MS : LIVE_MS,
+    ...useLiveness(job),
+    refetchInterval: useInterval(isFinal(job.state) ? SLOW_MS : LIVE_MS),
   });
 }
 
@@ -201,8 +234,8 @@ export function useOutputs(job: Job) {
       const params = { path: { job_id: job.id }, query: { all: true } };
       return unwrap(client.GET("/api/v1/jobs/{job_id}/outputs", { params }));
     },
-    ...liveness(job),
-    refetchInterval: isFinal(job.state) ? SLOW_MS : LIVE_MS,
+    ...useLiveness(job),
+    refetchInterval: useInterval(isFinal(job.state) ? SLOW_MS : LIVE_MS),
   });
 }
 

@@ -1,34 +1,171 @@
-import { type QueryClient, useQueryClient } from "@tanstack/react-query";
+import { type Query, type QueryClient, type QueryKey, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 
-import { listen } from "./events";
-import type { Job } from "./types";
+import { compact } from "../lib/buckets";
+import { type Axis, mergeSeries } from "../lib/series";
+import { Throttle } from "../lib/throttle";
+import { client } from "./client";
+import type { JobMetrics } from "./jobs";
+import { current, record } from "./outage";
+import { SETTINGS_KEY } from "./session";
+import { join, onStream, useStreaming } from "./stream";
+import type { ToTab } from "./streamHub";
+import type { Job, Metrics } from "./types";
 
-/** Follows what changes, and asks again for what it touches. */
-export function useLive(enabled: boolean): void {
+/** How often is asked for what an event would have told, in case one was lost, in milliseconds. */
+const NET_MS = 60_000;
+/** What changes often is asked for no more than so often. */
+const JOB_MS = 1_000;
+const LIST_MS = 5_000;
+/** How long points may lack a part before they are asked for: it may be on its way. */
+const GAP_MS = 1_500;
+/** While the stream is away the service is asked so often whether it answers, and each time for so long. */
+const PROBE_MS = 2_000;
+const PROBE_TIMEOUT_MS = 3_000;
+
+/** How often to ask for what the stream tells: seldom, or every `pollMs` while there is no stream. */
+export function useInterval(pollMs: number): number {
+  return useStreaming() ? NET_MS : pollMs;
+}
+
+/** Brings what the stream tells into the cache, while a user is signed in. */
+export function useLive(user: string | undefined): void {
   const cache = useQueryClient();
   useEffect(() => {
-    if (!enabled) return;
-    const stop = new AbortController();
-    listen(() => "/api/v1/stream", handlersOf(cache), stop.signal);
-    return () => stop.abort();
-  }, [cache, enabled]);
+    join(user ?? null);
+    if (user === undefined) return;
+    const events = new Events(cache);
+    const stop = onStream((message) => events.receive(message));
+    return () => {
+      stop();
+      events.stop();
+    };
+  }, [cache, user]);
 }
 
-function handlersOf(cache: QueryClient): Record<string, (data: string) => void> {
-  const again = (...names: string[]) => names.forEach((name) => void cache.invalidateQueries({ queryKey: [name] }));
-  return {
-    job: (data) => {
-      const { id } = JSON.parse(data) as { id: string };
-      void cache.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] === "job" && isOf(queryKey, id, cache) });
-      again("jobs");
-    },
-    jobs: () => again("jobs", "queue", "sweep"),
-    nodes: () => again("nodes"),
-  };
+class Events {
+  #cache: QueryClient;
+  #throttle = new Throttle();
+  #probing: ReturnType<typeof setTimeout> | undefined;
+  #wasOpen = false;
+
+  constructor(cache: QueryClient) {
+    this.#cache = cache;
+  }
+
+  stop(): void {
+    clearTimeout(this.#probing);
+  }
+
+  receive(message: ToTab): void {
+    if (message.kind !== "open" || message.open) record(true);
+    if (message.kind === "open") this.#turn(message.open);
+    if (message.kind === "started") this.#start(message.topics);
+    if (message.kind === "event") this.#event(message.name, message.data);
+  }
+
+  /** What was told while the stream was away is lost: all is asked for again. */
+  #turn(open: boolean): void {
+    clearTimeout(this.#probing);
+    if (!open) {
+      this.#probing = setTimeout(() => void this.#probe(), this.#wasOpen ? 0 : PROBE_TIMEOUT_MS);
+    } else if (this.#wasOpen) {
+      void this.#cache.invalidateQueries();
+    }
+    this.#wasOpen ||= open;
+  }
+
+  async #probe(): Promise<void> {
+    const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+    const answer = await client.GET("/api/v1/settings", { signal }).catch(() => null);
+    if (answer?.response.status === 401) {
+      this.#cache.setQueryData(SETTINGS_KEY, null);
+      return;
+    }
+    this.#probing = setTimeout(() => void this.#probe(), current() !== null ? PROBE_MS : 5 * PROBE_MS);
+  }
+
+  /** What has happened between the answer that is shown and the moment from which on the stream tells. */
+  #start(topics: readonly string[]): void {
+    for (const topic of topics) {
+      const [kind = "", id = ""] = topic.split(":");
+      if (kind === "jobs" || kind === "queue" || kind === "nodes") this.#list(kind);
+      if (kind === "job") this.#invalidate(({ queryKey }) => queryKey[0] === "job" && this.#isOf(queryKey, id));
+    }
+  }
+
+  #event(name: string, data: Record<string, unknown>): void {
+    if (name === "jobs" || name === "queue" || name === "nodes") {
+      this.#throttle.run(name, LIST_MS, () => this.#list(name));
+    }
+    if (name === "job") this.#job(data as unknown as { job: Omit<Job, "spec">; changed: boolean });
+    if (name === "metrics") this.#metrics(data as unknown as Points);
+  }
+
+  #list(name: string): void {
+    if (name === "jobs") this.#invalidate(({ queryKey }) => queryKey[0] === "jobs" || queryKey[0] === "sweep");
+    if (name === "queue") this.#invalidate(({ queryKey }) => queryKey[0] === "queue" || queryKey[2] === "why");
+    if (name === "nodes") this.#invalidate(({ queryKey }) => queryKey[0] === "nodes" && queryKey.length === 1);
+  }
+
+  #job({ job, changed }: { job: Omit<Job, "spec">; changed: boolean }): void {
+    let version: number | undefined;
+    for (const query of this.#cache.getQueryCache().findAll({ predicate: isAboutJobs })) {
+      const known = query.state.data as Job | { items: Job[] } | undefined;
+      if (known === undefined) continue;
+      if ("items" in known) {
+        if (!known.items.some((one) => one.id === job.id)) continue;
+        const items = known.items.map((one) => (one.id === job.id ? { ...one, ...job } : one));
+        query.setData({ ...known, items });
+      } else if (known.id === job.id) {
+        version = known.version;
+        query.setData({ ...known, ...job });
+      }
+    }
+    if (version === undefined || !(changed || version !== job.version)) return;
+    this.#throttle.run(job.id, JOB_MS, () => this.#invalidate(({ queryKey }) => (
+      queryKey[0] === "job" && !SELF.has(queryKey[2]) && this.#isOf(queryKey, job.id)
+    )));
+  }
+
+  /** New points continue the chain that the cache has, or the cache asks for what it lacks. */
+  #metrics(points: Points): void {
+    const { job, since, reset, cursor, series } = points;
+    for (const query of this.#cache.getQueryCache().findAll({ queryKey: ["job", job, "metrics"], type: "active" })) {
+      const known = query.state.data as JobMetrics | undefined;
+      if (known === undefined || known.cursor === cursor) continue;
+      if (!reset && known.cursor === since) {
+        const axis = query.queryKey[3] as Axis;
+        const merged = mergeSeries(known.series, series).map((one) => compact(one, axis));
+        query.setData({ ...known, cursor, series: merged });
+      } else {
+        const cursorThen = known.cursor;
+        setTimeout(() => {
+          const now = query.state.data as JobMetrics | undefined;
+          if (now?.cursor === cursorThen) this.#invalidate((one) => one === query);
+        }, reset ? 0 : GAP_MS);
+      }
+    }
+  }
+
+  #invalidate(predicate: (query: Query) => boolean): void {
+    void this.#cache.invalidateQueries({ predicate });
+  }
+
+  /** Whether a query is about a job; the job itself may be known by its number. */
+  #isOf(key: QueryKey, id: string): boolean {
+    return key[1] === id || this.#cache.getQueryData<Job>(key)?.id === id;
+  }
 }
 
-/** Whether a query is about a job; the job itself may be known by its number. */
-function isOf(key: readonly unknown[], id: string, cache: QueryClient): boolean {
-  return key[1] === id || cache.getQueryData<Job>(key)?.id === id;
+interface Points extends Metrics {
+  job: string;
+  since: string;
+}
+
+/** Parts of a job that events bring themselves, or that are told by none. */
+const SELF = new Set<unknown>(["metrics", "telemetry", "mentioned"]);
+
+function isAboutJobs({ queryKey: [kind, , part] }: Query): boolean {
+  return (kind === "job" && (part === "self" || part === "mentioned")) || kind === "jobs" || kind === "sweep";
 }

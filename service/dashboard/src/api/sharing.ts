@@ -3,7 +3,7 @@ import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tansta
 import { client, unwrap } from "./client";
 import type { NewReservation, Policy, QuotaValues } from "./types";
 
-const LIVE_MS = 10_000;
+const LIVE_MS = 30_000;
 const SLOW_MS = 60_000;
 
 /** One ISO week of the box. */

@@ -4,9 +4,11 @@ import type { JobsSearch } from "../lib/search";
 import { statesOf } from "../lib/states";
 import { client, unwrap } from "./client";
 import { filtersOf, PAGE_SIZE } from "./jobs";
+import { useInterval } from "./live";
+import { useFollow } from "./stream";
 import type { Group } from "./types";
 
-const LIVE_MS = 3_000;
+const LIVE_MS = 5_000;
 /** Trials that are read at once; those of a larger sweep come page by page. */
 export const TRIALS = 200;
 
@@ -29,17 +31,19 @@ export function useSweeps(search: JobsSearch) {
   return useQuery({
     queryKey: ["jobs", "sweeps", query],
     queryFn: () => unwrap(client.GET("/api/v1/groups", { params: { query } })),
-    refetchInterval: LIVE_MS,
+    refetchInterval: useInterval(LIVE_MS),
     placeholderData: keepPreviousData,
   });
 }
 
 /** A sweep with its best trial. */
 export function useSweep(group: string, measure: Measure = {}) {
+  const everyMs = useInterval(LIVE_MS);
+  useFollow("jobs");
   return useQuery({
     queryKey: ["sweep", group, "self", measure],
     queryFn: () => unwrap(client.GET("/api/v1/groups/{group}", { params: { path: { group }, query: measure } })),
-    refetchInterval: ({ state }) => (state.data?.ended_at ? false : LIVE_MS),
+    refetchInterval: ({ state }) => (state.data?.ended_at ? false : everyMs),
     placeholderData: keepPreviousData,
   });
 }
@@ -47,6 +51,7 @@ export function useSweep(group: string, measure: Measure = {}) {
 /** Trials of a sweep, the best first where they can be compared. */
 export function useTrials(sweep: Group, measure: Measure) {
   const best = sweep.metric === null ? {} : { best_first: true };
+  const everyMs = useInterval(LIVE_MS);
   return useInfiniteQuery({
     queryKey: ["sweep", sweep.id, "trials", measure, best, sweep.ended_at],
     queryFn: ({ pageParam: cursor }) => {
@@ -55,7 +60,7 @@ export function useTrials(sweep: Group, measure: Measure) {
     },
     initialPageParam: null as string | null,
     getNextPageParam: (last) => last.next ?? null,
-    refetchInterval: sweep.ended_at === null ? LIVE_MS : false,
+    refetchInterval: sweep.ended_at === null ? everyMs : false,
     placeholderData: keepPreviousData,
   });
 }

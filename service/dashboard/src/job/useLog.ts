@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { problem } from "../api/client";
-import { listen } from "../api/events";
+import { follow, onStream } from "../api/stream";
 import { append, type Chunk, EMPTY_LOG, type LogWindow, MAX_LINES, prepend, wholeLines } from "../lib/log";
 
 /** Bytes read at once, at the end of a log and backwards. */
@@ -41,14 +41,7 @@ export function useLog({ job, attempt, rank }: LogSource, keepAll: boolean): Log
     void readTail(source, stop.signal)
       .then((chunk) => {
         add(chunk);
-        const over = new AbortController();
-        listen(() => `${addressOf(source, "logs/stream")}&offset=${end.current}`, {
-          data: (data) => add(JSON.parse(data) as Chunk),
-          end: () => {
-            over.abort();
-            setLive(false);
-          },
-        }, AbortSignal.any([stop.signal, over.signal]));
+        followLog(source, () => end.current, add, () => setLive(false), stop.signal);
       })
       .catch((failure: unknown) => stop.signal.aborted || setError(failure));
     return () => stop.abort();
@@ -61,6 +54,41 @@ export function useLog({ job, attempt, rank }: LogSource, keepAll: boolean): Log
     setLog((known) => prepend(known, chunk));
   }, [job, attempt, rank, start]);
   return { log, live, error, loadEarlier };
+}
+
+/** Follows a log from its end on, until it is over or the signal; after a pause it goes on where it was. */
+function followLog(
+  { job, attempt, rank }: LogSource,
+  end: () => number,
+  add: (chunk: Chunk) => void,
+  onEnd: () => void,
+  signal: AbortSignal,
+): void {
+  let topic = "";
+  let leave: (() => void) | undefined;
+  const over = new AbortController();
+  const begin = () => {
+    const before = leave;
+    topic = `log:${job}:${attempt}:${rank}:${end()}`;
+    leave = document.hidden ? undefined : follow(topic);
+    before?.();
+  };
+  const stop = onStream((message) => {
+    if (message.kind === "open" && message.open) begin();
+    if (message.kind !== "event" || message.data.topic !== topic) return;
+    if (message.name === "log") add(message.data as unknown as Chunk);
+    if (message.name === "log-end") {
+      over.abort();
+      onEnd();
+    }
+  });
+  const ended = AbortSignal.any([signal, over.signal]);
+  document.addEventListener("visibilitychange", begin, { signal: ended });
+  ended.addEventListener("abort", () => {
+    stop();
+    leave?.();
+  });
+  begin();
 }
 
 function addressOf({ job, attempt, rank }: LogSource, what: string): string {

@@ -12,7 +12,7 @@ import { OutageBanner } from "./OutageBanner";
 export function Frame() {
   const settings = useSettings();
   const outage = useOutage();
-  useLive(Boolean(settings.data));
+  useLive(settings.data?.user.id);
   if (settings.data === null) return <SignIn />;
   if (settings.data === undefined) return <main className="page"><Notice error={settings.error} /></main>;
   return (

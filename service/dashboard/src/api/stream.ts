@@ -1,0 +1,92 @@
+import { useEffect, useSyncExternalStore } from "react";
+
+import { type FromTab, StreamHub, type ToTab } from "./streamHub";
+
+type Listener = (message: ToTab) => void;
+
+/** How often a tab says that it is there, in milliseconds. */
+const HERE_MS = 30_000;
+
+const listeners = new Set<Listener>();
+/** What the tab follows, each how often, and whether also while it is hidden. */
+const follows = new Map<string, { count: number; whileHidden: boolean }>();
+let send: ((message: FromTab) => void) | null = null;
+let user: string | null = null;
+let open = false;
+let announcing = false;
+
+/** Calls a listener for all that the stream brings to this tab, until the answer is called. */
+export function onStream(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Follows a topic until the answer is called. A hidden tab lets go of all but those that its title needs. */
+export function follow(topic: string, whileHidden = false): () => void {
+  const known = follows.get(topic) ?? { count: 0, whileHidden };
+  follows.set(topic, { count: known.count + 1, whileHidden: known.whileHidden || whileHidden });
+  announce();
+  return () => {
+    const { count = 0 } = follows.get(topic) ?? {};
+    if (count > 1) follows.set(topic, { count: count - 1, whileHidden });
+    else follows.delete(topic);
+    announce();
+  };
+}
+
+export function useFollow(topic: string | null, whileHidden = false): void {
+  useEffect(() => (topic === null ? undefined : follow(topic, whileHidden)), [topic, whileHidden]);
+}
+
+/** Whether the service tells by itself what changes. */
+export function useStreaming(): boolean {
+  return useSyncExternalStore(onStream, () => open);
+}
+
+/** Joins the browser's stream as a user, or leaves it. */
+export function join(name: string | null): void {
+  if (name === user) return;
+  user = name;
+  if (name === null) {
+    send?.({ kind: "leave" });
+    return;
+  }
+  if (send === null) {
+    send = connect();
+    setInterval(announce, HERE_MS);
+    document.addEventListener("visibilitychange", announce);
+    addEventListener("pagehide", () => send?.({ kind: "leave" }));
+    addEventListener("pageshow", announce);
+  }
+  announce();
+}
+
+/** The browser's shared worker, or this tab's own stream where there is none. */
+function connect(): (message: FromTab) => void {
+  if (typeof SharedWorker === "undefined") {
+    const hub = new StreamHub();
+    return (message) => hub.receive(receive, message);
+  }
+  const worker = new SharedWorker(new URL("./stream.worker.ts", import.meta.url), { type: "module", name: "stream" });
+  worker.port.addEventListener("message", ({ data }: MessageEvent<ToTab>) => receive(data));
+  worker.port.start();
+  return (message) => worker.port.postMessage(message);
+}
+
+function receive(message: ToTab): void {
+  if (message.kind === "open") open = message.open;
+  listeners.forEach((listener) => listener(message));
+}
+
+/** Says what the tab follows, once for all that changes in one turn. */
+function announce(): void {
+  if (announcing) return;
+  announcing = true;
+  queueMicrotask(() => {
+    announcing = false;
+    if (user === null) return;
+    const wanted = [...follows].filter(([, { whileHidden }]) => whileHidden || !document.hidden);
+    const topics = wanted.map(([topic]) => topic);
+    send?.({ kind: "follow", user, topics });
+  });
+}

@@ -1,0 +1,166 @@
+/** What a tab says to the stream that it shares with the browser's other tabs. */
+export type FromTab =
+  | { kind: "follow"; user: string; topics: string[] }
+  | { kind: "leave" };
+
+/** What it is told. `started` names topics that the service follows for it from now on. */
+export type ToTab =
+  | { kind: "event"; name: string; data: Record<string, unknown> }
+  | { kind: "open"; open: boolean }
+  | { kind: "started"; topics: string[] }
+  | { kind: "beat" };
+
+export type Post = (message: ToTab) => void;
+
+interface Tab {
+  topics: Set<string>;
+  seenAt: number;
+}
+
+const ADDRESS = "/api/v1/live";
+const EVENTS = ["job", "jobs", "queue", "nodes", "metrics", "log", "log-end"] as const;
+/** The service says something every 5 s: without a word for so long it is taken for gone, in milliseconds. */
+const SILENT_MS = 12_000;
+/** Pause before a stream is asked for again that the service refused or a proxy ended. */
+const AGAIN_MS = 3_000;
+/** A tab says every 30 s that it is there, or every minute where the browser holds its timers back. */
+const GONE_MS = 200_000;
+const GATHER_MS = 20;
+
+/** The one stream of a browser: follows for the service what any tab wants, and hands each event to those who do. */
+export class StreamHub {
+  #tabs = new Map<Post, Tab>();
+  #user = "";
+  #source: EventSource | null = null;
+  #stream: string | null = null;
+  #followed = new Set<string>();
+  #open = false;
+  #heardAt = 0;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  #gathering: ReturnType<typeof setTimeout> | undefined;
+
+  constructor() {
+    setInterval(() => this.#look(), AGAIN_MS);
+  }
+
+  receive(post: Post, message: FromTab): void {
+    if (message.kind === "leave") {
+      this.#tabs.delete(post);
+    } else {
+      if (!this.#tabs.has(post)) post({ kind: "open", open: this.#open });
+      const before = this.#tabs.get(post)?.topics ?? new Set();
+      const topics = new Set(message.topics);
+      this.#tabs.set(post, { topics, seenAt: Date.now() });
+      const known = message.topics.filter((topic) => this.#followed.has(topic) && !before.has(topic));
+      if (known.length > 0) post({ kind: "started", topics: known });
+      if (message.user !== this.#user) this.#close();
+      this.#user = message.user;
+    }
+    clearTimeout(this.#gathering);
+    this.#gathering = setTimeout(() => void this.#follow(), GATHER_MS);
+  }
+
+  #look(): void {
+    const now = Date.now();
+    for (const [post, tab] of this.#tabs) if (now - tab.seenAt > GONE_MS) this.receive(post, { kind: "leave" });
+    if (this.#source !== null && now - this.#heardAt > SILENT_MS) {
+      this.#close();
+      this.#connect();
+    }
+  }
+
+  #connect(): void {
+    clearTimeout(this.#retry);
+    if (this.#source !== null || this.#tabs.size === 0) return;
+    this.#heardAt = Date.now();
+    const source = this.#source = new EventSource(ADDRESS);
+    source.addEventListener("open", () => this.#hear());
+    source.addEventListener("open", (event: Event) => {
+      // The browser has an event of the same name when it is connected, without data.
+      if (!(event instanceof MessageEvent)) return;
+      this.#stream = (JSON.parse(String(event.data)) as { stream: string }).stream;
+      this.#followed.clear();
+      void this.#follow();
+    });
+    source.addEventListener("beat", () => {
+      this.#hear();
+      this.#tell({ kind: "beat" });
+    });
+    for (const name of EVENTS) {
+      source.addEventListener(name, (event: MessageEvent<string>) => {
+        this.#hear();
+        this.#hand(name, JSON.parse(event.data) as Record<string, unknown>);
+      });
+    }
+    source.onerror = () => {
+      this.#close();
+      this.#retry = setTimeout(() => this.#connect(), AGAIN_MS);
+    };
+  }
+
+  #hear(): void {
+    this.#heardAt = Date.now();
+  }
+
+  #close(): void {
+    this.#source?.close();
+    this.#source = this.#stream = null;
+    this.#followed.clear();
+    this.#setOpen(false);
+  }
+
+  #setOpen(open: boolean): void {
+    if (open === this.#open) return;
+    this.#open = open;
+    this.#tell({ kind: "open", open });
+  }
+
+  #tell(message: ToTab): void {
+    for (const post of this.#tabs.keys()) post(message);
+  }
+
+  /** Has the service follow what the tabs want. */
+  async #follow(): Promise<void> {
+    if (this.#tabs.size === 0) {
+      this.#close();
+      return;
+    }
+    this.#connect();
+    const stream = this.#stream;
+    const wanted = new Set([...this.#tabs.values()].flatMap((tab) => [...tab.topics]));
+    if (stream === null || (this.#open && isSame(wanted, this.#followed))) return;
+    const answer = await fetch(`${ADDRESS}/${stream}`, {
+      method: "PUT",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ topics: [...wanted] }),
+    }).catch(() => null);
+    if (stream !== this.#stream) return;
+    if (!answer?.ok) {
+      this.#close();
+      this.#retry = setTimeout(() => this.#connect(), AGAIN_MS);
+      return;
+    }
+    const before = this.#followed;
+    this.#followed = wanted;
+    this.#setOpen(true);
+    for (const [post, tab] of this.#tabs) {
+      const started = [...tab.topics].filter((topic) => wanted.has(topic) && !before.has(topic));
+      if (started.length > 0) post({ kind: "started", topics: started });
+    }
+  }
+
+  #hand(name: string, data: Record<string, unknown>): void {
+    for (const [post, { topics }] of this.#tabs) if (concerns(name, data, topics)) post({ kind: "event", name, data });
+  }
+}
+
+function isSame(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
+  return one.size === other.size && [...one].every((topic) => other.has(topic));
+}
+
+/** Whether an event is about one of the topics. */
+export function concerns(name: string, data: Record<string, unknown>, topics: ReadonlySet<string>): boolean {
+  if (name === "job") return topics.has("jobs") || topics.has(`job:${(data.job as { id: string }).id}`);
+  if (name === "metrics") return [...topics].some((topic) => topic.startsWith(`metrics:${String(data.job)}:`));
+  return topics.has(name.startsWith("log") ? String(data.topic) : name);
+}
