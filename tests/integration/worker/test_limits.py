@@ -16,8 +16,9 @@ from tests.support.wait import until
 from tests.support.worker import Yard, yard
 from torchyard.injob import layout
 from torchyard.spec import Resources
-from torchyard.wire import Capability, ResultKind
-from worker.attempts.folder import AttemptFolder
+from torchyard.states import StopReason
+from torchyard.wire import Action, AttemptOrder, Capability, ResultKind
+from worker.attempts.folder import AttemptFolder, order
 from worker.control import registration
 from worker.limits.hierarchies import Controller, Hierarchy, usable
 from worker.limits.node import NodeLimits
@@ -280,3 +281,22 @@ def test_a_worker_that_was_killed_takes_up_the_limits_again(worker: Yard, tmp_pa
     (tmp_path / "go").touch()
     assert worker.settled(lives).fingerprint == "memory-limit"
     assert groups(limits) == []
+
+
+def test_a_fork_bomb_that_forks_again_for_each_that_is_killed_ends(box: Box, limits: NodeLimits) -> None:
+    bomb = """
+import os
+print("ready", flush=True)
+while True:
+    try:
+        os.fork()
+    except BlockingIOError:
+        pass
+"""
+    folder = box.assign(command=python(bomb))
+    box.launcher.start(folder.attempt_id)
+    (group,) = (path for path in groups(limits) if (path / "pids.max").exists())
+    until(lambda: int((group / "pids.current").read_text()) == limits.processes, what="the bomb")
+    kill = AttemptOrder(attempt=folder.attempt_id, action=Action.KILL, serial=1, reason=StopReason.CANCEL)
+    order(folder, kill)
+    assert ended(folder).kind is ResultKind.KILLED
