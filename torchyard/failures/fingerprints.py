@@ -15,6 +15,7 @@ LOST_RANK: Final = "lost-rank"
 MEMORY_LIMIT: Final = "memory-limit"
 MISSING_MODULE: Final = "missing-module"
 NCCL_TIMEOUT: Final = "nccl-timeout"
+NODE_MEMORY: Final = "node-memory"
 NO_STORE: Final = "no-store"
 NO_TORCH: Final = "no-torch"
 OUT_OF_MEMORY: Final = "out-of-memory"
@@ -117,6 +118,12 @@ FINGERPRINTS: tuple[Fingerprint, ...] = (
         name=MEMORY_LIMIT,
         blame=Blame.JOB,
         advice="ask for more (resources.memory), or lower num_workers and what each of them holds",
+    ),
+    Fingerprint(
+        name=NODE_MEMORY,
+        blame=Blame.UNCLEAR,
+        advice="name what it needs (resources.memory), so that it starts where so much is free, and the "
+        "kernel spares it before those that name nothing",
     ),
     Fingerprint(
         name="shared-memory",

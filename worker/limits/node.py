@@ -91,7 +91,7 @@ class NodeLimits:
             "confined": confined,
             "memory": memory,
             "memory_words": None if memory is None else format_size(memory),
-            **plan.counters(name, self.hierarchies),
+            **plan.counters(name, memory, self.hierarchies),
         }
 
     def _limits(self, resources: Resources, devices: Sequence[Device]) -> plan.AttemptLimits:

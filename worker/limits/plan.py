@@ -10,9 +10,10 @@ from worker.limits.hierarchies import Controller, Hierarchies
 
 #: Length of a period of CPU time, in microseconds.
 PERIOD_US: Final = 100_000
-#: Files of versions 1 and 2 with the kernel's counters: processes that were killed for want of memory, and memory that
-#: is in use but for the page cache.
+#: Files of versions 1 and 2 with the kernel's counters: processes that were killed for want of memory, memory that was
+#: in use at most (version 2 counts how often the limit was in the way instead), and is but for the page cache.
 _OOM: Final = {1: ("memory.oom_control", ["oom_kill"]), 2: ("memory.events", ["oom_kill"])}
+_REACHED: Final = {1: ("memory.max_usage_in_bytes", list[str]()), 2: ("memory.events", ["oom"])}
 _USED: Final = {1: ("memory.stat", ["total_rss", "total_shmem"]), 2: ("memory.stat", ["anon", "shmem"])}
 
 
@@ -107,15 +108,23 @@ def _quota(version: int, cpus: int) -> Iterator[tuple[str, str]]:
 OPTIONAL: Final = frozenset({"memory.memsw.limit_in_bytes", "memory.swap.max", "memory.oom.group"})
 
 
-def counters(name: str, hierarchies: Hierarchies) -> dict[str, Any]:
-    """Files and lines in which the kernel counts kills for want of memory, and memory in use; for the shim."""
+def counters(name: str, limit: int | None, hierarchies: Hierarchies) -> dict[str, Any]:
+    """Files and lines in which the kernel counts kills for want of memory, and memory in use; for the shim.
+
+    With a limit also the counter, and its value, by which its own limit is told from a node that is full.
+    """
     memory = hierarchies.get(Controller.MEMORY)
     if memory is None:
-        return {"oom": None, "used": None}
+        return {"oom": None, "reached": None, "used": None}
     folder = memory.base / name
 
     def counter(of_version: dict[int, tuple[str, list[str]]]) -> dict[str, Any]:
         file, names = of_version[memory.version]
         return {"file": str(folder / file), "names": names}
 
-    return {"oom": counter(_OOM), "used": counter(_USED)}
+    at_least = limit - limit // 64 if limit is not None and memory.version == 1 else 1
+    return {
+        "oom": counter(_OOM) | {"at_least": 1},
+        "reached": None if limit is None else counter(_REACHED) | {"at_least": at_least},
+        "used": counter(_USED),
+    }

@@ -20,12 +20,14 @@ def enter(groups: Iterable[str]) -> None:
 
 
 def counter(path: str, names: Iterable[str]) -> int | None:
-    """Return the sum of the named lines (``<name> <number> …``) of a file; None when it has or is none."""
+    """Return the sum of the named lines (``<name> <number> …``) of a file, or without names the number that it is; None
+    when there is none.
+    """
     wanted = set(names)
     try:
         with open(path) as file:
             lines = [line.split() for line in file]
-        found = [int(words[1]) for words in lines if words and words[0] in wanted]
+        found = [int(words[-1 if not wanted else 1]) for words in lines if words and (not wanted or words[0] in wanted)]
     except (OSError, ValueError, IndexError):
         return None
     return sum(found) if found else None

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from worker.shim import cgroups, table
 from worker.shim.files import Json
 
-#: Name of the failure in `torchyard.failures.fingerprints`.
-MEMORY_LIMIT = "memory-limit"
+#: Names of the failures in `torchyard.failures.fingerprints`.
+MEMORY_LIMIT, NODE_MEMORY = "memory-limit", "node-memory"
 #: Seconds between two looks at how much is held, where the kernel enforces the limit.
 SAMPLE_S = 1.0
 #: The same where nobody but the shim does.
@@ -24,11 +24,10 @@ class MemoryWatch:
     peak: int | None = None
     _due: float = field(default=0.0, repr=False)
 
-    def too_much(self, root: int, now: float) -> str | None:
-        """Say that the processes below `root` have held more than they may; None as long as they have not."""
-        if self._killed():
-            self._held(self.record["memory"])
-            return f"used more than its memory of {self.record['memory_words']}"
+    def too_much(self, root: int, now: float) -> tuple[str, str] | None:
+        """Return the failure, by name and in words, of processes below `root` that held more than they may or could."""
+        if self._counts(self.record["oom"]):
+            return self._killed()
         if now < self._due:
             return None
         if self.record["used"] is not None:
@@ -38,12 +37,22 @@ class MemoryWatch:
         self._due = now + WATCH_S
         return self._watched(root)
 
-    def _killed(self) -> bool:
-        """Return whether the kernel has killed a process at the limit."""
-        oom = self.record["oom"]
-        return (
-            self.record["memory"] is not None and oom is not None and bool(cgroups.counter(oom["file"], oom["names"]))
-        )
+    def _killed(self) -> tuple[str, str]:
+        """The failure of a job of which the kernel has killed a process."""
+        if self._counts(self.record["reached"]):
+            self._held(self.record["memory"])
+            return MEMORY_LIMIT, self._words()
+        self._sample()
+        megabytes = (self.peak or 0) >> 20
+        return NODE_MEMORY, f"the node ran out of memory and the kernel chose this job, which held {megabytes} MiB"
+
+    def _words(self) -> str:
+        return f"used more than its memory of {self.record['memory_words']}"
+
+    @staticmethod
+    def _counts(counter: Json | None) -> bool:
+        found = cgroups.counter(counter["file"], counter["names"]) if counter is not None else None
+        return found is not None and counter is not None and found >= counter["at_least"]
 
     def _sample(self) -> None:
         used = self.record["used"]
@@ -54,7 +63,7 @@ class MemoryWatch:
     def _held(self, size: int) -> None:
         self.peak = max(size, self.peak or 0)
 
-    def _watched(self, root: int) -> str | None:
+    def _watched(self, root: int) -> tuple[str, str] | None:
         limit = self.record["memory"]
         if limit is None:
             return None
@@ -67,10 +76,7 @@ class MemoryWatch:
             return None
         self._held(held)
         megabytes = held >> 20
-        return (
-            f"used more than its memory of {self.record['memory_words']} (it held {megabytes} MiB; this node looks "
-            f"every {WATCH_S:g} s)"
-        )
+        return MEMORY_LIMIT, f"{self._words()} (it held {megabytes} MiB; this node looks every {WATCH_S:g} s)"
 
     def close(self) -> None:
         """Take the last sample, and remove the groups: nothing of the job lives any more."""

@@ -142,7 +142,7 @@ class Shim:
         """
         too_much = self.memory.too_much(os.getpid(), now)
         if too_much is not None:
-            self.fail(limits.MEMORY_LIMIT, too_much)
+            self.fail(*too_much)
 
     def fail(self, fingerprint: str, message: str) -> None:
         """End the job at once, for a reason that is known by name; the first such reason counts."""

@@ -91,6 +91,27 @@ def test_a_job_that_takes_more_memory_than_it_asked_for_is_ended_and_told_so(box
     stop(neighbour)
 
 
+@pytest.mark.parametrize("memory", [None, "200MiB"])
+def test_a_job_that_the_kernel_ends_on_a_full_node_is_told_so(
+    tmp_path: Path, limits: NodeLimits, memory: str | None
+) -> None:
+    """A group around the job's, with less memory than that may have, is the node."""
+    found = limits.hierarchies[Controller.MEMORY]
+    node = found.base / f"torchyard-{limits.home_id[:8]}-node"
+    node.mkdir()
+    (node / {1: "memory.limit_in_bytes", 2: "memory.max"}[found.version]).write_text(str(100 * MIB))
+    if found.version == 2:
+        (node / "cgroup.subtree_control").write_text("+memory")
+    full = replace(limits, hierarchies={Controller.MEMORY: replace(found, base=node)})
+    hog = python("held = []\nwhile True:\n    held.append(bytearray(1 << 20))")
+    try:
+        _, result = Box(tmp_path, limits=full).run(command=hog, resources={"gpus": 0, "memory": memory})
+    finally:
+        node.rmdir()
+    assert (result.kind, result.fingerprint) == (ResultKind.KILLED, "node-memory")
+    assert error_of(result).message.startswith("the node ran out of memory and the kernel chose this job, which held ")
+
+
 def test_without_cgroups_the_shim_ends_a_job_that_holds_too_much(tmp_path: Path) -> None:
     box = Box(tmp_path)
     neighbour = holding(box, 20, memory="100MiB")

@@ -60,6 +60,7 @@ def test_without_cgroups_the_shim_gets_the_limit_alone() -> None:
         "memory": 1 << 30,
         "memory_words": "1.0 GiB",
         "oom": None,
+        "reached": None,
         "used": None,
     }
 

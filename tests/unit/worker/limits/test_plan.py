@@ -82,6 +82,12 @@ def test_hierarchies_that_share_a_folder_share_the_group() -> None:
 
 
 def test_the_shim_is_told_where_the_kernel_counts() -> None:
-    assert plan.counters("job", SECOND)["oom"] == {"file": "/v2/job/memory.events", "names": ["oom_kill"]}
-    assert plan.counters("job", FIRST)["used"]["file"] == "/v1/memory/job/memory.stat"
-    assert plan.counters("job", without(FIRST, Controller.MEMORY)) == {"oom": None, "used": None}
+    events = {"file": "/v2/job/memory.events", "at_least": 1}
+    found = plan.counters("job", 6400, SECOND)
+    assert (found["oom"], found["reached"]) == (events | {"names": ["oom_kill"]}, events | {"names": ["oom"]})
+    found = plan.counters("job", 6400, FIRST)
+    assert found["used"]["file"] == "/v1/memory/job/memory.stat"
+    most = {"file": "/v1/memory/job/memory.max_usage_in_bytes", "names": [], "at_least": 6300}
+    assert found["reached"] == most
+    assert plan.counters("job", None, FIRST)["reached"] is None
+    assert set(plan.counters("job", 6400, without(FIRST, Controller.MEMORY)).values()) == {None}

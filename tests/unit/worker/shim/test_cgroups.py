@@ -19,6 +19,8 @@ def test_counters(tmp_path: Path) -> None:
     assert cgroups.counter(str(file), ["total_rss", "total_shmem"]) == 23
     assert cgroups.counter(str(file), ["Pss_Anon:"]) == 4
     assert cgroups.counter(str(file), ["another"]) is None
+    (tmp_path / "memory.max_usage_in_bytes").write_text("104857600\n")
+    assert cgroups.counter(str(tmp_path / "memory.max_usage_in_bytes"), []) == 104857600
     assert cgroups.counter(str(tmp_path / "gone"), ["cache"]) is None
 
 

@@ -6,21 +6,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from worker.limits import plan
+from worker.limits.hierarchies import Controller, Hierarchy
 from worker.shim.limits import SAMPLE_S, WATCH_S, MemoryWatch
 
 MIB = 1 << 20
 
 
 def record(memory: int | None, **counters: Any) -> dict[str, Any]:
-    return {"groups": [], "memory": memory, "memory_words": "1.0 GiB", "oom": None, "used": None} | counters
+    nothing = {"oom": None, "reached": None, "used": None}
+    return {"groups": [], "memory": memory, "memory_words": "1.0 GiB", **nothing, **counters}
 
 
-def kernels(folder: Path, memory: int | None) -> dict[str, Any]:
-    return record(
-        memory,
-        oom={"file": str(folder / "memory.events"), "names": ["oom_kill"]},
-        used={"file": str(folder / "memory.stat"), "names": ["anon", "shmem"]},
-    )
+def kernels(folder: Path, memory: int | None, version: int = 2) -> dict[str, Any]:
+    """Counters as `worker.limits.plan` names them, in a folder."""
+    hierarchy = Hierarchy(version=version, base=folder.parent)
+    return record(memory, **plan.counters(folder.name, memory, {Controller.MEMORY: hierarchy}))
 
 
 @contextmanager
@@ -44,18 +47,29 @@ os.read(0, 1)
             process.communicate(b"\n" * (forks + 1))
 
 
-def test_a_kill_of_the_kernels_is_too_much(tmp_path: Path) -> None:
+def test_a_kill_at_the_limit_is_too_much(tmp_path: Path) -> None:
     watch = MemoryWatch(kernels(tmp_path, 1 << 30))
     (tmp_path / "memory.events").write_text("oom 0\noom_kill 0\n")
     assert watch.too_much(os.getpid(), 0.0) is None
     (tmp_path / "memory.events").write_text("oom 1\noom_kill 1\n")
-    assert watch.too_much(os.getpid(), 0.1) == "used more than its memory of 1.0 GiB"
+    assert watch.too_much(os.getpid(), 0.1) == ("memory-limit", "used more than its memory of 1.0 GiB")
     assert watch.peak == 1 << 30
 
 
-def test_a_kill_on_a_full_node_is_nothing_that_a_job_without_a_limit_has_done(tmp_path: Path) -> None:
-    (tmp_path / "memory.events").write_text("oom_kill 1\n")
-    assert MemoryWatch(kernels(tmp_path, None)).too_much(os.getpid(), 0.0) is None
+@pytest.mark.parametrize("limit", [None, 1 << 30])
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_kill_below_the_limit_is_a_node_that_is_full(tmp_path: Path, version: int, limit: int | None) -> None:
+    (tmp_path / "memory.events").write_text("oom 0\noom_kill 1\n")
+    (tmp_path / "memory.stat").write_text("anon 70000000\nshmem 0\ntotal_rss 70000000\ntotal_shmem 0\n")
+    (tmp_path / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n")
+    (tmp_path / "memory.max_usage_in_bytes").write_text(f"{900 << 20}\n")
+    words = "the node ran out of memory and the kernel chose this job, which held 66 MiB"
+    assert MemoryWatch(kernels(tmp_path, limit, version)).too_much(os.getpid(), 0.0) == ("node-memory", words)
+    (tmp_path / "memory.max_usage_in_bytes").write_text(f"{1 << 30}\n")
+    (tmp_path / "memory.events").write_text("oom 1\noom_kill 1\n")
+    found = MemoryWatch(kernels(tmp_path, limit, version)).too_much(os.getpid(), 0.0)
+    assert found is not None
+    assert found[0] == ("memory-limit" if limit else "node-memory")
 
 
 def test_the_most_of_all_samples_is_the_peak(tmp_path: Path) -> None:
@@ -79,8 +93,9 @@ def test_where_the_kernel_does_not_the_shim_looks() -> None:
         assert enough.too_much(os.getpid(), 0.0) is None
         said = little.too_much(os.getpid(), 0.0)
         assert said is not None
-        assert said.startswith("used more than its memory of 1.0 GiB (it held ")
-        assert said.endswith("this node looks every 2 s)")
+        assert said[0] == "memory-limit"
+        assert said[1].startswith("used more than its memory of 1.0 GiB (it held ")
+        assert said[1].endswith("this node looks every 2 s)")
         assert little.too_much(os.getpid(), WATCH_S / 2) is None
 
 
