@@ -38,6 +38,8 @@ class NodeLimits:
     """Limits of the attempts of this node. Every method may be called from any thread."""
 
     hierarchies: Hierarchies = field(default_factory=dict)
+    wanted: bool = True
+    """Whether cgroups were not switched off."""
     home_id: str = ""
     """Of the worker's home: other workers on the machine have groups too."""
     processes: int = field(default_factory=default_processes)
@@ -61,9 +63,16 @@ class NodeLimits:
         """``limits of jobs are enforced by cgroup v1: memory, cpu, process``, or why they are not."""
         versions = sorted({each.version for each in self.hierarchies.values()})
         if not self.enforced:
-            return f"limits of jobs are not enforced by the kernel: {_why()}"
+            return f"limits of jobs are not enforced by the kernel: {self._why()}"
         names = ", ".join(each.removesuffix("-limit") for each in self.enforced)
         return f"limits of jobs are enforced by cgroup {' and '.join(f'v{each}' for each in versions)}: {names}"
+
+    def _why(self) -> str:
+        if not self.wanted:
+            return "TORCHYARD_CGROUPS=0 switches cgroups off"
+        if os.geteuid():
+            return "the worker is not root, and no cgroup was delegated to it (Delegate=yes, DelegateSubgroup=worker)"
+        return "no cgroup hierarchy with controllers can be written here, as in most containers"
 
     @property
     def _prefix(self) -> str:
@@ -141,16 +150,11 @@ def of_worker(
     """The limits of a worker with this home, as far as this machine lets it set some."""
     return NodeLimits(
         hierarchies=usable() if cgroups else {},
+        wanted=cgroups,
         home_id=home_id,
         processes=process_limit or default_processes(),
         others=others,
     )
-
-
-def _why() -> str:
-    if os.geteuid():
-        return "the worker is not root, and no cgroup was delegated to it (Delegate=yes, DelegateSubgroup=worker)"
-    return "no cgroup hierarchy with controllers can be written here, as in most containers"
 
 
 def bury(record: Mapping[str, Any], seconds: float = 60.0) -> bool:

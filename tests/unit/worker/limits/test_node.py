@@ -71,6 +71,7 @@ def test_what_is_enforced_is_said(tmp_path: Path) -> None:
     assert str(some) == "limits of jobs are enforced by cgroup v2: memory, cpu"
     assert NodeLimits().enforced == []
     assert str(NodeLimits()).startswith("limits of jobs are not enforced by the kernel: ")
+    assert str(node.of_worker(HOME, cgroups=False)).endswith("kernel: TORCHYARD_CGROUPS=0 switches cgroups off")
 
 
 def test_gpus_are_enforced_where_there_are_others_to_refuse() -> None:
