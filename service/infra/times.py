@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 #: Reader of the wall clock, in the microseconds that are stored. A write transaction that others follow by time reads
 #: it once it has begun: while it waits for its turn, time passes.
@@ -24,3 +25,8 @@ def microseconds(at: datetime) -> int:
 def minute(us: float) -> datetime:
     """The time to the nearest minute: an estimate that says the same for a while."""
     return moment(60_000_000 * round(us / 60_000_000))
+
+
+def words(at: datetime, timespec: Literal["minutes", "seconds"] = "minutes") -> str:
+    """Return a time as messages write it, such as ``2026-11-25 22:15 UTC``: clients find it there by this form."""
+    return f"{at.astimezone(UTC).replace(tzinfo=None).isoformat(' ', timespec)} UTC"

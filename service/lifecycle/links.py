@@ -7,6 +7,7 @@ from sqlalchemy import Connection, select
 
 from service.db.models import Member, MetricSeries, NodeLink
 from service.db.upsert import insert
+from service.infra import times
 from service.infra.times import moment
 from torchyard.network import speed
 
@@ -55,7 +56,7 @@ def advice(found: Sequence[MeasuredLink]) -> str | None:
     wait = _duration(speed.TYPICAL_BYTES / slowest.rate)
     told = (
         f"the network between {slowest.a} and {slowest.b}{others} moved {speed.shown(slowest.rate)} at "
-        f"{moment(slowest.measured_us):%Y-%m-%d %H:%M} UTC: each {speed.TYPICAL_BYTES / 1e6:.0f} MB that a rank sends "
+        f"{times.words(moment(slowest.measured_us))}: each {speed.TYPICAL_BYTES / 1e6:.0f} MB that a rank sends "
         f"in a step take {wait}; ranks of one node need no network"
     )
     return f"{told}. That is slow. {speed.MENDS}" if speed.is_slow(slowest.rate) else told

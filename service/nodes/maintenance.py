@@ -11,6 +11,7 @@ from service.db.engine import Database
 from service.db.models import Node, Reservation
 from service.db.unit_of_work import UnitOfWork
 from service.errors import ProblemError
+from service.infra import times
 from service.infra.times import moment
 from service.nodes import registration, reservations
 
@@ -60,7 +61,7 @@ def refuse_resume(tx: Connection, node: str, now: int) -> None:
     found = reservations.find(tx, id_)
     raise ProblemError(
         "conflict",
-        f"Node {node} is in maintenance {found.name!r} until {moment(found.ends_us):%Y-%m-%d %H:%M} UTC: end that with "
+        f"Node {node} is in maintenance {found.name!r} until {times.words(moment(found.ends_us))}: end that with "
         f"`yard reservations --cancel {id_}`.",
     )
 

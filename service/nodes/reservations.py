@@ -13,6 +13,7 @@ from service.db.records.nodes import ReservationRecord
 from service.errors import field_problem, not_found
 from service.identity import audit, users
 from service.identity.callers import Caller
+from service.infra import times
 from service.infra.times import moment
 from torchyard.api import sharing
 from torchyard.ids import new_id
@@ -70,7 +71,8 @@ def _be(names: Sequence[str]) -> str:
 
 
 def _span(resources: ReservedResources) -> str:
-    return f"from {moment(resources.starts_us):%Y-%m-%d %H:%M} to {moment(resources.ends_us):%Y-%m-%d %H:%M} UTC"
+    start, end = (times.words(moment(at_us)) for at_us in (resources.starts_us, resources.ends_us))
+    return f"from {start} to {end}"
 
 
 def create(db: Database, caller: Caller, new: sharing.NewReservation, now: int) -> sharing.Reservation:

@@ -8,6 +8,7 @@ from service import lifecycle
 from service.db.models import Attempt, Event, Member
 from service.db.records.attempts import PendingPreemption
 from service.db.records.jobs import JobRecord
+from service.infra import times
 from service.infra.times import minute, moment
 from service.preemption.handshake import job_of
 from service.scheduler.model.jobs import EstimateSource, Running
@@ -124,10 +125,10 @@ def _since(tx: Connection, job: JobRecord) -> str:
     started_us = tx.scalar(query)
     if started_us is None:
         return ""
-    since = f" since {moment(started_us):%Y-%m-%d %H:%M:%S} UTC"
+    since = f" since {times.words(moment(started_us), 'seconds')}"
     if job.started_us is None or job.started_us >= started_us:
         return since
-    return f"{since}; it first started on {moment(job.started_us):%Y-%m-%d %H:%M:%S}"
+    return f"{since}; it first started on {times.words(moment(job.started_us), 'seconds')}"
 
 
 def _place(running: Running, state: SchedulerState) -> list[Reason]:
@@ -191,5 +192,5 @@ def _progress(running: Running, ends: tuple[int, int] | None) -> list[Reason]:
         return []
     p50, p90 = (minute(each) for each in ends)
     basis = _SOURCES[running.remaining.source] if running.remaining else "its time limit"
-    message = f"ends at about {p50:%Y-%m-%d %H:%M} UTC, nine times of ten before {p90:%Y-%m-%d %H:%M}, by {basis}"
+    message = f"ends at about {times.words(p50)}, nine times of ten before {times.words(p90)}, by {basis}"
     return [Reason(code="end", message=message, until=p50)]

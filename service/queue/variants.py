@@ -11,6 +11,7 @@ from service.errors import ProblemError
 from service.estimation import estimates
 from service.estimation.forecasts import Estimator
 from service.identity.callers import Caller
+from service.infra import times
 from service.infra.times import minute
 from service.jobs import change
 from service.jobs.submit import check_priority
@@ -79,7 +80,7 @@ def presented(number: int, found: StartingChange) -> Alternative:
         where = " and ".join(f"node {placement.node}" for placement in found.placements)
         message = f"it would start now {proposal.words}, on {where}"
     else:
-        message = f"it is expected to start at about {minute(starts_us):%H:%M} UTC {proposal.words}"
+        message = f"it is expected to start at about {times.words(minute(starts_us))} {proposal.words}"
     return Alternative(
         change=proposal.change,
         message=message,

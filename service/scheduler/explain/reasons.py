@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
+from service.infra import times
 from service.infra.times import minute
 from service.scheduler.explain.availability import available_at, likely_end
 from service.scheduler.explain.blockers import Blocker, Obstacle
@@ -137,7 +138,7 @@ class _ReasonWriter:
 
     def _saving(self, jobs: Sequence[str]) -> str:
         due = _moment(max(self.state.running[job].due_us for job in jobs) or math.inf)
-        by = f", due by {due:%H:%M} UTC," if due else ""
+        by = f", due by {times.words(due)}," if due else ""
         return (
             f"save their work{by} and are then preempted"
             if len(jobs) > 1
@@ -176,7 +177,7 @@ class _ReasonWriter:
         assert blocker.closed is not None
         until = self._open_at(blocker)
         if until is not None:
-            message = f"node {blocker.node} takes no new jobs before its maintenance ends at {until:%Y-%m-%d %H:%M} UTC"
+            message = f"node {blocker.node} takes no new jobs before its maintenance ends at {times.words(until)}"
             return Reason(code=blocker.closed.value, message=message, until=until)
         return Reason(code=blocker.closed.value, message=f"node {blocker.node} {_CLOSED[blocker.closed]}")
 
@@ -223,7 +224,7 @@ class _ReasonWriter:
     def _short(self, code: str, blocker: Blocker, what: str, needed: str) -> Reason:
         jobs = list(blocker.jobs)
         until, how = self._expected(blocker)
-        when = f"; enough is expected to be free at about {until:%H:%M} UTC{how}" if until else ""
+        when = f"; enough is expected to be free at about {times.words(until)}{how}" if until else ""
         held = f"; the rest is held by {self.names.of_jobs(jobs)}{when}"
         if self.waiting.pinned and any(self.state.running[job].preemptible for job in jobs):
             held += "; this job is not preemptible itself (preemptible: false), so it gets no time slices"
@@ -274,13 +275,13 @@ class _ReasonWriter:
         found = next((each for each in self.state.reservations if each.id == blocker.reservation), None)
         if found is None:
             return Reason(code="reserved", message=f"what is free on node {blocker.node} is reserved")
-        start, end = _moment(found.starts_us), _moment(found.ends_us)
+        start, end = (times.words(minute(at_us)) for at_us in (found.starts_us, found.ends_us))
         what = "out of use for maintenance" if found.maintenance else "reserved"
         name = found.name
         if found.gpus is not None:
             what, name = "reserved in part", f"{name}, {_count(found.gpus, 'GPU')}"
-        message = f"node {blocker.node} is {what} from {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC ({name})"
-        return Reason(code="reserved", message=message, until=end)
+        message = f"node {blocker.node} is {what} from {start} to {end} ({name})"
+        return Reason(code="reserved", message=message, until=minute(found.ends_us))
 
     def nodes(self, blocker: Blocker) -> Reason:
         message = f"needs {blocker.needed} nodes at the same time, and {blocker.free or 'none'} has enough free now"

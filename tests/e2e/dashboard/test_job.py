@@ -51,6 +51,19 @@ def test_charts_draw_and_grow(page: Page, submit: Submit, node: Agent) -> None:
     )
 
 
+def test_a_run_has_one_duration_and_one_end(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
+    """Its node says when it ended; the service hears of it at another moment."""
+    job = submit(name="timed")
+    attempt = node.start()
+    attempt.end(ended_us=attempt.started_us + 100_000_000)
+    page.goto(f"/jobs/{job['number']}")
+    expect(page.locator(".facts div").filter(has_text="Ran").locator("dd")).to_have_text("1m 40s")
+    states = page.get_by_role("list", name="States").get_by_role("listitem")
+    expect(states.filter(has_text="running")).to_contain_text("1m 40s")
+    ended_at = live_service.client.get(f"/api/v1/jobs/{job['id']}").json()["ended_at"]
+    expect(states.last.locator("time")).to_have_attribute("datetime", ended_at)
+
+
 def test_points_that_are_missing_are_told(page: Page, submit: Submit, node: Agent) -> None:
     job = submit(name="full")
     attempt = node.start()

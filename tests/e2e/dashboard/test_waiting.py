@@ -1,7 +1,10 @@
 """What a job's page says of waiting: who is in the way, what would help, and what a run does that hangs."""
 
+import re
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -41,6 +44,23 @@ def test_a_waiting_job_names_who_is_in_the_way_and_what_would_start_it(
     page.goto(f"/jobs/{later['number']}")
     expect(page.locator(".job-title")).to_contain_text("blocked")
     expect(page.get_by_role("region", name="Why").get_by_role("link").filter(has_text="waiter")).to_be_visible()
+
+
+def test_every_time_is_told_by_the_viewers_clock(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
+    page.context.new_cdp_session(page).send("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Tokyo"})
+    submit(name="holder", resources={"gpus": 3}, time_limit="2h")
+    node.start()
+    waiter = submit(name="waiter", resources={"gpus": 2}, time_limit="1h")
+    page.goto(f"/jobs/{waiter['number']}")
+    told = live_service.client.get(f"/api/v1/jobs/{waiter['id']}/why").raise_for_status().json()
+    there = datetime.fromisoformat(told["expected_start_at"]).astimezone(ZoneInfo("Asia/Tokyo"))
+    start = page.get_by_role("region", name="Why").locator("time").first
+    expect(start).to_have_text(re.compile(rf"(?:\w+ )?{there:%H:%M}"))
+    expect(start).to_have_attribute("title", re.compile(r"Japan Standard Time$"))
+    expect(page.locator("main")).not_to_contain_text("UTC")
+    page.get_by_role("link", name="The box").click()
+    expect(page.locator(".queue-when time").first).to_have_text(re.compile(rf"(?:\w+ )?{there:%H:%M}"))
+    expect(page.get_by_role("region", name="Queue")).not_to_contain_text("UTC")
 
 
 def test_the_why_box_fits_a_phone(page: Page, submit: Submit, node: Agent) -> None:

@@ -261,7 +261,7 @@ def test_it_runs_since_its_present_attempt_began(live: Live) -> None:
         row = box.job_row(live.context.db, job_id)
         tx.execute(update(Job).where(Job.id == job_id).values(started_us=row.started_us - 86400 * SECOND))
     before = first - timedelta(days=1)
-    told = f" since {first:%Y-%m-%d %H:%M:%S} UTC; it first started on {before:%Y-%m-%d %H:%M:%S}."
+    told = f" since {first:%Y-%m-%d %H:%M:%S} UTC; it first started on {before:%Y-%m-%d %H:%M:%S} UTC."
     assert why(live, job_id)["summary"].endswith(told)
 
 

@@ -1,11 +1,14 @@
 import { useDrain, useNodeTelemetry } from "../api/box";
 import { useReservations } from "../api/sharing";
 import type { Node } from "../api/types";
-import { age, bytes, hour, plural, secondsBetween, sentence } from "../lib/format";
+import { bytes, plural, sentence } from "../lib/format";
 import { lastValues } from "../lib/telemetry";
+import { age, secondsBetween } from "../lib/time";
+import { Message } from "../ui/Message";
 import { Meter } from "../ui/Meter";
 import { Notice } from "../ui/Notice";
 import { Sparkline } from "../ui/Sparkline";
+import { Time } from "../ui/Time";
 import { useNow } from "../ui/useNow";
 import { DeviceCard } from "./DeviceCard";
 import { SPARK_SAMPLES } from "./spark";
@@ -62,10 +65,10 @@ function Words({ node }: { node: Node }) {
       {node.maintenance != null && (
         <p className="node-notice">
           Drains for {maintenance === undefined ? "a maintenance" : `the maintenance ${maintenance.name}`}; it takes jobs
-          again {maintenance === undefined ? "when that is over" : `at ${hour(maintenance.ends_at, now)}`}.
+          again {maintenance === undefined ? "when that is over" : <>at <Time at={maintenance.ends_at} near={now} /></>}.
         </p>
       )}
-      {node.offenders.map((words) => <p key={words} className="node-notice offender" role="alert">{sentence(words)}</p>)}
+      {node.offenders.map((words) => <p key={words} className="node-notice offender" role="alert"><Message text={sentence(words)} now={now} /></p>)}
     </>
   );
 }
@@ -74,7 +77,7 @@ function Seen({ node }: { node: Node }) {
   const now = useNow();
   if (node.last_seen_at === null) return <span className="faint">never seen</span>;
   const seconds = secondsBetween(node.last_seen_at, null, now);
-  return <span className="faint">{seconds < 15 ? node.hostname : `last seen ${age(seconds)} ago`}</span>;
+  return <span className="faint">{seconds < 15 ? node.hostname : <>last seen <Time at={node.last_seen_at}>{age(seconds)}</Time> ago</>}</span>;
 }
 
 function DrainButton({ node }: { node: Node }) {

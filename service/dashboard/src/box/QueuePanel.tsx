@@ -2,7 +2,9 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { useQueue } from "../api/box";
-import { forecast, plural, sentence, UNKNOWN } from "../lib/format";
+import { plural, sentence, UNKNOWN } from "../lib/format";
+import { Forecast } from "../ui/Forecast";
+import { Message } from "../ui/Message";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { useNow } from "../ui/useNow";
@@ -29,10 +31,10 @@ export function QueuePanel() {
               <span className="faint"> {entry.user} · {plural(entry.gpus, "GPU")}
                 {entry.priority !== "normal" && ` · ${entry.priority}`}
               </span>
-              <p className="soft">{sentence(entry.reason)}.</p>
+              <p className="soft"><Message text={`${sentence(entry.reason)}.`} now={now} /></p>
               {entry.expected_start_at != null && (
                 <p className="queue-when">
-                  starts {forecast(entry.expected_start_at, entry.expected_start_p90_at, now)}
+                  starts <Forecast p50={entry.expected_start_at} p90={entry.expected_start_p90_at} now={now} />
                 </p>
               )}
             </div>

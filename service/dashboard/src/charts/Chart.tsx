@@ -2,10 +2,11 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 
 import type { Series } from "../api/types";
-import { duration, metric, tick } from "../lib/format";
 import type { Range } from "../lib/buckets";
+import { metric, tick } from "../lib/format";
 import { type Axis, labels as labelsOf, smooth, type Table, toTable } from "../lib/series";
 import { useTheme } from "../lib/theme";
+import { duration } from "../lib/time";
 import { type Flag, lookOf, optionsOf } from "./options";
 
 interface Props {

@@ -1,7 +1,8 @@
 import uPlot from "uplot";
 
-import { duration, tick } from "../lib/format";
+import { tick } from "../lib/format";
 import type { Axis, Mark } from "../lib/series";
+import { duration } from "../lib/time";
 
 /** A moment worth a vertical line: a later attempt took over there. */
 export interface Flag {

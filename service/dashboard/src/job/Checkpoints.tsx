@@ -3,11 +3,12 @@ import { useState } from "react";
 import { fileUrl, useCheckpoints, useDeleteCheckpoint } from "../api/jobs";
 import { useMayChange, useSettings } from "../api/session";
 import type { Checkpoint, Job } from "../api/types";
-import { bytes, metric, moment } from "../lib/format";
+import { bytes, metric } from "../lib/format";
 import { maySubmit } from "../lib/rights";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
+import { Time } from "../ui/Time";
 import { useStart } from "./Actions";
 
 /** Saved states of the training, the newest first. */
@@ -53,7 +54,7 @@ function Row({ checkpoint, onRerun, onDelete }: RowProps) {
         {best && <span className="badge best">best</span>}
         <span className={`badge ${state}`}>{state}</span>
         {pinned && <span className="badge" title="A waiting job needs it">pinned</span>}
-        <span className="faint">{bytes(size)} · {moment(at)}</span>
+        <span className="faint">{bytes(size)} · <Time at={at} /></span>
         <span className="checkpoint-actions">
           {onRerun !== null && <button type="button" className="button small" onClick={onRerun}>Rerun from here</button>}
           {onDelete !== null && (

@@ -1,9 +1,10 @@
 import { useDiscard } from "../api/jobs";
 import type { Job } from "../api/types";
-import { bytes, moment } from "../lib/format";
+import { bytes } from "../lib/format";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
+import { Time } from "../ui/Time";
 
 export function DiscardDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   const discard = useDiscard();
@@ -30,7 +31,7 @@ export function DiscardDialog({ job, onClose }: { job: Job; onClose: () => void 
 export function Discarded({ at }: { at: string }) {
   return (
     <Panel title="Files">
-      <p className="soft pad">Logs, metrics, checkpoints and outputs of this job were discarded on {moment(at)}.</p>
+      <p className="soft pad">Logs, metrics, checkpoints and outputs of this job were discarded on <Time at={at} />.</p>
     </Panel>
   );
 }

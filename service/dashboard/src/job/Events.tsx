@@ -1,6 +1,8 @@
 import type { Event } from "../api/types";
-import { moment } from "../lib/format";
+import { Message } from "../ui/Message";
 import { Panel } from "../ui/Panel";
+import { Time } from "../ui/Time";
+import { useNow } from "../ui/useNow";
 
 interface Props {
   events: readonly Event[];
@@ -11,6 +13,7 @@ interface Props {
 
 /** What happened, the newest on top; of a long history the later part is read when asked for. */
 export function Events({ events, more, onMore }: Props) {
+  const now = useNow(30_000);
   const tools = more && (
     <>
       <span className="faint">the first {events.length}</span>
@@ -22,9 +25,9 @@ export function Events({ events, more, onMore }: Props) {
       <ol className="events">
         {events.toReversed().map((event) => (
           <li key={event.seq} data-state={event.state}>
-            <time dateTime={event.at}>{moment(event.at)}</time>
+            <Time at={event.at} />
             <span className="event-kind">{event.kind}</span>
-            <span>{event.message}</span>
+            <span><Message text={event.message} now={now} /></span>
             {event.actor !== null && <span className="faint">{event.actor}</span>}
           </li>
         ))}

@@ -3,11 +3,13 @@ import { Link } from "@tanstack/react-router";
 import { useSettings } from "../api/session";
 import { useSweep } from "../api/sweeps";
 import type { Job } from "../api/types";
-import { bytes, duration, metric, moment, secondsBetween } from "../lib/format";
+import { bytes, metric } from "../lib/format";
 import { headline } from "../lib/headline";
 import { keptUntil } from "../lib/states";
+import { duration, secondsBetween } from "../lib/time";
 import { parameter } from "../lib/trials";
 import { StateChip } from "../ui/StateChip";
+import { Time } from "../ui/Time";
 import { Track } from "../ui/Track";
 import { useNow } from "../ui/useNow";
 import { Actions } from "./Actions";
@@ -28,7 +30,6 @@ export function Header({ job }: { job: Job }) {
 }
 
 function Facts({ job }: { job: Job }) {
-  const now = useNow();
   const until = keptUntil(job, useSettings().data?.keep_ended_s ?? null);
   const { storage } = job;
   return (
@@ -37,16 +38,14 @@ function Facts({ job }: { job: Job }) {
       <Fact name="Project"><Link to="/" search={{ project: job.project }}>{job.project}</Link></Fact>
       <Fact name="Priority">{job.priority}</Fact>
       <Fact name={job.devices.length > 0 ? "Runs on" : "Asks for"}>{devicesOf(job)}</Fact>
-      <Fact name="Submitted">{moment(job.created_at)}</Fact>
-      {job.started_at !== null && (
-        <Fact name="Ran">{duration(secondsBetween(job.started_at, job.ended_at, now))}</Fact>
-      )}
+      <Fact name="Submitted"><Time at={job.created_at} /></Fact>
+      <Ran job={job} />
       {job.attempt > 1 && <Fact name="Attempt">{job.attempt}</Fact>}
       {headline(job.latest).map(([name, value]) => <Fact key={name} name={name}>{metric(value)}</Fact>)}
       {job.discarded_at == null && (
         <Fact name="Storage">{bytes(storage.checkpoints + storage.outputs + storage.logs)}</Fact>
       )}
-      {until !== null && <Fact name="Files kept until">{moment(until)}</Fact>}
+      {until !== null && <Fact name="Files kept until"><Time at={until} /></Fact>}
       {job.group != null && <OfSweep group={job.group} trial={job.trial} />}
       {Object.entries(job.parameters ?? {}).map(([name, value]) => (
         <Fact key={`parameter ${name}`} name={name}>{parameter(value)}</Fact>
@@ -59,6 +58,14 @@ function Facts({ job }: { job: Job }) {
       )}
     </dl>
   );
+}
+
+/** Time from its first start to its end. */
+function Ran({ job }: { job: Job }) {
+  const now = useNow();
+  if (job.started_at === null) return null;
+  const ran = duration(secondsBetween(job.started_at, job.ended_at, now));
+  return <Fact name={job.attempt > 1 ? "Since its first start" : "Ran"}>{ran}</Fact>;
 }
 
 function Fact({ name, children }: { name: string; children: React.ReactNode }) {

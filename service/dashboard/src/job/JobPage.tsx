@@ -3,7 +3,6 @@ import { useMemo } from "react";
 
 import { useEvents, useJob } from "../api/jobs";
 import type { Event, Job } from "../api/types";
-import { isFinal } from "../lib/states";
 import { jobTitle } from "../lib/title";
 import { Notice } from "../ui/Notice";
 import { useTitle } from "../ui/useTitle";
@@ -44,7 +43,7 @@ function Sections({ job }: { job: Job }) {
       <Warnings job={job} />
       {job.state === "failed" && <Failure job={job} />}
       {job.state !== "succeeded" && !(job.state === "failed" && job.error) && <WhyBox job={job} />}
-      <Timeline events={events} final={isFinal(job.state)} />
+      <Timeline events={events} job={job} />
       <Stacks job={job} hangs={hangs(job, events)} />
       {job.discarded_at == null ? <Written job={job} /> : <Discarded at={job.discarded_at} />}
       <Telemetry job={job} />

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 
 import { useMentioned } from "../api/jobs";
-import { duration } from "../lib/format";
+import { duration } from "../lib/time";
 import { StateChip } from "../ui/StateChip";
 
 /** Another job: its number, name and owner, and how long it still runs where its steps tell. */

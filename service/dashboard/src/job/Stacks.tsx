@@ -1,9 +1,10 @@
 import { useDumpStacks, useStacks } from "../api/jobs";
 import { useMayChange } from "../api/session";
 import type { Job, ProcessStack, Stacks as Dump } from "../api/types";
-import { moment, plural, sentence } from "../lib/format";
+import { plural, sentence } from "../lib/format";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
+import { Time } from "../ui/Time";
 
 /** What every rank did when it was last asked; shown for a run that hangs, and where stacks were taken. */
 export function Stacks({ job, hangs }: { job: Job; hangs: boolean }) {
@@ -16,7 +17,7 @@ export function Stacks({ job, hangs }: { job: Job; hangs: boolean }) {
   const [first] = newest;
   const tools = (
     <>
-      {first !== undefined && <span className="faint">{moment(first.at)}, attempt {first.attempt}</span>}
+      {first !== undefined && <span className="faint"><Time at={first.at} />, attempt {first.attempt}</span>}
       {mine && job.state === "running" && (
         <button type="button" className="button small" disabled={dump.isPending} onClick={() => dump.mutate(job.id)}>
           Dump now

@@ -1,13 +1,15 @@
-import type { Event } from "../api/types";
-import { clock, duration } from "../lib/format";
+import type { Event, Job } from "../api/types";
 import { isFinal } from "../lib/states";
+import { duration, exactly } from "../lib/time";
 import { spans } from "../lib/timeline";
+import { Time } from "../ui/Time";
 import { useNow } from "../ui/useNow";
 
-/** The job's way through its states as a line of track. */
-export function Timeline({ events, final }: { events: readonly Event[]; final: boolean }) {
+/** The job's way through its states. */
+export function Timeline({ events, job }: { events: readonly Event[]; job: Job }) {
   const now = useNow();
-  const line = spans(events, now);
+  const line = spans(events, job, now);
+  const final = isFinal(job.state);
   if (line.length === 0) return null;
   const last = events.find((event) => isFinal(event.state)) ?? events.at(-1);
   return (
@@ -18,7 +20,7 @@ export function Timeline({ events, final }: { events: readonly Event[]; final: b
           data-state={span.state}
           data-open={(span.open && !final) || undefined}
           style={{ flexGrow: span.share }}
-          title={`${span.state} from ${clock(new Date(span.from).toISOString())}`}
+          title={`${span.state} from ${exactly(new Date(span.from).toISOString())}`}
         >
           <span className="timeline-state">{span.state}</span>
           <span className="timeline-time">{duration((span.to - span.from) / 1000)}</span>
@@ -27,7 +29,7 @@ export function Timeline({ events, final }: { events: readonly Event[]; final: b
       {final && last !== undefined && (
         <li className="timeline-end" data-state={last.state}>
           <span className="timeline-state">{last.state}</span>
-          <span className="timeline-time">{clock(last.at)}</span>
+          <span className="timeline-time"><Time at={job.ended_at ?? last.at} /></span>
         </li>
       )}
     </ol>

@@ -1,8 +1,12 @@
 import { useWhy } from "../api/jobs";
 import type { Alternative, Job, Reason, Why } from "../api/types";
-import { forecast, hour, sentence } from "../lib/format";
+import { sentence } from "../lib/format";
+import { pieces } from "../lib/time";
 import { Command } from "../ui/Command";
+import { Forecast } from "../ui/Forecast";
+import { Message } from "../ui/Message";
 import { Notice } from "../ui/Notice";
+import { Time } from "../ui/Time";
 import { useNow } from "../ui/useNow";
 import { JobRef } from "./JobRef";
 
@@ -12,16 +16,15 @@ const SHOWN = 6;
 const TOLD = new Set(["end"]);
 
 /** What an alternative says of its time, which stands beside it. */
-const WHEN = /^it (?:would start now|is expected to start at about \S+ UTC) /;
+const WHEN = /^it (?:would start now|is expected to start at about [-\d]+ [:\d]+ UTC) /;
 
-/** A time that a sentence tells, in UTC: the box tells it beside the sentence, in the reader's own zone. */
-const ROOM = /; enough is expected to be free at about \S+ UTC(?:, when (.*? for it))?/;
-const CLOCK = /\d\d:\d\d/;
+/** When enough is free, which the box tells as the expected start. */
+const ENOUGH = /; enough is expected to be free at about [-\d]+ [:\d]+ UTC(?:, when (.*? for it))?/;
 /** Forecasts that are no further apart are one. */
 const ABOUT_MS = 120_000;
 
 function untimed(words: string): string {
-  return words.replace(ROOM, (_, others: string | undefined) => others === undefined ? "" : `; ${others}`);
+  return words.replace(ENOUGH, (_, others: string | undefined) => others === undefined ? "" : `; ${others}`);
 }
 
 /** Why the job is where it is, when it goes on from there, and what would start it now. */
@@ -35,7 +38,7 @@ export function WhyBox({ job }: { job: Job }) {
     <section className="why" aria-label="Why" data-state={job.state}>
       <p className="why-summary">
         {why.position !== null && <span className="why-place" title="Place in the queue">{why.position}</span>}
-        <span>{untimed(why.summary)}</span>
+        <span><Message text={untimed(why.summary)} now={now} /></span>
       </p>
       <Expected why={why} now={now} />
       <ul className="why-reasons">
@@ -59,9 +62,9 @@ function named(reasons: readonly Reason[]): Reason[] {
 function Expected({ why, now }: { why: Why; now: number }) {
   const { expected_start_at: start, expected_end_at: end, position } = why;
   if (start !== null) {
-    return <p>Starts <b>{forecast(start, why.expected_start_p90_at, now)}</b>.</p>;
+    return <p>Starts <b><Forecast p50={start} p90={why.expected_start_p90_at} now={now} /></b>.</p>;
   }
-  if (end != null) return <p>Ends <b>{forecast(end, why.expected_end_p90_at, now)}</b>.</p>;
+  if (end != null) return <p>Ends <b><Forecast p50={end} p90={why.expected_end_p90_at} now={now} /></b>.</p>;
   return position === null ? null : <p className="soft">Nobody can tell yet when it starts.</p>;
 }
 
@@ -69,13 +72,13 @@ function Cause({ reason, why, now }: { reason: Reason; why: Why; now: number }) 
   const { jobs } = reason;
   const told = why.summary.includes(reason.message);
   const message = untimed(reason.message);
-  const until = untold(reason, why, now);
+  const until = untold(reason, why);
   if (told && jobs.length === 0 && until === null) return null;
   return (
     <li>
       <p>
-        {told ? (reason.code === "dependency" ? "Waits for" : "In the way") : sentence(message)}
-        {until !== null && <span className="why-until"> until about {until}</span>}
+        {told ? (reason.code === "dependency" ? "Waits for" : "In the way") : <Message text={sentence(message)} now={now} />}
+        {until !== null && <span className="why-until"> until about <Time at={until} near={now} /></span>}
       </p>
       {jobs.length > 0 && (
         <ul className="job-refs">
@@ -88,10 +91,10 @@ function Cause({ reason, why, now }: { reason: Reason; why: Why; now: number }) 
 }
 
 /** Until when, unless the sentence says so, or that is about when the job is expected to start. */
-function untold({ message, until }: Reason, { expected_start_at: start }: Why, now: number): string | null {
-  if (until == null || CLOCK.test(untimed(message))) return null;
+function untold({ message, until }: Reason, { expected_start_at: start }: Why): string | null {
+  if (until == null || pieces(untimed(message)).some(({ at }) => at !== null)) return null;
   const same = start !== null && Math.abs(Date.parse(until) - Date.parse(start)) <= ABOUT_MS;
-  return same ? null : hour(until, now);
+  return same ? null : until;
 }
 
 function Alternatives({ alternatives, now }: { alternatives: readonly Alternative[]; now: number }) {
@@ -103,9 +106,9 @@ function Alternatives({ alternatives, now }: { alternatives: readonly Alternativ
         {alternatives.map((one) => (
           <li key={one.command}>
             <span className="alternative-when" data-now={one.starts === "now" || undefined}>
-              {one.starts === "now" ? "now" : `about ${hour(one.starts, now)}`}
+              {one.starts === "now" ? "now" : <>about <Time at={one.starts} near={now} /></>}
             </span>
-            <p>{sentence(one.message.replace(WHEN, ""))}.</p>
+            <p><Message text={`${sentence(one.message.replace(WHEN, ""))}.`} now={now} /></p>
             <Command text={one.command} />
           </li>
         ))}

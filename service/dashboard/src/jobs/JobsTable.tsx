@@ -2,10 +2,12 @@ import { Link } from "@tanstack/react-router";
 import { type KeyboardEvent, useRef } from "react";
 
 import type { Job } from "../api/types";
-import { age, duration, metric, moment, secondsBetween } from "../lib/format";
+import { metric } from "../lib/format";
 import { headline } from "../lib/headline";
 import type { Row } from "../lib/rows";
+import { age, duration, secondsBetween } from "../lib/time";
 import { StateChip } from "../ui/StateChip";
+import { Time } from "../ui/Time";
 import { Track } from "../ui/Track";
 import { useNow } from "../ui/useNow";
 import { FilterWord } from "./FilterWord";
@@ -91,7 +93,9 @@ function JobRow({ job, now, onFilter }: { job: Job; now: number; onFilter: Props
       <td className="num cell-ran">
         {job.started_at !== null && duration(secondsBetween(job.started_at, job.ended_at, now))}
       </td>
-      <td className="num faint cell-age" title={moment(job.created_at)}>{age(secondsBetween(job.created_at, null, now))}</td>
+      <td className="num faint cell-age">
+        <Time at={job.created_at}>{age(secondsBetween(job.created_at, null, now))}</Time>
+      </td>
     </tr>
   );
 }

@@ -2,9 +2,11 @@ import { Link } from "@tanstack/react-router";
 
 import { useSweep } from "../api/sweeps";
 import type { Group } from "../api/types";
-import { age, duration, metric, moment, plural, secondsBetween } from "../lib/format";
+import { metric, plural } from "../lib/format";
+import { age, duration, secondsBetween } from "../lib/time";
 import { stateOf, valueOf } from "../lib/trials";
 import { StateBar } from "../ui/StateBar";
+import { Time } from "../ui/Time";
 import { FilterWord } from "./FilterWord";
 
 interface Props {
@@ -39,8 +41,8 @@ export function SweepRow({ sweep, now, onFilter }: Props) {
       <td className="num cell-ran">
         {sweep.ended_at !== null && duration(secondsBetween(sweep.created_at, sweep.ended_at, now))}
       </td>
-      <td className="num faint cell-age" title={moment(sweep.created_at)}>
-        {age(secondsBetween(sweep.created_at, null, now))}
+      <td className="num faint cell-age">
+        <Time at={sweep.created_at}>{age(secondsBetween(sweep.created_at, null, now))}</Time>
       </td>
     </tr>
   );

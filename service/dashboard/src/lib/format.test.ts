@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { age, bytes, duration, forecast, hour, hours, metric, percent, plural, secondsBetween } from "./format";
+import { bytes, hours, metric, percent, plural } from "./format";
 
 describe("bytes", () => {
   it("chooses the unit", () => {
@@ -10,27 +10,6 @@ describe("bytes", () => {
     expect(bytes(80 * 2 ** 30)).toBe("80.0 GiB");
     expect(bytes(5000 * 2 ** 40)).toBe("5000 TiB");
   });
-});
-
-describe("duration", () => {
-  it("shows the two largest units", () => {
-    expect(duration(8.24)).toBe("8.2s");
-    expect(duration(59.9)).toBe("59s");
-    expect(duration(725)).toBe("12m 05s");
-    expect(duration(3600 * 5 + 120)).toBe("5h 02m");
-    expect(duration(86400 * 3 + 3600 * 4)).toBe("3d 4h");
-    expect(duration(-5)).toBe("0.0s");
-  });
-});
-
-it("tells ages in one unit", () => {
-  expect([age(40), age(600), age(7300), age(500_000)]).toEqual(["40s", "10m", "2h", "5d"]);
-});
-
-it("counts to now while there is no end", () => {
-  const now = Date.parse("2026-01-01T00:01:00Z");
-  expect(secondsBetween("2026-01-01T00:00:00Z", null, now)).toBe(60);
-  expect(secondsBetween("2026-01-01T00:00:00Z", "2026-01-01T00:00:05Z", now)).toBe(5);
 });
 
 it("writes metrics with four digits, and what is no number as it is", () => {
@@ -43,23 +22,6 @@ it("writes metrics with four digits, and what is no number as it is", () => {
 
 it("counts in words", () => {
   expect([plural(1, "GPU"), plural(2, "GPU")]).toEqual(["1 GPU", "2 GPUs"]);
-});
-
-describe("times to come", () => {
-  const now = new Date(2026, 10, 21, 12, 0).getTime();
-  const at = (day: number, hours: number, minutes: number) => new Date(2026, 10, day, hours, minutes).toISOString();
-
-  it("are told by the hour, and by the day where it is another one", () => {
-    expect(hour(at(21, 14, 20), now)).toBe("14:20");
-    expect(hour(at(22, 9, 5), now)).toBe("Sun 09:05");
-    expect(hour(at(30, 9, 5), now)).toMatch(/30.* 09:05$/);
-  });
-
-  it("are told with how sure they are", () => {
-    expect(forecast(at(21, 14, 20), at(21, 15, 5), now)).toBe("about 14:20, by 15:05 in nine cases of ten");
-    expect(forecast(at(21, 14, 20), at(21, 14, 20), now)).toBe("about 14:20");
-    expect(forecast(at(21, 14, 20), null, now)).toBe("about 14:20");
-  });
 });
 
 it("tells GPU-hours and shares by the digits that count", () => {

@@ -8,8 +8,10 @@ const event = (seq: number, state: JobState, second: number): Event => ({
   seq, state, at: new Date(second * 1000).toISOString(), kind: state, attempt: 1, actor: null, message: "", data: {},
 });
 
+const UNTOLD = { started_at: null, ended_at: null };
+
 it("makes spans of changes, the last one open until now", () => {
-  const line = spans([event(1, "queued", 0), event(2, "running", 10), event(3, "running", 20)], 40_000);
+  const line = spans([event(1, "queued", 0), event(2, "running", 10), event(3, "running", 20)], UNTOLD, 40_000);
   expect(line.map(({ state, from, to, open }) => [state, from, to, open])).toEqual([
     ["queued", 0, 10_000, false],
     ["running", 10_000, 40_000, true],
@@ -17,17 +19,28 @@ it("makes spans of changes, the last one open until now", () => {
 });
 
 it("ends at a final state, and widens what is too short to see", () => {
-  const line = spans([event(1, "queued", 0), event(2, "running", 1), event(3, "failed", 1001)], 9e9);
+  const line = spans([event(1, "queued", 0), event(2, "running", 1), event(3, "failed", 1001)], UNTOLD, 9e9);
   expect(line.map((span) => span.state)).toEqual(["queued", "running"]);
   expect(line[0]?.share).toBeGreaterThan(0.03);
   expect(line.reduce((sum, span) => sum + span.share, 0)).toBeCloseTo(1);
 });
 
 it("is not prolonged by what is done to a job that has ended", () => {
-  const line = spans([event(1, "running", 0), event(2, "succeeded", 10), event(3, "succeeded", 5000)], 9e9);
+  const line = spans([event(1, "running", 0), event(2, "succeeded", 10), event(3, "succeeded", 5000)], UNTOLD, 9e9);
   expect(line.map(({ from, to, open }) => [from, to, open])).toEqual([[0, 10_000, false]]);
 });
 
 it("is empty without events", () => {
-  expect(spans([], 0)).toEqual([]);
+  expect(spans([], UNTOLD, 0)).toEqual([]);
+});
+
+it("runs for as long as the job says that it ran", () => {
+  const at = (second: number) => new Date(second * 1000).toISOString();
+  const events = [event(1, "queued", 0), event(2, "running", 12), event(3, "succeeded", 25)];
+  const line = spans(events, { started_at: at(10), ended_at: at(20) }, 9e9);
+  expect(line.map(({ from, to }) => [from, to])).toEqual([[0, 10_000], [10_000, 20_000]]);
+  const again = spans([...events.slice(0, 2), event(3, "queued", 30), event(4, "running", 40)], {
+    started_at: at(10), ended_at: null,
+  }, 50_000);
+  expect(again.map(({ from, to }) => [from / 1000, to / 1000])).toEqual([[0, 10], [10, 30], [30, 40], [40, 50]]);
 });

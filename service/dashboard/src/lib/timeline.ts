@@ -1,4 +1,4 @@
-import type { Event } from "../api/types";
+import type { Event, Job } from "../api/types";
 import { isFinal, type JobState } from "./states";
 
 /** A span that a job spent in one state, in milliseconds since the epoch. */
@@ -11,19 +11,30 @@ export interface Span {
   open: boolean;
 }
 
+type Times = Pick<Job, "started_at" | "ended_at">;
+
 const LEAST_SHARE = 0.04;
 
-/** The spans between changes of state, until the end or `now`. */
-export function spans(events: readonly Event[], now: number): Span[] {
+/**
+ * The spans between changes of state, until the end or `now`. The first run and the end are told as the job tells them,
+ * by the node's clock: events are stored some moments later.
+ */
+export function spans(events: readonly Event[], job: Times, now: number): Span[] {
   const raw: Omit<Span, "share">[] = [];
   for (const event of events) {
-    const at = Date.parse(event.at);
+    const at = Math.max(Date.parse(toldBy(job, event, raw) ?? event.at), raw.at(-1)?.from ?? 0);
     const last = raw.at(-1);
     if (last?.state === event.state) continue;
     if (last?.open === true) Object.assign(last, { to: at, open: false });
     if (!isFinal(event.state)) raw.push({ state: event.state, from: at, to: Math.max(at, now), open: true });
   }
   return withShares(raw);
+}
+
+/** When the job says that this happened, if it is its first run or its end. */
+function toldBy(job: Times, { state }: Event, before: readonly Pick<Span, "state">[]): string | null {
+  if (isFinal(state)) return job.ended_at;
+  return state === "running" && before.every((span) => span.state !== state) ? job.started_at : null;
 }
 
 function withShares(raw: Omit<Span, "share">[]): Span[] {

@@ -1,6 +1,7 @@
 import { useCalibration } from "../api/sharing";
 import type { SourceCalibration } from "../api/types";
-import { moment, percent, sentence } from "../lib/format";
+import { percent, sentence } from "../lib/format";
+import { exactly } from "../lib/time";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 
@@ -55,7 +56,7 @@ function Source({ source }: { source: SourceCalibration }) {
   return (
     <tr>
       <th scope="row">{sentence(SOURCES[source.source] ?? source.source)}</th>
-      <td className="num" data-label="Jobs" title={`since ${moment(source.since)}`}>{source.n}</td>
+      <td className="num" data-label="Jobs" title={`since ${exactly(source.since)}`}>{source.n}</td>
       {POINTS.map(({ key, label, ideal }) => (
         <td key={key} data-label={label}>
           <div className="share">

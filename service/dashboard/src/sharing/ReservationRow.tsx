@@ -1,7 +1,8 @@
 import type { ReactNode } from "react";
 
 import type { Reservation } from "../api/types";
-import { hour, plural } from "../lib/format";
+import { plural } from "../lib/format";
+import { Time } from "../ui/Time";
 import { useNow } from "../ui/useNow";
 
 /** Whose it is, what, and from when to when. */
@@ -13,7 +14,7 @@ export function ReservationRow({ reservation, children }: { reservation: Reserva
       <div>
         <b>{name}</b> <span className="badge" data-on={state === "active" || undefined}>{state === "active" ? "now" : state}</span>
         <p className="soft">{whatOf(reservation)} {maintenance ? "out of use" : `for ${whose(reservation)}`}</p>
-        <p className="faint">{hour(from, now)} to {hour(to, now)}</p>
+        <p className="faint"><Time at={from} near={now} /> to <Time at={to} near={now} /></p>
       </div>
       {children}
     </li>

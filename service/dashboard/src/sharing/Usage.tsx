@@ -3,7 +3,8 @@ import { useState } from "react";
 
 import { useDigest } from "../api/sharing";
 import type { Digest, Waste } from "../api/types";
-import { duration, hours, percent, plural } from "../lib/format";
+import { hours, percent, plural } from "../lib/format";
+import { day, duration } from "../lib/time";
 import { shifted, weekOf } from "../lib/weeks";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
@@ -72,7 +73,7 @@ function Sentences({ digest, running }: { digest: Digest; running: boolean }) {
   const { capacity, held, useful, total, started, mean_wait_s: wait, since, until } = digest;
   return (
     <div className="sentences">
-      <p className="faint">{day(since)} to {day(until)}, UTC</p>
+      <p className="faint" title="Days begin at midnight UTC">{day(since)} to {day(until)}</p>
       {held === null || useful === null
         ? <p>No node was there.</p>
         : (
@@ -89,12 +90,6 @@ function Sentences({ digest, running }: { digest: Digest; running: boolean }) {
       </p>
     </div>
   );
-}
-
-function day(date: string): string {
-  return new Date(`${date}T00:00:00Z`).toLocaleDateString(undefined, {
-    weekday: "short", day: "numeric", month: "short", timeZone: "UTC",
-  });
 }
 
 function Wastes({ wastes }: { wastes: readonly Waste[] }) {

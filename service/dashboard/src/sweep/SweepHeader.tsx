@@ -4,11 +4,13 @@ import { useState } from "react";
 import { useMayChange } from "../api/session";
 import { useSweepChange } from "../api/sweeps";
 import type { Group } from "../api/types";
-import { duration, metric, moment, plural, secondsBetween } from "../lib/format";
+import { metric, plural } from "../lib/format";
+import { duration, secondsBetween } from "../lib/time";
 import { parameter, search, valueOf } from "../lib/trials";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
 import { StateBar } from "../ui/StateBar";
+import { Time } from "../ui/Time";
 import { useNow } from "../ui/useNow";
 
 export function SweepHeader({ sweep }: { sweep: Group }) {
@@ -95,7 +97,7 @@ function Facts({ sweep }: { sweep: Group }) {
     <dl className="facts">
       <div><dt>User</dt><dd>{sweep.user}</dd></div>
       <div><dt>Project</dt><dd><Link to="/" search={{ project: sweep.project }}>{sweep.project}</Link></dd></div>
-      <div><dt>Submitted</dt><dd>{moment(sweep.created_at)}</dd></div>
+      <div><dt>Submitted</dt><dd><Time at={sweep.created_at} /></dd></div>
       <div>
         <dt>{sweep.ended_at === null ? "Since then" : "Took"}</dt>
         <dd>{duration(secondsBetween(sweep.created_at, sweep.ended_at, now))}</dd>

@@ -2,7 +2,8 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
 import type { Group, Job } from "../api/types";
-import { duration, metric as words, secondsBetween } from "../lib/format";
+import { metric as words } from "../lib/format";
+import { duration, secondsBetween } from "../lib/time";
 import { type Mode, parameter, sortTrials, type Sorting } from "../lib/trials";
 import { Panel } from "../ui/Panel";
 import { StateChip } from "../ui/StateChip";

@@ -1,5 +1,5 @@
 import { useOutage } from "../api/outage";
-import { clock } from "../lib/format";
+import { Time } from "./Time";
 
 /** Says that the service does not answer, and of when the data on the page are. */
 export function OutageBanner() {
@@ -10,7 +10,7 @@ export function OutageBanner() {
       {outage !== null && (
         <p className="outage">
           The service does not answer: reconnecting
-          {at !== null && `. What is shown is from ${clock(new Date(at).toISOString())}`}.
+          {at !== null && <>. What is shown is from <Time at={new Date(at).toISOString()} /></>}.
         </p>
       )}
     </div>

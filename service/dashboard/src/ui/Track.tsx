@@ -1,4 +1,4 @@
-import { duration } from "../lib/format";
+import { duration } from "../lib/time";
 
 interface Progress {
   step: number;

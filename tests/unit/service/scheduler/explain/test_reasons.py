@@ -81,7 +81,8 @@ def test_it_starts_or_room_is_made() -> None:
     due = replace(weak, preempted_for="j1", due_us=NOW + 5 * MINUTE)
     (found,) = told(state(waits(1), due), policy=Policy(), starts_us=NOW + 2 * MINUTE)
     assert (
-        found.message == "waits for a preemption: job 2 (bob) saves its work, due by 22:19 UTC, and is then preempted"
+        found.message
+        == "waits for a preemption: job 2 (bob) saves its work, due by 2023-11-14 22:19 UTC, and is then preempted"
     )
     assert found.until is not None
     assert found.until.timestamp() == NOW / 1e6 + 120
@@ -148,11 +149,11 @@ def test_room_that_is_made_before_the_others_are_over() -> None:
     soon = NOW + 2 * MINUTE
     found = first(state(waits(1), runs(2, *FULL, preemptible=True)), starts_us=soon)
     assert found.message.endswith(
-        "; enough is expected to be free at about 22:16 UTC, when others are preempted for it"
+        "; enough is expected to be free at about 2023-11-14 22:16 UTC, when others are preempted for it"
     )
     assert found.until is not None
     assert found.until.timestamp() == soon / 1e6
-    assert first(state(waits(1), runs(2, *FULL)), starts_us=soon).message.endswith("at about 23:14 UTC")
+    assert first(state(waits(1), runs(2, *FULL)), starts_us=soon).message.endswith("at about 2023-11-14 23:14 UTC")
 
 
 def test_sorts_of_gpus() -> None:
@@ -229,11 +230,12 @@ def test_reservations() -> None:
     reserved = ReservationInfo(id="r", name="demo day", users=frozenset({"eve"}), **times)  # type: ignore[arg-type]
     found = first(state(waits(1), reservations=(reserved,)))
     assert found.code == "reserved"
-    assert found.message == "node a is reserved from 2023-11-14 21:14 to 2023-11-14 23:14 UTC (demo day)"
+    assert found.message == "node a is reserved from 2023-11-14 21:14 UTC to 2023-11-14 23:14 UTC (demo day)"
     some = replace(reserved, gpus=3)
     found = first(state(waits(1, 2), reservations=(some,)))
     assert (
-        found.message == "node a is reserved in part from 2023-11-14 21:14 to 2023-11-14 23:14 UTC (demo day, 3 GPUs)"
+        found.message
+        == "node a is reserved in part from 2023-11-14 21:14 UTC to 2023-11-14 23:14 UTC (demo day, 3 GPUs)"
     )
     assert found.until is not None
     assert found.until.timestamp() == NOW / 1e6 + 3600
