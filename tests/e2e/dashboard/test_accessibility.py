@@ -1,0 +1,99 @@
+"""No page has a serious fault that axe-core finds, in either theme, with data in all of its panels."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.live import Live
+from tests.support.scripted import GIB, Agent
+
+pytestmark = pytest.mark.browser
+Submit = Callable[..., dict[str, Any]]
+AXE = Path(__file__).parents[3] / "service" / "dashboard" / "node_modules" / "axe-core" / "axe.min.js"
+GRAVE = {"serious", "critical"}
+#: Faults with the places that have them; what fades in is judged as it stays, and what is folded as it unfolds.
+FAULTS = """async () => {
+    document.querySelectorAll("details").forEach(each => { each.open = true; });
+    document.getAnimations().forEach(each => each.finish());
+    const found = await axe.run(document, { resultTypes: ["violations"] });
+    return found.violations.map(({ id, impact, nodes }) => ({
+        id, impact, places: nodes.map(node => `${node.target} ${node.any.map(each => each.message).join(" ")}`),
+    }));
+}"""
+TRACEBACK = "\n".join(["Traceback (most recent call last):", *['  File "train.py", line 88'] * 60, "ValueError: boom"])
+
+
+def faults(page: Page) -> list[dict[str, Any]]:
+    if page.evaluate("typeof axe") == "undefined":
+        page.evaluate(AXE.read_text())
+    found: list[dict[str, Any]] = page.evaluate(FAULTS)
+    return [fault for fault in found if fault["impact"] in GRAVE]
+
+
+@pytest.fixture
+def paths(submit: Submit, node: Agent, live_service: Live) -> list[str]:
+    """Pages of a service on which something of everything has happened."""
+    post = live_service.client.post
+    submit(name="broken", tags=["baseline"], max_retries=0)
+    node.start().end(exit_code=1, failed_rank=0, traceback=TRACEBACK)
+    done = submit(name="done")
+    first = node.start()
+    first.report(range(50), total_steps=50, train__loss=lambda step: 1 / (1 + step), val__accuracy=0.91)
+    first.checkpoint(50, {"model.pt": b"x" * 2000}, val__accuracy=0.91)
+    first.output({"plots/loss.png": b"png", "notes.txt": b"hello"})
+    first.write("epoch 1 loss 0.5\n" * 200)
+    first.end()
+    gone = submit(name="gone")
+    post(f"/api/v1/jobs/{gone['id']}/cancel").raise_for_status()
+    sweep = submit(name="rates", command=["train.py", "{lr}"], sweep={"parameters": {"lr": [0.1, 0.2]}, "running": 1})
+    trial = node.start()
+    trial.report([1], val__accuracy=0.5)
+    trial.end()
+    node.start().report([1, 2], total_steps=9, val__accuracy=0.7)
+    running = submit(name="running", resources={"gpus": 2}, time_limit="2h", tags=["long"])
+    second = node.start()
+    second.report(range(30), total_steps=90, train__loss=0.3, val__loss="nan")
+    for ago_s in (4, 2, 0):
+        values = {"gpu.1.utilization": 87.0, "gpu.1.memory_used": 40.0 * GIB, "cpu.percent": 12.0}
+        node.sample({**values, "memory.used": 90.0 * GIB}, second, ago_s=ago_s)
+    waiting = submit(name="waiting", resources={"gpus": 4}, time_limit="1h")
+    later = submit(name="later", after={"jobs": [str(waiting["number"])]})
+    begins = datetime.now(UTC) + timedelta(days=1)
+    span = {"starts_at": begins.isoformat(), "ends_at": (begins + timedelta(hours=2)).isoformat()}
+    post(
+        "/api/v1/reservations", json={"name": "demo day", "nodes": [], "gpus": 1, "users": [done["user"]], **span}
+    ).raise_for_status()
+    node.offenders = ["process 4242 of root computes on GPU 3 without a job"]
+    node.orders()
+    jobs = [
+        f"/jobs/{number}"
+        for number in (1, done["number"], gone["number"], running["number"], waiting["number"], later["number"])
+    ]
+    return ["/", *jobs, f"/sweeps/{sweep['number']}", "/box", "/sharing", "/nowhere"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_page_has_a_serious_fault(page: Page, paths: list[str], theme: Any) -> None:
+    page.emulate_media(color_scheme=theme)
+    found = {}
+    for path in paths:
+        page.goto(path)
+        expect(page.get_by_role("heading").first).to_be_visible()
+        page.wait_for_load_state("load")
+        expect(page.get_by_text("…", exact=True)).to_have_count(0)
+        found[path] = faults(page)
+    for path, button in (("/jobs/1", "Rerun"), ("/sharing", "Reserve")):
+        page.goto(path)
+        page.get_by_role("button", name=button).click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        found[f"{path} {button}"] = faults(page)
+        page.keyboard.press("Escape")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("Token")).to_be_visible()
+    found["sign-in"] = faults(page)
+    assert not any(found.values()), json.dumps({path: each for path, each in found.items() if each}, indent=1)
