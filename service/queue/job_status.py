@@ -20,7 +20,7 @@ from torchyard.states import JobState, StopReason
 _STOPPED = {
     StopReason.CANCEL: "it was cancelled",
     StopReason.TIMEOUT: "it ran into its time limit",
-    StopReason.IDLE: "its GPUs did nothing for longer than its idle limit",
+    StopReason.IDLE: "it did nothing for longer than its idle limit",
     StopReason.HUNG: "it made no step any more",
     StopReason.EARLY: "other trials of its sweep do better",
     StopReason.PREEMPT: "it was preempted",
@@ -84,7 +84,7 @@ def _state(tx: Connection, job: JobRecord) -> tuple[str, str]:
             return state.value, f"is stopping because {_stopped(job)}"
     node = _node_of(tx, job)
     words = {
-        JobState.ASSIGNED: f"has its GPUs; its launch is on the way to node {node}",
+        JobState.ASSIGNED: f"has what it asked for; its launch is on the way to node {node}",
         JobState.STARTING: f"is being prepared on node {node}: code and environment",
         JobState.RUNNING: f"has been running on node {node}{_since(tx, job)}",
         JobState.UNREACHABLE: f"may still be running on node {node}, which is silent: it is not started again before "

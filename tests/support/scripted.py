@@ -105,7 +105,7 @@ class Attempt:
 class Agent:
     """The node that belongs to the installation's own node token."""
 
-    def __init__(self, http: httpx.Client, devices: int) -> None:
+    def __init__(self, http: httpx.Client, devices: int, kind: wire.DeviceKind) -> None:
         self.attempts: dict[str, Attempt] = {}
         #: What the next heartbeat tells of processes that have no business here.
         self.offenders: list[str] = []
@@ -113,9 +113,9 @@ class Agent:
         self._beat: int | None = None
         self._identity = wire.Identity(node_id="n", home_id="h", boot_id="b", pid_namespace="p")
         self._devices = [
-            wire.Device(
-                uuid=f"GPU-{n}", index=n, kind=wire.DeviceKind.GPU, name="NVIDIA H100 80GB HBM3", memory=80 * GIB
-            )
+            wire.Device(uuid=f"GPU-{n}", index=n, kind=kind, name="NVIDIA H100 80GB HBM3", memory=80 * GIB)
+            if kind is wire.DeviceKind.GPU
+            else wire.Device(uuid=f"n/cpu{n}", index=n, kind=kind, name="8 cores", memory=0)
             for n in range(devices)
         ]
 
@@ -191,18 +191,18 @@ def _hash(data: bytes) -> str:
 
 
 @contextmanager
-def agent(live: Live, devices: int = 4) -> Iterator[Agent]:
+def agent(live: Live, devices: int = 4, kind: wire.DeviceKind = wire.DeviceKind.GPU) -> Iterator[Agent]:
     """The node of a running service, registered."""
-    with connected(live.url, live.node_token, devices) as made:
+    with connected(live.url, live.node_token, devices, kind) as made:
         yield made
 
 
 @contextmanager
-def connected(url: str, token: str, devices: int = 4) -> Iterator[Agent]:
+def connected(url: str, token: str, devices: int = 4, kind: wire.DeviceKind = wire.DeviceKind.GPU) -> Iterator[Agent]:
     """The node whose token it is, registered with the service at an address."""
     with connect(url, token) as http:
         http.headers[wire.PROTOCOL_HEADER] = str(wire.PROTOCOL)
         http.headers["Content-Type"] = "application/json"
-        made = Agent(http, devices)
+        made = Agent(http, devices, kind)
         made.register()
         yield made

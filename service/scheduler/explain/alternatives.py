@@ -13,7 +13,7 @@ from service.scheduler.explain.forecast import Expected, likely_start
 from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.decisions import Start
 from service.scheduler.model.jobs import IneligibleReason, Waiting
-from service.scheduler.model.nodes import Placement
+from service.scheduler.model.nodes import Placement, counted
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
 from torchyard.quantities import format_duration, format_size
@@ -159,12 +159,11 @@ def _priority(waiting: Waiting, capacities: Sequence[NodeCapacity]) -> Iterable[
 
 
 def _fewer_gpus(waiting: Waiting, capacities: Sequence[NodeCapacity]) -> Iterable[Proposal]:
-    del capacities
     gpus = waiting.resources.gpus
     fewer = sorted({gpus - 1, *(2**n for n in range(gpus.bit_length()))}, reverse=True)
     where = " on each node" if waiting.nodes > 1 else ""
     return (
-        Proposal(change={"resources.gpus": each}, words=f"with {_gpus(each)} instead of {gpus}{where}")
+        Proposal(change={"resources.gpus": each}, words=f"with {_devices(each, capacities)} instead of {gpus}{where}")
         for each in fewer
         if 0 < each < gpus
     )
@@ -175,13 +174,13 @@ def _nodes(waiting: Waiting, capacities: Sequence[NodeCapacity]) -> Iterable[Pro
     if nodes > 1:
         yield Proposal(
             change={"resources.nodes": 1, "resources.gpus": nodes * gpus},
-            words=f"on one node with {_gpus(nodes * gpus)}",
+            words=f"on one node with {_devices(nodes * gpus, capacities)}",
         )
-        yield Proposal(change={"resources.nodes": 1}, words=f"on one node with {_gpus(gpus)}")
+        yield Proposal(change={"resources.nodes": 1}, words=f"on one node with {_devices(gpus, capacities)}")
     elif gpus > 1 and gpus % 2 == 0 and len(capacities) > 1:
         yield Proposal(
             change={"resources.nodes": 2, "resources.gpus": gpus // 2},
-            words=f"on two nodes with {_gpus(gpus // 2)} each",
+            words=f"on two nodes with {_devices(gpus // 2, capacities)} each",
         )
 
 
@@ -253,5 +252,5 @@ def _cores(waiting: Waiting, capacities: Sequence[NodeCapacity]) -> Iterable[Pro
         )
 
 
-def _gpus(count: int) -> str:
-    return f"{count} GPU{'' if count == 1 else 's'}"
+def _devices(number: int, capacities: Sequence[NodeCapacity]) -> str:
+    return counted(number, (capacity.info for capacity in capacities))

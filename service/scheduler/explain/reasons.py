@@ -10,7 +10,7 @@ from service.scheduler.explain.availability import available_at, likely_end
 from service.scheduler.explain.blockers import Blocker, Obstacle
 from service.scheduler.explain.names import NAMED, Names
 from service.scheduler.model.jobs import IneligibleReason
-from service.scheduler.model.nodes import ClosedReason, wanted
+from service.scheduler.model.nodes import ClosedReason, counted, wanted
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.quotas import QuotaKind, Reached
 from service.scheduler.policy.reserved import takes_jobs_us
@@ -165,13 +165,14 @@ class _ReasonWriter:
             case QuotaKind.USER_GPUS | QuotaKind.PROJECT_GPUS:
                 of = f"user {whose}" if reached.quota is QuotaKind.USER_GPUS else f"project {whose}"
                 need = f"; the job needs {self.waiting.gpus}" if self.waiting.gpus > 1 else ""
-                return f"the quota of {of} is {_count(reached.limit, 'GPU')} at once{held}{need}"
+                return f"the quota of {of} is {self._devices(reached.limit)} at once{held}{need}"
             case QuotaKind.USER_WEEK | QuotaKind.PROJECT_WEEK:
                 of = f"user {whose}" if reached.quota is QuotaKind.USER_WEEK else f"project {whose}"
+                hours = f"{self._devices(1).removeprefix('1 ')}-hours"
                 if not jobs:
-                    return f"{of} has used up the GPU-hours that are theirs in seven days"
+                    return f"{of} has used up the {hours} that are theirs in seven days"
                 left = max(reached.limit, 0) / _HOUR_US
-                return f"of the GPU-hours that {of} has in seven days {left:.1f} are left{held}"
+                return f"of the {hours} that {of} has in seven days {left:.1f} are left{held}"
 
     def closed(self, blocker: Blocker) -> Reason:
         assert blocker.closed is not None
@@ -279,13 +280,16 @@ class _ReasonWriter:
         what = "out of use for maintenance" if found.maintenance else "reserved"
         name = found.name
         if found.gpus is not None:
-            what, name = "reserved in part", f"{name}, {_count(found.gpus, 'GPU')}"
+            what, name = "reserved in part", f"{name}, {self._devices(found.gpus)}"
         message = f"node {blocker.node} is {what} from {start} to {end} ({name})"
         return Reason(code="reserved", message=message, until=minute(found.ends_us))
 
     def nodes(self, blocker: Blocker) -> Reason:
         message = f"needs {blocker.needed} nodes at the same time, and {blocker.free or 'none'} has enough free now"
         return Reason(code="nodes", message=message)
+
+    def _devices(self, number: float) -> str:
+        return counted(number, self.state.nodes.values())
 
     def _over(self, jobs: Iterable[str]) -> float:
         """Return the median of the first of these jobs' ends, in microseconds; infinite if nothing tells."""

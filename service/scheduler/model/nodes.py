@@ -4,7 +4,7 @@ No database and no clock: the live scheduler, the tests and the simulator each b
 Sizes are bytes, times integer microseconds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from functools import cached_property
@@ -143,8 +143,8 @@ class NodeInfo:
 
     @property
     def word(self) -> str:
-        """Word for the node's slots in messages: GPUs or slots."""
-        return "GPUs" if any(slot.kind == "gpu" for slot in self.slots) else "slots"
+        """Word for the node's slots in messages: GPUs or CPU slots."""
+        return "GPUs" if any(slot.kind == "gpu" for slot in self.slots) else "CPU slots"
 
     def lacks_gpus(self, resources: ResourceRequest) -> bool:
         """Return whether the job needs GPUs and the node has CPU slots only."""
@@ -181,3 +181,10 @@ def wanted(resources: ResourceRequest) -> str:
     least = max(resources.gpu_memory_min, resources.gpu_share)
     words = [f"of type {resources.gpu_type}"] if resources.gpu_type else []
     return " ".join([*words, *([f"with at least {format_size(least)}"] if least else [])])
+
+
+def counted(number: float, infos: Iterable[NodeInfo]) -> str:
+    """Return so many of what these nodes have, in words: GPUs, CPU slots, or devices where both are."""
+    words = {info.word for info in infos}
+    word = "devices" if len(words) > 1 else next(iter(words), "GPUs")
+    return f"{number:.0f} {word.removesuffix('s') if number == 1 else word}"

@@ -7,7 +7,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.live import Live
-from tests.support.scripted import GIB, Agent
+from tests.support.scripted import GIB, Agent, agent
+from torchyard.wire import DeviceKind
 
 pytestmark = pytest.mark.browser
 Submit = Callable[..., dict[str, Any]]
@@ -43,7 +44,7 @@ def test_an_empty_yard_says_how_to_begin(page: Page, submit: Submit) -> None:
     expect(page.get_by_text("yard run --gpus 1 -- python train.py")).to_be_visible()
     submit(name="first-light")
     expect(page.get_by_role("link", name="first-light")).to_be_visible()
-    expect(page.get_by_text("The yard is empty")).to_be_hidden()
+    expect(page.get_by_text("Nothing has been submitted yet")).to_be_hidden()
 
 
 def test_the_list_follows_what_happens(page: Page, submit: Submit, node: Agent) -> None:
@@ -132,6 +133,24 @@ def test_the_box_shows_who_holds_what(page: Page, submit: Submit, node: Agent) -
     expect(page.get_by_role("region", name="Queue")).to_contain_text("waiter")
     devices.nth(0).get_by_role("link").click()
     expect(page.get_by_role("heading", name="holder")).to_be_visible()
+
+
+def test_a_box_without_gpus_speaks_of_its_cpu_slots(page: Page, submit: Submit, live_service: Live) -> None:
+    with agent(live_service, devices=2, kind=DeviceKind.CPU_SLOT) as node:
+        holder = submit(name="holder", resources={"gpus": 2})
+        waiter = submit(name="waiter", resources={"gpus": 2})
+        node.start().report([1], total_steps=9)
+        main = page.locator("main")
+        for path, words in (
+            ("/", "CPU slots"),
+            (f"/jobs/{holder['number']}", "CPU slots 0, 1"),
+            (f"/jobs/{waiter['number']}", "2 CPU slots"),
+            ("/box", "2 CPU slots"),
+            ("/sharing", "CPU slots now"),
+        ):
+            page.goto(path)
+            expect(main).to_contain_text(words)
+            expect(main).not_to_contain_text("GPU")
 
 
 def test_an_administrator_drains_and_resumes(page: Page, node: Agent) -> None:

@@ -111,7 +111,7 @@ def test_a_reservation_is_made_shown_on_the_box_and_given_back(page: Page, node:
     expect(page.locator(".node-notice")).to_contain_text("Drains for the maintenance driver update")
     page.get_by_role("link", name="Sharing").click()
     page.get_by_role("button", name="Cancel reservation driver update").click()
-    page.get_by_role("button", name="Give it back").click()
+    page.get_by_role("button", name="Cancel the reservation").click()
     expect(reservations).to_contain_text("Nothing is reserved.")
 
 

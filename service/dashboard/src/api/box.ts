@@ -12,13 +12,16 @@ const LIVE_MS = 5_000;
 /** How often the telemetry of one node or another is asked for, of which the stream tells nothing. */
 const TELEMETRY_MS = 10_000;
 
+const NODES = { queryKey: ["nodes"], queryFn: () => unwrap(client.GET("/api/v1/nodes")) };
+
 export function useNodes() {
   useFollow("nodes");
-  return useQuery({
-    queryKey: ["nodes"],
-    queryFn: () => unwrap(client.GET("/api/v1/nodes")),
-    refetchInterval: useInterval(LIVE_MS),
-  });
+  return useQuery({ ...NODES, refetchInterval: useInterval(LIVE_MS) });
+}
+
+/** The nodes as they were last read, for what seldom changes: nothing is asked again for that. */
+export function useKnownNodes() {
+  return useQuery({ ...NODES, staleTime: Infinity });
 }
 
 export function useQueue() {

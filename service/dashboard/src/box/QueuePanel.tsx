@@ -3,11 +3,13 @@ import { useState } from "react";
 
 import { useQueue } from "../api/box";
 import { plural, sentence, UNKNOWN } from "../lib/format";
+import { counted } from "../lib/resources";
 import { Forecast } from "../ui/Forecast";
 import { Message } from "../ui/Message";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { useNow } from "../ui/useNow";
+import { useResource } from "../ui/useResource";
 
 /** Places that are shown at first. */
 const SHOWN = 12;
@@ -15,6 +17,7 @@ const SHOWN = 12;
 /** Who waits, in order, and for what. */
 export function QueuePanel() {
   const now = useNow(30_000);
+  const resource = useResource();
   const queue = useQueue();
   const [whole, setWhole] = useState(false);
   const entries = queue.data?.items ?? [];
@@ -28,7 +31,7 @@ export function QueuePanel() {
             <span className="queue-place">{entry.held ? "–" : entry.position}</span>
             <div>
               <Link to="/jobs/$jobId" params={{ jobId: String(entry.number) }}>{entry.number} {entry.name}</Link>
-              <span className="faint"> {entry.user} · {plural(entry.gpus, "GPU")}
+              <span className="faint"> {entry.user} · {counted(entry.gpus, resource)}
                 {entry.priority !== "normal" && ` · ${entry.priority}`}
               </span>
               <p className="soft"><Message text={`${sentence(entry.reason)}.`} now={now} /></p>

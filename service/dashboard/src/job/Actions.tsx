@@ -9,6 +9,7 @@ import type { Job } from "../api/types";
 import { type Action, actionsFor } from "../lib/states";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
+import { useResource } from "../ui/useResource";
 import { DiscardDialog } from "./Discard";
 
 type Asked = "cancel" | "rerun" | "discard";
@@ -70,6 +71,7 @@ function Button({ label, id, change }: ButtonProps) {
 }
 
 function CancelDialog({ job, onClose }: { job: Job; onClose: () => void }) {
+  const { many } = useResource();
   const cancel = useCancel();
   const confirm = () => cancel.mutate(job.id, { onSuccess: onClose });
   return (
@@ -84,7 +86,7 @@ function CancelDialog({ job, onClose }: { job: Job; onClose: () => void }) {
       <p>
         {job.state === "queued"
           ? "It leaves the queue at once."
-          : "It is asked to save a checkpoint, then it is stopped and its GPUs are free. It can be rerun from there."}
+          : `It is asked to save a checkpoint, then it is stopped and its ${many} are free. It can be rerun from there.`}
       </p>
       <Notice error={cancel.error} />
     </Dialog>

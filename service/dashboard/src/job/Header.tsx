@@ -5,6 +5,7 @@ import { useSweep } from "../api/sweeps";
 import type { Job } from "../api/types";
 import { bytes, metric } from "../lib/format";
 import { headline } from "../lib/headline";
+import { counted, type Resource, resourceOf } from "../lib/resources";
 import { keptUntil } from "../lib/states";
 import { duration, secondsBetween } from "../lib/time";
 import { parameter } from "../lib/trials";
@@ -12,6 +13,7 @@ import { StateChip } from "../ui/StateChip";
 import { Time } from "../ui/Time";
 import { Track } from "../ui/Track";
 import { useNow } from "../ui/useNow";
+import { useResource } from "../ui/useResource";
 import { Actions } from "./Actions";
 
 export function Header({ job }: { job: Job }) {
@@ -37,7 +39,7 @@ function Facts({ job }: { job: Job }) {
       <Fact name="User">{job.user}</Fact>
       <Fact name="Project"><Link to="/" search={{ project: job.project }}>{job.project}</Link></Fact>
       <Fact name="Priority">{job.priority}</Fact>
-      <Fact name={job.devices.length > 0 ? "Runs on" : "Asks for"}>{devicesOf(job)}</Fact>
+      <Fact name={job.devices.length > 0 ? "Runs on" : "Asks for"}>{devicesOf(job, useResource())}</Fact>
       <Fact name="Submitted"><Time at={job.created_at} /></Fact>
       <Ran job={job} />
       {job.attempt > 1 && <Fact name="Attempt">{job.attempt}</Fact>}
@@ -89,13 +91,12 @@ function JobLink({ id }: { id: string }) {
   return <Link to="/jobs/$jobId" params={{ jobId: id }}>the job before</Link>;
 }
 
-function devicesOf(job: Job): string {
-  const [first] = job.devices;
-  const word = first?.kind === "cpu" ? "slot" : "GPU";
-  if (first === undefined) return job.gpus === 0 ? "no GPU" : `${job.gpus} ${job.gpus === 1 ? "GPU" : "GPUs"}`;
+function devicesOf(job: Job, resource: Resource): string {
+  if (job.devices.length === 0) return job.gpus === 0 ? `no ${resource.one}` : counted(job.gpus, resource);
+  const { one, many } = resourceOf([job]);
   const nodes = [...new Set(job.devices.map((device) => device.node))];
   return nodes.map((node) => {
     const places = job.devices.filter((device) => device.node === node).map((device) => device.index);
-    return `${node}, ${places.length > 1 ? `${word}s` : word} ${places.join(", ")}`;
+    return `${node}, ${places.length > 1 ? many : one} ${places.join(", ")}`;
   }).join("; ");
 }

@@ -3,7 +3,7 @@ import { Command } from "../ui/Command";
 export function FirstJob() {
   return (
     <div className="empty">
-      <h2>The yard is empty</h2>
+      <h2>Nothing has been submitted yet</h2>
       <p className="soft">Submit the first job from a shell. It shows up here by itself.</p>
       <Command text="yard run --gpus 1 -- python train.py" />
       <p className="soft">Or try the built-in trainer on real handwritten digits:</p>

@@ -10,6 +10,7 @@ import { StateChip } from "../ui/StateChip";
 import { Time } from "../ui/Time";
 import { Track } from "../ui/Track";
 import { useNow } from "../ui/useNow";
+import { useResource } from "../ui/useResource";
 import { FilterWord } from "./FilterWord";
 import { SweepRow } from "./SweepRow";
 
@@ -23,6 +24,7 @@ const MOVES: Record<string, number> = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }
 /** The list; arrow keys (or j and k) walk along the names, Enter opens one. */
 export function JobsTable({ rows, onFilter }: Props) {
   const now = useNow();
+  const resource = useResource();
   const body = useRef<HTMLTableSectionElement>(null);
   const walk = (event: KeyboardEvent) => {
     const move = MOVES[event.key];
@@ -40,7 +42,7 @@ export function JobsTable({ rows, onFilter }: Props) {
             <th scope="col" className="num">No.</th>
             <th scope="col">Job</th>
             <th scope="col">State</th>
-            <th scope="col" className="num">GPUs</th>
+            <th scope="col" className="num">{resource.many}</th>
             <th scope="col">Progress</th>
             <th scope="col">Latest</th>
             <th scope="col" className="num">Ran</th>

@@ -2,7 +2,7 @@ import type { Policy } from "../api/types";
 
 /** The spans of a policy, in the order in which one meets them. */
 export const SPANS = [
-  { key: "half_life", label: "Usage halves after", hint: "GPU time that somebody had counts half after this long." },
+  { key: "half_life", label: "Usage halves after", hint: "What somebody has used counts half after this long." },
   { key: "class_age", label: "Waiting lifts a class after", hint: "So long a wait lifts a job by one priority class." },
   { key: "longest_wait", label: "Comes before all after", hint: "From then on nothing overtakes or preempts the job." },
   { key: "min_run", label: "Left alone at first", hint: "A job that was started is not preempted before." },

@@ -29,7 +29,7 @@ export function gauges(series: readonly Series[]): Gauge[] {
 /** `GPU 0` of `gpu.0.utilization`; what belongs to no device is the sum of all processes. */
 function deviceOf(name: string): string {
   const [kind = "", index = ""] = name.split(".");
-  return /^\d+$/.test(index) ? `${kind === "gpu" ? "GPU" : "slot"} ${index}` : "all processes";
+  return /^\d+$/.test(index) ? `${kind === "gpu" ? "GPU" : "CPU slot"} ${index}` : "all processes";
 }
 
 /** The values of one series, the last `count` of them; empty if it is not there. */

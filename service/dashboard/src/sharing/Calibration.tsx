@@ -11,20 +11,20 @@ const SOURCES: Record<string, string> = {
   "history-user": "earlier jobs of the user",
   "history-project": "earlier jobs of the project",
   limit: "the time limit",
-  outrun: "jobs that outran all their like",
+  outrun: "jobs that ran longer than all like them",
 };
 const POINTS = [
-  { key: "p10", label: "Over by p10", ideal: 0.1 },
-  { key: "p50", label: "by p50", ideal: 0.5 },
-  { key: "p90", label: "by p90", ideal: 0.9 },
+  { key: "p10", label: "Ended by the 10 % time", ideal: 0.1 },
+  { key: "p50", label: "by the 50 % time", ideal: 0.5 },
+  { key: "p90", label: "by the 90 % time", ideal: 0.9 },
 ] as const;
 
-/** How honest the expected starts were: of jobs that have ended, how many were over by the time that was told. */
+/** How well the forecasts held: of jobs that have ended, how many did so by the time that was forecast. */
 export function Calibration() {
   const found = useCalibration();
   const sources = found.data?.sources ?? [];
   return (
-    <Panel title="How honest the forecasts are" className="table-panel">
+    <Panel title="How well the forecasts hold" className="table-panel">
       <Notice error={found.error} />
       {found.data !== undefined && sources.length === 0 && (
         <p className="soft pad">No job has ended yet whose running time was forecast.</p>
@@ -32,7 +32,7 @@ export function Calibration() {
       {sources.length > 0 && (
         <>
           <p className="soft pad">
-            Of the jobs that ended, so many were over by each time that was told. The mark is where an honest
+            How many of the jobs that ended did so by each time that had been forecast. The mark is where a perfect
             forecast would be.
           </p>
           <table className="plain-table stacking calibration">

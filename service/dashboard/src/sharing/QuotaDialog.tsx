@@ -6,11 +6,12 @@ import { optional } from "../lib/setting";
 import { Dialog } from "../ui/Dialog";
 import { Field } from "../ui/Field";
 import { Notice } from "../ui/Notice";
+import { useResource } from "../ui/useResource";
 
 const FIELDS = [
   { key: "weight", label: "Weight", hint: "Its share of a full box, compared with the others'; without one, 1." },
-  { key: "max_gpus", label: "GPUs at once", hint: "" },
-  { key: "max_gpu_hours", label: "GPU-hours in any 7 days", hint: "" },
+  { key: "max_gpus", label: "{many} at once", hint: "" },
+  { key: "max_gpu_hours", label: "{one}-hours in any 7 days", hint: "" },
   { key: "max_queued", label: "Waiting jobs", hint: "" },
 ] as const satisfies readonly { key: keyof QuotaValues; label: string; hint: string }[];
 
@@ -23,6 +24,7 @@ export function QuotaDialog({ quota, onClose }: { quota: Quota; onClose: () => v
     () => Object.fromEntries(FIELDS.map(({ key }) => [key, own[key] == null ? "" : String(own[key])])) as Texts,
   );
   const save = useSetQuota();
+  const resource = useResource();
   const confirm = () => {
     const values = Object.fromEntries(FIELDS.map(({ key }) => [key, optional(texts[key])])) as QuotaValues;
     save.mutate({ kind, name, values }, { onSuccess: onClose });
@@ -38,7 +40,7 @@ export function QuotaDialog({ quota, onClose }: { quota: Quota; onClose: () => v
       {FIELDS.map(({ key, label, hint }) => (
         <Field
           key={key}
-          label={label}
+          label={label.replace("{one}", resource.one).replace("{many}", resource.many)}
           type="number"
           min={0}
           step={key === "max_gpus" || key === "max_queued" ? 1 : "any"}

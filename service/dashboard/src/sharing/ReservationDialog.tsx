@@ -6,6 +6,7 @@ import { Dialog } from "../ui/Dialog";
 import { Field } from "../ui/Field";
 import { Notice } from "../ui/Notice";
 import { Segments } from "../ui/Segments";
+import { useResource } from "../ui/useResource";
 
 const KINDS = [{ key: "people", label: "For people" }, { key: "maintenance", label: "Maintenance" }] as const;
 const EMPTY = { name: "", users: "", projects: "", nodes: "", gpus: "", from: "", to: "" };
@@ -15,6 +16,7 @@ export function ReservationDialog({ onClose }: { onClose: () => void }) {
   const [kind, setKind] = useState<"people" | "maintenance">("people");
   const [texts, setTexts] = useState(EMPTY);
   const reserve = useReserve();
+  const { many } = useResource();
   const field = (key: keyof typeof EMPTY) => ({
     value: texts[key],
     onChange: (text: string) => setTexts({ ...texts, [key]: text }),
@@ -41,8 +43,8 @@ export function ReservationDialog({ onClose }: { onClose: () => void }) {
         </div>
       )}
       <div className="field-pair">
-        <Field label="Whole nodes" hint={people ? "Or a number of GPUs" : "They drain before it begins"} {...field("nodes")} />
-        {people && <Field label="GPUs" type="number" min={1} {...field("gpus")} />}
+        <Field label="Whole nodes" hint={people ? `Or a number of ${many}` : "They drain before it begins"} {...field("nodes")} />
+        {people && <Field label={many} type="number" min={1} {...field("gpus")} />}
       </div>
       <div className="field-pair">
         <Field label="From" type="datetime-local" hint="Empty: now" {...field("from")} />

@@ -21,7 +21,7 @@ export function Reservations({ admin }: { admin: boolean }) {
     <Panel title="Reservations" tools={tools}>
       <Notice error={reservations.error} />
       {reservations.data !== undefined && shown.length === 0 && (
-        <p className="soft pad">Nothing is reserved. Jobs that can be preempted may use reserved GPUs until they are needed.</p>
+        <p className="soft pad">Nothing is reserved. Jobs that can be preempted may use what is reserved until it is needed.</p>
       )}
       <ol className="reservations">
         {shown.map((one) => (
@@ -50,13 +50,13 @@ function CancelDialog({ reservation, onClose }: { reservation: Reservation; onCl
   return (
     <Dialog
       title={`Cancel the reservation ${reservation.name}?`}
-      confirm="Give it back"
+      confirm="Cancel the reservation"
       danger
       busy={cancel.isPending}
       onConfirm={() => cancel.mutate(reservation.id, { onSuccess: onClose })}
       onClose={onClose}
     >
-      <p>{reservation.maintenance ? "Its nodes take jobs again." : "Everybody's jobs may have what was kept."}</p>
+      <p>{reservation.maintenance ? "Its nodes take jobs again." : "All jobs may use what was reserved."}</p>
       <Notice error={cancel.error} />
     </Dialog>
   );

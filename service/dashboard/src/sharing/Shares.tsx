@@ -5,6 +5,7 @@ import type { Quota } from "../api/types";
 import { hours, percent } from "../lib/format";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
+import { useResource } from "../ui/useResource";
 import { QuotaDialog } from "./QuotaDialog";
 
 const KINDS = [{ kind: "user", title: "Users" }, { kind: "project", title: "Projects" }] as const;
@@ -13,6 +14,7 @@ export const EVERYBODY = "*";
 /** How everybody stands against share and quotas. */
 export function Shares({ admin }: { admin: boolean }) {
   const quotas = useQuotas();
+  const { one, many } = useResource();
   const [edited, setEdited] = useState<Quota | null>(null);
   return (
     <Panel title="Shares and quotas" className="table-panel">
@@ -26,8 +28,8 @@ export function Shares({ admin }: { admin: boolean }) {
             <th scope="col">Name</th>
             <th scope="col" className="num">Weight</th>
             <th scope="col">Used of share</th>
-            <th scope="col" className="num">GPUs now</th>
-            <th scope="col" className="num">GPU-hours in 7 days</th>
+            <th scope="col" className="num">{many} now</th>
+            <th scope="col" className="num">{one}-hours in 7 days</th>
             <th scope="col" className="num">Waiting</th>
             {admin && <th scope="col"><span className="hidden-words">Change</span></th>}
           </tr>
@@ -55,6 +57,7 @@ function inOrder(quotas: readonly Quota[], kind: Quota["kind"]): Quota[] {
 
 function Row({ quota, onEdit }: { quota: Quota; onEdit: (() => void) | null }) {
   const { name, effective, standing } = quota;
+  const { one, many } = useResource();
   return (
     <tr data-default={name === EVERYBODY || undefined}>
       <th scope="row">{name === EVERYBODY ? "default for everybody else" : name}</th>
@@ -62,8 +65,8 @@ function Row({ quota, onEdit }: { quota: Quota; onEdit: (() => void) | null }) {
       <td className="share-cell">
         {standing !== null && <ShareBar used={standing.used} share={standing.share} />}
       </td>
-      <td className="num" data-label="GPUs now"><Of used={standing?.gpus} most={effective.max_gpus} exact /></td>
-      <td className="num" data-label="GPU-hours in 7 days">
+      <td className="num" data-label={`${many} now`}><Of used={standing?.gpus} most={effective.max_gpus} exact /></td>
+      <td className="num" data-label={`${one}-hours in 7 days`}>
         <Of used={standing?.gpu_hours} most={effective.max_gpu_hours} />
       </td>
       <td className="num" data-label="Waiting"><Of used={standing?.queued} most={effective.max_queued} exact /></td>

@@ -9,6 +9,7 @@ import { shifted, weekOf } from "../lib/weeks";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
+import { useResource } from "../ui/useResource";
 import { UsageBars } from "./UsageBars";
 
 const BY = [{ key: "user", label: "Users" }, { key: "project", label: "Projects" }] as const;
@@ -70,6 +71,7 @@ function WeekChooser({ week, last, onChange }: { week: string; last: string; onC
 }
 
 function Sentences({ digest, running }: { digest: Digest; running: boolean }) {
+  const { one } = useResource();
   const { capacity, held, useful, total, started, mean_wait_s: wait, since, until } = digest;
   return (
     <div className="sentences">
@@ -78,7 +80,7 @@ function Sentences({ digest, running }: { digest: Digest; running: boolean }) {
         ? <p>No node was there.</p>
         : (
             <p>
-              Of <b>{hours(capacity)}</b> GPU-hours{running && " so far"}, <b>{percent(held)}</b> were held
+              Of <b>{hours(capacity)}</b> {one}-hours{running && " so far"}, <b>{percent(held)}</b> were held
               and <b>{percent(useful)}</b> did work that counts
               {total.total > 0 && <>: {percent(total.useful / total.total)} of what was held</>}.
             </p>

@@ -53,7 +53,7 @@ def test_what_is_held_of_each_node_and_by_whom() -> None:
     assert found(world) == [
         Blocker(obstacle=Obstacle.GPUS, node="a", needed=1, free=0, jobs=("r1",)),
         Blocker(obstacle=Obstacle.CLOSED, node="b", closed=ClosedReason.DRAINING),
-        Blocker(obstacle=Obstacle.UNUSABLE, node="c", lack="has 0 slots, the job needs 1"),
+        Blocker(obstacle=Obstacle.UNUSABLE, node="c", lack="has 0 CPU slots, the job needs 1"),
     ]
     short = state(node_info(cpus=4), running(1, "", cpus=3), job(1, cpus=2))
     assert found(short) == [Blocker(obstacle=Obstacle.CPUS, node="a", needed=2, free=1, jobs=("r1",))]

@@ -259,7 +259,7 @@ def test_long_lists_of_holders_are_cut() -> None:
 
 def test_a_cpu_node_has_slots() -> None:
     slots = replace(node(gpus=1), slots=(Slot(uuid="a0", index=0, memory=0, kind="cpu"),))
-    assert "0 slots free and the job needs 1" in first(state(waits(1), runs(2, "a0"), nodes=(slots,))).message
+    assert "0 CPU slots free and the job needs 1" in first(state(waits(1), runs(2, "a0"), nodes=(slots,))).message
 
 
 held = st.lists(st.sampled_from(["a0", "a1", "a2", "a3", "b0", "b1"]), unique=True, max_size=6)

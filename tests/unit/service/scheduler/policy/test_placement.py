@@ -105,7 +105,7 @@ def test_ranks_on_gpus_and_ranks_on_cpus_are_not_mixed() -> None:
     assert started(state(*infos, job(1, gpus=2, nodes=2))) == {"j1": "b0 b1 c0 c1"}
     assert started(state(*infos, job(1, gpus=0, nodes=3))) == {"j1": ""}
     assert never_fits(ResourceRequest(gpus=2), infos, 3) == [
-        "the job needs 3 nodes of one sort, and only 1 with GPUs and 2 with slots could hold a part of it"
+        "the job needs 3 nodes of one sort, and only 1 with GPUs and 2 with CPU slots could hold a part of it"
     ]
 
 

@@ -1,0 +1,23 @@
+import type { Node } from "../api/types";
+
+/** What jobs are given, as this installation's users call it. */
+export interface Resource {
+  one: string;
+  many: string;
+}
+
+const GPUS: Resource = { one: "GPU", many: "GPUs" };
+const SLOTS: Resource = { one: "CPU slot", many: "CPU slots" };
+const BOTH: Resource = { one: "device", many: "devices" };
+
+/** The name of what the nodes have: GPUs, or CPU slots, or devices where both are. */
+export function resourceOf(nodes: readonly { devices: readonly Pick<Node["devices"][number], "kind">[] }[]): Resource {
+  const kinds = new Set(nodes.flatMap(({ devices }) => devices.map(({ kind }) => kind)));
+  if (!kinds.has("cpu")) return GPUS;
+  return kinds.has("gpu") ? BOTH : SLOTS;
+}
+
+/** So many of a resource: `1 GPU`, `2 CPU slots`. */
+export function counted(count: number, resource: Resource): string {
+  return `${count} ${count === 1 ? resource.one : resource.many}`;
+}
