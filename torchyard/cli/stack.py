@@ -1,4 +1,4 @@
-"""``up``, ``down``, ``login``, ``service``, ``worker``, ``version``."""
+"""``up``, ``down``, ``doctor``, ``login``, ``service``, ``worker``, ``version``."""
 
 import os
 import sys
@@ -16,6 +16,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command()(up)
     app.command()(down)
+    app.command()(doctor)
     app.command()(login)
     app.command(context_settings=PASS_ON)(service)
     app.command(context_settings=PASS_ON)(worker)
@@ -61,6 +62,28 @@ def down(
     from torchyard.stack import up as stack
 
     common.note("stopped" if stack.down(stop_jobs=stop_jobs) else "no stack is running")
+
+
+def doctor(json: common.Json = False) -> None:
+    """Check this machine's stack: modes, owners, accounts, disk.
+
+    Prints each finding with its mend. Exits with 1 if there is one.
+    """
+    from torchyard import home
+    from torchyard.stack import doctor as checks
+
+    root, worker_folder = home.root(), home.worker_folder()
+    found = checks.findings(root, worker_folder)
+    if json:
+        common.print_json({"findings": found})
+    else:
+        for words in checks.words(root, worker_folder):
+            common.note(words)
+        for finding in found:
+            common.line(finding)
+        common.note(f"{len(found)} to mend" if found else "nothing to mend")
+    if found:
+        raise typer.Exit(1)
 
 
 def login(json: common.Json = False) -> None:

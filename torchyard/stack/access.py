@@ -48,10 +48,15 @@ def attempts_problem(folder: Path) -> str | None:
 
 def remarks(folder: Path) -> list[str]:
     """Return what whoever starts a stack should know of the accounts of its jobs, one line each."""
-    lines = [_root_words() if os.geteuid() == 0 else _user_words()]
+    lines = [accounts_words()]
     if os.geteuid() == 0:
         lines += [line for line in (attempts_problem(folder), interpreter_problem()) if line is not None]
     return lines
+
+
+def accounts_words() -> str:
+    """Return a line that says as whom jobs run, and what follows from it."""
+    return _root_words() if os.geteuid() == 0 else _user_words()
 
 
 def one_trust_domain() -> bool:

@@ -15,7 +15,7 @@ from torchyard.states import JobState, StopReason
 
 COMMANDS = (
     "up run submit ls show logs metrics cancel rerun checkpoints pull nodes why token users hold release wait sweep "
-    "policy quota usage reserve reservations queue change"
+    "policy quota usage reserve reservations queue change doctor"
 )
 #: What is too slow to load before a command needs it.
 HEAVY = ("pydantic", "httpx", "rich", "yaml", "torch", "numpy", "torchyard.client.client")

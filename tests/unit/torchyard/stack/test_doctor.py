@@ -1,0 +1,125 @@
+"""Real folders, each broken on purpose: the finding names it, and its own mend mends it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from torchyard.exceptions import NoRedisError
+from torchyard.stack import access, doctor, filesystem, redis
+
+
+class Place(NamedTuple):
+    """A stack's folders, as they should be."""
+
+    root: Path
+    worker: Path
+    settings: Path
+
+    def findings(self) -> list[str]:
+        return doctor.findings(self.root, self.worker)
+
+
+@pytest.fixture
+def place(open_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    made = Place(open_tmp / "home", open_tmp / "home-worker", open_tmp / "etc")
+    for folder, mode in ((made.root, 0o700), (made.worker, 0o711), (made.settings, 0o700)):
+        folder.mkdir()
+        folder.chmod(mode)
+    (made.worker / "attempts").mkdir()
+    (made.worker / "attempts").chmod(0o711)
+    for path in (made.root / "admin.token", made.root / "node.token", made.settings / "worker.env"):
+        path.touch(mode=0o600)
+    monkeypatch.setattr(doctor, "SETTINGS_FOLDER", made.settings)
+    monkeypatch.setattr(access, "interpreter_problem", lambda: None)
+    monkeypatch.setattr(redis, "find_executable", lambda: "/usr/bin/redis-server")
+    monkeypatch.delenv("TORCHYARD_REDIS_URL", raising=False)
+    return made
+
+
+def test_a_stack_as_it_should_be_has_no_finding(place: Place) -> None:
+    assert place.findings() == []
+
+
+@pytest.mark.parametrize(
+    ("broken", "mode"),
+    [
+        (lambda place: place.root, 0o711),
+        (lambda place: place.root / "admin.token", 0o640),
+        (lambda place: place.root / "node.token", 0o604),
+        (lambda place: place.settings / "worker.env", 0o644),
+    ],
+    ids=["home", "admin token", "node token", "worker settings"],
+)
+def test_what_others_could_read_is_found_and_its_mend_helps(
+    place: Place, broken: Callable[[Place], Path], mode: int
+) -> None:
+    path = broken(place)
+    path.chmod(mode)
+    (finding,) = place.findings()
+    assert f"{path} (mode {mode:04o}, owner {os.geteuid()})" in finding
+    mend(finding)
+    assert place.findings() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only a worker that is root runs jobs of other accounts")
+@pytest.mark.parametrize(
+    ("folder", "mode"), [("", 0o700), ("attempts", 0o700), ("", 0o755), ("attempts", 0o755), ("", 0o731)]
+)
+def test_folders_that_accounts_cannot_pass_or_could_change(place: Place, folder: str, mode: int) -> None:
+    path = place.worker / folder
+    path.chmod(mode)
+    found = place.findings()
+    assert found
+    assert all(f"{path} (mode {mode:04o}, owner 0)" in finding for finding in found)
+    for finding in found:
+        mend(finding)
+    assert place.findings() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_files_of_other_accounts(place: Place) -> None:
+    os.chown(place.settings / "worker.env", 4001, -1)
+    os.chown(place.root, 4001, -1)
+    owner, exchanged = place.findings()
+    assert f"{place.root} (mode 0700, owner 4001) belongs to another account than yours" in owner
+    assert f"{place.settings / 'worker.env'} (mode 0600, owner 4001) belongs to another account" in exchanged
+
+
+def test_what_is_missing_or_full(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_redis() -> str:
+        raise NoRedisError
+
+    monkeypatch.setattr(redis, "find_executable", no_redis)
+    monkeypatch.setattr(doctor, "FLOOR", 2**80)
+    monkeypatch.setattr(filesystem, "kind", lambda _: "nfs4")
+    network, first, second, last = place.findings()
+    assert "lies on a network file system (nfs4)" in network
+    assert [finding.partition(":")[0] for finding in (first, second)] == [str(place.root), str(place.worker)]
+    assert last == str(NoRedisError())
+
+
+def test_the_command_exits_with_1_for_a_finding(open_tmp: Path) -> None:
+    home = open_tmp / "home"
+    home.mkdir()
+    home.chmod(0o755)
+    command = [sys.executable, "-m", "torchyard.cli.main", "doctor"]
+    environment = {**os.environ, "TORCHYARD_HOME": str(home)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"`chmod 0700 {home}`" in done.stdout
+    assert "accounts: " in done.stderr
+    done = subprocess.run([*command, "--json"], env=environment, capture_output=True, text=True, check=False)
+    assert any(str(home) in finding for finding in json.loads(done.stdout)["findings"])
+
+
+def mend(finding: str) -> None:
+    """Type what a finding says."""
+    for command in re.findall(r"`(ch(?:mod|own) [^`]*)`", finding):
+        subprocess.run(command.split(), check=True)

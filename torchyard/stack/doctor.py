@@ -1,0 +1,82 @@
+"""Checks of this machine's stack: each finding names what is wrong, and the mend."""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from torchyard.exceptions import TorchYardError
+from torchyard.stack import access, filesystem, redis
+
+#: Of the worker as a host service (`deploy/torchyard-worker.service`).
+SETTINGS_FOLDER: Final = Path("/etc/torchyard")
+#: Least free disk that a new job starts with, unless somebody has said otherwise.
+FLOOR: Final = 2 * 2**30
+
+
+def findings(root: Path, worker: Path) -> list[str]:
+    """Return what is wrong with the stack of a home folder and its worker's folder, one sentence each."""
+    return [*_home(root), *_private_files(root), *_accounts(worker), *_disk(root, worker), *_redis()]
+
+
+def _home(root: Path) -> Iterator[str]:
+    if not root.exists():
+        return
+    status = root.stat()
+    if status.st_uid != os.geteuid():
+        yield f"{access.described(root)} belongs to another account than yours: start the stack as its owner"
+    if status.st_mode & 0o077:
+        yield f"{access.described(root)} is open to other accounts, database and tokens with it: `chmod 0700 {root}`"
+    try:
+        filesystem.refuse_network(root)
+    except TorchYardError as error:
+        yield str(error)
+
+
+def _private_files(root: Path) -> Iterator[str]:
+    """Tokens and settings that other accounts could read: a mode counts also where a folder above keeps them out."""
+    files = [root / "admin.token", root / "node.token", *_entries(SETTINGS_FOLDER)]
+    for path in filter(Path.is_file, files):
+        status = path.stat()
+        if status.st_mode & 0o077:
+            yield f"{access.described(path)} can be read by other accounts: `chmod 0600 {path}`, and make a new token"
+        if status.st_uid not in {0, os.geteuid()}:
+            yield f"{access.described(path)} belongs to another account, which can exchange it: `chown root {path}`"
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if os.access(folder, os.R_OK | os.X_OK) and folder.is_dir() else []
+
+
+def _accounts(worker: Path) -> Iterator[str]:
+    if os.geteuid() != 0:
+        return
+    for problem in (access.attempts_problem(worker / "attempts"), access.interpreter_problem()):
+        if problem is not None:
+            yield problem
+    for folder in filter(Path.exists, (worker, worker / "attempts")):
+        if folder.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+            yield f"{access.described(folder)} shows other accounts whose jobs are there: `chmod 0711 {folder}`"
+
+
+def _disk(*folders: Path) -> Iterator[str]:
+    for folder in filter(Path.exists, folders):
+        free = shutil.disk_usage(folder).free
+        if free < FLOOR:
+            yield f"{folder}: only {free // 2**20} MiB of disk are free, so no job starts: make room there"
+
+
+def _redis() -> Iterator[str]:
+    if os.environ.get("TORCHYARD_REDIS_URL"):
+        return
+    try:
+        redis.find_executable()
+    except TorchYardError as error:
+        yield str(error)
+
+
+def words(root: Path, worker: Path) -> list[str]:
+    """Return what was looked at, and as whom jobs run."""
+    return [f"home: {root}", f"jobs: {worker / 'attempts'}", access.accounts_words()]
