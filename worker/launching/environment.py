@@ -146,7 +146,8 @@ def _network(inside: EnvironmentInputs) -> dict[str, str]:
     Ranks that are all on this node keep to the loopback interface, where no other machine reaches them.
     """
     asked, rendezvous = inside.spec.resources.network_interface, inside.rendezvous
-    found = asked or (rendezvous.interface if rendezvous else _LOOPBACK if inside.spec.launcher.ranked else None)
+    alone = _LOOPBACK if inside.spec.launcher.ranked else None
+    found = asked or (rendezvous.interface if rendezvous else alone)
     if found is None:
         return {}
     # "=" makes NCCL take the name as a whole; without it eth1 means eth10 too.
