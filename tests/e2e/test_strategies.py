@@ -71,8 +71,9 @@ def test_the_twin_of_the_benchmark_runs_as_a_job_and_its_page_is_brought(yard: S
     names = {"strategies.csv", "strategies.html", "strategies.png", "strategies.svg"}
     assert {path.name for path in page.parent.iterdir()} == {each.name for each in yard.client.outputs(job.id)} == names
     with page.with_suffix(".csv").open() as file:
-        rows = [(row["strategy"], row["devices"]) for row in csv.DictReader(file)]
-    assert rows == [("single", "1"), ("dp", "2"), ("ddp", "2")]
+        rows = list(csv.DictReader(file))
+    assert [(row["strategy"], row["devices"]) for row in rows] == [("single", "1"), ("dp", "2"), ("ddp", "2")]
+    assert int(rows[-1]["bytes_per_rank"]) > 0
 
 
 def test_what_cannot_be_compared_is_refused_before_it_is_queued(yard: Stack) -> None:
