@@ -78,10 +78,13 @@ $(STAMPS)/compat: $(STAMPS)/venv tests/compat/requirements.txt tests/compat/cons
 	$(VENV)-compat/bin/pip install --quiet --constraint tests/compat/constraints.txt --requirement tests/compat/requirements.txt
 	@touch $@
 
+# Tests wait about as much as they compute: one process more than there are cores, and no more than four.
+PROCESSES := $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 4 ? cores + 1 : 4)))
+
 .PHONY: test
 test: $(STAMPS)/dev $(STAMPS)/compat $(STAMPS)/browser dashboard ## Run every test
 	@sh scripts/build_dashboard.sh $(BIN) test
-	$(BIN)/pytest --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
+	$(BIN)/pytest --numprocesses=$(PROCESSES) --dist=loadfile --no-loadscope-reorder
 
 .PHONY: coverage
 coverage: $(STAMPS)/dev ## Measure the branch coverage of the unit and integration tests
