@@ -32,7 +32,7 @@ class WorkerSettings:
     redis_url: str | None = None
     """Redis, where it is reached otherwise than the service says."""
     one_trust_domain: bool = False
-    """A worker that is not root may run every user's jobs."""
+    """Jobs of people without a UNIX account here run as the worker's own."""
     labels: tuple[str, ...] = ()
     """Words that jobs may ask for (`resources.labels`)."""
     disk_floor: int | None = None
@@ -133,7 +133,11 @@ class Environment(BaseSettings):
     redis_url: str | None = Field(
         default=None, description="Redis, where it is reached otherwise than the service says."
     )
-    one_trust_domain: bool = Field(default=False, description="A worker that is not root may run every user's jobs.")
+    one_trust_domain: bool = Field(
+        default=False,
+        description="Jobs of people without a UNIX account here run as the worker's own, which everybody who "
+        "may submit can then act as.",
+    )
     labels: Annotated[tuple[str, ...], NoDecode, BeforeValidator(settingsfile.words)] = Field(
         default=(), description="Words that jobs may ask for (`resources.labels`), between commas."
     )
