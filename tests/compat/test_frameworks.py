@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -44,6 +44,8 @@ LIGHTNING = Training(
     steps=640,
     written=r"model\.pt",
 )
+#: A plain program is one process; those that Lightning starts itself are shown with launcher python.
+LIGHTNING_ALONE = replace(LIGHTNING, arguments=("--devices", "1", "--epochs", "20", "--samples", "1024"))
 TRANSFORMERS = Training(
     script=EXAMPLES / "huggingface_trainer.py",
     arguments=("--epochs", "100", "--samples", "640"),
@@ -115,7 +117,7 @@ def by_hand(
             id="lightning-python-preempted-live",
         ),
         pytest.param(
-            LIGHTNING,
+            LIGHTNING_ALONE,
             Launcher.NONE,
             stopping.preempted,
             True,
@@ -123,7 +125,7 @@ def by_hand(
             id="lightning-none-preempted-live",
         ),
         pytest.param(
-            LIGHTNING,
+            LIGHTNING_ALONE,
             Launcher.NONE,
             stopping.cancelled,
             False,
