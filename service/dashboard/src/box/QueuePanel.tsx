@@ -2,8 +2,10 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { useQueue } from "../api/box";
+import type { QueueEntry } from "../api/types";
 import { plural, sentence, UNKNOWN } from "../lib/format";
 import { counted } from "../lib/resources";
+import { withoutTime } from "../lib/waiting";
 import { Forecast } from "../ui/Forecast";
 import { Message } from "../ui/Message";
 import { Notice } from "../ui/Notice";
@@ -34,7 +36,7 @@ export function QueuePanel() {
               <span className="faint"> {entry.user} · {counted(entry.gpus, resource)}
                 {entry.priority !== "normal" && ` · ${entry.priority}`}
               </span>
-              <p className="soft"><Message text={`${sentence(entry.reason)}.`} now={now} /></p>
+              <p className="soft"><Message text={`${sentence(reasonOf(entry))}.`} now={now} /></p>
               {entry.expected_start_at != null && (
                 <p className="queue-when">
                   starts <Forecast p50={entry.expected_start_at} p90={entry.expected_start_p90_at} now={now} />
@@ -51,4 +53,9 @@ export function QueuePanel() {
       )}
     </Panel>
   );
+}
+
+/** Its reason, in which no time stands that is told as its expected start. */
+function reasonOf({ reason, expected_start_at: start }: QueueEntry): string {
+  return start == null ? reason : withoutTime(reason);
 }

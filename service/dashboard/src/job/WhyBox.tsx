@@ -2,6 +2,7 @@ import { useWhy } from "../api/jobs";
 import type { Alternative, Job, Reason, Why } from "../api/types";
 import { sentence } from "../lib/format";
 import { pieces } from "../lib/time";
+import { withoutTime } from "../lib/waiting";
 import { Command } from "../ui/Command";
 import { Forecast } from "../ui/Forecast";
 import { Message } from "../ui/Message";
@@ -18,14 +19,8 @@ const TOLD = new Set(["end"]);
 /** What an alternative says of its time, which stands beside it. */
 const WHEN = /^it (?:would start now|is expected to start at about [-\d]+ [:\d]+ UTC) /;
 
-/** When enough is free, which the box tells as the expected start. */
-const ENOUGH = /; enough is expected to be free at about [-\d]+ [:\d]+ UTC(?:, when (.*? for it))?/;
 /** Forecasts that are no further apart are one. */
 const ABOUT_MS = 120_000;
-
-function untimed(words: string): string {
-  return words.replace(ENOUGH, (_, others: string | undefined) => others === undefined ? "" : `; ${others}`);
-}
 
 /** Why the job is where it is, when it goes on from there, and what would start it now. */
 export function WhyBox({ job }: { job: Job }) {
@@ -38,7 +33,7 @@ export function WhyBox({ job }: { job: Job }) {
     <section className="why" aria-label="Why" data-state={job.state}>
       <p className="why-summary">
         {why.position !== null && <span className="why-place" title="Place in the queue">{why.position}</span>}
-        <span><Message text={untimed(why.summary)} now={now} /></span>
+        <span><Message text={withoutTime(why.summary)} now={now} /></span>
       </p>
       <Expected why={why} now={now} />
       <ul className="why-reasons">
@@ -71,7 +66,7 @@ function Expected({ why, now }: { why: Why; now: number }) {
 function Cause({ reason, why, now }: { reason: Reason; why: Why; now: number }) {
   const { jobs } = reason;
   const told = why.summary.includes(reason.message);
-  const message = untimed(reason.message);
+  const message = withoutTime(reason.message);
   const until = untold(reason, why);
   if (told && jobs.length === 0 && until === null) return null;
   return (
@@ -92,7 +87,7 @@ function Cause({ reason, why, now }: { reason: Reason; why: Why; now: number }) 
 
 /** Until when, unless the sentence says so, or that is about when the job is expected to start. */
 function untold({ message, until }: Reason, { expected_start_at: start }: Why): string | null {
-  if (until == null || pieces(untimed(message)).some(({ at }) => at !== null)) return null;
+  if (until == null || pieces(withoutTime(message)).some(({ at }) => at !== null)) return null;
   const same = start !== null && Math.abs(Date.parse(until) - Date.parse(start)) <= ABOUT_MS;
   return same ? null : until;
 }
