@@ -90,7 +90,7 @@ class Events {
     for (const topic of topics) {
       const [kind = "", id = ""] = topic.split(":");
       if (kind === "jobs" || kind === "queue" || kind === "nodes") this.#list(kind);
-      if (kind === "job") this.#invalidate(({ queryKey }) => queryKey[0] === "job" && this.#isOf(queryKey, id));
+      if (kind === "job") this.#parts(id);
     }
   }
 
@@ -123,9 +123,12 @@ class Events {
       }
     }
     if (version === undefined || !(changed || version !== job.version)) return;
-    this.#throttle.run(job.id, JOB_MS, () => this.#invalidate(({ queryKey }) => (
-      queryKey[0] === "job" && !SELF.has(queryKey[2]) && this.#isOf(queryKey, job.id)
-    )));
+    this.#throttle.run(job.id, JOB_MS, () => this.#parts(job.id));
+  }
+
+  /** A job and its parts are asked for again. */
+  #parts(id: string): void {
+    this.#invalidate(({ queryKey }) => queryKey[0] === "job" && !SELF.has(queryKey[2]) && this.#isOf(queryKey, id));
   }
 
   /** New points continue the chain that the cache has, or the cache asks for what it lacks. */
