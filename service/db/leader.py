@@ -40,8 +40,14 @@ class Leader:
                 return False
 
     def resign(self) -> None:
-        """Let another service lead."""
+        """Let another service lead.
+
+        The lock is given back first: the database frees that of a closed connection only when it gets to it.
+        """
         with self._lock:
+            if self._connection is not None:
+                with suppress(SQLAlchemyError):
+                    self._connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": LOCK})
             self._drop()
 
     def _still_leads(self) -> bool:
