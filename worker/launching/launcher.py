@@ -22,7 +22,7 @@ from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, U
 from worker.launching import argv, carry, environment, interpreter, local_rank, prepare, rendezvous, resuming
 from worker.launching.identity import UnixUser, check_access, identity
 from worker.launching.inherited import inherited
-from worker.limits.node import NodeLimits, bury
+from worker.limits.node import NodeLimits, end_groups
 from worker.monitoring import processes
 from worker.shim import verdict
 from worker.shim.files import DISK_FULL, NO_SPACE, steady_us
@@ -296,7 +296,7 @@ class AttemptLauncher:
         if descriptor is None:
             return False
         try:
-            return folder.started() and not folder.has_result() and _bury_locked(folder, seconds)
+            return folder.started() and not folder.has_result() and _finalize_locked(folder, seconds)
         finally:
             os.close(descriptor)
 
@@ -331,9 +331,9 @@ def _go_on(folder: AttemptFolder) -> None:
         raise StoppedError
 
 
-def _bury_locked(folder: AttemptFolder, seconds: float) -> bool:
+def _finalize_locked(folder: AttemptFolder, seconds: float) -> bool:
     limits = (folder.read_launch() or {}).get("limits", {})
-    if not bury(limits, seconds) or processes.sweep(folder.attempt_id, seconds):
+    if not end_groups(limits, seconds) or processes.sweep(folder.attempt_id, seconds):
         return False
     shim = folder.read_shim()
     message = "the process that guarded this attempt was killed (out of memory, or by hand)"

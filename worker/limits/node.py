@@ -136,7 +136,7 @@ class NodeLimits:
             for path in base.glob(f"{self._prefix}*")
         }
         for path, attempt in left.items():
-            if not held(attempt) and not bury({"groups": [str(path)]}):
+            if not held(attempt) and not end_groups({"groups": [str(path)]}):
                 logger.warning("%s: its cgroup %s cannot be removed", attempt, path)
 
 
@@ -157,7 +157,7 @@ def of_worker(
     )
 
 
-def bury(record: Mapping[str, Any], seconds: float = 60.0) -> bool:
+def end_groups(record: Mapping[str, Any], seconds: float = 60.0) -> bool:
     """End whatever is left in an attempt's groups, and remove them; False when some of it outlives SIGKILL."""
     groups, deadline = record.get("groups", []), time.monotonic() + seconds
     while left := cgroups.remove(groups, _PAUSE_S):

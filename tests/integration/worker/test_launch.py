@@ -102,7 +102,7 @@ def test_a_starter_killed_before_started_is_no_loss(box: Box, tmp_path: Path, wh
     assert lines(tmp_path / "runs") == ["run"]
 
 
-def test_a_starter_killed_before_the_fork_is_buried_and_nothing_has_run(box: Box, tmp_path: Path) -> None:
+def test_a_starter_killed_before_the_fork_is_finalized_and_nothing_has_run(box: Box, tmp_path: Path) -> None:
     folder = box.assign(command=counted(tmp_path))
     assert starter(tmp_path, folder, "started").wait() == -signal.SIGKILL
     (status,) = inventory.scan(box.attempts)

@@ -223,7 +223,7 @@ def test_a_result_that_nobody_wants_still_brings_the_rest(world: World, status: 
     assert world.service.calls[-1] == "settled"
 
 
-def test_a_dead_shim_is_buried(world: World) -> None:
+def test_a_dead_shim_is_finalized(world: World) -> None:
     world.speak()
     follower = world.follower()
     world.run(follower, until="running")
@@ -233,7 +233,7 @@ def test_a_dead_shim_is_buried(world: World) -> None:
     assert world.service.results[0].kind is wire.ResultKind.LOST
 
 
-def test_a_shim_that_died_before_its_first_word_is_buried(world: World) -> None:
+def test_a_shim_that_died_before_its_first_word_is_finalized(world: World) -> None:
     world.run(world.follower(), steps=1000)
     assert world.finalized == ["att-1"]
     assert world.service.calls == ["result", "settled"]
