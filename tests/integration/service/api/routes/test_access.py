@@ -16,9 +16,9 @@ from tests.support.problems import kind
 API = "/api/v1"
 #: What anybody reaches: whether the service lives, its description, and the way in.
 OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("POST", f"{API}/session")}
-#: What a token with the scope read changes: nothing but tokens and sessions of its own user and no more might.
+#: What a token with the scope read changes: nothing but what its own user's tokens, sessions and streams are.
 OWN = {("POST", f"{API}/tokens"), ("DELETE", f"{API}/tokens/x"), ("DELETE", f"{API}/session")}
-OWN |= {("POST", f"{API}/session/codes")}
+OWN |= {("POST", f"{API}/session/codes"), ("PUT", f"{API}/live/x")}
 ADMIN = {("POST", f"{API}/users"), ("POST", f"{API}/projects"), ("GET", f"{API}/audit")}
 ADMIN |= {("POST", f"{API}/nodes/x/{word}") for word in ("drain", "resume", "declare-dead")}
 ADMIN |= {("PATCH", f"{API}/users/x"), ("DELETE", f"{API}/users/x"), ("PUT", f"{API}/policy")}
