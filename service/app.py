@@ -119,8 +119,8 @@ def create_app(settings: Settings) -> FastAPI:
     db.on_commit(Effects(ctx.hub, dispatcher, woken.set).fire)
     counters.watch(db, dispatcher)
     app.state.context, app.state.woken, app.state.counters = ctx, woken, counters
-    app.state.tokens, app.state.codes = Tokens(db, ctx.now_us, ctx.monotonic), Codes(ctx.monotonic)
-    app.state.publisher = Publisher(ctx)
+    app.state.tokens = Tokens(db, ctx.now_us, ctx.monotonic, settings.visibility)
+    app.state.codes, app.state.publisher = Codes(ctx.monotonic), Publisher(ctx)
     app.state.sign_in_limits = SignInLimits(ctx.monotonic)
     app.add_middleware(RequestGuard, settings=settings)
     app.add_middleware(Counted, counters=counters)

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from torchyard import home, settingsfile
+from torchyard.api import Visibility
 from torchyard.quantities import SECONDS, parse_duration, parse_size
 
 
@@ -38,6 +39,8 @@ class Settings:
     """Free bytes below which nothing is launched: on a node, or anywhere if it is the service's own disk."""
     max_body: int = 2**20
     """Bytes of a request body outside uploads and ingest."""
+    visibility: Visibility = "project"
+    """Who may read the jobs of projects that do not say it themselves."""
     keep_ended_s: int | None = None
     """So long after its end a job keeps its files (`service.artifacts.discard`), a day at least; None: for ever."""
 
@@ -66,6 +69,7 @@ class Settings:
             unreachable_after_s=found.unreachable_after_s,
             disk_floor=found.disk_floor,
             keep_ended_s=found.keep_ended,
+            visibility=found.visibility,
         )
 
 
@@ -106,4 +110,9 @@ class Environment(BaseSettings):
     keep_ended: Annotated[int, BeforeValidator(_days)] | None = Field(
         default=Settings.keep_ended_s,
         description="How long jobs keep their files after their end, such as `90d`; without it for ever.",
+    )
+    visibility: Visibility = Field(
+        default=Settings.visibility,
+        description="Who may read jobs of projects that do not say it themselves, beside owners and administrators: "
+        "`private` nobody, `project` the project's members, `everyone` every user.",
     )

@@ -4,7 +4,7 @@ Between events a follower holds neither a thread nor a database connection. All 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from service.api import sse
 from service.context import Context
+from service.identity.callers import Caller
 from service.infra.hub import Listener
 from service.jobs import queries
 from service.telemetry import logs
@@ -116,23 +117,27 @@ class LogFollower:
         return True
 
 
-async def changes(ctx: Context) -> AsyncGenerator[bytes]:
-    """Events for pages that show jobs and nodes: ``job`` {id, version}, ``jobs`` {} and ``nodes`` {}."""
+async def changes(ctx: Context, who: Callable[[], Awaitable[Caller]]) -> AsyncGenerator[bytes]:
+    """Events for pages that show jobs and nodes: ``job`` {id, version}, ``jobs`` {} and ``nodes`` {}.
+
+    `who` finds the caller anew for each of them, and ends the stream by its problem where the token no longer counts.
+    """
     async with ctx.hub.listen("job:*", "metrics:*", "jobs", "queue", "node:*") as listener:
         yield sse.PING
         while not listener.closing:
             topics = await listener.wait(sse.PING_S)
-            for part in await run_in_threadpool(_tell, ctx, topics):
+            for part in await run_in_threadpool(_tell, ctx, await who(), topics):
                 yield part
             if topics:
                 await asyncio.sleep(GATHER_S)
 
 
-def _tell(ctx: Context, topics: frozenset[str]) -> list[bytes]:
+def _tell(ctx: Context, caller: Caller, topics: frozenset[str]) -> list[bytes]:
     if not topics:
         return [sse.PING]
     jobs = sorted({topic.partition(":")[2] for topic in topics if topic.startswith(("job:", "metrics:"))})
-    told = [sse.event("job", job) for job in queries.versions_of(ctx.db, jobs)] if 0 < len(jobs) <= MAX_JOBS else []
+    few = jobs if len(jobs) <= MAX_JOBS else []
+    told = [sse.event("job", job) for job in queries.versions_of(ctx.db, caller, few)] if few else []
     if not topics.isdisjoint({"jobs", "queue"}) or len(jobs) > MAX_JOBS:
         told.append(sse.event("jobs", {}))
     if any(topic.startswith("node:") for topic in topics):

@@ -1,7 +1,7 @@
 """Server-sent events: how they look on the wire, and the answer that carries them."""
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -10,6 +10,7 @@ from starlette.responses import StreamingResponse
 
 from service.api.auth import current
 from service.errors import ProblemError
+from service.identity.callers import Caller
 
 #: Seconds of silence after which a comment shows that the connection lives.
 PING_S = 15.0
@@ -22,22 +23,27 @@ def event(name: str, data: Mapping[str, Any], event_id: str | None = None) -> by
     return f"{head}event: {name}\ndata: {json.dumps(data)}\n\n".encode()
 
 
-def stream(request: Request, events: AsyncGenerator[bytes]) -> StreamingResponse:
-    """The answer, for as long as the caller's token counts."""
-    return response(_allowed(request, events))
+def stream(
+    request: Request, events: AsyncGenerator[bytes], allowed: Callable[[Caller], bool] = lambda _: True
+) -> StreamingResponse:
+    """Return the answer, for as long as the caller's token counts and `allowed` says so before each event."""
+    return response(_allowed(request, events, allowed))
 
 
 def response(events: AsyncIterator[bytes]) -> StreamingResponse:
-    """The answer, which proxies are told not to hold back."""
+    """Return the answer, which proxies are told not to hold back."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
 
-async def _allowed(request: Request, events: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
+async def _allowed(
+    request: Request, events: AsyncGenerator[bytes], allowed: Callable[[Caller], bool]
+) -> AsyncIterator[bytes]:
     async with aclosing(events):
-        async for part in events:
-            try:
-                await current(request)
-            except ProblemError:
-                return  # revoked since: nothing more is told
-            yield part
+        try:
+            async for part in events:
+                if not allowed(await current(request)):
+                    return
+                yield part
+        except ProblemError:
+            return  # revoked since: nothing more is told

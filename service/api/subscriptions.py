@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from service.api import sse
 from service.errors import field_problem
 from service.identity.callers import Caller
+from service.identity.visibility import may_read
 
 #: Events that wait for a slow reader. With more the stream ends, and whoever reads it begins anew.
 MAX_WAITING = 512
@@ -90,9 +91,9 @@ def stream_event(name: str, content: Mapping[str, Any], subject: Subject | None 
     return StreamEvent(subject, sse.event(name, content))
 
 
-def may_follow(caller: Caller, subject: Subject | None) -> bool:  # noqa: ARG001  who reads sees all jobs
+def may_follow(caller: Caller, subject: Subject | None) -> bool:
     """Return true if the caller may be sent an event. Each is asked for here, and nowhere else, when it is sent."""
-    return "read" in caller.scopes
+    return "read" in caller.scopes and (subject is None or may_read(caller, subject))
 
 
 @dataclass(eq=False)

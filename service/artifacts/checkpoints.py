@@ -14,10 +14,12 @@ from service.attempts.memory import AttemptIdentity
 from service.db.engine import Database
 from service.db.models import Attempt, Checkpoint, CheckpointFile, Job
 from service.db.records.artifacts import CheckpointRecord
+from service.db.records.jobs import JobOwner
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from service.errors import BadPathError, NotAHashError, ProblemError, field_problem, not_found
 from service.identity.callers import Caller
+from service.identity.visibility import may_read
 from service.infra.times import moment
 from service.storage import paths, retention
 from service.storage.store import BlobStore, is_hash
@@ -202,6 +204,15 @@ def _resource(
         metrics=checkpoint.metrics,
         files=files,
     )
+
+
+def check_readable(db: Database, caller: Caller, checkpoint_id: str) -> None:
+    """Raise ``not-found`` unless there is such a checkpoint, of a job that the caller may read."""
+    query = select(*JobOwner.columns(Job)).join(Checkpoint, Checkpoint.job_id == Job.id)
+    with db.read() as tx:
+        found = JobOwner.first(tx.execute(query.where(Checkpoint.id == checkpoint_id)))
+    if found is None or not may_read(caller, found):
+        raise not_found("checkpoint", checkpoint_id)
 
 
 def get(db: Database, checkpoint_id: str) -> api.Checkpoint:

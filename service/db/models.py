@@ -90,6 +90,20 @@ class Project(Base):
     __tablename__ = "projects"
     name: Mapped[str] = mapped_column(primary_key=True)
     created_us: Mapped[int]
+    #: Who may read its jobs (`torchyard.api.Visibility`); NULL: as the installation has it.
+    visibility: Mapped[str | None]
+
+
+class ProjectMember(Base):
+    """A user who may read the jobs of a project whose visibility is ``project``.
+
+    Nothing else makes a member: a job or a quota in a project is no leave to read what others do there.
+    """
+
+    __tablename__ = "project_members"
+    project: Mapped[str] = mapped_column(ForeignKey("projects.name"), primary_key=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), primary_key=True)
+    added_us: Mapped[int]
 
 
 class Node(Base):

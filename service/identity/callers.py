@@ -6,12 +6,13 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import Connection, and_, bindparam, exists, func, or_, select, update
 
 from service.db.engine import Database
-from service.db.models import Token, User
+from service.db.models import Project, ProjectMember, Token, User
 from service.db.records.record import Record
 from service.errors import ProblemError
+from torchyard.api import Visibility
 
 PREFIX = "ty_"
 #: Seconds that a token found in the database is believed without asking again.
@@ -40,6 +41,8 @@ class Caller:
     node: str | None
     """The node that a node token belongs to."""
     token_id: str
+    projects: frozenset[str] = frozenset()
+    """Projects whose jobs the user may read, whoever owns them; an administrator reads those of all."""
 
 
 def new_secret() -> str:
@@ -81,8 +84,11 @@ class _Entry:
 class Tokens:
     """Find the caller of a secret; revoked tokens stop counting at once in this process."""
 
-    def __init__(self, db: Database, now_us: Callable[[], int], monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, db: Database, now_us: Callable[[], int], monotonic: Callable[[], float], visibility: Visibility
+    ) -> None:
         self._db = db
+        self._visibility = visibility
         self._now_us = now_us
         self._monotonic = monotonic
         self._cache: dict[str, _Entry] = {}
@@ -107,9 +113,10 @@ class Tokens:
         generation = self._generation
         with self._db.read() as tx:
             token = _ValidToken.first(tx.execute(_FIND, {"sha256": sha256}))
-        if token is None or self._is_over(token.expires_us):
+            projects = None if token is None else self._projects(tx, token.user_id)
+        if token is None or projects is None or self._is_over(token.expires_us):
             return None
-        entry = self._entry(token)
+        entry = self._entry(token, projects)
         with self._lock:
             if generation == self._generation:  # a revocation in between must not be undone by what was read before
                 if len(self._cache) >= CACHE_SIZE:
@@ -120,7 +127,11 @@ class Tokens:
     def _is_over(self, expires_us: int | None) -> bool:
         return expires_us is not None and expires_us <= self._now_us()
 
-    def _entry(self, token: _ValidToken) -> _Entry:
+    def _projects(self, tx: Connection, user_id: str) -> frozenset[str]:
+        asked = {"user_id": user_id, "default": self._visibility}
+        return frozenset(tx.scalars(_READABLE_PROJECTS, asked))
+
+    def _entry(self, token: _ValidToken, projects: frozenset[str]) -> _Entry:
         now_us = self._now_us()
         if (token.last_used_us or 0) + LAST_USED_EVERY_US < now_us:
             with self._db.write() as tx:
@@ -133,6 +144,7 @@ class Tokens:
             scopes=scopes,
             node=token.node,
             token_id=token.id,
+            projects=projects,
         )
         return _Entry(caller, token.expires_us, self._monotonic() + CACHE_S, now_us)
 
@@ -150,6 +162,11 @@ _FIND = (
     .join(User, User.id == Token.user_id)
     .where(Token.sha256 == bindparam("sha256"), Token.revoked_us.is_(None), User.deactivated_us.is_(None))
 )
+
+
+_VISIBILITY = func.coalesce(Project.visibility, bindparam("default"))
+_MEMBER = exists().where(ProjectMember.project == Project.name, ProjectMember.user_id == bindparam("user_id"))
+_READABLE_PROJECTS = select(Project.name).where(or_(_VISIBILITY == "everyone", and_(_VISIBILITY == "project", _MEMBER)))
 
 
 def may_change(caller: Caller, owner_id: str) -> None:

@@ -1,10 +1,10 @@
-"""Users and projects."""
+"""Users."""
 
 from sqlalchemy import Connection, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from service.db.engine import Database
-from service.db.models import Project, Token, User
+from service.db.models import Token, User
 from service.db.records.identity import UserRecord
 from service.errors import ProblemError, field_problem, not_found
 from service.identity import audit, unix_accounts
@@ -133,21 +133,3 @@ def _end_tokens(tx: Connection, owner: api.User, now: int) -> None:
     query = select(Token.id, Token.scopes).where(Token.user_id == owner.id, Token.revoked_us.is_(None))
     ended = [row.id for row in tx.execute(query) if not owner.active or ("admin" in row.scopes and not owner.admin)]
     tx.execute(update(Token).where(Token.id.in_(ended)).values(revoked_us=now))
-
-
-def list_projects(db: Database) -> list[api.Project]:
-    """Return all projects, by name."""
-    with db.read() as tx:
-        rows = tx.execute(select(Project.name, Project.created_us).order_by(Project.name)).all()
-    return [api.Project(name=row.name, created_at=moment(row.created_us)) for row in rows]
-
-
-def create_project(db: Database, caller: Caller, name: str, now: int) -> api.Project:
-    """Add a project; ``conflict`` if there is one of the name."""
-    with db.write() as tx:
-        try:
-            tx.execute(insert(Project).values(name=name, created_us=now))
-        except IntegrityError as error:
-            raise ProblemError("conflict", f"name: there is a project {name} already.") from error
-        audit.record(tx, caller, "project.create", name, now)
-    return api.Project(name=name, created_at=moment(now))

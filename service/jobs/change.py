@@ -13,13 +13,14 @@ from service.db.records.jobs import JobVersion
 from service.db.records.spec import StoredSpec
 from service.errors import ProblemError, field_problem
 from service.identity.callers import Caller, may_change
+from service.identity.visibility import may_read_all
 from service.infra.times import Clock
 from service.jobs import body, submit, versions
 from service.jobs.submission import Submission
 from service.storage import retention
 from torchyard import api
 from torchyard.ids import JobId
-from torchyard.spec import PRIORITY_RANK, JobSpec
+from torchyard.spec import PRIORITY_RANK, JobSpec, sweeps
 from torchyard.states import JobState, StopReason
 
 Action = Callable[[Connection, JobId, str | None, int], object]
@@ -33,10 +34,10 @@ def cancel(tx: Connection, job_id: JobId, actor: str | None, now: int) -> object
 def act(db: Database, clock: Clock, caller: Caller, ref: str, action: Action) -> JobVersion:
     """Do one of `cancel`, `lifecycle.hold`, `release_hold`, `request_checkpoint`; return the job's version."""
     with refusals(), db.write() as tx:
-        found = versions.find(tx, ref)
+        found = versions.find(tx, ref, caller)
         may_change(caller, found.user_id)
         action(tx, found.id, caller.name, clock())
-        return versions.find(tx, found.id)
+        return versions.find(tx, found.id, caller)
 
 
 @contextmanager
@@ -57,14 +58,14 @@ def patch(
     given = {name: getattr(changes, name) for name in changes.model_fields_set}
     body.check_values(given)
     with refusals(), db.write() as tx:
-        found = versions.find(tx, ref)
+        found = versions.find(tx, ref, caller)
         may_change(caller, found.user_id)
         lifecycle.lock_job(tx, found.id)
-        found = versions.find(tx, found.id)
+        found = versions.find(tx, found.id, caller)
         versions.check_match(if_match, found.version)
         if given:
             _apply(tx, caller, found, given, clock())
-        return versions.find(tx, found.id)
+        return versions.find(tx, found.id, caller)
 
 
 def _apply(tx: Connection, caller: Caller, found: JobVersion, given: dict[str, Any], now: int) -> None:
@@ -129,8 +130,10 @@ def _require(allowed: bool, found: JobVersion, field: str, of_what: str) -> None
 def prepare_rerun(db: Database, caller: Caller, ref: str, request: api.Rerun, keyed: dict[str, Any]) -> Submission:
     """Return a submission of the job's spec, changed as asked; `keyed` carries the idempotency key."""
     with db.read() as tx:
-        found = versions.find(tx, ref)
+        found = versions.find(tx, ref, caller)
         before = _spec(tx, found.id)
+        if not may_read_all(caller, found.user_id):
+            _require_own_values(before, request.changes)
         spec = changed_spec(before.data, request.changes)
         if spec.sweep is not None:
             raise field_problem("changes.sweep", "a rerun is one job: submit a sweep with POST /jobs")
@@ -145,6 +148,19 @@ def prepare_rerun(db: Database, caller: Caller, ref: str, request: api.Rerun, ke
         snapshot=before.code,
         **keyed,
     )
+
+
+def _require_own_values(before: StoredSpec, changes: Mapping[str, Any]) -> None:
+    """Refuse to hand the values of another user's variables to a job that could print them."""
+    given = changes.get("env", {})
+    if not isinstance(given, Mapping):  # null takes all variables away; what else it may be is not valid
+        return
+    kept = sorted((before.data.get("env") or {}).keys() - given.keys() - {sweeps.ENVIRONMENT})
+    if kept:
+        raise field_problem(
+            "changes.env",
+            f"the values of {', '.join(kept)} are their owner's: give your own, or null to leave a variable out",
+        )
 
 
 def other_batch(before: JobSpec, after: JobSpec) -> str | None:

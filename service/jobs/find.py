@@ -9,6 +9,8 @@ from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, func, or
 from service.db.models import Group, Job, Tag, User
 from service.db.records.jobs import JobVersion
 from service.errors import field_problem
+from service.identity.callers import Caller
+from service.identity.visibility import readable
 from service.jobs.versions import COLUMNS
 from torchyard.states import JobState
 
@@ -32,9 +34,11 @@ class Filters:
     """Jobs that belong to a sweep are shown."""
 
 
-def page(tx: Connection, filters: Filters, cursor: str | None, limit: int) -> tuple[list[JobVersion], str | None]:
-    """Return the versions of the newest jobs that pass, and the cursor of the next page."""
-    query = _filtered(select(*COLUMNS), filters).order_by(Job.number.desc()).limit(limit + 1)
+def page(
+    tx: Connection, caller: Caller, filters: Filters, cursor: str | None, limit: int
+) -> tuple[list[JobVersion], str | None]:
+    """Return the versions of the newest jobs that pass, of the caller's alone, and the cursor of the next page."""
+    query = _filtered(select(*COLUMNS), caller, filters).order_by(Job.number.desc()).limit(limit + 1)
     if cursor is not None:
         query = query.where(Job.number < position(cursor))
     rows = JobVersion.all(tx.execute(query))
@@ -43,9 +47,9 @@ def page(tx: Connection, filters: Filters, cursor: str | None, limit: int) -> tu
     return rows, str(rows[-1].number) if more else None
 
 
-def counts(tx: Connection, filters: Filters) -> dict[JobState, int]:
+def counts(tx: Connection, caller: Caller, filters: Filters) -> dict[JobState, int]:
     """Count the jobs that pass, by state; states without any are left out."""
-    query = _filtered(select(Job.state, func.count()), filters).group_by(Job.state).order_by(Job.state)
+    query = _filtered(select(Job.state, func.count()), caller, filters).group_by(Job.state).order_by(Job.state)
     return {JobState(state): count for state, count in tx.execute(query)}
 
 
@@ -56,7 +60,8 @@ def position(cursor: str) -> int:
     return int(cursor)
 
 
-def _filtered(query: Query, filters: Filters) -> Query:
+def _filtered(query: Query, caller: Caller, filters: Filters) -> Query:
+    query = query.where(readable(caller, Job))
     if filters.state:
         query = query.where(Job.state.in_(filters.state))
     if filters.user:

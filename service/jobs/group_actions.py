@@ -24,10 +24,10 @@ Action = Callable[[Connection, ShownGroup, Caller, int], Sequence[JobId]]
 def act(db: Database, clock: Clock, caller: Caller, ref: str, action: Action) -> ShownGroup:
     """Do one of the actions below to a group; return the group as it is then."""
     with refusals(), db.write() as tx:
-        group = groups.find(tx, ref)
+        group = groups.find(tx, ref, caller)
         may_change(caller, group.user_id)
         action(tx, group, caller, clock())
-        return groups.find(tx, group.id)
+        return groups.find(tx, group.id, caller)
 
 
 def cancel(tx: Connection, group: ShownGroup, caller: Caller, now: int) -> Sequence[JobId]:

@@ -12,6 +12,8 @@ from service.db.records.jobs import ShownGroup
 from service.db.records.metrics import stored_value
 from service.db.records.spec import StoredSpec
 from service.errors import field_problem, not_found
+from service.identity.callers import Caller
+from service.identity.visibility import may_read, may_read_all, readable
 from service.infra.etags import etag
 from service.infra.times import moment
 from service.jobs import present as job_pages
@@ -32,11 +34,11 @@ class SweepObjective:
     mode: Mode = "min"
 
 
-def find(tx: Connection, ref: str) -> ShownGroup:
-    """Return a group by its id or its number; a ``not-found`` problem if there is none."""
+def find(tx: Connection, ref: str, caller: Caller) -> ShownGroup:
+    """Return a group by its id or its number; ``not-found`` if there is none that the caller may read."""
     number = ref.isascii() and ref.isdigit() and len(ref) <= 18
     found = ShownGroup.first(tx.execute(_GROUPS.where(Group.number == int(ref) if number else Group.id == ref)))
-    if found is None:
+    if found is None or not may_read(caller, found):
         raise not_found("sweep", ref)
     return found
 
@@ -46,9 +48,14 @@ def of_job(tx: Connection, job_id: JobId) -> ShownGroup:
     return ShownGroup.one(tx.execute(_GROUPS.join(Job, Job.group_id == Group.id).where(Job.id == job_id)))
 
 
-def page(tx: Connection, filters: Filters, cursor: str | None, limit: int) -> tuple[list[ShownGroup], str | None]:
-    """Return the newest groups that pass, and the cursor of the next page; a state passes that any trial is in."""
-    query = _filtered(_GROUPS, filters).order_by(Group.number.desc()).limit(limit + 1)
+def page(
+    tx: Connection, caller: Caller, filters: Filters, cursor: str | None, limit: int
+) -> tuple[list[ShownGroup], str | None]:
+    """Return the newest groups that pass and that the caller may read, and the cursor of the next page.
+
+    A state passes that any trial is in.
+    """
+    query = _filtered(_GROUPS, filters).where(readable(caller, Group)).order_by(Group.number.desc()).limit(limit + 1)
     if cursor is not None:
         query = query.where(Group.number < position(cursor))
     rows = ShownGroup.all(tx.execute(query))
@@ -69,8 +76,8 @@ def _filtered(query: Select[Any], filters: Filters) -> Select[Any]:
     return query
 
 
-def tag(tx: Connection, group: ShownGroup, *asked: object) -> str:
-    """Return the ETag of a group's presentation: whatever changes a trial's presentation changes it."""
+def tag(tx: Connection, group: ShownGroup, caller: Caller, *asked: object) -> str:
+    """Return the ETag of a group as the caller sees it: whatever changes a trial's presentation changes it."""
     trials = select(func.sum(Job.version), func.sum(Job.last_event)).where(Job.group_id == group.id)
     metrics = (
         select(func.sum(MetricStream.offset))
@@ -78,7 +85,8 @@ def tag(tx: Connection, group: ShownGroup, *asked: object) -> str:
         .join(Job, Job.id == Attempt.job_id)
         .where(Job.group_id == group.id)
     )
-    return etag(group, tuple(tx.execute(trials).one()), tx.scalar(metrics), *asked)
+    whole = may_read_all(caller, group.user_id)
+    return etag(group, tuple(tx.execute(trials).one()), tx.scalar(metrics), whole, *asked)
 
 
 def objective(tx: Connection, group: ShownGroup, metric: str | None, mode: Mode | None) -> SweepObjective:
@@ -95,11 +103,11 @@ def _own_objective(tx: Connection, group: ShownGroup) -> SweepObjective:
     return SweepObjective() if said is None else SweepObjective(metric=said.metric, mode=said.mode)
 
 
-def present(tx: Connection, group: ShownGroup, by: SweepObjective | None = None) -> api.Group:
+def present(tx: Connection, group: ShownGroup, caller: Caller, by: SweepObjective | None = None) -> api.Group:
     """Present one group with its best trial."""
     by = by or objective(tx, group, None, None)
     best = ranked(tx, group, by)[:1]
-    return _group(group, _counts(tx, [group.id])[group.id], by, next(iter(job_pages.jobs(tx, best)), None))
+    return _group(group, _counts(tx, [group.id])[group.id], by, next(iter(job_pages.jobs(tx, best, caller)), None))
 
 
 def present_all(tx: Connection, groups: Sequence[ShownGroup]) -> list[api.Group]:
@@ -182,7 +190,14 @@ def number(value: float | None, special: int) -> float:
 
 
 def trials(
-    tx: Connection, group: ShownGroup, by: SweepObjective, *, best_first: bool, cursor: str | None, limit: int
+    tx: Connection,
+    group: ShownGroup,
+    by: SweepObjective,
+    caller: Caller,
+    *,
+    best_first: bool,
+    cursor: str | None,
+    limit: int,
 ) -> tuple[list[api.Job], str | None]:
     """Return a page of trials and the next cursor: by their numbers, or the best first, those without a value last."""
     start = position(cursor or "0")
@@ -195,4 +210,4 @@ def trials(
     else:
         ids = list(tx.scalars(query.where(Job.trial >= start).limit(limit + 1)))
     following = str(start + limit) if len(ids) > limit else None
-    return job_pages.jobs(tx, ids[:limit]), following
+    return job_pages.jobs(tx, ids[:limit], caller), following

@@ -13,6 +13,8 @@ from service.db.records.attempts import AttemptRecord, AttemptStart, DeviceHold,
 from service.db.records.jobs import EventRecord, ShownJob
 from service.db.records.metrics import LastMetric
 from service.db.records.spec import StoredSpec
+from service.identity.callers import Caller
+from service.identity.visibility import may_read_all, without_values
 from service.infra.times import moment
 from service.lifecycle import outcome
 from service.storage import retention
@@ -37,8 +39,11 @@ def moment_or_none(us: int | None) -> datetime | None:
     return None if us is None else moment(us)
 
 
-def jobs(tx: Connection, ids: Sequence[JobId]) -> list[api.Job]:
-    """Return the jobs with these ids, in their order; ids of no job are left out."""
+def jobs(tx: Connection, ids: Sequence[JobId], caller: Caller | None) -> list[api.Job]:
+    """Return the jobs with these ids, which the caller may read, in their order; ids of no job are left out.
+
+    The values of a job's variables are shown to its owner and to administrators; None is for several readers at once.
+    """
     if not ids:
         return []
     rows = {row.id: row for row in ShownJob.each(tx.execute(_JOBS, {"ids": list(ids)}))}
@@ -54,6 +59,7 @@ def jobs(tx: Connection, ids: Sequence[JobId]) -> list[api.Job]:
             series=series.get(job_id, []),
             start=starts.get(job_id),
             storage=storage.get(job_id, NO_STORAGE),
+            values=caller is not None and may_read_all(caller, rows[job_id].user_id),
         )
         for job_id in ids
         if job_id in rows
@@ -67,8 +73,9 @@ def job(
     series: Sequence[LastMetric],
     start: AttemptStart | None,
     storage: api.Storage,
+    values: bool,
 ) -> api.Job:
-    """Present a job with its devices, its metrics and what it stores."""
+    """Present a job with its devices, its metrics and what it stores; with the values of its variables or without."""
     return api.Job(
         id=row.id,
         number=row.number,
@@ -93,7 +100,7 @@ def job(
         storage=storage,
         rerun_of=row.rerun_of,
         resumed_from=row.restore_checkpoint,
-        spec=dict(row.spec.data),
+        spec=dict(row.spec.data) if values else without_values(row.spec.data),
         blocked=row.blocked and row.state == JobState.QUEUED,
         group=row.group_id,
         trial=None if row.trial is None else row.trial + 1,

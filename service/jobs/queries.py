@@ -1,6 +1,7 @@
 """Queries of jobs for the API: each reads in one transaction of its own.
 
-A job is named by its id or number; ``not-found`` for an unknown one. `known` is the client's If-None-Match.
+A job is named by its id or number; ``not-found`` for one that is unknown or that the caller may not read. `known` is
+the client's If-None-Match.
 """
 
 from collections.abc import Sequence
@@ -9,8 +10,10 @@ from sqlalchemy import select
 
 from service.db.engine import Database
 from service.db.models import Job
-from service.db.records.jobs import JobVersion
+from service.db.records.jobs import JobOwner, JobVersion
 from service.errors import not_found
+from service.identity.callers import Caller
+from service.identity.visibility import readable
 from service.infra.etags import Tagged, etag, names
 from service.jobs import find, present, versions
 from torchyard import api
@@ -18,41 +21,41 @@ from torchyard.ids import JobId
 from torchyard.states import JobState
 
 
-def job_id(db: Database, ref: str) -> JobId:
-    """Return the id of a job."""
+def find_owner(db: Database, caller: Caller, ref: str) -> JobOwner:
+    """Return the id of a job, and what decides who may read it."""
     with db.read() as tx:
-        return versions.find(tx, ref).id
+        return versions.owner(tx, ref, caller)
 
 
-def tag(db: Database, ref: str) -> str:
+def tag(db: Database, caller: Caller, ref: str) -> str:
     """Return the ETag of a job."""
     with db.read() as tx:
-        return versions.tag(versions.find(tx, ref))
+        return versions.tag(versions.find(tx, ref, caller), caller)
 
 
-def is_over(db: Database, ref: str) -> bool:
+def is_over(db: Database, caller: Caller, ref: str) -> bool:
     """Return true once the job has ended."""
     with db.read() as tx:
-        return versions.find(tx, ref).is_over
+        return versions.find(tx, ref, caller).is_over
 
 
-def job(db: Database, ref: str, known: str | None) -> Tagged[api.Job]:
+def job(db: Database, caller: Caller, ref: str, known: str | None) -> Tagged[api.Job]:
     """Return a job."""
     with db.read() as tx:
-        found = versions.find(tx, ref)
-        current = versions.tag(found)
-        return Tagged(current, None if names(known, current) else present.jobs(tx, [found.id])[0])
+        found = versions.find(tx, ref, caller)
+        current = versions.tag(found, caller)
+        return Tagged(current, None if names(known, current) else present.jobs(tx, [found.id], caller)[0])
 
 
-def changed(db: Database, version: JobVersion) -> Tagged[api.Job]:
+def changed(db: Database, caller: Caller, version: JobVersion) -> Tagged[api.Job]:
     """Return a job after a change, with the ETag of the version that the change has made."""
     with db.read() as tx:
-        return Tagged(versions.tag(version), present.jobs(tx, [version.id])[0])
+        return Tagged(versions.tag(version, caller), present.jobs(tx, [version.id], caller)[0])
 
 
-def versions_of(db: Database, job_ids: Sequence[str]) -> list[dict[str, str | int]]:
-    """Return id and version of jobs by id, as the stream of changes tells them; unknown ones are left out."""
-    query = select(Job.id, Job.version).where(Job.id.in_(job_ids)).order_by(Job.number)
+def versions_of(db: Database, caller: Caller, job_ids: Sequence[str]) -> list[dict[str, str | int]]:
+    """Return id and version of jobs by id, as the stream of changes tells them; of the caller's alone."""
+    query = select(Job.id, Job.version).where(Job.id.in_(job_ids), readable(caller, Job)).order_by(Job.number)
     with db.read() as tx:
         return [{"id": row.id, "version": row.version} for row in tx.execute(query)]
 
@@ -67,35 +70,37 @@ def owner(db: Database, job_id: str) -> tuple[str, str]:
 
 
 def with_owners(db: Database, job_ids: Sequence[str]) -> list[tuple[api.Job, str]]:
-    """Return jobs by id, each with the id of its user; unknown ones are left out."""
+    """Return jobs by id, each with the id of its user, for whom it is asked later; unknown ones are left out."""
     with db.read() as tx:
         users = {row.id: row.user_id for row in tx.execute(select(Job.id, Job.user_id).where(Job.id.in_(job_ids)))}
-        return [(job, users[JobId(job.id)]) for job in present.jobs(tx, list(users))]
+        return [(job, users[JobId(job.id)]) for job in present.jobs(tx, list(users), None)]
 
 
 def page(
-    db: Database, filters: find.Filters, cursor: str | None, limit: int, known: str | None
+    db: Database, caller: Caller, filters: find.Filters, cursor: str | None, limit: int, known: str | None
 ) -> Tagged[api.Page[api.Job]]:
-    """Return a page of jobs, the newest first."""
+    """Return a page of the jobs that the caller may read, the newest first."""
     with db.read() as tx:
-        rows, following = find.page(tx, filters, cursor, limit)
-        current = versions.tag_of_list(rows, following)
+        rows, following = find.page(tx, caller, filters, cursor, limit)
+        current = versions.tag_of_list(rows, following, caller)
         if names(known, current):
             return Tagged(current, None)
-        items = present.jobs(tx, [row.id for row in rows])
+        items = present.jobs(tx, [row.id for row in rows], caller)
     return Tagged(current, api.Page[api.Job](items=items, next=following))
 
 
-def counts(db: Database, filters: find.Filters) -> dict[JobState, int]:
+def counts(db: Database, caller: Caller, filters: find.Filters) -> dict[JobState, int]:
     """Count the jobs of a list, by state."""
     with db.read() as tx:
-        return find.counts(tx, filters)
+        return find.counts(tx, caller, filters)
 
 
-def events(db: Database, ref: str, cursor: str | None, limit: int, known: str | None) -> Tagged[api.Page[api.Event]]:
+def events(
+    db: Database, caller: Caller, ref: str, cursor: str | None, limit: int, known: str | None
+) -> Tagged[api.Page[api.Event]]:
     """Return a page of a job's events, the oldest first."""
     with db.read() as tx:
-        found = versions.find(tx, ref)
+        found = versions.find(tx, ref, caller)
         current = etag(found.id, found.last_event, cursor, limit)
         if names(known, current):
             return Tagged(current, None)
@@ -104,9 +109,9 @@ def events(db: Database, ref: str, cursor: str | None, limit: int, known: str | 
     return Tagged(current, api.Page[api.Event](items=items[:limit], next=following))
 
 
-def attempts(db: Database, ref: str, known: str | None) -> Tagged[list[api.Attempt]]:
+def attempts(db: Database, caller: Caller, ref: str, known: str | None) -> Tagged[list[api.Attempt]]:
     """Return a job's attempts, the first one first."""
     with db.read() as tx:
-        found = versions.find(tx, ref)
+        found = versions.find(tx, ref, caller)
         current = versions.tag_of_attempts(tx, found.id)
         return Tagged(current, None if names(known, current) else present.attempts(tx, found.id))

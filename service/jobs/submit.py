@@ -14,6 +14,7 @@ from service.db.unit_of_work import unit_of
 from service.errors import ProblemError, field_problem
 from service.identity import audit
 from service.identity.callers import Caller
+from service.identity.visibility import HIDDEN
 from service.infra.times import Clock
 from service.jobs import fit, groups, launching, planning, present, versions
 from service.jobs.submission import Submission
@@ -61,7 +62,7 @@ def check(db: Database, store: BlobStore, submission: Submission) -> api.DryRun:
         known = _project_exists(tx, submission)
         note = _check(tx, submission, plan)
         _check_quotas(tx, submission, plan, lock=False)
-        dependencies.resolve(tx, submission.spec.after, len(plan.jobs), lock=False)
+        dependencies.resolve(tx, submission.caller, submission.spec.after, len(plan.jobs), lock=False)
     if not known:
         note += f"; project {submission.spec.project} would be created"
     return api.DryRun(
@@ -84,11 +85,11 @@ def _store(db: Database, clock: Clock, submission: Submission, plan: planning.Su
         if submission.key and (
             made := idempotency.find(tx, submission.caller.user_id, submission.key, submission.fingerprint, now)
         ):
-            return _submitted(tx, made, sweep=plan.sweep is not None, new=False)
+            return _submitted(tx, submission.caller, made, sweep=plan.sweep is not None, new=False)
         if not _project_exists(tx, submission):
             _create_project(tx, submission, now)
         note = _check(tx, submission, plan)
-        needs = dependencies.resolve(tx, submission.spec.after, len(plan.jobs), lock=True)
+        needs = dependencies.resolve(tx, submission.caller, submission.spec.after, len(plan.jobs), lock=True)
         _check_quotas(tx, submission, plan, lock=True)  # after the jobs: everybody locks in this order
         # The time anew: who reads what has changed must not have looked long past it when it becomes visible.
         first = planning.store(tx, plan, _shared(submission, clock(), blocked=needs.blocked), needs, note)
@@ -96,15 +97,16 @@ def _store(db: Database, clock: Clock, submission: Submission, plan: planning.Su
             idempotency.remember(tx, submission.caller.user_id, submission.key, submission.fingerprint, first, now)
         unit_of(tx).tell_job(first)
         unit_of(tx).wake_scheduler()
-        return _submitted(tx, first, sweep=plan.sweep is not None, new=True)
+        return _submitted(tx, submission.caller, first, sweep=plan.sweep is not None, new=True)
 
 
-def _submitted(tx: Connection, job_id: JobId, *, sweep: bool, new: bool) -> Submitted:
+def _submitted(tx: Connection, caller: Caller, job_id: JobId, *, sweep: bool, new: bool) -> Submitted:
     """Present the submission whose first job this is: the job, or its sweep."""
     if sweep:
         group = groups.of_job(tx, job_id)
-        return Submitted(made=groups.present(tx, group), tag=groups.tag(tx, group), new=new)
-    return Submitted(made=present.jobs(tx, [job_id])[0], tag=versions.tag(versions.find(tx, job_id)), new=new)
+        return Submitted(made=groups.present(tx, group, caller), tag=groups.tag(tx, group, caller), new=new)
+    found = versions.find(tx, job_id, caller)
+    return Submitted(made=present.jobs(tx, [job_id], caller)[0], tag=versions.tag(found, caller), new=new)
 
 
 def check_priority(caller: Caller, priority: Priority) -> None:
@@ -118,6 +120,9 @@ def check_priority(caller: Caller, priority: Priority) -> None:
 
 def _check_rights(submission: Submission) -> None:
     check_priority(submission.caller, submission.spec.priority)
+    for name, value in submission.spec.env.items():
+        if value == HIDDEN:  # copied from a job whose values the caller may not see
+            raise field_problem(f"env.{name}", f"{HIDDEN} stands for a value that is not yours to see: give your own")
 
 
 def _project_exists(tx: Connection, submission: Submission) -> bool:

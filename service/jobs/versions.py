@@ -6,8 +6,10 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, func, select
 
 from service.db.models import Attempt, Group, Job, LogStream, Member, MetricStream, Output
-from service.db.records.jobs import JobVersion
+from service.db.records.jobs import JobOwner, JobVersion
 from service.errors import ProblemError, not_found
+from service.identity.callers import Caller
+from service.identity.visibility import may_read, may_read_all, readable
 from service.infra.etags import etag
 from torchyard.ids import JobId
 
@@ -33,38 +35,54 @@ _BY_ID: Select[Any] = select(*COLUMNS).where(Job.id == bindparam("ref"))
 _BY_NUMBER: Select[Any] = select(*COLUMNS).where(Job.number == bindparam("ref"))
 
 
-def find(tx: Connection, ref: str) -> JobVersion:
-    """Return the version of a job by its id or its number; a ``not-found`` problem if there is none."""
+_OWNER_BY_ID: Select[Any] = select(*JobOwner.columns(Job)).where(Job.id == bindparam("ref"))
+_OWNER_BY_NUMBER: Select[Any] = select(*JobOwner.columns(Job)).where(Job.number == bindparam("ref"))
+
+
+def find(tx: Connection, ref: str, caller: Caller) -> JobVersion:
+    """Return the version of a job by its id or its number; ``not-found`` if there is none that the caller may read."""
     if ref.isascii() and ref.isdigit() and len(ref) <= 18:
         found = JobVersion.first(tx.execute(_BY_NUMBER, {"ref": int(ref)}))
     else:
         found = JobVersion.first(tx.execute(_BY_ID, {"ref": ref}))
-    if found is None:
-        raise _no_job(tx, ref)
+    if found is None or not may_read(caller, found):
+        raise _no_job(tx, ref, caller)
     return found
 
 
-def _no_job(tx: Connection, ref: str) -> ProblemError:
+def owner(tx: Connection, ref: str, caller: Caller) -> JobOwner:
+    """Return whose a job is; ``not-found`` if there is none that the caller may read."""
+    if ref.isascii() and ref.isdigit() and len(ref) <= 18:
+        found = JobOwner.first(tx.execute(_OWNER_BY_NUMBER, {"ref": int(ref)}))
+    else:
+        found = JobOwner.first(tx.execute(_OWNER_BY_ID, {"ref": ref}))
+    if found is None or not may_read(caller, found):
+        raise _no_job(tx, ref, caller)
+    return found
+
+
+def _no_job(tx: Connection, ref: str, caller: Caller) -> ProblemError:
     """Return the problem for an unknown job: people try numbers of sweeps as they try those of jobs."""
     of_sweep = Group.number == int(ref) if ref.isascii() and ref.isdigit() and len(ref) <= 18 else Group.id == ref
-    if (number := tx.scalar(select(Group.number).where(of_sweep))) is None:
+    if (number := tx.scalar(select(Group.number).where(of_sweep, readable(caller, Group)))) is None:
         return not_found("job", ref)
     return ProblemError(
         "not-found", f"{number} is a sweep, not a job: see `yard sweep show {number}` (GET /groups/{number})."
     )
 
 
-def tag(found: JobVersion) -> str:
-    """Return the job's ETag.
+def tag(found: JobVersion, caller: Caller) -> str:
+    """Return the ETag of the job as the caller sees it.
 
     It begins with the version, so that If-Match sees changes by people and of state, not every new metric.
     """
-    return f'"{found.version}.{etag(found).strip(chr(34))}"'
+    whole = may_read_all(caller, found.user_id)
+    return f'"{found.version}.{etag(found, whole).strip(chr(34))}"'
 
 
-def tag_of_list(found: Sequence[JobVersion], following: str | None) -> str:
-    """Return the ETag of a page, whose link to the next one counts too."""
-    return etag(following, *found)
+def tag_of_list(found: Sequence[JobVersion], following: str | None, caller: Caller) -> str:
+    """Return the ETag of a page as the caller sees it; its link to the next one counts too."""
+    return etag(following, [may_read_all(caller, each.user_id) for each in found], *found)
 
 
 def check_match(header: str | None, version: int) -> None:

@@ -13,6 +13,8 @@ from service.db.chunks import chunks
 from service.db.models import Group, Job
 from service.db.records.record import Record
 from service.errors import ProblemError, field_problem, invalid
+from service.identity.callers import Caller
+from service.identity.visibility import readable
 from torchyard.api import FieldProblem
 from torchyard.spec import After
 from torchyard.states import JOB_FINAL, JobState, StopReason
@@ -77,15 +79,15 @@ class _NeededJob(Record):
         return self.state is JobState.CANCELLED and self.stop is StopReason.EARLY
 
 
-def resolve(tx: Connection, after: After | None, trials: int, *, lock: bool) -> Needs:
-    """Return the jobs that `after` names, a sweep standing for all its trials.
+def resolve(tx: Connection, caller: Caller, after: After | None, trials: int, *, lock: bool) -> Needs:
+    """Return the jobs that `after` names, a sweep standing for all its trials; only those that the caller may read.
 
     With `lock` none of them ends before the transaction does, so that its end finds what was stored meanwhile.
     Problems name what does not exist, what can never come, and what is too much.
     """
     if after is None:
         return Needs()
-    found = {ref: _find(tx, ref) for ref in after.jobs}
+    found = {ref: _find(tx, caller, ref) for ref in after.jobs}
     if unknown := [number for number, ref in enumerate(after.jobs) if not found[ref]]:
         raise invalid([_unknown(number, after.jobs[number]) for number in unknown])
     ids = sorted({job for jobs in found.values() for job in jobs})
@@ -102,13 +104,13 @@ def resolve(tx: Connection, after: After | None, trials: int, *, lock: bool) -> 
             return Needs(jobs=tuple(ids), blocked=ruled is DependencyVerdict.WAITS)
 
 
-def _find(tx: Connection, ref: str) -> list[str]:
+def _find(tx: Connection, caller: Caller, ref: str) -> list[str]:
     """Return the job with this id or number, or the trials of the sweep with it."""
     number = int(ref) if ref.isascii() and ref.isdigit() and len(ref) <= 18 else None
     job, group = (table.number == number if number is not None else table.id == ref for table in (Job, Group))
-    return list(tx.scalars(select(Job.id).where(job))) or list(
-        tx.scalars(select(Job.id).where(Job.group_id == select(Group.id).where(group).scalar_subquery()))
-    )
+    found = select(Job.id).where(readable(caller, Job))
+    of_group = Job.group_id == select(Group.id).where(group).scalar_subquery()
+    return list(tx.scalars(found.where(job))) or list(tx.scalars(found.where(of_group)))
 
 
 def _states(tx: Connection, ids: Sequence[str], *, lock: bool) -> list[_NeededJob]:

@@ -21,7 +21,7 @@ def drain(db: Database, caller: Caller, name: str, now: int, *, stop_jobs: bool)
         if stop_jobs:
             registration.stop_jobs(unit.tx, name, caller.name, now)
         audit.record(unit.tx, caller, "node.drain", name, now, stop_jobs=stop_jobs)
-    return listing.get_node(db, name)
+    return listing.get_node(db, caller, name)
 
 
 def resume(db: Database, caller: Caller, name: str, now: int) -> api.Node:
@@ -30,7 +30,7 @@ def resume(db: Database, caller: Caller, name: str, now: int) -> api.Node:
         maintenance.refuse_resume(unit.tx, name, now)
         registration.set_draining(unit.tx, name, False)
         audit.record(unit.tx, caller, "node.resume", name, now)
-    return listing.get_node(db, name)
+    return listing.get_node(db, caller, name)
 
 
 def declare_dead(db: Database, caller: Caller, name: str, now: int) -> api.Node:
@@ -40,7 +40,7 @@ def declare_dead(db: Database, caller: Caller, name: str, now: int) -> api.Node:
         audit.record(unit.tx, caller, "node.declare-dead", name, now, jobs=ended)
         if ended:
             unit.nudge(name)
-    return listing.get_node(db, name)
+    return listing.get_node(db, caller, name)
 
 
 @contextmanager

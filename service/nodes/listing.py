@@ -9,6 +9,8 @@ from service.db.engine import Database
 from service.db.models import Allocation, Attempt, Device, Job, Node, Sample, User
 from service.db.records.nodes import DeviceRecord, NodeRecord
 from service.errors import not_found
+from service.identity.callers import Caller
+from service.identity.visibility import shown_name
 from service.infra.times import moment
 from torchyard import api
 from torchyard.wire import Capability
@@ -22,23 +24,23 @@ _LIMITS: Final[dict[Literal["memory", "cpus", "processes", "gpus"], Capability]]
 }
 
 
-def list_nodes(db: Database) -> list[api.Node]:
-    """Return all nodes, by name."""
-    return _present(db, select(Node.__table__).order_by(Node.name))
+def list_nodes(db: Database, caller: Caller) -> list[api.Node]:
+    """Return all nodes, by name, without names of jobs that the caller may not read."""
+    return _present(db, caller, select(Node.__table__).order_by(Node.name))
 
 
-def get_node(db: Database, name: str) -> api.Node:
+def get_node(db: Database, caller: Caller, name: str) -> api.Node:
     """Return a node by name; ``not-found`` for an unknown one."""
-    found = _present(db, select(Node.__table__).where(Node.name == name))
+    found = _present(db, caller, select(Node.__table__).where(Node.name == name))
     if not found:
         raise not_found("node", name)
     return found[0]
 
 
-def _present(db: Database, query: Select[Any]) -> list[api.Node]:
+def _present(db: Database, caller: Caller, query: Select[Any]) -> list[api.Node]:
     with db.read() as tx:
         nodes = NodeRecord.all(tx.execute(query))
-        devices, holders = _devices(tx), _holders(tx)
+        devices, holders = _devices(tx), _holders(tx, caller)
         return [_node(node, _latest(tx, node.name), devices[node.name], holders) for node in nodes]
 
 
@@ -102,8 +104,8 @@ def _devices(tx: Connection) -> dict[str, list[DeviceRecord]]:
     return found
 
 
-def _holders(tx: Connection) -> dict[tuple[str, str], list[api.Holder]]:
-    about = (Job.id, Job.number, Job.name, User.name.label("user"), Allocation.share)
+def _holders(tx: Connection, caller: Caller) -> dict[tuple[str, str], list[api.Holder]]:
+    about = (Job.id, Job.number, Job.name, Job.user_id, Job.project, User.name.label("user"), Allocation.share)
     query = (
         select(Allocation.node, Allocation.uuid, *about)
         .join(Attempt, Attempt.id == Allocation.attempt_id)
@@ -114,7 +116,8 @@ def _holders(tx: Connection) -> dict[tuple[str, str], list[api.Holder]]:
     )
     found: dict[tuple[str, str], list[api.Holder]] = defaultdict(list)
     for row in tx.execute(query):
-        holder = api.Holder(job=row.id, job_number=row.number, job_name=row.name, user=row.user, share=row.share)
+        name = shown_name(caller, row, row.name)
+        holder = api.Holder(job=row.id, job_number=row.number, job_name=name, user=row.user, share=row.share)
         found[row.node, row.uuid].append(holder)
     return found
 

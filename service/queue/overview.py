@@ -14,6 +14,7 @@ from service.db.records.record import Record
 from service.estimation.forecasts import Estimator
 from service.identity import unix_accounts
 from service.identity.callers import Caller
+from service.identity.visibility import shown_name
 from service.infra.times import minute
 from service.jobs import fit
 from service.queue import job_status, variants
@@ -41,7 +42,9 @@ class _NamedJob(Record):
     id: JobId
     number: int
     name: str
+    user_id: str
     user: str
+    project: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +55,15 @@ class _AwaitedJob(Record):
     state: JobState
 
 
-def page(db: Database, loader: Loader, now: int, start: int, limit: int) -> Page[QueueEntry]:
-    """Return a page of the queue, from place `start` (from 0)."""
+def page(db: Database, loader: Loader, now: int, caller: Caller, start: int, limit: int) -> Page[QueueEntry]:
+    """Return a page of the queue, from place `start` (from 0), without names of jobs that the caller may not read."""
     with queue_snapshot(db, loader, now) as (tx, seen):
-        items = entries(tx, seen, start, limit)
+        items = entries(tx, seen, caller, start, limit)
     more = start + limit < len(seen.queue)
     return Page[QueueEntry](items=items, next=str(start + limit) if more else None)
 
 
-def entries(tx: Connection, seen: QueueSnapshot, start: int, limit: int) -> list[QueueEntry]:
+def entries(tx: Connection, seen: QueueSnapshot, caller: Caller, start: int, limit: int) -> list[QueueEntry]:
     """Return the queue from place `start` (from 0), each job with the strongest reason why it waits."""
     some = [seen.state.waiting[job] for job in seen.queue[start : start + limit]]
     if not some:
@@ -75,7 +78,7 @@ def entries(tx: Connection, seen: QueueSnapshot, start: int, limit: int) -> list
             position=number,
             job=waiting.job,
             number=waiting.number,
-            name=rows[waiting.job].name,
+            name=shown_name(caller, rows[waiting.job], rows[waiting.job].name),
             user=rows[waiting.job].user,
             priority=_PRIORITIES[waiting.priority],
             gpus=waiting.gpus,

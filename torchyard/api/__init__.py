@@ -9,6 +9,7 @@ from torchyard.api.identity import (
     NewToken,
     NewUser,
     Project,
+    ProjectChanges,
     Scope,
     Settings,
     SignIn,
@@ -16,6 +17,7 @@ from torchyard.api.identity import (
     Token,
     TokenRequest,
     User,
+    Visibility,
 )
 from torchyard.api.jobs import Event, HeldDevice, Job, JobChanges, JobCounts, JobError, Progress, Rerun, Storage
 from torchyard.api.live import LiveTopics
@@ -62,6 +64,7 @@ __all__ = [
     "Problem",
     "Progress",
     "Project",
+    "ProjectChanges",
     "QueueEntry",
     "Reason",
     "Rerun",
@@ -78,5 +81,6 @@ __all__ = [
     "Token",
     "TokenRequest",
     "User",
+    "Visibility",
     "Why",
 ]

@@ -11,6 +11,8 @@ from torchyard.quantities import Duration
 from torchyard.spec.base import NAME
 
 Scope = Literal["read", "submit", "admin", "node"]
+#: Who may read the jobs of a project beside their owners and administrators: nobody, its members, or every user.
+Visibility = Literal["private", "project", "everyone"]
 
 
 class User(Resource):
@@ -74,6 +76,17 @@ class NewProject(Resource):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=f"^{NAME}$")]
+    #: Absent: as the installation has it.
+    visibility: Visibility | None = None
+
+
+class ProjectChanges(Resource):
+    """``PATCH /projects/{name}``: fields that are absent stay as they are."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: Null: as the installation has it.
+    visibility: Visibility | None = None
 
 
 class SignIn(Resource):
@@ -106,6 +119,10 @@ class AuditEntry(Resource):
 class Project(Resource):
     name: str
     created_at: datetime
+    #: Who may read its jobs.
+    visibility: Visibility = "project"
+    #: Names of its members.
+    members: list[str] = []
 
 
 class Settings(Resource):

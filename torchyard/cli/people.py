@@ -6,6 +6,12 @@ import typer
 
 from torchyard.cli import common
 
+#: Who reads the jobs of a project beside their owners and administrators, by its visibility.
+READERS = {"private": "owners", "project": "members", "everyone": "everyone"}
+VISIBILITY = "Who reads its jobs: private (owners), project (members) or everyone; administrators always."
+ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's name.")]
+UserName = Annotated[str, typer.Argument(metavar="USER", help="The user's name.")]
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
@@ -21,9 +27,14 @@ def register(app: typer.Typer) -> None:
     people.command("set")(change)
     people.command("remove")(remove)
     app.add_typer(people, name="users")
-    work = typer.Typer(help="List and create projects.", invoke_without_command=True, rich_markup_mode=None)
+    work = typer.Typer(help="List, create and change projects.", invoke_without_command=True, rich_markup_mode=None)
     work.callback()(projects)
     work.command("create")(create_project)
+    work.command("set")(change_project)
+    members = typer.Typer(help="Add and remove members.", no_args_is_help=True, rich_markup_mode=None)
+    members.command("add")(add_member)
+    members.command("remove")(remove_member)
+    work.add_typer(members, name="members")
     app.add_typer(work, name="projects")
 
 
@@ -156,7 +167,10 @@ def remove(name: Annotated[str, typer.Argument(help="The user's name.")]) -> Non
 
 
 def projects(context: typer.Context, json: common.Json = False) -> None:
-    """List the projects that jobs are submitted to; `create` adds one."""
+    """List the projects that jobs are submitted to, and who may read the jobs in them beside owners and administrators.
+
+    `create` adds one, `set` says who may read, `members` adds and removes people.
+    """
     if context.invoked_subcommand:
         return
     with common.connect() as client:
@@ -164,22 +178,55 @@ def projects(context: typer.Context, json: common.Json = False) -> None:
     if json:
         common.print_json(found)
         return
-    with common.table("NAME", "SINCE") as table:
+    with common.table("NAME", "READ BY", "MEMBERS", "SINCE") as table:
         for project in found:
-            table.add_row(project.name, f"{project.created_at:%Y-%m-%d}")
+            members, since = " ".join(project.members), f"{project.created_at:%Y-%m-%d}"
+            table.add_row(project.name, READERS[project.visibility], members, since)
 
 
 def create_project(
     name: Annotated[str, typer.Argument(help="The project's name.")],
+    visibility: Annotated[str | None, typer.Option(help=VISIBILITY)] = None,
     json: common.Json = False,
 ) -> None:
     """Create a project (administrators); a spec's `project`, or `yard run --project`, then names it."""
     from torchyard.api import NewProject
 
-    new = common.checked(NewProject, {"name": name})
+    new = common.checked(NewProject, {"name": name, "visibility": visibility})
     with common.connect() as client:
         made = client.create_project(new)
     if json:
         common.print_json(made)
     else:
         common.note(f"created {made.name}; run in it with: yard run --project {made.name} -- python train.py")
+
+
+def change_project(
+    project: ProjectName,
+    visibility: Annotated[str, typer.Option(help=f"{VISIBILITY} default: as the installation has it.")],
+    json: common.Json = False,
+) -> None:
+    """Set who may read the jobs of a project (administrators)."""
+    from torchyard.api import ProjectChanges
+
+    given = {"visibility": None if visibility == "default" else visibility}
+    with common.connect() as client:
+        changed = client.change_project(project, common.checked(ProjectChanges, given))
+    if json:
+        common.print_json(changed)
+    else:
+        common.note(f"jobs in {changed.name} are read by: {READERS[changed.visibility]}")
+
+
+def add_member(project: ProjectName, user: UserName) -> None:
+    """Make a user a member of a project (administrators): they may read the jobs in it if its visibility is project."""
+    with common.connect() as client:
+        client.add_project_member(project, user)
+    common.note(f"{user} is a member of {project}")
+
+
+def remove_member(project: ProjectName, user: UserName) -> None:
+    """End a membership (administrators): from now on the user reads only their own jobs in the project."""
+    with common.connect() as client:
+        client.remove_project_member(project, user)
+    common.note(f"{user} is no member of {project} any more")

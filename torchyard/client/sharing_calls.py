@@ -36,8 +36,21 @@ class SharingCalls:
 
     def create_project(self, project: api.NewProject) -> api.Project:
         """Add a project (administrators)."""
-        answer = self.connection.request("POST", "/projects", json=project.model_dump(), retry=False)
+        answer = self.connection.request("POST", "/projects", json=project.model_dump(exclude_none=True), retry=False)
         return api.Project.model_validate_json(answer.content)
+
+    def change_project(self, name: str, changes: api.ProjectChanges) -> api.Project:
+        """Set who may read the jobs of a project (administrators); only what is given."""
+        answer = self._send("PATCH", f"/projects/{_part(name)}", changes.model_dump(exclude_unset=True))
+        return api.Project.model_validate_json(answer)
+
+    def add_project_member(self, project: str, user: str) -> None:
+        """Make a user a member of a project (administrators)."""
+        self._send("PUT", f"/projects/{_part(project)}/members/{_part(user)}")
+
+    def remove_project_member(self, project: str, user: str) -> None:
+        """End a membership (administrators)."""
+        self._send("DELETE", f"/projects/{_part(project)}/members/{_part(user)}")
 
     def policy(self) -> Policy:
         """The policy that the scheduler follows."""

@@ -7,7 +7,7 @@ from fastapi import Depends, Request, Response
 from service.api.answers import answer, not_modified
 from service.api.auth import context, requires
 from service.api.downloads import download
-from service.api.routes.refs import JobRef
+from service.api.routes.refs import CheckpointRef, JobRef
 from service.api.routes.router import api_router
 from service.artifacts import checkpoints
 from service.context import Context
@@ -28,19 +28,19 @@ def of_job(job_id: JobRef, request: Request, ctx: Ctx) -> Response:
 
 
 @router.get("/checkpoints/{checkpoint_id}", response_model=api.Checkpoint, dependencies=[requires("read")])
-def show(checkpoint_id: str, ctx: Ctx) -> Response:
+def show(checkpoint_id: CheckpointRef, ctx: Ctx) -> Response:
     """One checkpoint."""
     return answer(checkpoints.get(ctx.db, checkpoint_id))
 
 
 @router.get("/checkpoints/{checkpoint_id}/files/{name:file}", response_class=Response, dependencies=[requires("read")])
-def file(checkpoint_id: str, name: str, request: Request, ctx: Ctx) -> Response:
+def file(checkpoint_id: CheckpointRef, name: str, request: Request, ctx: Ctx) -> Response:
     """A file of a stored checkpoint; ranges are answered, and its hash is the ETag."""
     sha256 = checkpoints.file_hash(ctx.db, checkpoint_id, name)
     return download(request, ctx.store, sha256, name)
 
 
 @router.delete("/checkpoints/{checkpoint_id}", status_code=204)
-def delete(checkpoint_id: str, ctx: Ctx, caller: Caller = requires("submit")) -> None:
+def delete(caller: Annotated[Caller, requires("submit")], checkpoint_id: CheckpointRef, ctx: Ctx) -> None:
     """Deletes a checkpoint that no job needs any more."""
     checkpoints.delete(ctx.db, ctx.store, checkpoint_id, caller, ctx.now_us())

@@ -17,36 +17,39 @@ from torchyard import api
 router = api_router("groups", "/groups")
 
 Ctx = Annotated[Context, Depends(context)]
+Reader = Annotated[Caller, requires("read")]
 Submitter = Annotated[Caller, requires("submit")]
 Metric = Annotated[str | None, Query(min_length=1, max_length=255)]
 
 
-@router.get("", response_model=api.Page[api.Group], dependencies=[requires("read")])
+@router.get("", response_model=api.Page[api.Group])
 def list_groups(
     request: Request,
+    caller: Reader,
     ctx: Ctx,
     filters: Listed,
     cursor: str | None = None,
     limit: Limit = 50,
 ) -> Response:
     """Sweeps, the newest first; a state passes that any trial is in."""
-    page = group_queries.page(ctx.db, filters, cursor, limit)
+    page = group_queries.page(ctx.db, caller, filters, cursor, limit)
     tag = etag(page.next, page.items)
     return not_modified(request, tag) or answer(page, tag=tag)
 
 
-@router.get("/{group}", response_model=api.Group, dependencies=[requires("read")])
+@router.get("/{group}", response_model=api.Group)
 def show_group(
-    request: Request, group: str, ctx: Ctx, metric: Metric = None, mode: groups.Mode | None = None
+    request: Request, group: str, caller: Reader, ctx: Ctx, metric: Metric = None, mode: groups.Mode | None = None
 ) -> Response:
     """A sweep by id or number, with its best trial by a metric."""
-    return tagged(group_queries.group(ctx.db, group, metric, mode, known_tags(request)))
+    return tagged(group_queries.group(ctx.db, caller, group, metric, mode, known_tags(request)))
 
 
-@router.get("/{group}/trials", response_model=api.Page[api.Job], dependencies=[requires("read")])
+@router.get("/{group}/trials", response_model=api.Page[api.Job])
 def list_trials(
     request: Request,
     group: str,
+    caller: Reader,
     ctx: Ctx,
     metric: Metric = None,
     mode: groups.Mode | None = None,
@@ -56,7 +59,7 @@ def list_trials(
 ) -> Response:
     """The trials by their numbers; or the best first, then those that have not reported the metric."""
     query = group_queries.TrialsQuery(metric=metric, mode=mode, best_first=best_first, cursor=cursor, limit=limit)
-    return tagged(group_queries.trials(ctx.db, group, query, known_tags(request)))
+    return tagged(group_queries.trials(ctx.db, caller, group, query, known_tags(request)))
 
 
 @router.post("/{group}/cancel", response_model=api.Group)
@@ -84,4 +87,5 @@ def resume_group(group: str, caller: Submitter, ctx: Ctx) -> Response:
 
 
 def _presented(ctx: Context, caller: Caller, group: str, action: group_actions.Action) -> Response:
-    return tagged(group_queries.changed(ctx.db, group_actions.act(ctx.db, ctx.now_us, caller, group, action)))
+    found = group_actions.act(ctx.db, ctx.now_us, caller, group, action)
+    return tagged(group_queries.changed(ctx.db, caller, found))

@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from service import lifecycle
 from service.api.answers import answer, known_tags, not_modified, tagged
-from service.api.auth import context, requires
+from service.api.auth import context, current, requires
 from service.api.openapi import reference
 from service.api.routes.filters import AnyState, Limit, Listed
 from service.api.routes.router import api_router
@@ -65,7 +65,7 @@ def submit_job(
     """Submits a job, or with `sweep` many: then the answer is a `Group`, and Location is below ``/groups``.
 
     With `dry_run` it is only checked (200, a `DryRun`). Either all jobs of a sweep are stored, or none is. `after`
-    names jobs that exist, anybody's, so no two can wait for each other.
+    names jobs that exist and that the caller may read, so no two can wait for each other.
     """
     data, sized = sizing.resolve_gpus(ctx.db, caller, body.parse(raw, request.headers.get("content-type", "")))
     spec = body.check(data)
@@ -91,9 +91,10 @@ def _created(submitted: submit.Submitted) -> Response:
     return answer(submitted.made, tag=submitted.tag, status=201, headers=headers)
 
 
-@router.get("", response_model=api.Page[api.Job], dependencies=[requires("read")])
+@router.get("", response_model=api.Page[api.Job])
 def list_jobs(
     request: Request,
+    caller: Reader,
     ctx: Ctx,
     filters: Listed,
     group: str | None = None,
@@ -101,66 +102,69 @@ def list_jobs(
     cursor: str | None = None,
     limit: Limit = 50,
 ) -> Response:
-    """Jobs, the newest first; several states or tags are alternatives. `group` shows the trials of one sweep alone,
-    ``trials=false`` none of any sweep.
+    """Jobs that the caller may read, the newest first; several states or tags are alternatives. `group` shows the
+    trials of one sweep alone, ``trials=false`` none of any sweep.
     """
     narrowed = replace(filters, group=group, trials=trials)
-    return tagged(queries.page(ctx.db, narrowed, cursor, limit, known_tags(request)))
+    return tagged(queries.page(ctx.db, caller, narrowed, cursor, limit, known_tags(request)))
 
 
-@router.get("/counts", response_model=api.JobCounts, dependencies=[requires("read")])
+@router.get("/counts", response_model=api.JobCounts)
 def count_jobs(
     request: Request,
+    caller: Reader,
     ctx: Ctx,
     filters: AnyState,
 ) -> Response:
     """How many jobs a list with these filters would have, by state."""
-    states = queries.counts(ctx.db, filters)
+    states = queries.counts(ctx.db, caller, filters)
     etag = make_etag(states)
     return not_modified(request, etag) or answer(api.JobCounts(states=states), tag=etag)
 
 
-@router.get("/{job_id}", response_model=api.Job, dependencies=[requires("read")])
+@router.get("/{job_id}", response_model=api.Job)
 async def show_job(
     request: Request,
     job_id: str,
+    caller: Reader,
     ctx: Ctx,
     wait: Annotated[float, Query(ge=0, le=MAX_WAIT_S)] = 0,
 ) -> Response:
     """A job by id or number; `wait` seconds for its end before answering."""
     if wait:
-        await _ended(ctx, job_id, wait)
-    same = _unchanged(ctx, request, job_id)
-    return await run_in_threadpool(_show, ctx, request, job_id) if same is None else same
+        await _ended(ctx, caller, job_id, wait)
+        caller = await current(request)  # as their rights are by now
+    same = _unchanged(ctx, caller, request, job_id)
+    return await run_in_threadpool(_show, ctx, caller, request, job_id) if same is None else same
 
 
-def _unchanged(ctx: Context, request: Request, job_id: str) -> Response | None:
+def _unchanged(ctx: Context, caller: Caller, request: Request, job_id: str) -> Response | None:
     """The 304, where it costs less than the way to a thread and back: SQLite answers by itself, and readers never wait
     for its writer.
     """
     if not ctx.db.is_sqlite or "if-none-match" not in request.headers:
         return None
-    return not_modified(request, queries.tag(ctx.db, job_id))
+    return not_modified(request, queries.tag(ctx.db, caller, job_id))
 
 
-def _show(ctx: Context, request: Request, job_id: str) -> Response:
-    return tagged(queries.job(ctx.db, job_id, known_tags(request)))
+def _show(ctx: Context, caller: Caller, request: Request, job_id: str) -> Response:
+    return tagged(queries.job(ctx.db, caller, job_id, known_tags(request)))
 
 
-async def _ended(ctx: Context, job_id: str, wait: float) -> None:
+async def _ended(ctx: Context, caller: Caller, job_id: str, wait: float) -> None:
     """Returns at the job's end, after `wait` seconds, or when the service ends."""
-    found = await run_in_threadpool(queries.job_id, ctx.db, job_id)
+    found = (await run_in_threadpool(queries.find_owner, ctx.db, caller, job_id)).id
     deadline = ctx.monotonic() + wait
     async with ctx.hub.listen(f"job:{found}", f"metrics:{found}") as listener:
-        while not await run_in_threadpool(queries.is_over, ctx.db, found):
+        while not await run_in_threadpool(queries.is_over, ctx.db, caller, found):
             left = deadline - ctx.monotonic()
             if left <= 0 or listener.closing:
                 return
             await listener.wait(min(left, LOOK_S))
 
 
-def _presented(ctx: Context, found: JobVersion, status: int = 200) -> Response:
-    return tagged(queries.changed(ctx.db, found), status)
+def _presented(ctx: Context, caller: Caller, found: JobVersion, status: int = 200) -> Response:
+    return tagged(queries.changed(ctx.db, caller, found), status)
 
 
 @router.patch("/{job_id}", response_model=api.Job)
@@ -172,31 +176,33 @@ def change_job(
     if_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """Changes name, tags, priority or time limit; needs If-Match with the job's ETag."""
-    return _presented(ctx, change.patch(ctx.db, ctx.now_us, caller, job_id, if_match, changes))
+    return _presented(ctx, caller, change.patch(ctx.db, ctx.now_us, caller, job_id, if_match, changes))
 
 
 @router.post("/{job_id}/cancel", response_model=api.Job)
 def cancel_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
     """Stops the job for good, after it has saved its work; asking twice is fine."""
-    return _presented(ctx, change.act(ctx.db, ctx.now_us, caller, job_id, change.cancel))
+    return _presented(ctx, caller, change.act(ctx.db, ctx.now_us, caller, job_id, change.cancel))
 
 
 @router.post("/{job_id}/hold", response_model=api.Job)
 def hold_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
     """Keeps a queued job from starting."""
-    return _presented(ctx, change.act(ctx.db, ctx.now_us, caller, job_id, lifecycle.hold))
+    return _presented(ctx, caller, change.act(ctx.db, ctx.now_us, caller, job_id, lifecycle.hold))
 
 
 @router.post("/{job_id}/release", response_model=api.Job)
 def release_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
     """Lets a held job start."""
-    return _presented(ctx, change.act(ctx.db, ctx.now_us, caller, job_id, lifecycle.release_hold))
+    return _presented(ctx, caller, change.act(ctx.db, ctx.now_us, caller, job_id, lifecycle.release_hold))
 
 
 @router.post("/{job_id}/checkpoint", status_code=202, response_model=api.Job)
 def checkpoint_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
     """Asks a running job to write a checkpoint now."""
-    return _presented(ctx, change.act(ctx.db, ctx.now_us, caller, job_id, lifecycle.request_checkpoint), status=202)
+    return _presented(
+        ctx, caller, change.act(ctx.db, ctx.now_us, caller, job_id, lifecycle.request_checkpoint), status=202
+    )
 
 
 @router.post("/{job_id}/discard", response_model=api.Job)
@@ -204,7 +210,7 @@ def discard_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
     """Takes away the logs, metrics, checkpoints and outputs of a job that has ended, for good. Its spec, code, events,
     GPU time and last metrics stay, so it can be run again. Asking twice is fine.
     """
-    return _presented(ctx, discard.discard(ctx.db, ctx.store, ctx.now_us, caller, job_id))
+    return _presented(ctx, caller, discard.discard(ctx.db, ctx.store, ctx.now_us, caller, job_id))
 
 
 @router.post("/{job_id}/rerun", status_code=201, response_model=api.Job)
@@ -219,13 +225,15 @@ def rerun_job(
     return _created(submit.submit(ctx.db, ctx.store, ctx.now_us, submission))
 
 
-@router.get("/{job_id}/events", response_model=api.Page[api.Event], dependencies=[requires("read")])
-def list_events(request: Request, job_id: str, ctx: Ctx, cursor: str | None = None, limit: Limit = 200) -> Response:
+@router.get("/{job_id}/events", response_model=api.Page[api.Event])
+def list_events(
+    request: Request, job_id: str, caller: Reader, ctx: Ctx, cursor: str | None = None, limit: Limit = 200
+) -> Response:
     """What happened to the job, the oldest first."""
-    return tagged(queries.events(ctx.db, job_id, cursor, limit, known_tags(request)))
+    return tagged(queries.events(ctx.db, caller, job_id, cursor, limit, known_tags(request)))
 
 
-@router.get("/{job_id}/attempts", response_model=list[api.Attempt], dependencies=[requires("read")])
-def list_attempts(request: Request, job_id: str, ctx: Ctx) -> Response:
+@router.get("/{job_id}/attempts", response_model=list[api.Attempt])
+def list_attempts(request: Request, job_id: str, caller: Reader, ctx: Ctx) -> Response:
     """The tries at running the job, the first one first."""
-    return tagged(queries.attempts(ctx.db, job_id, known_tags(request)))
+    return tagged(queries.attempts(ctx.db, caller, job_id, known_tags(request)))

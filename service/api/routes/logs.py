@@ -8,11 +8,12 @@ from starlette.responses import StreamingResponse
 
 from service.api import follow, sse
 from service.api.answers import answer, not_modified
-from service.api.auth import context, requires
-from service.api.routes.refs import JobRef
+from service.api.auth import context, current, requires
+from service.api.routes.refs import JobRef, OwnedJob
 from service.api.routes.router import api_router
 from service.context import Context
 from service.errors import field_problem
+from service.identity.visibility import may_read
 from service.infra.etags import etag
 from service.infra.times import microseconds
 from service.telemetry import logs
@@ -75,7 +76,7 @@ def streams(job_id: JobRef, request: Request, ctx: Ctx) -> Response:
 @router.get("/jobs/{job_id}/logs/stream", response_class=StreamingResponse)
 async def stream(
     request: Request,
-    job_id: JobRef,
+    job: OwnedJob,
     ctx: Ctx,
     rank: Rank = 0,
     attempt: Attempt = None,
@@ -89,9 +90,9 @@ async def stream(
     """
     if last_event_id:
         attempt, offset = _resume(last_event_id, attempt)
-    follower = follow.LogFollower(ctx, job_id, rank, attempt, offset)
+    follower = follow.LogFollower(ctx, job.id, rank, attempt, offset)
     await follower.check()
-    return sse.stream(request, follow.log_stream(follower.events()))
+    return sse.stream(request, follow.log_stream(follower.events()), lambda caller: may_read(caller, job))
 
 
 def _resume(event_id: str, attempt: int | None) -> tuple[int | None, int]:
@@ -108,6 +109,6 @@ def _is_count(text: str, digits: int) -> bool:
 @router.get("/stream", response_class=StreamingResponse)
 async def changes(request: Request, ctx: Ctx) -> StreamingResponse:
     """What changes (server-sent events): `job` with `{"id", "version"}`, `jobs` when the list or the queue changed,
-    `nodes` when a node did. A page reads again what it shows.
+    `nodes` when a node did; `job` only of those that the caller may read. A page reads again what it shows.
     """
-    return sse.stream(request, follow.changes(ctx))
+    return sse.stream(request, follow.changes(ctx, lambda: current(request)))

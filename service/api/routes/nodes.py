@@ -15,13 +15,14 @@ from torchyard import api
 
 router = api_router("nodes", "/nodes")
 Ctx = Annotated[Context, Depends(context)]
+Reader = Annotated[Caller, requires("read")]
 Admin = Annotated[Caller, requires("admin")]
 
 
-@router.get("", response_model=api.Page[api.Node], dependencies=[requires("read")])
-def list_nodes(request: Request, ctx: Ctx) -> Response:
-    """All nodes with their devices."""
-    page = api.Page[api.Node](items=listing.list_nodes(ctx.db))
+@router.get("", response_model=api.Page[api.Node])
+def list_nodes(request: Request, caller: Reader, ctx: Ctx) -> Response:
+    """All nodes with their devices and holders; names of jobs that the caller may not read are left out."""
+    page = api.Page[api.Node](items=listing.list_nodes(ctx.db, caller))
     tag = etag(page)
     return not_modified(request, tag) or answer(page, tag=tag)
 

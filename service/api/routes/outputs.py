@@ -38,7 +38,7 @@ def of_job(
 
 
 @router.post("/jobs/{job_id}/outputs/bring", status_code=202, response_model=list[api.Output])
-def bring(job_id: JobRef, caller: Submitter, ctx: Ctx) -> Response:
+def bring(caller: Submitter, job_id: JobRef, ctx: Ctx) -> Response:
     """Asks the nodes for those files that stay there since they are too large; they arrive one after the other."""
     found = outputs.bring(ctx.db, ctx.now_us, caller, job_id)
     return answer(outputs.of_job(ctx.db, found.id, every=True), status=202)

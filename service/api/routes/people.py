@@ -9,7 +9,7 @@ from service.api.answers import answer
 from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
-from service.identity import audit, tokens, users
+from service.identity import audit, projects, tokens, users
 from service.identity.callers import Caller
 from torchyard import api
 from torchyard.api.sharing import UserChanges
@@ -81,14 +81,36 @@ def revoke_token(request: Request, token: str, caller: Reader, ctx: Ctx) -> None
 
 @router.get("/projects", response_model=list[api.Project], dependencies=[requires("read")])
 def list_projects(ctx: Ctx) -> Response:
-    """All projects, by name."""
-    return answer(users.list_projects(ctx.db))
+    """All projects, by name, with who may read their jobs."""
+    return answer(projects.list_projects(ctx.db, ctx.settings.visibility))
 
 
 @router.post("/projects", status_code=201, response_model=api.Project)
-def create_project(new: api.NewProject, caller: Admin, ctx: Ctx) -> Response:
+def create_project(request: Request, new: api.NewProject, caller: Admin, ctx: Ctx) -> Response:
     """Adds a project."""
-    return answer(users.create_project(ctx.db, caller, new.name, ctx.now_us()), status=201)
+    cache, default = request.app.state.tokens, ctx.settings.visibility
+    return answer(projects.create_project(ctx.db, cache, caller, new, default, ctx.now_us()), status=201)
+
+
+@router.patch("/projects/{name}", response_model=api.Project)
+def change_project(request: Request, name: str, changes: api.ProjectChanges, caller: Admin, ctx: Ctx) -> Response:
+    """Sets who may read the jobs of a project beside their owners and administrators."""
+    cache, default = request.app.state.tokens, ctx.settings.visibility
+    return answer(projects.change_project(ctx.db, cache, caller, name, changes, default, ctx.now_us()))
+
+
+@router.put("/projects/{name}/members/{user}", status_code=204)
+def add_project_member(request: Request, name: str, user: str, caller: Admin, ctx: Ctx) -> None:
+    """Makes a user a member of a project; asking twice is fine."""
+    cache, default = request.app.state.tokens, ctx.settings.visibility
+    projects.add_member(ctx.db, cache, caller, name, user, default, ctx.now_us())
+
+
+@router.delete("/projects/{name}/members/{user}", status_code=204)
+def remove_project_member(request: Request, name: str, user: str, caller: Admin, ctx: Ctx) -> None:
+    """Ends a membership: what only it allowed to read is no longer answered, streams under way end."""
+    cache, default = request.app.state.tokens, ctx.settings.visibility
+    projects.remove_member(ctx.db, cache, caller, name, user, default, ctx.now_us())
 
 
 @router.get("/audit", response_model=api.Page[api.AuditEntry], dependencies=[requires("admin")])

@@ -6,12 +6,11 @@ from fastapi import Depends, Query, Request, Response
 
 from service.api.answers import answer, not_modified
 from service.api.auth import context, requires
+from service.api.routes.refs import JobRef, Reader
 from service.api.routes.router import api_router
 from service.context import Context
 from service.errors import field_problem
-from service.identity.callers import Caller
 from service.infra.etags import etag
-from service.jobs import queries
 from service.queue import calibration as accuracy
 from service.queue import overview
 from torchyard import api
@@ -20,16 +19,17 @@ router = api_router("queue")
 Ctx = Annotated[Context, Depends(context)]
 
 
-@router.get("/queue", response_model=api.Page[api.QueueEntry], dependencies=[requires("read")])
+@router.get("/queue", response_model=api.Page[api.QueueEntry])
 def list_queue(
     request: Request,
+    caller: Reader,
     ctx: Ctx,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     cursor: Annotated[str | None, Query(max_length=20)] = None,
 ) -> Response:
-    """Waiting jobs in the order in which they are considered."""
+    """Waiting jobs in the order in which they are considered: all, without the names of those not to be read."""
     start = _place(cursor)
-    page = overview.page(ctx.db, ctx.loader, ctx.now_us(), start, limit)
+    page = overview.page(ctx.db, ctx.loader, ctx.now_us(), caller, start, limit)
     tag = etag(page)
     return not_modified(request, tag) or answer(page, tag=tag)
 
@@ -43,12 +43,11 @@ def calibration(request: Request, ctx: Ctx) -> Response:
 
 
 @router.get("/jobs/{job_id}/why", response_model=api.Why)
-def why(job_id: str, request: Request, ctx: Ctx, caller: Annotated[Caller, requires("read")]) -> Response:
+def why(job_id: JobRef, request: Request, ctx: Ctx, caller: Reader) -> Response:
     """Why the job waits, runs where it does, or ended; its place in the queue, when it is expected to start, and what
     would start it now.
     """
-    found_id = queries.job_id(ctx.db, job_id)
-    found = overview.why(ctx.db, ctx.loader, ctx.estimator, ctx.now_us(), found_id, caller)
+    found = overview.why(ctx.db, ctx.loader, ctx.estimator, ctx.now_us(), job_id, caller)
     tag = etag(found)
     return not_modified(request, tag) or answer(found, tag=tag)
 

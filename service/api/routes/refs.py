@@ -1,20 +1,39 @@
-"""Jobs named in paths: by id, or by the short number that people see."""
+"""Jobs and checkpoints named in paths, if the caller may read them; else they are unknown."""
 
 from typing import Annotated
 
 from fastapi import Depends
 
-from service.api.auth import context
+from service.api.auth import context, requires
+from service.artifacts import checkpoints
 from service.context import Context
+from service.db.records.jobs import JobOwner
+from service.identity.callers import Caller
 from service.jobs import queries
 from torchyard.ids import JobId
 
+Ctx = Annotated[Context, Depends(context)]
+Reader = Annotated[Caller, requires("read")]
 
-def find_job(job_id: str, ctx: Annotated[Context, Depends(context)]) -> JobId:
-    """Return the id of a job named by id or number; an id is not looked up, whoever uses it does that."""
-    if not job_id.isdigit():
-        return JobId(job_id)
-    return queries.job_id(ctx.db, job_id)
+
+def find_owner(job_id: str, ctx: Ctx, caller: Reader) -> JobOwner:
+    """Return the id of a job named by id or number, and whose it is; ``not-found`` if the caller may not read it."""
+    return queries.find_owner(ctx.db, caller, job_id)
+
+
+OwnedJob = Annotated[JobOwner, Depends(find_owner)]
+
+
+def find_job(found: OwnedJob) -> JobId:
+    """Return the id of a job named by id or number, as `find_owner` does."""
+    return found.id
+
+
+def find_checkpoint(checkpoint_id: str, ctx: Ctx, caller: Reader) -> str:
+    """Return the id of a checkpoint; ``not-found`` if the caller may not read its job."""
+    checkpoints.check_readable(ctx.db, caller, checkpoint_id)
+    return checkpoint_id
 
 
 JobRef = Annotated[JobId, Depends(find_job)]
+CheckpointRef = Annotated[str, Depends(find_checkpoint)]

@@ -7,6 +7,7 @@ from fastapi import Depends, Request, Response
 from service import lifecycle
 from service.api.answers import answer, not_modified, tagged
 from service.api.auth import context, requires
+from service.api.routes.refs import JobRef
 from service.api.routes.router import api_router
 from service.context import Context
 from service.identity.callers import Caller
@@ -19,10 +20,10 @@ router = api_router("jobs", "/jobs")
 Ctx = Annotated[Context, Depends(context)]
 
 
-@router.get("/{job_id}/stacks", response_model=list[api.Stacks], dependencies=[requires("read")])
-def list_stacks(request: Request, job_id: str, ctx: Ctx) -> Response:
+@router.get("/{job_id}/stacks", response_model=list[api.Stacks])
+def list_stacks(request: Request, job_id: JobRef, ctx: Ctx) -> Response:
     """Stacks of the newest attempt that has any, the newest first; taken when it seemed to hang or somebody asked."""
-    found = stacks.of_job(ctx.db, queries.job_id(ctx.db, job_id))
+    found = stacks.of_job(ctx.db, job_id)
     tag = etag([(each.attempt, each.node_rank, each.serial) for each in found])
     return not_modified(request, tag) or answer(found, tag=tag)
 
@@ -31,4 +32,4 @@ def list_stacks(request: Request, job_id: str, ctx: Ctx) -> Response:
 def ask_for_stacks(job_id: str, caller: Annotated[Caller, requires("submit")], ctx: Ctx) -> Response:
     """Asks for the stacks of a running job's processes; they come within seconds."""
     found = change.act(ctx.db, ctx.now_us, caller, job_id, lifecycle.request_dump)
-    return tagged(queries.changed(ctx.db, found), status=202)
+    return tagged(queries.changed(ctx.db, caller, found), status=202)

@@ -61,6 +61,7 @@ class JobVersion(Record):
     id: JobId
     number: int
     user_id: str
+    project: str
     state: JobState
     version: int
     last_event: int
@@ -78,12 +79,22 @@ class JobVersion(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class JobOwner(Record):
+    """A job's id, and what decides who may read it."""
+
+    id: JobId
+    user_id: str
+    project: str
+
+
+@dataclass(frozen=True, slots=True)
 class ShownJob(Record):
     """Columns of a job that the API shows, and the name of its owner."""
 
     id: JobId
     number: int
     name: str
+    user_id: str
     user: str
     project: str
     state: JobState

@@ -67,6 +67,7 @@ def test_who_may_not_change_a_job_is_offered_nothing_that_is_refused(
 ) -> None:
     job = submit(name="resnet")
     live_service.client.post("/api/v1/users", json={"name": "ben"}).raise_for_status()
+    live_service.client.put("/api/v1/projects/default/members/ben").raise_for_status()
     asked = {"name": "laptop", "user": "ben", "scopes": ["read", "submit"]}
     token = live_service.client.post("/api/v1/tokens", json=asked).raise_for_status().json()["secret"]
     with signed_in(browser, live_service.url, token) as page:

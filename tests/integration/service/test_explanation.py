@@ -175,6 +175,7 @@ def test_urgent_is_proposed_only_to_those_who_may(live: Live) -> None:
     job = submit(live)
     assert {"priority": "urgent"} in [each["change"] for each in alternatives(live, job)]
     live.client.post("/api/v1/users", json={"name": "eve"}).raise_for_status()
+    live.client.put("/api/v1/projects/default/members/eve").raise_for_status()
     token = {"name": "eve's", "user": "eve", "scopes": ["read"]}
     secret = live.client.post("/api/v1/tokens", json=token).raise_for_status().json()["secret"]
     with live.as_token(secret) as eve:

@@ -269,6 +269,23 @@ def test_projects_are_listed_and_created(yard: Callable[..., Done]) -> None:
     assert yard("users", "add", "a b").err.startswith("yard: name: ")
 
 
+def test_who_reads_the_jobs_of_a_project_is_said_and_shown(yard: Callable[..., Done]) -> None:
+    def shown() -> list[str]:
+        return [" ".join(line.split()[:-1]) for line in yard("projects").out.splitlines()[1:]]
+
+    yard("users", "add", "ada")
+    assert yard("projects", "create", "vision", "--visibility", "private").code == 0
+    assert yard("projects", "members", "add", "vision", "ada").err == "ada is a member of vision\n"
+    assert shown() == ["default members", "vision owners ada"]
+    assert yard("projects", "set", "vision", "--visibility", "everyone").err == "jobs in vision are read by: everyone\n"
+    assert yard("projects", "set", "vision", "--visibility", "default", "--json").json["visibility"] == "project"
+    assert yard("projects", "members", "remove", "vision", "ada").err == "ada is no member of vision any more\n"
+    assert shown() == ["default members", "vision members"]
+    wrong = yard("projects", "set", "vision", "--visibility", "secret")
+    assert (wrong.code, wrong.err.split(": ")[:2]) == (1, ["yard", "visibility"])
+    assert "there is no" in yard("projects", "members", "add", "vision", "nobody").err.lower()
+
+
 def test_how_the_box_is_shared(yard: Callable[..., Done], data_plane: Plane, tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(yard("policy", "show").out.replace("order: fair", "order: las"))

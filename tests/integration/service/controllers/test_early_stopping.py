@@ -51,7 +51,7 @@ def test_whoever_is_not_in_the_best_third_is_stopped_with_the_reason(made: Recor
     row = box.job_row(db, jobs[1])
     with db.read() as tx:
         told = tx.execute(select(Event.kind, Event.message).where(Event.job_id == jobs[1], Event.seq == row.last_event))
-        shown = groups.present(tx, groups.find(tx, group.id))
+        shown = groups.present(tx, groups.find(tx, group.id, submissions.ADA), submissions.ADA)
     reason = "val/loss 0.41 is worse than the best third of 3 trials at rung 1 (step 10)"
     expected = f"stopped early at step 12: {reason} after a checkpoint at step 13"
     assert told.one() == ("cancelled", expected)

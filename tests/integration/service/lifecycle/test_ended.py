@@ -247,7 +247,7 @@ def test_a_sweep_that_is_cancelled_trial_by_trial_is_not_paused_any_more(made: R
 
 def shown(db: Database, group: api.Group) -> api.Group:
     with db.read() as tx:
-        return groups.present(tx, groups.find(tx, group.id))
+        return groups.present(tx, groups.find(tx, group.id, submissions.ADA), submissions.ADA)
 
 
 def test_one_that_succeeds_first_keeps_a_sweep_going(made: RecordedContext, db: Database) -> None:

@@ -17,6 +17,7 @@ from service.scheduler.model.state import SchedulerState
 from tests.support import box
 from tests.support.box import GIB, NOW
 from tests.support.statements import asked, first
+from tests.support.submissions import ADA
 from torchyard import wire
 from torchyard.states import JobState
 from torchyard.wire import Action, AttemptReport, Phase
@@ -288,26 +289,26 @@ def test_offenders_are_shown_with_their_node_until_they_leave(yard: Database) ->
     words = "process 7 (python) of mallory uses GPU box-gpu-0, which the queue has given to nobody"
     for offenders in ([words], []):
         seen(yard, heartbeat(offenders=offenders))
-        (node,) = listing.list_nodes(yard)
+        (node,) = listing.list_nodes(yard, ADA)
         assert node.offenders == offenders
 
 
 def test_labels_and_topology_are_stored_and_shown(yard: Database) -> None:
     near = wire.Topology(numa=1, links={"box-gpu-1": wire.LinkLevel.NVLINK})
     register(yard, labels=["ib", "fast-disk"], devices=[device(0, topology=near), device(1)])
-    (node,) = listing.list_nodes(yard)
+    (node,) = listing.list_nodes(yard, ADA)
     assert node.labels == ["ib", "fast-disk"]
     assert [each.topology for each in node.devices] == [near, None]
     assert not seen(yard, heartbeat(devices=[device(0, topology=near), device(1)], beat=0)).changed
     register(yard)
-    (node,) = listing.list_nodes(yard)
+    (node,) = listing.list_nodes(yard, ADA)
     assert node.labels == []
 
 
 def test_what_its_kernel_enforces_is_shown(yard: Database) -> None:
     for limits, words in ((["memory-limit", "process-limit", "cpu-limit"], ["memory", "cpus", "processes"]), ([], [])):
         register(yard, capabilities=["gpu-share", *limits])
-        (node,) = listing.list_nodes(yard)
+        (node,) = listing.list_nodes(yard, ADA)
         assert node.enforced == words
 
 

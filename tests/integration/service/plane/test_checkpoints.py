@@ -123,13 +123,14 @@ def test_the_only_verified_checkpoint_goes_only_when_its_job_is_over(data_plane:
 
 def other_user(plane: Plane, *scopes: str) -> httpx.Client:
     plane.live.client.post("/api/v1/users", json={"name": "grace"})
+    plane.live.client.put("/api/v1/projects/default/members/grace")
     body = {"name": "t", "scopes": list(scopes), "user": "grace"}
     answer = plane.live.client.post("/api/v1/tokens", json=body)
     assert answer.status_code == 201, answer.text
     return plane.live.as_token(answer.json()["secret"])
 
 
-def test_others_may_read_but_not_delete(data_plane: Plane) -> None:
+def test_members_of_the_project_may_read_but_not_delete(data_plane: Plane) -> None:
     seeded = data_plane.job()
     checkpoint = data_plane.checkpoint(seeded, 10, {"a": b"10"}).checkpoint
     data_plane.set_state(seeded, "succeeded")

@@ -166,6 +166,7 @@ def test_only_the_owner_and_administrators_discard(data_plane: Plane) -> None:
     seeded, client = ended(data_plane), data_plane.live.client
     client.post("/api/v1/users", json={"name": f"eve-{new_id('x')[-6:].lower()}"})
     (eve,) = (user["name"] for user in client.get("/api/v1/users").json() if user["name"].startswith("eve-"))
+    client.put(f"/api/v1/projects/default/members/{eve}")
     token = client.post("/api/v1/tokens", json={"user": eve, "name": "t", "scopes": ["read", "submit"]}).json()
     with data_plane.live.as_token(token["secret"]) as other:
         assert other.post(f"/api/v1/jobs/{seeded.job}/discard").status_code == 403

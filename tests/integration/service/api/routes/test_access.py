@@ -23,6 +23,11 @@ ADMIN = {("POST", f"{API}/users"), ("POST", f"{API}/projects"), ("GET", f"{API}/
 ADMIN |= {("POST", f"{API}/nodes/x/{word}") for word in ("drain", "resume", "declare-dead")}
 ADMIN |= {("PATCH", f"{API}/users/x"), ("DELETE", f"{API}/users/x"), ("PUT", f"{API}/policy")}
 ADMIN |= {("PUT", f"{API}/quotas/x/x"), ("POST", f"{API}/reservations"), ("DELETE", f"{API}/reservations/x")}
+ADMIN |= {
+    ("PATCH", f"{API}/projects/x"),
+    ("PUT", f"{API}/projects/x/members/x"),
+    ("DELETE", f"{API}/projects/x/members/x"),
+}
 
 
 def routes() -> Iterator[tuple[str, str]]:

@@ -184,6 +184,7 @@ def test_a_trial_runs_again_as_a_job_of_its_own(live_service: Live) -> None:
 def test_only_the_owner_and_administrators_change_a_sweep(live_service: Live) -> None:
     group = submit(live_service)
     live_service.client.post(f"{API}/users", json={"name": "bob"})
+    live_service.client.put(f"{API}/projects/default/members/bob")
     token = {"name": "t", "scopes": ["submit"], "user": "bob"}
     secret = live_service.client.post(f"{API}/tokens", json=token).json()["secret"]
     with live_service.as_token(secret) as bob:

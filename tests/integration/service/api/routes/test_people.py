@@ -55,6 +55,7 @@ def test_users_have_tokens_of_their_own(live_service: Live) -> None:
     assert kind(live_service.client.post(f"{API}/users", json={"name": "ada"})) == (409, "conflict")
     assert "ada" in [user["name"] for user in live_service.client.get(f"{API}/users").json()]
     ada = token(live_service, "submit", user="ada")
+    live_service.client.put(f"{API}/projects/default/members/ada")
     too_much = {"name": "x", "scopes": ["admin"], "user": "ada"}
     assert kind(live_service.client.post(f"{API}/tokens", json=too_much)) == (403, "forbidden")
     with live_service.as_token(ada["secret"]) as client:
