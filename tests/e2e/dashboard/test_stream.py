@@ -125,6 +125,7 @@ def test_a_list_follows_what_others_do(page: Page, submit: Submit, node: Agent) 
 def test_a_revoked_token_ends_the_stream_and_the_session(browser: Browser, live_service: Live, submit: Submit) -> None:
     job = submit(name="resnet")
     live_service.client.post("/api/v1/users", json={"name": "ben"}).raise_for_status()
+    live_service.client.put(f"/api/v1/projects/{job['project']}/members/ben").raise_for_status()
     asked = {"name": "laptop", "user": "ben", "scopes": ["read"]}
     token = live_service.client.post("/api/v1/tokens", json=asked).raise_for_status().json()
     with signed_in(browser, live_service.url, token["secret"]) as page:

@@ -27,8 +27,8 @@ def kernels(folder: Path, memory: int | None, version: int = 2) -> dict[str, Any
 
 
 @contextmanager
-def holding(size: int, forks: int = 0) -> Iterator[None]:
-    """A child that holds so many MiB, which so many forks of it share."""
+def holding(size: int, forks: int = 0) -> Iterator[int]:
+    """A child that holds so many MiB, which so many forks of it share; yields the pid of its parent."""
     code = f"""
 import os
 held = b'x' * ({size} << 20)
@@ -36,13 +36,14 @@ all(os.fork() for _ in range({forks}))
 print(flush=True)
 os.read(0, 1)
 """
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    parent = ["sh", "-c", '"$0" -c "$1"; exit', sys.executable, code]
+    with subprocess.Popen(parent, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         for _ in range(forks + 1):
             process.stdout.readline()
         try:
-            yield
+            yield process.pid
         finally:
             process.communicate(b"\n" * (forks + 1))
 
@@ -88,18 +89,18 @@ def test_nobody_could_look() -> None:
 
 
 def test_where_the_kernel_does_not_the_shim_looks() -> None:
-    with holding(60):
+    with holding(60) as parent:
         enough, little = MemoryWatch(record(500 * MIB)), MemoryWatch(record(50 * MIB))
-        assert enough.too_much(os.getpid(), 0.0) is None
-        said = little.too_much(os.getpid(), 0.0)
+        assert enough.too_much(parent, 0.0) is None
+        said = little.too_much(parent, 0.0)
         assert said is not None
         assert said[0] == "memory-limit"
         assert said[1].startswith("used more than its memory of 1.0 GiB (it held ")
         assert said[1].endswith("this node looks every 2 s)")
-        assert little.too_much(os.getpid(), WATCH_S / 2) is None
+        assert little.too_much(parent, WATCH_S / 2) is None
 
 
 def test_memory_that_forks_share_counts_once() -> None:
     """As the workers of a DataLoader share the data set."""
-    with holding(60, forks=3):
-        assert MemoryWatch(record(150 * MIB)).too_much(os.getpid(), 0.0) is None
+    with holding(60, forks=3) as parent:
+        assert MemoryWatch(record(150 * MIB)).too_much(parent, 0.0) is None
