@@ -47,7 +47,7 @@ class Connection(HttpToolsProtocol):
         super().connection_made(transport)
         self._await(HEAD_S)
         if len(self.connections) > self._most:
-            self._make_room()
+            self._evict()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._arrived()
@@ -97,7 +97,7 @@ class Connection(HttpToolsProtocol):
         else:
             self.transport.abort()
 
-    def _make_room(self) -> None:
+    def _evict(self) -> None:
         others = [cast("Connection", each) for each in self.connections if each is not self]
         keeping = [each for each in others if each._kept_waiting_since is not None]
         idle = [each for each in others if each.cycle is not None and each.cycle.response_complete]

@@ -18,7 +18,6 @@ from service.api.follow import LogFollower
 from service.api.subscriptions import (
     Kind,
     StreamEvent,
-    Subject,
     Subscriber,
     Topic,
     may_follow,
@@ -26,6 +25,7 @@ from service.api.subscriptions import (
 )
 from service.api.throttle import Throttle
 from service.context import Context
+from service.db.records.jobs import JobOwner
 from service.errors import ProblemError, not_found
 from service.identity.callers import Caller
 from service.infra.hub import Listener
@@ -165,13 +165,10 @@ class Publisher:
             event = stream_event("job", {"job": resource, "changed": resource["id"] in changed}, subject)
             self._send(event, Kind.JOBS, f"job:{resource['id']}")
 
-    def _read_jobs(self, job_ids: Sequence[str]) -> list[tuple[Subject, dict[str, Any]]]:
+    def _read_jobs(self, job_ids: Sequence[str]) -> list[tuple[JobOwner, dict[str, Any]]]:
         found = queries.with_owners(self._ctx.db, job_ids)
         # A spec may be long and never changes without a new version, with which it is read again.
-        return [
-            (Subject(job.id, job.project, user_id), job.model_dump(mode="json", exclude={"spec"}))
-            for job, user_id in found
-        ]
+        return [(owner, job.model_dump(mode="json", exclude={"spec"})) for owner, job in found]
 
     def _send(self, event: StreamEvent, *topics: str) -> None:
         for subscriber in self._subscribers.values():
@@ -205,10 +202,10 @@ class Publisher:
             curves.cursor = read[1].cursor
             self._tell_points(list(curves.followers), before, read)
 
-    async def _read_points(self, job_id: str, since: str, until: str | None) -> tuple[Subject, api.Metrics] | None:
-        def read() -> tuple[Subject, api.Metrics]:
+    async def _read_points(self, job_id: str, since: str, until: str | None) -> tuple[JobOwner, api.Metrics] | None:
+        def read() -> tuple[JobOwner, api.Metrics]:
             query = metrics.MetricsQuery(since=since, until=until)
-            subject = self._subject(job_id)
+            subject = queries.owner(self._ctx.db, job_id)
             found = metrics.of_job(self._ctx.db, job_id, query, None).body
             assert found is not None
             return subject, found
@@ -219,7 +216,7 @@ class Publisher:
             return None  # a strange cursor, or no such job: nothing to tell
 
     def _tell_points(
-        self, subscribers: Iterable[Subscriber], since: str, read: tuple[Subject, api.Metrics] | None
+        self, subscribers: Iterable[Subscriber], since: str, read: tuple[JobOwner, api.Metrics] | None
     ) -> None:
         if read is None:
             return
@@ -227,20 +224,17 @@ class Publisher:
         content = found.model_dump(mode="json", exclude={"series": {"__all__": {"buckets"}}})
         if found.reset or sum(len(series.points) for series in found.series) > MAX_POINTS:
             content |= {"series": [], "reset": True}
-        event = stream_event("metrics", {"job": subject.job_id, "since": since, **content}, subject)
+        event = stream_event("metrics", {"job": subject.id, "since": since, **content}, subject)
         for subscriber in subscribers:
             subscriber.put(event)
 
     async def _follow_log(self, subscriber: Subscriber, topic: Topic) -> None:
         follower = LogFollower(self._ctx, topic.job, topic.rank, topic.attempt or None, topic.offset)
         try:
-            subject = await run_in_threadpool(self._subject, topic.job)
+            subject = await run_in_threadpool(queries.owner, self._ctx.db, topic.job)
             async for name, content, _ in follower.events():
                 kind = {"data": "log", "end": "log-end"}.get(name)
                 if kind is not None:
-                    await subscriber.put_when_room(stream_event(kind, {"topic": topic.name, **content}, subject))
+                    await subscriber.wait_and_put(stream_event(kind, {"topic": topic.name, **content}, subject))
         except ProblemError:
             return  # no such job or attempt
-
-    def _subject(self, job_id: str) -> Subject:
-        return Subject(job_id, *queries.owner(self._ctx.db, job_id))

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from service.api import sse
+from service.db.records.jobs import JobOwner
 from service.errors import field_problem
 from service.identity.callers import Caller
 from service.identity.visibility import may_read
@@ -70,28 +71,20 @@ def parse(name: str) -> Topic:
     return Topic(name, Kind.JOB, found["job"]) if found["job"] else Topic(name, Kind(name))
 
 
-class Subject(NamedTuple):
-    """The job that an event is about."""
-
-    job_id: str
-    project: str
-    user_id: str
-
-
 class StreamEvent(NamedTuple):
     """One event, as it is sent to everybody who follows its topic."""
 
-    subject: Subject | None
-    """None: it tells nothing but that something has changed."""
+    subject: JobOwner | None
+    """The job that it is about; None: it tells nothing but that something has changed."""
     text: bytes
 
 
-def stream_event(name: str, content: Mapping[str, Any], subject: Subject | None = None) -> StreamEvent:
+def stream_event(name: str, content: Mapping[str, Any], subject: JobOwner | None = None) -> StreamEvent:
     """Return an event whose content becomes JSON."""
     return StreamEvent(subject, sse.event(name, content))
 
 
-def may_follow(caller: Caller, subject: Subject | None) -> bool:
+def may_follow(caller: Caller, subject: JobOwner | None) -> bool:
     """Return true if the caller may be sent an event. Each is asked for here, and nowhere else, when it is sent."""
     return "read" in caller.scopes and (subject is None or may_read(caller, subject))
 
@@ -121,7 +114,7 @@ class Subscriber:
         except asyncio.QueueFull:
             self.ended = True
 
-    async def put_when_room(self, event: StreamEvent) -> None:
+    async def wait_and_put(self, event: StreamEvent) -> None:
         """Have an event sent, once the reader has read enough."""
         while self._waiting.qsize() >= MAX_LOGS and not self.ended:
             self._taken.clear()

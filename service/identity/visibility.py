@@ -28,11 +28,11 @@ class Owned(Protocol):
 
 def may_read(caller: Caller, owned: Owned) -> bool:
     """Return whether the caller may read the job or sweep."""
-    return may_read_all(caller, owned.user_id) or owned.project in caller.projects
+    return may_read_env(caller, owned.user_id) or owned.project in caller.projects
 
 
-def may_read_all(caller: Caller, owner_id: str) -> bool:
-    """Return whether the caller also sees the values of a job's variables, as its owner and administrators do."""
+def may_read_env(caller: Caller, owner_id: str) -> bool:
+    """Return whether the caller sees the values of a job's `env`, as its owner and administrators do."""
     return caller.admin or caller.user_id == owner_id
 
 

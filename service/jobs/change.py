@@ -13,7 +13,7 @@ from service.db.records.jobs import JobVersion
 from service.db.records.spec import StoredSpec
 from service.errors import ProblemError, field_problem
 from service.identity.callers import Caller, may_change
-from service.identity.visibility import may_read_all
+from service.identity.visibility import may_read_env
 from service.infra.times import Clock
 from service.jobs import body, submit, versions
 from service.jobs.submission import Submission
@@ -132,7 +132,7 @@ def prepare_rerun(db: Database, caller: Caller, ref: str, request: api.Rerun, ke
     with db.read() as tx:
         found = versions.find(tx, ref, caller)
         before = _spec(tx, found.id)
-        if not may_read_all(caller, found.user_id):
+        if not may_read_env(caller, found.user_id):
             _require_own_values(before, request.changes)
         spec = changed_spec(before.data, request.changes)
         if spec.sweep is not None:

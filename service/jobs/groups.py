@@ -13,7 +13,7 @@ from service.db.records.metrics import stored_value
 from service.db.records.spec import StoredSpec
 from service.errors import field_problem, not_found
 from service.identity.callers import Caller
-from service.identity.visibility import may_read, may_read_all, readable
+from service.identity.visibility import may_read, may_read_env, readable
 from service.infra.etags import etag
 from service.infra.times import moment
 from service.jobs import present as job_pages
@@ -85,7 +85,7 @@ def tag(tx: Connection, group: ShownGroup, caller: Caller, *asked: object) -> st
         .join(Job, Job.id == Attempt.job_id)
         .where(Job.group_id == group.id)
     )
-    whole = may_read_all(caller, group.user_id)
+    whole = may_read_env(caller, group.user_id)
     return etag(group, tuple(tx.execute(trials).one()), tx.scalar(metrics), whole, *asked)
 
 

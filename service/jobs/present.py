@@ -14,7 +14,7 @@ from service.db.records.jobs import EventRecord, ShownJob
 from service.db.records.metrics import LastMetric
 from service.db.records.spec import StoredSpec
 from service.identity.callers import Caller
-from service.identity.visibility import may_read_all, without_values
+from service.identity.visibility import may_read_env, without_values
 from service.infra.times import moment
 from service.lifecycle import outcome
 from service.storage import retention
@@ -59,7 +59,7 @@ def jobs(tx: Connection, ids: Sequence[JobId], caller: Caller | None) -> list[ap
             series=series.get(job_id, []),
             start=starts.get(job_id),
             storage=storage.get(job_id, NO_STORAGE),
-            values=caller is not None and may_read_all(caller, rows[job_id].user_id),
+            values=caller is not None and may_read_env(caller, rows[job_id].user_id),
         )
         for job_id in ids
         if job_id in rows

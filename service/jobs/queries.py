@@ -20,6 +20,8 @@ from torchyard import api
 from torchyard.ids import JobId
 from torchyard.states import JobState
 
+_OWNERS = select(*JobOwner.columns(Job))
+
 
 def find_owner(db: Database, caller: Caller, ref: str) -> JobOwner:
     """Return the id of a job, and what decides who may read it."""
@@ -60,20 +62,20 @@ def versions_of(db: Database, caller: Caller, job_ids: Sequence[str]) -> list[di
         return [{"id": row.id, "version": row.version} for row in tx.execute(query)]
 
 
-def owner(db: Database, job_id: str) -> tuple[str, str]:
-    """Return the project of a job, and the id of its user."""
+def owner(db: Database, job_id: str) -> JobOwner:
+    """Return what decides who may read a job, by its id; who asks is decided later."""
     with db.read() as tx:
-        row = tx.execute(select(Job.project, Job.user_id).where(Job.id == job_id)).first()
-    if row is None:
+        found = JobOwner.first(tx.execute(_OWNERS.where(Job.id == job_id)))
+    if found is None:
         raise not_found("job", job_id)
-    return row.project, row.user_id
+    return found
 
 
-def with_owners(db: Database, job_ids: Sequence[str]) -> list[tuple[api.Job, str]]:
-    """Return jobs by id, each with the id of its user, for whom it is asked later; unknown ones are left out."""
+def with_owners(db: Database, job_ids: Sequence[str]) -> list[tuple[JobOwner, api.Job]]:
+    """Return jobs by id, each after what decides who may read it; unknown ones are left out."""
     with db.read() as tx:
-        users = {row.id: row.user_id for row in tx.execute(select(Job.id, Job.user_id).where(Job.id.in_(job_ids)))}
-        return [(job, users[JobId(job.id)]) for job in present.jobs(tx, list(users), None)]
+        owners = {found.id: found for found in JobOwner.all(tx.execute(_OWNERS.where(Job.id.in_(job_ids))))}
+        return [(owners[JobId(job.id)], job) for job in present.jobs(tx, list(owners), None)]
 
 
 def page(

@@ -1,15 +1,15 @@
 """Versions of jobs: a cheap query whose row changes whenever the job's presentation would."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Select, bindparam, func, select
+from sqlalchemy import Connection, Result, Select, bindparam, func, select
 
 from service.db.models import Attempt, Group, Job, LogStream, Member, MetricStream, Output
 from service.db.records.jobs import JobOwner, JobVersion
 from service.errors import ProblemError, not_found
 from service.identity.callers import Caller
-from service.identity.visibility import may_read, may_read_all, readable
+from service.identity.visibility import may_read, may_read_env, readable
 from service.infra.etags import etag
 from torchyard.ids import JobId
 
@@ -34,28 +34,31 @@ COLUMNS = JobVersion.columns(Job, _METRICS.label("metrics"), _LOGS.label("logs")
 _BY_ID: Select[Any] = select(*COLUMNS).where(Job.id == bindparam("ref"))
 _BY_NUMBER: Select[Any] = select(*COLUMNS).where(Job.number == bindparam("ref"))
 
-
 _OWNER_BY_ID: Select[Any] = select(*JobOwner.columns(Job)).where(Job.id == bindparam("ref"))
 _OWNER_BY_NUMBER: Select[Any] = select(*JobOwner.columns(Job)).where(Job.number == bindparam("ref"))
+
+_Found = TypeVar("_Found", JobVersion, JobOwner)
 
 
 def find(tx: Connection, ref: str, caller: Caller) -> JobVersion:
     """Return the version of a job by its id or its number; ``not-found`` if there is none that the caller may read."""
-    if ref.isascii() and ref.isdigit() and len(ref) <= 18:
-        found = JobVersion.first(tx.execute(_BY_NUMBER, {"ref": int(ref)}))
-    else:
-        found = JobVersion.first(tx.execute(_BY_ID, {"ref": ref}))
-    if found is None or not may_read(caller, found):
-        raise _no_job(tx, ref, caller)
-    return found
+    return _readable(tx, ref, caller, JobVersion.first(_execute(tx, ref, _BY_NUMBER, _BY_ID)))
 
 
 def owner(tx: Connection, ref: str, caller: Caller) -> JobOwner:
     """Return whose a job is; ``not-found`` if there is none that the caller may read."""
-    if ref.isascii() and ref.isdigit() and len(ref) <= 18:
-        found = JobOwner.first(tx.execute(_OWNER_BY_NUMBER, {"ref": int(ref)}))
-    else:
-        found = JobOwner.first(tx.execute(_OWNER_BY_ID, {"ref": ref}))
+    return _readable(tx, ref, caller, JobOwner.first(_execute(tx, ref, _OWNER_BY_NUMBER, _OWNER_BY_ID)))
+
+
+def _is_number(ref: str) -> bool:
+    return ref.isascii() and ref.isdigit() and len(ref) <= 18
+
+
+def _execute(tx: Connection, ref: str, by_number: Select[Any], by_id: Select[Any]) -> Result[Any]:
+    return tx.execute(by_number, {"ref": int(ref)}) if _is_number(ref) else tx.execute(by_id, {"ref": ref})
+
+
+def _readable(tx: Connection, ref: str, caller: Caller, found: _Found | None) -> _Found:
     if found is None or not may_read(caller, found):
         raise _no_job(tx, ref, caller)
     return found
@@ -63,7 +66,7 @@ def owner(tx: Connection, ref: str, caller: Caller) -> JobOwner:
 
 def _no_job(tx: Connection, ref: str, caller: Caller) -> ProblemError:
     """Return the problem for an unknown job: people try numbers of sweeps as they try those of jobs."""
-    of_sweep = Group.number == int(ref) if ref.isascii() and ref.isdigit() and len(ref) <= 18 else Group.id == ref
+    of_sweep = Group.number == int(ref) if _is_number(ref) else Group.id == ref
     if (number := tx.scalar(select(Group.number).where(of_sweep, readable(caller, Group)))) is None:
         return not_found("job", ref)
     return ProblemError(
@@ -76,13 +79,13 @@ def tag(found: JobVersion, caller: Caller) -> str:
 
     It begins with the version, so that If-Match sees changes by people and of state, not every new metric.
     """
-    whole = may_read_all(caller, found.user_id)
+    whole = may_read_env(caller, found.user_id)
     return f'"{found.version}.{etag(found, whole).strip(chr(34))}"'
 
 
 def tag_of_list(found: Sequence[JobVersion], following: str | None, caller: Caller) -> str:
     """Return the ETag of a page as the caller sees it; its link to the next one counts too."""
-    return etag(following, [may_read_all(caller, each.user_id) for each in found], *found)
+    return etag(following, [may_read_env(caller, each.user_id) for each in found], *found)
 
 
 def check_match(header: str | None, version: int) -> None:

@@ -41,8 +41,8 @@ def test_logs_wait_for_room() -> None:
     async def run() -> None:
         subscriber = Subscriber("user")
         for _ in range(MAX_LOGS):
-            await subscriber.put_when_room(stream_event("log", {}))
-        waiting = asyncio.create_task(subscriber.put_when_room(stream_event("log", {"last": True})))
+            await subscriber.wait_and_put(stream_event("log", {}))
+        waiting = asyncio.create_task(subscriber.wait_and_put(stream_event("log", {"last": True})))
         await asyncio.sleep(0)
         assert not waiting.done()
         assert len(await subscriber.take(1)) == MAX_LOGS

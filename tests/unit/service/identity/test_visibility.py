@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from service.db.models import Job
 from service.identity.callers import Caller
-from service.identity.visibility import HIDDEN, may_read, may_read_all, readable, shown_name, without_values
+from service.identity.visibility import HIDDEN, may_read, may_read_env, readable, shown_name, without_values
 
 
 @dataclass
@@ -41,7 +41,7 @@ def caller(user_id: str = "ada", *projects: str, admin: bool = False) -> Caller:
 def test_owner_administrators_and_whom_the_project_names(who: Caller, reads: bool, values: bool) -> None:
     job = Owned("ada", "vision")
     assert may_read(who, job) is reads
-    assert may_read_all(who, job.user_id) is values
+    assert may_read_env(who, job.user_id) is values
     assert shown_name(who, job, "net") == ("net" if reads else HIDDEN)
 
 
