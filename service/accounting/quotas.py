@@ -12,10 +12,9 @@ from service.accounting.gpu_time import HOUR_US
 from service.accounting.policy_settings import current_policy
 from service.accounting.usage import RunningUsage
 from service.db.engine import Database
-from service.db.models import Allocation, Attempt, Job, Project, User
+from service.db.models import Allocation, Attempt, Job, User
 from service.db.records.accounting import AccountKind, AccountRecord
-from service.errors import not_found
-from service.identity import audit, users
+from service.identity import audit, projects, users
 from service.identity.callers import Caller
 from torchyard.api.sharing import Quota, QuotaValues, Standing
 
@@ -54,8 +53,7 @@ def _key(tx: Connection, kind: AccountKind, name: str) -> AccountKey:
         return kind, name
     if kind == "user":
         return kind, users.by_name(tx, name).id
-    if tx.scalar(select(Project.name).where(Project.name == name)) is None:
-        raise not_found("project", name)
+    projects.check(tx, name)
     return kind, name
 
 

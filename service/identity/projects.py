@@ -20,12 +20,14 @@ def list_projects(db: Database, default: Visibility) -> list[api.Project]:
         return _projects(tx, default)
 
 
-def _projects(tx: Connection, default: Visibility) -> list[api.Project]:
+def _projects(tx: Connection, default: Visibility, name: str | None = None) -> list[api.Project]:
     members: dict[str, list[str]] = {}
+    projects = select(Project.name, Project.visibility, Project.created_us)
     named = select(ProjectMember.project, User.name).join(User, User.id == ProjectMember.user_id)
+    if name is not None:
+        projects, named = projects.where(Project.name == name), named.where(ProjectMember.project == name)
     for project, user in tx.execute(named.order_by(User.name)):
         members.setdefault(project, []).append(user)
-    rows = tx.execute(select(Project.name, Project.visibility, Project.created_us).order_by(Project.name))
     return [
         api.Project(
             name=row.name,
@@ -33,15 +35,19 @@ def _projects(tx: Connection, default: Visibility) -> list[api.Project]:
             visibility=row.visibility or default,
             members=members.get(row.name, []),
         )
-        for row in rows
+        for row in tx.execute(projects.order_by(Project.name))
     ]
 
 
-def _get(tx: Connection, name: str, default: Visibility) -> api.Project:
-    for project in _projects(tx, default):
-        if project.name == name:
-            return project
-    raise not_found("project", name)
+def exists(tx: Connection, name: str) -> bool:
+    """Return whether there is a project of the name."""
+    return tx.scalar(select(Project.name).where(Project.name == name)) is not None
+
+
+def check(tx: Connection, name: str) -> None:
+    """Raise ``not-found`` unless there is a project of the name."""
+    if not exists(tx, name):
+        raise not_found("project", name)
 
 
 def create_project(
@@ -55,7 +61,7 @@ def create_project(
             raise ProblemError("conflict", f"name: there is a project {new.name} already.") from error
         said = {} if new.visibility is None else {"visibility": new.visibility}
         audit.record(tx, caller, "project.create", new.name, now, **said)
-        made = _get(tx, new.name, default)
+        (made,) = _projects(tx, default, new.name)
     cache.forget()
     return made
 
@@ -65,35 +71,33 @@ def change_project(
 ) -> api.Project:
     """Set who may read the jobs of a project; ``not-found`` for an unknown one."""
     with db.write() as tx:
-        _get(tx, name, default)
+        check(tx, name)
         if "visibility" in changes.model_fields_set:
             tx.execute(update(Project).where(Project.name == name).values(visibility=changes.visibility))
             audit.record(tx, caller, "project.change", name, now, visibility=changes.visibility)
-        changed = _get(tx, name, default)
+        (changed,) = _projects(tx, default, name)
     cache.forget()
     return changed
 
 
-def add_member(
-    db: Database, cache: Tokens, caller: Caller, name: str, user: str, default: Visibility, now: int
-) -> None:
+def add_member(db: Database, cache: Tokens, caller: Caller, name: str, user: str, now: int) -> None:
     """Make a user a member; ``not-found`` for an unknown project or user. Adding twice is fine."""
     with db.write() as tx:
-        project, member = _get(tx, name, default), users.by_name(tx, user)
-        row = {"project": project.name, "user_id": member.id, "added_us": now}
+        check(tx, name)
+        member = users.by_name(tx, user)
+        row = {"project": name, "user_id": member.id, "added_us": now}
         new = upsert.insert(tx, ProjectMember).values(**row).on_conflict_do_nothing().returning(ProjectMember.user_id)
         if tx.scalar(new) is not None:
             audit.record(tx, caller, "project.add-member", name, now, user=user)
     cache.forget()
 
 
-def remove_member(
-    db: Database, cache: Tokens, caller: Caller, name: str, user: str, default: Visibility, now: int
-) -> None:
+def remove_member(db: Database, cache: Tokens, caller: Caller, name: str, user: str, now: int) -> None:
     """End a membership; ``not-found`` if there is none."""
     with db.write() as tx:
-        project, member = _get(tx, name, default), users.by_name(tx, user)
-        which = (ProjectMember.project == project.name, ProjectMember.user_id == member.id)
+        check(tx, name)
+        member = users.by_name(tx, user)
+        which = (ProjectMember.project == name, ProjectMember.user_id == member.id)
         if not tx.execute(delete(ProjectMember).where(*which)).rowcount:
             raise not_found(f"member of project {name} named", user)
         audit.record(tx, caller, "project.remove-member", name, now, user=user)

@@ -8,10 +8,10 @@ from typing import Literal
 from sqlalchemy import Connection, func, insert, select, update
 
 from service.db.engine import Database
-from service.db.models import Device, Installation, Node, Project, Reservation, User
+from service.db.models import Device, Installation, Node, Reservation, User
 from service.db.records.nodes import ReservationRecord
 from service.errors import field_problem, not_found
-from service.identity import audit, users
+from service.identity import audit, projects, users
 from service.identity.callers import Caller
 from service.infra import times
 from service.infra.times import moment
@@ -143,7 +143,7 @@ def _check_purpose(new: sharing.NewReservation) -> None:
 
 def _check_projects(tx: Connection, names: Iterable[str]) -> None:
     for name in names:
-        if tx.scalar(select(Project.name).where(Project.name == name)) is None:
+        if not projects.exists(tx, name):
             raise field_problem("projects", f"there is no project {name}")
 
 

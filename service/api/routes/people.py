@@ -102,15 +102,13 @@ def change_project(request: Request, name: str, changes: api.ProjectChanges, cal
 @router.put("/projects/{name}/members/{user}", status_code=204)
 def add_project_member(request: Request, name: str, user: str, caller: Admin, ctx: Ctx) -> None:
     """Makes a user a member of a project; asking twice is fine."""
-    cache, default = request.app.state.tokens, ctx.settings.visibility
-    projects.add_member(ctx.db, cache, caller, name, user, default, ctx.now_us())
+    projects.add_member(ctx.db, request.app.state.tokens, caller, name, user, ctx.now_us())
 
 
 @router.delete("/projects/{name}/members/{user}", status_code=204)
 def remove_project_member(request: Request, name: str, user: str, caller: Admin, ctx: Ctx) -> None:
     """Ends a membership: what only it allowed to read is no longer answered, streams under way end."""
-    cache, default = request.app.state.tokens, ctx.settings.visibility
-    projects.remove_member(ctx.db, cache, caller, name, user, default, ctx.now_us())
+    projects.remove_member(ctx.db, request.app.state.tokens, caller, name, user, ctx.now_us())
 
 
 @router.get("/audit", response_model=api.Page[api.AuditEntry], dependencies=[requires("admin")])
