@@ -9,6 +9,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from torchyard import home, settingsfile
 from torchyard.api import Visibility
+from torchyard.injob.cadence import FLOOR
 from torchyard.quantities import SECONDS, parse_duration, parse_size
 
 
@@ -35,7 +36,7 @@ class Settings:
     """An attempt that nobody claims is voided after this long."""
     unprepared_after_s: float = 1800.0
     """An attempt on several nodes is voided after this long, unless all of them are prepared."""
-    disk_floor: int = 2 * 2**30
+    disk_floor: int = FLOOR
     """Free bytes below which nothing is launched: on a node, or anywhere if it is the service's own disk."""
     max_body: int = 2**20
     """Bytes of a request body outside uploads and ingest."""

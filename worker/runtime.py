@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from torchyard import wire
+from torchyard.injob.cadence import FLOOR
 from torchyard.stack import access
 from worker.agent import Agent, Machine
 from worker.attempts.folder import AttemptFolder, finish_removals
@@ -29,7 +30,6 @@ from worker.forward.attempt import FollowerTools
 from worker.forward.blobs import BlobSender
 from worker.forward.samples import EVERY_S, SampleForwarder
 from worker.launching import environment, rendezvous
-from worker.launching.carry import FLOOR
 from worker.launching.identity import runs_as
 from worker.launching.launcher import AttemptLauncher
 from worker.limits import node

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from torchyard.exceptions import TorchYardError
+from torchyard.injob.cadence import FLOOR
 from torchyard.stack import access, filesystem, redis
 
 #: Of the worker as a host service (`deploy/torchyard-worker.service`).
 SETTINGS_FOLDER: Final = Path("/etc/torchyard")
-#: Least free disk that a new job starts with, unless somebody has said otherwise.
-FLOOR: Final = 2 * 2**30
 
 
 def findings(root: Path, worker: Path) -> list[str]:
@@ -65,7 +64,7 @@ def _disk(*folders: Path) -> Iterator[str]:
     for folder in filter(Path.exists, folders):
         free = shutil.disk_usage(folder).free
         if free < FLOOR:
-            yield f"{folder}: only {free // 2**20} MiB of disk are free, so no job starts: make room there"
+            yield f"{folder}: only {free // 2**20} MiB of disk are free, so no job starts: delete files there"
 
 
 def _redis() -> Iterator[str]:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from torchyard.injob.cadence import FLOOR
 from torchyard.quantities import format_size
 from torchyard.wire import CarriedFile, Carry, Place, Root
 from worker.attempts import content, tree
@@ -17,8 +18,6 @@ from worker.attempts.kept import KeptFiles
 from worker.attempts.retained import RetainedFiles
 from worker.attempts.tree import Key
 
-#: Free bytes that a copy of a kept file leaves on the node's disk, where nobody has said.
-FLOOR: Final = 2 * 2**30
 _READERS: Final = 8
 
 logger = logging.getLogger(__name__)
