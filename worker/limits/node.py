@@ -43,7 +43,7 @@ class NodeLimits:
     home_id: str = ""
     """Of the worker's home: other workers on the machine have groups too."""
     processes: int = field(default_factory=default_processes)
-    others: Callable[[Sequence[str]], Sequence[plan.Device]] | None = None
+    others: Callable[[Sequence[str]], Sequence[plan.DeviceNumber]] | None = None
     """The GPUs of the node beside these (UUIDs), which an attempt must not open; None: it may open all."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -62,9 +62,10 @@ class NodeLimits:
     def __str__(self) -> str:
         """``limits of jobs are enforced by cgroup v1: memory, cpu, process``, or why they are not."""
         versions = sorted({each.version for each in self.hierarchies.values()})
-        if not self.enforced:
+        enforced = self.enforced
+        if not enforced:
             return f"limits of jobs are not enforced by the kernel: {self._why()}"
-        names = ", ".join(each.removesuffix("-limit") for each in self.enforced)
+        names = ", ".join(each.removesuffix("-limit") for each in enforced)
         return f"limits of jobs are enforced by cgroup {' and '.join(f'v{each}' for each in versions)}: {names}"
 
     def _why(self) -> str:
@@ -122,7 +123,7 @@ class NodeLimits:
             denied=self._denied([each.uuid for each in devices]),
         )
 
-    def _denied(self, gpus: Sequence[str]) -> tuple[plan.Device, ...]:
+    def _denied(self, gpus: Sequence[str]) -> tuple[plan.DeviceNumber, ...]:
         """The devices that an attempt with these GPUs must not open."""
         if self.others is None or Controller.DEVICES not in self.hierarchies:
             return ()
@@ -145,7 +146,7 @@ def of_worker(
     process_limit: int | None = None,
     *,
     cgroups: bool = True,
-    others: Callable[[Sequence[str]], Sequence[plan.Device]] | None = None,
+    others: Callable[[Sequence[str]], Sequence[plan.DeviceNumber]] | None = None,
 ) -> NodeLimits:
     """The limits of a worker with this home, as far as this machine lets it set some."""
     return NodeLimits(

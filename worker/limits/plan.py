@@ -18,7 +18,7 @@ _USED: Final = {1: ("memory.stat", ["total_rss", "total_shmem"]), 2: ("memory.st
 
 
 #: Major and minor number of a character device.
-Device = tuple[int, int]
+DeviceNumber = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class AttemptLimits:
     """The cores themselves, where they can be given; none: any."""
     memory_nodes: str = "0"
     """Memory nodes that go with them; only version 1 asks."""
-    denied: tuple[Device, ...] = ()
+    denied: tuple[DeviceNumber, ...] = ()
     """Character devices that must not be opened."""
 
 
@@ -45,7 +45,7 @@ class Cgroup:
 
     folder: Path
     files: tuple[tuple[str, str], ...]
-    denied: tuple[Device, ...] = ()
+    denied: tuple[DeviceNumber, ...] = ()
     """Devices that a filter refuses (`worker.limits.device_filter`), as version 2 has no file for them."""
 
 
