@@ -30,11 +30,10 @@ RANKS = 2
 WATCHERS = 100
 
 
-class Training:
-    """A job whose ranks report, each point in a batch of its own, and write a line of log a second."""
+class _Background:
+    """A thread that runs until it is left."""
 
-    def __init__(self, agent: scripted.Agent, attempt: scripted.Attempt) -> None:
-        self._agent, self._attempt = agent, attempt
+    def __init__(self) -> None:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
@@ -44,6 +43,17 @@ class Training:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
+
+    def _run(self) -> None:
+        raise NotImplementedError
+
+
+class Training(_Background):
+    """A job whose ranks report, each point in a batch of its own, and write a line of log a second."""
+
+    def __init__(self, agent: scripted.Agent, attempt: scripted.Attempt) -> None:
+        super().__init__()
+        self._agent, self._attempt = agent, attempt
 
     def _run(self) -> None:
         began, step = time.monotonic(), 0
@@ -61,20 +71,12 @@ class Training:
             step += 1
 
 
-class Node:
+class Node(_Background):
     """Heartbeats and samples, as an idle node sends them."""
 
     def __init__(self, agent: scripted.Agent) -> None:
+        super().__init__()
         self._agent = agent
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
 
     def _run(self) -> None:
         while not self._over.wait(2.0):
