@@ -3,20 +3,15 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { SPARK_SAMPLES } from "../box/spark";
 import { client, unwrap } from "./client";
 import { newerTelemetry } from "./jobs";
-import { useInterval } from "./live";
+import { POLL_MS, TELEMETRY_MS, useInterval } from "./live";
 import { useFollow } from "./stream";
 import type { Metrics } from "./types";
-
-/** How often what moves is asked for while no stream tells of it, in milliseconds. */
-const LIVE_MS = 5_000;
-/** How often the telemetry of one node or another is asked for, of which the stream tells nothing. */
-const TELEMETRY_MS = 10_000;
 
 const NODES = { queryKey: ["nodes"], queryFn: () => unwrap(client.GET("/api/v1/nodes")) };
 
 export function useNodes() {
   useFollow("nodes");
-  return useQuery({ ...NODES, refetchInterval: useInterval(LIVE_MS) });
+  return useQuery({ ...NODES, refetchInterval: useInterval(POLL_MS) });
 }
 
 /** The nodes as they were last read, for what seldom changes: nothing is asked again for that. */
@@ -29,7 +24,7 @@ export function useQueue() {
   return useQuery({
     queryKey: ["queue"],
     queryFn: () => unwrap(client.GET("/api/v1/queue")),
-    refetchInterval: useInterval(LIVE_MS),
+    refetchInterval: useInterval(POLL_MS),
   });
 }
 

@@ -7,15 +7,11 @@ import type { JobsSearch } from "../lib/search";
 import { type Axis, mergeSeries } from "../lib/series";
 import { isFinal, statesOf } from "../lib/states";
 import { client, unwrap } from "./client";
-import { useInterval } from "./live";
+import { POLL_MS, TELEMETRY_MS, useInterval } from "./live";
 import { useFollow, useStreaming } from "./stream";
 import type { Job, Metrics } from "./types";
 
-/** How often what moves is asked for while no stream tells of it, in milliseconds. */
-const LIVE_MS = 5_000;
 const SLOW_MS = 15_000;
-/** How often telemetry is asked for, of which the stream tells nothing. */
-const TELEMETRY_MS = 10_000;
 const TELEMETRY_POINTS = 600;
 export const PAGE_SIZE = 50;
 
@@ -40,7 +36,7 @@ export function useJobs(search: JobsSearch) {
   return useQuery({
     queryKey: ["jobs", "list", query],
     queryFn: () => unwrap(client.GET("/api/v1/jobs", { params: { query } })),
-    refetchInterval: useInterval(LIVE_MS),
+    refetchInterval: useInterval(POLL_MS),
     placeholderData: keepPreviousData,
   });
 }
@@ -50,7 +46,7 @@ export function useCounts(search: JobsSearch) {
   return useQuery({
     queryKey: ["jobs", "counts", query],
     queryFn: () => unwrap(client.GET("/api/v1/jobs/counts", { params: { query } })),
-    refetchInterval: useInterval(LIVE_MS),
+    refetchInterval: useInterval(POLL_MS),
     placeholderData: keepPreviousData,
   });
 }
@@ -60,7 +56,7 @@ export function useJob(id: string) {
   const query = useQuery({
     queryKey: ["job", id, "self"],
     queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}", ofJob(id))),
-    refetchInterval: useInterval(LIVE_MS),
+    refetchInterval: useInterval(POLL_MS),
   });
   useFollow(query.data === undefined ? null : `job:${query.data.id}`, true);
   return query;
@@ -78,7 +74,7 @@ export function useMentioned(id: string) {
 
 /** What belongs to a job is asked for while it lives, and once more whenever the job itself has changed. */
 function useLiveness(job: Job) {
-  const everyMs = useInterval(LIVE_MS);
+  const everyMs = useInterval(POLL_MS);
   return { refetchInterval: isFinal(job.state) ? (false as const) : everyMs, placeholderData: keepPreviousData };
 }
 
@@ -145,7 +141,7 @@ export function useMetrics(job: Job, axis: Axis) {
     queryKey,
     queryFn: ({ signal }) => fetchMetrics(job.id, axis, cache.getQueryData<JobMetrics>(queryKey), signal),
     // The chain of the stream's events shows by itself where one is missing.
-    refetchInterval: streaming || isFinal(job.state) ? false : LIVE_MS,
+    refetchInterval: streaming || isFinal(job.state) ? false : POLL_MS,
     placeholderData: keepPreviousData,
   });
   const { data, isPlaceholderData } = query;
@@ -222,7 +218,7 @@ export function useCheckpoints(job: Job) {
     queryKey: ["job", job.id, "checkpoints", versionKey(job)],
     queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/checkpoints", ofJob(job.id))),
     ...useLiveness(job),
-    refetchInterval: useInterval(isFinal(job.state) ? SLOW_MS : LIVE_MS),
+    refetchInterval: useInterval(isFinal(job.state) ? SLOW_MS : POLL_MS),
   });
 }
 
@@ -235,7 +231,7 @@ export function useOutputs(job: Job) {
       return unwrap(client.GET("/api/v1/jobs/{job_id}/outputs", { params }));
     },
     ...useLiveness(job),
-    refetchInterval: useInterval(isFinal(job.state) ? SLOW_MS : LIVE_MS),
+    refetchInterval: useInterval(isFinal(job.state) ? SLOW_MS : POLL_MS),
   });
 }
 

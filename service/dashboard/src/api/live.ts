@@ -13,7 +13,11 @@ import type { ToTab } from "./streamHub";
 import type { Job, Metrics } from "./types";
 
 /** How often is asked for what an event would have told, in case one was lost, in milliseconds. */
-const NET_MS = 60_000;
+const REREAD_MS = 60_000;
+/** How often what moves is asked for while no stream tells of it, in milliseconds. */
+export const POLL_MS = 5_000;
+/** How often telemetry is asked for, of which the stream tells nothing, in milliseconds. */
+export const TELEMETRY_MS = 10_000;
 /** What changes often is asked for no more than so often. */
 const JOB_MS = 1_000;
 const LIST_MS = 5_000;
@@ -25,7 +29,7 @@ const PROBE_TIMEOUT_MS = 3_000;
 
 /** How often to ask for what the stream tells: seldom, or every `pollMs` while there is no stream. */
 export function useInterval(pollMs: number): number {
-  return useStreaming() ? NET_MS : pollMs;
+  return useStreaming() ? REREAD_MS : pollMs;
 }
 
 /** Brings what the stream tells into the cache, while a user is signed in. */
@@ -59,13 +63,13 @@ class Events {
 
   receive(message: ToTab): void {
     if (message.kind !== "open" || message.open) record(true);
-    if (message.kind === "open") this.#turn(message.open);
+    if (message.kind === "open") this.#setOpen(message.open);
     if (message.kind === "started") this.#start(message.topics);
     if (message.kind === "event") this.#event(message.name, message.data);
   }
 
   /** What was told while the stream was away is lost: all is asked for again. */
-  #turn(open: boolean): void {
+  #setOpen(open: boolean): void {
     clearTimeout(this.#probing);
     if (!open) {
       this.#probing = setTimeout(() => void this.#probe(), this.#wasOpen ? 0 : PROBE_TIMEOUT_MS);
@@ -128,7 +132,7 @@ class Events {
 
   /** A job and its parts are asked for again. */
   #parts(id: string): void {
-    this.#invalidate(({ queryKey }) => queryKey[0] === "job" && !SELF.has(queryKey[2]) && this.#isOf(queryKey, id));
+    this.#invalidate(({ queryKey }) => queryKey[0] === "job" && !NOT_REREAD.has(queryKey[2]) && this.#isOf(queryKey, id));
   }
 
   /** New points continue the chain that the cache has, or the cache asks for what it lacks. */
@@ -166,8 +170,8 @@ interface Points extends Metrics {
   since: string;
 }
 
-/** Parts of a job that events bring themselves, or that are told by none. */
-const SELF = new Set<unknown>(["metrics", "telemetry", "mentioned"]);
+/** Parts of a job that no event has read again: events bring their content, or tell nothing of them. */
+const NOT_REREAD = new Set<unknown>(["metrics", "telemetry", "mentioned"]);
 
 function isAboutJobs({ queryKey: [kind, , part] }: Query): boolean {
   return (kind === "job" && (part === "self" || part === "mentioned")) || kind === "jobs" || kind === "sweep";

@@ -5,7 +5,7 @@ import { type FromTab, StreamHub, type ToTab } from "./streamHub";
 type Listener = (message: ToTab) => void;
 
 /** How often a tab says that it is there, in milliseconds. */
-const HERE_MS = 30_000;
+const HEARTBEAT_MS = 30_000;
 
 const listeners = new Set<Listener>();
 /** What the tab follows, each how often, and whether also while it is hidden. */
@@ -15,13 +15,13 @@ let user: string | null = null;
 let open = false;
 let announcing = false;
 
-/** Calls a listener for all that the stream brings to this tab, until the answer is called. */
+/** Calls a listener for all that the stream brings to this tab, until the returned function is called. */
 export function onStream(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-/** Follows a topic until the answer is called. A hidden tab lets go of all but those that its title needs. */
+/** Follows a topic until the returned function is called. A hidden tab lets go of all that its title does not need. */
 export function follow(topic: string, whileHidden = false): () => void {
   const known = follows.get(topic) ?? { count: 0, whileHidden };
   follows.set(topic, { count: known.count + 1, whileHidden: known.whileHidden || whileHidden });
@@ -53,7 +53,7 @@ export function join(name: string | null): void {
   }
   if (send === null) {
     send = connect();
-    setInterval(announce, HERE_MS);
+    setInterval(announce, HEARTBEAT_MS);
     document.addEventListener("visibilitychange", announce);
     addEventListener("pagehide", () => send?.({ kind: "leave" }));
     addEventListener("pageshow", announce);

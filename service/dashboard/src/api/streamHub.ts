@@ -22,10 +22,10 @@ const EVENTS = ["job", "jobs", "queue", "nodes", "metrics", "log", "log-end"] as
 /** The service says something every 5 s: without a word for so long it is taken for gone, in milliseconds. */
 const SILENT_MS = 12_000;
 /** Pause before a stream is asked for again that the service refused or a proxy ended. */
-const AGAIN_MS = 3_000;
+const RETRY_MS = 3_000;
 /** A tab says every 30 s that it is there, or every minute where the browser holds its timers back. */
 const GONE_MS = 200_000;
-const GATHER_MS = 20;
+const DEBOUNCE_MS = 20;
 
 /** The one stream of a browser: follows for the service what any tab wants, and hands each event to those who do. */
 export class StreamHub {
@@ -37,10 +37,10 @@ export class StreamHub {
   #open = false;
   #heardAt = 0;
   #retry: ReturnType<typeof setTimeout> | undefined;
-  #gathering: ReturnType<typeof setTimeout> | undefined;
+  #debounce: ReturnType<typeof setTimeout> | undefined;
 
   constructor() {
-    setInterval(() => this.#look(), AGAIN_MS);
+    setInterval(() => this.#expire(), RETRY_MS);
   }
 
   receive(post: Post, message: FromTab): void {
@@ -56,11 +56,11 @@ export class StreamHub {
       if (message.user !== this.#user) this.#close();
       this.#user = message.user;
     }
-    clearTimeout(this.#gathering);
-    this.#gathering = setTimeout(() => void this.#follow(), GATHER_MS);
+    clearTimeout(this.#debounce);
+    this.#debounce = setTimeout(() => void this.#follow(), DEBOUNCE_MS);
   }
 
-  #look(): void {
+  #expire(): void {
     const now = Date.now();
     for (const [post, tab] of this.#tabs) if (now - tab.seenAt > GONE_MS) this.receive(post, { kind: "leave" });
     if (this.#source !== null && now - this.#heardAt > SILENT_MS) {
@@ -84,17 +84,17 @@ export class StreamHub {
     });
     source.addEventListener("beat", () => {
       this.#hear();
-      this.#tell({ kind: "beat" });
+      this.#broadcast({ kind: "beat" });
     });
     for (const name of EVENTS) {
       source.addEventListener(name, (event: MessageEvent<string>) => {
         this.#hear();
-        this.#hand(name, JSON.parse(event.data) as Record<string, unknown>);
+        this.#dispatch(name, JSON.parse(event.data) as Record<string, unknown>);
       });
     }
     source.onerror = () => {
       this.#close();
-      this.#retry = setTimeout(() => this.#connect(), AGAIN_MS);
+      this.#retry = setTimeout(() => this.#connect(), RETRY_MS);
     };
   }
 
@@ -112,10 +112,10 @@ export class StreamHub {
   #setOpen(open: boolean): void {
     if (open === this.#open) return;
     this.#open = open;
-    this.#tell({ kind: "open", open });
+    this.#broadcast({ kind: "open", open });
   }
 
-  #tell(message: ToTab): void {
+  #broadcast(message: ToTab): void {
     for (const post of this.#tabs.keys()) post(message);
   }
 
@@ -137,7 +137,7 @@ export class StreamHub {
     if (stream !== this.#stream) return;
     if (!answer?.ok) {
       this.#close();
-      this.#retry = setTimeout(() => this.#connect(), AGAIN_MS);
+      this.#retry = setTimeout(() => this.#connect(), RETRY_MS);
       return;
     }
     const before = this.#followed;
@@ -149,7 +149,7 @@ export class StreamHub {
     }
   }
 
-  #hand(name: string, data: Record<string, unknown>): void {
+  #dispatch(name: string, data: Record<string, unknown>): void {
     for (const [post, { topics }] of this.#tabs) if (concerns(name, data, topics)) post({ kind: "event", name, data });
   }
 }

@@ -4,11 +4,10 @@ import type { JobsSearch } from "../lib/search";
 import { statesOf } from "../lib/states";
 import { client, unwrap } from "./client";
 import { filtersOf, PAGE_SIZE } from "./jobs";
-import { useInterval } from "./live";
+import { POLL_MS, useInterval } from "./live";
 import { useFollow } from "./stream";
 import type { Group } from "./types";
 
-const LIVE_MS = 5_000;
 /** Trials that are read at once; those of a larger sweep come page by page. */
 export const TRIALS = 200;
 
@@ -31,14 +30,14 @@ export function useSweeps(search: JobsSearch) {
   return useQuery({
     queryKey: ["jobs", "sweeps", query],
     queryFn: () => unwrap(client.GET("/api/v1/groups", { params: { query } })),
-    refetchInterval: useInterval(LIVE_MS),
+    refetchInterval: useInterval(POLL_MS),
     placeholderData: keepPreviousData,
   });
 }
 
 /** A sweep with its best trial. */
 export function useSweep(group: string, measure: Measure = {}) {
-  const everyMs = useInterval(LIVE_MS);
+  const everyMs = useInterval(POLL_MS);
   useFollow("jobs");
   return useQuery({
     queryKey: ["sweep", group, "self", measure],
@@ -51,7 +50,7 @@ export function useSweep(group: string, measure: Measure = {}) {
 /** Trials of a sweep, the best first where they can be compared. */
 export function useTrials(sweep: Group, measure: Measure) {
   const best = sweep.metric === null ? {} : { best_first: true };
-  const everyMs = useInterval(LIVE_MS);
+  const everyMs = useInterval(POLL_MS);
   return useInfiniteQuery({
     queryKey: ["sweep", sweep.id, "trials", measure, best, sweep.ended_at],
     queryFn: ({ pageParam: cursor }) => {

@@ -32,12 +32,12 @@ export function Metrics({ job }: { job: Job }) {
   const [smoothing, setSmoothing] = useState<"on" | "off">("off");
   const origin = useMemo(() => firstTime(metrics.data?.series ?? []), [metrics.data?.series]);
   const shift = axis === "time" ? origin : 0;
-  const detail = useDetail(job, axis, useClose(zoom, shift), metrics.data?.generation ?? 0);
+  const detail = useDetail(job, axis, useDetailRange(zoom, shift), metrics.data?.generation ?? 0);
   const series = useMemo(() => {
     const whole = metrics.data?.series;
     return zoom !== null && whole && detail.data ? splice(whole, detail.data, axis) : whole;
   }, [metrics.data?.series, detail.data, zoom, axis]);
-  const turn = (next: Axis) => {
+  const changeAxis = (next: Axis) => {
     setZoom(null);
     setAxis(next);
   };
@@ -45,7 +45,7 @@ export function Metrics({ job }: { job: Job }) {
   const flags = useMemo(() => resumes(attempts.data ?? [], series ?? [], axis), [attempts.data, series, axis]);
   const tools = groups.length > 0 && (
     <>
-      <Segments label="Axis" options={AXES} value={axis} onChange={turn} />
+      <Segments label="Axis" options={AXES} value={axis} onChange={changeAxis} />
       <Segments label="Scale" options={SCALES} value={scale} onChange={setScale} />
       <Segments label="Smoothing" options={SMOOTHING} value={smoothing} onChange={setSmoothing} />
     </>
@@ -77,7 +77,7 @@ export function Metrics({ job }: { job: Job }) {
 }
 
 /** The range to read for a zoom that has settled: a little more than is shown, on the axis of the service. */
-function useClose(zoom: Range | null, shift: number): Range | null {
+function useDetailRange(zoom: Range | null, shift: number): Range | null {
   const settled = useSettled(zoom, SETTLE_MS);
   return useMemo(() => {
     if (settled === null) return null;

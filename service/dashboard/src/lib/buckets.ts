@@ -1,7 +1,7 @@
 import type { Buckets, Series } from "../api/types";
 import { type Axis, keyOf, type Point } from "./series";
 
-/** Points of a line that a chart has room for, about one for each pixel; of more it draws buckets. */
+/** Points of a line that a chart can show, about one for each pixel; of more it draws buckets. */
 export const BUDGET = 1_000;
 
 /** A part of the axis, both ends included: steps, or unix time in seconds. */
