@@ -36,8 +36,8 @@ _CAUSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class _YieldingAttempt(Record):
-    """A live attempt that gives way, with the state of its job and its newest verified step."""
+class _PendingVictim(Record):
+    """A live attempt that is to be preempted, with the state of its job and its newest verified step."""
 
     id: str
     job_id: str
@@ -49,7 +49,7 @@ class _YieldingAttempt(Record):
 
 @dataclass(frozen=True, slots=True)
 class _WaitingPreemptor(Record):
-    """A job that others give way to; `name` is its user's, `paused` says why its sweep is."""
+    """A job for which others are preempted; `name` is its user's, `paused` says why its sweep is."""
 
     number: int
     state: JobState
@@ -195,7 +195,7 @@ def _victims(tx: Connection) -> list[PreemptionVictim]:
             stop=row.stop,
             saved_step=row.saved_step,
         )
-        for row in _YieldingAttempt.each(tx.execute(query))
+        for row in _PendingVictim.each(tx.execute(query))
     ]
 
 
