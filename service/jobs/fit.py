@@ -20,9 +20,10 @@ from torchyard.wire import Capability
 _DEVICES = select(
     Device.node, Device.uuid, Device.index.label("at"), Device.memory, Device.kind, Device.name.label("product")
 ).where(Device.present)
-_NODES = select(Node.name, Node.cpus, Node.memory, Node.labels)
-#: The field of a backend that no node could run.
-BACKEND = "recipe.backend"
+_NODES = select(Node.name, Node.cpus, Node.memory, Node.labels, Node.capabilities)
+#: Fields of a backend that no node could run, and of a network that none could give.
+BACKEND, NETWORK = "recipe.backend", "network"
+_MENDS = {BACKEND: "Take backend: auto, which finds the right one", NETWORK: "Leave network out"}
 
 
 def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> str:
@@ -40,7 +41,7 @@ def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> str:
         what = "; ".join(lacks)
         field = wrong_field(resources, infos, nodes)
         who = "no node" if nodes == 1 else "no nodes"
-        mend = "Take backend: auto, which finds the right one" if field == BACKEND else "Ask for less"
+        mend = _MENDS.get(field, "Ask for less")
         raise ProblemError(
             "never-fits",
             f"{field}: {who} could ever run this job: {what}. {mend}, or add a node.",
@@ -99,6 +100,7 @@ def wrong_field(resources: ResourceRequest, infos: list[NodeInfo], nodes: int = 
         "resources.gpu_share": ResourceRequest(gpus=resources.gpus, gpu_share=resources.gpu_share),
         "resources.gpu_type": ResourceRequest(gpus=resources.gpus, gpu_type=resources.gpu_type),
         "resources.labels": ResourceRequest(gpus=0, labels=resources.labels),
+        NETWORK: ResourceRequest(gpus=0, isolated=resources.isolated),
         "resources.cpus": ResourceRequest(gpus=0, cpus=resources.cpus),
         "resources.memory": ResourceRequest(gpus=0, memory=resources.memory),
     }
@@ -121,6 +123,7 @@ def capacity(tx: Connection, *, ready: bool = False) -> list[NodeInfo]:
             cpus=node.cpus,
             memory=node.memory,
             labels=frozenset(node.labels or ()),
+            isolates=Capability.NETWORK_ISOLATION in (node.capabilities or ()),
         )
         for node in tx.execute(_NODES.where(~Node.unreachable, ~Node.draining) if ready else _NODES)
     ]

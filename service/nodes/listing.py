@@ -15,12 +15,13 @@ from service.infra.times import moment
 from torchyard import api
 from torchyard.wire import Capability
 
-#: Words of the API for limits that a node's kernel enforces.
-_LIMITS: Final[dict[Literal["memory", "cpus", "processes", "gpus"], Capability]] = {
+#: Words of the API for what a node's kernel enforces.
+_LIMITS: Final[dict[Literal["memory", "cpus", "processes", "gpus", "network"], Capability]] = {
     "memory": Capability.MEMORY_LIMIT,
     "cpus": Capability.CPU_LIMIT,
     "processes": Capability.PROCESS_LIMIT,
     "gpus": Capability.GPU_LIMIT,
+    "network": Capability.NETWORK_ISOLATION,
 }
 
 

@@ -76,7 +76,8 @@ def resources_of(spec: JobSpec) -> ResourceRequest:
     Without GPUs it counts as at least one core, so that such jobs have a bound too.
     """
     backend = None if spec.recipe is None else spec.recipe.backend
-    return _resources(backend == _GPU_BACKEND, *(getattr(spec.resources, name) for name in _ASKED))
+    asked = (getattr(spec.resources, name) for name in _ASKED)
+    return _resources(backend == _GPU_BACKEND, spec.isolated, *asked)
 
 
 #: The backend whose ranks need a GPU each.
@@ -88,6 +89,7 @@ _ASKED = ("gpus", "gpu_memory_min", "gpu_share", "gpu_type", "labels", "cpus", "
 @lru_cache(maxsize=4096)
 def _resources(
     gpus_alone: bool,
+    isolated: bool,
     gpus: int | None,
     gpu_memory_min: int | None,
     gpu_share: int | None,
@@ -104,6 +106,7 @@ def _resources(
         gpu_share=gpu_share or 0,
         gpu_type=(gpu_type or "").lower(),
         gpus_alone=gpus_alone,
+        isolated=isolated,
         labels=frozenset(labels or ()),
         cpus=cpus or (0 if gpus else 1),
         memory=memory or 0,
@@ -173,7 +176,7 @@ def _common(row: LoadedJob) -> dict[str, Any]:
         "user": row.user_id,
         "project": row.project,
         "priority": row.priority,
-        "resources": _resources(spec.backend == _GPU_BACKEND, *map(_plain, map(resources.get, _ASKED))),
+        "resources": _resources(spec.backend == _GPU_BACKEND, spec.isolated, *map(_plain, map(resources.get, _ASKED))),
         "nodes": spec.nodes,
         "group": row.group_id,
         "eligible_us": row.eligible_us,

@@ -72,8 +72,9 @@ class NodeLoader:
 
     def _info(self, node: _LoadedNode, devices: tuple[_LoadedDevice, ...]) -> tuple[tuple[Any, ...], NodeInfo]:
         closed, labels = self._closed(node), frozenset(node.labels or ())
-        knows_shares = Capability.GPU_SHARE in (node.capabilities or ())
-        key = (node.cpus, node.memory, labels, knows_shares, closed, node.maintenance, devices)
+        words = node.capabilities or ()
+        knows_shares, isolates = Capability.GPU_SHARE in words, Capability.NETWORK_ISOLATION in words
+        key = (node.cpus, node.memory, labels, knows_shares, isolates, closed, node.maintenance, devices)
         known = self._known.get(node.name)
         if known is not None and known[0] == key:
             return known
@@ -86,6 +87,7 @@ class NodeLoader:
             labels=labels,
             maintenance=node.maintenance,
             knows_shares=knows_shares,
+            isolates=isolates,
         )
         return key, info
 

@@ -18,8 +18,9 @@ class Node(Resource):
     disk_free: int
     #: Words of its administrator that jobs may ask for.
     labels: list[str] = []
-    #: What its kernel holds jobs to. Memory that is not among these is looked at every two seconds.
-    enforced: list[Literal["memory", "cpus", "processes", "gpus"]] = []
+    #: What its kernel holds jobs to. Memory that is not among these is looked at every two seconds; with
+    #: `network`, jobs may ask for one of their own.
+    enforced: list[Literal["memory", "cpus", "processes", "gpus", "network"]] = []
     #: The reservation that it drains for; when that ends, it takes jobs again.
     maintenance: str | None = None
     #: Processes on GPUs that the queue has given to somebody else, or to nobody, in words.

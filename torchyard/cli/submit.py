@@ -45,6 +45,9 @@ def run(
     memory: Annotated[str | None, typer.Option(help="Main memory, such as 32GiB.")] = None,
     retries: Annotated[int | None, typer.Option(help="Start again so often after a failure.", min=0)] = None,
     launcher: Annotated[str | None, typer.Option(help="torchrun, launch, python or none; default auto.")] = None,
+    network: Annotated[
+        str | None, typer.Option(help="isolated: the job reaches nobody and nobody reaches it; default host.")
+    ] = None,
     python: Annotated[
         str | None, typer.Option(help="venv, conda prefix or interpreter; default the active one.")
     ] = None,
@@ -78,6 +81,7 @@ def run(
         time_limit=time_limit,
         max_retries=retries,
         launcher=launcher,
+        network=network,
         python=python,
         link=link,
         env=_environment(env or []),

@@ -47,6 +47,15 @@ class Tracker(StrEnum):
     TRACKIO = "trackio"
 
 
+class Network(StrEnum):
+    """The network that a job's processes see."""
+
+    #: The node's own.
+    HOST = "host"
+    #: A network namespace of its own with nothing but a loopback interface.
+    ISOLATED = "isolated"
+
+
 class After(Model):
     """Jobs that this one waits for."""
 
@@ -97,6 +106,9 @@ class JobSpec(Model):
     """Interpreter, venv or conda prefix of the command; `yard submit` takes the active one."""
     env: Environment = {}
     """Environment variables."""
+    network: Network = Network.HOST
+    """`isolated`: the processes reach each other and nothing else, and nobody else on the node reaches them. One node
+    only, whose worker runs as root. Services on localhost, downloads and trackers that send are out of reach."""
     priority: Priority = Priority.NORMAL
     time_limit: Duration | None = None
     """Running time after which the job is stopped."""
@@ -178,6 +190,21 @@ class JobSpec(Model):
             raise ValueError("live must be an absolute folder")
         return self
 
+    @model_validator(mode="after")
+    def _alone(self) -> Self:
+        if not self.isolated:
+            return self
+        if self.resources.nodes > 1:
+            raise ValueError(
+                f"network isolated keeps a job to one node, but resources.nodes is {self.resources.nodes}: "
+                "take resources.nodes 1, or leave network out"
+            )
+        if self.resources.network_interface is not None:
+            raise ValueError(
+                "network isolated has no interface but its own loopback: leave resources.network_interface out"
+            )
+        return self
+
     def _fits(self, recipe: Recipe) -> None:
         processes = recipe.strategy.processes(self.resources.gpus)  # raises when they do not fit
         if self.resources.nodes > 1 and recipe.rendezvous == "file":
@@ -197,6 +224,11 @@ class JobSpec(Model):
         if isinstance(self.trackers, bool):
             return tuple(Tracker) if self.trackers else ()
         return self.trackers
+
+    @property
+    def isolated(self) -> bool:
+        """True if its processes have a network of their own."""
+        return self.network is Network.ISOLATED
 
     @property
     def local_world_size(self) -> int:

@@ -32,6 +32,8 @@ class Capability(StrEnum):
     PROCESS_LIMIT = "process-limit"
     #: Jobs can open no GPUs but their own.
     GPU_LIMIT = "gpu-limit"
+    #: Jobs with `network: isolated`: the worker is root, and the kernel lets it make network namespaces.
+    NETWORK_ISOLATION = "network-isolation"
 
 
 class Register(Message):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from torchyard.wire import Capability
+from worker.shim import network
 
 _PROBE = "import sys, torch.distributed as d; sys.exit(not (d.is_available() and d.is_mpi_available()))"
 _PROBE_S = 120
@@ -25,7 +26,19 @@ def capabilities(
     lacks = set(LIMITS.difference(limits))
     if one_trust_domain:
         lacks.add(Capability.UNIX_ACCOUNTS)
+    if not isolates(python):
+        lacks.add(Capability.NETWORK_ISOLATION)
     return [each for each in Capability if each not in lacks and (each is not Capability.MPI or has_mpi(python))]
+
+
+@functools.cache
+def isolates(python: Path) -> bool:
+    """Return whether this worker can start jobs in network namespaces, by making one."""
+    try:
+        tried = subprocess.run([python, "-I", "-S", network.__file__], capture_output=True, check=False)
+    except OSError:
+        return False
+    return tried.returncode == 0
 
 
 @functools.cache

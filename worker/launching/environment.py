@@ -17,9 +17,8 @@ from worker.launching.identity import UnixUser
 from worker.launching.inherited import inherited
 from worker.launching.interpreter import Interpreter
 from worker.launching.rendezvous import NodeRendezvous
+from worker.shim.network import LOOPBACK
 from worker.trackers import settings as trackers
-
-_LOOPBACK = "lo"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,10 +142,11 @@ def _devices(devices: Sequence[Device], *, confined: bool) -> dict[str, str]:
 def _network(inside: EnvironmentInputs) -> dict[str, str]:
     """The interface of gloo, NCCL and RPC: the spec's, else what it or the node has set, else the way to node 0.
 
-    Ranks that are all on this node keep to the loopback interface, where no other machine reaches them.
+    Ranks that are all on this node keep to the loopback interface, where no other machine reaches them; a job with a
+    network of its own has no other.
     """
     asked, rendezvous = inside.spec.resources.network_interface, inside.rendezvous
-    alone = _LOOPBACK if inside.spec.launcher.ranked else None
+    alone = LOOPBACK if inside.spec.launcher.ranked or inside.spec.isolated else None
     found = asked or (rendezvous.interface if rendezvous else alone)
     if found is None:
         return {}

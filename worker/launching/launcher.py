@@ -417,6 +417,7 @@ def launch_record(
         "grace_s": launch.spec.grace,
         "devices": [device.uuid for device in launch.devices],
         "limits": laid.limits,
+        "isolated": launch.spec.isolated,
         "log_limit": launch.spec.log_limit,
         "node_rank": launch.node_rank,
         "trackers": list(launch.spec.read_trackers),

@@ -7,7 +7,7 @@ import os
 import signal
 from typing import NoReturn
 
-from worker.shim import cgroups, table
+from worker.shim import cgroups, network, table
 from worker.shim.files import Json, now_us, steady_us, write_whole
 
 PR_SET_PDEATHSIG = 1
@@ -84,6 +84,8 @@ def _become(launch: Json, go: int, problem: int) -> NoReturn:
         os.dup2(output, 2)
         # By itself and before it is anything else's: whatever it forks is bound as well.
         cgroups.enter(launch["limits"]["groups"])
+        if launch.get("isolated"):
+            network.isolate()
         # A full node loses a job that named no limit first; the shim, which has to tell of it, last.
         prefer_to_kill(0 if launch["limits"]["memory"] else UNLIMITED)
         _drop_privileges(launch["uid"], launch["gid"], launch["groups"])

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torchyard.spec import After, CheckpointPolicy, JobSpec, Launcher
+from torchyard.spec import After, CheckpointPolicy, JobSpec, Launcher, Network
 from torchyard.spec.sweeps import EarlyStopping
 
 
@@ -73,6 +73,11 @@ class StoredSpec:
         """Launcher that starts the processes."""
         launcher = self.data.get("launcher")
         return None if launcher is None else Launcher(launcher)
+
+    @property
+    def isolated(self) -> bool:
+        """Its processes have a network of their own."""
+        return self.data.get("network") == Network.ISOLATED
 
     @property
     def code(self) -> str | None:

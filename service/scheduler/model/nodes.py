@@ -25,6 +25,8 @@ class ResourceRequest:
     #: A CPU slot does not do.
     gpus_alone: bool = False
     labels: frozenset[str] = frozenset()
+    #: Its processes have a network of their own.
+    isolated: bool = False
     cpus: int = 0
     memory: int = 0
     #: Nodes that run no jobs of its owner: they have no UNIX account there.
@@ -121,10 +123,16 @@ class NodeInfo:
     maintenance: str | None = None
     #: Its worker supports jobs that share a GPU; an older version does not.
     knows_shares: bool = True
+    #: Its worker can give a job a network of its own.
+    isolates: bool = True
 
     def outdated(self, resources: ResourceRequest) -> bool:
         """Return whether the node's worker is too old for the job."""
         return bool(resources.gpu_share) and not self.knows_shares
+
+    def offers(self, resources: ResourceRequest) -> bool:
+        """Return whether the node has the labels and the kind of network that the job asks for."""
+        return resources.labels <= self.labels and (self.isolates or not resources.isolated)
 
     @cached_property
     def usable(self) -> "NodeInfo":
@@ -154,15 +162,20 @@ class NodeInfo:
         """Return in words why the job does not fit on the node even when it is empty; None if it would fit."""
         if self.name in resources.excluded_nodes:
             return "runs no jobs of this user, for want of a UNIX account"
-        missing = sorted(resources.labels - self.labels)
-        if missing:
-            return f"has no label {', '.join(missing)}"
-        if slots := self._lacking_slots(resources):
-            return slots
+        if lacking := self._lacking_features(resources) or self._lacking_slots(resources):
+            return lacking
         if resources.cpus > self.cpus:
             return f"has {self.cpus} CPU cores, the job needs {resources.cpus}"
         if resources.memory > self.memory:
             return f"has {format_size(self.memory)} of memory, the job needs {format_size(resources.memory)}"
+        return None
+
+    def _lacking_features(self, resources: ResourceRequest) -> str | None:
+        missing = sorted(resources.labels - self.labels)
+        if missing:
+            return f"has no label {', '.join(missing)}"
+        if resources.isolated and not self.isolates:
+            return "cannot give a job a network of its own: its worker is not root, or too old, or the kernel refuses"
         return None
 
     def _lacking_slots(self, resources: ResourceRequest) -> str | None:

@@ -141,7 +141,7 @@ class ClusterCapacity:
         resources = request.resources
         if (
             not capacity.has_cpus_and_memory(resources)
-            or not resources.labels <= capacity.info.labels
+            or not capacity.info.offers(resources)
             or capacity.info.outdated(resources)
         ):
             return None

@@ -9,7 +9,7 @@ from service.errors import ProblemError
 from service.identity import users
 from service.jobs import fit
 from tests.support import box
-from torchyard.spec import JobSpec, Launcher, Resources
+from torchyard.spec import JobSpec, Launcher, Network, Resources
 from torchyard.wire import Capability
 
 
@@ -55,6 +55,19 @@ def test_a_backend_counts_the_gpus_of_one_node_alone(db: Database) -> None:
         assert fit.check(tx, wide.model_copy(update={"recipe": None})) == "submitted"
     told = "node gpus has 1 GPUs, the job needs 4; node slots has no GPUs, and NCCL needs them"
     assert told in str(caught.value.detail)
+
+
+def test_a_network_of_its_own_is_refused_where_no_node_can_give_one(db: Database) -> None:
+    box.add_node(db, capabilities=["gpu-share"])
+    spec = JobSpec(command=("a",), launcher=Launcher.NONE, network=Network.ISOLATED)
+    with db.read() as tx, pytest.raises(ProblemError) as caught:
+        fit.check(tx, spec)
+    assert [error.field for error in caught.value.errors] == ["network"]
+    assert "node box cannot give a job a network of its own" in str(caught.value.detail)
+    assert str(caught.value.detail).endswith("Leave network out, or add a node.")
+    box.add_node(db, "root", capabilities=[Capability.NETWORK_ISOLATION])
+    with db.read() as tx:
+        assert fit.check(tx, spec) == "submitted"
 
 
 def test_before_the_first_node_everything_is_taken(db: Database) -> None:

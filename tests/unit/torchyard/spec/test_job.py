@@ -34,6 +34,15 @@ def test_bounds_of_nodes() -> None:
     assert spec(resources={"nodes": 2, "network_interface": "ib0"}).resources.network_interface == "ib0"
 
 
+def test_a_job_with_a_network_of_its_own_keeps_to_one_node_and_its_loopback() -> None:
+    assert not spec().isolated
+    assert spec(network="isolated").isolated
+    assert "take resources.nodes 1" in refusal(network="isolated", resources={"nodes": 2})
+    assert "leave resources.network_interface out" in refusal(
+        network="isolated", resources={"network_interface": "eth0"}
+    )
+
+
 STRATEGIES = [kind.model_fields["name"].default for kind in get_args(get_args(StrategyNoun)[0])]
 
 

@@ -38,6 +38,13 @@ def test_limits_are_told_as_far_as_the_kernel_enforces_them(tmp_path: Path) -> N
     assert LIMITS.intersection(capabilities(gone, limits=[Capability.MEMORY_LIMIT])) == {Capability.MEMORY_LIMIT}
 
 
+@pytest.mark.parametrize(("answer", "found"), [(0, True), (1, False)])
+def test_networks_of_their_own_are_told_where_one_can_be_made(answer: int, found: bool, tmp_path: Path) -> None:
+    words = capabilities(program(tmp_path / "python", answer))
+    assert (Capability.NETWORK_ISOLATION in words) is found
+    assert Capability.NETWORK_ISOLATION not in capabilities(tmp_path / "gone")
+
+
 def test_an_interpreter_that_is_gone_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path / "mpirun", 0)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -112,6 +112,8 @@ def test_the_ranks_of_one_node_keep_to_it_unless_somebody_says_otherwise() -> No
     assert build({"resources": {"network_interface": "eth0"}})["GLOO_SOCKET_IFNAME"] == "eth0"
     # Who starts processes of their own knows what they are to reach.
     assert not build({"launcher": "python"}).keys() & {*names}
+    # They reach nothing else where the loopback interface is the only one.
+    assert build({"launcher": "python", "network": "isolated"})["GLOO_SOCKET_IFNAME"] == "lo"
 
 
 def test_a_program_that_is_started_once_a_node_is_a_rank() -> None:

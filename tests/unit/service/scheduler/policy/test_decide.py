@@ -307,6 +307,7 @@ def test_nothing_is_given_twice_or_beyond_what_is_there(world: SchedulerState, p
                 slots = {slot.uuid: slot for slot in world.nodes[placement.node].slots}
                 assert all(slots[uuid].suits(resources) and not slots[uuid].unusable for uuid in placement.uuids)
                 assert resources.labels <= world.nodes[placement.node].labels
+                assert world.nodes[placement.node].isolates or not resources.isolated
                 assert placement.node not in resources.excluded_nodes
             if resources.gpus:
                 assert len({world.nodes[placement.node].word for placement in one.placements}) == 1

@@ -110,7 +110,7 @@ def test_ranks_on_gpus_and_ranks_on_cpus_are_not_mixed() -> None:
 
 
 def test_what_never_fits_says_why_for_each_node() -> None:
-    infos = [node_info("a", gpus=2), node_info("b", gpus=8, cpus=4, closed=ClosedReason.DRAINING)]
+    infos = [node_info("a", gpus=2, isolates=False), node_info("b", gpus=8, cpus=4, closed=ClosedReason.DRAINING)]
     assert never_fits(ResourceRequest(gpus=8), infos) == []
     assert never_fits(ResourceRequest(gpus=8), []) == []
     assert never_fits(ResourceRequest(gpus=8, cpus=6), infos) == [
@@ -122,6 +122,10 @@ def test_what_never_fits_says_why_for_each_node() -> None:
         (ResourceRequest(gpus=1, gpu_share=100 * GIB), "has 0 GPUs with at least 100.0 GiB, the job needs 1"),
         (ResourceRequest(gpus=1, gpu_type="h100"), "has 0 GPUs of type h100, the job needs 1"),
         (ResourceRequest(gpus=1, labels=frozenset({"fast"})), "has no label fast"),
+        (
+            ResourceRequest(gpus=1, isolated=True),
+            "cannot give a job a network of its own: its worker is not root, or too old, or the kernel refuses",
+        ),
         (ResourceRequest(gpus=1, memory=512 * GIB), "has 256.0 GiB of memory, the job needs 512.0 GiB"),
     ):
         assert never_fits(resources, infos[:1]) == [f"node a {lack}"]
