@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from torchyard import wire
+from torchyard.ids import AttemptId
 from worker.attempts import folder
 from worker.attempts.folder import AttemptFolder
 from worker.attempts.kept import KeptFiles
@@ -42,8 +43,8 @@ class AgentService(Protocol):
     """Requests that the agent itself makes to the control plane."""
 
     def heartbeat(self, message: wire.Heartbeat) -> wire.Orders: ...
-    def stacks(self, attempt: str, dump: wire.StackDump) -> None: ...
-    def outputs(self, attempt: str, report: wire.OutputReport) -> wire.Missing: ...
+    def stacks(self, attempt: AttemptId, dump: wire.StackDump) -> None: ...
+    def outputs(self, attempt: AttemptId, report: wire.OutputReport) -> wire.Missing: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +57,11 @@ class Machine:
     scan: Callable[[], list[Status]]
     disk_free: Callable[[], int]
     #: Starts an attempt unless somebody has; raises `UnavailableError` when the service cannot be asked.
-    start: Callable[[str], None]
+    start: Callable[[AttemptId], None]
     #: Who computes on a GPU that is not theirs, in words.
     offenders: Callable[[], list[str]] = list
     #: Kills what carries an attempt's id: for one whose folder, and with it the shim's ear, was taken away.
-    sweep: Callable[[str], object] = processes.sweep
+    sweep: Callable[[AttemptId], object] = processes.sweep
     #: Files of ended attempts that are too large for the store.
     kept: KeptFiles | None = None
     #: Files of ended attempts that the next attempts of their jobs want.
@@ -89,9 +90,9 @@ class Agent:
         self._register = register
         self._tools = tools
         self._lock = threading.Lock()
-        self._held: dict[str, Follower | None] = {}
+        self._held: dict[AttemptId, Follower | None] = {}
         #: Serial of the newest dump of an attempt that is made or sent.
-        self._dumps: dict[str, int] = {}
+        self._dumps: dict[AttemptId, int] = {}
         self._starts = threading.BoundedSemaphore(STARTS)
         self._beat: int | None = None
         self._registered: wire.Registered | None = None
@@ -100,7 +101,7 @@ class Agent:
         self._stopped = False
         self._bringer = Bringer(node.kept, service, tools.blobs, tools.spawn)
 
-    def launch(self, attempt: str) -> None:
+    def launch(self, attempt: AttemptId) -> None:
         """Start an attempt in the background, unless it is held already."""
         try:
             self._hold(AttemptFolder(self._node.attempts, attempt), new=True)
@@ -167,7 +168,7 @@ class Agent:
         self._obey(orders)
         return accounts is not None and accounts.ask(orders.accounts)
 
-    def _retained(self) -> list[str]:
+    def _retained(self) -> list[AttemptId]:
         """The attempts whose files wait here, once they leave the disk some room above the floor."""
         if self._node.retained is None:
             return []
@@ -207,7 +208,7 @@ class Agent:
         except (OSError, ValueError) as error:
             logger.warning("%s: the order to %s waits: %s", order.attempt, order.action, error)
 
-    def _sweep(self, attempt: str) -> None:
+    def _sweep(self, attempt: AttemptId) -> None:
         if self._node.sweep(attempt):
             logger.warning("%s: some of its processes outlive SIGKILL", attempt)
 
@@ -229,7 +230,7 @@ class Agent:
             with self._lock:
                 self._dumps.pop(wanted.attempt, None)
 
-    def _forget(self, attempt: str) -> None:
+    def _forget(self, attempt: AttemptId) -> None:
         with self._lock:
             self._dumps.pop(attempt, None)
             follower = self._held.get(attempt)

@@ -12,6 +12,7 @@ from celery import Celery, bootsteps, signals
 from celery.exceptions import SecurityWarning
 
 from torchyard import wire
+from torchyard.ids import AttemptId
 
 THREADS: Final = 4
 TRANSPORT: Final = {"socket_timeout": 15, "socket_connect_timeout": 5, "health_check_interval": 10}
@@ -22,7 +23,7 @@ class NodeRuntime(Protocol):
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
-    def launch(self, attempt: str) -> None: ...
+    def launch(self, attempt: AttemptId) -> None: ...
     def nudge(self) -> None: ...
 
 

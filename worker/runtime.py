@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from torchyard import wire
+from torchyard.ids import AttemptId
 from torchyard.injob.cadence import FLOOR
 from torchyard.stack import access
 from worker.agent import Agent, Machine
@@ -140,7 +141,7 @@ class Runtime:
         self._pacer.stop()
         self._agent.stop()
 
-    def launch(self, attempt_id: str) -> None:
+    def launch(self, attempt_id: AttemptId) -> None:
         """An attempt has been assigned to this node."""
         self._agent.launch(attempt_id)
 

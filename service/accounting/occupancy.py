@@ -11,6 +11,7 @@ from service.accounting.gpu_time import DeviceOccupancy
 from service.db.chunks import chunks
 from service.db.models import Allocation, Device, Sample
 from service.db.records.record import Record
+from torchyard.ids import AttemptId
 
 #: How often nodes send samples, in microseconds.
 SAMPLED_EVERY_US = 2_000_000
@@ -20,7 +21,7 @@ SAMPLED_EVERY_US = 2_000_000
 class _AllocatedDevice(Record):
     """A device that an attempt holds or held."""
 
-    attempt_id: str
+    attempt_id: AttemptId
     node: str
     index: int
     created_us: int
@@ -34,14 +35,16 @@ class _AllocatedDevice(Record):
 class _SampledBucket(Record):
     """The newest sample in a bucket of time, `width` microseconds wide."""
 
-    attempt_id: str
+    attempt_id: AttemptId
     node: str
     number: int
     width: int
     sampled: Mapping[str, float] | None
 
 
-def load(tx: Connection, attempts: Sequence[str], now: int, samples: int) -> dict[str, list[DeviceOccupancy]]:
+def load(
+    tx: Connection, attempts: Sequence[AttemptId], now: int, samples: int
+) -> dict[AttemptId, list[DeviceOccupancy]]:
     """Return the devices of the attempts, by attempt id, and when they were idle, as far as the samples tell.
 
     `samples` are read of each attempt on each of its nodes at most; 0: all of the time counts as used.
@@ -60,7 +63,7 @@ def load(tx: Connection, attempts: Sequence[str], now: int, samples: int) -> dic
         .join(Device, and_(Device.node == Allocation.node, Device.uuid == Allocation.uuid))
         .order_by(Allocation.attempt_id, Allocation.node, Allocation.index)
     )
-    found: defaultdict[str, list[DeviceOccupancy]] = defaultdict(list)
+    found: defaultdict[AttemptId, list[DeviceOccupancy]] = defaultdict(list)
     for some in chunks(attempts):
         seen = _seen(tx, some, now, samples) if samples else {}
         for device in _AllocatedDevice.each(tx.execute(query.where(Allocation.attempt_id.in_(some)))):
@@ -83,7 +86,7 @@ def _occupancy(device: _AllocatedDevice, buckets: Sequence[_SampledBucket], now:
 
 
 def _seen(
-    tx: Connection, attempts: Sequence[str], now: int, samples: int
+    tx: Connection, attempts: Sequence[AttemptId], now: int, samples: int
 ) -> Mapping[tuple[str, str], Sequence[_SampledBucket]]:
     """Return samples of attempts on their nodes: the newest of each bucket of time, which is `width` microseconds wide.
 

@@ -16,6 +16,7 @@ from service.accounting.policy_settings import current_policy
 from service.db import upsert
 from service.db.models import Attempt, Checkpoint, Job, Member, Node, Usage, User
 from service.db.records.record import Record
+from torchyard.ids import AttemptId
 from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState
 from torchyard.wire import Result
 
@@ -35,7 +36,7 @@ _HOLDING = [state for state in AttemptState if state not in ATTEMPT_FINAL]
 class _EndedAttempt(Record):
     """An attempt that has ended, and whose it is."""
 
-    id: str
+    id: AttemptId
     created_us: int
     claimed_us: int | None
     started_us: int | None
@@ -57,7 +58,7 @@ class _MemberResult(Record):
 class RunningAttempt(Record):
     """An attempt that holds devices, and whose it is."""
 
-    id: str
+    id: AttemptId
     created_us: int
     claimed_us: int | None
     started_us: int | None
@@ -87,7 +88,7 @@ class _NodeClock(Record):
     unreachable: bool
 
 
-def charge(tx: Connection, attempt_id: str, became: JobState, now: int, *, first_us: int | None) -> None:
+def charge(tx: Connection, attempt_id: AttemptId, became: JobState, now: int, *, first_us: int | None) -> None:
     """Charge an attempt that has just ended; to be called once, in its transaction, after its devices are free.
 
     `became` is the job's new state, `first_us` its first start before the attempt ended, if it had one.
@@ -111,7 +112,7 @@ def charge(tx: Connection, attempt_id: str, became: JobState, now: int, *, first
     accounts.charge(tx, ("user", attempt.user_id), gpu_s, now, half_life)
 
 
-def _ended(tx: Connection, attempt_id: str) -> _EndedAttempt:
+def _ended(tx: Connection, attempt_id: AttemptId) -> _EndedAttempt:
     query = (
         select(Attempt.__table__, Job.user_id, Job.project)
         .join(Job, Job.id == Attempt.job_id)
@@ -228,7 +229,7 @@ def read_split(stored: Mapping[str, Mapping[str, int]]) -> Split:
     return Counter({(int(day), UsageKind(kind)): us for day, kinds in stored.items() for kind, us in kinds.items()})
 
 
-def _saved_us(tx: Connection, attempt_id: str) -> int | None:
+def _saved_us(tx: Connection, attempt_id: AttemptId) -> int | None:
     """Return the time of the newest checkpoint that another attempt can resume from.
 
     It is in the store, or its node keeps it.

@@ -16,6 +16,7 @@ from service.identity.callers import Caller
 from service.infra.hub import Listener
 from service.jobs import queries
 from service.telemetry import logs
+from torchyard.ids import JobId
 
 #: Bytes of log in one event.
 EVENT_BYTES = 64 * 1024
@@ -48,7 +49,7 @@ async def log_stream(events: AsyncGenerator[LogEvent]) -> AsyncGenerator[bytes]:
 class LogFollower:
     """One client that follows a rank's log; holds neither thread nor connection while it waits."""
 
-    def __init__(self, ctx: Context, job_id: str, rank: int, number: int | None, offset: int) -> None:
+    def __init__(self, ctx: Context, job_id: JobId, rank: int, number: int | None, offset: int) -> None:
         self._ctx = ctx
         self._job_id = job_id
         self._rank = rank
@@ -135,7 +136,7 @@ async def changes(ctx: Context, who: Callable[[], Awaitable[Caller]]) -> AsyncGe
 def _tell(ctx: Context, caller: Caller, topics: frozenset[str]) -> list[bytes]:
     if not topics:
         return [sse.PING]
-    jobs = sorted({topic.partition(":")[2] for topic in topics if topic.startswith(("job:", "metrics:"))})
+    jobs = sorted({JobId(topic.partition(":")[2]) for topic in topics if topic.startswith(("job:", "metrics:"))})
     few = jobs if len(jobs) <= MAX_JOBS else []
     told = [sse.event("job", job) for job in queries.versions_of(ctx.db, caller, few)] if few else []
     if not topics.isdisjoint({"jobs", "queue"}) or len(jobs) > MAX_JOBS:

@@ -32,6 +32,7 @@ from service.infra.hub import Listener
 from service.jobs import queries
 from service.telemetry import metrics
 from torchyard import api
+from torchyard.ids import JobId
 
 log = logging.getLogger(__name__)
 #: Seconds between two events of a topic at least, by its first word.
@@ -58,7 +59,7 @@ class Publisher:
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self._subscribers: dict[str, Subscriber] = {}
-        self._curves: dict[str, _Curves] = {}
+        self._curves: dict[JobId, _Curves] = {}
         self._joining: list[tuple[Subscriber, Topic]] = []
         self._logs: dict[tuple[Subscriber, str], asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -145,7 +146,7 @@ class Publisher:
             kind, _, name = topic.partition(":")
             by_kind[kind].append(name)
         await self._publish_jobs(by_kind[Kind.JOB], by_kind[Kind.METRICS])
-        for job_id in by_kind[Kind.METRICS]:
+        for job_id in map(JobId, by_kind[Kind.METRICS]):
             if (curves := self._curves.get(job_id)) is not None:
                 await self._publish_points(job_id, curves)
         if len(by_kind[Kind.JOB]) > MAX_JOBS:
@@ -157,7 +158,7 @@ class Publisher:
     async def _publish_jobs(self, changed: Sequence[str], progressed: Sequence[str]) -> None:
         followed = {topic for subscriber in self._subscribers.values() for topic in subscriber.topics}
         both = dict.fromkeys([*changed, *progressed])
-        wanted = [job_id for job_id in both if f"job:{job_id}" in followed or "jobs" in followed]
+        wanted = [JobId(job_id) for job_id in both if f"job:{job_id}" in followed or "jobs" in followed]
         if not wanted:
             return
         for job in await run_in_threadpool(self._read_jobs, wanted[:MAX_JOBS]):
@@ -165,7 +166,7 @@ class Publisher:
             event = stream_event("job", {"job": resource, "changed": resource["id"] in changed}, subject)
             self._send(event, Kind.JOBS, f"job:{resource['id']}")
 
-    def _read_jobs(self, job_ids: Sequence[str]) -> list[tuple[JobOwner, dict[str, Any]]]:
+    def _read_jobs(self, job_ids: Sequence[JobId]) -> list[tuple[JobOwner, dict[str, Any]]]:
         found = queries.with_owners(self._ctx.db, job_ids)
         # A spec may be long and never changes without a new version, with which it is read again.
         return [(owner, job.model_dump(mode="json", exclude={"spec"})) for owner, job in found]
@@ -195,14 +196,14 @@ class Publisher:
             if not curves.followers:
                 self._curves.pop(topic.job, None)
 
-    async def _publish_points(self, job_id: str, curves: _Curves) -> None:
+    async def _publish_points(self, job_id: JobId, curves: _Curves) -> None:
         before = curves.cursor
         read = await self._read_points(job_id, before, None)
         if read is not None and read[1].cursor != before:
             curves.cursor = read[1].cursor
             self._tell_points(list(curves.followers), before, read)
 
-    async def _read_points(self, job_id: str, since: str, until: str | None) -> tuple[JobOwner, api.Metrics] | None:
+    async def _read_points(self, job_id: JobId, since: str, until: str | None) -> tuple[JobOwner, api.Metrics] | None:
         def read() -> tuple[JobOwner, api.Metrics]:
             query = metrics.MetricsQuery(since=since, until=until)
             subject = queries.owner(self._ctx.db, job_id)

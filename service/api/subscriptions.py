@@ -13,6 +13,7 @@ from service.db.records.jobs import JobOwner
 from service.errors import field_problem
 from service.identity.callers import Caller
 from service.identity.visibility import may_read
+from torchyard.ids import JobId
 
 #: Events that wait for a slow reader. With more the stream ends, and whoever reads it begins anew.
 MAX_WAITING = 512
@@ -31,13 +32,16 @@ class Kind(StrEnum):
     LOG = "log"
 
 
+_NO_JOB = JobId("")
+
+
 @dataclass(frozen=True)
 class Topic:
     """A topic as a client names it; `name` is the whole, by which its events are known."""
 
     name: str
     kind: Kind
-    job: str = ""
+    job: JobId = _NO_JOB
     cursor: str = ""
     """Of metrics: `cursor` of what the client has."""
     attempt: int = 0
@@ -65,10 +69,10 @@ def parse(name: str) -> Topic:
     found = match.groupdict()
     if found["log"]:
         attempt, rank, offset = (int(found[part]) for part in ("attempt", "rank", "offset"))
-        return Topic(name, Kind.LOG, found["log"], attempt=attempt, rank=rank, offset=offset)
+        return Topic(name, Kind.LOG, JobId(found["log"]), attempt=attempt, rank=rank, offset=offset)
     if found["metrics"]:
-        return Topic(name, Kind.METRICS, found["metrics"], found["cursor"])
-    return Topic(name, Kind.JOB, found["job"]) if found["job"] else Topic(name, Kind(name))
+        return Topic(name, Kind.METRICS, JobId(found["metrics"]), found["cursor"])
+    return Topic(name, Kind.JOB, JobId(found["job"])) if found["job"] else Topic(name, Kind(name))
 
 
 class StreamEvent(NamedTuple):

@@ -97,7 +97,7 @@ def _changed_since(tx: Connection, carried_from: AttemptId, snapshot: str | None
     return set(tx.scalars(select(SnapshotFile.path).where(SnapshotFile.snapshot_id == snapshot)))
 
 
-def _settled(tx: Connection, attempt: str, node_rank: int) -> bool:
+def _settled(tx: Connection, attempt: AttemptId, node_rank: int) -> bool:
     """Return true once no more files are waited for: all are reported, the node is silent, or it took too long."""
     query = (
         select(Member.settled, Node.unreachable, Attempt.ended_us)

@@ -13,7 +13,7 @@ from torchyard.ids import AttemptId
 _AT_ONCE = 1000
 
 
-def orders(tx: Connection, node: str, kept: Sequence[str]) -> dict[str, list[wire.BringOrder] | list[AttemptId]]:
+def orders(tx: Connection, node: str, kept: Sequence[AttemptId]) -> dict[str, list[wire.BringOrder] | list[AttemptId]]:
     """Return orders to bring or discard the files of these attempts, as fields of `wire.Orders`.
 
     An attempt that is unknown here (the database was restored from a backup) keeps its files.
@@ -25,14 +25,14 @@ def orders(tx: Connection, node: str, kept: Sequence[str]) -> dict[str, list[wir
     return {"bring": _wanted(tx, node, kept), "discard": list(gone)}
 
 
-def _wanted(tx: Connection, node: str, kept: Sequence[str]) -> list[wire.BringOrder]:
+def _wanted(tx: Connection, node: str, kept: Sequence[AttemptId]) -> list[wire.BringOrder]:
     query = (
         select(Output.attempt_id, Output.root, Output.path)
         .join(Member, WRITER)
         .where(Output.attempt_id.in_(kept), Output.state == ON_NODE, Output.wanted, Member.node == node)
         .limit(_AT_ONCE)
     )
-    wanted: dict[str, list[wire.Place]] = {}
+    wanted: dict[AttemptId, list[wire.Place]] = {}
     for row in tx.execute(query):
         wanted.setdefault(row.attempt_id, []).append(wire.Place(root=wire.Root(row.root), path=row.path))
     return [wire.BringOrder(attempt=attempt, files=files) for attempt, files in wanted.items()]

@@ -66,7 +66,7 @@ class Memory:
         return self._locks[hash(key) % len(self._locks)]
 
 
-def facts(db: Database, memory: Memory, attempt_id: str) -> AttemptIdentity:
+def facts(db: Database, memory: Memory, attempt_id: AttemptId) -> AttemptIdentity:
     """The attempt; a ``not-found`` problem if there is none."""
     known = memory.facts.get(attempt_id)
     if known is None:
@@ -75,7 +75,7 @@ def facts(db: Database, memory: Memory, attempt_id: str) -> AttemptIdentity:
     return known
 
 
-def of_node(db: Database, memory: Memory, attempt_id: str, node: str | None) -> AttemptIdentity:
+def of_node(db: Database, memory: Memory, attempt_id: AttemptId, node: str | None) -> AttemptIdentity:
     """The attempt, for a node that is part of it; ``forbidden`` for any other."""
     known = facts(db, memory, attempt_id)
     if node not in known.nodes:
@@ -83,7 +83,7 @@ def of_node(db: Database, memory: Memory, attempt_id: str, node: str | None) -> 
     return known
 
 
-def _read(db: Database, attempt_id: str) -> AttemptIdentity:
+def _read(db: Database, attempt_id: AttemptId) -> AttemptIdentity:
     with db.read() as tx:
         query = (
             select(Attempt.id, Attempt.job_id, Attempt.number, Member.node)

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, not_, or_, select
 
 from service.db.models import Attempt, MetricSeries
 from service.db.records.record import Record
+from torchyard.ids import JobId
 from torchyard.spec import Tracker
 from torchyard.wire import Result
 
@@ -27,7 +28,7 @@ def precedence(stream: str) -> int:
     return next((place for place, prefix in enumerate(_PREFIXES.values(), 1) if stream.startswith(prefix)), 0)
 
 
-def only_runs(tx: Connection, job_id: str, number: int) -> dict[str, str]:
+def only_runs(tx: Connection, job_id: JobId, number: int) -> dict[str, str]:
     """Return the run of each tracker with which all attempts before a number logged, where they made exactly one.
 
     Nothing is said where an attempt is not known to have made none.

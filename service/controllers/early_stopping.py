@@ -13,6 +13,7 @@ from service.db.records.record import Record
 from service.db.records.spec import StoredSweep
 from service.jobs.groups import number
 from service.sweeps import asha
+from torchyard.ids import JobId
 from torchyard.spec.sweeps import EarlyStopping
 from torchyard.states import JobState, StopReason
 
@@ -43,7 +44,7 @@ class Stopper:
             }
         return {group: watched for group, watched in self._sweeps.items() if watched is not None}
 
-    def _stop(self, job: str, why: str) -> None:
+    def _stop(self, job: JobId, why: str) -> None:
         ctx = self._ctx
         try:
             with ctx.db.write() as tx:
@@ -56,7 +57,7 @@ class Stopper:
 class _TrialSeries(Record):
     """A series of the watched metric, as one rank of one attempt of a trial reports it."""
 
-    job_id: str
+    job_id: JobId
     id: int
     last_step: int
 
@@ -67,9 +68,9 @@ class _Watched:
     def __init__(self, stopping: EarlyStopping) -> None:
         self._stopping = stopping
         #: The step at which each running trial has last reported the metric.
-        self._steps: dict[str, int] = {}
+        self._steps: dict[JobId, int] = {}
         #: How many rungs each running trial had reached when the trials were last compared.
-        self._reached: dict[str, int] = {}
+        self._reached: dict[JobId, int] = {}
         #: By series and rung; once it is there, the value never changes.
         self._values: dict[tuple[int, int], float] = {}
 
@@ -90,9 +91,9 @@ class _Watched:
         self._reached = reached
         return asha.stops(self._stopping, self._all_values(tx, group), self._steps)
 
-    def _all_values(self, tx: Connection, group: str) -> Mapping[str, Sequence[float]]:
+    def _all_values(self, tx: Connection, group: str) -> Mapping[JobId, Sequence[float]]:
         """Return the metric of all trials, ended ones too, at each rung that they have reached."""
-        by_job: dict[str, list[_TrialSeries]] = {}
+        by_job: dict[JobId, list[_TrialSeries]] = {}
         for row in _series(tx, group, self._stopping):
             by_job.setdefault(row.job_id, []).append(row)
         return {job: list(self._values_of(tx, series)) for job, series in by_job.items()}
@@ -109,7 +110,7 @@ class _Watched:
             yield self._values[first, rung]
 
 
-def _steps(tx: Connection, group: str, metric: str) -> dict[str, int]:
+def _steps(tx: Connection, group: str, metric: str) -> dict[JobId, int]:
     query = (
         select(MetricSeries.job_id, func.max(MetricSeries.last_step).label("step"))
         .join(Job, Job.id == MetricSeries.job_id)

@@ -19,6 +19,7 @@ from service.infra.threads import call_all
 from service.scheduler_cache.load import COMPARE_US, OVERLAP_US
 from service.telemetry import stacks
 from torchyard.api import JobError
+from torchyard.ids import AttemptId, JobId
 from torchyard.quantities import format_duration
 from torchyard.states import AttemptState, StopReason
 
@@ -48,12 +49,12 @@ class JobLimits:
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
-        self._heard: dict[str, _Heard] = {}
+        self._heard: dict[AttemptId, _Heard] = {}
         #: When the stacks of a run that hangs were first missed.
-        self._missed: dict[str, float] = {}
+        self._missed: dict[AttemptId, float] = {}
         self._idle: dict[tuple[str, str], limit_rules.Idleness] = {}
         #: Queued jobs with a `start_limit`: since when they wait, and the limit in seconds.
-        self._waiting: dict[str, tuple[int, float]] = {}
+        self._waiting: dict[JobId, tuple[int, float]] = {}
         self._read_us = self._compared_us = 0
         self._overlap = Overlap(OVERLAP_US, FAR_LOOK_US)
         self._next = 0.0
@@ -99,7 +100,7 @@ class JobLimits:
                 self._waiting.pop(row.id, None)
         self._read_us = now
 
-    def _give_up(self, job_id: str, limit_s: float) -> None:
+    def _give_up(self, job_id: JobId, limit_s: float) -> None:
         message = (
             f"it could not be started within its start_limit of {format_duration(limit_s)}: give a longer one, ask for "
             "fewer or shared GPUs, or take a higher priority"

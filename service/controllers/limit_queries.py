@@ -8,6 +8,7 @@ from service.attempts import tracked
 from service.controllers import limit_rules
 from service.db.models import Allocation, Attempt, Device, Job, Member, MetricPoint, MetricSeries, Sample
 from service.db.records.record import Record
+from torchyard.ids import AttemptId, JobId
 from torchyard.spec import HangPolicy
 from torchyard.states import AttemptState, JobState, StopReason
 
@@ -16,7 +17,7 @@ from torchyard.states import AttemptState, JobState, StopReason
 class StartLimit(Record):
     """A job with a `start_limit`, in seconds, and whether it counts now."""
 
-    id: str
+    id: JobId
     created_us: int
     eligible_us: int
     waits: bool
@@ -27,8 +28,8 @@ class StartLimit(Record):
 class ReportingRun(Record):
     """A running attempt that has reported a step, with what its job says of hanging."""
 
-    id: str
-    job_id: str
+    id: AttemptId
+    job_id: JobId
     hung_us: int | None
     dump_serial: int
     stop: StopReason | None
@@ -53,8 +54,8 @@ class ReportingRun(Record):
 class IdleLimit(Record):
     """A running attempt whose job has an `idle_limit`, in seconds."""
 
-    id: str
-    job_id: str
+    id: AttemptId
+    job_id: JobId
     limit: float
 
 
@@ -113,17 +114,17 @@ def idle_limits(tx: Connection) -> list[IdleLimit]:
     return IdleLimit.all(tx.execute(_LIMITED))
 
 
-def has_gpus(tx: Connection, attempt_id: str) -> bool:
+def has_gpus(tx: Connection, attempt_id: AttemptId) -> bool:
     """Tell if the attempt holds any GPU, not CPU slots alone."""
     return bool(tx.scalar(_GPUS, {"attempt": attempt_id}))
 
 
-def nodes(tx: Connection, attempt_id: str) -> list[str]:
+def nodes(tx: Connection, attempt_id: AttemptId) -> list[str]:
     """Return the nodes on which the attempt has not ended."""
     return list(tx.scalars(select(Member.node).where(Member.attempt_id == attempt_id, Member.ended_us.is_(None))))
 
 
-def reports(tx: Connection, attempt_id: str) -> list[tuple[int, int]]:
+def reports(tx: Connection, attempt_id: AttemptId) -> list[tuple[int, int]]:
     """Return steps and times of the series that was reported last, the newest `limit_rules.STEPS` of them, in order."""
     series = (
         select(MetricSeries.id)
@@ -141,7 +142,7 @@ def reports(tx: Connection, attempt_id: str) -> list[tuple[int, int]]:
     return [(row.step, row.time_us) for row in reversed(tx.execute(query).all())]
 
 
-def samples(tx: Connection, attempt_id: str, node: str, after_us: int | None) -> list[DeviceSample]:
+def samples(tx: Connection, attempt_id: AttemptId, node: str, after_us: int | None) -> list[DeviceSample]:
     """Return the samples of an attempt's member on a node since one; the newest alone where none was seen."""
     of_member = (Sample.attempt_id == attempt_id, Sample.node == node)
     query = select(Sample.time_us, Sample.values).where(*of_member)

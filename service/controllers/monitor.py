@@ -18,6 +18,7 @@ from service.db.records.spec import StoredSpec
 from service.errors import StaleSpecError
 from service.infra.threads import call_all
 from service.nodes import launches, maintenance, registration
+from torchyard.ids import AttemptId
 from torchyard.states import AttemptState
 from torchyard.wire import Result, ResultKind
 
@@ -28,7 +29,7 @@ _log = logging.getLogger(__name__)
 class _LateMember(Record):
     """A member whose attempt stays ASSIGNED, by the attempt's id."""
 
-    id: str
+    id: AttemptId
     node: str
     spec: StoredSpec
 
@@ -102,7 +103,7 @@ class Monitor:
             for attempt, late in self._waiting_since(ctx.now_us() - round(limit * 1e6), lacking):
                 self._void(attempt, f"node {late} {words} within {limit:g} s")
 
-    def _waiting_since(self, old: int, lacking: ColumnElement[bool]) -> list[tuple[str, str]]:
+    def _waiting_since(self, old: int, lacking: ColumnElement[bool]) -> list[tuple[AttemptId, str]]:
         """Return attempts that were assigned before a moment, and the nodes whose members lack something."""
         query = (
             select(Attempt.id, Member.node)
@@ -112,7 +113,7 @@ class Monitor:
         )
         with self._ctx.db.read() as tx:
             rows = tx.execute(query).all()
-        late: dict[str, list[str]] = {}
+        late: dict[AttemptId, list[str]] = {}
         for attempt, node in rows:
             late.setdefault(attempt, []).append(node)
         return [(attempt, ", ".join(names)) for attempt, names in late.items()]
@@ -145,6 +146,6 @@ class Monitor:
             self._void(attempt, f"node {name} fell silent before all nodes were prepared")
         _log.warning("node %s is silent; %d jobs may still be running there", name, len(jobs))
 
-    def _void(self, attempt_id: str, why: str) -> None:
+    def _void(self, attempt_id: AttemptId, why: str) -> None:
         with suppress(lifecycle.Conflict), self._ctx.unit_of_work() as unit:  # it was claimed after all
             lifecycle.void(unit.tx, attempt_id, why, unit.now)

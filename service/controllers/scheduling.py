@@ -12,6 +12,7 @@ from service.db.leader import Leader
 from service.infra.observability import Counters
 from service.preemption import two_phase
 from service.scheduler.policy.decide import CancelPreemption, Cause, Decision, Preempt, Start, decide
+from torchyard.ids import JobId
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class Scheduler:
 
     def _preempt(self, decisions: Iterable[Preempt]) -> None:
         """Preempt the victims of one job together, and those in the way of a reservation each by itself."""
-        groups: defaultdict[tuple[str, str], dict[str, Cause]] = defaultdict(dict)
+        groups: defaultdict[tuple[str, str], dict[JobId, Cause]] = defaultdict(dict)
         for one in decisions:
             alone = one.job if one.reason is Cause.RESERVATION else ""
             groups[one.for_job, alone][one.job] = one.reason

@@ -554,7 +554,7 @@ class Sample(Base):
 
     __tablename__ = "samples"
     node: Mapped[str] = mapped_column(primary_key=True)
-    attempt_id: Mapped[str] = mapped_column(primary_key=True, default="")
+    attempt_id: Mapped[AttemptId] = mapped_column(primary_key=True, default="")
     time_us: Mapped[int] = mapped_column(primary_key=True)
     values: Mapped[dict[str, Any]]
 

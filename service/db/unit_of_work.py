@@ -4,6 +4,8 @@ from typing import cast
 
 from sqlalchemy import Connection
 
+from torchyard.ids import AttemptId, JobId
+
 _OPTION = "unit_of_work"
 
 
@@ -22,7 +24,7 @@ class UnitOfWork:
         # Dictionaries keep the order and drop doubles.
         self.topics: dict[str, None] = {}
         self.nudges: dict[str, None] = {}
-        self.launches: dict[tuple[str, str], None] = {}
+        self.launches: dict[tuple[str, AttemptId], None] = {}
         self.scheduler = False
         tx.execution_options(**{_OPTION: self})
 
@@ -30,7 +32,7 @@ class UnitOfWork:
         """Wake the followers of topics (see `service.infra.hub`)."""
         self.topics.update(dict.fromkeys(topics))
 
-    def tell_job(self, job_id: str) -> None:
+    def tell_job(self, job_id: JobId) -> None:
         """Wake the followers of a job and of the list of jobs."""
         self.tell(f"job:{job_id}", "jobs")
 
@@ -42,7 +44,7 @@ class UnitOfWork:
         """Have nodes ask for their orders at once."""
         self.nudges.update(dict.fromkeys(nodes))
 
-    def launch(self, node: str, attempt_id: str) -> None:
+    def launch(self, node: str, attempt_id: AttemptId) -> None:
         """Tell a node of an attempt that is assigned to it."""
         self.launches[node, attempt_id] = None
 

@@ -20,6 +20,7 @@ from service.estimation.calibration import Calibration, ForecastAccuracy, Foreca
 from service.estimation.estimates import EstimateInput, History, HistoryKey, Quantiles, StepProgress
 from service.estimation.progress import EstimatedJob, ProgressReader, RanAttempt
 from service.scheduler.model.jobs import Estimate
+from torchyard.ids import JobId
 from torchyard.states import JobState
 
 logger = logging.getLogger(__name__)
@@ -47,7 +48,7 @@ class Estimator:
         self._next_us = 0
         self._reader = ProgressReader()
 
-    def remaining(self, tx: Connection, jobs: Sequence[EstimatedJob], now: int) -> dict[str, Estimate]:
+    def remaining(self, tx: Connection, jobs: Sequence[EstimatedJob], now: int) -> dict[JobId, Estimate]:
         """Estimate the time that the jobs have left, by job id; those of which nothing is known are absent."""
         with self._lock:
             self._refresh(tx, now)
@@ -70,7 +71,7 @@ class Estimator:
             self._refresh(tx, now)
             return self._calibration.report()
 
-    def begin(self, tx: Connection, job_id: str, now: int) -> None:
+    def begin(self, tx: Connection, job_id: JobId, now: int) -> None:
         """Write down what is expected of a job that runs for the first time; again, or later, it changes nothing."""
         job = JobRecord.one(tx.execute(select(Job.__table__).where(Job.id == job_id)))
         if job.attempt != 1 or _goes_on(tx, job_id):
@@ -83,7 +84,7 @@ class Estimator:
         values |= {"job_id": job_id, "key": str(given.key), "made_us": now}
         tx.execute(upsert.insert(tx, Forecast).values(**values).on_conflict_do_nothing())
 
-    def done(self, tx: Connection, job_id: str, now: int) -> None:
+    def done(self, tx: Connection, job_id: JobId, now: int) -> None:
         """Write down how long a job took, if it has just succeeded and ran from its beginning."""
         job = JobRecord.one(tx.execute(select(Job.__table__).where(Job.id == job_id)))
         ended = exists().where(Forecast.job_id == job_id, Forecast.ended_us.is_not(None))
@@ -182,7 +183,7 @@ def _quantiles(p10_us: int | None, p50_us: int | None, p90_us: int | None) -> Qu
     return Quantiles(p10_us, p50_us, p90_us)
 
 
-def _goes_on(tx: Connection, job_id: str) -> bool:
+def _goes_on(tx: Connection, job_id: JobId) -> bool:
     """Tell if the job began from another job's checkpoint: how long it takes says little of its like."""
     first = (Attempt.job_id == job_id, Attempt.number == 1)
     return tx.scalar(select(Attempt.resumed_from_step).where(*first)) is not None

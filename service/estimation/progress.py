@@ -13,6 +13,7 @@ from service.db.models import Attempt, Checkpoint, MetricPoint, MetricSeries
 from service.db.records.spec import StoredSpec
 from service.estimation import estimates
 from service.estimation.estimates import EstimateInput, HistoryKey, StepProgress
+from torchyard.ids import AttemptId, JobId
 from torchyard.states import ATTEMPT_FINAL
 
 #: Of a long file of points, those among which a moment is looked for.
@@ -30,7 +31,7 @@ class EstimatedJob(Protocol):
     """Columns of a job that its estimate needs: `JobRecord` has them, and so has the row that the scheduler loads."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> JobId: ...
     @property
     def project(self) -> str: ...
     @property
@@ -48,15 +49,15 @@ class EstimatedJob(Protocol):
 class RanAttempt(NamedTuple):
     """An attempt that ran; a plain tuple, since each of the scheduler's passes reads many."""
 
-    id: str
-    job_id: str
+    id: AttemptId
+    job_id: JobId
     state: str
     started_us: int
     ended_us: int | None
 
 
 class _StepSeries(NamedTuple):
-    attempt_id: str
+    attempt_id: AttemptId
     series_id: int
     step: int
     time_us: int
@@ -72,10 +73,10 @@ class ProgressReader:
     """Reads jobs as subjects of estimates, and remembers what never changes: kinds and first steps."""
 
     def __init__(self) -> None:
-        self._first: dict[str, Point] = {}
-        self._keys: dict[str, HistoryKey] = {}
+        self._first: dict[AttemptId, Point] = {}
+        self._keys: dict[JobId, HistoryKey] = {}
 
-    def inputs(self, tx: Connection, jobs: Sequence[EstimatedJob], now: int) -> dict[str, EstimateInput]:
+    def inputs(self, tx: Connection, jobs: Sequence[EstimatedJob], now: int) -> dict[JobId, EstimateInput]:
         """Return the inputs of the jobs' estimates, by job id."""
         started = [job for job in jobs if job.attempt]
         keys = self._keys_of(jobs)
@@ -91,13 +92,13 @@ class ProgressReader:
             found[job.id] = progress.given(job, keys[job.id], now)
         return found
 
-    def _keys_of(self, jobs: Sequence[EstimatedJob]) -> Mapping[str, HistoryKey]:
+    def _keys_of(self, jobs: Sequence[EstimatedJob]) -> Mapping[JobId, HistoryKey]:
         if len(self._keys) > REMEMBERED:
             self._keys = {}
         self._keys |= {job.id: history_key(job) for job in jobs if job.id not in self._keys}
         return self._keys
 
-    def _spans(self, tx: Connection, attempts: Sequence[str]) -> dict[str, StepSpan]:
+    def _spans(self, tx: Connection, attempts: Sequence[AttemptId]) -> dict[AttemptId, StepSpan]:
         """Return the spans of the attempts that have reported any step."""
         found = {row.attempt_id: row for row in _series(tx, attempts)}
         if len(self._first) > REMEMBERED:
@@ -114,7 +115,7 @@ def history_key(job: EstimatedJob) -> HistoryKey:
     return estimates.history_key_of(job.project, job.user_id, job.spec)
 
 
-def attempts(tx: Connection, jobs: Sequence[str]) -> list[RanAttempt]:
+def attempts(tx: Connection, jobs: Sequence[JobId]) -> list[RanAttempt]:
     """Return the attempts that ran, each job's oldest first."""
     columns = (Attempt.id, Attempt.job_id, Attempt.state, Attempt.started_us, Attempt.ended_us)
     query = select(*columns).where(Attempt.started_us.is_not(None)).order_by(Attempt.number)
@@ -142,14 +143,14 @@ def _rows(tx: Connection, query: Any, column: Any, ids: Sequence[Any]) -> Iterat
     return (row for some in chunks(ids) for row in tx.execute(query.where(column.in_(some))))
 
 
-def _by_job(rows: Iterable[RanAttempt]) -> dict[str, list[RanAttempt]]:
-    found: dict[str, list[RanAttempt]] = {}
+def _by_job(rows: Iterable[RanAttempt]) -> dict[JobId, list[RanAttempt]]:
+    found: dict[JobId, list[RanAttempt]] = {}
     for row in rows:
         found.setdefault(row.job_id, []).append(row)
     return found
 
 
-def _series(tx: Connection, attempts: Sequence[str]) -> list[_StepSeries]:
+def _series(tx: Connection, attempts: Sequence[AttemptId]) -> list[_StepSeries]:
     query = (
         select(
             MetricSeries.attempt_id,
@@ -182,7 +183,7 @@ class _JobProgress:
     """A job's attempts that ran, what was watched of them, and the step that it would resume at."""
 
     ran: Sequence[RanAttempt]
-    spans: Mapping[str, StepSpan]
+    spans: Mapping[AttemptId, StepSpan]
     resumes: int
 
     @property

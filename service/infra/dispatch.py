@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from celery import Celery
 
+from torchyard.ids import AttemptId
 from torchyard.wire import LAUNCH_TASK, NUDGE_TASK, node_queue
 
 #: Messages that may wait; beyond it (Redis hangs) new ones are dropped and counted.
@@ -88,7 +89,7 @@ class Dispatcher:
         if self._thread.is_alive():
             self._thread.join(STOP_S)
 
-    def launch(self, node: str, attempt_id: str) -> None:
+    def launch(self, node: str, attempt_id: AttemptId) -> None:
         """Tell a node of an assigned attempt."""
         self._put(NodeMessage(node, LAUNCH_TASK, (attempt_id,)))
 

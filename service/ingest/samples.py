@@ -11,6 +11,7 @@ from service.db.unit_of_work import unit_of
 from service.db.upsert import insert
 from service.errors import ProblemError
 from torchyard import wire
+from torchyard.ids import AttemptId
 
 
 def sample(db: Database, known: Memory, node: str, batch: wire.SampleBatch) -> None:
@@ -30,7 +31,7 @@ def _row(db: Database, known: Memory, node: str, entry: wire.Sample) -> dict[str
     return {"node": node, "attempt_id": entry.attempt or "", "time_us": entry.time_us, "values": values}
 
 
-def _is_here(db: Database, known: Memory, node: str, attempt_id: str | None) -> bool:
+def _is_here(db: Database, known: Memory, node: str, attempt_id: AttemptId | None) -> bool:
     if attempt_id is None:
         return True
     try:

@@ -111,7 +111,7 @@ def job(
     )
 
 
-def _storage(tx: Connection, job_ids: Sequence[JobId]) -> dict[str, api.Storage]:
+def _storage(tx: Connection, job_ids: Sequence[JobId]) -> dict[JobId, api.Storage]:
     return retention.storage(tx, job_ids) if job_ids else {}
 
 

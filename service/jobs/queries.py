@@ -55,14 +55,14 @@ def changed(db: Database, caller: Caller, version: JobVersion) -> Tagged[api.Job
         return Tagged(versions.tag(version, caller), present.jobs(tx, [version.id], caller)[0])
 
 
-def versions_of(db: Database, caller: Caller, job_ids: Sequence[str]) -> list[dict[str, str | int]]:
+def versions_of(db: Database, caller: Caller, job_ids: Sequence[JobId]) -> list[dict[str, str | int]]:
     """Return id and version of jobs by id, as the stream of changes tells them; of the caller's alone."""
     query = select(Job.id, Job.version).where(Job.id.in_(job_ids), readable(caller, Job)).order_by(Job.number)
     with db.read() as tx:
         return [{"id": row.id, "version": row.version} for row in tx.execute(query)]
 
 
-def owner(db: Database, job_id: str) -> JobOwner:
+def owner(db: Database, job_id: JobId) -> JobOwner:
     """Return what decides who may read a job, by its id; who asks is decided later."""
     with db.read() as tx:
         found = JobOwner.first(tx.execute(_OWNERS.where(Job.id == job_id)))
@@ -71,7 +71,7 @@ def owner(db: Database, job_id: str) -> JobOwner:
     return found
 
 
-def with_owners(db: Database, job_ids: Sequence[str]) -> list[tuple[JobOwner, api.Job]]:
+def with_owners(db: Database, job_ids: Sequence[JobId]) -> list[tuple[JobOwner, api.Job]]:
     """Return jobs by id, each after what decides who may read it; unknown ones are left out."""
     with db.read() as tx:
         owners = {found.id: found for found in JobOwner.all(tx.execute(_OWNERS.where(Job.id.in_(job_ids))))}

@@ -13,6 +13,7 @@ from service.db.records.spec import StoredSpec
 from service.lifecycle import outcome, restore
 from service.lifecycle.rows import LIVE
 from torchyard.failures import fingerprints, recognition
+from torchyard.ids import AttemptId, JobId
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import Result
 
@@ -21,14 +22,14 @@ from torchyard.wire import Result
 class _LastRun(Record):
     """The newest attempt of a job that ran."""
 
-    id: str
+    id: AttemptId
     state: AttemptState
-    carried_from: str | None
+    carried_from: AttemptId | None
     saved: bool
     result: Result | None
 
 
-def choose(tx: Connection, job: JobRecord) -> str | None:
+def choose(tx: Connection, job: JobRecord) -> AttemptId | None:
     """Return the attempt whose files the next one finds, if it restores no checkpoint.
 
     It is the job's last one that ran, else the last one of the job that it goes on from. None: it begins with the files
@@ -44,19 +45,19 @@ def choose(tx: Connection, job: JobRecord) -> str | None:
     return None if source is None else source.id
 
 
-def awaited(tx: Connection, attempts: Sequence[str]) -> set[str]:
+def awaited(tx: Connection, attempts: Sequence[AttemptId]) -> set[AttemptId]:
     """Return those of the attempts whose files an attempt begins with that has not begun or is not chosen yet."""
     if not attempts:
         return set()
     beginning = (Attempt.carried_from.in_(attempts), Attempt.started_us.is_(None), Attempt.state.in_(LIVE))
-    found = {str(attempt) for attempt in tx.scalars(select(Attempt.carried_from).where(*beginning))}
+    found = {attempt for attempt in tx.scalars(select(Attempt.carried_from).where(*beginning)) if attempt}
     query = (
         select(Job.__table__)
         .join(Attempt, Attempt.job_id == Job.id)
         .where(Attempt.id.in_(attempts), Job.state == JobState.QUEUED)
     )
     waiting = JobRecord.all(tx.execute(query))
-    found |= {str(choose(tx, job)) for job in waiting if restore.choose(tx, job, ()) is None}
+    found |= {attempt for job in waiting if restore.choose(tx, job, ()) is None and (attempt := choose(tx, job))}
     return found.intersection(attempts)
 
 
@@ -65,7 +66,7 @@ def _carries(spec: StoredSpec) -> bool:
     return spec.carry and not spec.live and not spec.recipe
 
 
-def _last_run(tx: Connection, job_id: str) -> _LastRun | None:
+def _last_run(tx: Connection, job_id: JobId) -> _LastRun | None:
     query = (
         select(Attempt.id, Attempt.state, Attempt.carried_from, Attempt.saved, Attempt.result)
         .where(Attempt.job_id == job_id, Attempt.started_us.is_not(None))
@@ -93,7 +94,7 @@ def _in_vain(tx: Connection, last: _LastRun) -> bool:
     return recognition.blame(outcome.cause_of(last.result)) is not fingerprints.Blame.BOX
 
 
-def _stepped(tx: Connection, attempt_id: str) -> bool:
+def _stepped(tx: Connection, attempt_id: AttemptId) -> bool:
     """Tell whether an attempt has told a metric of a step."""
     told = exists().where(MetricSeries.attempt_id == attempt_id, MetricSeries.last_step.is_not(None))
     return bool(tx.scalar(select(told)))

@@ -16,6 +16,7 @@ from service.errors import ProblemError, field_problem, invalid
 from service.identity.callers import Caller
 from service.identity.visibility import readable
 from torchyard.api import FieldProblem
+from torchyard.ids import JobId
 from torchyard.spec import After
 from torchyard.states import JOB_FINAL, JobState, StopReason
 
@@ -62,7 +63,7 @@ def verdict(need: str, when: str, needed: Needed) -> DependencyVerdict:
 class Needs:
     """The jobs that a submission waits for, and whether it must wait at all."""
 
-    jobs: tuple[str, ...] = ()
+    jobs: tuple[JobId, ...] = ()
     blocked: bool = False
 
 
@@ -104,7 +105,7 @@ def resolve(tx: Connection, caller: Caller, after: After | None, trials: int, *,
             return Needs(jobs=tuple(ids), blocked=ruled is DependencyVerdict.WAITS)
 
 
-def _find(tx: Connection, caller: Caller, ref: str) -> list[str]:
+def _find(tx: Connection, caller: Caller, ref: str) -> list[JobId]:
     """Return the job with this id or number, or the trials of the sweep with it."""
     number = int(ref) if ref.isascii() and ref.isdigit() and len(ref) <= 18 else None
     job, group = (table.number == number if number is not None else table.id == ref for table in (Job, Group))
@@ -113,7 +114,7 @@ def _find(tx: Connection, caller: Caller, ref: str) -> list[str]:
     return list(tx.scalars(found.where(job))) or list(tx.scalars(found.where(of_group)))
 
 
-def _states(tx: Connection, ids: Sequence[str], *, lock: bool) -> list[_NeededJob]:
+def _states(tx: Connection, ids: Sequence[JobId], *, lock: bool) -> list[_NeededJob]:
     rows: list[_NeededJob] = []
     for some in chunks(ids):
         query = select(Job.state, Job.stop, Job.number).where(Job.id.in_(some)).order_by(Job.id)

@@ -17,6 +17,7 @@ from service.db.records.nodes import DeviceRecord
 from service.db.unit_of_work import unit_of
 from service.lifecycle.exceptions import Conflict
 from service.scheduler.model.nodes import Placement
+from torchyard.ids import AttemptId
 
 Given = Mapping[str, Sequence[DeviceRecord]]
 
@@ -40,7 +41,7 @@ def _usable(tx: Connection, place: Placement) -> list[DeviceRecord]:
     return [found[uuid] for uuid in place.uuids]
 
 
-def take(tx: Connection, attempt_id: str, given: Given, share: int | None, now: int) -> None:
+def take(tx: Connection, attempt_id: AttemptId, given: Given, share: int | None, now: int) -> None:
     """Give devices to an attempt: `share` bytes of each, or all of each if that is None; `Conflict` if one is held."""
     # One order for all writers: no deadlock between their rows.
     rows = [row for node in sorted(given) for row in sorted(given[node], key=lambda row: row.uuid)]
@@ -58,7 +59,7 @@ def take(tx: Connection, attempt_id: str, given: Given, share: int | None, now: 
         raise Conflict(held) from error
 
 
-def release(tx: Connection, attempt_id: str, now: int, node: str | None = None) -> None:
+def release(tx: Connection, attempt_id: AttemptId, now: int, node: str | None = None) -> None:
     """Free the attempt's devices, on one node if that is named; only a result or a proof of death may lead here."""
     held = update(Allocation).where(Allocation.attempt_id == attempt_id, Allocation.live)
     if node is not None:
@@ -96,7 +97,7 @@ def _execute(tx: Connection, place: tuple[str, str], share: int | None, whole: U
     return bool(done.rowcount)
 
 
-def _allocation(attempt_id: str, row: DeviceRecord, share: int | None, now: int) -> dict[str, Any]:
+def _allocation(attempt_id: AttemptId, row: DeviceRecord, share: int | None, now: int) -> dict[str, Any]:
     return {
         "attempt_id": attempt_id,
         "node": row.node,

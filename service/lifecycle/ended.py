@@ -14,6 +14,7 @@ from service.lifecycle import dependencies, many, pausing
 from service.lifecycle.dependencies import DependencyVerdict, Needed
 from service.lifecycle.notes import Note
 from torchyard.api import JobError
+from torchyard.ids import JobId
 from torchyard.states import JOB_FINAL, JobState, StopReason
 
 _UNBLOCKED = Note(kind="unblocked", message="what it waited for has ended")
@@ -30,13 +31,13 @@ def ended(tx: Connection, jobs: Sequence[JobRecord], now: int) -> None:
         pausing.after_failure(tx, group)
 
 
-def settle(tx: Connection, jobs: Sequence[str], now: int) -> None:
+def settle(tx: Connection, jobs: Sequence[JobId], now: int) -> None:
     """Let those start that waited for the jobs, and fail those that never can; then those that wait for these."""
     while jobs:
         jobs = [failed for some in chunks(jobs) for failed in _settle(tx, some, now)]
 
 
-def _settle(tx: Connection, ended: Sequence[str], now: int) -> list[str]:
+def _settle(tx: Connection, ended: Sequence[JobId], now: int) -> list[JobId]:
     found = [
         each
         for some in chunks(_waiting(tx, ended))
@@ -53,7 +54,7 @@ def _settle(tx: Connection, ended: Sequence[str], now: int) -> list[str]:
     return list(_fail(tx, [each for each in found if each.verdict is DependencyVerdict.NEVER], now))
 
 
-def _waiting(tx: Connection, ended: Sequence[str]) -> list[str]:
+def _waiting(tx: Connection, ended: Sequence[JobId]) -> list[JobId]:
     """Return who waits for the jobs, locked first and judged later: of two ends at the same time one sees both."""
     # Asked by itself: nearly always it is nobody, and a database must not look through the whole queue to say so.
     named = sorted(set(tx.scalars(select(Dependency.job_id).where(Dependency.needs.in_(ended)))))
@@ -81,7 +82,7 @@ _FACTS = select(
 class _Waiting(Record):
     """A job that waits for others, `need` and `when` as in `After`, and the standing of those as in `Needed`."""
 
-    id: str
+    id: JobId
     need: str
     when: str
     open: bool
@@ -97,7 +98,7 @@ class _Waiting(Record):
         return dependencies.verdict(self.need, self.when, needed)
 
 
-def _fail(tx: Connection, never: Sequence[_Waiting], now: int) -> Iterator[str]:
+def _fail(tx: Connection, never: Sequence[_Waiting], now: int) -> Iterator[JobId]:
     for culprit in sorted({each.culprit for each in never if each.culprit is not None}):
         message = (
             f"job {culprit}, which it waited for, has not succeeded: rerun that one, then this one with the new one's "

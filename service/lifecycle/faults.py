@@ -11,6 +11,7 @@ from service.db.records.record import Record
 from service.lifecycle import outcome
 from torchyard.failures import fingerprints, recognition
 from torchyard.failures.fingerprints import Blame
+from torchyard.ids import AttemptId
 from torchyard.spec import Launcher
 from torchyard.states import ATTEMPT_FINAL, AttemptState
 from torchyard.wire import Result
@@ -25,7 +26,7 @@ FAULTY = "failed under the last "
 class _EarlierAttempt(Record):
     """An attempt that is over, with its result if it has one."""
 
-    id: str
+    id: AttemptId
     state: AttemptState
     result: Result | None
 
@@ -54,11 +55,11 @@ def in_a_row(tx: Connection, attempt: AttemptRecord) -> int:
     return count
 
 
-def _has_checkpoint(tx: Connection, attempt_id: str) -> bool:
+def _has_checkpoint(tx: Connection, attempt_id: AttemptId) -> bool:
     return bool(tx.scalar(select(exists().where(Checkpoint.attempt_id == attempt_id))))
 
 
-def condemn(tx: Connection, job: JobRecord, attempt_id: str, result: Result) -> None:
+def condemn(tx: Connection, job: JobRecord, attempt_id: AttemptId, result: Result) -> None:
     """Take devices out of use under which the last attempts all ended by a fault of the GPU, this one among them."""
     if outcome.cause_of(result) != fingerprints.GPU_FAULT:
         return
@@ -68,7 +69,7 @@ def condemn(tx: Connection, job: JobRecord, attempt_id: str, result: Result) -> 
             tx.execute(update(Device).where(Device.node == node, Device.uuid == uuid).values(unusable=why))
 
 
-def _suspects(tx: Connection, job: JobRecord, attempt_id: str, result: Result) -> list[tuple[str, str]]:
+def _suspects(tx: Connection, job: JobRecord, attempt_id: AttemptId, result: Result) -> list[tuple[str, str]]:
     """Return the failing rank's device where each rank has one, else all that the attempt had."""
     query = (
         select(Allocation.node, Allocation.uuid)

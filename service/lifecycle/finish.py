@@ -17,11 +17,12 @@ from service.lifecycle.rows import CLAIMED, lock_attempt, member_on, members_of,
 from service.lifecycle.start import adopt
 from service.lifecycle.transitions import move_attempt, move_job
 from torchyard.failures import fingerprints
+from torchyard.ids import AttemptId
 from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState, StopReason
 from torchyard.wire import Result, ResultKind
 
 
-def finish(tx: Connection, attempt_id: str, result: Result, now: int, *, node: str | None = None) -> JobState:
+def finish(tx: Connection, attempt_id: AttemptId, result: Result, now: int, *, node: str | None = None) -> JobState:
     """Take an attempt's result, free its devices and move the job on; return the job's state.
 
     A result that comes again, or after the attempt was proven dead, changes nothing. Of an attempt on several nodes
@@ -47,7 +48,7 @@ def finish(tx: Connection, attempt_id: str, result: Result, now: int, *, node: s
 
 
 def declare_dead(
-    tx: Connection, attempt_id: str, proof: str, now: int, *, gone: bool = True, node: str | None = None
+    tx: Connection, attempt_id: AttemptId, proof: str, now: int, *, gone: bool = True, node: str | None = None
 ) -> JobState:
     """End an attempt that left no result, on proof of death (see `service.lifecycle.proof`) or an administrator's
     word; one on several nodes ends its member on `node`.
@@ -76,7 +77,7 @@ def _end_member(
     return job.state if together is None else _end(tx, job, attempt, together, together, now)
 
 
-def settle(tx: Connection, attempt_id: str, node: str) -> bool:
+def settle(tx: Connection, attempt_id: AttemptId, node: str) -> bool:
     """Record that the service has all of the member on the node, which may forget its folder.
 
     Return whether the job's next attempt begins with its files.
@@ -84,7 +85,7 @@ def settle(tx: Connection, attempt_id: str, node: str) -> bool:
     member_on(tx, attempt_id, node)
     tx.execute(update(Member).where(Member.attempt_id == attempt_id, Member.node == node).values(settled=True))
     links.learn(tx, attempt_id)
-    unit_of(tx).tell_job(tx.scalar(select(Attempt.job_id).where(Attempt.id == attempt_id)) or "")
+    unit_of(tx).tell_job(tx.scalars(select(Attempt.job_id).where(Attempt.id == attempt_id)).one())
     unit_of(tx).tell(f"logs:{attempt_id}")
     unit_of(tx).wake_scheduler()  # its job may wait to start again from a checkpoint that is stored only now
     return attempt_id in carry.awaited(tx, [attempt_id])

@@ -19,11 +19,12 @@ from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
 from service.lifecycle.rows import CLAIMED, lock_attempt, member_on, members_of
 from service.lifecycle.transitions import change_job, move_attempt, move_job, nudge_members
+from torchyard.ids import AttemptId
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import Go, Prepared, Result, ResultKind
 
 
-def prepared(tx: Connection, attempt_id: str, node: str, where: Prepared, now: int) -> Go:
+def prepared(tx: Connection, attempt_id: AttemptId, node: str, where: Prepared, now: int) -> Go:
     """Record that a member is ready to start; return whether all are. May be told any number of times.
 
     `Conflict` if the attempt is void or over, or the node has not claimed it.

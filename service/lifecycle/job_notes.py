@@ -10,10 +10,11 @@ from service.db.records.jobs import JobRecord
 from service.lifecycle.notes import Note
 from service.lifecycle.rows import lock_attempt
 from service.lifecycle.transitions import change_job
+from torchyard.ids import AttemptId
 from torchyard.wire import JobNote, NoteKind
 
 
-def take_notes(tx: Connection, attempt_id: str, notes: Iterable[JobNote], now: int) -> None:
+def take_notes(tx: Connection, attempt_id: AttemptId, notes: Iterable[JobNote], now: int) -> None:
     """Store what is new in them, each with its event. They may come again."""
     for note in notes:
         job, attempt = lock_attempt(tx, attempt_id)

@@ -13,10 +13,11 @@ from service.lifecycle.notes import Note
 from service.lifecycle.rows import live_attempt, lock_attempt, lock_job
 from service.lifecycle.transitions import change_attempt, change_job, move_job
 from torchyard.api import JobError
+from torchyard.ids import AttemptId, JobId
 from torchyard.states import AttemptState, JobState
 
 
-def request_dump(tx: Connection, job_id: str, actor: str | None, now: int) -> int:
+def request_dump(tx: Connection, job_id: JobId, actor: str | None, now: int) -> int:
     """Ask for the stacks of a running job; return the order's serial. `Conflict` if nothing of it runs."""
     job = lock_job(tx, job_id)
     if job.state not in (JobState.RUNNING, JobState.STOPPING):
@@ -26,7 +27,7 @@ def request_dump(tx: Connection, job_id: str, actor: str | None, now: int) -> in
     return serial
 
 
-def mark_hung(tx: Connection, attempt_id: str, since_us: int, why: str, now: int) -> bool:
+def mark_hung(tx: Connection, attempt_id: AttemptId, since_us: int, why: str, now: int) -> bool:
     """Take a running attempt for hanging, and ask for its stacks; False if it is neither running nor new."""
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state != AttemptState.RUNNING or attempt.hung_us is not None:
@@ -36,7 +37,7 @@ def mark_hung(tx: Connection, attempt_id: str, since_us: int, why: str, now: int
     return True
 
 
-def clear_hung(tx: Connection, attempt_id: str, now: int) -> bool:
+def clear_hung(tx: Connection, attempt_id: AttemptId, now: int) -> bool:
     """Record that a run makes steps again; False if it was not taken for hanging."""
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.hung_us is None or attempt.state != AttemptState.RUNNING:
@@ -50,7 +51,9 @@ def clear_hung(tx: Connection, attempt_id: str, now: int) -> bool:
 UNJOINED, JOINED = "not-joined", "joined"
 
 
-def tell_joining(tx: Connection, unjoined: Collection[str], others: Collection[str], now: int) -> list[str]:
+def tell_joining(
+    tx: Connection, unjoined: Collection[AttemptId], others: Collection[AttemptId], now: int
+) -> list[JobId]:
     """Tell, once each, of running attempts no rank of which has joined a process group, and that they have after all.
 
     `others` are attempts of which that is not so, or no more. Returns the jobs' ids.
@@ -64,12 +67,14 @@ def _told(kind: str) -> ColumnElement[bool]:
     return exists().where(Event.job_id == Attempt.job_id, Event.attempt == Attempt.number, Event.kind == kind)
 
 
-def _tell_once(tx: Connection, attempts: Collection[str], due: ColumnElement[bool], note: Note, now: int) -> list[str]:
+def _tell_once(
+    tx: Connection, attempts: Collection[AttemptId], due: ColumnElement[bool], note: Note, now: int
+) -> list[JobId]:
     if not attempts:
         return []
     running = (Attempt.id.in_(attempts), Attempt.state == AttemptState.RUNNING)
     query = select(Attempt.id, Attempt.job_id).where(*running, due).order_by(Attempt.job_id)
-    jobs: list[str] = []
+    jobs: list[JobId] = []
     for row in tx.execute(query).all():
         job, attempt = lock_attempt(tx, row.id)
         if attempt.state == AttemptState.RUNNING:
@@ -91,7 +96,7 @@ def _ask(tx: Connection, attempt: AttemptRecord, **values: int) -> int:
     return serial
 
 
-def give_up(tx: Connection, job_id: str, error: JobError, now: int) -> bool:
+def give_up(tx: Connection, job_id: JobId, error: JobError, now: int) -> bool:
     """Fail a job that could start and has never run; False if that is no longer so."""
     job = lock_job(tx, job_id)
     if job.state != JobState.QUEUED or job.started_us is not None or job.held or job.blocked:

@@ -9,6 +9,7 @@ from service.db.models import Member, MetricSeries, NodeLink
 from service.db.upsert import insert
 from service.infra import times
 from service.infra.times import moment
+from torchyard.ids import AttemptId
 from torchyard.network import speed
 
 
@@ -23,7 +24,7 @@ class MeasuredLink:
     measured_us: int
 
 
-def learn(tx: Connection, attempt_id: str) -> None:
+def learn(tx: Connection, attempt_id: AttemptId) -> None:
     """Keep what an attempt on two nodes has measured.
 
     One on more nodes knows how fast the slowest pair of them is, but not which that is.

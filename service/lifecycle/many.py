@@ -35,7 +35,7 @@ def lock_waiting(tx: Connection, *where: Condition) -> list[JobId]:
     return list(tx.scalars(query.with_for_update(key_share=True)))
 
 
-def change_waiting(tx: Connection, jobs: Sequence[str], note: Note, now: int, **values: Any) -> list[JobId]:
+def change_waiting(tx: Connection, jobs: Sequence[JobId], note: Note, now: int, **values: Any) -> list[JobId]:
     """Change columns of queued jobs; return the ids of those that were (whoever no longer waits is left alone)."""
     changed: list[JobId] = []
     for some in chunks(jobs):

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Table, insert
 
 from service.db.models import Event
 from service.db.unit_of_work import unit_of
+from torchyard.ids import JobId
 from torchyard.states import JobState
 
 _TELL = insert(cast("Table", Event.__table__))
@@ -27,7 +28,7 @@ class CountedJob(Protocol):
     """Columns of a job that its event takes over."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> JobId: ...
     @property
     def state(self) -> JobState: ...
     @property

@@ -11,6 +11,7 @@ from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from service.lifecycle import carry
 from service.lifecycle.rows import CLAIMED, LIVE
+from torchyard.ids import AttemptId
 from torchyard.states import STOP_PRECEDENCE, AttemptState, StopReason
 from torchyard.wire import Action, AttemptOrder, AttemptReport, DumpOrder, Orders, Phase
 
@@ -19,7 +20,7 @@ from torchyard.wire import Action, AttemptOrder, AttemptReport, DumpOrder, Order
 class _OrderedMember(Record):
     """A member on the node, with what its orders depend on; `id` and `state` are its attempt's."""
 
-    id: str
+    id: AttemptId
     state: AttemptState
     checkpoint_serial: int
     dump_serial: int
@@ -33,7 +34,7 @@ class _OrderedMember(Record):
 
 
 def orders_for(
-    tx: Connection, node: str, reported: Sequence[AttemptReport] = (), retained: Sequence[str] = ()
+    tx: Connection, node: str, reported: Sequence[AttemptReport] = (), retained: Sequence[AttemptId] = ()
 ) -> Orders:
     """Return the desired state of every live attempt of the node, and what it may forget of what it reported.
 
@@ -53,7 +54,7 @@ def orders_for(
     )
 
 
-def _unwanted(tx: Connection, retained: Sequence[str]) -> list[str]:
+def _unwanted(tx: Connection, retained: Sequence[AttemptId]) -> list[AttemptId]:
     """Return attempts of which nobody awaits the files; of one that is unknown here nothing is known."""
     if not retained:
         return []
@@ -61,7 +62,7 @@ def _unwanted(tx: Connection, retained: Sequence[str]) -> list[str]:
     return sorted(set(known) - carry.awaited(tx, retained))
 
 
-def _rows(tx: Connection, node: str, reported: list[str]) -> Sequence[_OrderedMember]:
+def _rows(tx: Connection, node: str, reported: list[AttemptId]) -> Sequence[_OrderedMember]:
     other = aliased(Member)
     failed = exists().where(other.attempt_id == Attempt.id, other.failed_us.is_not(None))
     of_part = (Member.node_rank, Member.settled, Member.ended_us, failed.label("failed"))

@@ -11,11 +11,12 @@ from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
 from service.lifecycle.rows import live_attempt, lock_attempt, lock_job
 from service.lifecycle.transitions import change_attempt, change_job
+from torchyard.ids import AttemptId, JobId
 from torchyard.states import ATTEMPT_FINAL, JobState, StopReason
 
 
 def request_preemption(
-    tx: Connection, job_id: str, pending: PendingPreemption, note: Note, now: int, *, checkpoint: bool
+    tx: Connection, job_id: JobId, pending: PendingPreemption, note: Note, now: int, *, checkpoint: bool
 ) -> None:
     """Begin a preemption; with `checkpoint`, order one whose serial is kept with it.
 
@@ -33,7 +34,9 @@ def request_preemption(
     change_job(tx, job_id, note, now)
 
 
-def abandon_preemption(tx: Connection, attempt_id: str, note: Note, spared_until_us: int | None, now: int) -> None:
+def abandon_preemption(
+    tx: Connection, attempt_id: AttemptId, note: Note, spared_until_us: int | None, now: int
+) -> None:
     """Give a preemption up; the attempt is not to be chosen again before `spared_until_us`.
 
     `Conflict` if it is over, or is being stopped for it already.

@@ -17,6 +17,7 @@ Numbers beyond those given out (the database was restored from a backup) prove n
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from torchyard.ids import AttemptId
 from torchyard.wire import Identity
 
 REBOOTED = "its node was booted again"
@@ -27,7 +28,7 @@ SWEPT = "its node looked for its processes and found none"
 class Claimed:
     """An attempt without a result, and the node's identity and beat when it was claimed."""
 
-    attempt: str
+    attempt: AttemptId
     identity: Identity
     beat: int
 
@@ -37,18 +38,18 @@ class Inventory:
     """Contents of one heartbeat; `given` is the newest beat that the service had given out before it."""
 
     identity: Identity
-    attempts: Collection[str]
+    attempts: Collection[AttemptId]
     beat: int | None
     given: int
 
 
-def dead(claimed: Iterable[Claimed], inventory: Inventory) -> dict[str, str]:
+def dead(claimed: Iterable[Claimed], inventory: Inventory) -> dict[AttemptId, str]:
     """Return the attempts that the inventory proves dead, each with the proof in words."""
     proofs = {c.attempt: _proof(c, inventory) for c in claimed}
     return {attempt: proof for attempt, proof in proofs.items() if proof}
 
 
-def out_of_sight(claimed: Iterable[Claimed], inventory: Inventory) -> list[str]:
+def out_of_sight(claimed: Iterable[Claimed], inventory: Inventory) -> list[AttemptId]:
     """Return the attempts that the inventory should show and does not, without proof that they are dead.
 
     The node's name is used from another machine, home or container now.

@@ -10,19 +10,20 @@ from service.lifecycle import gang
 from service.lifecycle.notes import Note
 from service.lifecycle.rows import CLAIMED, attempts_on, lock_attempt, member_on, spans_nodes
 from service.lifecycle.transitions import move_attempt, move_job
+from torchyard.ids import AttemptId, JobId
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import AttemptReport, Phase
 
 _AUDIBLE = tuple(state for state in CLAIMED if state is not AttemptState.UNREACHABLE)
 
 
-def set_unreachable(tx: Connection, node: str, now: int) -> list[str]:
+def set_unreachable(tx: Connection, node: str, now: int) -> list[JobId]:
     """Mark what may be running on a silent node; return the jobs' ids. Nothing is released."""
     why = f"node {node} is silent; the job may still be running there, so it is not started again"
     return lose_sight(tx, node, attempts_on(tx, node, CLAIMED), why, now)
 
 
-def lose_sight(tx: Connection, node: str, attempts: Sequence[str], why: str, now: int) -> list[str]:
+def lose_sight(tx: Connection, node: str, attempts: Sequence[AttemptId], why: str, now: int) -> list[JobId]:
     """Mark attempts that nobody can see any more; return the jobs' ids. Nothing is released."""
     note = Note(kind="unreachable", message=why, data={"node": node})
     changed = []
@@ -37,7 +38,9 @@ def lose_sight(tx: Connection, node: str, attempts: Sequence[str], why: str, now
     return changed
 
 
-def _lose_member(tx: Connection, job: JobRecord, attempt: AttemptRecord, node: str, note: Note, now: int) -> list[str]:
+def _lose_member(
+    tx: Connection, job: JobRecord, attempt: AttemptRecord, node: str, note: Note, now: int
+) -> list[JobId]:
     member = member_on(tx, attempt.id, node)
     if attempt.state not in CLAIMED or member.ended_us is not None or member.unseen_us is not None:
         return []
@@ -46,7 +49,7 @@ def _lose_member(tx: Connection, job: JobRecord, attempt: AttemptRecord, node: s
     return [job.id]
 
 
-def set_reachable(tx: Connection, node: str, attempts: Sequence[AttemptReport], now: int) -> list[str]:
+def set_reachable(tx: Connection, node: str, attempts: Sequence[AttemptReport], now: int) -> list[JobId]:
     """Take back what a returned node still holds; return the jobs' ids.
 
     An attempt that is not in the inventory stays UNREACHABLE until a result or a proof of death.
@@ -68,7 +71,9 @@ def set_reachable(tx: Connection, node: str, attempts: Sequence[AttemptReport], 
     return changed
 
 
-def _find_member(tx: Connection, job: JobRecord, attempt: AttemptRecord, node: str, note: Note, now: int) -> list[str]:
+def _find_member(
+    tx: Connection, job: JobRecord, attempt: AttemptRecord, node: str, note: Note, now: int
+) -> list[JobId]:
     member = member_on(tx, attempt.id, node)
     if member.unseen_us is None:
         return []

@@ -12,6 +12,7 @@ from service.db.models import Attempt, Job, Member
 from service.db.records.attempts import AttemptRecord, MemberRecord
 from service.db.records.jobs import JobRecord
 from service.lifecycle.exceptions import Unknown
+from torchyard.ids import AttemptId, JobId
 from torchyard.states import AttemptState
 
 #: States in which a node may have processes of an attempt.
@@ -28,7 +29,7 @@ _JOB_OF: Select[Any] = select(Attempt.job_id).where(Attempt.id == bindparam("id"
 _ATTEMPT: Select[Any] = select(Attempt.__table__).where(Attempt.id == bindparam("id"))
 
 
-def lock_job(tx: Connection, job_id: str) -> JobRecord:
+def lock_job(tx: Connection, job_id: JobId) -> JobRecord:
     """Return the job, locked until the transaction ends; `Unknown` if there is none."""
     job = JobRecord.first(tx.execute(_LOCK_JOB, {"id": job_id}))
     if job is None:
@@ -36,7 +37,7 @@ def lock_job(tx: Connection, job_id: str) -> JobRecord:
     return job
 
 
-def lock_attempt(tx: Connection, attempt_id: str) -> tuple[JobRecord, AttemptRecord]:
+def lock_attempt(tx: Connection, attempt_id: AttemptId) -> tuple[JobRecord, AttemptRecord]:
     """Return the attempt's job and the attempt, both safe from other writers until the transaction ends."""
     job_id = tx.scalar(_JOB_OF, {"id": attempt_id})
     if job_id is None:
@@ -51,7 +52,7 @@ def live_attempt(tx: Connection, job: JobRecord) -> AttemptRecord:
     return AttemptRecord.one(tx.execute(query))
 
 
-def member_on(tx: Connection, attempt_id: str, node: str | None = None) -> MemberRecord:
+def member_on(tx: Connection, attempt_id: AttemptId, node: str | None = None) -> MemberRecord:
     """Return the attempt's member on a node (on its first node if none is named); `Unknown` if it has none there."""
     query = select(Member.__table__).where(Member.attempt_id == attempt_id).order_by(Member.node_rank).limit(1)
     if node is not None:
@@ -62,7 +63,7 @@ def member_on(tx: Connection, attempt_id: str, node: str | None = None) -> Membe
     return member
 
 
-def members_of(tx: Connection, attempt_id: str) -> list[MemberRecord]:
+def members_of(tx: Connection, attempt_id: AttemptId) -> list[MemberRecord]:
     """Return the attempt's members by node rank."""
     query = select(Member.__table__).where(Member.attempt_id == attempt_id).order_by(Member.node_rank)
     return MemberRecord.all(tx.execute(query))
@@ -73,7 +74,7 @@ def spans_nodes(job: JobRecord) -> bool:
     return job.spec.nodes > 1
 
 
-def attempts_on(tx: Connection, node: str, states: tuple[AttemptState, ...]) -> list[str]:
+def attempts_on(tx: Connection, node: str, states: tuple[AttemptState, ...]) -> list[AttemptId]:
     """Return the node's attempts in these states whose member there has not ended, by job: the order of locking."""
     query = (
         select(Attempt.id)

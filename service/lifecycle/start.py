@@ -16,13 +16,13 @@ from service.lifecycle.notes import Note
 from service.lifecycle.rows import CLAIMED, lock_attempt, lock_job, member_on, spans_nodes
 from service.lifecycle.transitions import change_attempt, change_job, move_attempt, move_job
 from service.scheduler.model.nodes import Placement
-from torchyard.ids import new_id
+from torchyard.ids import AttemptId, JobId, new_id
 from torchyard.quantities import format_size
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import Identity
 
 
-def assign(tx: Connection, job_id: str, places: Sequence[Placement], now: int) -> str:
+def assign(tx: Connection, job_id: JobId, places: Sequence[Placement], now: int) -> AttemptId:
     """Give a queued job devices of each of its nodes; return the new attempt's id.
 
     `Conflict` if the job no longer waits, a node drains or is silent, or a device is held, gone or unusable. A
@@ -34,7 +34,7 @@ def assign(tx: Connection, job_id: str, places: Sequence[Placement], now: int) -
         why = "held" if job.held else "blocked" if job.blocked else job.state
         raise Conflict(f"job {job.number} is {why}: it does not wait for devices")
     given = devices.usable(tx, places)
-    attempt_id, number = new_id("att"), job.attempt + 1
+    attempt_id, number = AttemptId(new_id("att")), job.attempt + 1
     checkpoint = restore.choose(tx, job, list(given))
     tx.execute(
         insert(Attempt).values(
@@ -77,7 +77,7 @@ def assign(tx: Connection, job_id: str, places: Sequence[Placement], now: int) -
     return attempt_id
 
 
-def claim(tx: Connection, attempt_id: str, node: str, nonce: str, now: int) -> None:
+def claim(tx: Connection, attempt_id: AttemptId, node: str, nonce: str, now: int) -> None:
     """Give an assigned attempt to a node; the same nonce may do so again, since its answer may have been lost.
 
     `Conflict` if another nonce has it, or it is void or over. An attempt on several nodes stays ASSIGNED until all
@@ -107,7 +107,7 @@ def _claim_member(
         change_job(tx, job.id, note, now)
 
 
-def adopt(tx: Connection, attempt_id: str, node: str, now: int) -> str:
+def adopt(tx: Connection, attempt_id: AttemptId, node: str, now: int) -> JobId:
     """Take an assigned attempt for claimed that its node has begun: the claim is newer than this database, which was
     restored from a backup. Otherwise it would be voided, and its job run a second time. Returns the job's id.
     """
@@ -133,7 +133,7 @@ def _hand_over(tx: Connection, attempt: AttemptRecord, node: str, **claimed: Any
     tx.execute(update(Member).where(*own).values(claimed_on=_claimed_on(tx, node).model_dump(), **claimed))
 
 
-def mark_running(tx: Connection, attempt_id: str, started_us: int, now: int | None = None) -> None:
+def mark_running(tx: Connection, attempt_id: AttemptId, started_us: int, now: int | None = None) -> None:
     """Record that the job's first instruction ran; told again or told late, it only fills in the time."""
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state not in CLAIMED:
@@ -148,7 +148,7 @@ def mark_running(tx: Connection, attempt_id: str, started_us: int, now: int | No
     move_job(tx, job, JobState.RUNNING, note, now or started_us, started_us=job.started_us or started_us)
 
 
-def void(tx: Connection, attempt_id: str, why: str, now: int) -> None:
+def void(tx: Connection, attempt_id: AttemptId, why: str, now: int) -> None:
     """Take an attempt back that nobody claimed; the job waits again and no retry is spent."""
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state != AttemptState.ASSIGNED:

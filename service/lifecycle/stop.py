@@ -29,7 +29,7 @@ _NEVER_STARTED = "cancelled before it started"
 
 
 def request_stop(
-    tx: Connection, job_id: str, reason: StopReason, actor: str | None, now: int, words: str | None = None
+    tx: Connection, job_id: JobId, reason: StopReason, actor: str | None, now: int, words: str | None = None
 ) -> JobState:
     """Ask a job to stop; return the state it is in now. `words` say more than the reason alone.
 
@@ -59,7 +59,7 @@ def request_stop(
     return JobState.STOPPING
 
 
-def cancel_waiting(tx: Connection, jobs: Sequence[str], actor: str | None, now: int) -> list[JobId]:
+def cancel_waiting(tx: Connection, jobs: Sequence[JobId], actor: str | None, now: int) -> list[JobId]:
     """Cancel many queued jobs at once; return the ids of those that were queued."""
     note = Note(kind="cancelled", message=_NEVER_STARTED, actor=actor)
     values = {"state": JobState.CANCELLED, "stop": StopReason.CANCEL, "stop_actor": actor, "ended_us": now}
@@ -68,7 +68,7 @@ def cancel_waiting(tx: Connection, jobs: Sequence[str], actor: str | None, now: 
     return cancelled
 
 
-def request_checkpoint(tx: Connection, job_id: str, actor: str | None, now: int) -> int:
+def request_checkpoint(tx: Connection, job_id: JobId, actor: str | None, now: int) -> int:
     """Ask a running job to write a checkpoint; return the order's serial. `Conflict` if it is not running."""
     job = lock_job(tx, job_id)
     if job.state != JobState.RUNNING:
@@ -79,18 +79,18 @@ def request_checkpoint(tx: Connection, job_id: str, actor: str | None, now: int)
     return attempt.checkpoint_serial + 1
 
 
-def hold(tx: Connection, job_id: str, actor: str | None, now: int) -> None:
+def hold(tx: Connection, job_id: JobId, actor: str | None, now: int) -> None:
     """Keep a queued job from starting; `Conflict` if it does not wait."""
     _set_held(tx, job_id, Note(kind="held", message="held", actor=actor), now, held=True)
 
 
-def release_hold(tx: Connection, job_id: str, actor: str | None, now: int) -> None:
+def release_hold(tx: Connection, job_id: JobId, actor: str | None, now: int) -> None:
     """Let a held job start again; its age counts from now. `Conflict` if it does not wait."""
     note = Note(kind="released", message="released", actor=actor)
     _set_held(tx, job_id, note, now, held=False, eligible_us=now)
 
 
-def _set_held(tx: Connection, job_id: str, note: Note, now: int, *, held: bool, **values: int) -> None:
+def _set_held(tx: Connection, job_id: JobId, note: Note, now: int, *, held: bool, **values: int) -> None:
     job = lock_job(tx, job_id)
     if job.state != JobState.QUEUED:
         raise Conflict(f"job {job.number} is {job.state}: only a queued job can be held or released")

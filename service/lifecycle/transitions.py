@@ -13,7 +13,7 @@ from service.lifecycle.ended import ended
 from service.lifecycle.exceptions import Conflict, Unknown
 from service.lifecycle.notes import Note, tell
 from service.lifecycle.rows import CHANGED_US, JOBS, lock_job, members_of
-from torchyard.ids import now_us
+from torchyard.ids import AttemptId, JobId, now_us
 from torchyard.states import ATTEMPT_FINAL, ATTEMPT_TRANSITIONS, JOB_FINAL, JOB_TRANSITIONS, AttemptState, JobState
 
 # Built once, over tables: to build a statement over a mapped class costs many times what SQLite needs to run it.
@@ -54,7 +54,7 @@ def move_job(tx: Connection, job: JobRecord, to: JobState, note: Note, now: int,
 
 
 def change_job(
-    tx: Connection, job_id: str, note: Note, now: int, *, version: int | None = None, **values: Any
+    tx: Connection, job_id: JobId, note: Note, now: int, *, version: int | None = None, **values: Any
 ) -> JobRecord:
     """Change columns of a job other than its state, with an event; `Conflict` if `version` is not its version."""
     job = lock_job(tx, job_id)
@@ -77,7 +77,7 @@ def change_attempt(tx: Connection, attempt: AttemptRecord, **values: Any) -> Att
 
 def insert_event(
     tx: Connection,
-    job_id: str,
+    job_id: JobId,
     kind: str,
     message: str,
     *,
@@ -124,6 +124,6 @@ def _has_new_orders(attempt: AttemptRecord, changed: Mapping[str, Any]) -> bool:
     return taken_back or changed.get("state") == AttemptState.STOPPING or not _ORDER_SERIALS.isdisjoint(changed)
 
 
-def nudge_members(tx: Connection, attempt_id: str) -> None:
+def nudge_members(tx: Connection, attempt_id: AttemptId) -> None:
     """Have all nodes of an attempt ask for their orders, once the transaction is committed."""
     unit_of(tx).nudge(*(member.node for member in members_of(tx, attempt_id)))

@@ -14,6 +14,7 @@ from service.identity import unix_accounts
 from service.lifecycle import proof
 from service.nodes import node_devices, registration
 from torchyard import wire
+from torchyard.ids import AttemptId, JobId
 from torchyard.states import AttemptState
 
 _ELSEWHERE = (
@@ -27,7 +28,7 @@ class HeartbeatReply:
     """Reply to a heartbeat, and the jobs whose state it changed."""
 
     orders: wire.Orders
-    changed: list[str]
+    changed: list[JobId]
     #: Devices came, went or were freed: the scheduler should look.
     wake: bool
 
@@ -36,7 +37,7 @@ class HeartbeatReply:
 class _ClaimedMember(Record):
     """A member that has not ended, by its attempt's id."""
 
-    id: str
+    id: AttemptId
     claimed_on: ClaimedOn | None
 
 
@@ -59,7 +60,7 @@ def record(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> He
         job, attempt = locked[attempt_id]
         if attempt.state in lifecycle.CLAIMED:  # its result may have come in meanwhile
             lifecycle.declare_dead(tx, attempt_id, why, now, node=node)
-            changed.append(str(job.id))
+            changed.append(job.id)
     changed += lifecycle.set_reachable(tx, node, heartbeat.attempts, now)
     changed += _note_joining(tx, heartbeat.attempts, now)
     devices_changed = node_devices.store(tx, node, devices)  # after the jobs, as an end that blames a device does
@@ -86,14 +87,14 @@ def record(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> He
     return HeartbeatReply(orders=orders, changed=changed, wake=wake)
 
 
-def _note_joining(tx: Connection, reports: Sequence[wire.AttemptReport], now: int) -> list[str]:
+def _note_joining(tx: Connection, reports: Sequence[wire.AttemptReport], now: int) -> list[JobId]:
     # Only of one that has begun, whose folder can be read, is it known that nothing is amiss.
     known = [each for each in reports if each.phase is wire.Phase.RUNNING and each.started_us is not None]
     unjoined = [each.attempt for each in reports if each.unjoined]
     return lifecycle.tell_joining(tx, unjoined, [each.attempt for each in known if not each.unjoined], now)
 
 
-def _adopt(tx: Connection, node: str, reports: Sequence[wire.AttemptReport], now: int) -> list[str]:
+def _adopt(tx: Connection, node: str, reports: Sequence[wire.AttemptReport], now: int) -> list[JobId]:
     """Take over what the node has begun and this database believes to be waiting; return the jobs' ids."""
     begun = [report.attempt for report in reports if report.phase is not wire.Phase.PREPARING]
     # of one on several nodes, the first member that is reported has taken the attempt along
@@ -103,7 +104,7 @@ def _adopt(tx: Connection, node: str, reports: Sequence[wire.AttemptReport], now
     return [lifecycle.adopt(tx, attempt, node, now) for attempt in tx.scalars(query).all()] if begun else []
 
 
-def _out_of_sight(tx: Connection, claimed: list[proof.Claimed], inventory: proof.Inventory) -> list[str]:
+def _out_of_sight(tx: Connection, claimed: list[proof.Claimed], inventory: proof.Inventory) -> list[AttemptId]:
     """Return the attempts of `proof.out_of_sight` that still count as reachable."""
     unseen = proof.out_of_sight(claimed, inventory)
     query = select(Attempt.id).where(Attempt.id.in_(unseen), Attempt.state != AttemptState.UNREACHABLE)

@@ -12,6 +12,7 @@ from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from service.nodes import node_devices
 from torchyard import wire
+from torchyard.ids import AttemptId, JobId
 from torchyard.states import AttemptState, StopReason
 
 #: A name is another machine's while that one was heard within so many heartbeats.
@@ -22,8 +23,8 @@ TAKEN_BEATS = 3
 class _AssignedAttempt(Record):
     """An attempt that has not begun, with its job's spec."""
 
-    id: str
-    job_id: str
+    id: AttemptId
+    job_id: JobId
     spec: StoredSpec
 
 
@@ -66,7 +67,7 @@ def set_draining(tx: Connection, node: str, draining: bool) -> None:
         tx.execute(update(Device).where(Device.node == node, faulty).values(unusable=None))
 
 
-def stop_jobs(tx: Connection, node: str, actor: str | None, now: int) -> list[str]:
+def stop_jobs(tx: Connection, node: str, actor: str | None, now: int) -> list[JobId]:
     """Ask every job of a draining node to save its work and wait elsewhere; return the jobs' ids."""
     jobs = _live_jobs(tx, node, lifecycle.LIVE)
     for job_id in jobs:
@@ -74,7 +75,7 @@ def stop_jobs(tx: Connection, node: str, actor: str | None, now: int) -> list[st
     return jobs
 
 
-def declare_dead(tx: Connection, node: str, actor: str, now: int) -> list[str]:
+def declare_dead(tx: Connection, node: str, actor: str, now: int) -> list[JobId]:
     """Declare on an administrator's word that a silent node will not come back; return the ids of its jobs.
 
     On a node that is heard this ends only what its worker cannot see (`proof.out_of_sight`); `lifecycle.Conflict`
@@ -92,7 +93,7 @@ def declare_dead(tx: Connection, node: str, actor: str, now: int) -> list[str]:
     return list(unseen.values())
 
 
-def mark_unreachable(tx: Connection, node: str, last_seen_us: int | None, now: int) -> list[str]:
+def mark_unreachable(tx: Connection, node: str, last_seen_us: int | None, now: int) -> list[JobId]:
     """Take note that a node has been silent for too long, unless it was heard since `last_seen_us`; return the ids of
     the jobs that may still run there.
     """
@@ -103,7 +104,7 @@ def mark_unreachable(tx: Connection, node: str, last_seen_us: int | None, now: i
     return lifecycle.set_unreachable(tx, node, now)
 
 
-def waiting_for(tx: Connection, node: str) -> dict[str, str]:
+def waiting_for(tx: Connection, node: str) -> dict[AttemptId, JobId]:
     """Return attempts on several nodes that have not begun and need this one, with their jobs."""
     query = (
         select(Attempt.id, Attempt.job_id, Job.spec)
@@ -136,7 +137,7 @@ def _refuse_second_machine(known: NodeRecord, identity: wire.Identity, now: int,
         )
 
 
-def _unseen(tx: Connection, node: str) -> dict[str, str]:
+def _unseen(tx: Connection, node: str) -> dict[AttemptId, JobId]:
     """Return attempts whose member on the node is unreachable, with their jobs."""
     other = aliased(Member)
     alone = ~exists().where(other.attempt_id == Attempt.id, other.node_rank > 0)
@@ -154,7 +155,7 @@ def _unseen(tx: Connection, node: str) -> dict[str, str]:
     return {row.id: row.job_id for row in tx.execute(query)}
 
 
-def _live_jobs(tx: Connection, node: str, states: tuple[AttemptState, ...]) -> list[str]:
+def _live_jobs(tx: Connection, node: str, states: tuple[AttemptState, ...]) -> list[JobId]:
     query = (
         select(Job.id)
         .join(Attempt, Attempt.job_id == Job.id)

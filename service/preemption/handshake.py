@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from service.db.records.attempts import PendingPreemption
-from torchyard.ids import JobId, parse_job_id
+from torchyard.ids import AttemptId, JobId, parse_job_id
 from torchyard.states import StopReason
 
 
@@ -12,8 +12,8 @@ from torchyard.states import StopReason
 class PreemptionVictim:
     """A running job that is to be preempted."""
 
-    job: str
-    attempt: str
+    job: JobId
+    attempt: AttemptId
     pending: PendingPreemption
     runs: bool
     stop: StopReason | None = None
@@ -53,7 +53,7 @@ class HandshakeVerdict:
     stop: tuple[PreemptionVictim, ...] = ()
     keep: tuple[PreemptionVictim, ...] = ()
     """Those that are not preempted any more."""
-    late: frozenset[str] = frozenset()
+    late: frozenset[JobId] = frozenset()
     """Jobs whose checkpoint did not come in time."""
     why: str = ""
     """What keeps the preemptor from starting in their places, if something does."""
@@ -72,7 +72,7 @@ class HandshakeVerdict:
         allowed = f"no checkpoint was verified within {each.pending.allowed_s} s"
         return f"{allowed}: {words}, does not get them, nor does anybody soon"
 
-    def told(self, numbers: Mapping[str, int], spared_s: int) -> str:
+    def told(self, numbers: Mapping[JobId, int], spared_s: int) -> str:
         """Say what the preemptor hears of the jobs that are not preempted any more, whose numbers are given."""
         kept, late = (named(numbers[each.job] for each in some) for some in (self.keep, self._late()))
         if self.why:

@@ -22,6 +22,7 @@ from service.db.records.record import Record
 from service.infra.times import Clock
 from service.preemption.handshake import HandshakeVerdict, PreemptionVictim, job_of, judge, named
 from service.scheduler.model.decisions import Cause
+from torchyard.ids import AttemptId, JobId
 from torchyard.spec import Priority
 from torchyard.states import JobState, StopReason
 
@@ -39,8 +40,8 @@ _CAUSES = {
 class _PendingVictim(Record):
     """A live attempt that is to be preempted, with the state of its job and its newest verified step."""
 
-    id: str
-    job_id: str
+    id: AttemptId
+    job_id: JobId
     yielding: PendingPreemption
     state: JobState
     stop: StopReason | None
@@ -60,7 +61,7 @@ class _WaitingPreemptor(Record):
     paused: str | None
 
 
-def begin(db: Database, clock: Clock, jobs: Mapping[str, Cause], preemptor: str) -> list[str]:
+def begin(db: Database, clock: Clock, jobs: Mapping[JobId, Cause], preemptor: str) -> list[JobId]:
     """Begin to preempt running jobs for a job or a reservation, all or none, each with its cause; return their ids.
 
     Raises `lifecycle.Conflict` if one does not run any more or yields already, or if the preemptor no longer waits.
@@ -120,8 +121,8 @@ def _settle(db: Database, clock: Clock, group: str, ineligible: Container[str]) 
                 _stop(tx, each, now)
             for each in verdict.keep:
                 _keep(tx, each, verdict, now)
-            if verdict.keep and job_of(group):
-                _tell(tx, rows, group, verdict, now)
+            for job in job_of(group) if verdict.keep else ():
+                _tell(tx, rows, job, verdict, now)
     except lifecycle.Conflict:
         return  # a job ended meanwhile: the next round sees what is left
 
@@ -146,7 +147,9 @@ def _spared_s(tx: Connection) -> int:
     return 2 * current_policy(tx).checkpoint_timeout
 
 
-def _tell(tx: Connection, rows: Mapping[str, JobRecord], preemptor: str, verdict: HandshakeVerdict, now: int) -> None:
+def _tell(
+    tx: Connection, rows: Mapping[JobId, JobRecord], preemptor: JobId, verdict: HandshakeVerdict, now: int
+) -> None:
     """Tell the preemptor that nothing is freed for it, unless it is over, or runs elsewhere."""
     if rows[preemptor].state == JobState.QUEUED:
         kept = [each.job for each in verdict.keep]

@@ -90,7 +90,7 @@ def entries(tx: Connection, seen: QueueSnapshot, caller: Caller, start: int, lim
     ]
 
 
-def _found(seen: QueueSnapshot, some: Sequence[Waiting]) -> dict[str, list[Blocker]]:
+def _found(seen: QueueSnapshot, some: Sequence[Waiting]) -> dict[JobId, list[Blocker]]:
     """Return what is in the way of these jobs; it is the same for all that are alike, and looked for once."""
     review = DecisionReview(seen.state, seen.now, seen.policy)
     known: dict[Any, list[Blocker]] = {}
@@ -107,7 +107,7 @@ def _found(seen: QueueSnapshot, some: Sequence[Waiting]) -> dict[str, list[Block
 
 
 def _words(
-    seen: QueueSnapshot, found: dict[str, list[Blocker]], names: Names, expected: Mapping[str, Expected]
+    seen: QueueSnapshot, found: dict[JobId, list[Blocker]], names: Names, expected: Mapping[JobId, Expected]
 ) -> dict[int, str]:
     """Return the strongest reason by the identity of the list of blockers.
 
@@ -170,7 +170,9 @@ def _advice(tx: Connection, waiting: Waiting, seen: QueueSnapshot) -> list[Reaso
     return [Reason(code="advice", message=message) for message in found]
 
 
-def _names(tx: Connection, seen: QueueSnapshot, found: dict[str, list[Blocker]], job: JobRecord | None = None) -> Names:
+def _names(
+    tx: Connection, seen: QueueSnapshot, found: dict[JobId, list[Blocker]], job: JobRecord | None = None
+) -> Names:
     """Return the names that reasons may need; for a single job also those that it waits for."""
     lists = {id(blockers): (one, blockers) for one, blockers in found.items()}  # many jobs have the same one
     jobs = [name for one, blockers in lists.values() for name in reasons.mentioned(seen.state, one, blockers)]
@@ -219,6 +221,6 @@ def _users(tx: Connection, users: Iterable[str]) -> dict[str, str]:
     return {row.id: row.name for row in rows}
 
 
-def _titles(tx: Connection, jobs: Iterable[str]) -> dict[str, _NamedJob]:
+def _titles(tx: Connection, jobs: Iterable[JobId]) -> dict[JobId, _NamedJob]:
     query = select(*_NamedJob.columns(Job, User.name.label("user"))).join(User, User.id == Job.user_id)
     return {row.id: row for row in _NamedJob.each(tx.execute(query.where(Job.id.in_(sorted(set(jobs))))))}

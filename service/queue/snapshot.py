@@ -11,6 +11,7 @@ from service.db.engine import Database
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.order import order
 from service.scheduler_cache.load import Loader
+from torchyard.ids import JobId
 from torchyard.spec.policy import Policy
 
 
@@ -20,13 +21,13 @@ class QueueSnapshot:
 
     state: SchedulerState
     policy: Policy
-    queue: Sequence[str]
+    queue: Sequence[JobId]
     now: int
 
 
 @contextmanager
 def queue_snapshot(
-    db: Database, loader: Loader, now: int, asked: str | None = None
+    db: Database, loader: Loader, now: int, asked: JobId | None = None
 ) -> Iterator[tuple[Connection, QueueSnapshot]]:
     """Yield queue and nodes with a transaction that shows the same moment; the job `asked` about as it is now."""
     with loader.snapshot(db, now, asked) as (tx, state):

@@ -12,6 +12,7 @@ from service.estimation.forecasts import Estimator
 from service.scheduler.model.jobs import Estimate
 from service.scheduler.model.state import SchedulerState
 from service.scheduler_cache.load_jobs import LoadedJob
+from torchyard.ids import JobId
 
 #: An estimate that moves by less than this part of itself changes no decision worth the work.
 WORTH = 0.2
@@ -30,8 +31,8 @@ class DefaultEstimates:
     def __init__(self, estimator: Estimator) -> None:
         self._estimator = estimator
         self._known: dict[_JobKind, Estimate | None] = {}
-        self._jobs: defaultdict[_JobKind, set[str]] = defaultdict(set)
-        self._kinds: dict[str, _JobKind] = {}
+        self._jobs: defaultdict[_JobKind, set[JobId]] = defaultdict(set)
+        self._kinds: dict[JobId, _JobKind] = {}
         #: Kinds still to be asked about in this round.
         self._due: list[_JobKind] = []
 
@@ -45,7 +46,7 @@ class DefaultEstimates:
             self._known[kind] = self._estimator.of_history(tx, kind.key, kind.limit_us, now)
         return self._known[kind]
 
-    def drop(self, job: str) -> None:
+    def drop(self, job: JobId) -> None:
         """Forget a job that does not wait any more."""
         kind = self._kinds.pop(job, None)
         if kind is not None:

@@ -12,6 +12,7 @@ from service.scheduler.model.jobs import IneligibleReason
 from service.scheduler.model.state import SchedulerState
 from service.scheduler_cache import load_jobs
 from service.scheduler_cache.load_jobs import LoadedJob
+from torchyard.ids import JobId
 
 _OWN = (IneligibleReason.HELD, IneligibleReason.DEPENDENCY)
 
@@ -21,12 +22,12 @@ class Ineligibility:
 
     def __init__(self) -> None:
         #: Jobs that are to be asked about, and until when in any case: a node may be lost and found.
-        self._back: dict[str, int] = {}
+        self._back: dict[JobId, int] = {}
         #: Waiting jobs of each sweep.
-        self._trials: defaultdict[str, set[str]] = defaultdict(set)
-        self._sweep: dict[str, str] = {}
+        self._trials: defaultdict[str, set[JobId]] = defaultdict(set)
+        self._sweep: dict[JobId, str] = {}
         #: Those of them that have not been looked at yet, and whether their sweeps were paused at the last look.
-        self._fresh: set[str] = set()
+        self._fresh: set[JobId] = set()
         self._paused: dict[str, bool] = {}
 
     def add(self, row: LoadedJob, now: int) -> None:
@@ -39,7 +40,7 @@ class Ineligibility:
             self._trials[row.group_id].add(row.id)
             self._fresh.add(row.id)
 
-    def drop(self, job: str) -> None:
+    def drop(self, job: JobId) -> None:
         """Forget a job that does not wait any more."""
         self._back.pop(job, None)
         self._fresh.discard(job)
@@ -75,7 +76,7 @@ class Ineligibility:
         }
 
 
-def _mark(state: SchedulerState, job: str, ineligible: IneligibleReason | None) -> None:
+def _mark(state: SchedulerState, job: JobId, ineligible: IneligibleReason | None) -> None:
     waiting = state.waiting[job]
     if waiting.ineligible not in _OWN and waiting.ineligible is not ineligible:
         state.put([replace(waiting, ineligible=ineligible)])

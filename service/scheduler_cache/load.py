@@ -29,6 +29,7 @@ from service.scheduler_cache.excluded_nodes import ExcludedNodes
 from service.scheduler_cache.ineligible import Ineligibility
 from service.scheduler_cache.load_jobs import LoadedJob, resources_of
 from service.scheduler_cache.load_nodes import NodeLoader
+from torchyard.ids import JobId
 from torchyard.states import JOB_FINAL, JobState
 
 __all__ = ["Loader", "resources_of"]
@@ -59,13 +60,13 @@ class Loader:
         self._ineligibility = Ineligibility()
         self._excluded_nodes = ExcludedNodes()
         #: Number of the last event of each job that was read.
-        self._seen: dict[str, int] = {}
+        self._seen: dict[JobId, int] = {}
         self._mark_us = self._compared_us = self._estimated_us = 0
         self._overlap = Overlap(OVERLAP_US, FAR_LOOK_US)
         #: Whether it is known who was promised what others held.
         self._recalled = False
         #: Running jobs still to be estimated in this round.
-        self._due: list[str] = []
+        self._due: list[JobId] = []
 
     @contextmanager
     def live(self, db: Database, now: int) -> Iterator[tuple[Connection, SchedulerState]]:
@@ -82,7 +83,9 @@ class Loader:
             self._recalled = False
 
     @contextmanager
-    def snapshot(self, db: Database, now: int, asked: str | None = None) -> Iterator[tuple[Connection, SchedulerState]]:
+    def snapshot(
+        self, db: Database, now: int, asked: JobId | None = None
+    ) -> Iterator[tuple[Connection, SchedulerState]]:
         """Open a transaction that reads, and hand out the state as of the same moment, the caller's own to change.
 
         The job that is `asked` about is read by itself: looks may not have come upon its last change yet.
@@ -129,7 +132,7 @@ class Loader:
             ):
                 del state.promised[job]
 
-    def _changed(self, tx: Connection, now: int) -> list[str]:
+    def _changed(self, tx: Connection, now: int) -> list[JobId]:
         since = self._mark_us - self._overlap.back_us(now)
         rows = tx.execute(load_jobs.CHANGED, {"since": since}).all()
         seen = self._seen
@@ -141,7 +144,7 @@ class Loader:
                 self._forget(job)
         return [job for job, _, state in news if state not in JOB_FINAL]
 
-    def _compare(self, tx: Connection, now: int) -> list[str]:
+    def _compare(self, tx: Connection, now: int) -> list[JobId]:
         """Return all jobs that are not over and have changed; what is known of others is forgotten."""
         self._compared_us = now
         self._overlap.looked_far(now)
@@ -151,7 +154,7 @@ class Loader:
             del self._seen[job]
         return [job for job, last_event, _ in rows if self._seen.get(job, -1) < last_event]
 
-    def _read(self, tx: Connection, jobs: list[str], now: int) -> None:
+    def _read(self, tx: Connection, jobs: list[JobId], now: int) -> None:
         rows = [row for row in load_jobs.load(tx, jobs) if self._seen.get(row.id, -1) < row.last_event]
         left = self._estimates(tx, [row for row in rows if row.attempt], now)
         runs = []
@@ -169,14 +172,14 @@ class Loader:
         # At the end: what an error interrupts is read again.
         self._seen.update((row.id, row.last_event) for row in rows)
 
-    def _estimates(self, tx: Connection, rows: list[LoadedJob], now: int) -> dict[str, Estimate]:
+    def _estimates(self, tx: Connection, rows: list[LoadedJob], now: int) -> dict[JobId, Estimate]:
         return self._estimator.remaining(tx, rows, now) if rows else {}
 
-    def _forget(self, job: str) -> None:
+    def _forget(self, job: JobId) -> None:
         self._state.remove(job)
         self._unqueue(job)
 
-    def _unqueue(self, job: str) -> None:
+    def _unqueue(self, job: JobId) -> None:
         self._defaults.drop(job)
         self._ineligibility.drop(job)
 

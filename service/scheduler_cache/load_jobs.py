@@ -14,6 +14,7 @@ from service.db.records.spec import StoredSpec
 from service.scheduler.model.jobs import Estimate, IneligibleReason, Running, Waiting
 from service.scheduler.model.nodes import Placement, ResourceRequest
 from service.scheduler.model.state import SchedulerState
+from torchyard.ids import AttemptId, JobId, parse_job_id
 from torchyard.spec import JobSpec
 from torchyard.states import JOB_FINAL, JOB_HOLDS_GPUS, AttemptState, JobState
 
@@ -37,7 +38,7 @@ class LoadedJob(NamedTuple):
     """Columns of a job that the scheduler's model and its estimates need; a plain tuple, since queues are long."""
 
     spec: StoredSpec
-    id: str
+    id: JobId
     last_event: int
     number: int
     user_id: str
@@ -58,8 +59,8 @@ class LoadedJob(NamedTuple):
 
 
 class _LoadedAttempt(NamedTuple):
-    id: str
-    job_id: str
+    id: AttemptId
+    job_id: JobId
     created_us: int
     started_us: int | None
     resumed_from_step: int | None
@@ -117,7 +118,7 @@ def _plain(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def load(tx: Connection, jobs: Sequence[str]) -> list[LoadedJob]:
+def load(tx: Connection, jobs: Sequence[JobId]) -> list[LoadedJob]:
     """Load these jobs, in no order."""
     rows = (row for some in chunks(jobs) for row in tx.execute(_JOBS.where(_JOB.id.in_(some))))
     return [LoadedJob(StoredSpec(spec), *columns) for spec, *columns in rows]
@@ -134,7 +135,7 @@ def waiting(row: LoadedJob, remaining: Estimate | None) -> Waiting:
     )
 
 
-def running(tx: Connection, rows: Sequence[LoadedJob], remaining: Mapping[str, Estimate], now: int) -> list[Running]:
+def running(tx: Connection, rows: Sequence[LoadedJob], remaining: Mapping[JobId, Estimate], now: int) -> list[Running]:
     """Make jobs that hold devices."""
     ids = [row.id for row in rows]
     newest = (_LoadedAttempt._make(each) for some in chunks(ids) for each in tx.execute(_NEWEST, {"jobs": some}))
@@ -153,18 +154,19 @@ def _with(job: Running, remaining: Estimate | None, now: int) -> Running:
     return job if remaining is None else replace(job, remaining=replace(remaining, as_of_us=now))
 
 
-def estimate(state: SchedulerState, remaining: Mapping[str, Estimate], now: int) -> None:
+def estimate(state: SchedulerState, remaining: Mapping[JobId, Estimate], now: int) -> None:
     """Tell the state the time that its running jobs have left."""
     known = [job for job in state.running.values() if job.job in remaining]
     state.put([_with(job, remaining[job.job], now) for job in known])
 
 
-def promised(tx: Connection, now: int) -> list[str]:
+def promised(tx: Connection, now: int) -> list[JobId]:
     """Return the jobs that others have been stopped for lately; whether they still wait is not asked."""
     query = select(_ATTEMPT.yielding).where(
         _ATTEMPT.state == AttemptState.PREEMPTED, _ATTEMPT.yielding.is_not(None), _ATTEMPT.ended_us > now - SAVING_US
     )
-    return sorted({PendingPreemption.model_validate(stored).preemptor for stored in tx.scalars(query)})
+    stored = (PendingPreemption.model_validate(each) for each in tx.scalars(query))
+    return sorted({job for each in stored if (job := parse_job_id(each.preemptor)) is not None})
 
 
 def _common(row: LoadedJob) -> dict[str, Any]:
@@ -196,7 +198,7 @@ def _running(
     row: LoadedJob,
     attempt: _LoadedAttempt,
     placements: Sequence[Placement],
-    saved: Mapping[str, tuple[str, int]],
+    saved: Mapping[JobId, tuple[str, int]],
 ) -> Running:
     common, flexible = _common(row), _wanted(row.spec)
     wrote, created_us = saved.get(row.id, ("", None))
@@ -228,10 +230,10 @@ _NEWEST: Select[Any] = (
 )
 
 
-def _placements(tx: Connection, attempts: Sequence[str]) -> dict[str, list[Placement]]:
+def _placements(tx: Connection, attempts: Sequence[AttemptId]) -> dict[AttemptId, list[Placement]]:
     """Return the devices that each attempt holds; a part of it that has ended holds nothing any more."""
-    held: dict[tuple[str, str], list[str]] = {}
-    placements: dict[str, list[Placement]] = {}
+    held: dict[tuple[AttemptId, str], list[str]] = {}
+    placements: dict[AttemptId, list[Placement]] = {}
     devices = select(_ALLOCATION.attempt_id, _ALLOCATION.node, _ALLOCATION.uuid).where(_ALLOCATION.live)
     members = select(_MEMBER.attempt_id, _MEMBER.node).where(_MEMBER.ended_us.is_(None)).order_by(_MEMBER.node_rank)
     for some in chunks(attempts):
@@ -243,7 +245,7 @@ def _placements(tx: Connection, attempts: Sequence[str]) -> dict[str, list[Place
     return placements
 
 
-def _saved(tx: Connection, jobs: Sequence[str]) -> dict[str, tuple[str, int]]:
+def _saved(tx: Connection, jobs: Sequence[JobId]) -> dict[JobId, tuple[str, int]]:
     """Attempt and time of each job's newest verified checkpoint."""
     newest = func.max(_CHECKPOINT.created_us).label("created_us")
     query = (
@@ -256,13 +258,13 @@ def _saved(tx: Connection, jobs: Sequence[str]) -> dict[str, tuple[str, int]]:
     return {row.job_id: (row.attempt_id, row.created_us) for row in rows}
 
 
-def resting(tx: Connection, jobs: Sequence[str], now: int) -> frozenset[str]:
+def resting(tx: Connection, jobs: Sequence[JobId], now: int) -> frozenset[JobId]:
     """Return those of the queued jobs that are not to be tried again yet."""
     query = select(Job.id).where(Job.retry_us > now)
     return frozenset(job for some in chunks(jobs) for job in tx.scalars(query.where(Job.id.in_(some))))
 
 
-def saving(tx: Connection, jobs: Sequence[str], now: int) -> frozenset[str]:
+def saving(tx: Connection, jobs: Sequence[JobId], now: int) -> frozenset[JobId]:
     """Return those of the queued jobs whose last checkpoints are still on the way from a node that is heard."""
     query = (
         select(Job.id)

@@ -29,6 +29,7 @@ from service.simulator.knowledge import ORACLES, TOLD_US, Knowledge
 from service.simulator.quotas import Quotas
 from service.simulator.runs import JobRun, Spell
 from service.simulator.trace import SECOND, Cluster, TraceJob
+from torchyard.ids import JobId
 from torchyard.spec.policy import Order, Policy
 
 REVIEW_US = 600 * SECOND
@@ -71,6 +72,11 @@ class _Live:
         return max(now_us - self.start_us - self.lost_us, 0)
 
 
+def _id(number: int) -> JobId:
+    """Return the id of a job of the trace, by which the policy knows it."""
+    return JobId(str(number))
+
+
 def _nobody(ended: int) -> None:
     del ended
 
@@ -111,7 +117,7 @@ class _Engine:
         self._now_us = 0
         self._next = self._ended = 0
         #: Jobs that have just got an estimate of their own, or may be preempted again.
-        self._shown: list[str] = []
+        self._shown: list[JobId] = []
         #: When the last decision was due.
         self._decided_us = 0
         self._free = cluster.total
@@ -172,7 +178,7 @@ class _Engine:
             if kind is _EventKind.TOLD:
                 self._told(number)
             if kind is _EventKind.SPARED or self._policy.order is Order.FAIR:
-                self._shown.append(str(number))
+                self._shown.append(_id(number))
         return changed
 
     def _submit(self) -> bool:
@@ -181,7 +187,7 @@ class _Engine:
             job = self._trace[self._next]
             nodes, resources = self._spread(job.gpus)
             waiting = Waiting(
-                job=str(self._next),
+                job=_id(self._next),
                 number=self._next,
                 user=job.user,
                 project=job.project,
@@ -228,7 +234,7 @@ class _Engine:
 
     def _start(self, number: int, placements: tuple[Placement, ...]) -> None:
         live, now_us = self._jobs[number], self._now_us
-        self._state.start(str(number), placements, now_us)
+        self._state.start(_id(number), placements, now_us)
         live.start_us, live.lost_us = now_us, self._cost_us if live.spells else 0
         live.placements = placements
         self._free -= live.gpus
@@ -246,7 +252,7 @@ class _Engine:
         """Give a running job the estimate that its own steps now tell."""
         live = self._jobs[number]
         live.told = True
-        running = self._state.running[str(number)]
+        running = self._state.running[_id(number)]
         left_us = live.left_us - live.done_us(self._now_us)
         self._state.put([replace(running, remaining=self._knowledge.of_known(left_us, self._now_us))])
 
@@ -255,14 +261,14 @@ class _Engine:
         live = self._jobs[number]
         live.left_us -= live.done_us(self._now_us)
         remaining = self._knowledge.of_known(live.left_us, None) if live.told else None
-        self._state.requeue(str(number), self._now_us, remaining)
+        self._state.requeue(_id(number), self._now_us, remaining)
         self._leave(live)
 
     def _end(self, number: int) -> None:
         live = self._jobs[number]
         self._ended += 1
         live.left_us = 0
-        self._state.remove(str(number))
+        self._state.remove(_id(number))
         self._knowledge.learn(live.job)
         self._leave(live)
 

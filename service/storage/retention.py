@@ -18,6 +18,7 @@ from service.db.models import (
 )
 from service.db.records.record import Record
 from torchyard.api import Storage
+from torchyard.ids import AttemptId, JobId
 from torchyard.spec import CheckpointPolicy, KeepBest
 from torchyard.states import JOB_FINAL, JobState
 
@@ -32,7 +33,7 @@ class RetentionCandidate(Record):
     id: str
     name: str
     state: str
-    attempt_id: str
+    attempt_id: AttemptId
     attempt: int
     step: int
     metrics: dict[str, Any]
@@ -43,7 +44,7 @@ class RetentionCandidate(Record):
         return self.attempt, self.step
 
 
-def checkpoints_of(tx: Connection, job_id: str) -> list[RetentionCandidate]:
+def checkpoints_of(tx: Connection, job_id: JobId) -> list[RetentionCandidate]:
     """The job's checkpoints that are not deleted, the oldest first."""
     query = (
         select(
@@ -85,7 +86,7 @@ def prunable(
     return [kept for kept in stored if kept.id not in keep]
 
 
-def pinned(tx: Connection, job_id: str) -> set[str]:
+def pinned(tx: Connection, job_id: JobId) -> set[str]:
     """Ids of the job's checkpoints that some job has yet to start from, or would have to start again from."""
     own = aliased(Checkpoint)
     has_own = exists().where(own.job_id == Job.id, own.state == "stored")
@@ -98,7 +99,7 @@ def pinned(tx: Connection, job_id: str) -> set[str]:
     return {*tx.scalars(needed), *_only_verified(tx, job_id)}
 
 
-def _only_verified(tx: Connection, job_id: str) -> list[str]:
+def _only_verified(tx: Connection, job_id: JobId) -> list[str]:
     query = (
         select(Checkpoint.id)
         .join(Job, Job.id == Checkpoint.job_id)
@@ -109,7 +110,7 @@ def _only_verified(tx: Connection, job_id: str) -> list[str]:
     return ids if len(ids) == 1 else []
 
 
-def enforce(tx: Connection, job_id: str, policy: CheckpointPolicy, now: int) -> list[str]:
+def enforce(tx: Connection, job_id: JobId, policy: CheckpointPolicy, now: int) -> list[str]:
     """Mark checkpoints that the policy does not keep as deleted; return hashes to `blobs.collect` after the commit."""
     doomed = prunable(checkpoints_of(tx, job_id), policy, pinned(tx, job_id))
     return mark_deleted(tx, [kept.id for kept in doomed], now)
@@ -124,7 +125,7 @@ def mark_deleted(tx: Connection, ids: Sequence[str], now: int) -> list[str]:
     return [sha256 for sha256 in tx.scalars(query.distinct()) if sha256 is not None]
 
 
-def storage(tx: Connection, job_ids: Sequence[str]) -> dict[str, Storage]:
+def storage(tx: Connection, job_ids: Sequence[JobId]) -> dict[JobId, Storage]:
     """Bytes that each of the jobs holds in the artifact store (files that jobs share count for each)."""
     checkpoints = _sums(tx, Checkpoint.job_id, Checkpoint.size, Checkpoint.state == "stored", job_ids)
     outputs = _sums(tx, Output.job_id, Output.size, Output.state == "stored", job_ids)
@@ -137,6 +138,6 @@ def storage(tx: Connection, job_ids: Sequence[str]) -> dict[str, Storage]:
     }
 
 
-def _sums(tx: Connection, job: Any, size: Any, where: Any, job_ids: Sequence[str]) -> dict[str, int]:
+def _sums(tx: Connection, job: Any, size: Any, where: Any, job_ids: Sequence[JobId]) -> dict[str, int]:
     rows = tx.execute(select(job, func.sum(size)).where(job.in_(job_ids), where).group_by(job))
     return {job_id: int(total) for job_id, total in rows}

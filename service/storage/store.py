@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO
 
 from service import errors
+from torchyard.ids import AttemptId
 from torchyard.wire import INBOX_PROBE
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -111,7 +112,7 @@ class BlobStore:
             raise errors.NotAHashError(sha256)
         return self.blobs / sha256[:2] / sha256
 
-    def log_path(self, attempt_id: str, rank: int) -> Path:
+    def log_path(self, attempt_id: AttemptId, rank: int) -> Path:
         """The file of a rank's log; `attempt_id` comes from the database, never from a client."""
         return self.logs / attempt_id / f"{rank}.log"
 
@@ -177,7 +178,7 @@ class BlobStore:
         """Remove a blob; one that is gone already is fine."""
         self.path(sha256).unlink(missing_ok=True)
 
-    def delete_logs(self, attempt_id: str) -> None:
+    def delete_logs(self, attempt_id: AttemptId) -> None:
         """Remove all logs of an attempt; harmless when there are none."""
         shutil.rmtree(self.logs / attempt_id, ignore_errors=True)
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from torchyard.ids import JobId
 from torchyard.spec.sweeps import EarlyStopping
 
 #: Rungs that are looked at: with the smallest reduction the last is 2^40 times as far as the first.
@@ -20,7 +21,7 @@ MAX_RUNGS = 40
 class EarlyStop:
     """A trial that is not among the best, and the reason."""
 
-    trial: str
+    trial: JobId
     rung: int
     """From 1."""
     value: float
@@ -34,7 +35,9 @@ def rungs(stopping: EarlyStopping, furthest: int) -> list[int]:
     return [step for step in steps if step <= furthest]
 
 
-def stops(stopping: EarlyStopping, reached: Mapping[str, Sequence[float]], running: Iterable[str]) -> list[EarlyStop]:
+def stops(
+    stopping: EarlyStopping, reached: Mapping[JobId, Sequence[float]], running: Iterable[JobId]
+) -> list[EarlyStop]:
     """Return the running trials that are to be stopped.
 
     `reached` has for each trial the metric at every rung that it got to, from the first; ended trials count too, and

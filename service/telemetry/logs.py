@@ -12,6 +12,7 @@ from service.db.models import Attempt, Job, LogStream, LogTime, Member
 from service.errors import not_found
 from service.storage.store import BlobStore
 from torchyard import api
+from torchyard.ids import AttemptId, JobId
 from torchyard.states import ATTEMPT_FINAL, JOB_FINAL
 
 #: Bytes of one answer at most.
@@ -26,7 +27,7 @@ _LINE = 64 * 1024
 class LogView:
     """A rank's log as it is now."""
 
-    attempt_id: str | None
+    attempt_id: AttemptId | None
     attempt: int
     """Number of the attempt; 0 while there is none."""
     size: int
@@ -41,20 +42,22 @@ class LogView:
         return self.attempt_id, self.size
 
 
-def current(db: Database, job_id: str, rank: int, number: int | None = None) -> LogView:
+def current(db: Database, job_id: JobId, rank: int, number: int | None = None) -> LogView:
     """Return the log of a rank as it is now, as `view` does."""
     with db.read() as tx:
         return view(tx, job_id, rank, number)
 
 
-def current_since(db: Database, job_id: str, rank: int, number: int | None, time_us: int | None) -> tuple[LogView, int]:
+def current_since(
+    db: Database, job_id: JobId, rank: int, number: int | None, time_us: int | None
+) -> tuple[LogView, int]:
     """Return the log of a rank as it is now, and the offset of what came at `time_us` or later (see `start_since`)."""
     with db.read() as tx:
         seen = view(tx, job_id, rank, number)
         return seen, 0 if time_us is None else start_since(tx, seen, rank, time_us)
 
 
-def view(tx: Connection, job_id: str, rank: int, number: int | None = None) -> LogView:
+def view(tx: Connection, job_id: JobId, rank: int, number: int | None = None) -> LogView:
     """Return the log of a rank in an attempt (default: the newest); ``not-found`` for strange jobs and attempts."""
     state = tx.scalar(select(Job.state).where(Job.id == job_id))
     if state is None:
@@ -70,7 +73,7 @@ def view(tx: Connection, job_id: str, rank: int, number: int | None = None) -> L
     return LogView(attempt_id=None, attempt=0, size=0, final=over, settled=over)
 
 
-def _query(job_id: str, rank: int, number: int | None) -> Any:
+def _query(job_id: JobId, rank: int, number: int | None) -> Any:
     unsettled = exists().where(Member.attempt_id == Attempt.id, ~Member.settled)
     query = (
         select(
@@ -131,7 +134,7 @@ def line_start(store: BlobStore, seen: LogView, rank: int, offset: int) -> int:
     return reach + newline + 1 if newline >= 0 or reach == 0 else offset
 
 
-def streams(db: Database, job_id: str) -> list[api.LogStream]:
+def streams(db: Database, job_id: JobId) -> list[api.LogStream]:
     """Return all logs of a job, by attempt and rank; ``not-found`` for an unknown job."""
     query = (
         select(Attempt.number.label("attempt"), LogStream.rank, LogStream.size, LogStream.dropped_bytes)

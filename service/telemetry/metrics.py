@@ -20,6 +20,7 @@ from service.errors import field_problem, not_found
 from service.infra.etags import Tagged, etag, names
 from service.telemetry.series import MetricsCursor, Points, bucketed, join, last_steps, thin
 from torchyard import api
+from torchyard.ids import AttemptId, JobId
 from torchyard.numbers import INT64
 
 _COLUMNS = [(name, np.int64) for name in ("series", "seq", "step", "time_us")]
@@ -32,7 +33,7 @@ class _Series(Record):
     """A series of metrics, and the step that its attempt resumed from."""
 
     id: int
-    attempt_id: str
+    attempt_id: AttemptId
     attempt: int
     stream: str
     rank: int
@@ -96,14 +97,14 @@ class MetricsQuery:
         return (not self.names or series.name in self.names) and self.rank in (None, series.rank)
 
 
-def of_job(db: Database, job_id: str, query: MetricsQuery, known: str | None) -> Tagged[api.Metrics]:
+def of_job(db: Database, job_id: JobId, query: MetricsQuery, known: str | None) -> Tagged[api.Metrics]:
     """Return the job's series, as `read` does, unless the client knows their tag (its If-None-Match is `known`)."""
     with db.read() as tx:
         current = tag(tx, job_id)
         return Tagged(current, None if names(known, current) else read(tx, job_id, query))
 
 
-def tag(tx: Connection, job_id: str) -> str:
+def tag(tx: Connection, job_id: JobId) -> str:
     """ETag of a job's metrics; ``not-found`` for an unknown job."""
     job = tx.execute(select(Job.discarded_us).where(Job.id == job_id)).one_or_none()
     if job is None:
@@ -118,7 +119,7 @@ def tag(tx: Connection, job_id: str) -> str:
     return etag(job_id, count, int(size or 0), newest, job.discarded_us)
 
 
-def read(tx: Connection, job_id: str, query: MetricsQuery) -> api.Metrics:
+def read(tx: Connection, job_id: JobId, query: MetricsQuery) -> api.Metrics:
     """Return the job's series, without what a later attempt has done again; ``invalid-request`` for a bad cursor."""
     series = _Series.all(tx.execute(_series(job_id)))
     newest = max((row.attempt for row in series), default=0)
@@ -178,7 +179,7 @@ def _cursor(text: str | None) -> MetricsCursor | None:
         ) from error
 
 
-def _series(job_id: str) -> Any:
+def _series(job_id: JobId) -> Any:
     return (
         select(
             MetricSeries.id,

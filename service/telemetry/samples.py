@@ -12,12 +12,13 @@ from service.db.models import Attempt, Job, Node, Sample
 from service.errors import field_problem, not_found
 from service.telemetry.series import Points, thin
 from torchyard import api
+from torchyard.ids import JobId
 
 #: Samples that are read for each point that is shown.
 SAMPLES_PER_POINT = 4
 
 
-def of_job(db: Database, job_id: str, max_points: int, since: str | None) -> api.Metrics:
+def of_job(db: Database, job_id: JobId, max_points: int, since: str | None) -> api.Metrics:
     """Return the telemetry series of the job's processes; a point's step is its time in whole seconds.
 
     Of a job that has run on several nodes, each name begins with its node's.

@@ -13,6 +13,7 @@ from service.db.upsert import insert
 from service.errors import TooLargeError
 from service.infra.times import moment
 from torchyard import api
+from torchyard.ids import AttemptId, JobId
 from torchyard.wire import MAX_DUMP, ProcessStack, StackDump
 
 #: Dumps of an attempt and node that are kept.
@@ -40,7 +41,7 @@ class _StoredDump(Record):
     dump: StackDump
 
 
-def store(tx: Connection, attempt_id: str, node: str, dump: StackDump, now: int) -> None:
+def store(tx: Connection, attempt_id: AttemptId, node: str, dump: StackDump, now: int) -> None:
     """Store the stacks of a node's part, and tell of them once all parts have sent theirs.
 
     What comes again, or was not asked for, changes nothing.
@@ -59,10 +60,10 @@ def store(tx: Connection, attempt_id: str, node: str, dump: StackDump, now: int)
     tx.execute(delete(Stacks).where(*old))
     if new and dump.serial == attempt.dump_serial and complete(tx, attempt_id, dump.serial):
         words = describe(tx, attempt_id, dump.serial) or "nothing of it runs"
-        lifecycle.insert_event(tx, str(job.id), "stacks", words, now=now)
+        lifecycle.insert_event(tx, job.id, "stacks", words, now=now)
 
 
-def complete(tx: Connection, attempt_id: str, serial: int) -> bool:
+def complete(tx: Connection, attempt_id: AttemptId, serial: int) -> bool:
     """Tell if all parts of the attempt that have not ended have sent the stacks of this serial."""
     sent = select(Stacks.node_rank).where(Stacks.attempt_id == attempt_id, Stacks.serial == serial)
     missing = select(Member.node_rank).where(
@@ -71,7 +72,7 @@ def complete(tx: Connection, attempt_id: str, serial: int) -> bool:
     return tx.execute(missing.limit(1)).first() is None
 
 
-def describe(tx: Connection, attempt_id: str, serial: int) -> str:
+def describe(tx: Connection, attempt_id: AttemptId, serial: int) -> str:
     """Tell in words what the ranks did; empty if no stacks have come."""
     query = select(Stacks.dump).where(Stacks.attempt_id == attempt_id, Stacks.serial == serial)
     stored = _StoredDump.all(tx.execute(query.order_by(Stacks.node_rank)))
@@ -105,7 +106,7 @@ def _phrases(process: ProcessStack) -> tuple[str, str]:
     return f"is in {doing}{place}", f"are in {doing}{place}"
 
 
-def of_job(db: Database, job_id: str) -> list[api.Stacks]:
+def of_job(db: Database, job_id: JobId) -> list[api.Stacks]:
     """Return the stacks of the job's newest attempt that has any, the newest first."""
     query = (
         select(Attempt.number, Member.node, Stacks.__table__)

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from torchyard.api.base import Resource
+from torchyard.ids import JobId
 from torchyard.spec import Priority
 from torchyard.states import JobState
 
@@ -32,7 +33,7 @@ class Reason(Resource):
     code: str
     message: str
     #: Jobs that hold what this one waits for.
-    jobs: list[str] = []
+    jobs: list[JobId] = []
     #: When it is expected to be over, in half of such cases.
     until: datetime | None = None
 

@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from torchyard.ids import AttemptId
 from torchyard.numbers import NonFinite
 from torchyard.wire.protocol import Message, Text
 
@@ -43,7 +44,7 @@ class Restore(Message):
     checkpoint: str
     step: int
     files: list[FileRef]
-    attempt: str = ""
+    attempt: AttemptId = AttemptId("")
     name: str = ""
 
 
@@ -52,7 +53,7 @@ class CarriedFile(FileRef):
 
     root: Root
     #: The attempt that left it.
-    attempt: str
+    attempt: AttemptId
     #: It is not in the store, but still on that attempt's node.
     on_node: bool = False
     #: It is of the same job: nobody else needs it there.
@@ -63,7 +64,7 @@ class Carry(Message):
     """The files that an attempt finds as the one before it left them."""
 
     #: The attempt before.
-    attempt: str
+    attempt: AttemptId
     #: All that it left is known; if not, the node asks again.
     settled: bool
     files: list[CarriedFile]

@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from torchyard.ids import AttemptId
 from torchyard.states import StopReason
 from torchyard.wire.devices import Device
 from torchyard.wire.files import Place
@@ -22,7 +23,7 @@ class Phase(StrEnum):
 class AttemptReport(Message):
     """One attempt that the node holds."""
 
-    attempt: str
+    attempt: AttemptId
     phase: Phase
     started_us: int | None = None
     #: UUIDs of its devices, once it has been prepared.
@@ -50,9 +51,9 @@ class Heartbeat(Message):
     #: Processes on GPUs that the queue has given to somebody else, or to nobody, in words.
     offenders: list[str] = []
     #: Ended attempts of which the node still keeps files that are not in the store.
-    kept: list[str] = []
+    kept: list[AttemptId] = []
     #: Ended attempts whose files wait on the node for the next attempt, as `Settled.awaited` told.
-    retained: list[str] = []
+    retained: list[AttemptId] = []
     #: Of `Orders.accounts`, whether the node can run jobs as that UNIX user, as far as it has looked; None: an older
     #: worker, which finds out in the job.
     accounts: dict[str, bool] | None = None
@@ -71,7 +72,7 @@ class Action(StrEnum):
 class AttemptOrder(Message):
     """The desired state of one attempt."""
 
-    attempt: str
+    attempt: AttemptId
     action: Action
     #: Changes when the order is given anew: a second checkpoint asked for is another order.
     serial: int = 0
@@ -82,31 +83,31 @@ class AttemptOrder(Message):
 class DumpOrder(Message):
     """The stacks of an attempt's processes are wanted, once for each serial."""
 
-    attempt: str
+    attempt: AttemptId
     serial: int
 
 
 class BringOrder(Message):
     """Files that an ended attempt has left on the node are wanted in the store."""
 
-    attempt: str
+    attempt: AttemptId
     files: list[Place]
 
 
 class Orders(Message):
     """Answer to a heartbeat."""
 
-    assigned: list[str]
+    assigned: list[AttemptId]
     orders: list[AttemptOrder]
     #: Beside the orders, since a node of the version before would not read an action that it does not know.
     dumps: list[DumpOrder] = []
     #: Attempts whose results and streams are stored: their folders may go. And those of `Heartbeat.retained` whose
     #: files nobody waits for any more.
-    forget: list[str] = []
+    forget: list[AttemptId] = []
     #: Files of `Heartbeat.kept` to store now.
     bring: list[BringOrder] = []
     #: Attempts of `Heartbeat.kept` whose files were discarded: the node removes them.
-    discard: list[str] = []
+    discard: list[AttemptId] = []
     #: The UNIX users of people: the next heartbeats say which of them the node can run jobs as.
     accounts: list[str] = []
     #: Number of this answer, to be sent back in the next heartbeat.

@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import field_serializer
 
+from torchyard.ids import AttemptId, JobId
 from torchyard.spec import JobSpec
 from torchyard.wire.devices import Device
 from torchyard.wire.files import Carry, FileRef, Restore
@@ -13,8 +14,8 @@ from torchyard.wire.protocol import Message
 class Launch(Message):
     """``GET /agent/attempts/{id}``: all a node needs to start an attempt."""
 
-    attempt: str
-    job: str
+    attempt: AttemptId
+    job: JobId
     number: int
     spec: JobSpec
     user: str

@@ -1,5 +1,6 @@
 """Metrics of jobs and telemetry of nodes."""
 
+from torchyard.ids import AttemptId
 from torchyard.numbers import NonFinite
 from torchyard.wire.protocol import Message
 
@@ -50,5 +51,5 @@ class SampleBatch(Message):
 
 class Sample(Message):
     time_us: int
-    attempt: str | None = None
+    attempt: AttemptId | None = None
     values: dict[str, float]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torchyard.ids import AttemptId
 from torchyard.injob import layout
 from torchyard.states import StopReason
 from torchyard.wire import Action, AttemptOrder, Result
@@ -44,7 +45,7 @@ class AttemptFolder:
     """``<attempts>/<attempt id>/``; raises ValueError for an id that is not a plain name."""
 
     attempts: Path
-    attempt_id: str
+    attempt_id: AttemptId
 
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.attempt_id):

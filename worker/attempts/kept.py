@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from torchyard.ids import AttemptId
 from torchyard.wire import Place, Root
 from worker.attempts import opening, ownership, tree
 
@@ -31,17 +32,17 @@ class KeptFiles:
     def root(self) -> Path:
         return self.home / "kept"
 
-    def folder(self, attempt: str) -> Path:
+    def folder(self, attempt: AttemptId) -> Path:
         """Return the folder of an attempt's files; the id is one of `AttemptFolder`."""
         return self.root / attempt
 
-    def attempts(self) -> list[str]:
+    def attempts(self) -> list[AttemptId]:
         """The attempts that have files here."""
         if not self.root.is_dir():
             return []
-        return sorted(path.name for path in self.root.iterdir() if not path.name.startswith("."))
+        return sorted(AttemptId(path.name) for path in self.root.iterdir() if not path.name.startswith("."))
 
-    def keep(self, attempt: str, folder: Path, owner: int, places: Iterable[Place]) -> None:
+    def keep(self, attempt: AttemptId, folder: Path, owner: int, places: Iterable[Place]) -> None:
         """Move files of an ended attempt here; again after an interruption. Raises OSError."""
         staging, final = self.root / f"{_STAGING}{attempt}", self.folder(attempt)
         self.root.mkdir(parents=True, exist_ok=True)
@@ -60,17 +61,17 @@ class KeptFiles:
             ownership.give_folders(staging, owner, folder.joinpath(tree.FOLDERS[Root.JOB]).lstat().st_gid)
         staging.rename(final)
 
-    def has(self, attempt: str, place: Place) -> bool:
+    def has(self, attempt: AttemptId, place: Place) -> bool:
         """Return whether `keep` has moved the file."""
         folders = (self.folder(attempt), self.root / f"{_STAGING}{attempt}")
         return any(os.path.lexists(folder / place.root / place.path) for folder in folders)
 
-    def open(self, attempt: str, place: Place) -> opening.Opened:
+    def open(self, attempt: AttemptId, place: Place) -> opening.Opened:
         """A kept file's descriptor. Raises OSError."""
         folder = self.folder(attempt)
         return opening.file_inside(folder, f"{place.root}/{place.path}", folder.lstat().st_uid)
 
-    def remove(self, attempt: str, place: Place) -> None:
+    def remove(self, attempt: AttemptId, place: Place) -> None:
         """Remove one file, and the folders that are empty without it."""
         folder = self.folder(attempt)
         parent, name = os.path.split(f"{place.root}/{place.path}")
@@ -81,7 +82,7 @@ class KeptFiles:
             logger.warning("%s: %s is not removed: %s", attempt, place.path, error)
         _remove_empty(folder, parent)
 
-    def discard(self, attempt: str) -> None:
+    def discard(self, attempt: AttemptId) -> None:
         """Remove all files of an attempt."""
         shutil.rmtree(self.folder(attempt), ignore_errors=True)
 

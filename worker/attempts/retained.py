@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from torchyard.ids import AttemptId
 from torchyard.injob import layout
 from torchyard.wire import CarriedFile
 from worker.attempts import content, opening, tree
@@ -31,9 +32,9 @@ class RetainedFiles:
     def root(self) -> Path:
         return self.home / "retained"
 
-    def attempts(self) -> list[str]:
+    def attempts(self) -> list[AttemptId]:
         """The attempts that have files here, the oldest first."""
-        return sorted(path.name for path in self.root.iterdir()) if self.root.is_dir() else []
+        return sorted(AttemptId(path.name) for path in self.root.iterdir()) if self.root.is_dir() else []
 
     def retain(self, folder: AttemptFolder) -> bool:
         """Move an ended attempt here, without what is ours; only for whoever holds its lock. False: it cannot be."""
@@ -68,7 +69,7 @@ class RetainedFiles:
             logger.info("%s of %s is fetched: %s", file.path, file.attempt, error)
             return False
 
-    def discard(self, attempt: str) -> None:
+    def discard(self, attempt: AttemptId) -> None:
         """Remove the files of an attempt, if there are any."""
         shutil.rmtree(AttemptFolder(self.root, attempt).path, ignore_errors=True)
 

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import httpx
 
 from torchyard import wire
+from torchyard.ids import AttemptId
 from worker.exceptions import MissingBlobError, OutOfStepError, RequestRefusedError, UnavailableError
 
 CHUNK: Final = 2**20
@@ -63,7 +64,7 @@ class ControlPlaneClient:
     def samples(self, samples: list[wire.Sample]) -> None:
         self._post("/samples", wire.SampleBatch(samples=samples))
 
-    def launch(self, attempt: str) -> wire.Launch | None:
+    def launch(self, attempt: AttemptId) -> wire.Launch | None:
         """Return what to launch; None when the attempt is not this node's to start any more."""
         try:
             return wire.Launch.model_validate_json(self._request("GET", _attempt(attempt)).content)
@@ -71,7 +72,7 @@ class ControlPlaneClient:
             _pass_unwanted(error)
             return None
 
-    def claim(self, attempt: str, nonce: str) -> bool:
+    def claim(self, attempt: AttemptId, nonce: str) -> bool:
         """Make the attempt this node's; False when another nonce has it or it is void."""
         try:
             self._post(_attempt(attempt, "claim"), wire.Claim(nonce=nonce))
@@ -80,7 +81,7 @@ class ControlPlaneClient:
             return False
         return True
 
-    def prepared(self, attempt: str, where: wire.Prepared) -> wire.Go | None:
+    def prepared(self, attempt: AttemptId, where: wire.Prepared) -> wire.Go | None:
         """Report that this member could start; return whether all could, None when the attempt is void or over."""
         try:
             return wire.Go.model_validate_json(self._post(_attempt(attempt, "prepared"), where).content)
@@ -88,17 +89,17 @@ class ControlPlaneClient:
             _pass_unwanted(error)
             return None
 
-    def running(self, attempt: str, started_us: int) -> None:
+    def running(self, attempt: AttemptId, started_us: int) -> None:
         self._post(_attempt(attempt, "running"), wire.Started(started_us=started_us))
 
-    def result(self, attempt: str, result: wire.Result) -> None:
+    def result(self, attempt: AttemptId, result: wire.Result) -> None:
         self._post(_attempt(attempt, "result"), result)
 
-    def stacks(self, attempt: str, dump: wire.StackDump) -> None:
+    def stacks(self, attempt: AttemptId, dump: wire.StackDump) -> None:
         """Send the stacks of an attempt's processes."""
         self._post(_attempt(attempt, "stacks"), dump)
 
-    def notes(self, attempt: str, notes: wire.JobNotes) -> None:
+    def notes(self, attempt: AttemptId, notes: wire.JobNotes) -> None:
         """Send what the in-job library tells the job's owner. A service of the version before does not take it."""
         try:
             self._post(_attempt(attempt, "notes"), notes)
@@ -106,27 +107,27 @@ class ControlPlaneClient:
             if error.status not in {404, 405}:
                 raise
 
-    def settled(self, attempt: str) -> bool:
+    def settled(self, attempt: AttemptId) -> bool:
         """Everything of the attempt is stored: the node forgets it. Whether the job's next attempt wants its files."""
         answer = self._request("POST", _attempt(attempt, "settled"))
         return bool(answer.content) and wire.Settled.model_validate_json(answer.content).awaited
 
-    def log(self, attempt: str, rank: int, offset: int, data: bytes, dropped: int) -> int:
+    def log(self, attempt: AttemptId, rank: int, offset: int, data: bytes, dropped: int) -> int:
         """Send bytes of a rank's log; return the mark. `dropped` counts all bytes that were not kept so far."""
         query = f"?rank={rank}&offset={offset}&dropped={dropped}"
         headers = {"Content-Type": "application/octet-stream"}
         answer = self._request("POST", _attempt(attempt, "logs") + query, content=data, headers=headers)
         return wire.Mark.model_validate_json(answer.content).offset
 
-    def metrics(self, attempt: str, batch: wire.MetricBatch) -> int:
+    def metrics(self, attempt: AttemptId, batch: wire.MetricBatch) -> int:
         """Send metric records; return the mark."""
         return wire.Mark.model_validate_json(self._post(_attempt(attempt, "metrics"), batch).content).offset
 
-    def checkpoint(self, attempt: str, report: wire.CheckpointReport) -> wire.CheckpointAnswer:
+    def checkpoint(self, attempt: AttemptId, report: wire.CheckpointReport) -> wire.CheckpointAnswer:
         answer = self._post(_attempt(attempt, "checkpoints"), report)
         return wire.CheckpointAnswer.model_validate_json(answer.content)
 
-    def outputs(self, attempt: str, report: wire.OutputReport) -> wire.Missing:
+    def outputs(self, attempt: AttemptId, report: wire.OutputReport) -> wire.Missing:
         """Report files that the job has written; return the hashes that the store lacks, and its room."""
         return wire.Missing.model_validate_json(self._post(_attempt(attempt, "outputs"), report).content)
 
@@ -207,7 +208,7 @@ class ControlPlaneClient:
         raise RequestRefusedError(answer.status_code, problem, request)
 
 
-def _attempt(attempt: str, *rest: str) -> str:
+def _attempt(attempt: AttemptId, *rest: str) -> str:
     return "/".join(["/attempts", quote(attempt, safe=""), *rest])
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from torchyard import wire
+from torchyard.ids import AttemptId
 from torchyard.injob import layout
 from worker.attempts.folder import AttemptFolder, ShimRecord
 from worker.attempts.kept import KeptFiles
@@ -57,9 +58,9 @@ logger = logging.getLogger(__name__)
 class FollowerService(LogSink, MetricSink, CheckpointSink, NoteSink, OutputSink, Protocol):
     """Requests that a follower makes to the control plane."""
 
-    def running(self, attempt: str, started_us: int) -> None: ...
-    def result(self, attempt: str, result: wire.Result) -> None: ...
-    def settled(self, attempt: str) -> bool: ...
+    def running(self, attempt: AttemptId, started_us: int) -> None: ...
+    def result(self, attempt: AttemptId, result: wire.Result) -> None: ...
+    def settled(self, attempt: AttemptId) -> bool: ...
 
 
 class Watch(Protocol):
@@ -84,7 +85,7 @@ class FollowerTools:
     #: Watches a shim; one that is gone has ended.
     watch: Callable[[ShimRecord], Watch]
     #: Sweeps what a dead shim left and writes its result; for an attempt without one.
-    finalize_lost: Callable[[str], object]
+    finalize_lost: Callable[[AttemptId], object]
     #: Called when an attempt enters another phase.
     changed: Callable[[], None]
     #: Runs a function in the background.

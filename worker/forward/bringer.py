@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from torchyard import wire
+from torchyard.ids import AttemptId
 from worker.attempts.content import sha256_of
 from worker.attempts.kept import KeptFiles
 from worker.exceptions import WorkerError
@@ -32,7 +33,7 @@ class Bringer:
         self._blobs = blobs
         self._spawn = spawn
         self._lock = threading.Lock()
-        self._busy: set[str] = set()
+        self._busy: set[AttemptId] = set()
 
     def obey(self, orders: wire.Orders) -> None:
         """Start what the orders say, unless it goes on already."""
@@ -41,7 +42,7 @@ class Bringer:
         for order in orders.bring:
             self._start(order.attempt, partial(self._bring, order=order))
 
-    def _start(self, attempt: str, action: Callable[[KeptFiles], None]) -> None:
+    def _start(self, attempt: AttemptId, action: Callable[[KeptFiles], None]) -> None:
         kept = self._kept
         if kept is None or attempt not in kept.attempts():
             return
@@ -51,7 +52,7 @@ class Bringer:
             self._busy.add(attempt)
         self._spawn(lambda: self._run(kept, attempt, action))
 
-    def _run(self, kept: KeptFiles, attempt: str, action: Callable[[KeptFiles], None]) -> None:
+    def _run(self, kept: KeptFiles, attempt: AttemptId, action: Callable[[KeptFiles], None]) -> None:
         try:
             action(kept)
         except (OSError, WorkerError) as error:
@@ -79,7 +80,7 @@ class Bringer:
                 kept.remove(order.attempt, place)
 
 
-def _discard(kept: KeptFiles, attempt: str) -> None:
+def _discard(kept: KeptFiles, attempt: AttemptId) -> None:
     kept.discard(attempt)
 
 

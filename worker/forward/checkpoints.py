@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Protocol
 
 from torchyard import wire
+from torchyard.ids import AttemptId
 from torchyard.injob import layout
 from torchyard.numbers import JSON_CONSTANTS
 from worker.attempts import files, opening
@@ -37,7 +38,7 @@ logger = logging.getLogger(__name__)
 class CheckpointSink(Protocol):
     """Service that registers checkpoints."""
 
-    def checkpoint(self, attempt: str, report: wire.CheckpointReport) -> wire.CheckpointAnswer: ...
+    def checkpoint(self, attempt: AttemptId, report: wire.CheckpointReport) -> wire.CheckpointAnswer: ...
 
 
 @dataclass(kw_only=True)
@@ -56,7 +57,7 @@ class CheckpointForwarder:
         self,
         sink: CheckpointSink,
         blobs: BlobSender,
-        attempt: str,
+        attempt: AttemptId,
         folder: Path,
         *,
         owner: int,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from torchyard.ids import AttemptId
 from torchyard.injob import layout
 from worker.attempts import opening
 from worker.exceptions import OutOfStepError
@@ -31,7 +32,7 @@ _libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_longlong, ctype
 class LogSink(Protocol):
     """Service that takes logs."""
 
-    def log(self, attempt: str, rank: int, offset: int, data: bytes, dropped: int) -> int: ...
+    def log(self, attempt: AttemptId, rank: int, offset: int, data: bytes, dropped: int) -> int: ...
 
 
 @dataclass(kw_only=True)
@@ -49,7 +50,7 @@ class LogForwarder:
     """The logs of one attempt. `limit`: bytes kept of each; what lies beyond is dropped and counted."""
 
     def __init__(
-        self, sink: LogSink, attempt: str, folder: Path, *, limit: int, fresh: bool, node_rank: int = 0
+        self, sink: LogSink, attempt: AttemptId, folder: Path, *, limit: int, fresh: bool, node_rank: int = 0
     ) -> None:
         self._sink = sink
         self._attempt = attempt

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from torchyard import wire
+from torchyard.ids import AttemptId
 from torchyard.injob import layout
 from torchyard.numbers import INT64, JSON_CONSTANTS, MAX_METRIC_NAME, NON_FINITE
 from worker.attempts import opening
@@ -31,7 +32,7 @@ logger = logging.getLogger(__name__)
 class MetricSink(Protocol):
     """Service that takes metrics."""
 
-    def metrics(self, attempt: str, batch: wire.MetricBatch) -> int: ...
+    def metrics(self, attempt: AttemptId, batch: wire.MetricBatch) -> int: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,7 @@ class MetricForwarder:
     def __init__(
         self,
         sink: MetricSink,
-        attempt: str,
+        attempt: AttemptId,
         folder: Path,
         *,
         node_rank: int,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from torchyard import wire
+from torchyard.ids import AttemptId
 from torchyard.injob import layout
 from worker.attempts import opening
 
@@ -17,13 +18,13 @@ MAX_TEXT: Final = 1000
 class NoteSink(Protocol):
     """Service that takes notes."""
 
-    def notes(self, attempt: str, notes: wire.JobNotes) -> None: ...
+    def notes(self, attempt: AttemptId, notes: wire.JobNotes) -> None: ...
 
 
 class NoteForwarder:
     """The notes of one attempt; ranks of one mind are told of once."""
 
-    def __init__(self, sink: NoteSink, attempt: str, folder: Path, *, owner: int) -> None:
+    def __init__(self, sink: NoteSink, attempt: AttemptId, folder: Path, *, owner: int) -> None:
         self._sink = sink
         self._attempt = attempt
         self._folder = folder

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from torchyard import wire
+from torchyard.ids import AttemptId
 from torchyard.injob import layout
 from torchyard.quantities import format_size
 from worker.attempts import tree
@@ -29,7 +30,7 @@ IDLE_S: Final = 0.2
 class OutputSink(Protocol):
     """Service that takes reports of files."""
 
-    def outputs(self, attempt: str, report: wire.OutputReport) -> wire.Missing: ...
+    def outputs(self, attempt: AttemptId, report: wire.OutputReport) -> wire.Missing: ...
 
 
 @dataclass(kw_only=True)
@@ -55,7 +56,7 @@ class OutputForwarder:
         self,
         sink: OutputSink,
         blobs: BlobSender,
-        attempt: str,
+        attempt: AttemptId,
         folder: Path,
         *,
         owner: int,

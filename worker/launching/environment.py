@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torchyard
 from torchyard import home
+from torchyard.ids import JobId
 from torchyard.injob import entry_points, layout
 from torchyard.spec import JobSpec
 from torchyard.wire import Device, DeviceKind
@@ -31,7 +32,7 @@ class EnvironmentInputs:
     """Names in it that an administrator passes on."""
     folder: AttemptFolder
     spec: JobSpec
-    job: str
+    job: JobId
     interpreter: Interpreter
     injob: Path
     """The folder that `install_injob` made."""

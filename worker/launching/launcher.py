@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from torchyard.ids import now_us
+from torchyard.ids import AttemptId, now_us
 from torchyard.injob import layout
 from torchyard.spec import JobSpec
 from torchyard.spec import Launcher as How
@@ -40,13 +40,13 @@ PATIENCE_S = 10.0
 class LaunchService(Protocol):
     """Requests that the launcher makes. All may raise when the service does not answer: the attempt starts later."""
 
-    def launch(self, attempt: str) -> Launch | None:
+    def launch(self, attempt: AttemptId) -> Launch | None:
         """All that is needed to start; None when the service no longer wants it started here."""
 
-    def claim(self, attempt: str, nonce: str) -> bool:
+    def claim(self, attempt: AttemptId, nonce: str) -> bool:
         """False when another nonce has it or it is void."""
 
-    def prepared(self, attempt: str, where: Prepared) -> Go | None:
+    def prepared(self, attempt: AttemptId, where: Prepared) -> Go | None:
         """Report that this member of the attempt could start; return whether all could, None when it is void."""
 
     def fetch_blob(self, sha256: str, target: Path) -> None:
@@ -98,7 +98,7 @@ class AttemptLauncher:
     own_address: Callable[[str | None], str] = rendezvous.default_address
     """The address by which other nodes reach this one, through an interface if one is named."""
 
-    def start(self, attempt_id: str) -> None:
+    def start(self, attempt_id: AttemptId) -> None:
         """Bring an attempt to life unless somebody has, or the service no longer wants it.
 
         Returns when the job's first instruction has run (``shim.json`` is there), or never will (``result.json`` is).
@@ -200,7 +200,7 @@ class AttemptLauncher:
                 _go_on(folder)
                 time.sleep(ASK_S)
 
-    def _asked(self, attempt: str, where: Prepared) -> Go | None:
+    def _asked(self, attempt: AttemptId, where: Prepared) -> Go | None:
         try:
             return self.control.prepared(attempt, where)
         except UnavailableError:
@@ -283,7 +283,7 @@ class AttemptLauncher:
                 start_new_session=True,
             ).wait()
 
-    def finalize_lost(self, attempt_id: str, *, seconds: float = 60.0) -> bool:
+    def finalize_lost(self, attempt_id: AttemptId, *, seconds: float = 60.0) -> bool:
         """End an attempt whose shim is dead: kill what is left of it and write a LOST result.
 
         False when there is nothing to finalize, or when processes outlive SIGKILL for `seconds`: try again later.

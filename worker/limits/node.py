@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from torchyard.ids import AttemptId
 from torchyard.quantities import format_size
 from torchyard.spec import Resources
 from torchyard.wire import Capability, Device
@@ -79,7 +80,7 @@ class NodeLimits:
     def _prefix(self) -> str:
         return f"torchyard-{self.home_id[:8]}-"
 
-    def create(self, attempt: str, resources: Resources, devices: Sequence[Device] = ()) -> dict[str, Any]:
+    def create(self, attempt: AttemptId, resources: Resources, devices: Sequence[Device] = ()) -> dict[str, Any]:
         """Make an attempt's groups, again after a try that was cut short; return what the shim needs to know.
 
         Raises UnusableError: nothing of the job must run without its limits.
@@ -129,10 +130,10 @@ class NodeLimits:
             return ()
         return tuple(self.others(gpus))
 
-    def sweep(self, held: Callable[[str], bool]) -> None:
+    def sweep(self, held: Callable[[AttemptId], bool]) -> None:
         """Remove what attempts have left that nobody holds any more, and kill what still runs in it."""
         left = {
-            path: path.name.removeprefix(self._prefix)
+            path: AttemptId(path.name.removeprefix(self._prefix))
             for base in {hierarchy.base for hierarchy in self.hierarchies.values()}
             for path in base.glob(f"{self._prefix}*")
         }

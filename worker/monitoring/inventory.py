@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from torchyard.ids import AttemptId
 from torchyard.injob import layout
 from torchyard.wire import Phase
 from worker.attempts import files
@@ -28,7 +29,7 @@ class Died(StrEnum):
 class Status:
     """One attempt of this node."""
 
-    attempt: str
+    attempt: AttemptId
     phase: Phase | Died
     shim: ShimRecord | None = None
     #: UUIDs of its devices, once it has been prepared.
@@ -64,7 +65,7 @@ def _statuses(attempts: Path) -> Iterator[Status]:
 def _attempt(path: Path) -> AttemptFolder | None:
     """The attempt that a path is; None for anything else that lies there, ``lost+found`` of a mounted disk say."""
     try:
-        return AttemptFolder(path.parent, path.name) if path.is_dir() else None
+        return AttemptFolder(path.parent, AttemptId(path.name)) if path.is_dir() else None
     except (OSError, ValueError):
         return None
 

@@ -5,6 +5,7 @@ import signal
 import time
 from pathlib import Path
 
+from torchyard.ids import AttemptId
 from torchyard.injob import layout
 from worker.shim import table
 
@@ -34,7 +35,7 @@ def open_process(pid: int, start_ticks: int) -> int | None:
     return descriptor
 
 
-def of_attempt(attempt_id: str) -> list[table.Process]:
+def of_attempt(attempt_id: AttemptId) -> list[table.Process]:
     """The living processes that carry an attempt's id in their environment, without the caller and its parents."""
     mark = f"{layout.ATTEMPT_ID}={attempt_id}".encode()
     everyone = {process.pid: process for process in table.everyone()}
@@ -46,7 +47,7 @@ def of_attempt(attempt_id: str) -> list[table.Process]:
     return [process for process in others if not process.dead and mark in process.environment()]
 
 
-def attempts_alive(attempts: Path) -> set[str]:
+def attempts_alive(attempts: Path) -> set[AttemptId]:
     """Ids of this home's attempts of which the process table shows a living process."""
     name = f"{layout.ATTEMPT_DIR}=".encode()
     carried = {
@@ -56,7 +57,7 @@ def attempts_alive(attempts: Path) -> set[str]:
         for entry in process.environment()
         if entry.startswith(name)
     }
-    return {Path(folder).name for folder in carried if _same(Path(folder).parent, attempts)}
+    return {AttemptId(Path(folder).name) for folder in carried if _same(Path(folder).parent, attempts)}
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -66,7 +67,7 @@ def _same(one: Path, other: Path) -> bool:
         return False
 
 
-def sweep(attempt_id: str, seconds: float = 60.0) -> list[int]:
+def sweep(attempt_id: AttemptId, seconds: float = 60.0) -> list[int]:
     """Kill every process of an attempt; the pids of those that are still there after so long, at best none."""
     deadline = time.monotonic() + seconds
     while left := of_attempt(attempt_id):

@@ -4,6 +4,7 @@ import sqlite3
 import sys
 from typing import Final
 
+from torchyard.ids import JobId
 from torchyard.injob.mlflow import TAG
 from worker.trackers.points import Chunk, Read, TrackerPoint, whole
 
@@ -48,19 +49,19 @@ _ROWS: Final = (
 )
 
 
-def _runs(job: str | None) -> tuple[str, tuple[str, ...]]:
+def _runs(job: JobId | None) -> tuple[str, tuple[str, ...]]:
     """Return the runs that count: those that carry the job's tag, or all."""
     return ("1", ()) if job is None else (_TAGGED, (TAG, job))
 
 
-def last_row(connection: sqlite3.Connection, job: str | None) -> int:
+def last_row(connection: sqlite3.Connection, job: JobId | None) -> int:
     """Number of the newest row of the job's runs, or 0. Raises sqlite3.Error."""
     condition, values = _runs(job)
     query = f"SELECT COALESCE(MAX(m.rowid), 0) FROM metrics m WHERE {condition}"  # noqa: S608 (constants)
     return int(connection.execute(query, values).fetchone()[0])
 
 
-def read_rows(connection: sqlite3.Connection, after: int, limit: int, job: str | None) -> Read:
+def read_rows(connection: sqlite3.Connection, after: int, limit: int, job: JobId | None) -> Read:
     """The points behind a row, of at most `limit` rows of the job's runs. Raises sqlite3.Error."""
     condition, values = _runs(job)
     found = Read(end=after)

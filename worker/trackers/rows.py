@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
+from torchyard.ids import JobId
 from torchyard.spec import Tracker
 from worker.trackers import database, mlflow, trackio
 from worker.trackers.database import BusyError
@@ -30,7 +31,7 @@ class Databases:
         #: What each was like when nothing new was in it.
         self._idle: dict[str, tuple[Any, ...]] = {}
 
-    def size(self, source: TrackerSource, job: str | None = None) -> int:
+    def size(self, source: TrackerSource, job: JobId | None = None) -> int:
         """Number of the newest row, of `job` alone if that is given; 0 where there is none, or none can be read."""
         try:
             stamp = database.stamp(source.base, source.path, self._owner)
@@ -43,7 +44,7 @@ class Databases:
             logger.debug("%s has no rows now: %s", source.key, error)
         return 0
 
-    def _last(self, source: TrackerSource, job: str | None) -> int:
+    def _last(self, source: TrackerSource, job: JobId | None) -> int:
         def last(connection: sqlite3.Connection) -> int:
             return trackio.last(connection) if source.kind is Tracker.TRACKIO else mlflow.last_row(connection, job)
 
@@ -55,7 +56,7 @@ class Databases:
             return 0
 
     def read(
-        self, source: TrackerSource, start: int, limit: int, job: str | None = None, *, ended: bool
+        self, source: TrackerSource, start: int, limit: int, job: JobId | None = None, *, ended: bool
     ) -> Read | None:
         """Read what was added behind a row; None if nothing was. Raises OSError and sqlite3.Error."""
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from torchyard.ids import JobId
 from torchyard.injob import layout
 from torchyard.injob.mlflow import TAG
 from torchyard.spec import Tracker
@@ -38,7 +39,7 @@ def sources(store: Path) -> list[TrackerSource]:
     return [find.mlflow_database(store.parent, store.name)]
 
 
-def made_by(source: TrackerSource, owner: int, job: str) -> bool:
+def made_by(source: TrackerSource, owner: int, job: JobId) -> bool:
     """Return whether a run of a file store carries the job's tag."""
     try:
         with opening.file_inside(source.base, f"{source.run}/tags/{TAG}", owner) as descriptor:

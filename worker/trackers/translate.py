@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from torchyard.ids import JobId
 from torchyard.injob import layout
 from torchyard.spec import Tracker
 from worker.attempts import opening
@@ -59,7 +60,7 @@ class Translator:
         self._ranked = int(launch.get("local_world_size", 1)) > 1
         self._owners = owners.Owners(folder, owner, self._first_rank)
         self._databases = Databases(owner)
-        self._job = str(launch.get("env", {}).get(layout.JOB_ID, ""))
+        self._job = JobId(str(launch.get("env", {}).get(layout.JOB_ID, "")))
         self._state = TrackerState.load(folder.path)
         self._journals: dict[str, Journal] = {}
         self._known: dict[str, TrackerSource] = {}
@@ -220,7 +221,7 @@ class Translator:
         read = _READERS[source.kind](chunk, source)
         return (read, read.end < size) if read.end > start else (None, False)
 
-    def _tagged(self, source: TrackerSource) -> str | None:
+    def _tagged(self, source: TrackerSource) -> JobId | None:
         """The job whose runs alone count, in a store that others use too."""
         return None if self._is_own(source) else self._job
 

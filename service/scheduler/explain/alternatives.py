@@ -16,6 +16,7 @@ from service.scheduler.model.jobs import IneligibleReason, Waiting
 from service.scheduler.model.nodes import Placement, counted
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
+from torchyard.ids import JobId
 from torchyard.quantities import format_duration, format_size
 from torchyard.spec import PRIORITY_RANK
 from torchyard.spec.policy import Policy
@@ -59,7 +60,7 @@ Build = Callable[[Proposal], Waiting | None]
 
 
 def find(
-    state: SchedulerState, job: str, now_us: int, policy: Policy, build: Build, expected: Expected
+    state: SchedulerState, job: JobId, now_us: int, policy: Policy, build: Build, expected: Expected
 ) -> list[StartingChange]:
     """Return the changes that would start the job now; if there is none, those that would much sooner than `expected`.
 
@@ -121,7 +122,7 @@ class _Trials:
         if built is None or proposal.in_place:
             return built
         return replace(
-            built, job=f"{built.job}+", number=self._next_number, eligible_us=self._now_us, ran_us=0, group=None
+            built, job=JobId(f"{built.job}+"), number=self._next_number, eligible_us=self._now_us, ran_us=0, group=None
         )
 
     def _swap(self, old: Waiting, new: Waiting) -> None:

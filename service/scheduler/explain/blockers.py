@@ -13,6 +13,7 @@ from service.scheduler.policy.decide import SchedulingPass
 from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, choose, enough, never_fits
 from service.scheduler.policy.quotas import Reached
 from service.scheduler.policy.requests import placement_request
+from torchyard.ids import JobId
 from torchyard.spec.policy import Policy
 
 
@@ -68,10 +69,10 @@ class Blocker:
     reservation: str | None = None
     needed: int = 0
     free: int = 0
-    jobs: tuple[str, ...] = ()
+    jobs: tuple[JobId, ...] = ()
 
 
-def blockers(state: SchedulerState, job: str, now_us: int, policy: Policy) -> list[Blocker]:
+def blockers(state: SchedulerState, job: JobId, now_us: int, policy: Policy) -> list[Blocker]:
     """Return the obstacles that keep a waiting job from starting now (`DecisionReview.blockers`)."""
     return DecisionReview(state, now_us, policy).blockers(job)
 
@@ -91,15 +92,15 @@ class DecisionReview:
             elif isinstance(decision, CancelPreemption):
                 self._victims.pop(decision.for_job, None)
 
-    def moves(self, job: str) -> bool:
+    def moves(self, job: JobId) -> bool:
         """Return whether the job starts now, or has others preempted for it."""
         return job in self._starting or job in self._victims
 
-    def reached(self, job: str) -> list[Reached]:
+    def reached(self, job: JobId) -> list[Reached]:
         """Return the quotas that keep a waiting job from starting."""
         return self._done.reached(job)
 
-    def blockers(self, job: str) -> list[Blocker]:
+    def blockers(self, job: JobId) -> list[Blocker]:
         """Return the obstacles that keep a waiting job from starting now; never empty.
 
         Those of the job itself come first, then those of the nodes by name. KeyError if it does not wait.
@@ -205,5 +206,5 @@ def _free(capacity: NodeCapacity, request: PlacementRequest) -> int:
     return sum(slot.suits(resources) for slot in capacity.free.values())
 
 
-def _names(running: Iterable[Running]) -> tuple[str, ...]:
+def _names(running: Iterable[Running]) -> tuple[JobId, ...]:
     return tuple(job.job for job in running)

@@ -20,6 +20,7 @@ from service.scheduler.policy.decide import decide
 from service.scheduler.policy.ends import Quantile, end_us
 from service.scheduler.policy.order import order
 from service.scheduler.policy.reserved import takes_jobs_us
+from torchyard.ids import JobId
 from torchyard.spec.policy import Policy
 
 #: Most decisions of a future, and most jobs and nodes that all of them together look at.
@@ -41,7 +42,7 @@ class Expected(NamedTuple):
 
 
 def expected_start(
-    state: SchedulerState, job: str, now_us: int, policy: Policy, queue: Sequence[str] | None = None
+    state: SchedulerState, job: JobId, now_us: int, policy: Policy, queue: Sequence[JobId] | None = None
 ) -> Expected:
     """Forecast when a waiting job starts; `queue` is the order of the queue, if the caller has it already."""
     queue = order(state, now_us, policy) if queue is None else queue
@@ -49,15 +50,15 @@ def expected_start(
     return Expected(None, None) if near is None else _play(near, [job], now_us, policy, MAX_DECISIONS)[job]
 
 
-def likely_start(state: SchedulerState, job: str, now_us: int, policy: Policy) -> int | None:
+def likely_start(state: SchedulerState, job: JobId, now_us: int, policy: Policy) -> int | None:
     """Forecast only the median of a waiting job's start, in microseconds; None where there is no forecast."""
     near = _near(state, order(state, now_us, policy), job)
     return None if near is None else _Future(near, now_us, policy, "p50_us").starts([job], MAX_DECISIONS).get(job)
 
 
 def expected_starts(
-    state: SchedulerState, jobs: Sequence[str], now_us: int, policy: Policy, queue: Sequence[str]
-) -> dict[str, Expected]:
+    state: SchedulerState, jobs: Sequence[JobId], now_us: int, policy: Policy, queue: Sequence[JobId]
+) -> dict[JobId, Expected]:
     """Forecast the starts of several jobs, the first of the queue, in one run; ineligible jobs are left out."""
     near = _part(state, queue[: len(jobs) + MAX_BEHIND])
     asked = [job for job in jobs if job in near.waiting]
@@ -65,14 +66,14 @@ def expected_starts(
 
 
 def _play(
-    state: SchedulerState, jobs: Sequence[str], now_us: int, policy: Policy, decisions: int
-) -> dict[str, Expected]:
+    state: SchedulerState, jobs: Sequence[JobId], now_us: int, policy: Policy, decisions: int
+) -> dict[JobId, Expected]:
     p50 = _Future(state, now_us, policy, "p50_us").starts(jobs, decisions)
     p90 = _Future(state, now_us, policy, "p90_us").starts(list(p50), decisions)
     return {job: Expected(p50.get(job), max(p50[job], p90[job]) if job in p90 else None) for job in jobs}
 
 
-def _near(state: SchedulerState, queue: Sequence[str], job: str) -> SchedulerState | None:
+def _near(state: SchedulerState, queue: Sequence[JobId], job: JobId) -> SchedulerState | None:
     """Return the state with the part of the queue that matters for the job; None if ineligible or too far back."""
     waiting = state.waiting.get(job)
     if waiting is None or waiting.ineligible not in (None, IneligibleReason.SAVING):
@@ -86,7 +87,7 @@ def _near(state: SchedulerState, queue: Sequence[str], job: str) -> SchedulerSta
     return near
 
 
-def _part(state: SchedulerState, queue: Sequence[str]) -> SchedulerState:
+def _part(state: SchedulerState, queue: Sequence[JobId]) -> SchedulerState:
     """Return the state with only these jobs waiting, as far as they are eligible."""
     jobs = {job: state.waiting[job] for job in queue if state.waiting[job].ineligible is None}
     return replace(state, waiting=jobs, running=dict(state.running), promised=dict(state.promised))
@@ -123,9 +124,9 @@ class _Future:
         soon = job.asked_us + self._cost_us
         return soon if soon > self._now_us else (self._now_us + job.due_us) // 2
 
-    def starts(self, jobs: Sequence[str], decisions: int) -> dict[str, int]:
+    def starts(self, jobs: Sequence[JobId], decisions: int) -> dict[JobId, int]:
         """Return when these jobs start, in microseconds; jobs that start after the simulated time are absent."""
-        found: dict[str, int] = {}
+        found: dict[JobId, int] = {}
         size = len(self._state.waiting) + len(self._state.running) + 8 * len(self._state.nodes)
         for _ in range(min(decisions, MAX_WORK // max(1, size))):
             self._decide()
@@ -191,6 +192,6 @@ class _Future:
             self._forget(job)
             self._state.requeue(job, self._now_us)
 
-    def _forget(self, job: str) -> None:
+    def _forget(self, job: JobId) -> None:
         del self._ends[job]
         self._stopping.pop(job, None)

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from torchyard.ids import JobId
+
 #: Jobs named in one sentence.
 NAMED = 5
 
@@ -19,7 +21,7 @@ class Title:
 class Awaited:
     """A job that another one depends on."""
 
-    job: str
+    job: JobId
     title: Title
     state: str
 
@@ -28,7 +30,7 @@ class Awaited:
 class Names:
     """Names that reasons may need for jobs, users, dependencies and accounts."""
 
-    jobs: Mapping[str, Title] = field(default_factory=dict)
+    jobs: Mapping[JobId, Title] = field(default_factory=dict)
     users: Mapping[str, str] = field(default_factory=dict)
     #: The jobs that a job waits for, and what it needs of them: "success of all".
     awaited: Sequence[Awaited] = ()
@@ -38,7 +40,7 @@ class Names:
     #: By job and node, why the node runs no jobs of its owner.
     accounts: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
-    def of_jobs(self, jobs: Iterable[str]) -> str:
+    def of_jobs(self, jobs: Iterable[JobId]) -> str:
         """Return the jobs' numbers and owners in words."""
         known = [self.jobs[job] for job in dict.fromkeys(jobs) if job in self.jobs]
         total = len(set(jobs)) if isinstance(jobs, Sequence) else len(known)

@@ -15,6 +15,7 @@ from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.quotas import QuotaKind, Reached
 from service.scheduler.policy.reserved import takes_jobs_us
 from torchyard.api import Reason
+from torchyard.ids import JobId
 from torchyard.quantities import format_size
 
 _CLOSED = {
@@ -53,14 +54,14 @@ _STOPPABLE = (
 _HOUR_US = 3_600_000_000
 
 
-def mentioned(state: SchedulerState, job: str, found: Iterable[Blocker]) -> list[str]:
+def mentioned(state: SchedulerState, job: JobId, found: Iterable[Blocker]) -> list[JobId]:
     """Return the jobs whose titles `reasons` needs."""
     jobs = [name for blocker in found for name in _holders(state, job, blocker)[:NAMED]]
     return list(dict.fromkeys(jobs))
 
 
 def reasons(
-    state: SchedulerState, job: str, found: Sequence[Blocker], names: Names, now_us: int, starts_us: int | None = None
+    state: SchedulerState, job: JobId, found: Sequence[Blocker], names: Names, now_us: int, starts_us: int | None = None
 ) -> list[Reason]:
     """Return the reasons for which the job does not start, the strongest first; never empty.
 
@@ -71,7 +72,7 @@ def reasons(
     return sorted(told, key=lambda reason: _STRENGTH.index(reason.code) if reason.code in _STRENGTH else -1)
 
 
-def _holders(state: SchedulerState, job: str, blocker: Blocker) -> list[str]:
+def _holders(state: SchedulerState, job: JobId, blocker: Blocker) -> list[JobId]:
     """Return the jobs that a reason names."""
     if blocker.reached is None:
         return list(blocker.jobs)
@@ -89,7 +90,7 @@ def _holders(state: SchedulerState, job: str, blocker: Blocker) -> list[str]:
 class _ReasonWriter:
     """Writer of one job's reasons: one method for each kind of obstacle."""
 
-    def __init__(self, state: SchedulerState, job: str, names: Names, now_us: int, starts_us: int | None) -> None:
+    def __init__(self, state: SchedulerState, job: JobId, names: Names, now_us: int, starts_us: int | None) -> None:
         self.state, self.waiting, self.names = state, state.waiting[job], names
         self.now_us, self.starts_us = now_us, starts_us
 
@@ -136,7 +137,7 @@ class _ReasonWriter:
         message = f"waits for a preemption: {'; '.join(words)}"
         return Reason(code="making-room", message=message, jobs=jobs, until=_moment(self.starts_us or math.inf))
 
-    def _saving(self, jobs: Sequence[str]) -> str:
+    def _saving(self, jobs: Sequence[JobId]) -> str:
         due = _moment(max(self.state.running[job].due_us for job in jobs) or math.inf)
         by = f", due by {times.words(due)}," if due else ""
         return (
@@ -155,7 +156,7 @@ class _ReasonWriter:
             until=_moment(self._over(jobs)),
         )
 
-    def _quota(self, reached: Reached, jobs: Sequence[str]) -> str:
+    def _quota(self, reached: Reached, jobs: Sequence[JobId]) -> str:
         held = f", which {self.names.of_jobs(jobs)} {'use' if len(jobs) > 1 else 'uses'}" if jobs else ""
         whose = self.names.users.get(reached.whose, reached.whose)
         match reached.quota:
@@ -291,7 +292,7 @@ class _ReasonWriter:
     def _devices(self, number: float) -> str:
         return counted(number, self.state.nodes.values())
 
-    def _over(self, jobs: Iterable[str]) -> float:
+    def _over(self, jobs: Iterable[JobId]) -> float:
         """Return the median of the first of these jobs' ends, in microseconds; infinite if nothing tells."""
         return min((likely_end(self.state.running[job], self.now_us) for job in jobs), default=math.inf)
 

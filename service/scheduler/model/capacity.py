@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from service.scheduler.model.nodes import NodeInfo, ResourceRequest, Slot
+from torchyard.ids import JobId
 
 
 class NodeCapacity:
@@ -20,7 +21,7 @@ class NodeCapacity:
         self.cpus = info.cpus
         self.memory = info.memory
         #: Jobs that hold resources here, in the order in which they were allocated.
-        self.jobs: dict[str, None] = {}
+        self.jobs: dict[JobId, None] = {}
 
     def copy(self) -> "NodeCapacity":
         """Return a copy that later changes of this one do not touch."""
@@ -31,7 +32,7 @@ class NodeCapacity:
         other.cpus, other.memory = self.cpus, self.memory
         return other
 
-    def hold(self, job: str, resources: ResourceRequest, uuids: Iterable[str]) -> None:
+    def hold(self, job: JobId, resources: ResourceRequest, uuids: Iterable[str]) -> None:
         """Allocate the resources to the job.
 
         More cores and memory may be allocated than the node has: it can shrink while jobs run on it.
@@ -47,7 +48,7 @@ class NodeCapacity:
                 # The jobs that share it are being preempted for this one: no other may be placed beside them.
                 self.shared[uuid][job] = self.usable[uuid].memory
 
-    def release(self, job: str, resources: ResourceRequest, uuids: Iterable[str]) -> None:
+    def release(self, job: JobId, resources: ResourceRequest, uuids: Iterable[str]) -> None:
         """Free the resources that the job was allocated."""
         self.jobs.pop(job, None)
         self.cpus += resources.cpus

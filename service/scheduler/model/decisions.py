@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from service.scheduler.model.nodes import Placement
+from torchyard.ids import JobId
 
 
 class Cause(StrEnum):
@@ -25,7 +26,7 @@ class Cause(StrEnum):
 class Start:
     """A job starts now, on these slots of each of its nodes."""
 
-    job: str
+    job: JobId
     placements: tuple[Placement, ...]
 
 
@@ -33,7 +34,7 @@ class Start:
 class Preempt:
     """A running job writes a checkpoint, is stopped, and goes back to the queue."""
 
-    job: str
+    job: JobId
     #: The job or reservation that gets its devices.
     for_job: str
     reason: Cause

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from service.scheduler.model.nodes import Placement, ResourceRequest
+from torchyard.ids import JobId
 
 
 class EstimateSource(StrEnum):
@@ -57,7 +58,7 @@ class IneligibleReason(StrEnum):
 class JobInfo:
     """Fields that waiting and running jobs share."""
 
-    job: str
+    job: JobId
     number: int
     #: Keys of `State.users` and `State.projects`.
     user: str

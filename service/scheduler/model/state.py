@@ -14,6 +14,7 @@ from service.scheduler.model.equivalence import EquivalenceClasses
 from service.scheduler.model.jobs import Estimate, JobInfo, ReservationInfo, Running, TenantAccount, Waiting
 from service.scheduler.model.nodes import NodeInfo, Placement
 from service.scheduler.model.table import Table
+from torchyard.ids import JobId
 
 
 @dataclass(kw_only=True)
@@ -25,15 +26,15 @@ class SchedulerState:
     """
 
     nodes: Mapping[str, NodeInfo] = field(default_factory=dict)
-    waiting: dict[str, Waiting] = field(default_factory=dict)
-    running: dict[str, Running] = field(default_factory=dict)
+    waiting: dict[JobId, Waiting] = field(default_factory=dict)
+    running: dict[JobId, Running] = field(default_factory=dict)
     users: Mapping[str, TenantAccount] = field(default_factory=dict)
     projects: Mapping[str, TenantAccount] = field(default_factory=dict)
     #: Trials that a sweep may run at once; sweeps without a cap are absent.
     caps: Mapping[str, int] = field(default_factory=dict)
     reservations: tuple[ReservationInfo, ...] = ()
     #: Jobs that others were preempted for and that have not started yet: they are placed before all others.
-    promised: dict[str, None] = field(default_factory=dict)
+    promised: dict[JobId, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._derive()
@@ -48,9 +49,9 @@ class SchedulerState:
         #: Running jobs of each sweep.
         self.trials: dict[str, int] = {}
         #: Running jobs that share GPUs.
-        self.sharing: dict[str, None] = {}
+        self.sharing: dict[JobId, None] = {}
         #: Running jobs that are being preempted, for each preemptor.
-        self.victims: dict[str, dict[str, None]] = {}
+        self.victims: dict[str, dict[JobId, None]] = {}
         self._capacities: dict[str, NodeCapacity] = {}
 
     def put(self, jobs: Iterable[Waiting | Running]) -> None:
@@ -64,14 +65,14 @@ class SchedulerState:
                 self.promised.pop(job.job, None)
             self._enter(job)
 
-    def remove(self, job: str) -> None:
+    def remove(self, job: JobId) -> None:
         """Forget a job that is over; an unknown one is no error."""
         self._leave(job, runs_on=False)
         if job in self.table.rows:
             self.classes.drop(self.table.remove(job))
         self.promised.pop(job, None)
 
-    def start(self, job: str, placements: tuple[Placement, ...], now_us: int) -> Running:
+    def start(self, job: JobId, placements: tuple[Placement, ...], now_us: int) -> Running:
         """Turn a waiting job into one that has run at these placements since `now_us`, and return it."""
         waiting = self.waiting[job]
         common = {name: getattr(waiting, name) for name in _COMMON}
@@ -85,7 +86,7 @@ class SchedulerState:
         self.put([running])
         return running
 
-    def requeue(self, job: str, now_us: int, remaining: Estimate | None = None) -> Waiting:
+    def requeue(self, job: JobId, now_us: int, remaining: Estimate | None = None) -> Waiting:
         """Turn a running job back into a waiting one, and return it.
 
         It keeps its age, and the time that it ran is counted. `remaining` replaces its estimate if given.
@@ -164,7 +165,7 @@ class SchedulerState:
             table.change(row, class_id, values)
         return class_id
 
-    def _leave(self, job: str, *, runs_on: bool) -> None:
+    def _leave(self, job: JobId, *, runs_on: bool) -> None:
         """Remove the job from everything but its row of the table."""
         self.waiting.pop(job, None)
         running = self.running.pop(job, None)
@@ -184,13 +185,13 @@ class SchedulerState:
             if placement.node in self._capacities:
                 self._capacities[placement.node].release(job.job, job.resources, placement.uuids)
 
-    def _drop_victim(self, victim: str, preemptor: str, *, gone: bool) -> None:
+    def _drop_victim(self, victim: JobId, preemptor: str, *, gone: bool) -> None:
         victims = self.victims[preemptor]
         del victims[victim]
         if not victims:
             del self.victims[preemptor]
         if gone and preemptor in self.waiting:
-            self.promised[preemptor] = None
+            self.promised[JobId(preemptor)] = None
 
 
 _COMMON = tuple(JobInfo.__dataclass_fields__)

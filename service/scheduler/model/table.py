@@ -5,6 +5,7 @@ from enum import IntEnum
 import numpy as np
 
 from service.scheduler.model.columns import Floats, Ints, grown
+from torchyard.ids import JobId
 
 _ROOM = 64
 
@@ -54,8 +55,8 @@ class Table:
     """Table with one row for each job, without gaps: the last row moves into the place of one that is removed."""
 
     def __init__(self) -> None:
-        self.jobs: list[str] = []
-        self.rows: dict[str, int] = {}
+        self.jobs: list[JobId] = []
+        self.rows: dict[JobId, int] = {}
         self._values: Floats = np.zeros((len(Column), _ROOM))
         self._lanes: Ints = np.zeros((1, _ROOM), dtype=np.intp)
         self._show()
@@ -63,7 +64,7 @@ class Table:
     def __len__(self) -> int:
         return len(self.jobs)
 
-    def add(self, job: str, class_id: int, values: tuple[float, ...]) -> None:
+    def add(self, job: JobId, class_id: int, values: tuple[float, ...]) -> None:
         """Add a row for a job that has none yet."""
         row = len(self.jobs)
         if row == self._values.shape[1]:
@@ -79,7 +80,7 @@ class Table:
         self.columns[:, row] = values
         self.class_id[row] = class_id
 
-    def remove(self, job: str) -> int:
+    def remove(self, job: JobId) -> int:
         """Remove the job's row and return the number of its equivalence class."""
         row = self.rows.pop(job)
         class_id = int(self.class_id[row])

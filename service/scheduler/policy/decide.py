@@ -43,6 +43,7 @@ from service.scheduler.policy.promises import soon, sparing
 from service.scheduler.policy.quotas import Reached, RemainingQuotas, spent
 from service.scheduler.policy.requests import placement_request, preempts
 from service.scheduler.policy.reserved import ReservationMask
+from torchyard.ids import JobId
 from torchyard.spec.policy import Policy
 
 #: Numbers of jobs for which it pays to check together whether each could preempt enough: for fewer it saves nothing,
@@ -90,10 +91,10 @@ class SchedulingPass:
         )
         self._quotas = RemainingQuotas(state, now_us)
         #: Placements of the jobs that others are preempted for, once those have left.
-        self.promises: dict[str, tuple[Placement, ...]] = {}
+        self.promises: dict[JobId, tuple[Placement, ...]] = {}
         self._decisions: list[Decision] = []
         #: Jobs that are decided.
-        self._done: set[str] = set()
+        self._done: set[JobId] = set()
 
     def run(self) -> list[Decision]:
         """Return the decisions; call it once."""
@@ -138,7 +139,7 @@ class SchedulingPass:
         class_id = self._state.table.class_id
         return bool(np.count_nonzero(fitting) and np.count_nonzero(fitting[class_id[self._ahead]]))
 
-    def reached(self, job: str) -> list[Reached]:
+    def reached(self, job: JobId) -> list[Reached]:
         """Return the quotas that forbid a waiting job to start, counting what this pass decided."""
         return self._quotas.reached(self._state.classes.key(self._class_of(job)))
 
@@ -147,14 +148,15 @@ class SchedulingPass:
         found = [] if self._mask is None else self._mask.against(request)
         return [one.reservation.id for one in found if node in one.devices]
 
-    def given(self, node: str) -> tuple[str, ...]:
+    def given(self, node: str) -> tuple[JobId, ...]:
         """Return the jobs that this pass placed on the node, in order."""
         return tuple(job for job in self.cluster.capacities[node].jobs if job not in self._state.running)
 
     def _keep_promises(self) -> None:
         """Start the jobs that others were preempted for, or hold for them the devices that are free already."""
         state = self._state
-        waiting = [state.waiting[job] for job in {**state.promised, **state.victims} if job in state.waiting]
+        names = dict.fromkeys([*state.promised, *state.victims])
+        waiting = [state.waiting[JobId(name)] for name in names if name in state.waiting]
         waiting.sort(key=lambda job: (-job.priority, job.number))
         may_start = [job for job in waiting if job.ineligible is None and not self._withdrawn(job.job)]
         requests = [placement_request(job, self._now_us, self._policy) for job in may_start]
@@ -166,7 +168,7 @@ class SchedulingPass:
         spared = [job.job for job in waiting if job.job in state.victims and job.job not in kept]
         self._decisions += [CancelPreemption(for_job=job) for job in spared]
 
-    def _withdrawn(self, job: str) -> bool:
+    def _withdrawn(self, job: JobId) -> bool:
         """Return whether a quota forbids a job to start that others were preempted for."""
         return self._quotas.forbid(self._class_of(job), promised=True)
 
@@ -273,7 +275,7 @@ class SchedulingPass:
         self._take(job, plan.placements)
         return True
 
-    def _class_of(self, job: str) -> int:
+    def _class_of(self, job: JobId) -> int:
         return int(self._state.table.class_id[self._state.table.rows[job]])
 
     def _start(self, job: Waiting, placements: tuple[Placement, ...]) -> None:

@@ -35,6 +35,7 @@ from service.scheduler.model.columns import Bools, Floats, Ints
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.model.table import Column
 from service.scheduler.policy.shares import shares
+from torchyard.ids import JobId
 from torchyard.spec.policy import Order, Policy
 
 _SECOND = 1_000_000
@@ -105,7 +106,7 @@ def rank_jobs(state: SchedulerState, now_us: int, policy: Policy) -> Ranking:
     )
 
 
-def order(state: SchedulerState, now_us: int, policy: Policy) -> list[str]:
+def order(state: SchedulerState, now_us: int, policy: Policy) -> list[JobId]:
     """Return all waiting jobs in the order in which a decision tries them; ineligible ones come last."""
     columns = state.table.columns
     if not state.waiting:

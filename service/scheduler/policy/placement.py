@@ -17,12 +17,13 @@ from typing import NamedTuple
 from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.nodes import NodeInfo, Placement, ResourceRequest, Slot
 from service.scheduler.model.topology import closest
+from torchyard.ids import JobId
 
 
 class PlacementRequest(NamedTuple):
     """Resources that a job asks for, and what decides whether it may use devices that are held for others."""
 
-    job: str
+    job: JobId
     resources: ResourceRequest
     nodes: int = 1
     user: str = ""
@@ -38,7 +39,7 @@ class PlacementRequest(NamedTuple):
 class Hold:
     """Devices, cores and memory of a node that are held for a blocked job."""
 
-    job: str
+    job: JobId
     uuids: frozenset[str]
     cpus: int
     memory: int
@@ -96,7 +97,7 @@ class ClusterCapacity:
         """Return the same capacity with nothing held or reserved."""
         return ClusterCapacity(capacities=self.capacities.copy())
 
-    def take(self, job: str, resources: ResourceRequest, placements: Iterable[Placement]) -> None:
+    def take(self, job: JobId, resources: ResourceRequest, placements: Iterable[Placement]) -> None:
         """Allocate the placements to a job; devices that other jobs still hold there stay theirs."""
         for placement in placements:
             capacity = self._writable(placement.node)
@@ -104,7 +105,7 @@ class ClusterCapacity:
             capacity.hold(job, resources, placement.uuids)
             self._moved(placement.node, before, len(capacity.free))
 
-    def release(self, job: str, resources: ResourceRequest, placements: Iterable[Placement]) -> None:
+    def release(self, job: JobId, resources: ResourceRequest, placements: Iterable[Placement]) -> None:
         """Free the job's placements, except those on closed nodes."""
         for placement in placements:
             if placement.node in self.capacities:

@@ -36,6 +36,7 @@ from service.scheduler.model.table import Column
 from service.scheduler.policy.order import LAS_BEHIND, Ranking
 from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
 from service.scheduler.policy.victims import PreemptionPlan, Victim, on_one_node, on_several
+from torchyard.ids import JobId
 from torchyard.spec.policy import Order, Policy
 
 #: A running job is preempted for one whose score is so many times better.
@@ -109,7 +110,7 @@ class Victims:
                     held[victim, at[placement.node]] = len(placement.uuids)
         return held
 
-    def stop(self, jobs: Iterable[str]) -> None:
+    def stop(self, jobs: Iterable[JobId]) -> None:
         """Note that the jobs are chosen, so that they are not chosen again."""
         for job in jobs:
             others = self._rows != self._state.table.rows[job]
@@ -188,7 +189,7 @@ class Victims:
         return Victim(job, cause, float(self._score[at]), unsaved_us)
 
 
-def in_the_way(state: SchedulerState, ranking: Ranking, jobs: Iterable[str]) -> bool:
+def in_the_way(state: SchedulerState, ranking: Ranking, jobs: Iterable[JobId]) -> bool:
     """Return whether one of these running jobs comes after one that waits: no other is ever preempted."""
     table = state.table
     first = np.minimum.reduce(ranking.key[table.queued()], initial=math.inf)

@@ -17,6 +17,7 @@ from service.scheduler.model.nodes import NodeInfo
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.ends import end_us
 from service.scheduler.policy.placement import PlacementRequest
+from torchyard.ids import JobId
 from torchyard.spec.policy import Policy
 
 
@@ -65,7 +66,7 @@ class ReservationMask:
         if not policy.preemption:
             return []
         due = [one for one in self.reserved if self._now_us >= one.reservation.starts_us - self._notice_us]
-        found: dict[str, Preempt] = {}
+        found: dict[JobId, Preempt] = {}
         for one in due:
             for job in self._state.running.values():
                 if job.job not in found and self._must_go(job, one):
