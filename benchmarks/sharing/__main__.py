@@ -19,6 +19,7 @@ from benchmarks.sharing.generator import KINDS, LONG, MILD, Kind, crowd, month
 from service.simulator import trace
 from service.simulator.comparison import Setting, compare
 from service.simulator.engine import simulate
+from service.simulator.idle import IdleTime
 from service.simulator.metrics import SimulationMetrics, measure, standings
 from service.simulator.policies import PRESETS, title
 from service.simulator.report import duration
@@ -88,8 +89,9 @@ def _figures(case: Case) -> dict[str, SimulationMetrics]:
 
 
 def _metrics(jobs: Sequence[TraceJob], cluster: Cluster, policy: Policy) -> SimulationMetrics:
-    done = simulate(jobs, cluster, policy, COST_US)
-    return measure(done, cluster, standings(done, cluster))
+    idle = IdleTime()
+    done = simulate(jobs, cluster, policy, COST_US, idle=idle)
+    return measure(done, cluster, standings(done, cluster), idle)
 
 
 def _table(found: dict[Case, dict[str, SimulationMetrics]]) -> None:

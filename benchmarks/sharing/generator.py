@@ -7,18 +7,21 @@
 - **GPUs**: 1, or 2, 4, 8 and on boxes of several nodes 16 and 32, in falling proportions.
 - **Arrivals**: a Poisson process whose rate follows the hour (down to 0.3 at night, up to 1.7 in the afternoon) and
   halves at weekends; or **bursts**: the jobs of one user at a time, within minutes of each other, as sweeps come.
+- **Flags**: which jobs can be stopped, may start over and tell their length is drawn for each job, in the shares given
+  (all of them unless said). A job that has a flag at one share has it at every larger one.
 - **Load** is the work of all jobs, divided by what the GPUs could do in the span in which they come.
 
 Everything follows from the seed.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from service.simulator.trace import SECOND, Cluster, TraceJob
+from service.simulator.trace import FLAGS, SECOND, Cluster, TraceJob
 
 _DAY = 86_400
 #: Jobs of one burst, and seconds between them, on average.
@@ -50,13 +53,34 @@ BURSTS = Kind(name="bursts", median=300, sigma=1.8, tail=0.05, least=2 * 3600, a
 KINDS = (LONG, SHORT, MILD, BURSTS)
 
 
-def month(kind: Kind, cluster: Cluster, load: float, seed: int, days: int = 30) -> list[TraceJob]:
+@dataclass(frozen=True, kw_only=True)
+class Shares:
+    """Shares of the jobs that can be stopped, that may start over, and whose steps tell how long they take: 0 to 1."""
+
+    stoppable: float = 1
+    restartable: float = 1
+    reports: float = 1
+
+
+ALL = Shares()
+
+
+def month(
+    kind: Kind, cluster: Cluster, load: float, seed: int, days: float = 30, shares: Shares = ALL
+) -> list[TraceJob]:
     """As many jobs as come to the load in so many days."""
     random = np.random.default_rng([seed, KINDS.index(kind), cluster.total])
-    drawn = _jobs(random, kind, cluster, 400 * days * cluster.nodes, longest=days * _DAY / 2)
+    drawn = _jobs(random, kind, cluster, round(400 * days * cluster.nodes), longest=days * _DAY / 2)
     work = np.cumsum(drawn.seconds * drawn.gpus)
     count = int(np.searchsorted(work, load * cluster.total * days * _DAY))
-    return _trace(random, kind, drawn, count, days * _DAY)
+    return flagged(_trace(random, kind, drawn, count, days * _DAY), shares, seed)
+
+
+def flagged(jobs: Sequence[TraceJob], shares: Shares, seed: int) -> list[TraceJob]:
+    """Return the jobs with flags drawn in these shares."""
+    drawn = np.random.default_rng([seed, len(jobs)]).random((len(jobs), len(FLAGS)))
+    flags = drawn < [getattr(shares, name) for name in FLAGS]
+    return [replace(job, **dict(zip(FLAGS, row, strict=True))) for job, row in zip(jobs, flags.tolist(), strict=True)]
 
 
 def crowd(kind: Kind, cluster: Cluster, load: float, seed: int, count: int) -> list[TraceJob]:
@@ -86,7 +110,7 @@ def _jobs(random: Generator, kind: Kind, cluster: Cluster, count: int, longest: 
     seconds = np.clip(seconds, 5, min(20 * _DAY, longest)).round()
     sizes, parts = _ONE_NODE if cluster.nodes == 1 else _SEVERAL
     several = random.random(count) < wide[user]
-    gpus = np.where(several, random.choice(sizes, count, p=parts), 1)
+    gpus = np.where(several, np.minimum(random.choice(sizes, count, p=parts), cluster.total), 1)
     return _Drawn(user=user, seconds=seconds, gpus=gpus)
 
 

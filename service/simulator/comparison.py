@@ -14,6 +14,7 @@ from rich.progress import Progress
 
 from service.simulator.engine import simulate
 from service.simulator.figures import Course, course
+from service.simulator.idle import IdleTime
 from service.simulator.metrics import measure, standings
 from service.simulator.quotas import Quotas
 from service.simulator.report import PolicyResult
@@ -36,10 +37,11 @@ class Setting:
 
     def run(self, title: str, policy: Policy, tell: Callable[[int], None]) -> tuple[PolicyResult, Course | None]:
         """Simulate one policy and return its figures; `tell` is called with the number of jobs ended so far."""
-        done = simulate(self.jobs, self.cluster, policy, policy.preemption_cost * SECOND, self.quotas, tell)
+        idle = IdleTime()
+        done = simulate(self.jobs, self.cluster, policy, policy.preemption_cost * SECOND, self.quotas, tell, idle)
         weights = self.quotas.weights({job.user for job in self.jobs})
         stood = standings(done, self.cluster, weights)
-        result = PolicyResult(title=title, metrics=measure(done, self.cluster, stood), standings=stood)
+        result = PolicyResult(title=title, metrics=measure(done, self.cluster, stood, idle), standings=stood)
         return result, course(done, self.cluster) if self.drawn else None
 
 

@@ -12,7 +12,7 @@ again if it comes before all that wait.
 import heapq
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache
@@ -23,8 +23,10 @@ from service.scheduler.model.nodes import NodeInfo, Placement, Slot
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import SchedulingPass
 from service.scheduler.policy.order import Ranking, rank_jobs
+from service.scheduler.policy.placement import Hold
 from service.scheduler.policy.preemption import in_the_way
 from service.simulator.accounts import SimulatedAccounts
+from service.simulator.idle import IdleTime
 from service.simulator.knowledge import ORACLES, TOLD_US, Knowledge
 from service.simulator.quotas import Quotas
 from service.simulator.runs import JobRun, Spell
@@ -88,19 +90,27 @@ def simulate(
     cost_us: int,
     quotas: Quotas = _NO_QUOTAS,
     tell: Callable[[int], None] = _nobody,
+    idle: IdleTime | None = None,
 ) -> list[JobRun]:
     """Simulate the jobs of a trace, sorted by submission, and return their runs in the same order.
 
-    `tell` is called from time to time with the number of jobs that have ended. Raises TraceError if a job could never
-    run. Jobs that their quotas never let start must be left out of the trace (`quotas.startable`).
+    `tell` is called from time to time with the number of jobs that have ended; `idle` is counted up if given. Raises
+    TraceError if a job could never run. Jobs that their quotas never let start must be left out of the trace
+    (`quotas.startable`).
     """
     cluster.check(trace)
-    return _Engine(trace, cluster, policy, cost_us, quotas).run(tell)
+    return _Engine(trace, cluster, policy, cost_us, quotas, idle).run(tell)
 
 
 class _Engine:
     def __init__(
-        self, trace: Sequence[TraceJob], cluster: Cluster, policy: Policy, cost_us: int, quotas: Quotas
+        self,
+        trace: Sequence[TraceJob],
+        cluster: Cluster,
+        policy: Policy,
+        cost_us: int,
+        quotas: Quotas,
+        idle: IdleTime | None,
     ) -> None:
         self._trace, self._policy, self._cost_us = trace, policy, cost_us
         self._knowledge = Knowledge(policy.order)
@@ -116,6 +126,9 @@ class _Engine:
         self._events: list[tuple[int, _EventKind, int, int]] = []
         self._now_us = 0
         self._next = self._ended = 0
+        self._idle = idle
+        #: What the last decision held for blocked jobs, by node.
+        self._holds: Mapping[str, Hold] = {}
         #: Jobs that have just got an estimate of their own, or may be preempted again.
         self._shown: list[JobId] = []
         #: When the last decision was due.
@@ -145,6 +158,8 @@ class _Engine:
                 self._decided_us = self._now_us
                 if possible:
                     self._decide(known)
+            if self._idle is not None:
+                self._idle.look(self._state, self._holds, self._now_us)
             if self._ended - told >= _WORD:
                 told = self._ended
                 tell(told)
@@ -196,7 +211,7 @@ class _Engine:
                 nodes=nodes,
                 eligible_us=job.submit_us,
                 remaining=self._knowledge.of_new(job),
-                preemptible=True,
+                preemptible=job.stoppable,
             )
             if self._strict and len(self._state.waiting) >= _WINDOW:
                 self._behind.append(waiting)
@@ -214,6 +229,7 @@ class _Engine:
         while again:
             this = SchedulingPass(self._state, self._now_us, self._policy, known)
             decisions = this.run()
+            self._holds = this.cluster.holds
             for one in decisions:
                 if isinstance(one, Preempt):
                     self._stop(int(one.job))
@@ -239,7 +255,7 @@ class _Engine:
         live.placements = placements
         self._free -= live.gpus
         self._push(now_us + live.lost_us + live.left_us, _EventKind.END, number)
-        if not live.told:
+        if live.job.reports and not live.told:
             done_us = live.job.duration_us - live.left_us
             self._push(now_us + live.lost_us + max(TOLD_US - done_us, 0), _EventKind.TOLD, number)
         if self._policy.min_run and not self._calm:

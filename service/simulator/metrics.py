@@ -15,9 +15,12 @@ from types import MappingProxyType
 import numpy as np
 
 from service.scheduler.model.columns import Bools, Floats, Ints
+from service.simulator.idle import IdleTime
 from service.simulator.runs import JobRun
 from service.simulator.trace import SECOND, Cluster
 
+#: A shorter running time counts as this one in the slowdown, in seconds.
+SLOWDOWN_S = 10
 #: Changes of demand that are processed at a time.
 _MOMENTS = 4096
 #: Weights by user; a user who is absent has 1.
@@ -41,8 +44,15 @@ class SimulationMetrics:
     makespan: float
     jain: float
     preemptions: int
-    #: GPU time of restarts after preemptions, in which no progress was made.
+    #: GPU time of restarts after preemptions, in which no progress was made, and of trials of jobs that started over.
     gpu_seconds_lost: float
+    #: How often a job was put back after its trial, to start from the beginning.
+    restarts: int
+    #: Mean of completion time by running time, of which at least `SLOWDOWN_S` counts.
+    mean_slowdown: float
+    #: Part of all GPU time that was unused although a waiting job would have fitted (`idle`), and what was kept.
+    avoidable_idle: float
+    kept_idle: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,8 +70,10 @@ class UserStanding:
         return min(1.0, self.got / self.entitled) if self.entitled else 1.0
 
 
-def measure(runs: Sequence[JobRun], cluster: Cluster, stood: Iterable[UserStanding]) -> SimulationMetrics:
-    """Return the metrics of a simulation from its runs and its users' standings."""
+def measure(
+    runs: Sequence[JobRun], cluster: Cluster, stood: Iterable[UserStanding], idle: IdleTime
+) -> SimulationMetrics:
+    """Return the metrics of a simulation from its runs, its users' standings and its idle time."""
     begin_us = min(run.job.submit_us for run in runs)
     makespan = (max(run.end_us for run in runs) - begin_us) / SECOND
     jct = np.array([run.end_us - run.job.submit_us for run in runs]) / SECOND
@@ -69,6 +81,8 @@ def measure(runs: Sequence[JobRun], cluster: Cluster, stood: Iterable[UserStandi
     gpus = np.array([run.gpus for run in runs])
     lost = sum(spell.lost_us * run.gpus for run in runs for spell in run.spells) / SECOND
     wait = jct - held
+    lasts = np.array([run.job.duration_us for run in runs]) / SECOND
+    total_us = cluster.total * makespan * SECOND or 1
     return SimulationMetrics(
         mean_jct=float(jct.mean()),
         p50_jct=float(np.percentile(jct, 50)),
@@ -78,8 +92,12 @@ def measure(runs: Sequence[JobRun], cluster: Cluster, stood: Iterable[UserStandi
         utilization=float((held * gpus).sum() / (cluster.total * makespan)) if makespan else 0.0,
         makespan=makespan,
         jain=jain(standing.satisfaction for standing in stood),
-        preemptions=sum(len(run.spells) - 1 for run in runs),
+        preemptions=sum(len(run.spells) - 1 - run.restarts for run in runs),
         gpu_seconds_lost=lost,
+        restarts=sum(run.restarts for run in runs),
+        mean_slowdown=float(np.maximum(jct / np.maximum(lasts, SLOWDOWN_S), 1).mean()),
+        avoidable_idle=idle.avoidable_us / total_us,
+        kept_idle=idle.kept_us / total_us,
     )
 
 

@@ -37,7 +37,8 @@ def _plain(result: PolicyResult, *, by_user: bool) -> dict[str, Any]:
 
 def rows(results: Sequence[PolicyResult]) -> list[list[str]]:
     """Return the rows of the table, its head first."""
-    head = ["policy", "mean JCT", "p50", "p99", "mean wait", "p99 wait", "held", "makespan", "Jain", "stops", "lost"]
+    times = ["mean JCT", "p50", "p99", "mean wait", "p99 wait", "slowdown"]
+    head = ["policy", *times, "held", "idle", "kept", "makespan", "Jain", "stops", "restarts", "lost"]
     return [head, *([result.title, *_cells(result.metrics)] for result in results)]
 
 
@@ -45,10 +46,12 @@ def _cells(metrics: SimulationMetrics) -> list[str]:
     times = (metrics.mean_jct, metrics.p50_jct, metrics.p99_jct, metrics.mean_wait, metrics.p99_wait)
     return [
         *map(duration, times),
-        f"{100 * metrics.utilization:.1f} %",
+        f"{metrics.mean_slowdown:,.1f}",
+        *(f"{100 * part:.1f} %" for part in (metrics.utilization, metrics.avoidable_idle, metrics.kept_idle)),
         duration(metrics.makespan),
         f"{metrics.jain:.3f}",
         f"{metrics.preemptions:,}",
+        f"{metrics.restarts:,}",
         _gpu_hours(metrics.gpu_seconds_lost),
     ]
 

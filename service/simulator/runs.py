@@ -26,6 +26,8 @@ class JobRun:
     #: GPUs that it held: more than it asked for if they do not divide evenly among its nodes.
     gpus: int
     spells: tuple[Spell, ...]
+    #: How often it was put back after its trial, and started from the beginning.
+    restarts: int = 0
 
     @property
     def end_us(self) -> int:

@@ -1,7 +1,8 @@
 """Traces: jobs with their submission times, owners and running times.
 
 A CSV file with the columns `submit_time`, `duration` (seconds, from any beginning) and `num_gpus`, and optionally
-`user`, `project`, `priority` and `estimate`; others are left alone. Inside, times are integer microseconds.
+`user`, `project`, `priority`, `estimate` and the flags `stoppable`, `restartable` and `reports` (0 or 1); others are
+left alone. Inside, times are integer microseconds.
 """
 
 import csv
@@ -17,7 +18,9 @@ from torchyard.spec import PRIORITY_RANK, Priority
 
 SECOND = 1_000_000
 NEEDED = ("submit_time", "duration", "num_gpus")
-COLUMNS = (*NEEDED, "user", "project", "priority", "estimate")
+#: What a job allows and tells; 1 where the trace says nothing.
+FLAGS = ("stoppable", "restartable", "reports")
+COLUMNS = (*NEEDED, "user", "project", "priority", "estimate", *FLAGS)
 #: User and project of jobs where the trace has no such column.
 UNNAMED = "unnamed"
 DEFAULT = "default"
@@ -41,6 +44,12 @@ class TraceJob:
     priority: int = PRIORITY_RANK[Priority.NORMAL]
     #: Running time that its owner expected.
     estimate_us: int | None = None
+    #: It can be stopped at any time and go on later, from a checkpoint.
+    stoppable: bool = True
+    #: If it cannot: it may be started over after its trial.
+    restartable: bool = True
+    #: Its steps tell how long it will take, once it has run for a while.
+    reports: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,7 +112,8 @@ def write(jobs: Iterable[TraceJob], file: TextIO) -> None:
     for job in jobs:
         times = [_seconds(job.submit_us), _seconds(job.duration_us), job.gpus]
         estimate = "" if job.estimate_us is None else _seconds(job.estimate_us)
-        rows.writerow([*times, job.user, job.project, names[job.priority], estimate])
+        flags = [int(getattr(job, name)) for name in FLAGS]
+        rows.writerow([*times, job.user, job.project, names[job.priority], estimate, *flags])
 
 
 def _seconds(microseconds: int) -> str:
@@ -122,6 +132,7 @@ def _job(line: int, row: Mapping[str, str | None]) -> TraceJob:
         project=cells["project"] or DEFAULT,
         priority=_priority(line, cells["priority"]),
         estimate_us=estimate,
+        **{name: _flag(line, name, cells[name]) for name in FLAGS},
     )
 
 
@@ -146,6 +157,12 @@ def _gpus(line: int, text: str) -> int:
         mend = "write a whole number from 1; jobs without GPUs wait for none and are left out"
         raise TraceError(f"line {line}, num_gpus: {_shown(text)} is not a number of GPUs: {mend}")
     return int(value)
+
+
+def _flag(line: int, column: str, text: str) -> bool:
+    if text not in {"", "0", "1"}:
+        raise TraceError(f"line {line}, {column}: {_shown(text)} is neither 0 nor 1")
+    return text != "0"
 
 
 def _priority(line: int, text: str) -> int:

@@ -13,7 +13,17 @@ from service.simulator.trace import SECOND, Cluster, TraceJob
 COST = 30
 
 
-def job(submit: float, duration: float, gpus: int = 1, user: str = "ada", estimate: float | None = None) -> TraceJob:
+def job(
+    submit: float,
+    duration: float,
+    gpus: int = 1,
+    user: str = "ada",
+    estimate: float | None = None,
+    *,
+    stoppable: bool = True,
+    restartable: bool = True,
+    reports: bool = True,
+) -> TraceJob:
     """A job of a trace."""
     return TraceJob(
         line=0,
@@ -22,6 +32,9 @@ def job(submit: float, duration: float, gpus: int = 1, user: str = "ada", estima
         gpus=gpus,
         user=user,
         estimate_us=None if estimate is None else round(estimate * SECOND),
+        stoppable=stoppable,
+        restartable=restartable,
+        reports=reports,
     )
 
 

@@ -23,6 +23,10 @@ class TraceRow:
     user: str
     project: str
     priority: str
+    #: 0 or 1: it could be stopped and go on later, it might start over, its steps told how many there were to come.
+    stoppable: int
+    restartable: int
+    reports: int
 
 
 def rows(client: "Client") -> Iterator[TraceRow]:
@@ -36,7 +40,15 @@ def rows(client: "Client") -> Iterator[TraceRow]:
                 user=job.user,
                 project=job.project,
                 priority=job.priority.value,
+                stoppable=_stoppable(job),
+                restartable=int(bool(job.spec.get("restartable"))),
+                reports=int(job.progress is not None and job.progress.total_steps is not None),
             )
+
+
+def _stoppable(job: "Job") -> int:
+    said = job.spec.get("preemptible")
+    return int(job.storage.checkpoints > 0 if said is None else said)
 
 
 def _held_s(client: "Client", job: "Job") -> float | None:

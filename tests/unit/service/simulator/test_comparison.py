@@ -3,6 +3,7 @@ import pytest
 from service.simulator.comparison import Setting, compare
 from service.simulator.engine import simulate
 from service.simulator.exceptions import TraceError
+from service.simulator.idle import IdleTime
 from service.simulator.metrics import measure, standings
 from service.simulator.policies import PRESETS
 from service.simulator.trace import SECOND, Cluster
@@ -18,9 +19,10 @@ def test_each_policy_comes_to_what_it_comes_to_alone_and_in_the_order_asked_for(
     assert [result.title for result, _ in found] == ["srtf", "fifo", "las"]
     for result, _ in found:
         policy = PRESETS[result.title]
-        done = simulate(jobs, ONE, policy, policy.preemption_cost * SECOND)
+        idle = IdleTime()
+        done = simulate(jobs, ONE, policy, policy.preemption_cost * SECOND, idle=idle)
         assert result.standings == standings(done, ONE)
-        assert result.metrics == measure(done, ONE, result.standings)
+        assert result.metrics == measure(done, ONE, result.standings, idle)
 
 
 def test_what_goes_wrong_in_a_process_is_raised_here() -> None:

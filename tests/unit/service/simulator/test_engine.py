@@ -68,6 +68,18 @@ def test_fair_tries_the_new_one_at_once_and_goes_on_with_what_is_shorter() -> No
     assert spells(done) == [[(0, 100), (160, 3690)], [(100, 160), (3690, 39_660)]]
 
 
+def test_what_cannot_be_stopped_runs_to_its_end() -> None:
+    for policy in ("fair", "srtf"):
+        done = run(policy, [job(0, 3600, stoppable=False, restartable=False), job(100, 120)])
+        assert spells(done) == [[(0, 3600)], [(3600, 3720)]]
+
+
+def test_who_tells_nothing_is_expected_to_run_as_long_again() -> None:
+    told, untold = ([job(0, 3600, reports=reports), job(100, 1000)] for reports in (True, False))
+    assert spells(run("fair", told))[1] == [(100, 1100)]
+    assert spells(run("fair", untold))[1][0] == (100, 160)
+
+
 def test_a_job_larger_than_a_node_takes_as_few_nodes_as_it_can_evenly() -> None:
     (done,) = run("fair", [job(0, 10, gpus=13)], gpus=8, nodes=3)
     (spell,) = done.spells

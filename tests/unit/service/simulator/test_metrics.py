@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.simulator import metrics
+from service.simulator.idle import IdleTime
 from service.simulator.metrics import SimulationMetrics, jain, measure, share_out, standings
 from service.simulator.policies import PRESETS
 from service.simulator.runs import JobRun
@@ -19,7 +20,7 @@ from tests.support.traces import job, run, traces
 
 def figures(done: list[JobRun], gpus: int) -> SimulationMetrics:
     cluster = Cluster(nodes=1, gpus=gpus)
-    return measure(done, cluster, standings(done, cluster))
+    return measure(done, cluster, standings(done, cluster), IdleTime())
 
 
 def test_figures_of_a_schedule_known_by_hand() -> None:
@@ -35,6 +36,12 @@ def test_figures_of_a_schedule_known_by_hand() -> None:
     assert found.preemptions == 2
     assert found.gpu_seconds_lost == pytest.approx(60)
     assert found.jain == pytest.approx(1)
+    assert found.mean_slowdown == pytest.approx((2.2 + 1.8 + 1) / 3)
+    assert (found.restarts, found.avoidable_idle, found.kept_idle) == (0, 0, 0)
+
+
+def test_a_job_of_a_moment_is_not_slowed_down_a_thousand_times() -> None:
+    assert figures(run("fifo", [job(0, 99), job(0, 1)]), 1).mean_slowdown == pytest.approx((1 + 10) / 2)
 
 
 def test_who_waits_for_another_user_is_less_satisfied() -> None:

@@ -1,5 +1,6 @@
 import pytest
 
+from service.simulator.idle import IdleTime
 from service.simulator.metrics import measure, standings
 from service.simulator.report import PolicyResult, duration, plain, table, worst
 from service.simulator.trace import Cluster
@@ -7,7 +8,8 @@ from tests.support.traces import job, run
 
 KEYS = [
     "mean_jct", "p50_jct", "p99_jct", "mean_wait", "p99_wait",
-    "utilization", "makespan", "jain", "preemptions", "gpu_seconds_lost",
+    "utilization", "makespan", "jain", "preemptions", "gpu_seconds_lost", "restarts", "mean_slowdown",
+    "avoidable_idle", "kept_idle",
 ]  # fmt: skip
 
 
@@ -16,7 +18,7 @@ def result(policy: str, *, first_gpus: int = 2, users: tuple[str, str] = ("ada",
     jobs = [job(0, 7200, gpus=first_gpus, user=users[0]), job(0, 7200, gpus=2, user=users[1])]
     done = run(policy, jobs, gpus=2)
     stood = standings(done, cluster)
-    return PolicyResult(title=policy, metrics=measure(done, cluster, stood), standings=stood)
+    return PolicyResult(title=policy, metrics=measure(done, cluster, stood, IdleTime()), standings=stood)
 
 
 def test_one_policy_is_one_object_of_its_figures() -> None:

@@ -65,6 +65,16 @@ def test_an_unknown_class_is_told_the_classes() -> None:
         parse(lines("0,60,1,huge", head=f"{HEAD},priority"))
 
 
+def test_flags_are_0_or_1_and_1_where_nothing_is_said() -> None:
+    found = parse(lines("0,60,1,0,0,0", "0,60,1,1,,0", head=f"{HEAD},stoppable,restartable,reports"))
+    assert [(job.stoppable, job.restartable, job.reports) for job in found] == [
+        (False, False, False),
+        (True, True, False),
+    ]
+    with pytest.raises(TraceError, match=r"line 2, reports: 'yes' is neither 0 nor 1"):
+        parse(lines("0,60,1,yes", head=f"{HEAD},reports"))
+
+
 def test_missing_columns_are_named() -> None:
     with pytest.raises(TraceError, match=r"line 1: no column duration, num_gpus"):
         parse(["submit_time\n", "0\n"])
@@ -95,6 +105,9 @@ def test_a_spreadsheets_mark_at_the_beginning_is_no_part_of_a_name(tmp_path: Pat
         project=st.just("vision"),
         priority=st.integers(0, 3),
         estimate_us=st.none() | st.integers(0, 10**13),
+        stoppable=st.booleans(),
+        restartable=st.booleans(),
+        reports=st.booleans(),
     )
 )
 def test_what_is_written_is_read_again(one: TraceJob) -> None:

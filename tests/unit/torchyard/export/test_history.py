@@ -3,9 +3,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
+import pytest
+
 from service.simulator.trace import SECOND, parse
 from tests.support.resources import job
-from torchyard.api import Attempt, Job
+from torchyard.api import Attempt, Job, Progress, Storage
 from torchyard.client.client import Client
 from torchyard.export import history
 from torchyard.states import AttemptState, JobState
@@ -52,8 +54,31 @@ def ended(**changes: Any) -> Job:
 def test_a_job_that_ran_once() -> None:
     (row,) = rows(Box(ended(gpus=4, user="bob", project="vision", priority="high")))
     assert row == history.TraceRow(
-        submit_time=BEGIN.timestamp(), duration=3600, num_gpus=4, user="bob", project="vision", priority="high"
+        submit_time=BEGIN.timestamp(),
+        duration=3600,
+        num_gpus=4,
+        user="bob",
+        project="vision",
+        priority="high",
+        stoppable=0,
+        restartable=0,
+        reports=0,
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "flags"),
+    [
+        ({"storage": Storage(checkpoints=1, outputs=0, logs=0)}, (1, 0, 0)),
+        ({"storage": Storage(checkpoints=1, outputs=0, logs=0), "spec": {"preemptible": False}}, (0, 0, 0)),
+        ({"spec": {"restartable": True}}, (0, 1, 0)),
+        ({"progress": Progress(step=9, total_steps=10, eta_s=None)}, (0, 0, 1)),
+        ({"progress": Progress(step=9, total_steps=None, eta_s=None)}, (0, 0, 0)),
+    ],
+)
+def test_what_a_job_allowed_and_told(changes: dict[str, Any], flags: tuple[int, int, int]) -> None:
+    (row,) = rows(Box(ended(**changes)))
+    assert (row.stoppable, row.restartable, row.reports) == flags
 
 
 def test_running_times_of_several_attempts_are_added() -> None:
