@@ -9,6 +9,7 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, insert, select, text
 from sqlalchemy.engine import make_url
@@ -58,9 +59,20 @@ def _alone(connection: Connection) -> Iterator[None]:
     yield
 
 
-def _run(connection: Connection, revision: str) -> None:
+def knows(revision: str) -> bool:
+    """Return whether this code can read tables of a revision, once it has migrated them."""
+    scripts = ScriptDirectory.from_config(_config())
+    return revision in {script.revision for script in scripts.walk_revisions()}
+
+
+def _config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(resources.files("migrations")).replace("%", "%%"))
+    return config
+
+
+def _run(connection: Connection, revision: str) -> None:
+    config = _config()
     config.attributes["connection"] = connection
     try:
         if revision == "base":

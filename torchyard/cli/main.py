@@ -9,6 +9,7 @@ import typer
 import torchyard
 from torchyard.cli import (
     artifacts,
+    backup,
     bench,
     box,
     discard,
@@ -48,6 +49,7 @@ for group in (
     stacks,
     outputs,
     artifacts,
+    backup,
     discard,
     bench,
     box,

@@ -1,0 +1,1 @@
+"""Backups of the service while it runs, and their way back."""
