@@ -1,4 +1,4 @@
-"""Metrics that a job's own trackers logged, beside those that it reports itself."""
+"""Metrics that a job's own trackers logged and progress that it printed, beside what it reports itself."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,13 @@ from torchyard.ids import JobId
 from torchyard.spec import Tracker
 from torchyard.wire import Result
 
-_PREFIXES = {tracker: f"{tracker}-rank-" for tracker in Tracker}
+#: Streams of the progress that is read from what a job prints (`worker.trackers.printed`).
+PRINTED_PREFIX = "printed-rank-"
+_PREFIXES = (*(f"{tracker}-rank-" for tracker in Tracker), PRINTED_PREFIX)
 #: Of a series: it is what the job reports itself.
-REPORTED = not_(or_(*(MetricSeries.stream.startswith(prefix, autoescape=True) for prefix in _PREFIXES.values())))
+REPORTED = not_(or_(*(MetricSeries.stream.startswith(prefix, autoescape=True) for prefix in _PREFIXES)))
+#: Of a series: it is progress that the job printed.
+PRINTED = MetricSeries.stream.startswith(PRINTED_PREFIX, autoescape=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,12 @@ class _EarlierAttempt(Record):
 
 def precedence(stream: str) -> int:
     """Return the rank of a stream among those with the same metric: the job's own reports first, then the trackers'."""
-    return next((place for place, prefix in enumerate(_PREFIXES.values(), 1) if stream.startswith(prefix)), 0)
+    return next((place for place, prefix in enumerate(_PREFIXES, 1) if stream.startswith(prefix)), 0)
+
+
+def is_printed(stream: str) -> bool:
+    """Tell whether a stream is progress that the job printed."""
+    return stream.startswith(PRINTED_PREFIX)
 
 
 def only_runs(tx: Connection, job_id: JobId, number: int) -> dict[str, str]:

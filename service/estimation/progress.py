@@ -70,10 +70,10 @@ class _FirstPoint(NamedTuple):
 
 
 class ProgressReader:
-    """Reads jobs as subjects of estimates, and remembers what never changes: kinds and first steps."""
+    """Reads jobs as subjects of estimates, and remembers what never changes: kinds and first steps of series."""
 
     def __init__(self) -> None:
-        self._first: dict[AttemptId, Point] = {}
+        self._first: dict[int, Point] = {}
         self._keys: dict[JobId, HistoryKey] = {}
 
     def inputs(self, tx: Connection, jobs: Sequence[EstimatedJob], now: int) -> dict[JobId, EstimateInput]:
@@ -103,11 +103,14 @@ class ProgressReader:
         found = {row.attempt_id: row for row in _series(tx, attempts)}
         if len(self._first) > REMEMBERED:
             self._first = {}
-        unknown = {row.series_id: attempt for attempt, row in found.items() if attempt not in self._first}
-        for row in _first_points(tx, list(unknown)):
-            self._first[unknown[row.series_id]] = (row.step, row.time_us)
-        known = [attempt for attempt in found if attempt in self._first]
-        return {attempt: (self._first[attempt], (found[attempt].step, found[attempt].time_us)) for attempt in known}
+        unknown = [row.series_id for row in found.values() if row.series_id not in self._first]
+        for first in _first_points(tx, unknown):
+            self._first[first.series_id] = (first.step, first.time_us)
+        return {
+            attempt: (self._first[row.series_id], (row.step, row.time_us))
+            for attempt, row in found.items()
+            if row.series_id in self._first
+        }
 
 
 def history_key(job: EstimatedJob) -> HistoryKey:
@@ -151,6 +154,22 @@ def _by_job(rows: Iterable[RanAttempt]) -> dict[JobId, list[RanAttempt]]:
 
 
 def _series(tx: Connection, attempts: Sequence[AttemptId]) -> list[_StepSeries]:
+    """Return the steps that the attempts report; of those that report none, the progress that they print."""
+    reported = _reported(tx, attempts)
+    told = {row.attempt_id for row in reported}
+    return [*reported, *_printed(tx, [attempt for attempt in attempts if attempt not in told])]
+
+
+def _printed(tx: Connection, attempts: Sequence[AttemptId]) -> list[_StepSeries]:
+    """Return the newest series of each attempt: an earlier one counts something else, a value that is none ends it."""
+    columns = (MetricSeries.attempt_id, MetricSeries.id, MetricSeries.last_step, MetricSeries.last_time_us)
+    query = select(*columns, MetricSeries.last_value).where(MetricSeries.last_step.is_not(None), tracked.PRINTED)
+    rows = _rows(tx, query.order_by(MetricSeries.last_time_us), MetricSeries.attempt_id, attempts)
+    newest = {row.attempt_id: row for row in rows}
+    return [_StepSeries._make(row[:4]) for row in newest.values() if row.last_value is not None]
+
+
+def _reported(tx: Connection, attempts: Sequence[AttemptId]) -> list[_StepSeries]:
     query = (
         select(
             MetricSeries.attempt_id,

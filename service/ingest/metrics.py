@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, Row, bindparam, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, exists, func, not_, or_, select, update
 
 from service.attempts import tracked
 from service.attempts.memory import AttemptIdentity, Memory
@@ -261,8 +261,12 @@ def _set_last(tx: Connection, points: list[MetricRow]) -> None:
 def _set_progress(
     tx: Connection, attempt: AttemptIdentity, batch: MetricBatch, records: list[tuple[int, MetricRecord]]
 ) -> None:
-    """Set the job's step to that of its newest attempt's lowest reporting rank; if none reports, to a tracker's."""
+    """Set the job's step to that of its newest attempt's lowest reporting rank.
+
+    If none reports, to what it prints of the whole run; if it prints nothing either, to a tracker's.
+    """
     reported = exists().where(MetricSeries.attempt_id == attempt.id, tracked.REPORTED)
+    before: ColumnElement[bool] = reported
     values: dict[str, Any] = {}
     if tracked.precedence(batch.stream) == 0:
         before = reported.where(MetricSeries.rank < batch.rank)
@@ -270,9 +274,16 @@ def _set_progress(
         values["step"] = records[-1][1].step
         if total is not None and total in INT64:
             values["total_steps"] = total
+    elif tracked.is_printed(batch.stream):
+        # Without a total it is taken back: what was counted is not the run.
+        last = records[-1][1]
+        known = last.total_steps is not None and last.total_steps in INT64
+        values = {"step": last.step, "total_steps": last.total_steps} if known else {"step": None, "total_steps": None}
     else:
         # One tag may count steps and another epochs.
-        before = reported
-        newest = select(func.max(MetricSeries.last_step)).where(MetricSeries.attempt_id == attempt.id)
+        before = or_(before, Job.total_steps.is_not(None))
+        newest = select(func.max(MetricSeries.last_step)).where(
+            MetricSeries.attempt_id == attempt.id, not_(tracked.PRINTED)
+        )
         values["step"] = newest.scalar_subquery()
     tx.execute(update(Job).where(Job.id == attempt.job_id, Job.attempt == attempt.number, ~before).values(**values))

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Select, and_, bindparam, case, func, select
 from sqlalchemy.orm import aliased
 
+from service.attempts import tracked
 from service.db.models import Allocation, Attempt, Device, Event, Job, Member, MetricSeries, MetricStream, User
 from service.db.records.attempts import AttemptRecord, AttemptStart, DeviceHold, ShownMember
 from service.db.records.jobs import EventRecord, ShownJob
@@ -172,13 +173,25 @@ def _starts(tx: Connection, job_ids: Sequence[JobId]) -> dict[str, AttemptStart]
 
 
 def _latest(series: Sequence[LastMetric]) -> dict[str, api.Number]:
-    return {row.name: row.value for row in series}
+    return {row.name: row.value for row in series if not tracked.is_printed(row.stream)}
 
 
 def _progress(row: ShownJob, series: Sequence[LastMetric], start: AttemptStart | None) -> api.Progress | None:
     if row.step is None:
         return None
-    return api.Progress(step=row.step, total_steps=row.total_steps, eta_s=_eta(row, series, start))
+    return api.Progress(
+        source=_progress_source(row, series),
+        step=row.step,
+        total_steps=row.total_steps,
+        eta_s=_eta(row, series, start),
+    )
+
+
+def _progress_source(row: ShownJob, series: Sequence[LastMetric]) -> api.ProgressSource:
+    if not series or any(tracked.precedence(each.stream) == 0 for each in series):
+        return api.ProgressSource.REPORTED
+    printed = row.total_steps is not None and any(tracked.is_printed(each.stream) for each in series)
+    return api.ProgressSource.PRINTED if printed else api.ProgressSource.TRACKER
 
 
 def _eta(row: ShownJob, series: Sequence[LastMetric], start: AttemptStart | None) -> float | None:

@@ -19,7 +19,18 @@ from torchyard.api.identity import (
     User,
     Visibility,
 )
-from torchyard.api.jobs import Event, HeldDevice, Job, JobChanges, JobCounts, JobError, Progress, Rerun, Storage
+from torchyard.api.jobs import (
+    Event,
+    HeldDevice,
+    Job,
+    JobChanges,
+    JobCounts,
+    JobError,
+    Progress,
+    ProgressSource,
+    Rerun,
+    Storage,
+)
 from torchyard.api.live import LiveTopics
 from torchyard.api.nodes import Holder, Node, NodeDevice
 from torchyard.api.problems import FieldProblem, Problem
@@ -63,6 +74,7 @@ __all__ = [
     "PlannedTrial",
     "Problem",
     "Progress",
+    "ProgressSource",
     "Project",
     "ProjectChanges",
     "QueueEntry",

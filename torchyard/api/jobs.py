@@ -1,6 +1,7 @@
 """Jobs as the REST API shows and changes them."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
@@ -13,7 +14,19 @@ from torchyard.states import JobState, StopReason
 from torchyard.wire import DeviceKind
 
 
+class ProgressSource(StrEnum):
+    """Where a job's progress comes from."""
+
+    REPORTED = "reported"
+    """The job reports it."""
+    PRINTED = "printed"
+    """Read from its progress bars and from lines such as ``epoch 3/90``."""
+    TRACKER = "tracker"
+    """Newest step that its tracker logged."""
+
+
 class Progress(Resource):
+    source: ProgressSource = ProgressSource.REPORTED
     step: int
     total_steps: int | None
     eta_s: float | None

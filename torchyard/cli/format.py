@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from torchyard.api import Attempt, HeldDevice, Job, Member, Node, NodeDevice, Number
+from torchyard.api import Attempt, HeldDevice, Job, Member, Node, NodeDevice, Number, ProgressSource
 from torchyard.cli.terminal import joined, styled
 from torchyard.quantities import format_duration, format_size
 from torchyard.wire import LinkLevel
@@ -71,15 +71,16 @@ def _range(member: Member) -> str:
     return f"{first}" if first == last else f"{first}-{last}"
 
 
-def progress(job: Job) -> str:
-    """``120/500 (24%)`` and what is left."""
+def progress(job: Job, *, source: bool = False) -> str:
+    """``120/500 (24%)`` and what is left; with `source`, that it was read from what the job prints."""
     if job.progress is None:
         return ""
     step, total, eta = job.progress.step, job.progress.total_steps, job.progress.eta_s
     if not total:
         return f"step {step:,}"
     left = f" {format_duration(eta)} left" if eta else ""
-    return f"{step:,}/{total:,} ({100 * step // total}%){left}"
+    printed = ", as printed" if source and job.progress.source == ProgressSource.PRINTED else ""
+    return f"{step:,}/{total:,} ({100 * step // total}%){left}{printed}"
 
 
 def number(value: Number) -> str:

@@ -1,4 +1,6 @@
-"""Metrics that a job logs with a tracker of its own: read from its files into journals, which are forwarded."""
+"""Metrics that a job logs with a tracker of its own, and the progress that it prints: read from its files into
+journals, which are forwarded.
+"""
 
 import os
 import re
@@ -8,6 +10,7 @@ from typing import Any, Final
 from torchyard.injob import layout
 from worker.attempts.folder import AttemptFolder
 from worker.forward.metrics import MetricForwarder, MetricSink
+from worker.trackers.printed import PrintedProgress
 from worker.trackers.translate import Translator
 
 _STREAM: Final = re.compile(r"[a-z]+-rank-(\d{1,6})\.jsonl")
@@ -20,6 +23,7 @@ class TrackerForwarder:
         self, sink: MetricSink, folder: AttemptFolder, launch: Mapping[str, Any], *, owner: int, fresh: bool
     ) -> None:
         self._translator = Translator(folder, launch, owner)
+        self._printed = PrintedProgress(folder, launch)
         self._metrics = MetricForwarder(
             sink,
             folder.attempt_id,
@@ -44,6 +48,7 @@ class TrackerForwarder:
     def pump(self, *, ended: bool) -> bool:
         """Read and send what has been added, within bounds; True while more is waiting."""
         unread = self._translator.pump(ended=ended)
+        self._printed.pump(ended=ended)
         # What is in a journal has been synced. Its end may be torn while the disk is full, never for good.
         unsent = self._metrics.pump(ended=False)
         return unread or unsent

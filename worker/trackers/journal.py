@@ -75,6 +75,7 @@ class Journal:
         for at in range(0, len(names), MAX_VALUES):
             some = {name: values[name] for name in names[at : at + MAX_VALUES]}
             line = {"step": point.step, "t": point.time_us, "v": some, "s": source}
+            line |= {} if point.total is None else {"total": point.total}
             yield line | ({"e": point.end} if at + MAX_VALUES >= len(names) else {})
 
     def _numbered(self, lines: Iterable[dict[str, Any]]) -> Iterator[bytes]:

@@ -22,6 +22,8 @@ class TrackerPoint(NamedTuple):
     run: str = ""
     #: By what names of that run are told apart; without one `run`.
     label: str = ""
+    #: Steps of the whole run, where the source tells.
+    total: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ class LastMetric(Record):
     """Newest value of a series."""
 
     job_id: JobId
+    stream: str
     name: str
     last_value: float | None
     last_special: int

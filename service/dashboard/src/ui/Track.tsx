@@ -1,6 +1,7 @@
 import { duration } from "../lib/time";
 
 interface Progress {
+  source?: string;
   step: number;
   total_steps: number | null;
   eta_s: number | null;
@@ -8,7 +9,7 @@ interface Progress {
 
 /** Progress as a track: sleepers ahead, rail laid behind. */
 export function Track({ progress, moving }: { progress: Progress; moving: boolean }) {
-  const { step, total_steps: total, eta_s: eta } = progress;
+  const { source, step, total_steps: total, eta_s: eta } = progress;
   const share = total === null || total === 0 ? null : Math.min(1, step / total);
   return (
     <div className="track-cell">
@@ -23,7 +24,7 @@ export function Track({ progress, moving }: { progress: Progress; moving: boolea
       >
         <div className="track-laid" style={{ width: `${((share ?? 0) * 100).toFixed(2)}%` }} />
       </div>
-      <span className="track-words">
+      <span className="track-words" title={source === "printed" ? "Read from what the job prints" : undefined}>
         {share === null ? `step ${step.toLocaleString()}` : `${Math.floor(share * 100)} %`}
         {moving && eta !== null && <span className="faint"> · {duration(eta)} left</span>}
       </span>

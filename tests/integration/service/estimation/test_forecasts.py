@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select, update
+from sqlalchemy import func, insert, select, update
 
 from service.db.engine import Database
 from service.db.models import Forecast, Job, MetricPoint, MetricSeries
@@ -45,22 +45,25 @@ def remaining(db: Database, estimator: Estimator, job_id: str, now: int) -> Esti
         return estimator.remaining(tx, jobs, now).get(job_id)
 
 
-def report_steps(db: Database, job_id: str, attempt_id: str, seconds: int, total: int) -> None:
+def report_steps(
+    db: Database, job_id: str, attempt_id: str, seconds: int, total: int, stream: str = "rank-0", name: str = "loss"
+) -> None:
     """A step each second, from ten seconds after the start."""
     started = NOW + 2 + 10 * SECOND
     with db.write() as tx:
-        number = tx.scalar(select(Job.number).where(Job.id == job_id)) or 0
+        number = (tx.scalar(select(func.max(MetricSeries.id))) or 0) + 1
         tx.execute(
             insert(MetricSeries).values(
                 id=number,
                 job_id=job_id,
                 attempt_id=attempt_id,
                 attempt=1,
-                stream="rank-0",
+                stream=stream,
                 rank=0,
-                name="loss",
+                name=name,
                 last_step=seconds,
                 last_time_us=started + seconds * SECOND,
+                last_value=1.0,
             )
         )
         points = [
@@ -114,6 +117,21 @@ def test_steps_tell_best_and_are_judged_after_a_minute(db: Database) -> None:
     succeeded(db, estimator, job, 510 * SECOND)
     limit, progress = rows(db, job[0])
     assert (limit.source, limit.actual_us) == ("limit", 510 * SECOND)
+    assert (progress.source, progress.p50_us, progress.actual_us) == ("progress", 450 * SECOND, 450 * SECOND)
+
+
+def test_printed_steps_tell_where_none_are_reported(db: Database) -> None:
+    box.add_people(db)
+    box.add_node(db)
+    estimator = Estimator()
+    job = began(db, estimator, time_limit=36000)
+    report_steps(db, *job, seconds=20, total=20, stream="printed-rank-0.jsonl", name="progress")
+    report_steps(db, *job, seconds=100, total=500, stream="printed-rank-0.jsonl", name="progress/phase-2")
+    found = remaining(db, estimator, job[0], NOW + 2 + 110 * SECOND)
+    assert found is not None
+    assert (found.source, found.p50_us) == (EstimateSource.PROGRESS, 400 * SECOND), "by what is counted now"
+    succeeded(db, estimator, job, 510 * SECOND)
+    _, progress = rows(db, job[0])
     assert (progress.source, progress.p50_us, progress.actual_us) == ("progress", 450 * SECOND, 450 * SECOND)
 
 

@@ -274,3 +274,34 @@ def test_newer_points_follow_buckets(data_plane: Plane) -> None:
         ([[100, 100.0, 2.0], [101, 101.0, 2.0]], None)
     ]
     assert not newer["reset"]
+
+
+def progress(plane: Plane, seeded: Seeded) -> dict[str, Any] | None:
+    found: dict[str, Any] | None = plane.get(f"/jobs/{seeded.job}").json()["progress"]
+    return found
+
+
+def prints(plane: Plane, seeded: Seeded, start: int, steps: list[int], total: int | None, **values: Any) -> None:
+    message = batch(start, steps, stream="printed-rank-0.jsonl", total_steps=total, **(values or {"progress": 10.0}))
+    assert plane.post(seeded, "metrics", message).status_code == 200
+
+
+def test_printed_progress_counts_where_none_is_reported(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    prints(data_plane, seeded, 0, [10, 20], 500)
+    assert progress(data_plane, seeded) == {"source": "printed", "step": 20, "total_steps": 500, "eta_s": None}
+    assert data_plane.get(f"/jobs/{seeded.job}").json()["latest"] == {}
+    send(data_plane, seeded, 0, [3], stream="tensorboard-rank-0.jsonl", loss=1.0)
+    assert progress(data_plane, seeded) == {"source": "printed", "step": 20, "total_steps": 500, "eta_s": None}
+    send(data_plane, seeded, 0, [7], total_steps=80, loss=1.0)
+    prints(data_plane, seeded, 2, [30], 500)
+    assert progress(data_plane, seeded) == {"source": "reported", "step": 7, "total_steps": 80, "eta_s": None}
+
+
+def test_printed_progress_that_is_not_the_runs_is_taken_back(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    prints(data_plane, seeded, 0, [10, 100], 100)
+    prints(data_plane, seeded, 2, [100], None, progress="nan")
+    assert progress(data_plane, seeded) is None
+    send(data_plane, seeded, 0, [3], stream="tensorboard-rank-0.jsonl", loss=1.0)
+    assert progress(data_plane, seeded) == {"source": "tracker", "step": 3, "total_steps": None, "eta_s": None}

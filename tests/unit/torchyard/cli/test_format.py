@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from tests.support.resources import job
-from torchyard.api import Attempt, HeldDevice, Member, Node, Progress
+from torchyard.api import Attempt, HeldDevice, Member, Node, Progress, ProgressSource
 from torchyard.cli import format as shown
 from torchyard.wire import DeviceKind, LinkLevel, Topology
 
@@ -58,6 +58,8 @@ def test_progress_names_steps_share_and_rest() -> None:
     assert shown.progress(job()) == ""
     assert shown.progress(job(progress=Progress(step=1200, total_steps=None, eta_s=None))) == "step 1,200"
     assert shown.progress(job(progress=Progress(step=50, total_steps=200, eta_s=60.0))) == "50/200 (25%) 1m left"
+    printed = Progress(source=ProgressSource.PRINTED, step=50, total_steps=200, eta_s=None)
+    assert shown.progress(job(progress=printed), source=True) == "50/200 (25%), as printed"
 
 
 def test_devices_are_grouped_by_node() -> None:
