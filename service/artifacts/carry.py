@@ -7,8 +7,8 @@ from sqlalchemy import Connection, select
 
 from service.artifacts.outputs import DELETED, ON_NODE
 from service.db.models import Attempt, Blob, Job, Member, Node, Output, SnapshotFile
+from service.db.records.jobs import SpecRecord
 from service.db.records.record import Record
-from service.db.records.spec import StoredSpec
 from torchyard import wire
 from torchyard.ids import AttemptId, JobId, now_us
 
@@ -91,8 +91,8 @@ def _carried(file: _LeftFile, job_id: JobId) -> wire.CarriedFile:
 def _changed_since(tx: Connection, carried_from: AttemptId, snapshot: str | None) -> set[str]:
     """Return the paths of the job's own snapshot, if the carried files were written over another one."""
     query = select(Job.spec).join(Attempt, Attempt.job_id == Job.id).where(Attempt.id == carried_from)
-    before = StoredSpec(tx.scalar(query) or {}).code
-    if snapshot is None or snapshot == before:
+    before = SpecRecord.first(tx.execute(query))
+    if snapshot is None or snapshot == (before and before.spec.code):
         return set()
     return set(tx.scalars(select(SnapshotFile.path).where(SnapshotFile.snapshot_id == snapshot)))
 

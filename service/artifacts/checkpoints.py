@@ -14,9 +14,8 @@ from service.attempts.memory import AttemptIdentity
 from service.db.engine import Database
 from service.db.models import Attempt, Checkpoint, CheckpointFile, Job
 from service.db.records.artifacts import CheckpointRecord
-from service.db.records.jobs import JobOwner
+from service.db.records.jobs import JobOwner, SpecRecord
 from service.db.records.record import Record
-from service.db.records.spec import StoredSpec
 from service.errors import BadPathError, NotAHashError, ProblemError, field_problem, not_found
 from service.identity.callers import Caller
 from service.identity.visibility import may_read
@@ -164,10 +163,10 @@ def of_job(db: Database, job_id: JobId) -> list[api.Checkpoint]:
 
 
 def _of_job(tx: Connection, job_id: JobId) -> list[api.Checkpoint]:
-    spec = tx.scalar(select(Job.spec).where(Job.id == job_id))
-    if spec is None:
+    job = SpecRecord.first(tx.execute(select(Job.spec).where(Job.id == job_id)))
+    if job is None:
         raise not_found("job", job_id)
-    best = retention.best(retention.checkpoints_of(tx, job_id), StoredSpec(spec).checkpoint.keep_best)
+    best = retention.best(retention.checkpoints_of(tx, job_id), job.spec.checkpoint.keep_best)
     pinned = retention.pinned(tx, job_id)
     query = (
         select(Checkpoint.__table__, Attempt.number.label("attempt"))

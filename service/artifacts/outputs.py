@@ -12,9 +12,8 @@ from service.attempts.memory import AttemptIdentity
 from service.db.chunks import chunks
 from service.db.engine import Database
 from service.db.models import Attempt, Blob, Job, Member, Output, SnapshotFile
-from service.db.records.jobs import JobVersion
+from service.db.records.jobs import JobVersion, SpecRecord
 from service.db.records.record import Record
-from service.db.records.spec import StoredSpec
 from service.db.unit_of_work import unit_of
 from service.db.upsert import insert
 from service.errors import BadPathError, NotAHashError, field_problem, not_found
@@ -167,10 +166,10 @@ def of_job(db: Database, job_id: JobId, *, every: bool = False) -> list[api.Outp
     Unless `every` one is wanted, of each name the one that `file_hash` takes, if it is here.
     """
     with db.read() as tx:
-        spec = tx.scalar(select(Job.spec).where(Job.id == job_id))
-        if spec is None:
+        job = SpecRecord.first(tx.execute(select(Job.spec).where(Job.id == job_id)))
+        if job is None:
             raise not_found("job", job_id)
-        found = _ListedFile.all(tx.execute(_all_of(job_id, StoredSpec(spec).code)))
+        found = _ListedFile.all(tx.execute(_all_of(job_id, job.spec.code)))
     return [_presented(file) for file in (found if every else _first_of_each(found))]
 
 

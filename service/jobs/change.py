@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, insert, select
 from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Checkpoint, Job, Tag
-from service.db.records.jobs import JobVersion
+from service.db.records.jobs import JobVersion, SpecRecord
 from service.db.records.spec import StoredSpec
 from service.errors import ProblemError, field_problem
 from service.identity.callers import Caller, may_change
@@ -93,7 +93,7 @@ def _apply(tx: Connection, caller: Caller, found: JobVersion, given: dict[str, A
 
 
 def _spec(tx: Connection, job_id: JobId) -> StoredSpec:
-    return StoredSpec(tx.scalars(select(Job.spec).where(Job.id == job_id)).one())
+    return SpecRecord.one(tx.execute(select(Job.spec).where(Job.id == job_id))).spec
 
 
 def store_tags(tx: Connection, job_id: JobId, spec: JobSpec) -> None:

@@ -8,9 +8,8 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Select, exists, func, select
 
 from service.db.models import Attempt, Group, Job, MetricSeries, MetricStream, Tag, User
-from service.db.records.jobs import ShownGroup
+from service.db.records.jobs import ShownGroup, SpecRecord
 from service.db.records.metrics import stored_value
-from service.db.records.spec import StoredSpec
 from service.errors import field_problem, not_found
 from service.identity.callers import Caller
 from service.identity.visibility import may_read, may_read_env, readable
@@ -98,8 +97,9 @@ def objective(tx: Connection, group: ShownGroup, metric: str | None, mode: Mode 
 
 
 def _own_objective(tx: Connection, group: ShownGroup) -> SweepObjective:
-    spec = tx.scalar(select(Job.spec).where(Job.group_id == group.id).order_by(Job.trial).limit(1)) or {}
-    said = group.sweep.stop or StoredSpec(spec).checkpoint.keep_best
+    query = select(Job.spec).where(Job.group_id == group.id).order_by(Job.trial).limit(1)
+    trial = SpecRecord.first(tx.execute(query))
+    said = group.sweep.stop or (None if trial is None else trial.spec.checkpoint.keep_best)
     return SweepObjective() if said is None else SweepObjective(metric=said.metric, mode=said.mode)
 
 

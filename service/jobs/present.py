@@ -11,9 +11,8 @@ from sqlalchemy.orm import aliased
 from service.attempts import tracked
 from service.db.models import Allocation, Attempt, Device, Event, Job, Member, MetricSeries, MetricStream, User
 from service.db.records.attempts import AttemptRecord, AttemptStart, DeviceHold, ShownMember
-from service.db.records.jobs import EventRecord, ShownJob
+from service.db.records.jobs import EventRecord, ShownJob, SpecRecord
 from service.db.records.metrics import LastMetric
-from service.db.records.spec import StoredSpec
 from service.identity.callers import Caller
 from service.identity.visibility import may_read_env, without_values
 from service.infra.times import moment
@@ -244,9 +243,9 @@ def _members(tx: Connection, job_id: JobId) -> dict[str, list[api.Member]]:
 
 
 def _local_world_size(tx: Connection, job_id: JobId) -> int:
-    spec = tx.scalar(select(Job.spec).where(Job.id == job_id))
+    job = SpecRecord.first(tx.execute(select(Job.spec).where(Job.id == job_id)))
     try:
-        return StoredSpec(spec).model().local_world_size if spec else 1
+        return job.spec.model().local_world_size if job else 1
     except ValueError:  # stored when other rules held
         return 1
 

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, func, select, update
 from service.accounting import usage
 from service.db.models import Attempt, Event, Member
 from service.db.records.attempts import AttemptRecord, MemberRecord
-from service.db.records.jobs import EventRecord, JobRecord
+from service.db.records.jobs import EventRecord, JobRecord, StopRequest
 from service.db.unit_of_work import unit_of
 from service.lifecycle import carry, faults, gang, gang_result, links, outcome, restore
 from service.lifecycle.devices import release
@@ -196,12 +196,13 @@ def _facts(tx: Connection, job: JobRecord, attempt: AttemptRecord) -> outcome.At
 
 def _stop_detail(tx: Connection, job: JobRecord) -> str:
     """Return why the job was asked to stop, as `stop.request_stop` has stored it; empty if nobody has."""
-    asked = (Event.job_id == job.id, Event.kind == "stop-requested")
-    query = select(Event.__table__).where(*asked).order_by(Event.seq.desc()).limit(1)
+    stops = (Event.job_id == job.id, Event.kind == "stop-requested")
+    query = select(Event.__table__).where(*stops).order_by(Event.seq.desc()).limit(1)
     event = EventRecord.first(tx.execute(query))
     if event is None:
         return ""
-    return str(event.data.get("detail", event.message))  # an event of an earlier version has no detail
+    asked = StopRequest.model_validate(event.data)
+    return event.message if asked.detail is None else asked.detail
 
 
 def _actor(job: JobRecord, decision: outcome.AttemptOutcome) -> str | None:

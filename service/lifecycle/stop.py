@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection
 
 from service.db.records.attempts import AttemptRecord
-from service.db.records.jobs import JobRecord
+from service.db.records.jobs import JobRecord, StopRequest
 from service.lifecycle import ended, many
 from service.lifecycle.devices import release
 from service.lifecycle.exceptions import Conflict
@@ -42,7 +42,12 @@ def request_stop(
     if state in JOB_FINAL:
         return _already_over(job, reason)
     why = words or _WORDS[reason]
-    note = Note(kind="stop-requested", message=why, actor=actor, data={"reason": reason, "detail": why})
+    note = Note(
+        kind="stop-requested",
+        message=why,
+        actor=actor,
+        data=StopRequest(reason=reason, detail=why).model_dump(mode="json"),
+    )
     match state:
         case JobState.QUEUED:
             return _cancel_waiting(tx, job, note, now) if reason is StopReason.CANCEL else state

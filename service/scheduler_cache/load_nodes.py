@@ -1,7 +1,6 @@
 """The nodes as the policy sees them; what has not changed stays the same object."""
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Connection, Select, String, Table, select
@@ -9,7 +8,7 @@ from sqlalchemy import cast as sql_cast
 
 from service.db.models import Device, Node
 from service.scheduler.model.nodes import ClosedReason, LinkType, NodeInfo, Slot
-from torchyard.wire import Capability
+from torchyard.wire import Capability, Topology
 
 _NODE = cast("Table", Node.__table__).c
 _DEVICE = cast("Table", Device.__table__).c
@@ -103,7 +102,7 @@ class NodeLoader:
 
 def _slot(device: _LoadedDevice) -> Slot:
     _, uuid, index, memory, kind, unusable, name, topology = device
-    near = json.loads(topology) if topology else {}
+    near = Topology.model_validate_json(topology) if topology else Topology()
     return Slot(
         uuid=uuid,
         index=index,
@@ -111,11 +110,6 @@ def _slot(device: _LoadedDevice) -> Slot:
         kind=kind,
         unusable=unusable,
         name=name,
-        numa=near.get("numa"),
-        links=_links(near.get("links") or {}),
+        numa=near.numa,
+        links={uuid: LinkType[level.name] for uuid, level in near.links.items()},
     )
-
-
-def _links(named: Mapping[str, str]) -> dict[str, LinkType]:
-    """Return the links by the other device's UUID; a word that is not known here is left out."""
-    return {uuid: LinkType[word.upper()] for uuid, word in named.items() if word.upper() in LinkType.__members__}

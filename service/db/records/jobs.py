@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel
+
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec, StoredSweep
 from torchyard import api
@@ -120,6 +122,21 @@ class ShownJob(Record):
     discarded_us: int | None
     inexact: str | None
     unsaved: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SpecRecord(Record):
+    """A job's spec alone."""
+
+    spec: StoredSpec
+
+
+class StopRequest(BaseModel, frozen=True):
+    """Data of an event ``stop-requested``, as it is stored."""
+
+    reason: StopReason
+    detail: str | None = None
+    """Why, in words; None in an event of an earlier version."""
 
 
 @dataclass(frozen=True, slots=True)
