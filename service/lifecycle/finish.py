@@ -169,7 +169,7 @@ def _ran_us(attempt: AttemptRecord) -> int:
 def _facts(tx: Connection, job: JobRecord, attempt: AttemptRecord) -> outcome.AttemptInputs:
     return outcome.AttemptInputs(
         stop=job.stop,
-        yields_to="" if attempt.yielding is None else attempt.yielding.words,
+        preemptor="" if attempt.yielding is None else attempt.yielding.words,
         asked=_stop_detail(tx, job) if job.stop in {StopReason.EARLY, StopReason.HUNG} else "",
         retries_used=job.retries_used,
         spoiled=carry.spoiled(tx, attempt),

@@ -32,8 +32,8 @@ class AttemptInputs:
     faults: int = 0
     #: It began with the files of the attempt before and got nowhere; that one did (`lifecycle.carry.spoiled`).
     spoiled: bool = False
-    #: Whom it was preempted for, in words.
-    yields_to: str = ""
+    #: What it was preempted for, in words.
+    preemptor: str = ""
     #: What was said when its sweep stopped it early, or when it was stopped because it hung.
     asked: str = ""
 
@@ -210,7 +210,7 @@ def _gave_up(result: Result, stop: StopReason) -> AttemptOutcome:
 
 def _preempted(facts: AttemptInputs, stop: StopReason, result: Result) -> AttemptOutcome:
     preempted = stop is StopReason.PREEMPT
-    for_whom = f" for {facts.yields_to}" if facts.yields_to else ""
+    for_whom = f" for {facts.preemptor}" if facts.preemptor else ""
     why = f"preempted{for_whom}" if preempted else "stopped because its node is draining"
     return AttemptOutcome(
         attempt_state=_ended_as(result, AttemptState.PREEMPTED),

@@ -20,7 +20,7 @@ def request_preemption(
 ) -> None:
     """Begin a preemption; with `checkpoint`, order one whose serial is kept with it.
 
-    `Conflict` if the job does not run, is being stopped, or yields already.
+    `Conflict` if the job does not run, is being stopped, or is being preempted already.
     """
     job = lock_job(tx, job_id)
     if job.state != JobState.RUNNING or job.stop:

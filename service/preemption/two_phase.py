@@ -64,7 +64,8 @@ class _WaitingPreemptor(Record):
 def begin(db: Database, clock: Clock, jobs: Mapping[JobId, Cause], preemptor: str) -> list[JobId]:
     """Begin to preempt running jobs for a job or a reservation, all or none, each with its cause; return their ids.
 
-    Raises `lifecycle.Conflict` if one does not run any more or yields already, or if the preemptor no longer waits.
+    Raises `lifecycle.Conflict` if one does not run any more, one is being preempted already, or the preemptor no longer
+    waits.
     """
     now = clock()
     chosen = sorted(jobs)

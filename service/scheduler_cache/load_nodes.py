@@ -7,8 +7,9 @@ from sqlalchemy import Connection, Select, String, Table, select
 from sqlalchemy import cast as sql_cast
 
 from service.db.models import Device, Node
+from service.db.records.nodes import StoredTopology
 from service.scheduler.model.nodes import ClosedReason, LinkType, NodeInfo, Slot
-from torchyard.wire import Capability, Topology
+from torchyard.wire import Capability
 
 _NODE = cast("Table", Node.__table__).c
 _DEVICE = cast("Table", Device.__table__).c
@@ -102,7 +103,7 @@ class NodeLoader:
 
 def _slot(device: _LoadedDevice) -> Slot:
     _, uuid, index, memory, kind, unusable, name, topology = device
-    near = Topology.model_validate_json(topology) if topology else Topology()
+    near = StoredTopology.model_validate_json(topology) if topology else StoredTopology()
     return Slot(
         uuid=uuid,
         index=index,

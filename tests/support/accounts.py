@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become other users and to give them files")
 
 
 @contextmanager

@@ -1,9 +1,22 @@
 """Records of nodes, their devices and reservations."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from pydantic import field_validator
 
 from service.db.records.record import Record
 from torchyard import wire
+
+
+class StoredTopology(wire.Topology):
+    """How near a GPU is to the node's others, as it is stored; a level that this version does not know is left out."""
+
+    @field_validator("links", mode="before")
+    @classmethod
+    def _known(cls, links: Mapping[str, str]) -> dict[str, str]:
+        levels = set(wire.LinkLevel)
+        return {uuid: level for uuid, level in links.items() if level in levels}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +60,7 @@ class DeviceRecord(Record):
     memory: int
     unusable: str | None
     present: bool
-    topology: wire.Topology | None
+    topology: StoredTopology | None
 
     def device(self) -> wire.Device:
         """Return the device as its node reports it."""

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import accounts
 from tests.support.node import PYTHON, Box
 from torchyard.injob import layout
 from worker.launching import prepare
 from worker.launching.identity import identity
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
+pytestmark = accounts.needs_root
 
 USER = pwd.getpwnam("nobody").pw_uid
 #: Files of the job, and as many of the same names that are root's.

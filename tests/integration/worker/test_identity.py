@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import accounts
 from tests.support.node import PYTHON, Box, log
 from tests.support.written import Store
 from torchyard.wire import CarriedFile, Carry, Place, ResultKind, Root
@@ -14,7 +15,7 @@ from worker.forward.blobs import BlobSender
 from worker.forward.outputs import OutputForwarder
 from worker.forward.written import OutputLimits
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
+pytestmark = accounts.needs_root
 
 
 @pytest.fixture

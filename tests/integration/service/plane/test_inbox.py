@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import accounts
 from tests.support.plane import Plane, sha256
 from torchyard import wire
 from worker.control.client import ControlPlaneClient
@@ -113,7 +114,7 @@ def test_a_linked_file_that_is_refused_stays_where_it_is(data_plane: Plane, cont
     assert not store.has(sha256(DATA))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make a file of another user")
+@accounts.needs_root
 def test_another_users_file_is_never_linked(data_plane: Plane, control: Spy, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(DATA)

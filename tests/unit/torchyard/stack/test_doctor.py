@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.support import accounts
 from torchyard.exceptions import NoRedisError
 from torchyard.stack import access, doctor, filesystem, redis
 
@@ -68,7 +69,7 @@ def test_what_others_could_read_is_found_and_its_mend_helps(
     assert place.findings() == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only a worker that is root runs jobs of other accounts")
+@accounts.needs_root
 @pytest.mark.parametrize(
     ("folder", "mode"), [("", 0o700), ("attempts", 0o700), ("", 0o755), ("attempts", 0o755), ("", 0o731)]
 )
@@ -83,7 +84,7 @@ def test_folders_that_accounts_cannot_pass_or_could_change(place: Place, folder:
     assert place.findings() == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@accounts.needs_root
 def test_files_of_other_accounts(place: Place) -> None:
     os.chown(place.settings / "worker.env", 4001, -1)
     os.chown(place.root, 4001, -1)
