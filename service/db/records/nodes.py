@@ -60,7 +60,7 @@ class DeviceRecord(Record):
     memory: int
     unusable: str | None
     present: bool
-    topology: StoredTopology | None
+    topology: wire.Topology | None
 
     def device(self) -> wire.Device:
         """Return the device as its node reports it."""
