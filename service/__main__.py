@@ -1,4 +1,7 @@
-"""``python -m service``: serves until it is told to end. ``python -m service openapi`` prints the API's description."""
+"""``python -m service``: serves until it is told to end. ``python -m service openapi`` prints the API's description.
+
+``python -m service rotate-secrets`` encrypts all secrets anew with a new key; the service may run meanwhile.
+"""
 
 import argparse
 import asyncio
@@ -14,6 +17,10 @@ import uvloop
 from service.api import openapi
 from service.app import bare, create_app
 from service.bootstrap import NewerSchemaError
+from service.db.engine import Database
+from service.errors import ProblemError
+from service.secrets import store
+from service.secrets.key_file import KeyFile
 from service.server import Server, address, bind
 from service.settings import Settings
 from torchyard import home
@@ -21,13 +28,26 @@ from torchyard import home
 
 def _arguments(argv: Sequence[str], defaults: Settings) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m service", description=__doc__)
-    parser.add_argument("command", nargs="?", choices=["serve", "openapi"], default="serve")
+    parser.add_argument("command", nargs="?", choices=["serve", "openapi", "rotate-secrets"], default="serve")
     parser.add_argument("--host", default=defaults.host)
     parser.add_argument("--port", type=int, default=defaults.port, help="0 takes a free port")
     parser.add_argument(
         "--behind-proxy", action="store_true", default=defaults.behind_proxy, help="a proxy in front ends TLS"
     )
     return parser.parse_args(argv)
+
+
+def _rotate_secrets(settings: Settings) -> int:
+    keys, db = KeyFile(settings.secret_key), Database(settings.database_url)
+    try:
+        count = store.rotate(db, keys)
+    except ProblemError as error:
+        print(error.detail, file=sys.stderr)  # noqa: T201
+        return 1
+    finally:
+        db.dispose()
+    print(f"{count} secrets are encrypted with a new key now, which is in {keys.path}")  # noqa: T201
+    return 0
 
 
 def is_loopback(host: str) -> bool:
@@ -67,6 +87,8 @@ def main(argv: Sequence[str]) -> int:
     if arguments.command == "openapi":
         sys.stdout.write(openapi.text(bare()))
         return 0
+    if arguments.command == "rotate-secrets":
+        return _rotate_secrets(given)
     if not is_loopback(arguments.host) and not arguments.behind_proxy:
         print(  # noqa: T201
             f"Binding {arguments.host} would send tokens unencrypted: bind 127.0.0.1, or put a proxy that ends TLS in "

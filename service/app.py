@@ -27,6 +27,7 @@ from service.api.routes import (
     outputs,
     people,
     queue,
+    secrets,
     session,
     sharing,
     snapshots,
@@ -45,6 +46,7 @@ from service.infra.effects import Effects
 from service.infra.hub import Hub
 from service.infra.observability import Counted, Counters
 from service.scheduler_cache.load import Loader
+from service.secrets import store as secret_store
 from service.settings import Settings
 from service.storage.store import BlobStore
 
@@ -63,6 +65,7 @@ ROUTERS = (
     queue.router,
     nodes.router,
     people.router,
+    secrets.router,
     sharing.router,
     session.router,
     health.router,
@@ -121,6 +124,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.context, app.state.woken, app.state.counters = ctx, woken, counters
     app.state.tokens = Tokens(db, ctx.now_us, ctx.monotonic, settings.visibility)
     app.state.codes, app.state.publisher = Codes(ctx.monotonic), Publisher(ctx)
+    secret_store.report_unreadable(db, ctx.secret_keys)
     app.state.sign_in_limits = SignInLimits(ctx.monotonic)
     app.add_middleware(RequestGuard, settings=settings)
     app.add_middleware(Counted, counters=counters)

@@ -13,6 +13,7 @@ from service.infra.dispatch import Dispatcher
 from service.infra.hub import Hub
 from service.infra.times import Clock
 from service.scheduler_cache.load import Loader
+from service.secrets.key_file import KeyFile
 from service.settings import Settings
 from service.storage.store import BlobStore
 from torchyard.ids import now_us
@@ -37,6 +38,11 @@ class Context:
     now_us: Clock = now_us
     monotonic: Callable[[], float] = time.monotonic
     started: float = field(default_factory=time.monotonic)
+
+    @property
+    def secret_keys(self) -> KeyFile:
+        """Keys that secrets are encrypted with."""
+        return KeyFile(self.settings.secret_key)
 
     def unit_of_work(self) -> AbstractContextManager[UnitOfWork]:
         """A write transaction at the present time; see `Database.unit_of_work`."""

@@ -42,6 +42,8 @@ class Settings:
     """Bytes of a request body outside uploads and ingest."""
     visibility: Visibility = "project"
     """Who may read the jobs of projects that do not say it themselves."""
+    secret_key_file: Path | None = None
+    """File of the key that secrets are encrypted with; None: in `data`."""
     keep_ended_s: int | None = None
     """So long after its end a job keeps its files (`service.artifacts.discard`), a day at least; None: for ever."""
 
@@ -49,6 +51,11 @@ class Settings:
     def artifacts(self) -> Path:
         """Blobs, the inbox, and logs."""
         return self.data / "artifacts"
+
+    @property
+    def secret_key(self) -> Path:
+        """File of the key that secrets are encrypted with."""
+        return self.secret_key_file or self.data / "secrets.key"
 
     @classmethod
     def from_environment(cls) -> "Settings":
@@ -71,6 +78,7 @@ class Settings:
             disk_floor=found.disk_floor,
             keep_ended_s=found.keep_ended,
             visibility=found.visibility,
+            secret_key_file=found.secret_key_file,
         )
 
 
@@ -116,4 +124,9 @@ class Environment(BaseSettings):
         default=Settings.visibility,
         description="Who may read jobs of projects that do not say it themselves, beside owners and administrators: "
         "`private` nobody, `project` the project's members, `everyone` every user.",
+    )
+    secret_key_file: Path | None = Field(
+        default=None,
+        description="File of the key that secrets are encrypted with, made with the first of them; without it "
+        "`secrets.key` in the service's folder.",
     )

@@ -7,7 +7,8 @@ WorkerError
 │   ├── PythonError
 │   ├── IdentityError
 │   ├── DeviceGoneError
-│   └── NetworkError
+│   ├── NetworkError
+│   └── SecretsError
 ├── StoppedError
 ├── MissingBlobError
 ├── UnavailableError
@@ -57,6 +58,10 @@ class NetworkError(UnusableError):
     """Other nodes cannot reach this one, which has no IPv4 address: give it a network."""
 
 
+class SecretsError(UnusableError):
+    """The secrets that the job names cannot be had: see `yard secrets ls`, and rerun the job."""
+
+
 class StoppedError(WorkerError):
     """Stopped before it started."""
 
@@ -69,8 +74,8 @@ class RequestRefusedError(WorkerError):
     """The service answered and said no; `status` is the HTTP status, `problem` its problem+json body."""
 
     def __init__(self, status: int, problem: dict[str, Any], request: str) -> None:
-        detail = problem.get("detail") or problem.get("title") or "no reason given"
-        super().__init__(f"{request} was refused with {status}: {detail}")
+        self.detail = str(problem.get("detail") or problem.get("title") or "no reason given")
+        super().__init__(f"{request} was refused with {status}: {self.detail}")
         self.status = status
         self.problem = problem
 

@@ -106,6 +106,25 @@ class ProjectMember(Base):
     added_us: Mapped[int]
 
 
+class Secret(Base):
+    """A secret of a user or of a project, whose value is encrypted with a key that is not in the database."""
+
+    __tablename__ = "secrets"
+    __table_args__ = (
+        CheckConstraint("(user_id IS NULL) <> (project IS NULL)", name="one_owner"),
+        UniqueConstraint("user_id", "name"),
+        UniqueConstraint("project", "name"),
+    )
+    id: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[str | None] = mapped_column(ForeignKey("users.id"))
+    project: Mapped[str | None] = mapped_column(ForeignKey("projects.name"))
+    name: Mapped[str]
+    encrypted: Mapped[str]
+    set_by: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    created_us: Mapped[int]
+    changed_us: Mapped[int]
+
+
 class Node(Base):
     __tablename__ = "nodes"
     name: Mapped[str] = mapped_column(primary_key=True)

@@ -19,6 +19,7 @@ from service.infra.times import Clock
 from service.jobs import fit, groups, launching, planning, present, versions
 from service.jobs.submission import Submission
 from service.lifecycle import dependencies
+from service.secrets import of_jobs
 from service.storage.store import BlobStore
 from torchyard import api
 from torchyard.api import FieldProblem
@@ -145,6 +146,7 @@ def _create_project(tx: Connection, submission: Submission, now: int) -> None:
 
 def _check(tx: Connection, submission: Submission, plan: planning.SubmissionPlan) -> str:
     _check_snapshot(tx, submission)
+    _check_secrets(tx, submission, plan)
     notes = [fit.check(tx, spec, submission.caller.user_id) for spec in plan.resource_requests()]
     chosen = (
         f"; launcher {submission.spec.launcher.value}, because {submission.launcher_reason}"
@@ -153,6 +155,14 @@ def _check(tx: Connection, submission: Submission, plan: planning.SubmissionPlan
     )
     advice = f"; {submission.advice}" if submission.advice else ""
     return f"{notes[0]}{chosen}{advice}"
+
+
+def _check_secrets(tx: Connection, submission: Submission, plan: planning.SubmissionPlan) -> None:
+    names = {name: None for job in plan.jobs for name in job.spec.secrets}
+    if names:
+        spec = submission.spec
+        named = of_jobs.NamedSecrets(user_id=submission.caller.user_id, project=spec.project, names=tuple(names))
+        of_jobs.check(tx, named)
 
 
 def _check_quotas(tx: Connection, submission: Submission, plan: planning.SubmissionPlan, *, lock: bool) -> None:

@@ -12,6 +12,8 @@ from service.db.models import Allocation, Attempt, Device, Job, Member, User
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from service.errors import ProblemError, StaleSpecError, not_found
+from service.secrets import of_jobs
+from service.secrets.key_file import KeyFile
 from torchyard import wire
 from torchyard.ids import AttemptId, JobId
 from torchyard.spec import JobSpec, error_messages
@@ -25,14 +27,23 @@ class _LaunchedMember(Record):
     job_id: JobId
     number: int
     state: AttemptState
+    started_us: int | None
     restore_checkpoint: str | None
     carried_from: AttemptId | None
     spec: StoredSpec
+    user_id: str
+    project: str
     user: str
     unix_user: str | None
     deactivated_us: int | None
     node: str
     node_rank: int
+    nonce: str | None
+
+    @property
+    def secrets(self) -> of_jobs.NamedSecrets:
+        """The secrets that the job names."""
+        return of_jobs.NamedSecrets(user_id=self.user_id, project=self.project, names=self.spec.secrets)
 
 
 def valid_spec(stored: StoredSpec) -> JobSpec:
@@ -49,16 +60,14 @@ def launch(tx: Connection, attempt_id: AttemptId, node: str) -> wire.Launch:
     """Return the launch of the attempt's member on the node.
 
     Raises ``not-found`` for an unknown attempt, ``forbidden`` for another node's, ``not-acceptable-state`` if it is
-    over, or its user was deactivated before a node took it; `StaleSpecError` when the spec, stored by an earlier
-    version, is not valid any more.
+    over, or its user was deactivated or a secret of its removed before a node took it; `StaleSpecError` when the spec,
+    stored by an earlier version, is not valid any more.
     """
     member = _member(tx, attempt_id, node)
     if member.state not in lifecycle.LIVE:
         raise ProblemError("not-acceptable-state", f"Attempt {attempt_id} is {member.state}: forget it.")
-    if member.deactivated_us is not None and member.state == AttemptState.ASSIGNED:
-        raise ProblemError(
-            "not-acceptable-state", f"{member.user} is deactivated: attempt {attempt_id} must not start."
-        )
+    if member.state == AttemptState.ASSIGNED:
+        _check_may_start(tx, attempt_id, member)
     spec = valid_spec(member.spec)
     return wire.Launch(
         attempt=attempt_id,
@@ -76,6 +85,27 @@ def launch(tx: Connection, attempt_id: AttemptId, node: str) -> wire.Launch:
     )
 
 
+def secrets(tx: Connection, keys: KeyFile, attempt_id: AttemptId, node: str, nonce: str) -> wire.Secrets:
+    """Return the values of the secrets that an attempt is about to start with, for the node that has claimed it.
+
+    Raises ``conflict`` if the nonce is not its, it runs already, a secret was removed or cannot be decrypted; else as
+    `launch`.
+    """
+    member = _member(tx, attempt_id, node)
+    if member.nonce != nonce or member.state not in lifecycle.LIVE or member.started_us is not None:
+        raise ProblemError("conflict", f"Attempt {attempt_id} is {member.state}: secrets are for its start alone.")
+    return wire.Secrets(values=of_jobs.values(tx, keys, member.secrets))
+
+
+def _check_may_start(tx: Connection, attempt_id: AttemptId, member: _LaunchedMember) -> None:
+    if member.deactivated_us is not None:
+        raise ProblemError(
+            "not-acceptable-state", f"{member.user} is deactivated: attempt {attempt_id} must not start."
+        )
+    for names in of_jobs.missing(tx, {member.job_id: member.secrets}).values():
+        raise ProblemError("not-acceptable-state", f"Must not start: {of_jobs.absent(names, member.project)}.")
+
+
 def _carry(tx: Connection, member: _LaunchedMember) -> wire.Carry | None:
     if member.carried_from is None:
         return None
@@ -88,14 +118,18 @@ def _member(tx: Connection, attempt_id: AttemptId, node: str) -> _LaunchedMember
             Attempt.job_id,
             Attempt.number,
             Attempt.state,
+            Attempt.started_us,
             Attempt.restore_checkpoint,
             Attempt.carried_from,
             Job.spec,
+            Job.user_id,
+            Job.project,
             User.name.label("user"),
             User.unix_user,
             User.deactivated_us,
             Member.node,
             Member.node_rank,
+            Member.nonce,
         )
         .join(Job, Job.id == Attempt.job_id)
         .join(User, User.id == Job.user_id)

@@ -5,6 +5,7 @@ from service.attempts import memory
 from service.db.engine import Database
 from service.estimation.forecasts import Estimator
 from service.nodes import heartbeats, launches, registration
+from service.secrets.key_file import KeyFile
 from service.telemetry import stacks
 from torchyard import wire
 from torchyard.ids import AttemptId
@@ -38,6 +39,12 @@ def claim(db: Database, now: int, node: str, attempt_id: AttemptId, message: wir
     """Give the attempt's member to the node; `lifecycle.Conflict` if it cannot be had."""
     with db.unit_of_work(now) as unit:
         lifecycle.claim(unit.tx, attempt_id, node, message.nonce, unit.now)
+
+
+def secrets(db: Database, keys: KeyFile, node: str, attempt_id: AttemptId, message: wire.Claim) -> wire.Secrets:
+    """Return the values of an attempt's secrets; problems as `launches.secrets`."""
+    with db.read() as tx:
+        return launches.secrets(tx, keys, attempt_id, node, message.nonce)
 
 
 def prepared(db: Database, now: int, node: str, attempt_id: AttemptId, message: wire.Prepared) -> wire.Go:

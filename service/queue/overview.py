@@ -25,6 +25,7 @@ from service.scheduler.explain.forecast import Expected
 from service.scheduler.explain.names import Awaited, Names, Title
 from service.scheduler.model.jobs import IneligibleReason, Waiting
 from service.scheduler_cache.load import Loader
+from service.secrets import of_jobs
 from torchyard.api import Page, QueueEntry, Reason, Why
 from torchyard.ids import JobId
 from torchyard.spec import Priority
@@ -187,6 +188,7 @@ def _names(
         awaited=[Awaited(job=row.needs, title=titles[row.needs], state=row.state) for row in awaited],
         need=f"{after.when} of {after.need}" if after else "",
         paused=_paused(tx, job) if job is not None else "",
+        missing=_missing(tx, job) if job is not None else "",
         accounts={
             (one, node): words
             for one, blockers in lists.values()
@@ -213,6 +215,13 @@ def _paused(tx: Connection, job: JobRecord) -> str:
     if job.group_id is None:
         return ""
     return tx.scalar(select(Group.paused).where(Group.id == job.group_id)) or ""
+
+
+def _missing(tx: Connection, job: JobRecord) -> str:
+    """Return the sentence about secrets that the job names and that do not exist; empty if it has all."""
+    named = of_jobs.NamedSecrets(user_id=job.user_id, project=job.project, names=job.spec.secrets)
+    lacks = of_jobs.missing(tx, {job.id: named}) if named.names else {}
+    return next((of_jobs.absent(names, job.project) for names in lacks.values()), "")
 
 
 def _users(tx: Connection, users: Iterable[str]) -> dict[str, str]:

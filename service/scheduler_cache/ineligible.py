@@ -1,4 +1,4 @@
-"""Reasons to hold waiting jobs back that their own rows do not tell: checkpoints on the way, paused sweeps."""
+"""Reasons to hold waiting jobs back beside their rows: checkpoints on the way, paused sweeps, missing secrets."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -12,6 +12,8 @@ from service.scheduler.model.jobs import IneligibleReason
 from service.scheduler.model.state import SchedulerState
 from service.scheduler_cache import load_jobs
 from service.scheduler_cache.load_jobs import LoadedJob
+from service.secrets import of_jobs
+from service.secrets.of_jobs import NamedSecrets
 from torchyard.ids import JobId
 
 _OWN = (IneligibleReason.HELD, IneligibleReason.DEPENDENCY)
@@ -23,6 +25,8 @@ class Ineligibility:
     def __init__(self) -> None:
         #: Jobs that are to be asked about, and until when in any case: a node may be lost and found.
         self._back: dict[JobId, int] = {}
+        #: Secrets that waiting jobs name.
+        self._secrets: dict[JobId, NamedSecrets] = {}
         #: Waiting jobs of each sweep.
         self._trials: defaultdict[str, set[JobId]] = defaultdict(set)
         self._sweep: dict[JobId, str] = {}
@@ -35,6 +39,8 @@ class Ineligibility:
         until_us = max(row.queued_us + load_jobs.SAVING_US, row.retry_us or 0)
         if row.attempt and until_us > now:
             self._back[row.id] = until_us
+        if row.spec.secrets:
+            self._secrets[row.id] = NamedSecrets(user_id=row.user_id, project=row.project, names=row.spec.secrets)
         if row.group_id is not None:
             self._sweep[row.id] = row.group_id
             self._trials[row.group_id].add(row.id)
@@ -43,6 +49,7 @@ class Ineligibility:
     def drop(self, job: JobId) -> None:
         """Forget a job that does not wait any more."""
         self._back.pop(job, None)
+        self._secrets.pop(job, None)
         self._fresh.discard(job)
         sweep = self._sweep.pop(job, None)
         if sweep is not None:
@@ -57,9 +64,11 @@ class Ineligibility:
         saving = load_jobs.saving(tx, sorted(self._back), now) if self._back else frozenset()
         resting = load_jobs.resting(tx, sorted(self._back), now) if self._back else frozenset()
         back = dict.fromkeys(resting, IneligibleReason.RESTING) | dict.fromkeys(saving, IneligibleReason.SAVING)
+        if self._secrets:
+            back |= dict.fromkeys(of_jobs.missing(tx, self._secrets), IneligibleReason.SECRET)
         paused = {group: stopped for group, (stopped, _) in groups.items()}
         turned = [group for group, stopped in paused.items() if self._paused.get(group, False) is not stopped]
-        asked = self._fresh.union(self._back, *(self._trials[group] for group in turned))
+        asked = self._fresh.union(self._back, self._secrets, *(self._trials[group] for group in turned))
         self._back = {job: until_us for job, until_us in self._back.items() if until_us > now}
         self._fresh, self._paused = set(), paused
         for job in asked:

@@ -14,7 +14,7 @@ from torchyard.spec import JobSpec
 from torchyard.wire import Carry, Device, DeviceKind, FileRef, Go, Launch, Prepared, Restore, Result
 from worker.attempts import files
 from worker.attempts.folder import AttemptFolder
-from worker.exceptions import MissingBlobError
+from worker.exceptions import MissingBlobError, SecretsError
 from worker.launching import environment
 from worker.launching.launcher import AttemptLauncher
 
@@ -24,6 +24,8 @@ class FolderControl:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        #: What the jobs' secrets are worth; None: they cannot be had.
+        self.values: dict[str, str] | None = {}
         for name in ("launches", "claims", "blobs", "prepared", "go"):
             (root / name).mkdir(parents=True, exist_ok=True)
 
@@ -42,6 +44,12 @@ class FolderControl:
         except FileExistsError:
             return path.read_text() == nonce
         return True
+
+    def secrets(self, attempt: str, nonce: str) -> dict[str, str]:
+        assert (self.root / "claims" / attempt).read_text() == nonce
+        if self.values is None:
+            raise SecretsError("there is no secret API_KEY of the job's owner")
+        return self.values
 
     def prepared(self, attempt: str, where: Prepared) -> Go | None:
         """Go as soon as a file says so; void without a launch."""

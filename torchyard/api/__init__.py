@@ -35,6 +35,7 @@ from torchyard.api.live import LiveTopics
 from torchyard.api.nodes import Holder, Node, NodeDevice
 from torchyard.api.problems import FieldProblem, Problem
 from torchyard.api.queue import Alternative, Calibration, QueueEntry, Reason, SourceCalibration, Why
+from torchyard.api.secrets import Secret, SecretValue
 from torchyard.api.sweeps import DryRun, Group, PlannedTrial
 
 __all__ = [
@@ -82,6 +83,8 @@ __all__ = [
     "Rerun",
     "Resource",
     "Scope",
+    "Secret",
+    "SecretValue",
     "Series",
     "Settings",
     "SignIn",

@@ -57,6 +57,9 @@ def run(
         list[str] | None, typer.Option(help="Folder or file that is not copied but joined in; repeatable.")
     ] = None,
     env: Annotated[list[str] | None, typer.Option(help="KEY=VALUE for the job; repeatable.")] = None,
+    secret: Annotated[
+        list[str] | None, typer.Option(help="A secret of yours or of the project that it gets; repeatable.")
+    ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Word to filter by; repeatable.")] = None,
     checkpoint_every: Annotated[
         str | None, typer.Option(help="Checkpoints are due this often, such as 10m; or never.")
@@ -85,6 +88,7 @@ def run(
         python=python,
         link=link,
         env=_environment(env or []),
+        secrets=secret,
         tags=tag,
         checkpoint=_given(every=checkpoint_every) or None,
         after=_listed(after),

@@ -17,6 +17,7 @@ from torchyard.client.calls import body_of, part
 from torchyard.client.connection import Connection
 from torchyard.client.file_calls import FileCalls
 from torchyard.client.log_calls import LogCalls
+from torchyard.client.secret_calls import SecretCalls
 from torchyard.client.sharing_calls import SharingCalls
 from torchyard.client.sweep_calls import SweepCalls
 from torchyard.spec import JobSpec
@@ -26,7 +27,7 @@ from torchyard.states import JOB_FINAL, JobState
 LONG_POLL_S = 30
 
 
-class Client(LogCalls, FileCalls, SweepCalls, SharingCalls):
+class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
     """The service, as the owner of a token sees it.
 
     Finds URL and token in the arguments, in ``TORCHYARD_URL`` and ``TORCHYARD_TOKEN``, or in ``TORCHYARD_HOME``.

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from torchyard.quantities import Duration, Size
 from torchyard.recipe import Recipe
@@ -17,6 +17,7 @@ from torchyard.spec.base import NAME, Model, Ref, Tag
 from torchyard.spec.checkpoints import CheckpointPolicy, Resume
 from torchyard.spec.command import ENV_NAME, RESERVED_ENV, Command, Environment, Launcher
 from torchyard.spec.resources import Resources
+from torchyard.spec.secrets import SecretName
 from torchyard.spec.sweeps import ENVIRONMENT as PARAMETERS
 from torchyard.spec.sweeps import Sweep
 
@@ -109,6 +110,9 @@ class JobSpec(Model):
     network: Network = Network.HOST
     """`isolated`: the processes reach each other and nothing else, and nobody else on the node reaches them. One node
     only, whose worker runs as root. Services on localhost, downloads and trackers that send are out of reach."""
+    secrets: Annotated[tuple[SecretName, ...], Field(max_length=64)] = ()
+    """Names of secrets (`yard secrets set`) that the job gets as variables, with the values that they have when it
+    starts: its owner's own first, then those of its project."""
     priority: Priority = Priority.NORMAL
     time_limit: Duration | None = None
     """Running time after which the job is stopped."""
@@ -168,6 +172,14 @@ class JobSpec(Model):
             if path.startswith("/") or ".." in path.split("/") or not path.strip("/."):
                 raise ValueError(f"{path!r} must be a path inside the code folder, without '..'")
         return tuple(dict.fromkeys(str(PurePosixPath(path)) for path in link))
+
+    @field_validator("secrets")
+    @classmethod
+    def _distinct(cls, secrets: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        for name in secrets:
+            if name in info.data.get("env", {}):
+                raise ValueError(f"{name} is in env, too: leave it out there")
+        return tuple(dict.fromkeys(secrets))
 
     @model_validator(mode="after")
     def _work(self) -> Self:

@@ -30,7 +30,7 @@ from torchyard.wire.heartbeat import (
     Orders,
     Phase,
 )
-from torchyard.wire.launch import Claim, Go, Launch, Prepared, Started
+from torchyard.wire.launch import Claim, Go, Launch, Prepared, Secrets, Started
 from torchyard.wire.metrics import Mark, MetricBatch, MetricRecord, Sample, SampleBatch
 from torchyard.wire.protocol import (
     INBOX_PROBE,
@@ -99,6 +99,7 @@ __all__ = [
     "Root",
     "Sample",
     "SampleBatch",
+    "Secrets",
     "Settled",
     "StackDump",
     "Started",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import field_serializer
+from pydantic import Field, field_serializer
 
 from torchyard.ids import AttemptId, JobId
 from torchyard.spec import JobSpec
@@ -47,6 +47,15 @@ class Claim(Message):
     """``POST /agent/attempts/{id}/claim``: 204, or 409 if another nonce has it or it is void."""
 
     nonce: str
+
+
+class Secrets(Message):
+    """Answer to ``POST /agent/attempts/{id}/secrets`` with a `Claim`: what the job's secrets are worth now, by name.
+
+    409 if one was removed, or cannot be decrypted. Nobody keeps them: they go from memory to memory.
+    """
+
+    values: dict[str, str] = Field(repr=False)
 
 
 class Prepared(Message):

@@ -16,7 +16,7 @@ import httpx
 
 from torchyard import wire
 from torchyard.ids import AttemptId
-from worker.exceptions import MissingBlobError, OutOfStepError, RequestRefusedError, UnavailableError
+from worker.exceptions import MissingBlobError, OutOfStepError, RequestRefusedError, SecretsError, UnavailableError
 
 CHUNK: Final = 2**20
 #: Bytes a second that a slow disk reads, hashes or brings to rest: the service answers for a whole blob at once.
@@ -80,6 +80,16 @@ class ControlPlaneClient:
             _pass_unwanted(error)
             return False
         return True
+
+    def secrets(self, attempt: AttemptId, nonce: str) -> dict[str, str]:
+        """Return the values of the job's secrets by name; raise SecretsError if they cannot be had."""
+        try:
+            answer = self._post(_attempt(attempt, "secrets"), wire.Claim(nonce=nonce))
+        except RequestRefusedError as error:
+            if error.status != 409:
+                raise
+            raise SecretsError(error.detail) from error
+        return wire.Secrets.model_validate_json(answer.content).values
 
     def prepared(self, attempt: AttemptId, where: wire.Prepared) -> wire.Go | None:
         """Report that this member could start; return whether all could, None when the attempt is void or over."""

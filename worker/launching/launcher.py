@@ -1,5 +1,6 @@
 """Starting an attempt on this node: exactly once, whatever is killed or repeated on the way."""
 
+import json
 import os
 import subprocess
 import sys
@@ -46,6 +47,9 @@ class LaunchService(Protocol):
     def claim(self, attempt: AttemptId, nonce: str) -> bool:
         """False when another nonce has it or it is void."""
 
+    def secrets(self, attempt: AttemptId, nonce: str) -> dict[str, str]:
+        """Return the values of the job's secrets by name; raise SecretsError if they cannot be had."""
+
     def prepared(self, attempt: AttemptId, where: Prepared) -> Go | None:
         """Report that this member of the attempt could start; return whether all could, None when it is void."""
 
@@ -63,6 +67,8 @@ class PreparedAttempt:
     threads: int
     limits: dict[str, Any] = field(default_factory=dict)
     """What the shim needs to know of them, from `NodeLimits.create`."""
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Values of the job's secrets: they go to the shim through a pipe, and into no file."""
 
 
 def no_locks(_uuids: Sequence[str]) -> list[int]:
@@ -155,7 +161,8 @@ class AttemptLauncher:
             carry.release(folder, launch.carry)
             prepare.let_in(folder, laid.who)
             kept = [descriptor] if held is None else [descriptor, held]
-            self._spawn(folder, [*kept, *self.lock_descriptors([device.uuid for device in launch.devices])])
+            kept += self.lock_descriptors([device.uuid for device in launch.devices])
+            self._spawn(folder, kept, laid.secrets)
         finally:
             if held is not None:
                 os.close(held)
@@ -172,7 +179,9 @@ class AttemptLauncher:
         if go is None:
             return None
         limits = self.limits.create(folder.attempt_id, launch.spec.resources, launch.devices)
-        return launch, replace(laid, limits=limits), go
+        names = launch.spec.secrets
+        secrets = self.control.secrets(folder.attempt_id, folder.nonce()) if names else {}
+        return launch, replace(laid, limits=limits, secrets=secrets), go
 
     def _settled(self, folder: AttemptFolder, launch: Launch) -> Launch | None:
         """Wait until all that the attempt before has left is known; None when this one is no longer wanted."""
@@ -268,20 +277,20 @@ class AttemptLauncher:
         """CPU threads of each process, from its devices' share of the node's cores."""
         return threads(launch.spec, int(self.cpus * max(1.0, _held(launch)) / max(1, devices)))
 
-    def _spawn(self, folder: AttemptFolder, descriptors: list[int]) -> None:
-        """Fork the shim and wait until it has daemonised and let the job go."""
+    def _spawn(self, folder: AttemptFolder, descriptors: list[int], secrets: Mapping[str, str]) -> None:
+        """Fork the shim and wait until it has daemonised and let the job go; it reads the secrets from its input."""
         command = [str(self.python), "-I", "-S", str(SHIM), str(folder.at(layout.LAUNCH)), *map(str, descriptors)]
         with (folder.at(layout.LOGS) / layout.LAUNCHER_LOG).open("ab") as log:
             subprocess.Popen(
                 command,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE if secrets else subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 cwd="/",
                 env=inherited(self.own_environment, self.passed),
                 pass_fds=descriptors,
                 start_new_session=True,
-            ).wait()
+            ).communicate(json.dumps(dict(secrets)).encode() if secrets else None)
 
     def finalize_lost(self, attempt_id: AttemptId, *, seconds: float = 60.0) -> bool:
         """End an attempt whose shim is dead: kill what is left of it and write a LOST result.
@@ -420,6 +429,7 @@ def launch_record(
         "isolated": launch.spec.isolated,
         "log_limit": launch.spec.log_limit,
         "node_rank": launch.node_rank,
+        "secrets": sorted(laid.secrets),
         "trackers": list(launch.spec.read_trackers),
         "live": launch.spec.live,
         "paths": {

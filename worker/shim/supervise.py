@@ -304,6 +304,19 @@ def _daemonize() -> int:
     return ready
 
 
+def _read_secrets() -> dict[str, str]:
+    """Read the values of the job's secrets from the input, which is empty from then on.
+
+    ValueError if the worker was killed while it wrote them: then nothing of the job has run.
+    """
+    with open(0, "rb", closefd=False) as pipe:
+        secrets: dict[str, str] = json.loads(pipe.read())
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return secrets
+
+
 def main(arguments: list[str]) -> None:
     """``<launch.json> <descriptor>…``."""
     for descriptor in arguments[1:]:
@@ -316,4 +329,6 @@ def main(arguments: list[str]) -> None:
     prefer_to_kill(GUARD)
     with open(arguments[0], "rb") as file:
         launch = json.loads(file.read())
+    if launch["secrets"]:
+        launch["env"].update(_read_secrets())
     Shim(launch).run(ready)

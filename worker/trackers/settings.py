@@ -15,7 +15,7 @@ def environment(
 
     `runs` has the only run that earlier attempts made, by tracker: the clients go on with it.
     """
-    given = own.keys() | spec.env.keys()
+    given = own.keys() | spec.env.keys() | set(spec.secrets)
     made = {layout.READ_TRACKERS: ",".join(spec.read_trackers)} if spec.read_trackers else dict[str, str]()
     if Tracker.MLFLOW in spec.read_trackers and "MLFLOW_TRACKING_URI" not in given:
         made |= _mlflow(folder.at(layout.MLFLOW_STORE), runs.get(Tracker.MLFLOW))

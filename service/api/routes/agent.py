@@ -111,6 +111,13 @@ def claim(attempt_id: AttemptId, message: wire.Claim, ctx: Ctx, node: Node) -> N
         reports.claim(ctx.db, ctx.now_us(), node, attempt_id, message)
 
 
+@router.post("/attempts/{attempt_id}/secrets")
+def secrets(attempt_id: AttemptId, message: wire.Claim, ctx: Ctx, node: Node) -> Response:
+    """The node is about to start the attempt, and gets the values of its secrets."""
+    found = reports.secrets(ctx.db, ctx.secret_keys, node, attempt_id, message)
+    return answer(found, headers={"Cache-Control": "no-store"})
+
+
 @router.post("/attempts/{attempt_id}/prepared")
 def prepared(attempt_id: AttemptId, message: wire.Prepared, ctx: Ctx, node: Node) -> Response:
     """The node's part of an attempt on several nodes could start; answered by whether all could."""

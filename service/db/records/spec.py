@@ -69,6 +69,11 @@ class StoredSpec:
         return backend
 
     @property
+    def secrets(self) -> tuple[str, ...]:
+        """Names of the secrets that it gets."""
+        return tuple(self.data.get("secrets") or ())
+
+    @property
     def launcher(self) -> Launcher | None:
         """Launcher that starts the processes."""
         launcher = self.data.get("launcher")

@@ -37,6 +37,8 @@ class Names:
     need: str = ""
     #: Why the job's sweep is paused.
     paused: str = ""
+    #: The sentence about secrets that the job names and that do not exist.
+    missing: str = ""
     #: By job and node, why the node runs no jobs of its owner.
     accounts: Mapping[tuple[str, str], str] = field(default_factory=dict)
 

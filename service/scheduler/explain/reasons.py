@@ -98,6 +98,8 @@ class _ReasonWriter:
         match blocker.ineligible:
             case IneligibleReason.DEPENDENCY:
                 return self._dependency()
+            case IneligibleReason.SECRET:
+                return Reason(code="secret", message=self.names.missing or "a secret that it names is gone")
             case IneligibleReason.PAUSED:
                 why = f" ({self.names.paused})" if self.names.paused else ""
                 return Reason(code="paused", message=f"its sweep is paused{why}: resume it to let its trials start")

@@ -50,6 +50,8 @@ class IneligibleReason(StrEnum):
     SAVING = "saving"
     #: It was ended again by a failure that is not its own: it waits a while before the next attempt.
     RESTING = "resting"
+    #: A secret that it names does not exist any more.
+    SECRET = "secret"  # noqa: S105
     #: Its sweep is paused.
     PAUSED = "paused"
 

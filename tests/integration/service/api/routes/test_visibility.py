@@ -40,7 +40,7 @@ LISTS = {"/jobs", "/jobs/counts", "/groups"}
 BOX = {"/queue", "/nodes"}
 #: Nothing of a single job, or hours of users and projects alone, which share the box.
 NO_JOB = {"/queue/calibration", "/nodes/{name}/telemetry", "/settings", "/users", "/tokens", "/projects", "/policy"}
-NO_JOB |= {"/quotas", "/usage", "/usage/digest", "/reservations"}
+NO_JOB |= {"/secrets", "/quotas", "/usage", "/usage/digest", "/reservations"}
 ADMIN = {"/audit"}
 #: What changes, read by `test_a_stream_tells_only_of_what_may_be_read` and the test after it.
 STREAM = {"/stream", "/live"}

@@ -42,6 +42,7 @@ def first(made: SchedulerState, **more: Any) -> Reason:
             "paused",
             "its sweep is paused (all failed alike): resume it to let its trials start",
         ),
+        (IneligibleReason.SECRET, "secret", "there is no secret HF_TOKEN"),
         (IneligibleReason.DEPENDENCY, "dependency", "waits for the success of job 7 (bob), which runs"),
     ],
 )
@@ -49,6 +50,7 @@ def test_what_keeps_it_from_being_considered(ineligible: IneligibleReason, code:
     names = replace(
         NAMES,
         paused="all failed alike",
+        missing="there is no secret HF_TOKEN",
         need="success of all",
         awaited=[Awaited(job="j7", title=Title(number=7, user="bob"), state="running")],
     )

@@ -1,0 +1,1 @@
+"""Secrets of users and projects: stored encrypted, and given to their jobs at the launch."""

@@ -1,0 +1,80 @@
+"""Secrets that jobs name in their specs: the owner's own first, then those of the job's project for its members."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, or_, select
+
+from service.db.models import ProjectMember, Secret, User
+from service.errors import ProblemError, field_problem
+from service.secrets.key_file import KeyFile
+from torchyard.ids import JobId
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedSecrets:
+    """Secrets that a job names, and by whom and where they are looked up."""
+
+    user_id: str
+    project: str
+    names: tuple[str, ...]
+
+
+def check(tx: Connection, named: NamedSecrets) -> None:
+    """Raise ``invalid-request`` for names that are unknown; it tells those that there are, and the mend."""
+    found = _usable(tx, named.user_id, named.project)
+    unknown = [name for name in named.names if name not in found]
+    if not unknown:
+        return
+    known = f"; there are {', '.join(sorted(found)[:20])}" if found else ""
+    raise field_problem("secrets", f"{_absent(unknown, named.project)}: {_mend(unknown)}{known}")
+
+
+def missing(tx: Connection, jobs: Mapping[JobId, NamedSecrets]) -> dict[JobId, tuple[str, ...]]:
+    """Return the names that jobs look for in vain, by job; those that have all they name are left out."""
+    users = sorted({named.user_id for named in jobs.values()})
+    projects = sorted({named.project for named in jobs.values()})
+    theirs = or_(Secret.user_id.in_(users), Secret.project.in_(projects))
+    members = select(ProjectMember.project, ProjectMember.user_id).where(ProjectMember.user_id.in_(users))
+    known = {tuple(row) for row in tx.execute(select(Secret.user_id, Secret.project, Secret.name).where(theirs))}
+    sharing = {tuple(row) for row in tx.execute(members)}
+    administrators = set(tx.scalars(select(User.id).where(User.id.in_(users), User.admin)))
+
+    def has(named: NamedSecrets, name: str) -> bool:
+        shares = (named.project, named.user_id) in sharing or named.user_id in administrators
+        return (named.user_id, None, name) in known or (shares and (None, named.project, name) in known)
+
+    lacks = {job: tuple(name for name in named.names if not has(named, name)) for job, named in jobs.items()}
+    return {job: names for job, names in lacks.items() if names}
+
+
+def values(tx: Connection, keys: KeyFile, named: NamedSecrets) -> dict[str, str]:
+    """Return the values by name; ``conflict`` if one was removed, `KeyFileError` if they cannot be decrypted."""
+    found = _usable(tx, named.user_id, named.project)
+    if unknown := [name for name in named.names if name not in found]:
+        raise ProblemError("conflict", f"{absent(unknown, named.project)}.")
+    return {name: keys.decrypt(found[name]) for name in named.names}
+
+
+def absent(names: Sequence[str], project: str) -> str:
+    """Return the sentence about secrets that a job names and that do not exist, with the mend."""
+    return f"{_absent(names, project)}: {_mend(names)}"
+
+
+def _absent(names: Sequence[str], project: str) -> str:
+    is_or_are = "is no secret" if len(names) == 1 else "are no secrets"
+    return f"there {is_or_are} {', '.join(names)} of the job's owner or of project {project}"
+
+
+def _mend(names: Sequence[str]) -> str:
+    return f"{' and '.join(f'`yard secrets set {name}`' for name in names)} add{'s it' if len(names) == 1 else ' them'}"
+
+
+def _usable(tx: Connection, user_id: str, project: str) -> dict[str, str]:
+    """Return the encrypted values by name: of the user, and of the project if the user is a member of it."""
+    member = select(ProjectMember.user_id).where(ProjectMember.project == project, ProjectMember.user_id == user_id)
+    administrator = select(User.id).where(User.id == user_id, User.admin)
+    shared = and_(Secret.project == project, or_(member.exists(), administrator.exists()))
+    query = select(Secret.name, Secret.encrypted).where(or_(Secret.user_id == user_id, shared))
+    rows = tx.execute(query.order_by(Secret.project.is_(None)))  # the owner's own last, so that they count
+    return {row.name: row.encrypted for row in rows}

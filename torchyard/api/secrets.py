@@ -1,0 +1,47 @@
+"""Secrets as the REST API shows and takes them: their values go in and never come out."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, ConfigDict, SecretStr, model_validator
+
+from torchyard.api.base import Resource
+from torchyard.spec.secrets import MAX_VALUE
+
+
+class Secret(Resource):
+    """A secret without its value."""
+
+    name: str
+    #: The project whose secret it is; null: one's own.
+    project: str | None
+    #: Who has set its value last.
+    set_by: str
+    created_at: datetime
+    changed_at: datetime
+
+
+def _usable(value: SecretStr) -> SecretStr:
+    """Refuse what no variable can hold, in words that do not repeat it."""
+    text = value.get_secret_value()
+    if not text or "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("a secret is text that is not empty, without NUL and lone surrogates")
+    if len(text.encode()) > MAX_VALUE:
+        raise ValueError(f"a secret has at most {MAX_VALUE // 1024} KiB: put more into a file, and its path here")
+    return value
+
+
+class SecretValue(Resource):
+    """``PUT /secrets/{name}`` and ``PUT /projects/{project}/secrets/{name}``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    value: Annotated[SecretStr, AfterValidator(_usable)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _text(cls, given: Any) -> Any:
+        """Refuse any other form here: messages about types repeat what was given."""
+        if not isinstance(given, dict) or not isinstance(given.get("value"), str):
+            raise ValueError('a secret is sent as text: {"value": "…"}')
+        return given
