@@ -41,7 +41,8 @@ from service.estimation.forecasts import Estimator
 from service.identity.callers import Tokens
 from service.identity.sessions import Codes
 from service.identity.sign_in_limits import SignInLimits
-from service.infra.dispatch import Dispatcher, key_prefix
+from service.infra.broker_accounts import BrokerAccounts
+from service.infra.dispatch import Dispatcher
 from service.infra.effects import Effects
 from service.infra.hub import Hub
 from service.infra.observability import Counted, Counters
@@ -106,7 +107,7 @@ def create_app(settings: Settings) -> FastAPI:
     woken = threading.Event()
     app = bare()
     estimator = Estimator()
-    counters, dispatcher = Counters(), Dispatcher(settings.broker_url, key_prefix(installation))
+    counters, dispatcher = Counters(), Dispatcher(settings.broker_url, installation)
     store = BlobStore(settings.artifacts, settings.disk_floor)
     ctx = Context(
         settings=settings,
@@ -115,6 +116,7 @@ def create_app(settings: Settings) -> FastAPI:
         store=store,
         dispatcher=dispatcher,
         installation=installation,
+        broker_accounts=BrokerAccounts(settings.broker_url, installation, bootstrap.secret_key(db)),
         loader=Loader(settings.disk_floor, estimator, store.free),
         estimator=estimator,
         wake_scheduler=woken.set,

@@ -22,6 +22,8 @@ from torchyard.ids import new_id, now_us
 
 #: PostgreSQL advisory lock under which one service at a time migrates.
 _MIGRATION_LOCK = 0x79617264
+#: The fact that holds the installation's secret.
+_SECRET = "secret_key"  # noqa: S105
 
 
 class NewerSchemaError(RuntimeError):
@@ -92,12 +94,18 @@ def prepare(db: Database) -> str:
     """
     with db.write() as tx:
         installation = _fact(tx, "id", lambda: new_id("yard"))
-        _fact(tx, "secret_key", secrets.token_hex)
+        _fact(tx, _SECRET, secrets.token_hex)
         _project(tx)
         admin = _administrator(tx)
         _token_file(tx, admin, home.admin_token_file(), "administrator", ["admin"])
         _token_file(tx, admin, home.node_token_file(), "embedded worker", ["node"], home.node_name())
     return installation
+
+
+def secret_key(db: Database) -> str:
+    """Return the installation's secret, which `prepare` has made: passwords that nobody remembers follow from it."""
+    with db.read() as tx:
+        return str(tx.scalar(select(Installation.value).where(Installation.key == _SECRET)))
 
 
 def _fact(tx: Connection, key: str, make: Callable[[], str]) -> str:

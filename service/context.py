@@ -9,6 +9,7 @@ from service.attempts.memory import Memory
 from service.db.engine import Database
 from service.db.unit_of_work import UnitOfWork
 from service.estimation.forecasts import Estimator
+from service.infra.broker_accounts import BrokerAccounts
 from service.infra.dispatch import Dispatcher
 from service.infra.hub import Hub
 from service.infra.times import Clock
@@ -29,6 +30,7 @@ class Context:
     store: BlobStore
     dispatcher: Dispatcher
     installation: str
+    broker_accounts: BrokerAccounts
     loader: Loader
     """Reader of the queue and the nodes."""
     wake_scheduler: Callable[[], None]

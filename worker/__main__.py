@@ -18,7 +18,7 @@ from torchyard import exceptions, wire
 from torchyard.stack import filesystem
 from worker import app, settings
 from worker.control.backoff import Backoff
-from worker.control.registration import Registration
+from worker.control.registration import Registration, broker_url
 from worker.exceptions import RequestRefusedError, UnavailableError
 from worker.runtime import Runtime
 
@@ -103,7 +103,7 @@ class WorkerProgram:
         """Work until told to end; True when it should be started again."""
         registered = first_registration(self._runtime.registration)
         self._runtime.use(registered)
-        broker = self._settings.redis_url or registered.broker_url
+        broker = broker_url(registered, self._settings.redis_url)
         name = self._settings.name
         celery = app.make_app(broker, registered.broker_key_prefix, name, self._runtime)
         self._worker = app.make_worker(celery, name, self._ready)

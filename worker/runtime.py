@@ -180,10 +180,13 @@ class Runtime:
         registered = self.registration.renew()
         before = self._used
         self.use(registered)
-        if before is not None and _consumes(before) != _consumes(registered) and not self._settings.redis_url:
-            logger.warning("the service names another Redis: starting again")
+        if before is not None and self._consumes(before) != self._consumes(registered):
+            logger.warning("the service names another Redis, or another account there: starting again")
             self._moved()
         return registered
+
+    def _consumes(self, registered: wire.Registered) -> tuple[str, str]:
+        return registration.broker_url(registered, self._settings.redis_url), registered.broker_key_prefix
 
     def _scan(self) -> list[inventory.Status]:
         return inventory.scan(self._settings.attempts)
@@ -214,10 +217,6 @@ def make_attempts_root(attempts: Path) -> None:
         problem = access.attempts_problem(attempts)
         if problem is not None:
             logger.error("%s", problem)
-
-
-def _consumes(registered: wire.Registered) -> tuple[str, str]:
-    return registered.broker_url, registered.broker_key_prefix
 
 
 def spawn(function: Callable[[], Any]) -> None:

@@ -30,7 +30,7 @@ class WorkerSettings:
     cpu_slots: int | None = None
     """CPU slots to offer where there is no GPU; None: as many as fit."""
     redis_url: str | None = None
-    """Redis, where it is reached otherwise than the service says."""
+    """Redis, where it is reached otherwise than the service says; it tells the login if this has none."""
     one_trust_domain: bool = False
     """Jobs of people without a UNIX account here run as the worker's own."""
     labels: tuple[str, ...] = ()
@@ -131,7 +131,8 @@ class Environment(BaseSettings):
         default=None, description="CPU slots to offer (`--cpu-slots`); without it as many as fit where there is no GPU."
     )
     redis_url: str | None = Field(
-        default=None, description="Redis, where it is reached otherwise than the service says."
+        default=None,
+        description="Redis, where it is reached otherwise than the service says; without a password, which it tells.",
     )
     one_trust_domain: bool = Field(
         default=False,

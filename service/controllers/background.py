@@ -9,6 +9,7 @@ from service.context import Context
 from service.controllers.monitor import Monitor
 from service.controllers.scheduling import Scheduler
 from service.db.leader import Leader
+from service.identity import tokens
 from service.infra.observability import Counters
 from service.infra.threads import Repeated
 
@@ -25,6 +26,7 @@ def running(ctx: Context, woken: threading.Event, counters: Counters) -> Iterato
 
     def clean() -> None:
         if leader.leads():
+            ctx.broker_accounts.keep(tokens.node_tokens(ctx.db, ctx.now_us()))
             housekeeping.sweep(ctx.db, ctx.store, ctx.now_us())
             discard.sweep(ctx.db, ctx.store, ctx.now_us(), ctx.settings.keep_ended_s)
 

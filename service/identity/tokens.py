@@ -74,6 +74,14 @@ def create_token(db: Database, caller: Caller, request: api.TokenRequest, now: i
     return made
 
 
+def node_tokens(db: Database, now: int) -> list[str]:
+    """Return the ids of the tokens with which nodes may report."""
+    valid = (Token.node.is_not(None), Token.revoked_us.is_(None), User.deactivated_us.is_(None))
+    unexpired = or_(Token.expires_us.is_(None), Token.expires_us > now)
+    with db.read() as tx:
+        return list(tx.scalars(select(Token.id).join(User, User.id == Token.user_id).where(*valid, unexpired)))
+
+
 def _check_request(caller: Caller, request: api.TokenRequest, owner: api.User) -> None:
     if not owner.active:
         raise field_problem("user", f"{owner.name} is deactivated: `yard users set {owner.name} --active` ends that")

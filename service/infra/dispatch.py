@@ -9,6 +9,7 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
+from urllib.parse import quote
 
 from celery import Celery
 
@@ -32,9 +33,12 @@ class NodeMessage:
     args: tuple[str, ...] = ()
 
 
-def key_prefix(installation: str) -> str:
-    """Return what all Redis keys of an installation begin with, so that several may share a server."""
-    return f"torchyard:{installation}:"
+def node_key_prefix(installation: str, node: str) -> str:
+    """Return what the Redis keys of a node's queue begin with: those of no other node or installation do.
+
+    It has none of the characters that mean something in a pattern of keys.
+    """
+    return f"torchyard:{installation}:{quote(node, safe='')}:"
 
 
 def publisher(broker_url: str, prefix: str) -> Celery:
@@ -60,11 +64,13 @@ def publisher(broker_url: str, prefix: str) -> Celery:
 class Dispatcher:
     """Send `launch` and `nudge` messages to nodes; every call returns at once."""
 
-    def __init__(self, broker_url: str, prefix: str) -> None:
+    def __init__(self, broker_url: str, installation: str) -> None:
         self.sent = 0
         self.failed = 0
-        self._app = publisher(broker_url, prefix)
-        self._connection: Any = None
+        self._app = publisher(broker_url, "")
+        self._installation = installation
+        #: One for each node, since all keys of a connection have one prefix.
+        self._connections: dict[str, Any] = {}
         self._waiting: dict[NodeMessage, None] = {}  # a dict keeps the order and drops doubles
         self._changed = threading.Condition()
         self._stopping = False
@@ -128,13 +134,16 @@ class Dispatcher:
             self.sent += 1
 
     def _publish(self, message: NodeMessage) -> Any:
-        if self._connection is None:
-            self._connection = self._app.connection_for_write()
+        if message.node not in self._connections:
+            prefix = node_key_prefix(self._installation, message.node)
+            self._connections[message.node] = self._app.connection_for_write(
+                transport_options={"global_keyprefix": prefix}
+            )
         return self._app.send_task(
             message.task,
             message.args,
             queue=node_queue(message.node),
-            connection=self._connection,
+            connection=self._connections[message.node],
             retry=False,
             ignore_result=True,
         )
@@ -148,7 +157,7 @@ class Dispatcher:
         self._disconnect()
 
     def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
+        connections, self._connections = self._connections, {}
+        for connection in connections.values():
             with suppress(Exception):  # it is broken already
                 connection.release()

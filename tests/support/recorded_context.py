@@ -10,6 +10,7 @@ from typing import Any
 from service.context import Context
 from service.db.engine import Database
 from service.estimation.forecasts import Estimator
+from service.infra.broker_accounts import BrokerAccounts
 from service.infra.dispatch import Dispatcher
 from service.infra.effects import Effects
 from service.infra.hub import Hub
@@ -87,6 +88,7 @@ def recorded_context(db: Database, folder: Path, **changes: Any) -> Iterator[Rec
         store=store,
         dispatcher=dispatcher,
         installation="yard-test",
+        broker_accounts=BrokerAccounts(settings.broker_url, "yard-test", "secret"),
         loader=Loader(settings.disk_floor, estimator, store.free),
         estimator=estimator,
         wake_scheduler=woken.set,

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import redis
 
 from tests.support import wait
+from torchyard.network.login import login
 from torchyard.stack.redis import find_executable
 
 
@@ -23,11 +25,16 @@ class Server:
 
     @property
     def url(self) -> str:
-        login = f":{self.password}@" if self.password else ""
+        login = f":{quote(self.password, safe='')}@" if self.password else ""
         return f"redis+socket://{login}{self.socket}"
 
     def client(self) -> redis.Redis:
         return redis.Redis(unix_socket_path=str(self.socket), password=self.password)
+
+    def client_of(self, url: str) -> redis.Redis:
+        """A client with the name and password in a URL of the same server."""
+        name, _, password = login(url).partition(":")
+        return redis.Redis(unix_socket_path=str(self.socket), username=unquote(name), password=unquote(password))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 from torchyard import home, wire
+from torchyard.network.login import login, with_login
 from worker.monitoring import processes
 
 logger = logging.getLogger(__name__)
@@ -56,6 +57,13 @@ def registration(
         labels=list(labels),
         capabilities=list(capabilities),
     )
+
+
+def broker_url(registered: wire.Registered, own: str | None) -> str:
+    """Return the URL of Redis: the node's own setting, with the login that the service told if that names none."""
+    if own is None:
+        return registered.broker_url
+    return own if login(own) else with_login(own, login(registered.broker_url))
 
 
 def disk_free(folder: Path) -> int:

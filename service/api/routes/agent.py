@@ -18,7 +18,7 @@ from service.attempts import memory
 from service.context import Context
 from service.errors import OffsetAheadError, ProblemError, TooLargeError, not_found
 from service.identity.callers import Caller
-from service.infra.dispatch import key_prefix
+from service.infra.dispatch import node_key_prefix
 from service.nodes import reports
 from torchyard import wire
 from torchyard.ids import AttemptId
@@ -70,7 +70,7 @@ def _refusals() -> Iterator[None]:
 
 
 @router.post("/register")
-def register(message: wire.Register, ctx: Ctx, node: Node) -> Response:
+def register(message: wire.Register, ctx: Ctx, node: Node, caller: Caller = requires("node")) -> Response:
     """A worker has started."""
     if message.node != node:
         raise ProblemError("forbidden", f"This token is node {node}'s, not {message.node[:80]}'s: use the node's own.")
@@ -79,8 +79,8 @@ def register(message: wire.Register, ctx: Ctx, node: Node) -> Response:
     return answer(
         wire.Registered(
             installation=ctx.installation,
-            broker_url=ctx.settings.broker_url,
-            broker_key_prefix=key_prefix(ctx.installation),
+            broker_url=ctx.broker_accounts.url(node, caller.token_id),
+            broker_key_prefix=node_key_prefix(ctx.installation, node),
             heartbeat_s=ctx.settings.heartbeat_s,
             inbox=str(ctx.store.inbox),
             inbox_probe=ctx.store.probe,

@@ -77,6 +77,7 @@ def create_token(asked: api.TokenRequest, caller: Reader, ctx: Ctx) -> Response:
 def revoke_token(request: Request, token: str, caller: Reader, ctx: Ctx) -> None:
     """Ends a token, and the sessions that it has opened, at once."""
     tokens.revoke(ctx.db, request.app.state.tokens, caller, token, ctx.now_us())
+    ctx.broker_accounts.keep(tokens.node_tokens(ctx.db, ctx.now_us()))
 
 
 @router.get("/projects", response_model=list[api.Project], dependencies=[requires("read")])

@@ -54,6 +54,11 @@ def test_every_password_comes_from_the_environment_and_is_asked_for(compose: dic
     assert compose["services"]["worker"]["profiles"] == ["trial"]
 
 
+def test_only_the_service_and_redis_itself_know_the_password_of_redis(compose: dict[str, Any]) -> None:
+    knows = {name for name, service in compose["services"].items() if "REDIS_PASSWORD" in str(service)}
+    assert knows == {"redis", "service"}
+
+
 def test_the_trial_worker_is_the_node_whose_token_it_reads(compose: dict[str, Any]) -> None:
     worker = compose["services"]["worker"]
     words = worker["command"]

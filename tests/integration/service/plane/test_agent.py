@@ -1,12 +1,17 @@
 """An attempt's way through the routes of the node agents, with the real state machine."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from redis.exceptions import AuthenticationError
 from sqlalchemy import insert, select, update
 
 from service.db.models import Allocation, Attempt, Device, Event, Job, Member, SnapshotFile
+from service.infra.dispatch import node_key_prefix
+from tests.support import plane, redis
 from tests.support.plane import Plane, Seeded, sha256
 from torchyard import home, wire
 
@@ -202,3 +207,17 @@ def test_a_spec_that_is_valid_no_more_is_refused_and_to_ask_changes_nothing(data
         assert answer.status_code == 409, answer.text
         assert "gone: unknown field: leave it out" in answer.json()["detail"]
     assert data_plane.get(f"/jobs/{seeded.job}").json()["state"] == "assigned"
+
+
+def test_a_node_gets_its_own_account_in_redis_and_loses_it_with_its_token(
+    serve: Callable[..., Any], short_tmp: Path
+) -> None:
+    with redis.serve(short_tmp, "secret") as server, serve(broker_url=server.url) as live, plane.plane(live) as served:
+        registered = wire.Registered.model_validate_json(register(served).content)
+        assert registered.broker_key_prefix == node_key_prefix(served.ctx.installation, home.node_name())
+        (own,) = (token for token in live.client.get("/api/v1/tokens").json() if token["node"])
+        with server.client_of(registered.broker_url) as node:
+            assert node.ping()
+            assert live.client.delete(f"/api/v1/tokens/{own['id']}").status_code == 204
+            with pytest.raises(AuthenticationError):
+                node.ping()
