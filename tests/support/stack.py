@@ -58,10 +58,19 @@ class Stack:
         """What is stored of a rank's log of the newest attempt."""
         return b"".join(self.client.logs(job.id, rank=rank))
 
-    def yard(self, *words: str, cwd: Path | None = None, seconds: float = 90) -> subprocess.CompletedProcess[str]:
-        """A `yard` command against this stack."""
+    def yard(
+        self, *words: str, cwd: Path | None = None, seconds: float = 90, given: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """A `yard` command against this stack; `given` is its standard input."""
         return subprocess.run(
-            [*YARD, *words], env=self.environment, cwd=cwd, capture_output=True, text=True, timeout=seconds, check=False
+            [*YARD, *words],
+            env=self.environment,
+            cwd=cwd,
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
         )
 
 
