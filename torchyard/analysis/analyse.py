@@ -15,6 +15,7 @@ from torchyard.analysis import commands, findings, interpreters, launchers, prog
 from torchyard.analysis.scripts import facts, replicas, source
 from torchyard.exceptions import SpecError
 from torchyard.spec import JobSpec, Launcher, Tracker
+from torchyard.spec.credentials import credentials
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,15 +41,29 @@ def analyse(
     mend for a command that cannot run.
     """
     if spec.command is None:
-        return Analysis(spec=spec)
+        return Analysis(spec=spec, warnings=credential_warnings(spec.env))
     command = _Command(spec=spec, words=spec.command, code=code)
     choice = launchers.choose(spec, command.read, has_torch=python.has_torch if python else None)
     if choice.mismatch:
         raise SpecError(choice.mismatch)
     decided = choice.applied(spec)
     command = _Command(spec=decided, words=choice.command, code=code)
-    warnings = (*programs.check(spec, choice, python, environment), *_check_command(command))
+    warnings = (
+        *credential_warnings(spec.env),
+        *programs.check(spec, choice, python, environment),
+        *_check_command(command),
+    )
     return Analysis(spec=decided, warnings=warnings, launcher_reason=choice.reason)
+
+
+def credential_warnings(env: Any) -> tuple[str, ...]:
+    """Return warnings of keys and passwords in the `env` of a spec, whose values are not repeated."""
+    given = {name: value for name, value in env.items() if isinstance(value, str)} if isinstance(env, Mapping) else {}
+    return tuple(
+        f"env.{name} looks like a key or a password, which the database would keep as it is: `yard secrets set {name}` "
+        f"and `secrets: [{name}]` (yard run: --secret {name}) give it to the job alone"
+        for name in credentials(given)
+    )
 
 
 def of_live(given: JobSpec | Mapping[str, Any]) -> Analysis | None:

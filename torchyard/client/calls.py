@@ -34,10 +34,11 @@ class Calls:
         if isinstance(spec, Mapping) and spec.get("live") and _wants_all(spec):
             spec = {**spec, "resources": {**spec["resources"], "gpus": self.all_gpus(spec)}}
         found = analyse.of_live(spec)
+        told = analyse.credential_warnings(body_of(spec).get("env")) if found is None else found.warnings
+        for each in told:
+            warnings.warn(each, SpecWarning, stacklevel=stacklevel)
         if found is None:
             return body_of(spec), ""
-        for each in found.warnings:
-            warnings.warn(each, SpecWarning, stacklevel=stacklevel)
         decided = found.spec.model_dump(mode="json", include={"launcher", "command"}, exclude_none=True)
         return body_of(spec) | decided, found.launcher_reason
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from torchyard.injob import layout
+from torchyard.spec.credentials import named_like_credential
 
 _NAMES: Final = frozenset(
     {
@@ -24,8 +25,6 @@ _PREFIXES: Final = (
     *("CUDA_", "NVIDIA_", "ROCM_", "HIP_", "HSA_", "NCCL_", "GLOO_", "UCX_", "FI_", "OMPI_"),
     *("TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "TRITON_", "HF_", "TRANSFORMERS_", "MLFLOW_", "WANDB_", "TRACKIO_"),
 )
-#: What has such a word in its name is nobody else's, whatever library it is for.
-_SECRET: Final = frozenset({"AUTH", "CREDENTIAL", "CREDENTIALS", "KEY", "PASSWD", "PASSWORD", "SECRET", "TOKEN"})
 #: What belongs to the worker's own process and would mislead a job's.
 _OWN: Final = frozenset({"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PYTHONHOME", "PYTHONPATH", "PYTHONSAFEPATH"})
 
@@ -36,6 +35,6 @@ def inherited(own: Mapping[str, str], also: Collection[str] = ()) -> dict[str, s
 
 
 def _passes(name: str) -> bool:
-    if name in _OWN or not _SECRET.isdisjoint(name.upper().split("_")):
+    if name in _OWN or named_like_credential(name):  # that is nobody else's, whatever library it is for
         return False
     return name in _NAMES or name.upper() in _PROXIES or name.startswith(_PREFIXES)

@@ -53,6 +53,16 @@ def test_the_script_of_a_live_folder_decides_as_with_yard_run(client: Client, tm
     assert {trial.spec["launcher"] for trial in client.trials(group.id)} == {"python"}
 
 
+def test_a_key_in_env_is_warned_of_wherever_the_job_runs(client: Client, tmp_path: Path) -> None:
+    for where in ({}, {"live": str(tmp_path)}):
+        spec = {**PROGRAM, **where, "env": {"HUB_TOKEN": "hf_abcdefghijklmnopqrstuvwxyz"}}
+        with pytest.warns(
+            exceptions.SpecWarning, match=r"^env\.HUB_TOKEN looks like .* `yard secrets set HUB_TOKEN`"
+        ) as told:
+            client.submit(spec)
+        assert [Path(each.filename).name for each in told] == ["test_client.py"]
+
+
 def test_a_live_folder_that_is_not_here_is_left_to_the_node(client: Client, tmp_path: Path) -> None:
     assert client.submit({"command": ["train.py"], "live": str(tmp_path / "elsewhere")}).spec["launcher"] == "torchrun"
 

@@ -22,3 +22,14 @@ def test_it_is_said_where_curves_of_trackio_cannot_be_shown(tmp_path: Path, spec
     given = {"command": ["true"], "launcher": "none", "live": str(tmp_path), **spec}
     warnings = analyse(JobSpec.model_validate(given)).warnings
     assert any("no curves of Trackio" in each for each in warnings) is told
+
+
+@pytest.mark.parametrize(
+    "work", [{"command": ["true"]}, {"recipe": {"model": {"name": "mlp"}, "data": {"name": "digits"}}}]
+)
+def test_keys_in_env_are_told_with_the_mend_and_without_their_values(work: dict[str, Any]) -> None:
+    env = {"WANDB_API_KEY": "0123456789abcdef", "LR": "0.1"}
+    (told,) = [each for each in analyse(JobSpec.model_validate({**work, "env": env})).warnings if "LR" not in each]
+    assert "env.WANDB_API_KEY looks like a key or a password" in told
+    assert "`yard secrets set WANDB_API_KEY`" in told
+    assert "0123456789abcdef" not in told
