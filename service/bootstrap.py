@@ -122,14 +122,16 @@ def _project(tx: Connection) -> None:
 
 
 def _administrator(tx: Connection) -> str:
-    query = select(User.id).where(User.admin, User.deactivated_us.is_(None)).order_by(User.created_us, User.id).limit(1)
-    found = tx.scalar(query)
+    query = select(User.id).where(User.role == "administrator", User.deactivated_us.is_(None))
+    found = tx.scalar(query.order_by(User.created_us, User.id).limit(1))
     if found is not None:
         return found
     account = _account()
     user_id = new_id("user")
     tx.execute(
-        insert(User).values(id=user_id, name=account or "admin", admin=True, unix_user=account, created_us=now_us())
+        insert(User).values(
+            id=user_id, name=account or "admin", role="administrator", unix_user=account, created_us=now_us()
+        )
     )
     return user_id
 

@@ -14,7 +14,7 @@ from service.accounting.usage import RunningUsage
 from service.db.engine import Database
 from service.db.models import Allocation, Attempt, Job, User
 from service.db.records.accounting import AccountKind, AccountRecord
-from service.identity import audit, projects, users
+from service.identity import audit, project_names, users
 from service.identity.callers import Caller
 from torchyard.api.sharing import Quota, QuotaValues, Standing
 
@@ -53,7 +53,7 @@ def _key(tx: Connection, kind: AccountKind, name: str) -> AccountKey:
         return kind, name
     if kind == "user":
         return kind, users.by_name(tx, name).id
-    projects.check(tx, name)
+    project_names.check(tx, name)
     return kind, name
 
 

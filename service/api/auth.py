@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from service.context import Context
 from service.errors import ProblemError
+from service.identity import roles
 from service.identity.callers import IMPLIED, Caller, Tokens, hash_secret
 from service.identity.sessions import SESSION_S
 
@@ -49,8 +50,7 @@ def _allowing(scope: str) -> Callable[..., Any]:
     async def check(request: Request) -> Caller:
         caller = await current(request)
         if scope not in caller.scopes:
-            has = ", ".join(sorted(caller.scopes)) or "none"
-            raise ProblemError("forbidden", f"This needs a token with the scope {scope}; this one has: {has}.")
+            raise roles.missing_scope(caller, scope)
         return caller
 
     return check

@@ -18,6 +18,7 @@ from service.db.records.jobs import JobOwner, SpecRecord
 from service.db.records.record import Record
 from service.errors import BadPathError, NotAHashError, ProblemError, field_problem, not_found
 from service.identity.callers import Caller
+from service.identity.roles import may_change
 from service.identity.visibility import may_read
 from service.infra.times import moment
 from service.storage import paths, retention
@@ -40,11 +41,12 @@ class _ListedCheckpoint(CheckpointRecord):
 
 @dataclass(frozen=True, slots=True)
 class _OwnedCheckpoint(Record):
-    """A checkpoint, and the user whose job wrote it."""
+    """A checkpoint, with the user and the project of the job that wrote it."""
 
     job_id: JobId
     step: int
     user_id: str
+    project: str
 
 
 def report(
@@ -260,15 +262,14 @@ def delete(db: Database, store: BlobStore, checkpoint_id: str, caller: Caller, n
 
 def _owned(tx: Connection, checkpoint_id: str, caller: Caller) -> _OwnedCheckpoint:
     query = (
-        select(Checkpoint.job_id, Checkpoint.step, Job.user_id)
+        select(Checkpoint.job_id, Checkpoint.step, Job.user_id, Job.project)
         .join(Job, Job.id == Checkpoint.job_id)
         .where(Checkpoint.id == checkpoint_id, Checkpoint.state != "deleted")
     )
     found = _OwnedCheckpoint.first(tx.execute(query))
     if found is None:
         raise not_found("checkpoint", checkpoint_id)
-    if not caller.admin and found.user_id != caller.user_id:
-        raise ProblemError("forbidden", "Only the job's owner or an administrator may delete its checkpoints.")
+    may_change(caller, found)
     return found
 
 

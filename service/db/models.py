@@ -61,7 +61,10 @@ class User(Base):
     __tablename__ = "users"
     id: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(unique=True)
-    admin: Mapped[bool] = mapped_column(default=False)
+    #: What they may do where no project says otherwise (`torchyard.api.Role`).
+    role: Mapped[str] = mapped_column(default="member", server_default="member")
+    #: The project of a service account, which reaches no other; NULL: a person.
+    project: Mapped[str | None]
     unix_user: Mapped[str | None]
     created_us: Mapped[int]
     #: Since when they may do nothing here; their jobs and their usage stay.
@@ -95,7 +98,7 @@ class Project(Base):
 
 
 class ProjectMember(Base):
-    """A user who may read the jobs of a project whose visibility is ``project``.
+    """A user who may read the jobs of a project whose visibility is ``project``, and their role there.
 
     Nothing else makes a member: a job or a quota in a project is no leave to read what others do there.
     """
@@ -104,6 +107,8 @@ class ProjectMember(Base):
     project: Mapped[str] = mapped_column(ForeignKey("projects.name"), primary_key=True)
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), primary_key=True)
     added_us: Mapped[int]
+    #: `torchyard.api.Role`; it takes the place of the user's own within the project.
+    role: Mapped[str] = mapped_column(default="member", server_default="member")
 
 
 class Secret(Base):

@@ -3,16 +3,15 @@
 import hashlib
 import secrets
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from sqlalchemy import Connection, and_, bindparam, exists, func, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, func, or_, select, update
 
 from service.db.engine import Database
 from service.db.models import Project, ProjectMember, Token, User
 from service.db.records.record import Record
-from service.errors import ProblemError
-from torchyard.api import Visibility
+from torchyard.api import Role, Visibility
 
 PREFIX = "ty_"
 #: Seconds that a token found in the database is believed without asking again.
@@ -31,18 +30,24 @@ IMPLIED: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """The user of a request, and the scopes of the token in use."""
+    """The user of a request, and what the token in use allows them."""
 
     user_id: str
     name: str
     admin: bool
     """True if the token has the admin scope."""
     scopes: frozenset[str]
+    """Scopes of the token, without those that the user's roles take away."""
     node: str | None
     """The node that a node token belongs to."""
     token_id: str
     projects: frozenset[str] = frozenset()
     """Projects whose jobs the user may read, whoever owns them; an administrator reads those of all."""
+    role: Role = "member"
+    """On the installation."""
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    """In the projects that the user is a member of."""
+    service_account: bool = False
 
 
 def new_secret() -> str:
@@ -60,6 +65,14 @@ def expand(scopes: Sequence[str]) -> frozenset[str]:
     return frozenset().union(*(IMPLIED.get(scope, frozenset()) for scope in scopes))
 
 
+def narrow(scopes: frozenset[str], role: Role, roles: Mapping[str, Role]) -> frozenset[str]:
+    """Return the scopes that somebody of these roles may use: a viewer who is more in no project only reads."""
+    lost = set() if role == "administrator" else {"admin"}
+    if role == "viewer" and not any(each != "viewer" for each in roles.values()):
+        lost.add("submit")
+    return scopes - lost
+
+
 @dataclass(frozen=True, slots=True)
 class _ValidToken(Record):
     """A token that is not revoked, and its active user."""
@@ -67,10 +80,28 @@ class _ValidToken(Record):
     id: str
     user_id: str
     user_name: str
+    role: Role
+    service_project: str | None
     scopes: tuple[str, ...]
     node: str | None
     expires_us: int | None
     last_used_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _ReachedProject(Record):
+    """A project that a user is a member of, or whose jobs everybody may read."""
+
+    name: str
+    visibility: Visibility
+    role: Role | None
+
+    @property
+    def readable(self) -> bool:
+        """True if the user may read all jobs in it."""
+        if self.role == "administrator" or self.visibility == "everyone":
+            return True
+        return self.visibility == "project" and self.role is not None
 
 
 @dataclass(frozen=True)
@@ -113,7 +144,7 @@ class Tokens:
         generation = self._generation
         with self._db.read() as tx:
             token = _ValidToken.first(tx.execute(_FIND, {"sha256": sha256}))
-            projects = None if token is None else self._projects(tx, token.user_id)
+            projects = None if token is None else self._projects(tx, token)
         if token is None or projects is None or self._is_over(token.expires_us):
             return None
         entry = self._entry(token, projects)
@@ -127,16 +158,18 @@ class Tokens:
     def _is_over(self, expires_us: int | None) -> bool:
         return expires_us is not None and expires_us <= self._now_us()
 
-    def _projects(self, tx: Connection, user_id: str) -> frozenset[str]:
-        asked = {"user_id": user_id, "default": self._visibility}
-        return frozenset(tx.scalars(_READABLE_PROJECTS, asked))
+    def _projects(self, tx: Connection, token: _ValidToken) -> list[_ReachedProject]:
+        asked = {"user_id": token.user_id, "default": self._visibility}
+        found = _ReachedProject.each(tx.execute(_REACHED_PROJECTS, asked))
+        return [each for each in found if token.service_project in (None, each.name)]
 
-    def _entry(self, token: _ValidToken, projects: frozenset[str]) -> _Entry:
+    def _entry(self, token: _ValidToken, projects: Sequence[_ReachedProject]) -> _Entry:
         now_us = self._now_us()
         if (token.last_used_us or 0) + LAST_USED_EVERY_US < now_us:
             with self._db.write() as tx:
                 tx.execute(update(Token).where(Token.id == token.id).values(last_used_us=now_us))
-        scopes = expand(token.scopes)
+        roles = {each.name: each.role for each in projects if each.role is not None}
+        scopes = narrow(expand(token.scopes), token.role, roles)
         caller = Caller(
             user_id=token.user_id,
             name=token.user_name,
@@ -144,7 +177,10 @@ class Tokens:
             scopes=scopes,
             node=token.node,
             token_id=token.id,
-            projects=projects,
+            projects=frozenset(each.name for each in projects if each.readable),
+            role=token.role,
+            roles=roles,
+            service_account=token.service_project is not None,
         )
         return _Entry(caller, token.expires_us, self._monotonic() + CACHE_S, now_us)
 
@@ -158,6 +194,8 @@ _FIND = (
         Token.expires_us,
         Token.last_used_us,
         User.name.label("user_name"),
+        User.role,
+        User.project.label("service_project"),
     )
     .join(User, User.id == Token.user_id)
     .where(Token.sha256 == bindparam("sha256"), Token.revoked_us.is_(None), User.deactivated_us.is_(None))
@@ -165,11 +203,9 @@ _FIND = (
 
 
 _VISIBILITY = func.coalesce(Project.visibility, bindparam("default"))
-_MEMBER = exists().where(ProjectMember.project == Project.name, ProjectMember.user_id == bindparam("user_id"))
-_READABLE_PROJECTS = select(Project.name).where(or_(_VISIBILITY == "everyone", and_(_VISIBILITY == "project", _MEMBER)))
-
-
-def may_change(caller: Caller, owner_id: str) -> None:
-    """Raise ``forbidden`` unless the caller owns the job or is an administrator."""
-    if not caller.admin and caller.user_id != owner_id:
-        raise ProblemError("forbidden", "This job is another user's: only its owner or an administrator may change it.")
+_MEMBERSHIP = and_(ProjectMember.project == Project.name, ProjectMember.user_id == bindparam("user_id"))
+_REACHED_PROJECTS = (
+    select(Project.name, _VISIBILITY.label("visibility"), ProjectMember.role)
+    .outerjoin(ProjectMember, _MEMBERSHIP)
+    .where(or_(_VISIBILITY == "everyone", ProjectMember.role.is_not(None)))
+)

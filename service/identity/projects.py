@@ -1,17 +1,19 @@
 """Projects, who may read their jobs, and their members."""
 
-from sqlalchemy import Connection, delete, insert, select, update
+from typing import cast
+
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from service.db import upsert
 from service.db.engine import Database
 from service.db.models import Project, ProjectMember, User
-from service.errors import ProblemError, not_found
-from service.identity import audit, users
+from service.errors import ProblemError, field_problem, not_found
+from service.identity import audit, project_names, roles, users
 from service.identity.callers import Caller, Tokens
 from service.infra.times import moment
 from torchyard import api
-from torchyard.api import Visibility
+from torchyard.api import Role, Visibility
 
 
 def list_projects(db: Database, default: Visibility) -> list[api.Project]:
@@ -21,33 +23,23 @@ def list_projects(db: Database, default: Visibility) -> list[api.Project]:
 
 
 def _projects(tx: Connection, default: Visibility, name: str | None = None) -> list[api.Project]:
-    members: dict[str, list[str]] = {}
+    members: dict[str, dict[str, Role]] = {}
     projects = select(Project.name, Project.visibility, Project.created_us)
-    named = select(ProjectMember.project, User.name).join(User, User.id == ProjectMember.user_id)
+    named = select(ProjectMember.project, User.name, ProjectMember.role).join(User, User.id == ProjectMember.user_id)
     if name is not None:
         projects, named = projects.where(Project.name == name), named.where(ProjectMember.project == name)
-    for project, user in tx.execute(named.order_by(User.name)):
-        members.setdefault(project, []).append(user)
+    for project, user, role in tx.execute(named.order_by(User.name)):
+        members.setdefault(project, {})[user] = cast("Role", role)
     return [
         api.Project(
             name=row.name,
             created_at=moment(row.created_us),
             visibility=row.visibility or default,
-            members=members.get(row.name, []),
+            members=list(members.get(row.name, ())),
+            roles=members.get(row.name, {}),
         )
         for row in tx.execute(projects.order_by(Project.name))
     ]
-
-
-def exists(tx: Connection, name: str) -> bool:
-    """Return whether there is a project of the name."""
-    return tx.scalar(select(Project.name).where(Project.name == name)) is not None
-
-
-def check(tx: Connection, name: str) -> None:
-    """Raise ``not-found`` unless there is a project of the name."""
-    if not exists(tx, name):
-        raise not_found("project", name)
 
 
 def create_project(
@@ -70,8 +62,9 @@ def change_project(
     db: Database, cache: Tokens, caller: Caller, name: str, changes: api.ProjectChanges, default: Visibility, now: int
 ) -> api.Project:
     """Set who may read the jobs of a project; ``not-found`` for an unknown one."""
+    roles.may_administer(caller, name)
     with db.write() as tx:
-        check(tx, name)
+        project_names.check(tx, name)
         if "visibility" in changes.model_fields_set:
             tx.execute(update(Project).where(Project.name == name).values(visibility=changes.visibility))
             audit.record(tx, caller, "project.change", name, now, visibility=changes.visibility)
@@ -80,25 +73,55 @@ def change_project(
     return changed
 
 
-def add_member(db: Database, cache: Tokens, caller: Caller, name: str, user: str, now: int) -> None:
-    """Make a user a member; ``not-found`` for an unknown project or user. Adding twice is fine."""
+def add_member(
+    db: Database, cache: Tokens, caller: Caller, name: str, user: str, asked: api.ProjectRole | None, now: int
+) -> None:
+    """Make a user a member, or set a member's role; ``not-found`` for an unknown project or user.
+
+    Adding twice is fine; without a role a member keeps theirs.
+    """
+    roles.may_administer(caller, name)
     with db.write() as tx:
-        check(tx, name)
+        project_names.check(tx, name)
         member = users.by_name(tx, user)
-        row = {"project": name, "user_id": member.id, "added_us": now}
-        new = upsert.insert(tx, ProjectMember).values(**row).on_conflict_do_nothing().returning(ProjectMember.user_id)
-        if tx.scalar(new) is not None:
-            audit.record(tx, caller, "project.add-member", name, now, user=user)
+        _check_service_account(member, name, asked)
+        before = tx.scalar(select(ProjectMember.role).where(*_membership(name, member)))
+        role = asked.role if asked is not None else before or "member"
+        row = {"project": name, "user_id": member.id, "added_us": now, "role": role}
+        new = upsert.insert(tx, ProjectMember).values(**row)
+        key = [ProjectMember.project, ProjectMember.user_id]
+        tx.execute(new.on_conflict_do_update(index_elements=key, set_={"role": role}))
+        if before is None:
+            audit.record(tx, caller, "project.add-member", name, now, user=user, role=role)
+        elif before != role:
+            audit.record(tx, caller, "project.change-member", name, now, user=user, role=role)
     cache.forget()
 
 
 def remove_member(db: Database, cache: Tokens, caller: Caller, name: str, user: str, now: int) -> None:
-    """End a membership; ``not-found`` if there is none."""
+    """End a membership; ``not-found`` if there is none, ``conflict`` for the project's own service account."""
+    roles.may_administer(caller, name)
     with db.write() as tx:
-        check(tx, name)
+        project_names.check(tx, name)
         member = users.by_name(tx, user)
-        which = (ProjectMember.project == name, ProjectMember.user_id == member.id)
-        if not tx.execute(delete(ProjectMember).where(*which)).rowcount:
+        if member.project == name:
+            mend = f"`yard users remove {user}` ends it"
+            raise ProblemError("conflict", f"user: {user} is a service account of this project: {mend}.")
+        if not tx.execute(delete(ProjectMember).where(*_membership(name, member))).rowcount:
             raise not_found(f"member of project {name} named", user)
         audit.record(tx, caller, "project.remove-member", name, now, user=user)
     cache.forget()
+
+
+def _membership(project: str, user: api.User) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return (ProjectMember.project == project, ProjectMember.user_id == user.id)
+
+
+def _check_service_account(member: api.User, project: str, asked: api.ProjectRole | None) -> None:
+    """Refuse to let a service account into another project, or to make it an administrator."""
+    if member.project not in (None, project):
+        raise field_problem(
+            "user", f"{member.name} is a service account of project {member.project}: it reaches no other"
+        )
+    if asked is not None:
+        users.refuse_administrator(member.project, asked.role)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, delete, select
 
 from service.db.engine import Database
-from service.db.models import Token
+from service.db.models import Token, User
 from service.db.records.identity import TokenRecord
 from service.errors import ProblemError
 from service.identity import tokens, users
@@ -78,6 +78,8 @@ def _begin(tx: Connection, token_id: str, now: int) -> api.NewToken:
         raise ProblemError("unauthorized", "This token or code no longer counts: ask for a new one.")
     if "node" in token.scopes:
         raise ProblemError("forbidden", "A node's token opens no session: use a person's.")
+    if tx.scalar(select(User.project).where(User.id == token.user_id)) is not None:
+        raise ProblemError("forbidden", "A service account opens no session: use a person's token.")
     expires_us = min(now + SESSION_S * 1_000_000, token.expires_us or 2**62)
     parent = token.parent_id or token.id  # a session's own session belongs to the same token
     return tokens.issue(tx, token.user_id, NAME, token.scopes, now, expires_us=expires_us, parent_id=parent)

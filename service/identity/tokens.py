@@ -10,8 +10,8 @@ from service.db.engine import Database
 from service.db.models import Token, User
 from service.db.records.identity import TokenRecord
 from service.errors import ProblemError, field_problem, not_found
-from service.identity import audit, users
-from service.identity.callers import Caller, Tokens, hash_secret, new_secret
+from service.identity import audit, roles, users
+from service.identity.callers import Caller, Tokens, expand, hash_secret, new_secret
 from service.infra.times import moment
 from torchyard import api
 from torchyard.ids import new_id
@@ -83,6 +83,7 @@ def node_tokens(db: Database, now: int) -> list[str]:
 
 
 def _check_request(caller: Caller, request: api.TokenRequest, owner: api.User) -> None:
+    roles.refuse_service_account(caller, "makes no tokens")  # those of one that leaked would outlive its rotation
     if not owner.active:
         raise field_problem("user", f"{owner.name} is deactivated: `yard users set {owner.name} --active` ends that")
     if owner.id != caller.user_id and not caller.admin:
@@ -91,6 +92,8 @@ def _check_request(caller: Caller, request: api.TokenRequest, owner: api.User) -
         "node" in request.scopes and len(request.scopes) > 1
     ):
         raise field_problem("node", "a node's token has the scope node alone, and names its node")
+    if request.node is not None and owner.project is not None:
+        raise field_problem("user", f"{owner.name} is a service account: a node's token is an administrator's")
     if request.node is not None and not caller.admin:
         raise ProblemError("forbidden", "scopes: only an administrator makes tokens for nodes.")
     beyond = set(request.scopes) - caller.scopes - {"node"}
@@ -103,10 +106,18 @@ def _check_request(caller: Caller, request: api.TokenRequest, owner: api.User) -
 
 def _expiry(tx: Connection, caller: Caller, request: api.TokenRequest, now: int) -> int | None:
     """Expiry of a new token: it does not outlive the one that made it, or that opened the session which did."""
-    maker = select(func.coalesce(Token.parent_id, Token.id)).where(Token.id == caller.token_id).scalar_subquery()
-    limit = tx.scalar(select(Token.expires_us).where(Token.id == maker))
     asked = None if request.expires_in is None else now + request.expires_in * 1_000_000
-    return min((end for end in (limit, asked) if end is not None), default=None)
+    return _earliest(_limit(tx, caller), asked)
+
+
+def _limit(tx: Connection, caller: Caller) -> int | None:
+    """Expiry of the token in use, or of the one that opened the session in use."""
+    maker = select(func.coalesce(Token.parent_id, Token.id)).where(Token.id == caller.token_id).scalar_subquery()
+    return tx.scalar(select(Token.expires_us).where(Token.id == maker))
+
+
+def _earliest(*ends: int | None) -> int | None:
+    return min((end for end in ends if end is not None), default=None)
 
 
 def issue(
@@ -139,6 +150,36 @@ def issue(
     return api.NewToken(**_token(made), secret=secret)
 
 
+def rotate(
+    db: Database, cache: Tokens, caller: Caller, token_id: str, asked: api.TokenRotation, now: int
+) -> api.NewToken:
+    """Replace a token by one of the same name, rights and lifetime, whose secret only the response has.
+
+    The old one ends at once or after the grace, with the sessions that it opened. ``not-found`` for another user's
+    token, ``forbidden`` for one with more rights, ``not-acceptable-state`` for a session.
+    """
+    with db.write() as tx:
+        old = _own_token(tx, caller, token_id)
+        if old.parent_id is not None:
+            raise ProblemError("not-acceptable-state", "This is a session of the dashboard: sign out, then in again.")
+        lifetime = None if old.expires_us is None else now + old.expires_us - old.created_us
+        expires_us = _earliest(lifetime, _limit(tx, caller))
+        made = issue(tx, old.user_id, old.name, old.scopes, now, node=old.node, expires_us=expires_us)
+        _end_after(tx, old.id, None if not asked.grace else now + asked.grace * 1_000_000, now)
+        audit.record(tx, caller, "token.rotate", old.id, now, user=made.user, new=made.id, grace_s=asked.grace or 0)
+    cache.forget()
+    return made
+
+
+def _end_after(tx: Connection, token_id: str, end_us: int | None, now: int) -> None:
+    """Let a token and its sessions expire at a time, or revoke them; what ends sooner stays so."""
+    alive = update(Token).where(or_(Token.id == token_id, Token.parent_id == token_id), Token.revoked_us.is_(None))
+    if end_us is None:
+        tx.execute(alive.values(revoked_us=now))
+    else:
+        tx.execute(alive.where(or_(Token.expires_us.is_(None), Token.expires_us > end_us)).values(expires_us=end_us))
+
+
 def revoke(db: Database, cache: Tokens, caller: Caller, token_id: str, now: int) -> None:
     """End a token and the sessions that it opened.
 
@@ -151,14 +192,17 @@ def revoke(db: Database, cache: Tokens, caller: Caller, token_id: str, now: int)
 
 def end(tx: Connection, caller: Caller, token_id: str, now: int) -> None:
     """Revoke a token in a transaction, as `revoke` does; call `Tokens.forget` after the commit."""
+    token = _own_token(tx, caller, token_id)
+    _end_after(tx, token.id, None, now)
+    audit.record(tx, caller, "token.revoke", token_id, now)
+
+
+def _own_token(tx: Connection, caller: Caller, token_id: str) -> TokenRecord:
     token = TokenRecord.first(tx.execute(select(Token.__table__).where(Token.id == token_id)))
     if token is None or token.revoked_us is not None or (token.user_id != caller.user_id and not caller.admin):
         raise not_found("token", token_id)
-    if not caller.admin and not caller.scopes.issuperset(token.scopes):
+    in_use = TokenRecord.one(tx.execute(select(Token.__table__).where(Token.id == caller.token_id)))
+    # By the tokens' own scopes: who has become a viewer still ends what they had made before.
+    if not caller.admin and not expand(in_use.scopes).issuperset(token.scopes):
         raise ProblemError("forbidden", "This token may do more than the one in use: end it with one that may as much.")
-    tx.execute(
-        update(Token)
-        .where(or_(Token.id == token_id, Token.parent_id == token_id), Token.revoked_us.is_(None))
-        .values(revoked_us=now)
-    )
-    audit.record(tx, caller, "token.revoke", token_id, now)
+    return token

@@ -4,13 +4,14 @@ from sqlalchemy import Connection, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from service.db.engine import Database
-from service.db.models import Token, User
+from service.db.models import ProjectMember, Token, User
 from service.db.records.identity import UserRecord
 from service.errors import ProblemError, field_problem, not_found
-from service.identity import audit, unix_accounts
+from service.identity import audit, project_names, unix_accounts
 from service.identity.callers import Caller, Tokens
 from service.infra.times import moment
 from torchyard import api
+from torchyard.api import Role
 from torchyard.api.sharing import UserChanges
 from torchyard.ids import new_id
 
@@ -21,7 +22,9 @@ def _user(record: UserRecord, warnings: unix_accounts.AccountWarnings) -> api.Us
     return api.User(
         id=record.id,
         name=record.name,
-        admin=record.admin,
+        admin=record.role == "administrator",
+        role=record.role,
+        project=record.project,
         unix_user=record.unix_user,
         created_at=moment(record.created_us),
         active=active,
@@ -58,21 +61,63 @@ def by_id(tx: Connection, user_id: str) -> api.User:
 
 
 def create_user(db: Database, caller: Caller, new: api.NewUser, now: int) -> api.User:
-    """Add a user; ``conflict`` if the name is taken."""
+    """Add a user, or the service account of a project; ``conflict`` if the name is taken."""
     _refuse_root(new.unix_user)
+    role = _role(admin=new.admin, role=new.role)
     with db.write() as tx:
-        try:
-            tx.execute(insert(User).values(id=new_id("user"), created_us=now, **new.model_dump()))
-        except IntegrityError as error:
-            raise ProblemError("conflict", f"name: there is a user {new.name} already: take another name.") from error
-        audit.record(tx, caller, "user.create", new.name, now, admin=new.admin, unix_user=new.unix_user)
-        return by_name(tx, new.name)
+        made = add(tx, new.name, role, now, unix_user=new.unix_user, service_project=new.project)
+        said = {} if new.project is None else {"project": new.project}
+        audit.record(tx, caller, "user.create", new.name, now, role=role, unix_user=new.unix_user, **said)
+        return made
+
+
+def add(
+    tx: Connection,
+    name: str,
+    role: Role,
+    now: int,
+    *,
+    unix_user: str | None = None,
+    service_project: str | None = None,
+) -> api.User:
+    """Store a user; a service account is a viewer but in its project, where it has the role.
+
+    ``conflict`` if the name is taken, ``not-found`` for an unknown project, ``invalid-request`` for an administrator
+    that is no person.
+    """
+    if service_project is not None:
+        project_names.check(tx, service_project)
+        refuse_administrator(service_project, role)
+    values = {"name": name, "unix_user": unix_user, "project": service_project, "created_us": now}
+    user_id = new_id("user")
+    try:
+        tx.execute(insert(User).values(id=user_id, role=role if service_project is None else "viewer", **values))
+    except IntegrityError as error:
+        raise ProblemError("conflict", f"name: there is a user {name} already: take another name.") from error
+    if service_project is not None:
+        member = {"project": service_project, "user_id": user_id, "added_us": now, "role": role}
+        tx.execute(insert(ProjectMember).values(**member))
+    return by_name(tx, name)
+
+
+def refuse_administrator(service_project: str | None, role: Role) -> None:
+    """Raise ``invalid-request`` for a service account that would be an administrator."""
+    if service_project is not None and role == "administrator":
+        raise field_problem("role", "a service account is member or viewer of its project, never administrator")
+
+
+def _role(*, admin: bool, role: Role | None) -> Role:
+    """Return the role that is asked for by either field."""
+    if admin and role not in (None, "administrator"):
+        raise field_problem("role", f"{role} and admin contradict each other: give one of them")
+    return "administrator" if admin else role or "member"
 
 
 def change_user(db: Database, cache: Tokens, caller: Caller, name: str, changes: UserChanges, now: int) -> api.User:
     """Change a user; ``conflict`` if no administrator would be left.
 
-    A deactivated user loses all tokens and sessions, a former administrator those with the scope admin.
+    A deactivated user loses all tokens and sessions, a former administrator those with the scope admin. What a viewer's
+    tokens may no longer do is lost with the next look at them.
     """
     _refuse_root(changes.unix_user)
     with db.write() as tx:
@@ -96,14 +141,15 @@ def _change_user(tx: Connection, caller: Caller, name: str, changes: UserChanges
     given = changes.model_dump(include=changes.model_fields_set)
     administrators = _lock_administrators(tx, name)
     before = by_name(tx, name)
-    after = before.model_copy(update=given)
+    role = _changed_role(before, changes)
+    after = before.model_copy(update={**given, "role": role, "admin": role == "administrator"})
     if administrators == {before.id} and not (after.admin and after.active):
         raise ProblemError(
             "conflict",
             f"{name} is the only administrator: make somebody else one first (`yard users set NAME --admin`)",
         )
     deactivated_us = None if after.active else func.coalesce(User.deactivated_us, now)
-    values = {"admin": after.admin, "unix_user": after.unix_user, "deactivated_us": deactivated_us}
+    values = {"role": role, "unix_user": after.unix_user, "deactivated_us": deactivated_us}
     tx.execute(update(User).where(User.id == before.id).values(**values))
     if not after.active:
         _hand_on_nodes(tx, caller, before)
@@ -112,18 +158,36 @@ def _change_user(tx: Connection, caller: Caller, name: str, changes: UserChanges
     return by_name(tx, name)
 
 
+def _changed_role(before: api.User, changes: UserChanges) -> Role:
+    """Return the role after the changes, of which `admin` names one as `role` does."""
+    given = changes.model_fields_set
+    if not given & {"admin", "role"}:
+        return before.role
+    if before.project is not None:
+        mend = f"`yard projects members add {before.project} {before.name} --role ROLE`"
+        raise field_problem("role", f"{before.name} is a service account: {mend} sets its role in its project")
+    if "role" not in given:
+        return "administrator" if changes.admin else "member" if before.admin else before.role
+    if "admin" in given and changes.admin != (changes.role == "administrator"):
+        raise field_problem("role", f"{changes.role} and admin contradict each other: give one of them")
+    return changes.role
+
+
 def _lock_administrators(tx: Connection, name: str) -> set[str]:
     """Lock a user and all administrators, whose ids it returns: of two, each could remove the other."""
-    query = select(User.id, User.admin, User.deactivated_us).where(or_(User.name == name, User.admin))
+    admin = User.role == "administrator"
+    query = select(User.id, User.role, User.deactivated_us).where(or_(User.name == name, admin))
     rows = tx.execute(query.order_by(User.id).with_for_update())
-    return {row.id for row in rows if row.admin and row.deactivated_us is None}
+    return {row.id for row in rows if row.role == "administrator" and row.deactivated_us is None}
 
 
 def _hand_on_nodes(tx: Connection, caller: Caller, leaving: api.User) -> None:
     """Give the tokens of nodes to another administrator: without them, nodes would fall silent."""
     heir = caller.user_id
     if heir == leaving.id:
-        others = select(User.id).where(User.admin, User.deactivated_us.is_(None), User.id != leaving.id)
+        others = select(User.id).where(
+            User.role == "administrator", User.deactivated_us.is_(None), User.id != leaving.id
+        )
         heir = tx.execute(others.order_by(User.created_us, User.id).limit(1)).scalar_one()
     tx.execute(update(Token).where(Token.user_id == leaving.id, Token.node.is_not(None)).values(user_id=heir))
 

@@ -12,7 +12,8 @@ from service.db.models import Checkpoint, Job, Tag
 from service.db.records.jobs import JobVersion, SpecRecord
 from service.db.records.spec import StoredSpec
 from service.errors import ProblemError, field_problem
-from service.identity.callers import Caller, may_change
+from service.identity.callers import Caller
+from service.identity.roles import may_change
 from service.identity.visibility import may_read_env
 from service.infra.times import Clock
 from service.jobs import body, submit, versions
@@ -35,7 +36,7 @@ def act(db: Database, clock: Clock, caller: Caller, ref: str, action: Action) ->
     """Do one of `cancel`, `lifecycle.hold`, `release_hold`, `request_checkpoint`; return the job's version."""
     with refusals(), db.write() as tx:
         found = versions.find(tx, ref, caller)
-        may_change(caller, found.user_id)
+        may_change(caller, found)
         action(tx, found.id, caller.name, clock())
         return versions.find(tx, found.id, caller)
 
@@ -59,7 +60,7 @@ def patch(
     body.check_values(given)
     with refusals(), db.write() as tx:
         found = versions.find(tx, ref, caller)
-        may_change(caller, found.user_id)
+        may_change(caller, found)
         lifecycle.lock_job(tx, found.id)
         found = versions.find(tx, found.id, caller)
         versions.check_match(if_match, found.version)

@@ -11,7 +11,8 @@ from service.db.records.jobs import ShownGroup
 from service.db.unit_of_work import unit_of
 from service.errors import ProblemError
 from service.identity import audit
-from service.identity.callers import Caller, may_change
+from service.identity.callers import Caller
+from service.identity.roles import may_change
 from service.infra.times import Clock
 from service.jobs import groups
 from service.jobs.change import refusals
@@ -25,7 +26,7 @@ def act(db: Database, clock: Clock, caller: Caller, ref: str, action: Action) ->
     """Do one of the actions below to a group; return the group as it is then."""
     with refusals(), db.write() as tx:
         group = groups.find(tx, ref, caller)
-        may_change(caller, group.user_id)
+        may_change(caller, group)
         action(tx, group, caller, clock())
         return groups.find(tx, group.id, caller)
 

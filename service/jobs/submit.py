@@ -12,7 +12,7 @@ from service.db.engine import Database
 from service.db.models import Project, Snapshot
 from service.db.unit_of_work import unit_of
 from service.errors import ProblemError, field_problem
-from service.identity import audit
+from service.identity import audit, roles
 from service.identity.callers import Caller
 from service.identity.visibility import HIDDEN
 from service.infra.times import Clock
@@ -120,6 +120,7 @@ def check_priority(caller: Caller, priority: Priority) -> None:
 
 
 def _check_rights(submission: Submission) -> None:
+    roles.may_submit(submission.caller, submission.spec.project)
     check_priority(submission.caller, submission.spec.priority)
     for name, value in submission.spec.env.items():
         if value == HIDDEN:  # copied from a job whose values the caller may not see

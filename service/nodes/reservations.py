@@ -11,7 +11,7 @@ from service.db.engine import Database
 from service.db.models import Device, Installation, Node, Reservation, User
 from service.db.records.nodes import ReservationRecord
 from service.errors import field_problem, not_found
-from service.identity import audit, projects, users
+from service.identity import audit, project_names, users
 from service.identity.callers import Caller
 from service.infra import times
 from service.infra.times import moment
@@ -143,7 +143,7 @@ def _check_purpose(new: sharing.NewReservation) -> None:
 
 def _check_projects(tx: Connection, names: Iterable[str]) -> None:
     for name in names:
-        if not projects.exists(tx, name):
+        if not project_names.exists(tx, name):
             raise field_problem("projects", f"there is no project {name}")
 
 

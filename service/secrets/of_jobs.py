@@ -10,6 +10,9 @@ from service.errors import ProblemError, field_problem
 from service.secrets.key_file import KeyFile
 from torchyard.ids import JobId
 
+#: Members who may submit to the project: viewers have no use of what is its jobs'.
+_WORKS = ProjectMember.role != "viewer"
+
 
 @dataclass(frozen=True, kw_only=True)
 class NamedSecrets:
@@ -35,10 +38,10 @@ def missing(tx: Connection, jobs: Mapping[JobId, NamedSecrets]) -> dict[JobId, t
     users = sorted({named.user_id for named in jobs.values()})
     projects = sorted({named.project for named in jobs.values()})
     theirs = or_(Secret.user_id.in_(users), Secret.project.in_(projects))
-    members = select(ProjectMember.project, ProjectMember.user_id).where(ProjectMember.user_id.in_(users))
+    members = select(ProjectMember.project, ProjectMember.user_id).where(ProjectMember.user_id.in_(users), _WORKS)
     known = {tuple(row) for row in tx.execute(select(Secret.user_id, Secret.project, Secret.name).where(theirs))}
     sharing = {tuple(row) for row in tx.execute(members)}
-    administrators = set(tx.scalars(select(User.id).where(User.id.in_(users), User.admin)))
+    administrators = set(tx.scalars(select(User.id).where(User.id.in_(users), User.role == "administrator")))
 
     def has(named: NamedSecrets, name: str) -> bool:
         shares = (named.project, named.user_id) in sharing or named.user_id in administrators
@@ -72,8 +75,10 @@ def _mend(names: Sequence[str]) -> str:
 
 def _usable(tx: Connection, user_id: str, project: str) -> dict[str, str]:
     """Return the encrypted values by name: of the user, and of the project if the user is a member of it."""
-    member = select(ProjectMember.user_id).where(ProjectMember.project == project, ProjectMember.user_id == user_id)
-    administrator = select(User.id).where(User.id == user_id, User.admin)
+    member = select(ProjectMember.user_id).where(
+        ProjectMember.project == project, ProjectMember.user_id == user_id, _WORKS
+    )
+    administrator = select(User.id).where(User.id == user_id, User.role == "administrator")
     shared = and_(Secret.project == project, or_(member.exists(), administrator.exists()))
     query = select(Secret.name, Secret.encrypted).where(or_(Secret.user_id == user_id, shared))
     rows = tx.execute(query.order_by(Secret.project.is_(None)))  # the owner's own last, so that they count

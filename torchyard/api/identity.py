@@ -11,6 +11,8 @@ from torchyard.quantities import Duration
 from torchyard.spec.base import NAME
 
 Scope = Literal["read", "submit", "admin", "node"]
+#: What a user may do, on the installation or within a project: everything, work of their own, or reading alone.
+Role = Literal["administrator", "member", "viewer"]
 #: Who may read the jobs of a project beside their owners and administrators: nobody, its members, or every user.
 Visibility = Literal["private", "project", "everyone"]
 
@@ -25,6 +27,10 @@ class User(Resource):
     active: bool = True
     #: Why nodes would not run this user's jobs, with the mend.
     warning: str | None = None
+    #: What they may do where no project says otherwise; `admin` is true of administrators.
+    role: Role = "member"
+    #: The project of a service account, which reaches no other and signs in nowhere; null: a person.
+    project: str | None = None
 
 
 class Token(Resource):
@@ -53,6 +59,10 @@ class NewUser(Resource):
     admin: bool = False
     #: The account as which this user's jobs run where the worker runs as root.
     unix_user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")] | None = None
+    #: Absent: administrator with `admin`, else member.
+    role: Role | None = None
+    #: Makes it a service account of this project, a member of it until said otherwise.
+    project: Annotated[str, Field(pattern=f"^{NAME}$")] | None = None
 
 
 class TokenRequest(Resource):
@@ -89,6 +99,24 @@ class ProjectChanges(Resource):
     visibility: Visibility | None = None
 
 
+class ProjectRole(Resource):
+    """``PUT /projects/{name}/members/{user}``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: What the member may do in the project, in place of their role on the installation.
+    role: Role = "member"
+
+
+class TokenRotation(Resource):
+    """``POST /tokens/{token}/rotate``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: So long the old token still counts; absent: it ends at once.
+    grace: Duration | None = None
+
+
 class SignIn(Resource):
     """``POST /session``: a token or a one-time code, one of them."""
 
@@ -123,6 +151,8 @@ class Project(Resource):
     visibility: Visibility = "project"
     #: Names of its members.
     members: list[str] = []
+    #: The members' roles in it, by name.
+    roles: dict[str, Role] = {}
 
 
 class Settings(Resource):
@@ -134,3 +164,5 @@ class Settings(Resource):
     scopes: list[str]
     #: Seconds after its end for which a job's files are kept, unless it has the tag `keep`; None: for ever.
     keep_ended_s: int | None = None
+    #: The user's roles in projects that they are a member of.
+    roles: dict[str, Role] = {}

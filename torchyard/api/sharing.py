@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, ConfigDict, Field
 
 from torchyard.api.base import Resource, Text
+from torchyard.api.identity import Role
 from torchyard.spec.base import NAME
 
 AccountKind = Literal["user", "project"]
@@ -165,8 +166,10 @@ class UserChanges(Resource):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     admin: bool = False
-    """Taken away, it ends the user's tokens of the scope admin."""
+    """True is the role administrator. Taken away, it ends the user's tokens of the scope admin."""
     unix_user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")] | None = None
     """The account as which their jobs run where the worker runs as root; null takes it away."""
     active: bool = True
     """False ends all their tokens and sessions; their jobs and their usage stay."""
+    role: Role = "member"
+    """What they may do where no project says otherwise."""

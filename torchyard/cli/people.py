@@ -1,24 +1,30 @@
 """``token``, ``users`` and ``projects``."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from torchyard.cli import common
+
+if TYPE_CHECKING:
+    from torchyard.api import Project, Role, User
 
 #: Who reads the jobs of a project beside their owners and administrators, by its visibility.
 READERS = {"private": "owners", "project": "members", "everyone": "everyone"}
 VISIBILITY = "Who reads its jobs: private (owners), project (members) or everyone; administrators always."
 ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's name.")]
 UserName = Annotated[str, typer.Argument(metavar="USER", help="The user's name.")]
+#: What a role allows, as the options say it.
+ROLES = "administrator (everything), member (work of their own) or viewer (reads, changes nothing)"
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    token = typer.Typer(help="Show, make, list and revoke tokens.", no_args_is_help=True, rich_markup_mode=None)
+    token = typer.Typer(help="Show, make, list, rotate and revoke tokens.", no_args_is_help=True, rich_markup_mode=None)
     token.command("show")(show)
     token.command("create")(create)
     token.command("ls")(ls)
+    token.command("rotate")(rotate)
     token.command("revoke")(revoke)
     app.add_typer(token, name="token")
     people = typer.Typer(help="List, add, change and remove users.", invoke_without_command=True, rich_markup_mode=None)
@@ -89,6 +95,26 @@ def ls(
             table.add_row(token.id, token.name, token.user, " ".join(token.scopes), token.node or "", used, expires)
 
 
+def rotate(
+    token: Annotated[str, typer.Argument(help="The token's id, as `yard token ls` shows it.")],
+    grace: Annotated[
+        str | None, typer.Option(help="So long the old one still counts, such as 1h; else it ends.")
+    ] = None,
+    json: common.Json = False,
+) -> None:
+    """Replace a token by a new one, which counts at once. Its secret is printed now and never again."""
+    from torchyard.api import TokenRotation
+
+    asked = common.checked(TokenRotation, {"grace": grace})
+    with common.connect() as client:
+        made = client.rotate_token(token, asked)
+    if json:
+        common.print_json(made)
+    else:
+        common.line(made.secret)
+        common.note(f"{token} {f'counts for another {grace}' if grace else 'has ended'}; the new one is {made.id}")
+
+
 def revoke(token: Annotated[str, typer.Argument(help="The token's id, as `yard token ls` shows it.")]) -> None:
     """Make a token invalid at once."""
     with common.connect() as client:
@@ -104,16 +130,21 @@ def users(context: typer.Context, json: common.Json = False) -> None:
     if json:
         common.print_json(found)
         return
-    with common.table("NAME", "ADMIN", "UNIX USER", "SINCE", "") as table:
+    with common.table("NAME", "ROLE", "UNIX USER", "SINCE", "") as table:
         for user in found:
-            admin = "yes" if user.admin else ""
+            role = f"service account of {user.project}" if user.project else user.role
             left = "deactivated" if not user.active else "no UNIX account, so no jobs" if user.warning else ""
-            table.add_row(user.name, admin, user.unix_user or "", f"{user.created_at:%Y-%m-%d}", left)
+            table.add_row(user.name, role, user.unix_user or "", f"{user.created_at:%Y-%m-%d}", left)
 
 
 def add(
     name: Annotated[str, typer.Argument(help="The user's name.")],
-    admin: Annotated[bool, typer.Option("--admin", help="May change everything.")] = False,
+    admin: Annotated[bool, typer.Option("--admin", help="The role administrator.")] = False,
+    role: Annotated[str | None, typer.Option(help=f"{ROLES}; else member.")] = None,
+    service_account: Annotated[
+        str | None,
+        typer.Option(metavar="PROJECT", help="Makes it a service account: for programs, of this project alone."),
+    ] = None,
     unix_user: Annotated[
         str | None, typer.Option(help="The account as which this user's jobs run where the worker runs as root.")
     ] = None,
@@ -122,7 +153,8 @@ def add(
     """Add a user; `yard token create laptop --user NAME` then makes a token for them."""
     from torchyard.api import NewUser
 
-    new = common.checked(NewUser, {"name": name, "admin": admin, "unix_user": unix_user})
+    given = {"name": name, "admin": admin, "role": role, "unix_user": unix_user, "project": service_account}
+    new = common.checked(NewUser, given)
     with common.connect() as client:
         made = client.create_user(new)
     if json:
@@ -130,12 +162,19 @@ def add(
     else:
         if made.warning:
             common.warn(made.warning)
-        common.note(f"added {made.name}; make a token with: yard token create laptop --user {made.name}")
+        common.note(f"added {made.name}; make a token with: {_token_command(made, new.role)}")
+
+
+def _token_command(user: "User", role: "Role | None") -> str:
+    """Return the command that makes a token for a new user."""
+    scope = " --scope read" if role == "viewer" else ""
+    return f"yard token create {'ci' if user.project else 'laptop'} --user {user.name}{scope}"
 
 
 def change(
     name: Annotated[str, typer.Argument(help="The user's name.")],
-    admin: Annotated[bool | None, typer.Option("--admin/--no-admin", help="May change everything, or no more.")] = None,
+    admin: Annotated[bool | None, typer.Option("--admin/--no-admin", help="The role administrator, or member.")] = None,
+    role: Annotated[str | None, typer.Option(help=f"{ROLES}.")] = None,
     unix_user: Annotated[str | None, typer.Option(help="The account as which their jobs run; none for none.")] = None,
     active: Annotated[
         bool | None, typer.Option("--active/--inactive", help="May use the box, or no more: as `yard users remove`.")
@@ -145,16 +184,15 @@ def change(
     """Change a user's rights or UNIX account (administrators)."""
     from torchyard.api.sharing import UserChanges
 
-    given = {"admin": admin, "unix_user": unix_user, "active": active}
+    given = {"admin": admin, "role": role, "unix_user": unix_user, "active": active}
     values = {field: None if value == "none" else value for field, value in given.items() if value is not None}
     with common.connect() as client:
         changed = client.change_user(name, common.checked(UserChanges, values))
     if json:
         common.print_json(changed)
     else:
-        common.note(
-            f"{changed.name}: {'active' if changed.active else 'deactivated'}{', admin' if changed.admin else ''}"
-        )
+        special = {"administrator": ", admin", "viewer": ", viewer"}.get(changed.role, "")
+        common.note(f"{changed.name}: {'active' if changed.active else 'deactivated'}{special}")
         if changed.warning:
             common.warn(changed.warning)
 
@@ -180,8 +218,14 @@ def projects(context: typer.Context, json: common.Json = False) -> None:
         return
     with common.table("NAME", "READ BY", "MEMBERS", "SINCE") as table:
         for project in found:
-            members, since = " ".join(project.members), f"{project.created_at:%Y-%m-%d}"
+            members, since = " ".join(_members(project)), f"{project.created_at:%Y-%m-%d}"
             table.add_row(project.name, READERS[project.visibility], members, since)
+
+
+def _members(project: "Project") -> list[str]:
+    """Return the members' names, with their roles where they are more or less than members."""
+    roles = project.roles
+    return [name if roles.get(name) == "member" else f"{name} ({roles.get(name)})" for name in project.members]
 
 
 def create_project(
@@ -206,7 +250,7 @@ def change_project(
     visibility: Annotated[str, typer.Option(help=f"{VISIBILITY} default: as the installation has it.")],
     json: common.Json = False,
 ) -> None:
-    """Set who may read the jobs of a project (administrators)."""
+    """Set who may read the jobs of a project (its administrators, or those of all)."""
     from torchyard.api import ProjectChanges
 
     given = {"visibility": None if visibility == "default" else visibility}
@@ -218,15 +262,30 @@ def change_project(
         common.note(f"jobs in {changed.name} are read by: {READERS[changed.visibility]}")
 
 
-def add_member(project: ProjectName, user: UserName) -> None:
-    """Make a user a member of a project (administrators): they may read the jobs in it if its visibility is project."""
+def add_member(
+    project: ProjectName,
+    user: UserName,
+    role: Annotated[
+        str | None, typer.Option(help=f"What they may do in it: {ROLES}; else member, or as it is.")
+    ] = None,
+) -> None:
+    """Make a user a member of a project, or set their role in it (its administrators, or those of all).
+
+    Members of any role may read the jobs in it if its visibility is project.
+    """
+    from torchyard.api import ProjectRole
+
+    asked = None if role is None else common.checked(ProjectRole, {"role": role}).role
     with common.connect() as client:
-        client.add_project_member(project, user)
-    common.note(f"{user} is a member of {project}")
+        client.add_project_member(project, user, asked)
+    common.note(f"{user} is {'a member' if asked in (None, 'member') else asked} of {project}")
 
 
 def remove_member(project: ProjectName, user: UserName) -> None:
-    """End a membership (administrators): from now on the user reads only their own jobs in the project."""
+    """End a membership (the project's administrators, or those of all).
+
+    From now on the user reads only their own jobs in the project, unless its visibility is everyone.
+    """
     with common.connect() as client:
         client.remove_project_member(project, user)
     common.note(f"{user} is no member of {project} any more")

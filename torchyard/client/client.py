@@ -214,6 +214,11 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         """Make a token; its secret is in this answer and never shown again."""
         return self._post(api.NewToken, "/tokens", request.model_dump(exclude_none=True), retry=False)
 
+    def rotate_token(self, token: str, rotation: api.TokenRotation | None = None) -> api.NewToken:
+        """Replace a token by a new one; its secret is in this answer and never shown again."""
+        body = (rotation or api.TokenRotation()).model_dump(exclude_none=True)
+        return self._post(api.NewToken, f"/tokens/{part(token)}/rotate", body, retry=False)
+
     def login_link(self) -> str:
         """An address that opens the dashboard as the token's user; it counts once and for a few minutes."""
         return f"{self.connection.url}/#login={self._post(api.SignInCode, '/session/codes').code}"

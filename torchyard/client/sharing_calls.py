@@ -44,12 +44,13 @@ class SharingCalls:
         answer = self._send("PATCH", f"/projects/{_part(name)}", changes.model_dump(exclude_unset=True))
         return api.Project.model_validate_json(answer)
 
-    def add_project_member(self, project: str, user: str) -> None:
-        """Make a user a member of a project (administrators)."""
-        self._send("PUT", f"/projects/{_part(project)}/members/{_part(user)}")
+    def add_project_member(self, project: str, user: str, role: api.Role | None = None) -> None:
+        """Make a user a member of a project (its administrators, or those of all), or set a member's role."""
+        body = None if role is None else {"role": role}
+        self._send("PUT", f"/projects/{_part(project)}/members/{_part(user)}", body)
 
     def remove_project_member(self, project: str, user: str) -> None:
-        """End a membership (administrators)."""
+        """End a membership (the project's administrators, or those of all)."""
         self._send("DELETE", f"/projects/{_part(project)}/members/{_part(user)}")
 
     def policy(self) -> Policy:

@@ -18,6 +18,8 @@ router = api_router("people")
 
 Ctx = Annotated[Context, Depends(context)]
 Reader = Annotated[Caller, requires("read")]
+#: Whoever may submit; that they administer the project is asked of it.
+Submitter = Annotated[Caller, requires("submit")]
 Admin = Annotated[Caller, requires("admin")]
 
 
@@ -31,6 +33,7 @@ def settings(caller: Reader, ctx: Ctx) -> Response:
             user=users.own_user(ctx.db, caller),
             scopes=sorted(caller.scopes),
             keep_ended_s=ctx.settings.keep_ended_s,
+            roles=dict(caller.roles),
         )
     )
 
@@ -43,7 +46,7 @@ def list_users(ctx: Ctx) -> Response:
 
 @router.post("/users", status_code=201, response_model=api.User)
 def create_user(new: api.NewUser, caller: Admin, ctx: Ctx) -> Response:
-    """Adds a user; a token for them is made with ``POST /tokens``."""
+    """Adds a user, or with `project` a service account; a token for them is made with ``POST /tokens``."""
     return answer(users.create_user(ctx.db, caller, new, ctx.now_us()), status=201)
 
 
@@ -80,6 +83,16 @@ def revoke_token(request: Request, token: str, caller: Reader, ctx: Ctx) -> None
     ctx.broker_accounts.keep(tokens.node_tokens(ctx.db, ctx.now_us()))
 
 
+@router.post("/tokens/{token}/rotate", status_code=201, response_model=api.NewToken)
+def rotate_token(
+    request: Request, token: str, caller: Reader, ctx: Ctx, asked: api.TokenRotation | None = None
+) -> Response:
+    """Replaces a token by a new one, which counts at once; the old one ends now, or after `grace`."""
+    asked = asked or api.TokenRotation()
+    made = tokens.rotate(ctx.db, request.app.state.tokens, caller, token, asked, ctx.now_us())
+    return answer(made, status=201, headers={"Cache-Control": "no-store"})
+
+
 @router.get("/projects", response_model=list[api.Project], dependencies=[requires("read")])
 def list_projects(ctx: Ctx) -> Response:
     """All projects, by name, with who may read their jobs."""
@@ -94,20 +107,22 @@ def create_project(request: Request, new: api.NewProject, caller: Admin, ctx: Ct
 
 
 @router.patch("/projects/{name}", response_model=api.Project)
-def change_project(request: Request, name: str, changes: api.ProjectChanges, caller: Admin, ctx: Ctx) -> Response:
+def change_project(request: Request, name: str, changes: api.ProjectChanges, caller: Submitter, ctx: Ctx) -> Response:
     """Sets who may read the jobs of a project beside their owners and administrators."""
     cache, default = request.app.state.tokens, ctx.settings.visibility
     return answer(projects.change_project(ctx.db, cache, caller, name, changes, default, ctx.now_us()))
 
 
 @router.put("/projects/{name}/members/{user}", status_code=204)
-def add_project_member(request: Request, name: str, user: str, caller: Admin, ctx: Ctx) -> None:
-    """Makes a user a member of a project; asking twice is fine."""
-    projects.add_member(ctx.db, request.app.state.tokens, caller, name, user, ctx.now_us())
+def add_project_member(
+    request: Request, name: str, user: str, caller: Submitter, ctx: Ctx, asked: api.ProjectRole | None = None
+) -> None:
+    """Makes a user a member of a project, or sets a member's role; asking twice is fine."""
+    projects.add_member(ctx.db, request.app.state.tokens, caller, name, user, asked, ctx.now_us())
 
 
 @router.delete("/projects/{name}/members/{user}", status_code=204)
-def remove_project_member(request: Request, name: str, user: str, caller: Admin, ctx: Ctx) -> None:
+def remove_project_member(request: Request, name: str, user: str, caller: Submitter, ctx: Ctx) -> None:
     """Ends a membership: what only it allowed to read is no longer answered, streams under way end."""
     projects.remove_member(ctx.db, request.app.state.tokens, caller, name, user, ctx.now_us())
 

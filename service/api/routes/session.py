@@ -10,7 +10,7 @@ from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
 from service.errors import ProblemError, field_problem
-from service.identity import sessions
+from service.identity import roles, sessions
 from service.identity.callers import Caller, Tokens, hash_secret
 from service.identity.sign_in_limits import SignInLimits
 from service.infra.times import moment
@@ -58,6 +58,7 @@ def sign_out(request: Request, response: Response, caller: Reader, ctx: Ctx) -> 
 @router.post("/codes", status_code=201, response_model=api.SignInCode)
 def make_code(request: Request, caller: Reader, ctx: Ctx) -> Response:
     """A code for a login link; it counts once and for five minutes."""
+    roles.refuse_service_account(caller, "signs in nowhere")
     codes: sessions.Codes = request.app.state.codes
     expires_us = ctx.now_us() + sessions.CODE_S * 1_000_000
     return answer(

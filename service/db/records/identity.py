@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from service.db.records.record import Record
-from torchyard.api import Scope
+from torchyard.api import Role, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,8 @@ class UserRecord(Record):
 
     id: str
     name: str
-    admin: bool
+    role: Role
+    project: str | None
     unix_user: str | None
     created_us: int
     deactivated_us: int | None

@@ -109,6 +109,7 @@ _LIVE = {"live": True, "released_us": None, "node": "name-2"}
 _SPECIAL = {
     "allocations": [_ENDED, _LIVE],
     "device_use": [{"capacity": 9, "used": 9}] * 2,
+    "secrets": [{"project": None}, {"user_id": None}],
     "tokens": [{"parent_id": None}] * 2,
 }
 
@@ -208,6 +209,23 @@ def test_a_shared_gpu_is_in_the_way_of_a_downgrade(database_url: str, engine: En
     with engine.begin() as connection:
         connection.execute(text(shared.format("false", "7") + " WHERE attempt_id = 'id-1'"))
     downgrade(database_url, "0002")
+
+
+def test_administrators_and_members_keep_what_they_may(database_url: str, engine: Engine) -> None:
+    migrate(database_url, "0012")
+    fill(engine, MetaData())  # the first user is an administrator
+    migrate(database_url, "0013")
+    with engine.connect() as connection:
+        roles = connection.execute(text("SELECT role, project FROM users ORDER BY name")).all()
+        assert roles == [("administrator", None), ("member", None)]
+        assert set(connection.execute(text("SELECT role FROM project_members")).scalars()) == {"member"}
+    downgrade(database_url, "0012")
+    with engine.connect() as connection:
+        assert [bool(each) for each in connection.execute(text("SELECT admin FROM users ORDER BY name")).scalars()] == [
+            True,
+            False,
+        ]
+    migrate(database_url)
 
 
 def test_two_services_that_start_together_migrate_once(database_url: str) -> None:

@@ -16,7 +16,7 @@ def test_the_first_start_makes_identity_people_and_tokens(db: Database, yard_hom
         assert facts["id"] == installation
         assert len(facts["secret_key"]) == 64
         assert tx.scalars(select(Project.name)).all() == ["default"]
-        assert tx.scalars(select(User.admin)).all() == [True]
+        assert tx.scalars(select(User.role)).all() == ["administrator"]
         scopes = {tuple(row.scopes): row.node for row in tx.execute(select(Token.scopes, Token.node))}
     assert scopes == {("admin",): None, ("node",): home.node_name()}
     for file in (home.admin_token_file(), home.node_token_file()):

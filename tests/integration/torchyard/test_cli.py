@@ -242,6 +242,28 @@ def test_who_may_use_the_box(yard: Callable[..., Done]) -> None:
     assert yard("users", "set", "ada", "--unix-user", "A B").err.startswith("yard: unix_user: ")
 
 
+def test_roles_and_service_accounts(yard: Callable[..., Done], live_service: Live) -> None:
+    yard("projects", "create", "vision")
+    added = yard("users", "add", "vera", "--role", "viewer").err
+    assert added == "added vera; make a token with: yard token create laptop --user vera --scope read\n"
+    assert "ci --user robot" in yard("users", "add", "robot", "--service-account", "vision").err
+    shown = [line.split() for line in yard("users").out.splitlines()]
+    assert ["robot", "service", "account", "of", "vision"] in [line[:5] for line in shown]
+    assert ["vera", "viewer"] in [line[:2] for line in shown]
+    assert yard("projects", "members", "add", "vision", "vera", "--role", "administrator").code == 0
+    assert "robot vera (administrator)" in yard("projects").out
+    assert yard("users", "set", "vera", "--role", "member").err == "vera: active\n"
+    assert yard("users", "set", "robot", "--role", "member").code == 1
+    assert yard("users", "add", "x", "--role", "boss").err.startswith("yard: role: ")
+    secret = yard("token", "create", "ci", "--user", "robot").out.strip()
+    (old,) = [each["id"] for each in yard("token", "ls", "--all", "--json").json if each["name"] == "ci"]
+    rotated = yard("token", "rotate", old, "--grace", "1h")
+    assert rotated.err.startswith(f"{old} counts for another 1h; the new one is tok-")
+    for each in (secret, rotated.out.strip()):
+        with Client(live_service.url, each) as robot:
+            assert robot.settings().user.name == "robot"
+
+
 def test_who_has_no_unix_account_is_told_when_added_and_at_submission(
     yard: Callable[..., Done], live_service: Live
 ) -> None:

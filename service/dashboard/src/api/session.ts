@@ -20,9 +20,9 @@ async function fetchSettings(): Promise<Settings | null> {
   }
 }
 
-/** Whether the viewer may change what a user has submitted. */
-export function useMayChange(owner: string): boolean {
-  return mayChange(useSettings().data, owner);
+/** Whether the viewer may change a job or sweep. */
+export function useMayChange(work: { user: string; project: string }): boolean {
+  return mayChange(useSettings().data, work);
 }
 
 export function mayAdminister(settings: Settings | null | undefined): boolean {

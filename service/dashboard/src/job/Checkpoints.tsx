@@ -16,8 +16,8 @@ export function Checkpoints({ job }: { job: Job }) {
   const checkpoints = useCheckpoints(job);
   const [doomed, setDoomed] = useState<Checkpoint | null>(null);
   const start = useStart(job);
-  const mine = useMayChange(job.user);
-  const submits = maySubmit(useSettings().data);
+  const mine = useMayChange(job);
+  const submits = maySubmit(useSettings().data, job.project);
   const shown = checkpoints.data?.toSorted((a, b) => b.step - a.step) ?? [];
   if (shown.length === 0) return null;
   return (

@@ -42,7 +42,7 @@ const LIVE = "The job works in a folder of its own on the node (live): what it w
 
 function Tools({ job, outputs, trees }: { job: Job; outputs: readonly Output[]; trees: readonly FileTree[] }) {
   const bring = useBringOutputs();
-  const mine = useMayChange(job.user);
+  const mine = useMayChange(job);
   const left = outputs.filter((output) => output.state === "on-node");
   const count = trees.reduce((all, tree) => all + tree.top.count, 0);
   const size = trees.reduce((all, tree) => all + tree.top.size, 0);

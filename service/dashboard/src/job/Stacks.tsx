@@ -10,7 +10,7 @@ import { Time } from "../ui/Time";
 export function Stacks({ job, hangs }: { job: Job; hangs: boolean }) {
   const stacks = useStacks(job).data ?? [];
   const dump = useDumpStacks();
-  const mine = useMayChange(job.user);
+  const mine = useMayChange(job);
   if (stacks.length === 0 && !hangs) return null;
   const serial = stacks[0]?.serial;
   const newest = stacks.filter((one) => one.serial === serial);

@@ -4,7 +4,7 @@ import { actionsFor, countsPerTab, isFinal, type JobState, keptUntil, TABS } fro
 
 const owner = { user: { name: "ana" }, scopes: ["read", "submit"] };
 const job = (state: JobState, more: { held?: boolean; stop?: "cancel" | null; discarded_at?: string } = {}) =>
-  [...actionsFor({ user: "ana", state, held: false, stop: null, ...more }, owner)].sort();
+  [...actionsFor({ user: "ana", project: "vision", state, held: false, stop: null, ...more }, owner)].sort();
 
 it("sums states into tabs", () => {
   const counts = countsPerTab({ queued: 2, running: 1, stopping: 3, failed: 4 });
@@ -32,7 +32,7 @@ it("offers what a state allows", () => {
 });
 
 it("offers others what they may do", () => {
-  const running = { user: "ana", state: "running", held: false, stop: null } as const;
+  const running = { user: "ana", project: "vision", state: "running", held: false, stop: null } as const;
   expect([...actionsFor(running, { ...owner, user: { name: "ben" } })]).toEqual(["rerun"]);
   expect([...actionsFor(running, { ...owner, scopes: ["read"] })]).toEqual([]);
 });

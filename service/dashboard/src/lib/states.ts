@@ -44,12 +44,12 @@ export function countsPerTab(counts: Partial<Record<string, number>>): Record<Ta
 
 export type Action = "cancel" | "rerun" | "checkpoint" | "stacks" | "hold" | "release" | "discard";
 
-type Acted = Pick<Job, "user" | "state" | "held" | "stop" | "discarded_at">;
+type Acted = Pick<Job, "user" | "project" | "state" | "held" | "stop" | "discarded_at">;
 
 /** What the viewer may ask of a job in its state. */
 export function actionsFor(job: Acted, viewer: Viewer | null | undefined): ReadonlySet<Action> {
-  const actions = new Set<Action>(maySubmit(viewer) ? ["rerun"] : []);
-  if (!mayChange(viewer, job.user)) return actions;
+  const actions = new Set<Action>(maySubmit(viewer, job.project) ? ["rerun"] : []);
+  if (!mayChange(viewer, job)) return actions;
   if (isFinal(job.state)) return job.discarded_at == null ? actions.add("discard") : actions;
   if (job.stop !== "cancel") actions.add("cancel");
   if (job.state === "running") actions.add("checkpoint").add("stacks");

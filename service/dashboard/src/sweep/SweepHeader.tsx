@@ -14,7 +14,7 @@ import { Time } from "../ui/Time";
 import { useNow } from "../ui/useNow";
 
 export function SweepHeader({ sweep }: { sweep: Group }) {
-  const mine = useMayChange(sweep.user);
+  const mine = useMayChange(sweep);
   return (
     <header className="job-head">
       <div className="job-title">
@@ -34,7 +34,7 @@ export function SweepHeader({ sweep }: { sweep: Group }) {
 /** Why no trial starts, which names the mend. */
 function Paused({ sweep, reason }: { sweep: Group; reason: string }) {
   const change = useSweepChange();
-  const mine = useMayChange(sweep.user);
+  const mine = useMayChange(sweep);
   return (
     <section className="paused" aria-label="Paused">
       <p><strong>Paused:</strong> {reason}.</p>

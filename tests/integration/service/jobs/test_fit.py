@@ -77,7 +77,7 @@ def test_before_the_first_node_everything_is_taken(db: Database) -> None:
 
 def user(db: Database, name: str, unix_user: str | None) -> str:
     with db.write() as tx:
-        tx.execute(insert(User).values(id=name, name=name, admin=False, unix_user=unix_user, created_us=1))
+        tx.execute(insert(User).values(id=name, name=name, unix_user=unix_user, created_us=1))
     return name
 
 

@@ -33,7 +33,7 @@ def people(yard: RecordedContext) -> RecordedContext:
     """Eve, who is a member of the project `vision`, and ada, who administers."""
     with yard.ctx.db.write() as tx:
         tx.execute(insert(User).values(id="user-eve", name="eve", created_us=NOW))
-        tx.execute(update(User).where(User.name == "ada").values(admin=True))
+        tx.execute(update(User).where(User.name == "ada").values(role="administrator"))
         tx.execute(insert(Project).values(name="vision", created_us=NOW))
         tx.execute(insert(ProjectMember).values(project="vision", user_id="user-eve", added_us=NOW))
     return yard

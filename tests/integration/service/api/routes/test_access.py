@@ -18,7 +18,7 @@ API = "/api/v1"
 OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("POST", f"{API}/session")}
 #: What a token with the scope read changes: nothing but what its own user's tokens, sessions and streams are.
 OWN = {("POST", f"{API}/tokens"), ("DELETE", f"{API}/tokens/x"), ("DELETE", f"{API}/session")}
-OWN |= {("POST", f"{API}/session/codes"), ("PUT", f"{API}/live/x")}
+OWN |= {("POST", f"{API}/tokens/x/rotate"), ("POST", f"{API}/session/codes"), ("PUT", f"{API}/live/x")}
 ADMIN = {("POST", f"{API}/users"), ("POST", f"{API}/projects"), ("GET", f"{API}/audit")}
 ADMIN |= {("POST", f"{API}/nodes/x/{word}") for word in ("drain", "resume", "declare-dead")}
 ADMIN |= {("PATCH", f"{API}/users/x"), ("DELETE", f"{API}/users/x"), ("PUT", f"{API}/policy")}
@@ -112,6 +112,38 @@ def test_a_reader_changes_nothing(live_service: Live) -> None:
         for method, path in ROUTES:
             if method != "GET" and (method, path) not in OPEN | OWN:
                 assert kind(ask(reader, method, path)) == (403, "forbidden"), (method, path)
+
+
+def add_user(live: Live, name: str, **fields: str) -> str:
+    """Secret of a token of a new user, which may all that a member's may."""
+    answer = live.client.post(f"{API}/users", json={"name": name, **fields})
+    assert answer.status_code == 201, answer.text
+    return make(live, "submit", user=name)[1]
+
+
+def test_a_viewer_changes_nothing_and_is_told_the_role(live_service: Live) -> None:
+    with live_service.as_token(add_user(live_service, "vera", role="viewer")) as viewer:
+        for method, path in ROUTES:
+            changes = method != "GET" and not path.startswith(f"{API}/agent/")
+            if (changes or (method, path) in ADMIN) and (method, path) not in OPEN | OWN:
+                answer = ask(viewer, method, path)
+                assert kind(answer) == (403, "forbidden"), (method, path)
+                assert "vera has the role viewer" in answer.json()["detail"], (method, path)
+                assert "yard users set vera --role member" in answer.json()["detail"]
+
+
+def test_a_service_account_makes_no_tokens_and_opens_no_session(live_service: Live) -> None:
+    secret = add_user(live_service, "ci", project="default")
+    with live_service.as_token(secret) as account:
+        for path, body in (("/tokens", {"name": "x", "scopes": ["read"]}), ("/session/codes", None)):
+            answer = account.post(API + path, json=body)
+            assert kind(answer) == (403, "forbidden"), path
+            assert "ci is a service account" in answer.json()["detail"]
+    answer = live_service.anonymous.post(f"{API}/session", json={"token": secret})
+    assert kind(answer) == (403, "forbidden")
+    for method, path in sorted(ADMIN):
+        with live_service.as_token(secret) as account:
+            assert kind(ask(account, method, path)) == (403, "forbidden"), (method, path)
 
 
 def test_administration_needs_the_scope(live_service: Live) -> None:

@@ -218,7 +218,10 @@ def test_two_administrators_cannot_remove_each_other_at_the_same_time(live_servi
         assert answers.count(204) == 1
         assert set(answers) <= {204, 401, 409}
     with live_service.context.db.read() as tx:
-        assert len(list(tx.scalars(select(User.id).where(User.admin, User.deactivated_us.is_(None))))) == 1
+        assert (
+            len(list(tx.scalars(select(User.id).where(User.role == "administrator", User.deactivated_us.is_(None)))))
+            == 1
+        )
 
 
 def test_projects(live_service: Live) -> None:
@@ -334,3 +337,47 @@ def test_metrics_and_description(live_service: Live) -> None:
     assert "torchyard_" in live_service.client.get("/metrics").text
     assert kind(live_service.anonymous.get("/metrics")) == (401, "unauthorized")
     assert live_service.anonymous.get("/openapi.json").json()["openapi"].startswith("3.1")
+
+
+def test_a_token_is_rotated(live_service: Live) -> None:
+    """The new one counts at once; the old one ends at once, or after the grace, with the sessions that it opened."""
+    old = token(live_service, "read", expires_in="30d")
+    with live_service.as_token(old["secret"]) as client, connect(live_service.url, None) as browser:
+        sign_in(live_service, browser, token=old["secret"])
+        answer = client.post(f"{API}/tokens/{old['id']}/rotate", json={"grace": "1h"})
+        assert (answer.status_code, answer.headers["cache-control"]) == (201, "no-store")
+        new = answer.json()
+        assert {new[name] == old[name] for name in ("name", "user", "scopes", "node")} == {True}
+        assert new["expires_at"] == old["expires_at"], "a token makes none that outlives it"
+        assert client.get(f"{API}/jobs").status_code == browser.get(f"{API}/jobs").status_code == 200
+        live_service.app.state.tokens.forget()
+        now = live_service.context.now_us()
+        with live_service.context.db.read() as tx:
+            left = set(
+                tx.scalars(select(Token.expires_us).where((Token.id == old["id"]) | (Token.parent_id == old["id"])))
+            )
+        assert len(left) == 1
+        assert now < left.pop() <= now + 3600 * 1_000_000
+        with live_service.context.db.write() as tx:  # the hour passes
+            ended = update(Token).where((Token.id == old["id"]) | (Token.parent_id == old["id"]))
+            tx.execute(ended.values(expires_us=now))
+        live_service.app.state.tokens.forget()
+        assert kind(client.get(f"{API}/jobs")) == (401, "unauthorized")
+        assert kind(browser.get(f"{API}/jobs")) == (401, "unauthorized")
+    with live_service.as_token(new["secret"]) as client:
+        assert client.get(f"{API}/jobs").status_code == 200
+        newest = live_service.client.post(f"{API}/tokens/{new['id']}/rotate").json()
+        assert newest["expires_at"] > new["expires_at"], "as long as before, from now on"
+        assert kind(client.get(f"{API}/jobs")) == (401, "unauthorized")
+    assert kind(live_service.client.post(f"{API}/tokens/{new['id']}/rotate")) == (404, "not-found")
+    with live_service.as_token(newest["secret"]) as client:
+        mine = live_service.client.get(f"{API}/tokens").json()[0]["id"]
+        assert kind(client.post(f"{API}/tokens/{mine}/rotate")) == (403, "forbidden"), "one that may more"
+
+
+def test_a_session_is_not_rotated(live_service: Live) -> None:
+    with connect(live_service.url, None) as browser:
+        sign_in(live_service, browser, token=live_service.admin_token)
+        (session,) = [each["id"] for each in browser.get(f"{API}/tokens").json() if each["name"] == "dashboard session"]
+        answer = browser.post(f"{API}/tokens/{session}/rotate", headers={"Origin": live_service.url})
+        assert kind(answer) == (409, "not-acceptable-state")

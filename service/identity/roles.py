@@ -1,0 +1,80 @@
+"""Roles: what the caller may change in a project, and the refusals that name the role.
+
+A member's role in a project takes the place of their role on the installation there; who uses a token with the scope
+admin is an administrator everywhere. Reading is decided by `service.identity.visibility`.
+"""
+
+from service.errors import ProblemError
+from service.identity.callers import Caller
+from service.identity.visibility import Owned
+from torchyard.api import Role
+
+
+def role_in(caller: Caller, project: str) -> Role:
+    """Return the caller's role in a project."""
+    if caller.admin:
+        return "administrator"
+    elsewhere: Role = "viewer" if caller.role == "viewer" else "member"
+    return caller.roles.get(project, elsewhere)
+
+
+def may_submit(caller: Caller, project: str) -> None:
+    """Raise ``forbidden`` if the caller is a viewer in the project."""
+    if role_in(caller, project) == "viewer":
+        raise _viewer(caller, project)
+
+
+def may_change(caller: Caller, owned: Owned) -> None:
+    """Raise ``forbidden`` unless the caller administers the job's project, or owns it and is more than a viewer."""
+    role = role_in(caller, owned.project)
+    if role == "viewer":
+        raise _viewer(caller, owned.project)
+    if role != "administrator" and caller.user_id != owned.user_id:
+        raise ProblemError(
+            "forbidden",
+            "This job is another user's: only its owner or an administrator, of all or of its project, may change it.",
+        )
+
+
+def may_administer(caller: Caller, project: str) -> None:
+    """Raise ``forbidden`` unless the caller administers the project."""
+    role = role_in(caller, project)
+    if role != "administrator":
+        raise ProblemError(
+            "forbidden", f"This needs the role administrator, of all or of project {project}; yours there is {role}."
+        )
+
+
+def refuse_service_account(caller: Caller, what: str) -> None:
+    """Raise ``forbidden`` if a service account asks for what only people may do, such as ``makes no tokens``."""
+    if caller.service_account:
+        raise ProblemError("forbidden", f"{caller.name} is a service account: it {what}; an administrator does.")
+
+
+def missing_scope(caller: Caller, scope: str) -> ProblemError:
+    """Return the refusal of a caller without a scope: their role has taken it, or the token never had it."""
+    if caller.role == "viewer" and scope != "node":
+        mend = f"`yard users set {caller.name} --role member`"
+        return ProblemError(
+            "forbidden",
+            f"{caller.name} has the role viewer, which reads and changes nothing: an administrator changes that with "
+            f"{mend}.",
+        )
+    has = ", ".join(sorted(caller.scopes)) or "none"
+    return ProblemError("forbidden", f"This needs a token with the scope {scope}; this one has: {has}.")
+
+
+def _viewer(caller: Caller, project: str) -> ProblemError:
+    if caller.service_account:
+        own = ", ".join(sorted(caller.roles))
+        return ProblemError(
+            "forbidden",
+            f"{caller.name} is a service account of project {own}, with the role viewer in project {project}: "
+            "it changes nothing there.",
+        )
+    mend = f"`yard projects members add {project} {caller.name} --role member`"
+    return ProblemError(
+        "forbidden",
+        f"{caller.name} has the role viewer in project {project}, which reads and changes nothing: an administrator "
+        f"changes that with {mend}.",
+    )
