@@ -42,9 +42,9 @@ class _Delivery(Record):
 
 def files(tx: Connection, job_id: JobId, carried_from: AttemptId, node_rank: int, snapshot: str | None) -> wire.Carry:
     """Return the newest version of each file that `carried_from`, or an attempt it began from itself, has left."""
-    chain = _chain(tx, carried_from)
+    earlier = chain(tx, carried_from)
     newest: dict[tuple[wire.Root, str], _LeftFile] = {}
-    for file in sorted(_left(tx, chain, node_rank), key=lambda file: chain.index(file.attempt_id)):
+    for file in sorted(_left(tx, earlier, node_rank), key=lambda file: earlier.index(file.attempt_id)):
         newest.setdefault((file.root, file.path), file)
     kept = _changed_since(tx, carried_from, snapshot)
     wanted = [file for file in newest.values() if file.root is not wire.Root.CODE or file.path not in kept]
@@ -56,19 +56,20 @@ def files(tx: Connection, job_id: JobId, carried_from: AttemptId, node_rank: int
     )
 
 
-def _chain(tx: Connection, attempt: AttemptId | None) -> list[AttemptId]:
-    chain: list[AttemptId] = []
+def chain(tx: Connection, attempt: AttemptId | None) -> list[AttemptId]:
+    """Return an attempt and those that its files come from, the newest first."""
+    found: list[AttemptId] = []
     while attempt is not None:
-        chain.append(attempt)
+        found.append(attempt)
         attempt = tx.scalar(select(Attempt.carried_from).where(Attempt.id == attempt))
-    return chain
+    return found
 
 
-def _left(tx: Connection, chain: Sequence[AttemptId], node_rank: int) -> list[_LeftFile]:
+def _left(tx: Connection, earlier: Sequence[AttemptId], node_rank: int) -> list[_LeftFile]:
     query = (
         select(Output.__table__, Blob.sha256.label("blob"))
         .outerjoin(Blob, Blob.sha256 == Output.sha256)
-        .where(Output.attempt_id.in_(chain), Output.node_rank == node_rank)
+        .where(Output.attempt_id.in_(earlier), Output.node_rank == node_rank)
     )
     # What never came to the store is lost with its node.
     files = _LeftFile.each(tx.execute(query))

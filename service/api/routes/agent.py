@@ -13,7 +13,7 @@ from service.api.auth import context, requires
 from service.api.downloads import download
 from service.api.problems import MEDIA_TYPE, body
 from service.api.routes.router import api_router
-from service.artifacts import blobs, checkpoints, outputs
+from service.artifacts import blobs, checkpoints, node_access, outputs
 from service.attempts import memory
 from service.context import Context
 from service.errors import OffsetAheadError, ProblemError, TooLargeError, not_found
@@ -231,9 +231,10 @@ def output(attempt_id: AttemptId, message: wire.OutputReport, ctx: Ctx, node: No
     return answer(outputs.report(ctx.db, ctx.store, attempt, message, node))
 
 
-@router.get("/blobs/{sha256}", dependencies=[Depends(node_name)])
-def blob(sha256: str, request: Request, ctx: Ctx) -> Response:
-    """Content of a blob: code and checkpoints to start from."""
+@router.get("/blobs/{sha256}")
+def blob(sha256: str, request: Request, ctx: Ctx, node: Node) -> Response:
+    """Content of a blob: code, checkpoints and files that an attempt of the node starts from."""
+    node_access.check(ctx.db, node, sha256)
     if not ctx.store.has(sha256):
         raise not_found("blob", sha256)
     return download(request, ctx.store, sha256, sha256)

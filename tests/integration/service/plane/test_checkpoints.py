@@ -236,7 +236,6 @@ def test_a_blob_with_another_hash_is_refused(data_plane: Plane) -> None:
     assert data_plane.node.put(url, content=b"other").status_code == 422
     assert data_plane.node.get(url).status_code == 404
     assert data_plane.node.put(url, content=b"announced").status_code == 204
-    assert data_plane.node.get(url).content == b"announced"
     assert blobs(data_plane) == {sha256(b"announced")}
 
 
