@@ -21,7 +21,7 @@ from worker.control.accounts import UnixAccounts
 from worker.control.client import ControlPlaneClient
 from worker.control.pacer import Pacer
 from worker.control.registration import Registration
-from worker.devices import nvml, offenders
+from worker.devices import faults, nvml, offenders
 from worker.devices.discovery import discover
 from worker.devices.locks import DeviceLocks
 from worker.devices.telemetry import Sampler
@@ -200,7 +200,8 @@ class Runtime:
         return [numbers for uuid, numbers in files.items() if uuid not in own]
 
     def _devices(self) -> list[wire.Device]:
-        return offenders.keep_off(self._locks.apply(self._discover()), self._offenders())
+        devices = offenders.keep_off(self._locks.apply(self._discover()), self._offenders())
+        return devices if self._nvml is None else faults.mark(devices, faults.find(self._nvml, self._xids.newest()))
 
     def _offenders(self) -> list[offenders.Offender]:
         return [] if self._nvml is None else offenders.find(self._nvml, self._scan)

@@ -7,7 +7,7 @@ transaction's `UnitOfWork`, and hears of it after the commit.
 """
 
 from service.lifecycle.exceptions import Conflict, Unknown
-from service.lifecycle.faults import FAULTY
+from service.lifecycle.faults import FAULTY, QUARANTINED
 from service.lifecycle.finish import declare_dead, finish, settle
 from service.lifecycle.gang import prepared
 from service.lifecycle.job_notes import take_notes
@@ -27,6 +27,7 @@ __all__ = [
     "FAULTY",
     "JOINED",
     "LIVE",
+    "QUARANTINED",
     "UNJOINED",
     "Conflict",
     "Note",

@@ -20,6 +20,8 @@ from torchyard.wire import Result
 MAX_ON_DEVICE = 3
 #: How the reason begins that stays with a device until an administrator resumes its node.
 FAULTY = "failed under the last "
+#: How it begins for what the driver has told.
+QUARANTINED = "in quarantine: "
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,14 @@ def resume(db: Database, caller: Caller, name: str, now: int) -> api.Node:
     return listing.get_node(db, caller, name)
 
 
+def return_device(db: Database, caller: Caller, name: str, device: str, now: int) -> api.Node:
+    """Return a device to use that is out of use for a fault; ``conflict`` if it is not."""
+    with _changing(db, name, now) as unit:
+        index = registration.return_device(unit.tx, name, device)
+        audit.record(unit.tx, caller, "node.return-device", name, now, device=index)
+    return listing.get_node(db, caller, name)
+
+
 def declare_dead(db: Database, caller: Caller, name: str, now: int) -> api.Node:
     """Declare that a silent node and all that ran on it are gone: its jobs are retried or fail."""
     with _changing(db, name, now) as unit:

@@ -21,8 +21,10 @@ def store(tx: Connection, node: str, devices: Sequence[wire.Device]) -> bool:
     changed = False
     for reported in devices:
         old = stored.pop(reported.uuid, None)
-        device = _still_faulty(reported, old)
-        values = {**device.model_dump(mode="json", exclude={"uuid"}), "present": True}
+        device = _quarantined(_still_faulty(reported, old), node, old)
+        # A fault that is over, and comes again, is another one.
+        known = old.acknowledged if old is not None and old.acknowledged == device.fault else None
+        values = {**device.model_dump(mode="json", exclude={"uuid"}), "present": True, "acknowledged": known}
         if old is None:
             tx.execute(insert(Device).values(node=node, uuid=device.uuid, **values))
         elif not old.present or old.device() != device:
@@ -37,11 +39,40 @@ def store(tx: Connection, node: str, devices: Sequence[wire.Device]) -> bool:
 
 
 def _still_faulty(reported: wire.Device, old: DeviceRecord | None) -> wire.Device:
-    """Return the device, unusable if jobs have failed under it: that is an administrator's to take back."""
-    faulty = old is not None and (old.unusable or "").startswith(lifecycle.FAULTY)
-    if old is None or not faulty or reported.unusable is not None:
+    """Return the device, unusable if it is out of use for a fault: that is an administrator's to take back."""
+    if old is None or not _out_of_use(old.unusable) or reported.unusable is not None:
         return reported
     return reported.model_copy(update={"unusable": old.unusable})
+
+
+def _quarantined(device: wire.Device, node: str, old: DeviceRecord | None) -> wire.Device:
+    """Return the device, in quarantine if its driver tells of a fault with which nobody has returned it to use."""
+    known = old is not None and old.acknowledged == device.fault
+    if device.fault is None or known or (device.unusable is not None and not _out_of_use(device.unusable)):
+        return device
+    mend = f"reset the GPU, or reboot the node, then `yard nodes --return {node}:{device.index}`"
+    return device.model_copy(update={"unusable": f"{lifecycle.QUARANTINED}{device.fault}: {mend}"})
+
+
+def _out_of_use(unusable: str | None) -> bool:
+    return (unusable or "").startswith((lifecycle.FAULTY, lifecycle.QUARANTINED))
+
+
+def return_to_use(tx: Connection, node: str, which: str | None = None) -> list[int]:
+    """Give devices that are out of use for a fault another chance; return their indexes.
+
+    `which` is one's index or UUID; None: all of the node. What is broken about them now no longer counts.
+    """
+    query = select(Device.__table__).where(Device.node == node, Device.present).order_by(Device.index)
+    returned = [
+        device
+        for device in DeviceRecord.all(tx.execute(query))
+        if _out_of_use(device.unusable) and which in {None, str(device.index), device.uuid}
+    ]
+    for device in returned:
+        values = {"unusable": None, "acknowledged": device.fault}
+        tx.execute(update(Device).where(Device.node == node, Device.uuid == device.uuid).values(**values))
+    return [device.index for device in returned]
 
 
 def unusable(tx: Connection, node: str) -> dict[str, str | None]:

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, exists, insert, or_, select, update
 from sqlalchemy.orm import aliased
 
 from service import lifecycle
-from service.db.models import Attempt, Device, Job, Member, Node
+from service.db.models import Attempt, Job, Member, Node
 from service.db.records.nodes import NodeRecord
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
@@ -57,14 +57,24 @@ def register(tx: Connection, message: wire.Register, now: int, heartbeat_s: floa
 
 
 def set_draining(tx: Connection, node: str, draining: bool) -> None:
-    """Start or end a drain: a draining node gets no new jobs. Its end also gives devices another chance that jobs
-    have failed under. `lifecycle.Unknown` for a strange name.
+    """Start or end a drain: a draining node gets no new jobs. Its end also gives devices another chance that are out
+    of use for a fault. `lifecycle.Unknown` for a strange name.
     """
     _known(tx, node)
     tx.execute(update(Node).where(Node.name == node).values(draining=draining))
     if not draining:
-        faulty = Device.unusable.startswith(lifecycle.FAULTY, autoescape=True)
-        tx.execute(update(Device).where(Device.node == node, faulty).values(unusable=None))
+        node_devices.return_to_use(tx, node)
+
+
+def return_device(tx: Connection, node: str, device: str) -> int:
+    """Return a device to use that is out of use for a fault, by index or UUID; return its index.
+
+    `lifecycle.Unknown` for a strange node, `lifecycle.Conflict` if no such device is out of use for a fault.
+    """
+    _known(tx, node)
+    for index in node_devices.return_to_use(tx, node, device):
+        return index
+    raise lifecycle.Conflict(f"device {device[:80]} of node {node} is not out of use for a fault: see `yard nodes`")
 
 
 def stop_jobs(tx: Connection, node: str, actor: str | None, now: int) -> list[JobId]:

@@ -25,6 +25,8 @@ class Record:
     utilization: int | None = 37
     temperature: int | None = 41
     power: int | None = 121_344
+    #: Errors since the last reset that ECC could not correct.
+    uncorrected: int | None = 0
     pids: list[int] = field(default_factory=list)
     instances: "list[Record]" = field(default_factory=list)
     lost: bool = False
@@ -57,6 +59,8 @@ class RecordedNvml:
     NVML_TEMPERATURE_GPU = 0
     NVML_NVLINK_MAX_LINKS = 18
     NVML_ERROR_TIMEOUT = 10
+    NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 1
+    NVML_VOLATILE_ECC = 0
     nvmlEventTypeXidCriticalError = 8
 
     def __init__(self, *cards: Record) -> None:
@@ -95,6 +99,10 @@ class RecordedNvml:
 
     def nvmlDeviceGetComputeRunningProcesses(self, handle: Record) -> list[Values]:
         return [Values(pid=pid) for pid in handle.pids]
+
+    def nvmlDeviceGetTotalEccErrors(self, handle: Record, errorType: int, counterType: int) -> int:
+        assert (errorType, counterType) == (self.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, self.NVML_VOLATILE_ECC)
+        return _supported(handle.uncorrected)
 
     def nvmlDeviceGetMigMode(self, device: Record) -> list[int]:
         return [int(bool(device.instances)), 0]

@@ -10,7 +10,7 @@ from torchyard.cli.terminal import styled
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from torchyard.api import NodeDevice
+    from torchyard.api import Node, NodeDevice
 
 
 def register(app: typer.Typer) -> None:
@@ -21,6 +21,12 @@ def register(app: typer.Typer) -> None:
 def nodes(
     drain: Annotated[str | None, typer.Option(metavar="NODE", help="Give this node no new jobs.")] = None,
     resume: Annotated[str | None, typer.Option(metavar="NODE", help="Let this node take jobs again.")] = None,
+    return_: Annotated[
+        str | None,
+        typer.Option(
+            "--return", metavar="NODE:DEVICE", help="Use this device again, which a fault has put out of use."
+        ),
+    ] = None,
     json: common.Json = False,
 ) -> None:
     """List the nodes, their devices, and who holds them."""
@@ -29,30 +35,43 @@ def nodes(
             client.drain(drain)
         if resume:
             client.resume(resume)
+        if return_:
+            client.return_device(*_node_and_device(return_))
         found = client.nodes()
     if json:
         common.print_json(found)
         return
+    for node in found:
+        _print_node(node)
+    if not found:
+        common.note("no node has registered: `yard up`, or `yard worker --join URL` on a node")
+
+
+def _print_node(node: "Node") -> None:
     from torchyard.cli import format as shown
     from torchyard.quantities import format_size
 
-    for node in found:
-        style = shown.STYLES.get(node.state, "red")
-        seen = shown.ago(node.last_seen_at, shown.now())
-        why = " for maintenance" if node.maintenance else ""
-        facts = (
-            f"  {shown.capacity(node)}  {node.cpus} cores, {format_size(node.memory)}, "
-            f"{format_size(node.disk_free)} of disk free, seen {seen}, {shown.enforced(node)}"
-        )
-        labels = ((f" {label}", "cyan") for label in node.labels)
-        common.put((node.name, "bold"), " ", (f"{node.state}{why}", style), facts, *labels)
-        with common.table("DEVICE", "NAME", "MEMORY", "USE", "JOB", "USER", "LINKS") as table:
-            for device in node.devices:
-                table.add_row(*device_row(device), shown.links(device, node))
-        for offender in node.offenders:
-            common.put((offender, "red"))
-    if not found:
-        common.note("no node has registered: `yard up`, or `yard worker --join URL` on a node")
+    style = shown.STYLES.get(node.state, "red")
+    seen = shown.ago(node.last_seen_at, shown.now())
+    why = " for maintenance" if node.maintenance else ""
+    facts = (
+        f"  {shown.capacity(node)}  {node.cpus} cores, {format_size(node.memory)}, "
+        f"{format_size(node.disk_free)} of disk free, seen {seen}, {shown.enforced(node)}"
+    )
+    labels = ((f" {label}", "cyan") for label in node.labels)
+    common.put((node.name, "bold"), " ", (f"{node.state}{why}", style), facts, *labels)
+    with common.table("DEVICE", "NAME", "MEMORY", "USE", "JOB", "USER", "LINKS") as table:
+        for device in node.devices:
+            table.add_row(*device_row(device), shown.links(device, node))
+    for offender in node.offenders:
+        common.put((offender, "red"))
+
+
+def _node_and_device(named: str) -> tuple[str, str]:
+    node, colon, device = named.partition(":")
+    if not (node and colon and device):
+        raise typer.BadParameter(f"--return {named}: give the node and the device's number, such as box1:3")
+    return node, device
 
 
 def device_row(device: "NodeDevice") -> "tuple[str | Text, ...]":

@@ -186,6 +186,10 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         """Let a drained node take jobs again."""
         return self._post(api.Node, f"/nodes/{part(node)}/resume")
 
+    def return_device(self, node: str, device: str) -> api.Node:
+        """Return a device, by index or UUID, to use that a fault has put out of use."""
+        return self._post(api.Node, f"/nodes/{part(node)}/devices/{part(device)}/return")
+
     def queue(self, *, limit: int | None = None) -> list[api.QueueEntry]:
         """The jobs that wait, in the order in which they are looked at."""
         return list(self._pages(api.QueueEntry, "/queue", {}, limit))

@@ -45,4 +45,6 @@ class Device(Message):
     memory: int
     #: Why the device must not be used: another stack owns it, or a rank on it could not be killed.
     unusable: str | None = None
+    #: What the driver says is broken about it, in words that stay the same as long as that does.
+    fault: str | None = None
     topology: Topology | None = None

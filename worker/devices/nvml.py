@@ -17,6 +17,8 @@ class Nvml(Protocol):
     NVML_TEMPERATURE_GPU: int
     NVML_NVLINK_MAX_LINKS: int
     NVML_ERROR_TIMEOUT: int
+    NVML_MEMORY_ERROR_TYPE_UNCORRECTED: int
+    NVML_VOLATILE_ECC: int
     nvmlEventTypeXidCriticalError: int
 
     def nvmlDeviceGetCount(self) -> int: ...
@@ -29,6 +31,7 @@ class Nvml(Protocol):
     def nvmlDeviceGetTemperature(self, handle: Handle, sensor: int) -> int: ...
     def nvmlDeviceGetPowerUsage(self, handle: Handle) -> int: ...
     def nvmlDeviceGetComputeRunningProcesses(self, handle: Handle) -> Sequence[Any]: ...
+    def nvmlDeviceGetTotalEccErrors(self, handle: Handle, errorType: int, counterType: int) -> int: ...
     def nvmlDeviceGetMigMode(self, device: Handle) -> Sequence[int]: ...
     def nvmlDeviceGetMaxMigDeviceCount(self, device: Handle) -> int: ...
     def nvmlDeviceGetMigDeviceHandleByIndex(self, device: Handle, index: int) -> Handle: ...
@@ -133,6 +136,12 @@ def readings(nvml: Nvml, card: Card) -> dict[str, float]:
     }
     answers = {name: ask(nvml, question) for name, question in asked.items()}
     return {name: value for name, value in answers.items() if value is not None}
+
+
+def uncorrected_errors(nvml: Nvml, gpu: Handle) -> int | None:
+    """Errors of a GPU's memory since its last reset that ECC could not correct; None for a GPU without ECC."""
+    kind, counter = nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
+    return ask(nvml, lambda: nvml.nvmlDeviceGetTotalEccErrors(gpu, kind, counter))
 
 
 def processes(nvml: Nvml, card: Card) -> list[int]:

@@ -35,6 +35,10 @@ class Xids:
         """The newest fault of one of these GPUs since a moment."""
         return next((xid for at, uuid, xid in reversed(tuple(self._seen)) if uuid in uuids and at >= since_us), None)
 
+    def newest(self) -> dict[str, tuple[int, int]]:
+        """The newest fault of each GPU that had one: when, in microseconds, and which."""
+        return {uuid: (at, xid) for at, uuid, xid in tuple(self._seen)}
+
     def listen(self, stopped: threading.Event) -> None:
         """Take note of faults until `stopped` is set; return at once where there is no driver."""
         nvml, said = self._nvml, ""

@@ -44,6 +44,12 @@ def resume(name: str, ctx: Ctx, caller: Admin) -> Response:
     return answer(administration.resume(ctx.db, caller, name, ctx.now_us()))
 
 
+@router.post("/{name}/devices/{device}/return", response_model=api.Node)
+def return_device(name: str, device: str, ctx: Ctx, caller: Admin) -> Response:
+    """Returns a device, by index or UUID, to use that a fault has put out of use; ``conflict`` for any other."""
+    return answer(administration.return_device(ctx.db, caller, name, device, ctx.now_us()))
+
+
 @router.post("/{name}/declare-dead", response_model=api.Node)
 def declare_dead(name: str, ctx: Ctx, caller: Admin) -> Response:
     """An administrator's word that a silent node and all that ran on it are gone: its jobs are retried or fail."""

@@ -59,6 +59,8 @@ class DeviceRecord(Record):
     name: str
     memory: int
     unusable: str | None
+    fault: str | None
+    acknowledged: str | None
     present: bool
     topology: wire.Topology | None
 
@@ -71,6 +73,7 @@ class DeviceRecord(Record):
             name=self.name,
             memory=self.memory,
             unusable=self.unusable,
+            fault=self.fault,
             topology=self.topology,
         )
 

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import update
 
 from service import lifecycle
-from service.db.models import Node
+from service.db.models import Device, Node
 from service.scheduler.model.nodes import Placement
 from tests.support import box
 from tests.support.live import Live, serve, yard_home  # noqa: F401  fixtures
@@ -165,3 +165,17 @@ def test_only_administrators_drain(live: Live) -> None:
     with live.as_token(live.node_token) as node:
         assert node.post("/api/v1/nodes/box/drain").status_code == 403
         assert node.get("/api/v1/nodes").status_code == 403
+
+
+def test_a_device_in_quarantine_is_returned_by_its_number(live: Live) -> None:
+    uuids = add_node(live)
+    with live.context.db.write() as tx:
+        broken = {"unusable": "in quarantine: Xid 79", "fault": "Xid 79"}
+        tx.execute(update(Device).where(Device.uuid == uuids[1]).values(**broken))
+    path = "/api/v1/nodes/box/devices/{}/return"
+    assert live.client.post(path.format(0)).status_code == 409
+    node = live.client.post(path.format(1)).raise_for_status().json()
+    assert [device["unusable"] for device in node["devices"]] == [None, None]
+    assert live.client.post("/api/v1/nodes/nowhere/devices/1/return").status_code == 404
+    (entry,) = live.client.get("/api/v1/audit").json()["items"]
+    assert (entry["action"], entry["subject"], entry["data"]) == ("node.return-device", "box", {"device": 1})

@@ -121,6 +121,35 @@ def test_devices_that_vanish_return_or_break(yard: Database) -> None:
     assert devices(yard) == {"box-gpu-0": (True, None), "box-gpu-1": (True, None)}
 
 
+def test_a_device_whose_driver_tells_of_a_fault_is_in_quarantine_until_it_is_returned(yard: Database) -> None:
+    """Whatever the worker forgets: it does not know of old Xids when it has started again."""
+    told = "Xid 79 (it has fallen off the bus) at 2026-11-25 18:00:03 UTC"
+    broken = {"devices": [device(0, fault=told), device(1)]}
+    assert seen(yard, heartbeat(**broken)).wake
+    why = f"in quarantine: {told}: reset the GPU, or reboot the node, then `yard nodes --return box:0`"
+    assert devices(yard) == {"box-gpu-0": (True, why), "box-gpu-1": (True, None)}
+    seen(yard, heartbeat())
+    register(yard)
+    seen(yard, heartbeat())
+    assert devices(yard)["box-gpu-0"] == (True, why)
+    with yard.write() as tx:
+        assert registration.return_device(tx, "box", "0") == 0
+    assert devices(yard)["box-gpu-0"] == (True, None)
+    with yard.write() as tx, pytest.raises(lifecycle.Conflict, match="device 0 of node box is not out of use"):
+        registration.return_device(tx, "box", "0")
+
+
+def test_a_fault_that_was_seen_to_does_not_count_again_and_a_new_one_does(yard: Database) -> None:
+    for told, counts in (("1 error", True), ("1 error", False), ("2 errors", True), (None, False), ("2 errors", True)):
+        seen(yard, heartbeat(devices=[device(0, fault=told), device(1)]))
+        seen(yard, heartbeat(devices=[device(0, fault=told), device(1)]))
+        why = devices(yard)["box-gpu-0"][1]
+        assert (f"in quarantine: {told}" in why if why else False) is counts
+        with yard.write() as tx:
+            registration.set_draining(tx, "box", False)  # as `yard nodes --resume` does for all of them
+        assert devices(yard)["box-gpu-0"] == (True, None)
+
+
 def test_a_name_belongs_to_one_machine_while_it_is_heard(yard: Database) -> None:
     seen(yard, heartbeat())
     with pytest.raises(lifecycle.Conflict, match="another name"):

@@ -36,7 +36,9 @@ def test_only_what_happened_since_a_moment_counts() -> None:
 
 
 def test_the_newest_fault_is_told() -> None:
-    assert listened((A, 48), (A, 95)).of(["GPU-a"], 0) == 95
+    xids = listened((A, 48), (B, 74), (A, 95), (B, 13))
+    assert xids.of(["GPU-a"], 0) == 95
+    assert {uuid: xid for uuid, (_, xid) in xids.newest().items()} == {"GPU-a": 95, "GPU-b": 74}
 
 
 def test_a_driver_that_refuses_is_survived(monkeypatch: pytest.MonkeyPatch) -> None:
