@@ -13,6 +13,7 @@ from fastapi.middleware.gzip import GZipMiddleware
 from service import bootstrap
 from service.api import openapi, problems
 from service.api.middleware import RequestGuard
+from service.api.open_streams import OpenStreams
 from service.api.publisher import Publisher
 from service.api.routes import (
     agent,
@@ -127,6 +128,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.tokens = Tokens(db, ctx.now_us, ctx.monotonic, settings.visibility)
     app.state.codes, app.state.publisher = Codes(ctx.monotonic), Publisher(ctx)
     secret_store.report_unreadable(db, ctx.secret_keys)
+    app.state.open_streams = OpenStreams(settings.streams_per_user)
     app.state.sign_in_limits = SignInLimits(ctx.monotonic)
     app.add_middleware(RequestGuard, settings=settings)
     app.add_middleware(Counted, counters=counters)

@@ -40,6 +40,8 @@ class Settings:
     """Free bytes below which nothing is launched: on a node, or anywhere if it is the service's own disk."""
     max_body: int = 2**20
     """Bytes of a request body outside uploads and ingest."""
+    streams_per_user: int = 100
+    """Streams of events that a user may have open: pages of the dashboard, followed logs."""
     visibility: Visibility = "project"
     """Who may read the jobs of projects that do not say it themselves."""
     secret_key_file: Path | None = None
@@ -76,6 +78,7 @@ class Settings:
             heartbeat_s=found.heartbeat_s,
             unreachable_after_s=found.unreachable_after_s,
             disk_floor=found.disk_floor,
+            streams_per_user=found.streams_per_user,
             keep_ended_s=found.keep_ended,
             visibility=found.visibility,
             secret_key_file=found.secret_key_file,
@@ -119,6 +122,11 @@ class Environment(BaseSettings):
     keep_ended: Annotated[int, BeforeValidator(_days)] | None = Field(
         default=Settings.keep_ended_s,
         description="How long jobs keep their files after their end, such as `90d`; without it for ever.",
+    )
+    streams_per_user: int = Field(
+        default=Settings.streams_per_user,
+        ge=1,
+        description="Streams of events that a user may have open: pages of the dashboard, followed logs.",
     )
     visibility: Visibility = Field(
         default=Settings.visibility,

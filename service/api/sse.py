@@ -1,4 +1,4 @@
-"""Server-sent events: how they look on the wire, and the answer that carries them."""
+"""Server-sent events: how they look on the wire, and for how long they are sent."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -6,7 +6,6 @@ from contextlib import aclosing
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import StreamingResponse
 
 from service.api.auth import current
 from service.errors import ProblemError
@@ -23,22 +22,10 @@ def event(name: str, data: Mapping[str, Any], event_id: str | None = None) -> by
     return f"{head}event: {name}\ndata: {json.dumps(data)}\n\n".encode()
 
 
-def stream(
+async def allowed_events(
     request: Request, events: AsyncGenerator[bytes], allowed: Callable[[Caller], bool] = lambda _: True
-) -> StreamingResponse:
-    """Return the answer, for as long as the caller's token counts and `allowed` says so before each event."""
-    return response(_allowed(request, events, allowed))
-
-
-def response(events: AsyncIterator[bytes]) -> StreamingResponse:
-    """Return the answer, which proxies are told not to hold back."""
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
-
-
-async def _allowed(
-    request: Request, events: AsyncGenerator[bytes], allowed: Callable[[Caller], bool]
 ) -> AsyncIterator[bytes]:
+    """Yield the events for as long as the caller's token counts and `allowed` says so before each."""
     async with aclosing(events):
         try:
             async for part in events:

@@ -5,8 +5,9 @@ from typing import Annotated
 from fastapi import Depends, Query, Request
 from starlette.responses import StreamingResponse
 
-from service.api import sse, subscriptions
+from service.api import subscriptions
 from service.api.auth import current, requires
+from service.api.open_streams import open_streams
 from service.api.publisher import Publisher
 from service.api.routes.router import api_router
 from service.identity.callers import Caller
@@ -41,7 +42,7 @@ async def open_stream(
     `log-end`, as the log's own stream does.
     """
     topics = [subscriptions.parse(name) for name in topic or ()]
-    return sse.response(publisher.events(topics, caller, lambda: current(request)))
+    return open_streams(request).response(caller, publisher.events(topics, caller, lambda: current(request)))
 
 
 @router.put("/{stream}", status_code=204)

@@ -9,6 +9,7 @@ from starlette.responses import StreamingResponse
 from service.api import follow, sse
 from service.api.answers import answer, not_modified
 from service.api.auth import context, current, requires
+from service.api.open_streams import open_streams
 from service.api.routes.refs import JobRef, OwnedJob
 from service.api.routes.router import api_router
 from service.context import Context
@@ -92,7 +93,8 @@ async def stream(
         attempt, offset = _resume(last_event_id, attempt)
     follower = follow.LogFollower(ctx, job.id, rank, attempt, offset)
     await follower.check()
-    return sse.stream(request, follow.log_stream(follower.events()), lambda caller: may_read(caller, job))
+    events = sse.allowed_events(request, follow.log_stream(follower.events()), lambda caller: may_read(caller, job))
+    return open_streams(request).response(await current(request), events)
 
 
 def _resume(event_id: str, attempt: int | None) -> tuple[int | None, int]:
@@ -111,4 +113,5 @@ async def changes(request: Request, ctx: Ctx) -> StreamingResponse:
     """What changes (server-sent events): `job` with `{"id", "version"}`, `jobs` when the list or the queue changed,
     `nodes` when a node did; `job` only of those that the caller may read. A page reads again what it shows.
     """
-    return sse.stream(request, follow.changes(ctx, lambda: current(request)))
+    events = sse.allowed_events(request, follow.changes(ctx, lambda: current(request)))
+    return open_streams(request).response(await current(request), events)

@@ -212,3 +212,28 @@ def test_nothing_runs_once_nobody_listens(live_service: Live) -> None:
     live_service.context.hub.notify("jobs")
     until(publisher._task.done)
     assert "jobs" not in live_service.context.hub._listeners
+
+
+def test_a_user_opens_no_more_streams_than_the_limit_of_whatever_sort(serve: Callable[..., Any]) -> None:
+    with serve(streams_per_user=3) as live, ExitStack() as stack:
+        job = plane_job(live)
+        paths = ["/live", "/stream", f"/jobs/{job}/logs/stream"]
+        for path in paths:
+            answer = stack.enter_context(live.client.stream("GET", f"/api/v1{path}"))
+            assert answer.status_code == 200
+        for path in paths:
+            refused = live.client.get(f"/api/v1{path}")
+            assert (refused.status_code, refused.json()["type"].rpartition("/")[2]) == (429, "too-many-requests")
+            assert "has 3 streams open" in refused.json()["detail"]
+        stack.close()
+
+        def opens() -> bool:
+            with live.client.stream("GET", "/api/v1/live") as answer:
+                return answer.status_code == 200
+
+        until(opens, what="the end of a stream that was closed")
+
+
+def plane_job(live: Live) -> str:
+    with plane(live) as made:
+        return made.job().job
