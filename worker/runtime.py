@@ -30,7 +30,7 @@ from worker.devices.xids import Xids
 from worker.forward.attempt import FollowerTools
 from worker.forward.blobs import BlobSender
 from worker.forward.samples import EVERY_S, SampleForwarder
-from worker.launching import environment, rendezvous
+from worker.launching import environment, rendezvous, warm
 from worker.launching.identity import runs_as
 from worker.launching.launcher import AttemptLauncher
 from worker.limits import node
@@ -63,6 +63,7 @@ class Runtime:
             others=self._other_gpus if settings.confine_gpus and self._nvml is not None else None,
         )
         logger.info("%s", self._limits)
+        self._fork_servers = warm.ForkServers(log=settings.home / "forkserver.log") if settings.warm_start else None
         self._pacer = Pacer()
         self._stopped = threading.Event()
         self._control = ControlPlaneClient(settings.address, settings.token)
@@ -83,6 +84,7 @@ class Runtime:
             passed=self._settings.job_env,
             disk_floor=self._disk_floor,
             limits=self._limits,
+            fork_servers=self._fork_servers,
             own_address=lambda interface: rendezvous.own_address(self._settings.address(), interface),
         )
         tools = FollowerTools(
@@ -134,6 +136,8 @@ class Runtime:
         spawn(self._heartbeats)
         spawn(self._sampling)
         spawn(lambda: self._xids.listen(self._stopped))
+        if self._fork_servers is not None:
+            spawn(partial(self._fork_servers.stay_trim, self._stopped))
 
     def stop(self) -> None:
         """End the threads soon; trainings go on."""

@@ -47,6 +47,8 @@ class WorkerSettings:
     """Let jobs open no GPUs but their own."""
     process_limit: int | None = None
     """Processes and threads of one attempt; None: `worker.limits.node.default_processes`."""
+    warm_start: bool = False
+    """Fork jobs that use PyTorch from processes that have it loaded."""
     limits: OutputLimits = field(default_factory=OutputLimits)
     """How much of what a job writes goes to the store by itself."""
 
@@ -101,6 +103,7 @@ def from_environment(
         cgroups=found.cgroups,
         confine_gpus=found.confine_gpus,
         process_limit=found.process_limit,
+        warm_start=found.warm_start,
         labels=_labels(found.labels if labels is None else labels),
         limits=OutputLimits(total=found.output_limit, every_s=found.output_every_s),
     )
@@ -162,6 +165,11 @@ class Environment(BaseSettings):
         ge=16,
         description="Processes and threads of one attempt, by cgroups; without it 32768, and at most a quarter of "
         "those that the kernel can number.",
+    )
+    warm_start: bool = Field(
+        default=False,
+        description="Jobs that run as the worker's own account are forked from a process that has loaded PyTorch "
+        "already; it takes some 400 MB for each environment that jobs use.",
     )
     disk_limit: Annotated[int, BeforeValidator(parse_size)] | None = Field(
         default=None, description="Disk that the folder of one attempt may take; without it no limit."

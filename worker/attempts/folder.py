@@ -38,6 +38,8 @@ class ShimRecord:
     #: The job's own process, leader of its session.
     child_pid: int
     started_us: int
+    #: It was forked from a fork server.
+    forked: bool = False
 
 
 @dataclass(frozen=True)

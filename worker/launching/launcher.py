@@ -20,7 +20,7 @@ from worker import shim
 from worker.attempts import files, tree
 from worker.attempts.folder import AttemptFolder
 from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, UnusableError
-from worker.launching import argv, carry, environment, interpreter, local_rank, prepare, rendezvous, resuming
+from worker.launching import argv, carry, environment, interpreter, local_rank, prepare, rendezvous, resuming, warm
 from worker.launching.identity import UnixUser, check_access, identity
 from worker.launching.inherited import inherited
 from worker.limits.node import NodeLimits, end_groups
@@ -101,6 +101,8 @@ class AttemptLauncher:
     """Bytes that the node's disk keeps free, if anybody has said."""
     limits: NodeLimits = field(default_factory=NodeLimits)
     """What an attempt may use of the node."""
+    fork_servers: warm.ForkServers | None = None
+    """Servers that shims are forked from; None: each is started anew."""
     own_address: Callable[[str | None], str] = rendezvous.default_address
     """The address by which other nodes reach this one, through an interface if one is named."""
 
@@ -162,7 +164,7 @@ class AttemptLauncher:
             prepare.let_in(folder, laid.who)
             kept = [descriptor] if held is None else [descriptor, held]
             kept += self.lock_descriptors([device.uuid for device in launch.devices])
-            self._spawn(folder, kept, laid.secrets)
+            self._spawn(folder, kept, laid.secrets, warm.key_of(record))
         finally:
             if held is not None:
                 os.close(held)
@@ -277,20 +279,33 @@ class AttemptLauncher:
         """CPU threads of each process, from its devices' share of the node's cores."""
         return threads(launch.spec, int(self.cpus * max(1.0, _held(launch)) / max(1, devices)))
 
-    def _spawn(self, folder: AttemptFolder, descriptors: list[int], secrets: Mapping[str, str]) -> None:
-        """Fork the shim and wait until it has daemonised and let the job go; it reads the secrets from its input."""
-        command = [str(self.python), "-I", "-S", str(SHIM), str(folder.at(layout.LAUNCH)), *map(str, descriptors)]
+    def _spawn(
+        self,
+        folder: AttemptFolder,
+        descriptors: list[int],
+        secrets: Mapping[str, str],
+        key: warm.ServerKey | None = None,
+    ) -> None:
+        """Fork the shim, from a fork server if there is one, and wait until it has let the job go; it reads the secrets
+        from its input.
+        """
+        launch = folder.at(layout.LAUNCH)
+        told = json.dumps(dict(secrets)).encode() if secrets else None
         with (folder.at(layout.LOGS) / layout.LAUNCHER_LOG).open("ab") as log:
+            if self.fork_servers is not None and key is not None:
+                if self.fork_servers.launch(key, launch, log.fileno(), descriptors, told):
+                    return
+                self.fork_servers.want(key)
             subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE if secrets else subprocess.DEVNULL,
+                [str(self.python), "-I", "-S", str(SHIM), str(launch), *map(str, descriptors)],
+                stdin=subprocess.DEVNULL if told is None else subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 cwd="/",
                 env=inherited(self.own_environment, self.passed),
                 pass_fds=descriptors,
                 start_new_session=True,
-            ).communicate(json.dumps(dict(secrets)).encode() if secrets else None)
+            ).communicate(told)
 
     def finalize_lost(self, attempt_id: AttemptId, *, seconds: float = 60.0) -> bool:
         """End an attempt whose shim is dead: kill what is left of it and write a LOST result.

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from torchyard.ids import now_us
 from torchyard.wire import MAX_DUMP, Frame, ProcessStack, StackDump, ThreadStack
+from worker import forkserver
 from worker.attempts.folder import AttemptFolder
 from worker.shim import table, verdict
 
@@ -43,6 +44,9 @@ class StackTarget:
     rank: int
     main: bool
 
+
+#: Where the modules of the fork server lie.
+_SERVER: Final = str(Path(forkserver.__file__).parent)
 
 #: The stacks of a process as py-spy's JSON, with native frames or without; raises `UnreadableError`.
 Reader = Callable[[int, bool], list[Any]]
@@ -182,8 +186,13 @@ def refusal(words: str) -> str:
 
 
 def _thread(found: dict[str, Any]) -> ThreadStack:
-    frames = [_frame(each) for each in found["frames"][:MAX_FRAMES]]
+    frames = [_frame(each) for each in _of_program(found["frames"])[:MAX_FRAMES]]
     return ThreadStack(name=found.get("thread_name"), frames=frames)
+
+
+def _of_program(frames: list[Any]) -> list[Any]:
+    """The frames without those by which a fork server has started the program."""
+    return list(takewhile(lambda frame: not frame["filename"].startswith(_SERVER), frames))
 
 
 def _frame(found: dict[str, Any]) -> Frame:

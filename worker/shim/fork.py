@@ -5,6 +5,7 @@ import difflib
 import errno
 import os
 import signal
+from collections.abc import Callable
 from typing import NoReturn
 
 from worker.shim import cgroups, network, table
@@ -37,16 +38,34 @@ class ProgramStartError(Exception):
     """The program cannot be executed."""
 
 
+class Successor(BaseException):
+    """What a forked process does next, once it has left the functions that it was forked in."""
+
+    def __init__(self, run: Callable[[], object]) -> None:
+        super().__init__()
+        self.run = run
+
+
+#: Turns a forked process into the program of this launch: executes it, or raises `Successor`.
+Execute = Callable[[Json], object]
+
+
+def execute(launch: Json) -> NoReturn:
+    """Execute the program of a launch in place of this process."""
+    os.execvpe(launch["argv"][0], launch["argv"], launch["env"])
+
+
 class Fork:
     """A forked child that waits for the word before it turns into the job's program."""
 
-    def __init__(self, launch: Json) -> None:
+    def __init__(self, launch: Json, become: Execute = execute) -> None:
+        self._forked = become is not execute
         go, self._go = os.pipe()
         self._problem, problem = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             os.close(self._go)
-            _become(launch, go, problem)
+            _become(launch, go, problem, become)
         os.close(go)
         os.close(problem)
 
@@ -56,7 +75,7 @@ class Fork:
         """
         own, started_us, started_steady_us = table.Process(os.getpid()), now_us(), steady_us()
         content = {"pid": own.pid, "start_ticks": own.start_ticks, "boot_id": table.boot_id()}
-        write_whole(path, content | {"child_pid": self.pid, "started_us": started_us})
+        write_whole(path, content | {"child_pid": self.pid, "started_us": started_us, "forked": self._forked})
         return started_us, started_steady_us
 
     def go(self) -> None:
@@ -74,7 +93,7 @@ class Fork:
         os.close(self._problem)
 
 
-def _become(launch: Json, go: int, problem: int) -> NoReturn:
+def _become(launch: Json, go: int, problem: int, become: Execute) -> NoReturn:
     try:
         os.setsid()
         for number in (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ):
@@ -96,7 +115,9 @@ def _become(launch: Json, go: int, problem: int) -> NoReturn:
         os.chdir(launch["cwd"])
         if os.read(go, 1):
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
-            os.execvpe(launch["argv"][0], launch["argv"], launch["env"])
+            become(launch)
+    except Successor:
+        raise
     except BaseException as error:  # noqa: BLE001 (nothing may climb out of the child)
         os.write(problem, _explain(error, launch["cwd"], launch["argv"][0]).encode())
     os._exit(127)

@@ -69,17 +69,22 @@ def redirect(folder: str, rank: int) -> None:
     os.close(output)
 
 
+def settle() -> None:
+    """Make this child one that dies with the wrapper, with signals as a program expects them."""
+    # torchrun signals the wrapper's group; the program gets each signal once, from the wrapper.
+    os.setpgid(0, 0)
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    # The worker reads the stacks of a rank that hangs; other users' processes can't all the same.
+    LIBC.prctl(PR_SET_PTRACER, ANY, 0, 0, 0)
+    for number in (*FORWARDED, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
 def become(program: list[str], parent: int) -> None:
-    """Turn the child into the rank's program, which dies with the wrapper. Never returns."""
+    """Turn the child into the rank's program. Never returns."""
     try:
-        # torchrun signals the wrapper's group; the program gets each signal once, from the wrapper.
-        os.setpgid(0, 0)
-        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        # The worker reads the stacks of a rank that hangs; other users' processes can't all the same.
-        LIBC.prctl(PR_SET_PTRACER, ANY, 0, 0, 0)
-        for number in (*FORWARDED, signal.SIGPIPE, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        settle()
         if os.getppid() == parent:
             os.execvp(program[0], program)
     except BaseException as error:  # noqa: BLE001 (nothing may climb out of the child)
@@ -87,7 +92,11 @@ def become(program: list[str], parent: int) -> None:
     os._exit(127)
 
 
-def run(program: list[str], started: Callable[[int], None] = lambda _: None) -> int:
+#: Turns a forked child, whose parent has this number, into a program. Never returns.
+Become = Callable[["list[str]", int], None]
+
+
+def run(program: list[str], started: Callable[[int], None] = lambda _: None, become: Become = become) -> int:
     """Run the program to its end, handing signals on; its exit code, or the negative signal. `started` has its pid."""
     signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
     wrapper = os.getpid()
@@ -131,7 +140,7 @@ def with_local_rank(program: list[str], option: str | None = None, index: str = 
     return [*program[:at], f"{option}={os.environ['LOCAL_RANK']}", *program[at:]]
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str], become: Become = become) -> None:
     own = arguments.index("--")
     logs, marks, folder, *told = arguments[:own]
     program = with_local_rank(arguments[own + 1 :], *told)
@@ -144,7 +153,7 @@ def main(arguments: list[str]) -> None:
         mark.begin(pid)
         note_pid(marks, rank, pid)
 
-    code = run(program, started)
+    code = run(program, started, become)
     try:
         mark.write(code)
     except OSError as error:

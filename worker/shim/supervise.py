@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+from collections.abc import Iterable
 
 from worker.shim import joining, limits, table, verdict
 from worker.shim.files import (
@@ -19,7 +20,7 @@ from worker.shim.files import (
     steady_us,
     write_whole,
 )
-from worker.shim.fork import GUARD, IGNORED, LIBC, Fork, ProgramStartError, prefer_to_kill
+from worker.shim.fork import GUARD, IGNORED, LIBC, Execute, Fork, ProgramStartError, execute, prefer_to_kill
 from worker.shim.stop import PendingStop
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -33,8 +34,9 @@ UNKILLABLE_S = 60.0
 class Shim:
     """One attempt. `launch` is what the worker wrote (`worker.plan`)."""
 
-    def __init__(self, launch: Json) -> None:
+    def __init__(self, launch: Json, become: Execute = execute) -> None:
         self.launch = launch
+        self.become = become
         self.paths: dict[str, str] = launch["paths"]
         self.torchrun: bool = launch["torchrun"]
         self.ranks = verdict.ranks_of(launch)
@@ -85,7 +87,7 @@ class Shim:
 
     def begin(self) -> Json | None:
         """Start the job; the result, if it cannot be started."""
-        fork = Fork(self.launch)
+        fork = Fork(self.launch, self.become)
         self.main = fork.pid
         try:
             started_us, self.started_steady_us = fork.record(self.paths["shim"])
@@ -319,16 +321,25 @@ def _read_secrets() -> dict[str, str]:
 
 def main(arguments: list[str]) -> None:
     """``<launch.json> <descriptor>…``."""
-    for descriptor in arguments[1:]:
+    settle(arguments[1:])
+    stay_with(arguments[0], _daemonize())
+
+
+def settle(descriptors: Iterable[str | int]) -> None:
+    """Keep the descriptors from what is executed, and let nothing but a result end this process."""
+    for descriptor in descriptors:
         os.set_inheritable(int(descriptor), False)
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
-    ready = _daemonize()
+
+
+def stay_with(launch: str, ready: int, become: Execute = execute) -> None:
+    """Be the shim of the attempt with this ``launch.json``; `ready` is closed once the job has begun or never will."""
     LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     prefer_to_kill(GUARD)
-    with open(arguments[0], "rb") as file:
-        launch = json.loads(file.read())
-    if launch["secrets"]:
-        launch["env"].update(_read_secrets())
-    Shim(launch).run(ready)
+    with open(launch, "rb") as file:
+        content = json.loads(file.read())
+    if content["secrets"]:
+        content["env"].update(_read_secrets())
+    Shim(content, become).run(ready)

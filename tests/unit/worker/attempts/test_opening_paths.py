@@ -22,8 +22,23 @@ ALLOWED = {
     "opens from a folder of the worker's own downwards": ["attempts/opening", "attempts/ownership", "shim/files"],
     "the worker's own files": [
         *("__main__", "attempts/files", "control/registration", "devices/locks", "devices/topology", "forward/attempt"),
-        *("forward/blobs", "launching/environment", "launching/rendezvous", "runtime", "settings", "shim/fork"),
-        *("shim/joining", "shim/supervise", "shim/table", "trackers/journal", "trackers/state"),
+        *(
+            "forkserver/title",
+            "forward/blobs",
+            "launching/environment",
+            "launching/rendezvous",
+            "launching/warm",
+            "runtime",
+        ),
+        *(
+            "settings",
+            "shim/fork",
+            "shim/joining",
+            "shim/supervise",
+            "shim/table",
+            "trackers/journal",
+            "trackers/state",
+        ),
     ],
     "moves and removes folders whose parent is the worker's own": [
         *("attempts/folder", "attempts/kept", "attempts/retained"),
@@ -41,7 +56,7 @@ ALLOWED = {
     ],
     "a descriptor, not a path": ["attempts/tree", "monitoring/disk", "trackers/find"],
     "a method of ours of the same name": ["forward/bringer", "forward/written"],
-    "runs as the job's user": ["shim/rank"],
+    "runs as the job's user": ["forkserver/packages", "forkserver/program", "forkserver/ranks", "shim/rank"],
 }
 
 

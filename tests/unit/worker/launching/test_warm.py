@@ -1,0 +1,89 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchyard.injob import layout
+from worker import shim
+from worker.forkserver import title
+from worker.launching import warm
+from worker.launching.warm import ForkServers, ServerKey, key_of
+
+ELASTIC = str(Path(shim.__file__).parent / "elastic.py")
+PYTHON = "/env/bin/python"
+AGENT = [PYTHON, ELASTIC, "--nproc-per-node=2", "--no-python", "/w/python", "rank.py", "logs", "--"]
+
+
+def launch(argv: list[str], *, torchrun: bool = True, uid: int | None = None, **env: str) -> dict[str, Any]:
+    return {"argv": argv, "torchrun": torchrun, "uid": uid, "env": env}
+
+
+def test_attempts_of_one_environment_share_a_server() -> None:
+    first = key_of(launch([*AGENT, PYTHON, "-u", "a.py"], HF_HOME="/hf", TMPDIR="/1", TORCHYARD_ATTEMPT_ID="att-1"))
+    second = key_of(launch([*AGENT, PYTHON, "-u", "b.py"], HF_HOME="/hf", TMPDIR="/2", CUDA_VISIBLE_DEVICES="3"))
+    alone = key_of(launch([PYTHON, "-u", "-m", "c"], torchrun=False, HF_HOME="/hf"))
+    assert first == second == alone == ServerKey(interpreter=PYTHON, options=("-u",), environment=(("HF_HOME", "/hf"),))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        launch([*AGENT, PYTHON, "-u", "a.py"], HF_HOME="/other"),
+        launch([*AGENT, PYTHON, "-u", "-O", "a.py"], HF_HOME="/hf"),
+        launch(["/venv/bin/python", *AGENT[1:], "/venv/bin/python", "-u", "a.py"], HF_HOME="/hf"),
+    ],
+)
+def test_those_of_others_do_not(other: dict[str, Any]) -> None:
+    assert key_of(other) not in {None, key_of(launch([*AGENT, PYTHON, "-u", "a.py"], HF_HOME="/hf"))}
+
+
+@pytest.mark.parametrize(
+    "executed",
+    [
+        launch([*AGENT, PYTHON, "-u", "a.py"], uid=1000),
+        launch([*AGENT, "bash", "a.sh"]),
+        launch([*AGENT, PYTHON, "-u", "-X", "dev", "a.py"]),
+        launch([PYTHON, "-m", "torch.distributed.run", "--nnodes=2", "--", PYTHON, "-u", "a.py"]),
+        launch(["python", "a.py"], torchrun=False),
+        launch(["/bin/true"], torchrun=False),
+    ],
+    ids=["another account", "no Python", "other options", "several nodes", "by name", "no arguments"],
+)
+def test_what_no_server_can_stand_for_is_executed(executed: dict[str, Any]) -> None:
+    assert key_of(executed) is None
+
+
+def test_processes_are_found_by_what_they_show() -> None:
+    assert {layout.ATTEMPT_ID, layout.ATTEMPT_DIR, layout.JOB_ID, "RANK"} <= set(title.SHOWN)
+
+
+def test_an_interpreter_that_cannot_be_shared_is_left_alone(tmp_path: Path) -> None:
+    servers = ForkServers(log=tmp_path / "log", clock=lambda: 0.0)
+    key = ServerKey(interpreter="/bin/false", options=(), environment=())
+    assert not servers.make(key)
+    assert not servers.has(key)
+    assert not servers.launch(key, tmp_path / "launch.json", 2, [])
+
+
+def test_a_server_is_asked_for_once_in_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[ServerKey] = []
+    monkeypatch.setattr(warm.threading, "Timer", lambda _, make, words: Timer(make, words))
+    now = [0.0]
+    servers = ForkServers(log=tmp_path / "log", clock=lambda: now[0])
+    monkeypatch.setattr(servers, "make", made.append)
+    key = ServerKey(interpreter=PYTHON, options=(), environment=())
+    for now[0] in (0.0, 1.0, warm.UNFIT_S + 1):
+        servers.want(key)
+    assert made == [key, key]
+
+
+class Timer:
+    """A timer whose time has come."""
+
+    daemon = False
+
+    def __init__(self, make: Any, words: Any) -> None:
+        self._make, self._words = make, words
+
+    def start(self) -> None:
+        self._make(*self._words)

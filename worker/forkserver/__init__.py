@@ -1,0 +1,10 @@
+"""The fork server: a process that has imported torch already, from which attempts are forked instead of started anew.
+
+Run by the job's interpreter as ``python <options> worker/forkserver/__main__.py '<options>' <descriptor> <room>``.
+Its modules need only the standard library, the shim's and each other, on Python 3.10 or later, and none of them stays
+importable: a job may have a package `worker` of its own.
+
+The tree of processes is that of a plain start: the shim is forked from the server, the elastic agent from the shim, the
+ranks' wrappers from the agent, and each rank from its wrapper. Only nothing is executed in between, and nothing is
+imported. Wherever a program cannot be run like that, it is executed after all.
+"""

@@ -1,0 +1,229 @@
+"""The server itself: loads torch, looks whether it can be forked, and forks the shim of one attempt after another.
+
+It answers to whoever holds the other end of its socket, and ends with it. What it forked goes on without it.
+"""
+
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+from worker.forkserver import packages, program, ranks
+from worker.forkserver.title import RESERVED, ProcessTitle
+from worker.shim import elastic, rank, supervise
+from worker.shim.files import Json, say
+from worker.shim.fork import Successor, execute, prefer_to_kill
+
+#: What a distributed training imports, at the latest with its first step. All but the first belong to torch.
+MODULES = (
+    "numpy",
+    "torch",
+    "torch.distributed",
+    "torch.distributed.run",
+    elastic.STATIC,
+    "torch._dynamo",
+    "torch.nn.parallel",
+    "torch.optim",
+    "torch.utils.data",
+)
+#: Starts threads when it is imported, which it stops at each fork.
+_MAY_START_THREADS = "numpy"
+#: Seconds after which a trial of a forked child counts as hung.
+TRIAL_S = 20
+#: Most descriptors of one request: those of the answer, the input, the log, the locks of the attempt and of its GPUs.
+DESCRIPTORS = 250
+REQUEST = 8192
+#: Words to and from a child that waits to be let go.
+READY, GO = b"r", b"g"
+#: A node without free memory loses its servers first.
+EXPENDABLE = 1000
+
+
+class UnfitError(Exception):
+    """The modules of this interpreter cannot be shared by forked processes."""
+
+
+class ForkServer:
+    """One interpreter with its modules loaded. `options` are those that it was started with."""
+
+    def __init__(self, options: Sequence[str], at_start: Iterable[str]) -> None:
+        self.options = list(options)
+        self._title = ProcessTitle()
+        self._at_start = {name.partition(".")[0] for name in at_start} | set(sys.builtin_module_names)
+        self._loaded = frozenset[str]()
+        self._extended = False
+
+    def load(self) -> Json:
+        """Import the modules and try a child; return what the answer tells. Raises UnfitError and ImportError."""
+        site = [path for path in sys.path if os.path.isdir(path)]
+        stamps = packages.stamps(site, [])
+        for name in MODULES:
+            _load(name)
+        self._extended = program.forget_extension()
+        gc.collect()
+        gc.freeze()
+        tops = {name.partition(".")[0] for name in sys.modules} | {"torchyard"}
+        self._loaded = frozenset(tops - self._at_start)
+        files = sorted(filter(None, (getattr(sys.modules.get(name), "__file__", None) for name in tops)))
+        _try_child()
+        return {"folders": site, "files": files, "stamps": [*stamps, *packages.stamps([], files)]}
+
+    def serve(self, requests: socket.socket) -> None:
+        """Fork a child for each request, until the other end is closed. Raises `Successor` in each child."""
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(requests, REQUEST, DESCRIPTORS)
+            if not message:
+                return
+            try:
+                child = os.fork()
+            except OSError as error:
+                say(f"a fork server cannot fork: {error}")
+                child = -1
+            if child == 0:
+                raise Successor(partial(self._begin, message.decode(), descriptors, requests))
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def _begin(self, launch: str, descriptors: list[int], requests: socket.socket) -> NoReturn:
+        """Be the shim, once the worker has said so: until then it may still start the attempt in another way."""
+        requests.close()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setsid()
+        answer, given, log, *held = descriptors
+        for descriptor, number in ((given, 0), (log, 1), (log, 2)):
+            os.dup2(descriptor, number)
+        os.close(given)
+        os.close(log)
+        supervise.settle([answer, *held])
+        os.write(answer, READY)
+        if os.read(answer, 1) != GO:
+            os._exit(0)
+        prefer_to_kill(0)
+        supervise.stay_with(launch, answer, self._become)
+        os._exit(0)
+
+    def _become(self, launch: Json) -> None:
+        """Turn a child of the shim into the program of its launch."""
+        words, environment = launch["argv"], launch["env"]
+        agent = words[:2] == [sys.executable, elastic.__file__]
+        command = None if agent else self._command(words)
+        if not self._title.fits(environment) or not (agent or command):
+            execute(launch)
+        self._title.show(words, environment)
+        raise Successor(
+            partial(self._run, command, environment) if command else partial(self._agent, words, environment)
+        )
+
+    def _agent(self, words: list[str], environment: dict[str, str]) -> NoReturn:
+        self._renew(environment)
+        sys.argv = words[1:]
+        # A process with threads is not forked safely, and the agent has some as soon as its store is open.
+        waiting = ranks.fork_ranks(words[2:], self._wrapper)
+        program.as_main(lambda: ranks.run_agent(words[2:], waiting))
+
+    def _wrapper(self, words: list[str], environment: dict[str, str]) -> NoReturn:
+        """Be the wrapper of a rank, which torchrun would have executed with these words."""
+        if words[3] != rank.__file__:
+            os.execvpe(words[0], words, environment)
+        self._title.show(words, environment)
+        program.renew(environment)
+        rank.main(words[4:], self._become_rank)
+        os._exit(0)
+
+    def _become_rank(self, words: list[str], parent: int) -> None:
+        command = self._command(words)
+        if command is None:
+            rank.become(words, parent)
+            return
+        rank.settle()
+        if os.getppid() != parent:
+            os._exit(127)
+        environment = dict(os.environ)
+        self._title.show(words, environment)
+        raise Successor(partial(self._run, command, environment))
+
+    def _run(self, command: program.Command, environment: dict[str, str]) -> None:
+        self._renew(environment)
+        program.run(command)
+
+    def _renew(self, environment: dict[str, str]) -> None:
+        program.renew(environment)
+        if self._extended:
+            program.extend_torch()
+
+    def _command(self, words: list[str]) -> program.Command | None:
+        """The command, if it can be run without executing it."""
+        command = program.parse(words, sys.executable, self.options)
+        if command is None or program.needs_new_interpreter(command, self._loaded) is not None:
+            return None
+        return command
+
+
+def _load(name: str) -> None:
+    before = _threads()
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        if name != _MAY_START_THREADS:
+            raise
+    if name != _MAY_START_THREADS and _threads() > before:
+        raise UnfitError(f"{name} starts threads when it is imported")
+
+
+def _threads() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+def _try_child() -> None:
+    """See whether a forked child can compute. Raises UnfitError."""
+    torch: Any = sys.modules["torch"]
+    if torch.cuda.is_initialized():
+        raise UnfitError("a module has initialised CUDA")
+    child = os.fork()
+    if child == 0:
+        signal.alarm(TRIAL_S)
+        size = 200
+        right = float((torch.ones(size, size) @ torch.ones(size, size)).sum()) == float(size**3)
+        bad = getattr(torch.cuda, "_is_in_bad_fork", bool)()
+        os._exit(0 if right and not bad else 1)
+    _, status = os.waitpid(child, 0)
+    if status:
+        raise UnfitError(f"a forked child cannot compute with torch (status {status})")
+
+
+def run_from_bottom(function: Any) -> None:
+    """Call the function; in forked children go on, from here, with what each does next."""
+    while True:
+        try:
+            function()
+        except Successor as successor:
+            function = successor.run
+        else:
+            return
+
+
+def main(arguments: Sequence[str], options: Sequence[str], at_start: Iterable[str]) -> None:
+    """``<options of this interpreter> <descriptor of the socket> <padding>``: answers once, then serves."""
+    requests = socket.socket(fileno=int(arguments[0]))
+    server = ForkServer(options, at_start)
+    os.environ.pop(RESERVED)
+    # What asks for GPUs while it is imported finds none, and leaves CUDA alone.
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    prefer_to_kill(EXPENDABLE)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "worker"]:
+        del sys.modules[name]
+    try:
+        told = server.load()
+    except (ImportError, UnfitError) as error:
+        told = {"unfit": str(error)}
+    requests.sendall(json.dumps(told).encode() + b"\n")
+    if "unfit" in told:
+        return
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    run_from_bottom(lambda: server.serve(requests))
