@@ -268,7 +268,14 @@ class Job(Base):
 
     __table_args__ = (
         Index("ix_jobs_queue", "state", "priority", "number"),
-        Index("ix_jobs_user_id_state", "user_id", "state"),
+        # Lists, the newest first: by one filter, or by the state beside it.
+        Index("ix_jobs_state_number", "state", "number"),
+        Index("ix_jobs_user_id_number", "user_id", "number"),
+        Index("ix_jobs_user_id_state", "user_id", "state", "number"),
+        Index("ix_jobs_project_number", "project", "number"),
+        Index("ix_jobs_project_state", "project", "state", "number"),
+        # All that lists are filtered by, so that a search for a rare name reads no whole row of those that it passes.
+        Index("ix_jobs_listed", "number", "name", "state", "user_id", "project", "group_id"),
         Index("ix_jobs_changed_us", "changed_us"),
     )
 
@@ -399,6 +406,10 @@ class Tag(Base):
     __tablename__ = "tags"
     tag: Mapped[str] = mapped_column(primary_key=True)
     job_id: Mapped[JobId] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    #: Number of the job: lists are in its order.
+    number: Mapped[int] = mapped_column(server_default=text("0"))
+
+    __table_args__ = (Index("ix_tags_tag_number", "tag", "number"),)
 
 
 class Attempt(Base):

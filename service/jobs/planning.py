@@ -109,7 +109,7 @@ def store(tx: Connection, plan: SubmissionPlan, shared: SharedFields, needs: Nee
     tx.execute(_INSERT, rows)
     tx.execute(_INSERT_EVENT, [_event(row, shared, note) for row in rows])
     tags = list(dict.fromkeys(plan.jobs[0].spec.tags))
-    _insert(tx, Tag, [{"tag": tag, "job_id": job_id} for job_id in ids for tag in tags])
+    _insert(tx, Tag, [{"tag": tag, "job_id": row["id"], "number": row["number"]} for row in rows for tag in tags])
     _insert(tx, Dependency, [{"job_id": job_id, "needs": needed} for job_id in ids for needed in needs.jobs])
     return ids[0]
 

@@ -106,6 +106,8 @@ class JobCounts(Resource):
     """``GET /jobs/counts``: jobs by state; a state that no job is in is absent."""
 
     states: dict[JobState, int]
+    most: int
+    """Jobs of a state that are counted at most: a count that reaches it means so many or more."""
 
 
 class JobChanges(Resource):

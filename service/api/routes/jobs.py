@@ -18,7 +18,7 @@ from service.db import idempotency
 from service.db.records.jobs import JobVersion
 from service.identity.callers import Caller
 from service.infra.etags import etag as make_etag
-from service.jobs import body, change, queries, sizing, submit
+from service.jobs import body, change, find, queries, sizing, submit
 from service.jobs.submission import Submission
 from torchyard import api
 from torchyard.spec import JobSpec
@@ -119,7 +119,7 @@ def count_jobs(
     """How many jobs a list with these filters would have, by state."""
     states = queries.counts(ctx.db, caller, filters)
     etag = make_etag(states)
-    return not_modified(request, etag) or answer(api.JobCounts(states=states), tag=etag)
+    return not_modified(request, etag) or answer(api.JobCounts(states=states, most=find.MOST), tag=etag)
 
 
 @router.get("/{job_id}", response_model=api.Job)

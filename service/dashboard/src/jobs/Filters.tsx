@@ -6,8 +6,8 @@ import { countsPerTab, TABS } from "../lib/states";
 
 interface Props {
   search: JobsSearch;
-  /** Jobs per state; undefined while nobody knows. */
-  counts: Partial<Record<string, number>> | undefined;
+  /** Jobs per state, counted up to `most`; undefined while nobody knows. */
+  counts: { states: Partial<Record<string, number>>; most: number } | undefined;
   onChange: (change: Record<string, string | undefined>) => void;
 }
 
@@ -15,7 +15,7 @@ const TYPING_MS = 250;
 
 /** State tabs with counts, and the words to filter by. */
 export function Filters({ search, counts, onChange }: Props) {
-  const perTab = counts && countsPerTab(counts);
+  const perTab = counts && countsPerTab(counts.states, counts.most);
   const tab = search.tab ?? "all";
   return (
     <div className="filters">

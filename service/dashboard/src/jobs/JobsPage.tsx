@@ -20,7 +20,7 @@ export function JobsPage() {
   return (
     <>
       <h1 className="page-title">Jobs</h1>
-      <Filters search={search} counts={counts.data?.states} onChange={change} />
+      <Filters search={search} counts={counts.data} onChange={change} />
       <Notice error={error} />
       {page?.rows.length === 0 && (hasFilters(search) || search.cursor !== undefined
         ? <NothingFound onClear={() => set({})} />

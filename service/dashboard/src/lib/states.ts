@@ -34,12 +34,16 @@ export function keptUntil(job: Pick<Job, "ended_at" | "tags" | "discarded_at">, 
   return new Date(Date.parse(job.ended_at) + keepS * 1_000).toISOString();
 }
 
-/** Jobs per tab, from jobs per state. */
-export function countsPerTab(counts: Partial<Record<string, number>>): Record<TabKey, number> {
-  const sum = (states: readonly string[]) => states.reduce((total, state) => total + (counts[state] ?? 0), 0);
-  const all = Object.values(counts).reduce<number>((total, count) => total + (count ?? 0), 0);
-  return Object.fromEntries(TABS.map((tab) => [tab.key, tab.key === "all" ? all : sum(tab.states)])) as
-    Record<TabKey, number>;
+/** Jobs per tab, from jobs per state, each counted up to `most`: a sum with one that reaches it is so many or more. */
+export function countsPerTab(counts: Partial<Record<string, number>>, most: number): Record<TabKey, string> {
+  const sum = (states: readonly string[]) => {
+    const each = states.map((state) => counts[state] ?? 0);
+    const total = each.reduce((before, count) => before + count, 0);
+    return total.toLocaleString() + (each.some((count) => count >= most) ? "+" : "");
+  };
+  return Object.fromEntries(
+    TABS.map((tab) => [tab.key, sum(tab.key === "all" ? Object.keys(counts) : tab.states)]),
+  ) as Record<TabKey, string>;
 }
 
 export type Action = "cancel" | "rerun" | "checkpoint" | "stacks" | "hold" | "release" | "discard";

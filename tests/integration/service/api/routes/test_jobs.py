@@ -7,11 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
+import pytest
 from sqlalchemy import event, func, insert, select, update
 
 from service import ingest, lifecycle
 from service.attempts import memory
 from service.db.models import Attempt, Checkpoint, Event, IdempotencyKey, Job, MetricSeries, Node, Tag
+from service.jobs import find
 from service.scheduler.model.nodes import Placement
 from tests.support.box import add_node
 from tests.support.live import Live
@@ -536,3 +538,28 @@ def test_a_rerun_is_a_new_job_of_the_same_spec(live_service: Live) -> None:
     assert problem(wrong)[0] == 422
     keyed = [live_service.client.post(path, headers={"Idempotency-Key": "r"}).json()["id"] for _ in range(2)]
     assert keyed[0] == keyed[1]
+
+
+def test_lists_by_several_values_are_those_of_each(live_service: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    for n in range(6):
+        submit(live_service, name=f"net-{n}", tags=[["a"], ["b"], ["a", "b"]][n % 3])
+    for number in (2, 3):
+        live_service.client.post(f"{JOBS}/{number}/cancel")
+    job = live_service.client.get(f"{JOBS}/1").json()
+
+    def numbers(**params: Any) -> list[int]:
+        return [job["number"] for job in live_service.client.get(JOBS, params=params).json()["items"]]
+
+    def counted(**params: Any) -> dict[str, int]:
+        found: dict[str, int] = live_service.client.get(f"{JOBS}/counts", params=params).json()["states"]
+        return found
+
+    for most in (find.MOST_ALTERNATIVES, 1):
+        monkeypatch.setattr(find, "MOST_ALTERNATIVES", most)
+        assert numbers(tag=["a", "b"], state=["queued", "cancelled"]) == [6, 5, 4, 3, 2, 1]
+        assert numbers(tag=["a", "b"], state=["queued", "running"], limit=2) == [6, 5]
+        assert numbers(tag=["a", "b"], state="cancelled", cursor=3) == [2]
+        assert counted(tag=["a", "b"]) == {"queued": 4, "cancelled": 2}
+    assert numbers(q=job["id"][:20]) == [1]
+    monkeypatch.setattr(find, "MOST", 3)
+    assert counted() == {"queued": 3, "cancelled": 2}

@@ -1,0 +1,196 @@
+"""`python -m benchmarks.history`: how long lists of jobs take beside a long history, on SQLite or PostgreSQL.
+
+A database with many ended jobs, and a queue, is made by bulk insert. Each list is asked for often with other values,
+through the functions that the routes call; the table has the median and the 99th percentile, and beside each the
+same list on a database with a hundredth of the jobs: what stays flat is near 1.
+"""
+
+import argparse
+import contextlib
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from sqlalchemy import insert, text
+
+from service import bootstrap
+from service.db.engine import Database
+from service.db.models import Attempt, Job, Member, Node, Project, Tag, User
+from service.identity.callers import Caller
+from service.jobs import find, queries
+from tests.support import postgres
+from torchyard.spec import JobSpec
+from torchyard.states import JobState
+
+USERS, PROJECTS, TAGS, CHUNK = 20, 30, 500, 20_000
+START = 1_700_000_000_000_000
+STATES = ("succeeded",) * 80 + ("failed",) * 14 + ("cancelled",) * 6
+WORDS = ("resnet", "bert", "vit", "unet", "sweep", "ablation", "baseline", "finetune", "debug", "final")
+
+
+def fill(db: Database, ended: int, queued: int) -> None:
+    """Add users, projects, and jobs with one attempt each."""
+    chance = random.Random(1)
+    spec = JobSpec.model_validate({"command": ["python", "train.py"], "resources": {"gpus": 1}}).model_dump(mode="json")
+    with db.write() as tx:
+        tx.execute(
+            insert(Node).values(
+                name="old", node_id="m", home_id="h", boot_id="b", pid_namespace="p", hostname="old", version="0",
+                runs_as_root=False, cpus=8, memory=2**36, disk_free=2**40, last_seen_us=START, registered_us=START,
+                capabilities=[],
+            )
+        )  # fmt: skip
+        tx.execute(insert(User), [{"id": f"user-{n}", "name": f"u{n}", "created_us": START} for n in range(USERS)])
+        tx.execute(insert(Project), [{"name": f"p{n}", "created_us": START} for n in range(PROJECTS)])
+    for first in range(0, ended + queued, CHUNK):
+        numbers = range(first + 1, min(first + CHUNK, ended + queued) + 1)
+        jobs = [_job(number, "queued" if number > ended else chance.choice(STATES), spec, chance) for number in numbers]
+        over = [job for job in jobs if job["state"] != "queued"]
+        tags = [{"job_id": job["id"], "tag": tag, "number": job["number"]} for job in jobs for tag in job["tags"]]
+        with db.write() as tx:
+            tx.execute(insert(Job), jobs)
+            tx.execute(insert(Tag), tags)
+            if over:
+                members = [{"attempt_id": f"att-{job['number']}", "node_rank": 0, "node": "old"} for job in over]
+                tx.execute(insert(Attempt), [_attempt(job) for job in over])
+                tx.execute(insert(Member), members)
+    with db.write() as tx:
+        tx.execute(text("ANALYZE"))
+
+
+def _job(number: int, state: str, spec: dict[str, Any], chance: random.Random) -> dict[str, Any]:
+    at = START + number * 1_000_000
+    return {
+        "id": f"job-{number:09d}",
+        "number": number,
+        "name": f"{chance.choice(WORDS)}-{chance.choice(WORDS)}-{chance.randrange(10_000)}",
+        "user_id": f"user-{int(USERS * chance.random() ** 2)}",
+        "project": f"p{int(PROJECTS * chance.random() ** 2)}",
+        "state": state,
+        "priority": 1,
+        "spec": spec,
+        "tags": sorted({f"t{int(TAGS * chance.random() ** 3)}" for _ in range(2)}),
+        "attempt": 0 if state == "queued" else 1,
+        "created_us": at,
+        "queued_us": at,
+        "started_us": None if state == "queued" else at,
+        "ended_us": None if state == "queued" else at + 60_000_000,
+        "changed_us": at,
+    }
+
+
+def _attempt(job: dict[str, Any]) -> dict[str, Any]:
+    at = job["created_us"]
+    times = {"created_us": at, "claimed_us": at, "started_us": at, "ended_us": at + 60_000_000}
+    return {"id": f"att-{job['number']}", "job_id": job["id"], "number": 1, "state": job["state"], **times}
+
+
+def questions(db: Database) -> Iterator[tuple[str, Callable[[random.Random], object]]]:
+    """Yield the lists by name."""
+    admin, member = _caller("user-0", admin=True), _caller("user-7", admin=False)
+
+    def page(caller: Caller, **filters: Any) -> object:
+        cursor = filters.pop("cursor", None)
+        return queries.page(db, caller, find.Filters(**filters), cursor, 50, None)
+
+    yield "newest", lambda _: page(admin)
+    yield "newest, of a member", lambda _: page(member)
+    yield "a page in the middle", lambda chance: page(admin, cursor=str(chance.randrange(400, 1900)))
+    for state in (JobState.QUEUED, JobState.RUNNING, JobState.SUCCEEDED, JobState.CANCELLED):
+        yield f"state {state}", lambda _, state=state: page(admin, state=[state])
+    yield "user", lambda chance: page(admin, user=f"u{chance.randrange(USERS)}")
+    yield "user and state", lambda chance: page(admin, user=f"u{chance.randrange(USERS)}", state=[JobState.FAILED])
+    yield (
+        "user and no such state",
+        lambda chance: page(admin, user=f"u{chance.randrange(USERS)}", state=[JobState.RUNNING]),
+    )
+    yield "project", lambda chance: page(admin, project=f"p{chance.randrange(PROJECTS)}")
+    yield (
+        "project and state",
+        lambda chance: page(admin, project=f"p{chance.randrange(PROJECTS)}", state=[JobState.FAILED]),
+    )
+    yield "tag, common", lambda _: page(admin, tag=["t0"])
+    yield "tag, rare", lambda chance: page(admin, tag=[f"t{TAGS - 1 - chance.randrange(20)}"])
+    yield "text, common", lambda _: page(admin, q="resnet")
+    yield "text, rare", lambda chance: page(admin, q=f"bert-{chance.choice(WORDS)}-{chance.randrange(10_000)}")
+    yield "text, none", lambda _: page(admin, q="nothing like it")
+    yield "counts", lambda _: queries.counts(db, admin, find.Filters())
+    yield "counts of a user", lambda chance: queries.counts(db, admin, find.Filters(user=f"u{chance.randrange(USERS)}"))
+    yield (
+        "counts of a project",
+        lambda chance: queries.counts(db, admin, find.Filters(project=f"p{chance.randrange(PROJECTS)}")),
+    )
+
+
+def _caller(user: str, *, admin: bool) -> Caller:
+    projects = frozenset() if admin else frozenset({"p3", "p20"})
+    scopes = frozenset({"read"})
+    return Caller(user_id=user, name=user, admin=admin, scopes=scopes, node=None, token_id="-", projects=projects)
+
+
+def timed(ask: Callable[[random.Random], object], times: int, longest_s: float) -> list[float]:
+    """Return the milliseconds that each of several calls took, fewer than `times` where they take long."""
+    chance, took, until = random.Random(2), list[float](), time.monotonic() + longest_s
+    ask(chance)
+    while len(took) < times and (time.monotonic() < until or len(took) < 3):
+        began = time.perf_counter()
+        ask(chance)
+        took.append(1000 * (time.perf_counter() - began))
+    return sorted(took)
+
+
+def measured(url: str, ended: int, queued: int, times: int) -> dict[str, list[float]]:
+    """Return the milliseconds of each list, by name."""
+    began = time.monotonic()
+    bootstrap.migrate(url)
+    db = Database(url)
+    try:
+        fill(db, ended, queued)
+        print(f"{ended:,} ended and {queued:,} queued jobs made in {time.monotonic() - began:.0f} s", flush=True)
+        return {name: timed(ask, times, longest_s=5) for name, ask in questions(db)}
+    finally:
+        db.dispose()
+
+
+def p99(took: list[float]) -> float:
+    """Return the 99th percentile of ordered values."""
+    return took[min(len(took) - 1, round(0.99 * len(took)))]
+
+
+def main() -> None:
+    """Make two databases and print one table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.history")
+    parser.add_argument("--ended", type=int, default=1_000_000)
+    parser.add_argument("--queued", type=int, default=100_000)
+    parser.add_argument("--times", type=int, default=100)
+    parser.add_argument("--postgresql", action="store_true")
+    options = parser.parse_args()
+    console = Console(width=120)
+    with tempfile.TemporaryDirectory(prefix="ty-bench-") as folder, _urls(Path(folder), options.postgresql) as urls:
+        small = measured(urls[0], options.ended // 100, options.queued // 100, options.times)
+        large = measured(urls[1], options.ended, options.queued, options.times)
+    table = Table("list", "p50 ms", "p99 ms", "p50 with a hundredth", "ratio")
+    for name, took in large.items():
+        beside = statistics.median(small[name])
+        median = statistics.median(took)
+        table.add_row(name, f"{median:.1f}", f"{p99(took):.1f}", f"{beside:.1f}", f"{median / beside:.1f} x")
+    console.print(table)
+
+
+@contextlib.contextmanager
+def _urls(folder: Path, postgresql: bool) -> Iterator[list[str]]:
+    if not postgresql:
+        yield [f"sqlite:///{folder / name}.db" for name in ("small", "large")]
+        return
+    with postgres.serve() as server, server.database() as small, server.database() as large:
+        yield [small, large]
+
+
+if __name__ == "__main__":
+    main()
