@@ -25,6 +25,7 @@ from service.api.routes import (
     logs,
     metrics,
     nodes,
+    notices,
     outputs,
     people,
     queue,
@@ -69,6 +70,7 @@ ROUTERS = (
     people.router,
     secrets.router,
     sharing.router,
+    notices.router,
     session.router,
     health.router,
 )

@@ -36,7 +36,7 @@ from torchyard.ids import JobId
 
 log = logging.getLogger(__name__)
 #: Seconds between two events of a topic at least, by its first word.
-EVERY_S = {"job": 0.25, "metrics": 1.0, "jobs": 1.0, "queue": 1.0, "nodes": 5.0}
+EVERY_S = {"job": 0.25, "metrics": 1.0, "jobs": 1.0, "queue": 1.0, "nodes": 5.0, "notices": 0.25}
 #: Seconds of silence after which a stream says that it lives: browsers show nothing of comments.
 BEAT_S = 5.0
 #: With more jobs than this at once, a page had better read its whole list.
@@ -126,7 +126,9 @@ class Publisher:
     async def _run(self) -> None:
         throttle = Throttle(lambda topic: EVERY_S[topic.partition(":")[0]])
         try:
-            async with self._ctx.hub.listen("job:*", "metrics:*", "jobs", "queue", "node:*") as self._listener:
+            async with self._ctx.hub.listen(
+                "job:*", "metrics:*", "jobs", "queue", "notices", "node:*"
+            ) as self._listener:
                 while self._subscribers and not self._listener.closing:
                     wait_s = 0.0 if self._joining else throttle.wait_s(self._ctx.monotonic(), sse.PING_S)
                     woken = await self._listener.wait(wait_s) if wait_s else frozenset[str]()
@@ -151,7 +153,7 @@ class Publisher:
                 await self._publish_points(job_id, curves)
         if len(by_kind[Kind.JOB]) > MAX_JOBS:
             by_kind[Kind.JOBS].append("")
-        for kind in (Kind.JOBS, Kind.QUEUE, Kind.NODES):
+        for kind in (Kind.JOBS, Kind.QUEUE, Kind.NODES, Kind.NOTICES):
             if by_kind[kind]:
                 self._send(stream_event(kind, {}), kind)
 

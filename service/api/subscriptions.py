@@ -27,6 +27,7 @@ class Kind(StrEnum):
     JOBS = "jobs"
     QUEUE = "queue"
     NODES = "nodes"
+    NOTICES = "notices"
     JOB = "job"
     METRICS = "metrics"
     LOG = "log"
@@ -50,7 +51,7 @@ class Topic:
 
 
 _TOPIC = re.compile(
-    r"(?P<list>jobs|queue|nodes)"
+    r"(?P<list>jobs|queue|nodes|notices)"
     r"|job:(?P<job>[\w-]{1,64})"
     r"|metrics:(?P<metrics>[\w-]{1,64}):(?P<cursor>[\w-]{0,50000})"
     r"|log:(?P<log>[\w-]{1,64}):(?P<attempt>\d{1,9}):(?P<rank>-?\d{1,9}):(?P<offset>\d{1,18})",
@@ -64,7 +65,8 @@ def parse(name: str) -> Topic:
     if match is None:
         raise field_problem(
             "topics",
-            f"{name[:80]!r} is none of jobs, queue, nodes, job:ID, metrics:ID:CURSOR, log:ID:ATTEMPT:RANK:OFFSET",
+            f"{name[:80]!r} is none of jobs, queue, nodes, notices, job:ID, metrics:ID:CURSOR, "
+            "log:ID:ATTEMPT:RANK:OFFSET",
         )
     found = match.groupdict()
     if found["log"]:

@@ -71,7 +71,8 @@ def entries(tx: Connection, seen: QueueSnapshot, caller: Caller, start: int, lim
         return []
     found = _found(seen, some)
     rows = _titles(tx, [waiting.job for waiting in some])
-    first = [waiting.job for waiting in some[:MAX_FORECASTS]] if start == 0 else []
+    # How long a pause lasts nobody knows.
+    first = [waiting.job for waiting in some[:MAX_FORECASTS]] if start == 0 and not seen.state.paused else []
     expected = forecast.expected_starts(seen.state, first, seen.now, seen.policy, seen.queue)
     words = _words(seen, found, _names(tx, seen, found), expected)
     return [
@@ -136,12 +137,17 @@ def _why_waiting(tx: Connection, estimator: Estimator, job: JobRecord, seen: Que
     found = review.blockers(job.id)
     names = _names(tx, seen, {job.id: found}, job)
     place = seen.queue.index(job.id) + 1
-    expected = forecast.expected_start(seen.state, job.id, seen.now, seen.policy, seen.queue)
+    paused = bool(seen.state.paused)
+    expected = (
+        Expected(None, None)
+        if paused
+        else forecast.expected_start(seen.state, job.id, seen.now, seen.policy, seen.queue)
+    )
     told = reasons.reasons(seen.state, job.id, found, names, seen.now, expected.p50_us)
     variant = variants.JobVariants(tx, estimator, seen, job, caller)
     other = (
         []
-        if review.moves(job.id)
+        if paused or review.moves(job.id)
         else alternatives.find(seen.state, job.id, seen.now, seen.policy, variant.build, expected)
     )
     return Why(

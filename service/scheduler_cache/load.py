@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 
 from sqlalchemy import Connection, select
 
+from service import notices
 from service.accounting import accounts
 from service.db.changefeed import Overlap
 from service.db.engine import Database
@@ -186,6 +187,7 @@ class Loader:
     def _surroundings(self, tx: Connection, now: int) -> None:
         """Read all that a decision looks at beside the jobs themselves."""
         state = self._state
+        state.paused = notices.pause_words(tx)
         state.nodes = self._nodes.read(tx)
         state.users, state.projects = (accounts.for_policy(tx, kind, now) for kind in ("user", "project"))
         self._excluded_nodes.apply(tx, state)

@@ -36,6 +36,7 @@ from torchyard.api.jobs import (
 )
 from torchyard.api.live import LiveTopics
 from torchyard.api.nodes import Holder, Node, NodeDevice
+from torchyard.api.notices import Announcement, NewAnnouncement, NewPause, Notices, Pause
 from torchyard.api.problems import FieldProblem, Problem
 from torchyard.api.queue import Alternative, Calibration, QueueEntry, Reason, SourceCalibration, Why
 from torchyard.api.secrets import Secret, SecretValue
@@ -44,6 +45,7 @@ from torchyard.api.sweeps import DryRun, Group, PlannedTrial
 __all__ = [
     "PREFIX",
     "Alternative",
+    "Announcement",
     "Attempt",
     "AuditEntry",
     "Buckets",
@@ -66,15 +68,19 @@ __all__ = [
     "Member",
     "Metrics",
     "MissingBlobs",
+    "NewAnnouncement",
+    "NewPause",
     "NewProject",
     "NewSnapshot",
     "NewToken",
     "NewUser",
     "Node",
     "NodeDevice",
+    "Notices",
     "Number",
     "Output",
     "Page",
+    "Pause",
     "PlannedTrial",
     "Problem",
     "Progress",

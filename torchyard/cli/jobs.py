@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from torchyard.cli import common, sweeps
+from torchyard.cli import common, notices, sweeps
 from torchyard.cli.terminal import styled
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def ls(
         found = list(client.jobs(limit=limit, trials=None if trials else "false", **filters))
         swept = [] if trials else list(client.sweeps(limit=limit, **filters))
         waiting = {entry.job: entry for entry in client.queue()} if found else {}
+        notices.show(client)
     if not found and not swept:
         common.note("no jobs: `yard run -- python train.py` submits one")
         return

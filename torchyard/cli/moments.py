@@ -27,6 +27,30 @@ def past(option: str, text: str, now: datetime) -> datetime:
     raise SpecError(f"{option}: {text!r} is no time: write 10m, 14:05, 2026-11-23T09:00 or …T09:00+01:00")
 
 
+def future(option: str, text: str, now: datetime) -> datetime:
+    """A time from now (``2h``), the next time that a clock shows it (``18:00``), or a date with a time."""
+    from torchyard.exceptions import SpecError
+
+    for read in (_ahead, _next_on_the_clock, lambda text, _: _dated(text)):
+        try:
+            found = read(text, now)
+        except (ValueError, OverflowError):
+            continue
+        if found <= now:
+            raise SpecError(f"{option}: {text} is over already")
+        return found
+    raise SpecError(f"{option}: {text!r} is no time: write 2h, 18:00, 2026-11-23T18:00 or …T18:00+01:00")
+
+
+def _ahead(text: str, now: datetime) -> datetime:
+    return now + (now - _ago(text, now))
+
+
+def _next_on_the_clock(text: str, now: datetime) -> datetime:
+    last = _on_the_clock(text, now)
+    return datetime.combine(last.date() + timedelta(days=1), last.time()).astimezone() if last <= now else last
+
+
 def _dated(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone()
 

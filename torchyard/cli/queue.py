@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from torchyard.cli import common
+from torchyard.cli import common, notices
 from torchyard.cli.terminal import styled
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ def queue(
     with common.connect() as client:
         worth = client.calibration() if calibration else None
         entries = [] if calibration else client.queue(limit=limit)
+        if not json:
+            notices.show(client)
     if json:
         common.print_json(worth if worth is not None else entries)
     elif worth is not None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from torchyard.cli import common
+from torchyard.cli import common, notices
 
 if TYPE_CHECKING:
     from torchyard.api import DryRun, Group, Job
@@ -158,6 +158,7 @@ def _prepare(client: "Client", draft: "Draft") -> "PreparedSubmission":
         common.note(f"gpus: all is {gpus} here")
         drafts.override(draft.data, f"resources.gpus={gpus}")
     prepared = drafts.prepare(draft)
+    notices.show(client)
     for warning in prepared.warnings:
         common.warn(warning)
     return prepared

@@ -190,6 +190,30 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         """Return a device, by index or UUID, to use that a fault has put out of use."""
         return self._post(api.Node, f"/nodes/{part(node)}/devices/{part(device)}/return")
 
+    def notices(self) -> api.Notices:
+        """What administrators tell everybody: the pause of the queue, and the announcement."""
+        return self._get(api.Notices, "/notices")
+
+    def pause(self, message: str = "") -> api.Notices:
+        """Let no job start until `resume_queue`; those that run go on (administrators)."""
+        return self._notices("PUT", "/pause", api.NewPause(message=message))
+
+    def resume_queue(self) -> api.Notices:
+        """Let jobs start again (administrators)."""
+        return self._notices("DELETE", "/pause")
+
+    def announce(self, new: api.NewAnnouncement) -> api.Notices:
+        """Tell everybody something (administrators)."""
+        return self._notices("PUT", "/announcement", new)
+
+    def withdraw_announcement(self) -> api.Notices:
+        """Take the announcement away (administrators)."""
+        return self._notices("DELETE", "/announcement")
+
+    def _notices(self, method: str, path: str, new: api.NewPause | api.NewAnnouncement | None = None) -> api.Notices:
+        body = None if new is None else new.model_dump(mode="json", exclude_none=True)
+        return api.Notices.model_validate_json(self.connection.request(method, path, json=body).content)
+
     def queue(self, *, limit: int | None = None) -> list[api.QueueEntry]:
         """The jobs that wait, in the order in which they are looked at."""
         return list(self._pages(api.QueueEntry, "/queue", {}, limit))

@@ -20,6 +20,8 @@ from torchyard.spec.policy import Policy
 class Obstacle(StrEnum):
     """Kind of obstacle that keeps a job from starting."""
 
+    #: The queue is paused: `state.paused`.
+    QUEUE_PAUSED = "queue-paused"
     #: `ineligible` says why.
     INELIGIBLE = "ineligible"
     #: No node has registered.
@@ -94,7 +96,7 @@ class DecisionReview:
 
     def moves(self, job: JobId) -> bool:
         """Return whether the job starts now, or has others preempted for it."""
-        return job in self._starting or job in self._victims
+        return not self._state.paused and (job in self._starting or job in self._victims)
 
     def reached(self, job: JobId) -> list[Reached]:
         """Return the quotas that keep a waiting job from starting."""
@@ -103,8 +105,16 @@ class DecisionReview:
     def blockers(self, job: JobId) -> list[Blocker]:
         """Return the obstacles that keep a waiting job from starting now; never empty.
 
-        Those of the job itself come first, then those of the nodes by name. KeyError if it does not wait.
+        Those of the job itself come first, then those of the nodes by name. While the queue is paused, that comes
+        before them. KeyError if it does not wait.
         """
+        found = self._own(job)
+        if not self._state.paused:
+            return found
+        moves = (Obstacle.STARTING, Obstacle.PREEMPTING)
+        return [Blocker(obstacle=Obstacle.QUEUE_PAUSED), *(each for each in found if each.obstacle not in moves)]
+
+    def _own(self, job: JobId) -> list[Blocker]:
         state, waiting = self._state, self._state.waiting[job]
         if waiting.ineligible is not None:
             return [Blocker(obstacle=Obstacle.INELIGIBLE, ineligible=waiting.ineligible)]

@@ -94,6 +94,10 @@ class _ReasonWriter:
         self.state, self.waiting, self.names = state, state.waiting[job], names
         self.now_us, self.starts_us = now_us, starts_us
 
+    def queue_paused(self, blocker: Blocker) -> Reason:
+        del blocker
+        return Reason(code="queue-paused", message=self.state.paused)
+
     def ineligible(self, blocker: Blocker) -> Reason:
         match blocker.ineligible:
             case IneligibleReason.DEPENDENCY:
@@ -310,6 +314,7 @@ def _count(number: float, word: str) -> str:
 _SHORT = frozenset({Obstacle.GPUS, Obstacle.CPUS, Obstacle.MEMORY})
 _IS = {"queued": "which waits", "running": "which runs", "failed": "which failed", "cancelled": "which was cancelled"}
 _TELL: dict[Obstacle, Callable[[_ReasonWriter, Blocker], Reason]] = {
+    Obstacle.QUEUE_PAUSED: _ReasonWriter.queue_paused,
     Obstacle.INELIGIBLE: _ReasonWriter.ineligible,
     Obstacle.NO_NODES: _ReasonWriter.no_nodes,
     Obstacle.NEVER_FITS: _ReasonWriter.never_fits,

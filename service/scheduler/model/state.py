@@ -33,6 +33,8 @@ class SchedulerState:
     #: Trials that a sweep may run at once; sweeps without a cap are absent.
     caps: Mapping[str, int] = field(default_factory=dict)
     reservations: tuple[ReservationInfo, ...] = ()
+    #: Why no job starts at all, in words; empty while jobs may.
+    paused: str = ""
     #: Jobs that others were preempted for and that have not started yet: they are placed before all others.
     promised: dict[JobId, None] = field(default_factory=dict)
 

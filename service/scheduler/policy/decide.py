@@ -64,7 +64,12 @@ __all__ = [
 
 
 def decide(state: SchedulerState, now_us: int, policy: Policy) -> list[Decision]:
-    """Return the decisions of one scheduling pass at `now_us`, in microseconds; the state is not changed."""
+    """Return the decisions of one scheduling pass at `now_us`, in microseconds; the state is not changed.
+
+    While the queue is paused nothing starts, and jobs that were to give way for others go on.
+    """
+    if state.paused:
+        return [CancelPreemption(for_job=job) for job in state.victims]
     if not state.waiting and not state.reservations:
         return []
     return SchedulingPass(state, now_us, policy).run()

@@ -390,3 +390,21 @@ def test_a_sweep_is_submitted_listed_shown_and_cancelled_as_one(yard: Callable[.
     assert yard("wait", "1").code == 130
     assert yard("wait", "99").code == 125
     assert yard("show", last["id"], "--json").json["error"]["cause"] == "dependency"
+
+
+def test_everybody_is_told_what_administrators_have_to_say(yard: Callable[..., Done], code: Path) -> None:
+    assert yard("announce").err == "nothing is announced\n"
+    told = yard("announce", "maintenance at 18:00", "--until", "2h")
+    assert "announces: maintenance at 18:00 (until " in told.out
+    paused = yard("pause", "replacing a fan")
+    assert "the queue is paused by " in paused.out
+    assert paused.out.splitlines()[0].endswith("replacing a fan; running jobs go on")
+    for words in (("ls",), ("queue",), ("run", "--detach", "--", "true")):
+        assert "maintenance at 18:00" in (shown := yard(*words)).err
+        assert "warning: the queue is paused" in shown.err
+    assert "replacing a fan" in yard("why", "1").out
+    assert yard("announce", "--json").json["pause"]["message"] == "replacing a fan"
+    assert "maintenance" in yard("resume").out
+    assert yard("announce", "--clear").err == "nothing is announced\n"
+    assert "warning" not in yard("ls").err
+    assert yard("announce", "--until", "2h").code == 2

@@ -21,6 +21,8 @@ export const TELEMETRY_MS = 10_000;
 /** What changes often is asked for no more than so often. */
 const JOB_MS = 1_000;
 const LIST_MS = 5_000;
+/** Topics of which an event tells that something has changed, and not what. */
+const LISTS = new Set(["jobs", "queue", "nodes", "notices"]);
 /** How long points may lack a part before they are asked for: it may be on its way. */
 const GAP_MS = 1_500;
 /** While the stream is away the service is asked so often whether it answers, and each time for so long. */
@@ -93,13 +95,13 @@ class Events {
   #start(topics: readonly string[]): void {
     for (const topic of topics) {
       const [kind = "", id = ""] = topic.split(":");
-      if (kind === "jobs" || kind === "queue" || kind === "nodes") this.#list(kind);
+      if (LISTS.has(kind)) this.#list(kind);
       if (kind === "job") this.#parts(id);
     }
   }
 
   #event(name: string, data: Record<string, unknown>): void {
-    if (name === "jobs" || name === "queue" || name === "nodes") {
+    if (LISTS.has(name)) {
       this.#throttle.run(name, LIST_MS, () => this.#list(name));
     }
     if (name === "job") this.#job(data as unknown as { job: Omit<Job, "spec">; changed: boolean });
@@ -108,6 +110,7 @@ class Events {
 
   #list(name: string): void {
     if (name === "jobs") this.#invalidate(({ queryKey }) => queryKey[0] === "jobs" || queryKey[0] === "sweep");
+    if (name === "notices") this.#invalidate(({ queryKey }) => queryKey[0] === "notices");
     if (name === "queue") this.#invalidate(({ queryKey }) => queryKey[0] === "queue" || queryKey[2] === "why");
     if (name === "nodes") this.#invalidate(({ queryKey }) => queryKey[0] === "nodes" && queryKey.length === 1);
   }

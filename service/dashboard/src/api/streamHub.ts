@@ -18,7 +18,7 @@ interface Tab {
 }
 
 const ADDRESS = "/api/v1/live";
-const EVENTS = ["job", "jobs", "queue", "nodes", "metrics", "log", "log-end"] as const;
+const EVENTS = ["job", "jobs", "queue", "nodes", "notices", "metrics", "log", "log-end"] as const;
 /** The service says something every 5 s: without a word for so long it is taken for gone, in milliseconds. */
 const SILENT_MS = 12_000;
 /** Pause before a stream is asked for again that the service refused or a proxy ended. */

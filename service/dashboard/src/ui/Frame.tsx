@@ -6,6 +6,7 @@ import { useSettings, useSignOut } from "../api/session";
 import { useTheme } from "../lib/theme";
 import { SignIn } from "../session/SignIn";
 import { Notice } from "./Notice";
+import { NoticeBanner } from "./NoticeBanner";
 import { OutageBanner } from "./OutageBanner";
 
 /** The frame of every page, or the sign-in while nobody is signed in. */
@@ -31,6 +32,7 @@ export function Frame() {
         <Person name={settings.data.user.name} />
       </header>
       <OutageBanner />
+      <NoticeBanner />
       <main id="content" className="page" tabIndex={-1} data-stale={outage !== null || undefined}><Outlet /></main>
       <footer className="foot">TorchYard {settings.data.version}</footer>
     </>

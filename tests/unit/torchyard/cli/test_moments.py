@@ -55,3 +55,23 @@ def test_a_moment_to_come_has_a_date() -> None:
     assert moments.moment("--from", "2026-12-01T09:00").astimezone(UTC).hour == 7
     with pytest.raises(SpecError, match="--from: '10m' is no time: write 2026-11-23T09:00"):
         moments.moment("--from", "10m")
+
+
+@pytest.mark.parametrize(
+    ("written", "utc"),
+    [
+        ("2h", "2026-11-24T14:00:30"),
+        ("18:00", "2026-11-24T16:00:00"),
+        ("14:00", "2026-11-25T12:00:00"),
+        ("2026-11-25T09:00", "2026-11-25T07:00:00"),
+        ("2026-11-25T09:00+01:00", "2026-11-25T08:00:00"),
+    ],
+)
+def test_times_ahead(written: str, utc: str) -> None:
+    assert moments.future("--until", written, NOW) == datetime.fromisoformat(utc).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(("written", "words"), [("soon", "is no time"), ("2026-11-23T09:00", "is over already")])
+def test_times_that_are_not_ahead(written: str, words: str) -> None:
+    with pytest.raises(SpecError, match=f"^--until: .*{words}"):
+        moments.future("--until", written, NOW)

@@ -27,6 +27,7 @@ ADMIN |= {
     ("PATCH", f"{API}/projects/x"),
     ("PUT", f"{API}/projects/x/members/x"),
     ("DELETE", f"{API}/projects/x/members/x"),
+    *((method, f"{API}/{what}") for method in ("PUT", "DELETE") for what in ("pause", "announcement")),
 }
 
 

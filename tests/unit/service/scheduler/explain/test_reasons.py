@@ -59,6 +59,14 @@ def test_what_keeps_it_from_being_considered(ineligible: IneligibleReason, code:
     assert found.jobs == (["j7"] if ineligible is IneligibleReason.DEPENDENCY else [])
 
 
+def test_a_pause_comes_before_all_else() -> None:
+    made = state(waits(1, ineligible=IneligibleReason.HELD), waits(2))
+    made.paused = "the queue is paused by ada since 2026-11-25 18:00 UTC: replacing a fan"
+    assert [each.code for each in told(made)] == ["queue-paused", "held"]
+    assert [each.code for each in told(made, "j2")] == ["queue-paused"], "it would start otherwise"
+    assert first(made).message == made.paused
+
+
 def test_nodes_that_there_are_not() -> None:
     assert first(state(waits(1), nodes=())).code == "no-nodes"
     found = first(state(waits(1, 9)))

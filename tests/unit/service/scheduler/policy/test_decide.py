@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.scheduler.model.decisions import Cause, Preempt, Start
+from service.scheduler.model.decisions import CancelPreemption, Cause, Preempt, Start
 from service.scheduler.model.jobs import EstimateSource, IneligibleReason, TenantAccount
 from service.scheduler.model.nodes import ClosedReason
 from service.scheduler.model.state import SchedulerState
@@ -50,6 +50,24 @@ def test_first_come_first_served_within_a_class() -> None:
 def test_ineligible_jobs_are_passed_over() -> None:
     ineligible = [job(number, ineligible=ineligible) for number, ineligible in enumerate(IneligibleReason)]
     assert list(started(state(node_info(), *ineligible, job(9)))) == ["j9"]
+
+
+def test_a_paused_queue_starts_and_preempts_nothing() -> None:
+    for world in (
+        state(node_info(), job(1)),
+        state(node_info(gpus=1), job(1, priority=3), running(2, "a0", priority=0, preemptible=True)),
+    ):
+        assert decide(world, NOW, FAIR)
+        world.paused = "replacing a fan"
+        assert decide(world, NOW, FAIR) == []
+
+
+def test_a_pause_lets_those_go_on_that_were_being_preempted() -> None:
+    world = state(
+        node_info(gpus=1), job(1, priority=3), running(2, "a0", priority=0, preemptible=True, preempted_for="j1")
+    )
+    world.paused = "replacing a fan"
+    assert decide(world, NOW, FAIR) == [CancelPreemption(for_job="j1")]
 
 
 def test_closed_nodes_take_nothing() -> None:

@@ -1,0 +1,50 @@
+"""``/notices``, ``/pause`` and ``/announcement``: what administrators tell everybody, and whether jobs start."""
+
+from typing import Annotated
+
+from fastapi import Depends, Request, Response
+
+from service import notices
+from service.api.answers import answer, not_modified
+from service.api.auth import context, requires
+from service.api.routes.router import api_router
+from service.context import Context
+from service.identity.callers import Caller
+from service.infra.etags import etag
+from torchyard import api
+
+router = api_router("notices")
+Ctx = Annotated[Context, Depends(context)]
+Admin = Annotated[Caller, requires("admin")]
+
+
+@router.get("/notices", response_model=api.Notices, dependencies=[requires("read")])
+def show_notices(request: Request, ctx: Ctx) -> Response:
+    """The pause of the queue and the announcement, as far as there are any."""
+    found = notices.get_notices(ctx.db, ctx.now_us())
+    tag = etag(found)
+    return not_modified(request, tag) or answer(found, tag=tag)
+
+
+@router.put("/pause", response_model=api.Notices)
+def pause(new: api.NewPause, caller: Admin, ctx: Ctx) -> Response:
+    """Lets no job start, and none be preempted, until it is taken away; those that run go on."""
+    return answer(notices.pause(ctx.db, caller, new, ctx.now_us()))
+
+
+@router.delete("/pause", response_model=api.Notices)
+def resume(caller: Admin, ctx: Ctx) -> Response:
+    """Lets jobs start again."""
+    return answer(notices.resume(ctx.db, caller, ctx.now_us()))
+
+
+@router.put("/announcement", response_model=api.Notices)
+def announce(new: api.NewAnnouncement, caller: Admin, ctx: Ctx) -> Response:
+    """Tells everybody something, in place of what they were told before."""
+    return answer(notices.announce(ctx.db, caller, new, ctx.now_us()))
+
+
+@router.delete("/announcement", response_model=api.Notices)
+def withdraw(caller: Admin, ctx: Ctx) -> Response:
+    """Takes the announcement away."""
+    return answer(notices.withdraw(ctx.db, caller, ctx.now_us()))
