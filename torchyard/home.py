@@ -51,6 +51,10 @@ def account_name() -> str:
         return f"uid_{uid}"
 
 
+#: File in a worker's folder that says which limits the kernel holds jobs to, or why none.
+LIMITS_FILE = "limits.txt"
+
+
 def worker_folder() -> Path:
     """Return the folder of the embedded worker's attempts, caches and spool.
 

@@ -4,11 +4,12 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from torchyard import wire
+from torchyard import home, wire
 from torchyard.ids import AttemptId
 from torchyard.injob.cadence import FLOOR
 from torchyard.stack import access
@@ -63,6 +64,8 @@ class Runtime:
             others=self._other_gpus if settings.confine_gpus and self._nvml is not None else None,
         )
         logger.info("%s", self._limits)
+        with suppress(OSError):  # a full disk: the log and the registration say it
+            (settings.home / home.LIMITS_FILE).write_text(f"{self._limits}\n")
         self._fork_servers = warm.ForkServers(log=settings.home / "forkserver.log") if settings.warm_start else None
         self._pacer = Pacer()
         self._stopped = threading.Event()
@@ -177,6 +180,7 @@ class Runtime:
             self._devices(),
             settings.labels,
             capabilities.capabilities(one_trust_domain=settings.one_trust_domain, limits=self._limits.enforced),
+            self._limits.unenforced,
         )
         return self._control.register(message)
 

@@ -158,6 +158,8 @@ class Node(Base):
     labels: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
     #: What its worker knows (`torchyard.wire.Capability`); NULL is nothing, as of an older worker.
     capabilities: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
+    #: Why its kernel holds jobs to no limits; NULL where it does, and of an older worker.
+    unenforced: Mapped[str | None]
     #: Whether it can run jobs as a UNIX user, by name (`wire.Heartbeat.accounts`); NULL of an older worker.
     accounts: Mapped[dict[str, bool] | None] = mapped_column(JSON(none_as_null=True))
     #: Heartbeats answered; see `service.lifecycle.proof`.

@@ -62,6 +62,7 @@ def _node(
         disk_free=node.disk_free,
         labels=node.labels or [],
         enforced=[word for word, limit in _LIMITS.items() if limit in (node.capabilities or ())],
+        unenforced=node.unenforced,
         maintenance=node.maintenance,
         offenders=node.offenders,
         devices=[_device(device, holders[node.name, device.uuid], latest) for device in devices],

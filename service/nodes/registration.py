@@ -44,6 +44,7 @@ def register(tx: Connection, message: wire.Register, now: int, heartbeat_s: floa
         "memory": message.memory,
         "labels": message.labels or None,
         "capabilities": message.capabilities or None,
+        "unenforced": message.unenforced,
     }
     if known is None:
         tx.execute(insert(Node).values(name=message.node, last_seen_us=None, registered_us=now, **values))

@@ -21,6 +21,8 @@ class Node(Resource):
     #: What its kernel holds jobs to. Memory that is not among these is looked at every two seconds; with
     #: `network`, jobs may ask for one of their own.
     enforced: list[Literal["memory", "cpus", "processes", "gpus", "network"]] = []
+    #: Why its kernel holds jobs to no limits; None where it does, or where its worker is too old to tell.
+    unenforced: str | None = None
     #: The reservation that it drains for; when that ends, it takes jobs again.
     maintenance: str | None = None
     #: Processes on GPUs that the queue has given to somebody else, or to nobody, in words.

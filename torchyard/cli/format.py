@@ -133,8 +133,11 @@ def memory(attempts: Sequence[Attempt], asked: int | None) -> str:
 
 
 def enforced(node: Node) -> str:
-    """``limits memory, cpus``: what the node's kernel holds jobs to."""
-    return f"limits {', '.join(node.enforced)}" if node.enforced else "no limits by its kernel"
+    """``limits memory, cpus``: what the node's kernel holds jobs to, or why to no limits."""
+    if node.unenforced is None:
+        return f"limits {', '.join(node.enforced)}" if node.enforced else "no limits by its kernel"
+    others = f", but {', '.join(node.enforced)}" if node.enforced else ""
+    return f"no limits by its kernel{others}: {node.unenforced}"
 
 
 def capacity(node: Node) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from torchyard.exceptions import TorchYardError
+from torchyard.home import LIMITS_FILE
 from torchyard.injob.cadence import FLOOR
 from torchyard.stack import access, filesystem, redis
 
@@ -77,5 +78,13 @@ def _redis() -> Iterator[str]:
 
 
 def words(root: Path, worker: Path) -> list[str]:
-    """Return what was looked at, and as whom jobs run."""
-    return [f"home: {root}", f"jobs: {worker / 'attempts'}", access.accounts_words()]
+    """Return what was looked at, as whom jobs run, and which limits hold for them."""
+    return [f"home: {root}", f"jobs: {worker / 'attempts'}", access.accounts_words(), _limits_words(worker)]
+
+
+def _limits_words(worker: Path) -> str:
+    """What the worker has said at its last start."""
+    try:
+        return (worker / LIMITS_FILE).read_text().strip()
+    except OSError:
+        return "limits of jobs: not known, as no worker has started here yet"

@@ -1,6 +1,9 @@
 """Registration of a node."""
 
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
 
 from torchyard.wire.devices import Device
 from torchyard.wire.protocol import Message
@@ -51,6 +54,8 @@ class Register(Message):
     labels: list[str] = []
     #: Of `Capability`, and words that only a newer service knows.
     capabilities: list[str] = []
+    #: Why the kernel holds jobs to no limits here; None where it does.
+    unenforced: Annotated[str, Field(max_length=1000)] | None = None
 
 
 class Registered(Message):

@@ -43,6 +43,7 @@ def registration(
     devices: list[wire.Device],
     labels: Sequence[str] = (),
     capabilities: Sequence[wire.Capability] = (),
+    unenforced: str | None = None,
 ) -> wire.Register:
     """The first message to the service."""
     return wire.Register(
@@ -56,6 +57,7 @@ def registration(
         runs_as_root=os.geteuid() == 0,
         labels=list(labels),
         capabilities=list(capabilities),
+        unenforced=unenforced,
     )
 
 

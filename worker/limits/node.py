@@ -65,11 +65,15 @@ class NodeLimits:
         versions = sorted({each.version for each in self.hierarchies.values()})
         enforced = self.enforced
         if not enforced:
-            return f"limits of jobs are not enforced by the kernel: {self._why()}"
+            return f"limits of jobs are not enforced by the kernel: {self.unenforced}"
         names = ", ".join(each.removesuffix("-limit") for each in enforced)
         return f"limits of jobs are enforced by cgroup {' and '.join(f'v{each}' for each in versions)}: {names}"
 
-    def _why(self) -> str:
+    @property
+    def unenforced(self) -> str | None:
+        """Why the kernel holds jobs to no limits here; None where it does."""
+        if self.enforced:
+            return None
         if not self.wanted:
             return "TORCHYARD_CGROUPS=0 switches cgroups off"
         if os.geteuid():

@@ -42,6 +42,7 @@ class NodeRecord(Record):
     offenders: list[str]
     labels: list[str] | None
     capabilities: list[str] | None
+    unenforced: str | None
     accounts: dict[str, bool] | None
     beat: int
     last_seen_us: int | None

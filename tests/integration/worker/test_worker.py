@@ -13,6 +13,7 @@ from tests.support import disks, redis
 from tests.support.wait import until
 from tests.support.worker import Yard, yard
 from torchyard import wire
+from torchyard.stack import doctor
 from worker.monitoring import inventory
 
 PYTHON = [sys.executable, "-I", "-S", "-u", "-c"]
@@ -84,6 +85,14 @@ def test_an_import_error_is_recognised_with_its_own_words(box: Yard) -> None:
     result = box.settled(attempt)
     assert (result.exit_code, result.fingerprint, result.subject) == (1, "import-error", "my own text")
     assert (result.traceback or "").endswith("ModuleNotFoundError: my own text")
+
+
+def test_a_node_says_why_its_kernel_enforces_nothing(box: Yard) -> None:
+    box.environment["TORCHYARD_CGROUPS"] = "0"
+    box.start()
+    why = "TORCHYARD_CGROUPS=0 switches cgroups off"
+    assert box.fake.registered[-1].unenforced == why
+    assert doctor.words(box.home.parent, box.home)[-1] == f"limits of jobs are not enforced by the kernel: {why}"
 
 
 def test_an_assigned_attempt_starts_without_any_message(box: Yard) -> None:

@@ -62,6 +62,9 @@ function Words({ node }: { node: Node }) {
           {node.labels.map((label) => <li key={label} className="label">{label}</li>)}
         </ul>
       )}
+      {node.unenforced != null && (
+        <p className="faint node-limits">No limits by its kernel: {node.unenforced}</p>
+      )}
       {node.maintenance != null && (
         <p className="node-notice">
           Drains for {maintenance === undefined ? "a maintenance" : `the maintenance ${maintenance.name}`}; it takes jobs

@@ -341,6 +341,13 @@ def test_what_its_kernel_enforces_is_shown(yard: Database) -> None:
         assert node.enforced == words
 
 
+def test_why_its_kernel_enforces_nothing_is_shown(yard: Database) -> None:
+    for why in ("the worker is not root", None):
+        register(yard, unenforced=why)
+        (node,) = listing.list_nodes(yard, ADA)
+        assert node.unenforced == why
+
+
 def joining(db: Database, job_id: str) -> tuple[list[str], list[str]]:
     """Events about ranks that join, and what `why` says of them."""
     with db.read() as tx:

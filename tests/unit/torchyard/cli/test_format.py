@@ -105,6 +105,10 @@ def test_limits_that_a_node_enforces() -> None:
     node = api_node([])
     assert shown.enforced(node) == "no limits by its kernel"
     assert shown.enforced(node.model_copy(update={"enforced": ["memory", "cpus"]})) == "limits memory, cpus"
+    why = node.model_copy(update={"unenforced": "the worker is not root"})
+    assert shown.enforced(why) == "no limits by its kernel: the worker is not root"
+    some = why.model_copy(update={"enforced": ["network"]})
+    assert shown.enforced(some) == "no limits by its kernel, but network: the worker is not root"
 
 
 def api_node(devices: list[dict[str, Any]]) -> Node:

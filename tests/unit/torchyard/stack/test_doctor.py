@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.support import accounts
+from torchyard import home
 from torchyard.exceptions import NoRedisError
 from torchyard.stack import access, doctor, filesystem, redis
 
@@ -42,6 +43,12 @@ def place(open_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     monkeypatch.setattr(redis, "find_executable", lambda: "/usr/bin/redis-server")
     monkeypatch.delenv("TORCHYARD_REDIS_URL", raising=False)
     return made
+
+
+def test_which_limits_hold_is_told_as_the_worker_has_said(place: Place) -> None:
+    assert doctor.words(place.root, place.worker)[-1] == "limits of jobs: not known, as no worker has started here yet"
+    (place.worker / home.LIMITS_FILE).write_text("limits of jobs are not enforced by the kernel: because\n")
+    assert doctor.words(place.root, place.worker)[-1].endswith("by the kernel: because")
 
 
 def test_a_stack_as_it_should_be_has_no_finding(place: Place) -> None:

@@ -1,0 +1,19 @@
+"""Why a node's kernel holds jobs to no limits."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from alembic import op
+
+revision: str = "0016"
+down_revision: str | None = "0015"
+branch_labels: str | Sequence[str] | None = None
+depends_on: str | Sequence[str] | None = None
+
+
+def upgrade() -> None:
+    op.add_column("nodes", sa.Column("unenforced", sa.String(), nullable=True))
+
+
+def downgrade() -> None:
+    op.drop_column("nodes", "unenforced")
