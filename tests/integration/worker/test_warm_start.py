@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import accounts
 from tests.support.node import Box, ended, log
 from tests.support.wait import until
 from torchyard.injob import layout
@@ -294,3 +295,15 @@ def forked(folder: AttemptFolder) -> bool:
     """Whether an attempt's shim was forked from a server."""
     shim = folder.read_shim()
     return shim is not None and shim.forked
+
+
+@accounts.needs_root
+def test_a_forked_job_has_a_network_of_its_own_where_it_asks_for_one(pair: Pair) -> None:
+    program = {"train.py": "import os, socket\nprint(os.readlink('/proc/self/ns/net'), len(socket.if_nameindex()))"}
+    (_, first), (warm, second) = pair.run(
+        program, launcher="torchrun", command=["train.py"], slots=2, network="isolated"
+    )
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    namespaces = {log(warm, f"rank-{rank}.log").split()[0] for rank in range(2)}
+    assert len(namespaces) == 1
+    assert namespaces != {str(Path("/proc/self/ns/net").readlink())}
