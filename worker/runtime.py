@@ -208,7 +208,9 @@ class Runtime:
         return [numbers for uuid, numbers in files.items() if uuid not in own]
 
     def _devices(self) -> list[wire.Device]:
-        devices = offenders.keep_off(self._locks.apply(self._discover()), self._offenders())
+        found = self._offenders()
+        devices = offenders.keep_off(self._locks.apply(self._discover()), found)
+        devices = self._settings.foreign.apply(devices, found)
         return devices if self._nvml is None else faults.mark(devices, faults.find(self._nvml, self._xids.newest()))
 
     def _offenders(self) -> list[offenders.Offender]:

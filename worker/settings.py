@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from torchyard import home, settingsfile
 from torchyard.quantities import parse_size
 from torchyard.spec import Resources
+from worker.devices.foreign import ForeignProcesses, Policy
 from worker.exceptions import UnavailableError
 from worker.forward.written import OutputLimits
 
@@ -45,6 +46,8 @@ class WorkerSettings:
     """Hold jobs to their limits by the kernel's cgroups, where there are some."""
     confine_gpus: bool = False
     """Let jobs open no GPUs but their own."""
+    foreign: ForeignProcesses = field(default_factory=ForeignProcesses)
+    """What is done with GPUs that processes from outside of the queue use."""
     process_limit: int | None = None
     """Processes and threads of one attempt; None: `worker.limits.node.default_processes`."""
     warm_start: bool = False
@@ -102,6 +105,7 @@ def from_environment(
         job_env=found.job_env,
         cgroups=found.cgroups,
         confine_gpus=found.confine_gpus,
+        foreign=ForeignProcesses(policy=found.foreign_processes, tolerated=found.foreign_memory),
         process_limit=found.process_limit,
         warm_start=found.warm_start,
         labels=_labels(found.labels if labels is None else labels),
@@ -159,6 +163,15 @@ class Environment(BaseSettings):
     confine_gpus: bool = Field(
         default=False,
         description="Jobs can open no GPUs but their own, which CUDA then numbers from 0; by cgroups, not with MIG.",
+    )
+    foreign_processes: Policy = Field(
+        default=ForeignProcesses.policy,
+        description="GPUs that processes from outside of the queue use: `use` gives jobs what memory is free, `wait` "
+        "keeps jobs off until they end, `exclude` until an administrator returns the GPU.",
+    )
+    foreign_memory: Annotated[int, BeforeValidator(parse_size)] = Field(
+        default=ForeignProcesses.tolerated,
+        description="What such processes may hold of a GPU before `wait` and `exclude` keep jobs off it.",
     )
     process_limit: int | None = Field(
         default=None,

@@ -180,9 +180,11 @@ class Device(Base):
     name: Mapped[str]
     memory: Mapped[int]
     unusable: Mapped[str | None]
-    #: What its driver says is broken about it, and that with which an administrator has returned it to use.
+    #: What takes it out of use (`wire.Device.fault`), and that with which an administrator has returned it to use.
     fault: Mapped[str | None]
     acknowledged: Mapped[str | None]
+    #: Bytes of it that processes from outside of the queue hold.
+    foreign_memory: Mapped[int | None]
     present: Mapped[bool] = mapped_column(default=True)
     #: How near it is to the node's other devices (`wire.Topology`), where the driver tells.
     topology: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))

@@ -86,6 +86,7 @@ def _device(device: DeviceRecord, holders: list[api.Holder], latest: dict[str, f
         kind=device.kind,
         name=device.name,
         memory=device.memory,
+        foreign_memory=device.foreign_memory,
         unusable=device.unusable,
         topology=device.topology,
         job=first.job if first else None,

@@ -50,8 +50,8 @@ def _quarantined(device: wire.Device, node: str, old: DeviceRecord | None) -> wi
     known = old is not None and old.acknowledged == device.fault
     if device.fault is None or known or (device.unusable is not None and not _out_of_use(device.unusable)):
         return device
-    mend = f"reset the GPU, or reboot the node, then `yard nodes --return {node}:{device.index}`"
-    return device.model_copy(update={"unusable": f"{lifecycle.QUARANTINED}{device.fault}: {mend}"})
+    why = f"{lifecycle.QUARANTINED}{device.fault}, then `yard nodes --return {node}:{device.index}`"
+    return device.model_copy(update={"unusable": why})
 
 
 def _out_of_use(unusable: str | None) -> bool:

@@ -30,7 +30,7 @@ class _LoadedNode(NamedTuple):
 
 
 #: A row of `_DEVICES`.
-_LoadedDevice = tuple[str, str, int, int, str, str | None, str, str | None]
+_LoadedDevice = tuple[str, str, int, int, str, str | None, str, str | None, int | None]
 
 _NODES: Select[Any] = select(*(_NODE[name] for name in _LoadedNode._fields)).order_by(_NODE.name)
 #: Topology as text: it is compared each time, and read only where it has changed.
@@ -44,6 +44,7 @@ _DEVICES: Select[Any] = (
         _DEVICE.unusable,
         _DEVICE.name,
         sql_cast(_DEVICE.topology, String),
+        _DEVICE.foreign_memory,
     )
     .where(_DEVICE.present)
     .order_by(_DEVICE.node, _DEVICE["index"])
@@ -102,12 +103,12 @@ class NodeLoader:
 
 
 def _slot(device: _LoadedDevice) -> Slot:
-    _, uuid, index, memory, kind, unusable, name, topology = device
+    _, uuid, index, memory, kind, unusable, name, topology, foreign = device
     near = StoredTopology.model_validate_json(topology) if topology else StoredTopology()
     return Slot(
         uuid=uuid,
         index=index,
-        memory=memory,
+        memory=memory - (foreign or 0),
         kind=kind,
         unusable=unusable,
         name=name,

@@ -28,6 +28,8 @@ class Record:
     #: Errors since the last reset that ECC could not correct.
     uncorrected: int | None = 0
     pids: list[int] = field(default_factory=list)
+    #: What those of them hold of its memory whose use the driver tells.
+    held: dict[int, int] = field(default_factory=dict)
     instances: "list[Record]" = field(default_factory=list)
     lost: bool = False
     #: PCI bus id as NVML writes it.
@@ -50,6 +52,7 @@ class Values:
     used: int = 0
     gpu: int = 0
     pid: int = 0
+    usedGpuMemory: int | None = None
 
 
 class RecordedNvml:
@@ -98,7 +101,7 @@ class RecordedNvml:
         return _supported(handle.power)
 
     def nvmlDeviceGetComputeRunningProcesses(self, handle: Record) -> list[Values]:
-        return [Values(pid=pid) for pid in handle.pids]
+        return [Values(pid=pid, usedGpuMemory=handle.held.get(pid)) for pid in handle.pids]
 
     def nvmlDeviceGetTotalEccErrors(self, handle: Record, errorType: int, counterType: int) -> int:
         assert (errorType, counterType) == (self.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, self.NVML_VOLATILE_ECC)

@@ -49,6 +49,8 @@ class NodeDevice(Resource):
     kind: DeviceKind
     name: str
     memory: int
+    #: Bytes of it that processes from outside of the queue hold: jobs get none of them.
+    foreign_memory: int | None = None
     unusable: str | None
     #: How near it is to the node's other GPUs, where the driver tells.
     topology: Topology | None = None

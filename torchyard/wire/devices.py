@@ -45,6 +45,9 @@ class Device(Message):
     memory: int
     #: Why the device must not be used: another stack owns it, or a rank on it could not be killed.
     unusable: str | None = None
-    #: What the driver says is broken about it, in words that stay the same as long as that does.
+    #: What takes it out of use until an administrator returns it, with the mend, in words that stay the same as long
+    #: as that does: what the driver says is broken, or who squats on it.
     fault: str | None = None
+    #: Bytes of it that processes from outside of the queue hold.
+    foreign_memory: int | None = None
     topology: Topology | None = None

@@ -32,7 +32,7 @@ def find(nvml: library.Nvml, xids: Mapping[str, tuple[int, int]]) -> dict[str, s
         uuid = library.ask(nvml, partial(nvml.nvmlDeviceGetUUID, whole)) or card.uuid
         faults = [*_of_xid(xids.get(uuid)), *_of_memory(library.uncorrected_errors(nvml, whole))]
         if faults:
-            found[card.uuid] = " and ".join(faults)
+            found[card.uuid] = f"{' and '.join(faults)}: reset the GPU, or reboot the node"
     return found
 
 

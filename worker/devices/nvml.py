@@ -144,10 +144,12 @@ def uncorrected_errors(nvml: Nvml, gpu: Handle) -> int | None:
     return ask(nvml, lambda: nvml.nvmlDeviceGetTotalEccErrors(gpu, kind, counter))
 
 
-def processes(nvml: Nvml, card: Card) -> list[int]:
-    """Ids of the processes that compute on a card, as the driver's PID namespace counts them."""
+def processes(nvml: Nvml, card: Card) -> dict[int, int | None]:
+    """Bytes of a card's memory by process that computes on it, as the driver's PID namespace counts them; None where
+    the driver does not tell.
+    """
     found = ask(nvml, lambda: nvml.nvmlDeviceGetComputeRunningProcesses(card.handle)) or ()
-    return [int(each.pid) for each in found]
+    return {int(each.pid): each.usedGpuMemory for each in found}
 
 
 def ask(nvml: Nvml, question: Callable[[], Answer]) -> Answer | None:

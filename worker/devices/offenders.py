@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import psutil
 
 from torchyard.injob import layout
+from torchyard.quantities import format_size
 from torchyard.wire import Device
 from worker.devices import nvml as library
 from worker.monitoring.inventory import Status
@@ -24,12 +26,23 @@ class Offender:
     """The attempts that have the GPU; several share it."""
     leftover: str | None = None
     """The attempt that it is left of, if that one has ended."""
+    since_us: int
+    """When it was started."""
+    memory: int | None = None
+    """Bytes of the GPU that it holds; None where the driver does not tell."""
 
     def __str__(self) -> str:
         verb = "holds" if len(self.holders) == 1 else "hold"
         holders = " and ".join(self.holders)
         whose = f"which {holders} {verb}" if holders else "which the queue has given to nobody"
-        return f"process {self.pid} ({self.name}) of {self.user} uses GPU {self.uuid}, {whose}"
+        size = "" if self.memory is None else f"{format_size(self.memory)} of "
+        return f"{self.title} uses {size}GPU {self.uuid}, {whose}"
+
+    @property
+    def title(self) -> str:
+        """The process, its owner and its age; the same as long as it lives."""
+        started = datetime.fromtimestamp(self.since_us // 1_000_000, UTC)
+        return f"process {self.pid} ({self.name}) of {self.user}, started {started:%Y-%m-%d %H:%M UTC},"
 
 
 def find(nvml: library.Nvml, attempts: Callable[[], Sequence[Status]]) -> list[Offender]:
@@ -43,7 +56,7 @@ def find(nvml: library.Nvml, attempts: Callable[[], Sequence[Status]]) -> list[O
         holders = [status for status in living if uuid in status.devices]
         shims = [holder.shim.pid for holder in holders if holder.shim]
         strangers = set(pids) - {process.pid for pid in shims for process in table.below(everyone, pid)}
-        found += [_offender(uuid, pid, holders, living) for pid in sorted(strangers)]
+        found += [_offender(uuid, pid, pids[pid], holders, living) for pid in sorted(strangers)]
     return [offender for offender in found if offender is not None]
 
 
@@ -58,16 +71,27 @@ def _keep_off(device: Device, stuck: Offender) -> Device:
     return device.model_copy(update={"unusable": why})
 
 
-def _offender(uuid: str, pid: int, holders: Sequence[Status], living: Sequence[Status]) -> Offender | None:
+def _offender(
+    uuid: str, pid: int, memory: int | None, holders: Sequence[Status], living: Sequence[Status]
+) -> Offender | None:
     try:
         process = psutil.Process(pid)
-        name, user = process.name(), process.username()
+        name, user, started = process.name(), process.username(), process.create_time()
     except psutil.Error:
         return None
     attempt = _attempt_of(pid)
     leftover = None if attempt in {status.attempt for status in living} else attempt
     holding = tuple(holder.attempt for holder in holders)
-    return Offender(uuid=uuid, pid=pid, user=user, name=name, holders=holding, leftover=leftover)
+    return Offender(
+        uuid=uuid,
+        pid=pid,
+        user=user,
+        name=name,
+        holders=holding,
+        leftover=leftover,
+        since_us=round(started * 1e6),
+        memory=memory,
+    )
 
 
 def _attempt_of(pid: int) -> str | None:

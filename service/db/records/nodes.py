@@ -62,6 +62,7 @@ class DeviceRecord(Record):
     unusable: str | None
     fault: str | None
     acknowledged: str | None
+    foreign_memory: int | None
     present: bool
     topology: wire.Topology | None
 
@@ -75,6 +76,7 @@ class DeviceRecord(Record):
             memory=self.memory,
             unusable=self.unusable,
             fault=self.fault,
+            foreign_memory=self.foreign_memory,
             topology=self.topology,
         )
 

@@ -4,7 +4,10 @@ import os
 import signal
 import subprocess
 import time
+from datetime import UTC, datetime
 from pathlib import Path
+
+import psutil
 
 from tests.support.node import Box, ended, log, python
 from tests.support.nvml import Record, RecordedNvml
@@ -80,6 +83,19 @@ def test_who_uses_a_card_that_is_not_theirs() -> None:
     assert "uses GPU GPU-a, which att-1 holds" in str(found[0])
     assert "process" in str(found[1])
     assert "given to nobody" in str(found[1])
+
+
+def test_who_is_on_a_card_from_outside_of_the_queue_is_told_with_age_and_memory() -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        nvml = RecordedNvml(Record("GPU-a", pids=[child.pid], held={child.pid: 600 * 2**20}))
+        (found,) = offenders.find(nvml, list)
+        started, user = psutil.Process(child.pid).create_time(), psutil.Process(child.pid).username()
+        child.kill()
+    when = datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    assert str(found) == (
+        f"process {child.pid} (sleep) of {user}, started {when}, uses 600.0 MiB of GPU GPU-a, "
+        "which the queue has given to nobody"
+    )
 
 
 def test_all_that_share_a_card_may_use_it() -> None:

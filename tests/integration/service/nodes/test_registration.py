@@ -121,12 +121,22 @@ def test_devices_that_vanish_return_or_break(yard: Database) -> None:
     assert devices(yard) == {"box-gpu-0": (True, None), "box-gpu-1": (True, None)}
 
 
+def test_memory_that_others_hold_of_a_device_is_shown_and_makes_the_scheduler_look(yard: Database) -> None:
+    beside = [device(0, foreign_memory=20 * GIB), device(1)]
+    seen(yard, heartbeat())
+    assert seen(yard, heartbeat(devices=beside)).wake
+    assert not seen(yard, heartbeat(devices=beside)).wake
+    shown = listing.get_node(yard, ADA, "box").devices
+    assert [(each.memory, each.foreign_memory) for each in shown] == [(80 * GIB, 20 * GIB), (80 * GIB, None)]
+    assert seen(yard, heartbeat()).wake
+
+
 def test_a_device_whose_driver_tells_of_a_fault_is_in_quarantine_until_it_is_returned(yard: Database) -> None:
     """Whatever the worker forgets: it does not know of old Xids when it has started again."""
-    told = "Xid 79 (it has fallen off the bus) at 2026-11-25 18:00:03 UTC"
+    told = "Xid 79 (it has fallen off the bus) at 2026-11-25 18:00:03 UTC: reset the GPU, or reboot the node"
     broken = {"devices": [device(0, fault=told), device(1)]}
     assert seen(yard, heartbeat(**broken)).wake
-    why = f"in quarantine: {told}: reset the GPU, or reboot the node, then `yard nodes --return box:0`"
+    why = f"in quarantine: {told}, then `yard nodes --return box:0`"
     assert devices(yard) == {"box-gpu-0": (True, why), "box-gpu-1": (True, None)}
     seen(yard, heartbeat())
     register(yard)

@@ -254,9 +254,11 @@ def test_nodes_as_they_are(kept: Kept) -> None:
     topology = {"numa": 1, "links": {"box-gpu-1": "nvlink", "box-gpu-2": "carrier pigeon"}}
     with kept.db.write() as tx:
         tx.execute(update(Device).where(Device.uuid == "box-gpu-0").values(topology=topology))
+        tx.execute(update(Device).where(Device.uuid == "box-gpu-1").values(foreign_memory=20 * GIB))
     before = kept.look().nodes
     slot = before["box"].slots[0]
     assert (before["box"].labels, slot.numa, slot.links) == ({"fast"}, 1, {"box-gpu-1": LinkType.NVLINK})
+    assert [slot.memory for slot in before["box"].slots] == [80 * GIB, 60 * GIB]
     with kept.db.write() as tx:
         tx.execute(update(Node).where(Node.name == "other").values(draining=True))
         tx.execute(update(Device).where(Device.uuid == other[0]).values(unusable="stuck"))

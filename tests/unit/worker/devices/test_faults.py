@@ -6,7 +6,8 @@ from torchyard.wire import Device, DeviceKind
 from worker.devices import faults
 
 AT_US = 1_764_093_603_500_000  # 2025-11-25 18:00:03 UTC
-XID = "Xid 79 (it has fallen off the bus) at 2025-11-25 18:00:03 UTC"
+MEND = ": reset the GPU, or reboot the node"
+XID = f"Xid 79 (it has fallen off the bus) at 2025-11-25 18:00:03 UTC{MEND}"
 
 
 def test_cards_that_are_well_have_no_fault() -> None:
@@ -18,10 +19,10 @@ def test_xids_and_uncorrected_errors_are_told() -> None:
     nvml = RecordedNvml(Record("GPU-a", uncorrected=1), well, Record("GPU-c", uncorrected=3), lost)
     found = faults.find(nvml, {"GPU-b": (AT_US, 79), "GPU-c": (AT_US, 48), "GPU-d": (AT_US, 79)})
     assert found == {
-        "GPU-a": "1 uncorrectable memory error (ECC) since its last reset",
+        "GPU-a": f"1 uncorrectable memory error (ECC) since its last reset{MEND}",
         "GPU-b": XID,
         "GPU-c": "Xid 48 (an uncorrectable memory error) at 2025-11-25 18:00:03 UTC and "
-        "3 uncorrectable memory errors (ECC) since its last reset",
+        f"3 uncorrectable memory errors (ECC) since its last reset{MEND}",
     }
 
 
